@@ -1,0 +1,61 @@
+"""What the torch peers share: one thread, tensors of three float64, the tracked and the transformed calls."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from bench.timing import Case
+from bench.workload import Function
+
+torch.set_num_threads(1)
+
+
+def ones() -> Tensor:
+    """A tensor of three float64."""
+    return torch.ones(3, dtype=torch.float64)
+
+
+def tracked(op: Function, kernel: Function) -> dict[str, Case]:
+    """The calls with a tensor that requires its gradient; the kernel is called on one that does not."""
+    names = {"op": op, "t0": ones().requires_grad_(), "kernel": kernel, "x0": ones(), "x1": ones()}
+    return {
+        "tracked forward": Case("op(t0, x1)", names, "kernel(x0, x1)"),
+        "forward + backward": Case("t0.grad = None; op(t0, x1).sum().backward()", names),
+    }
+
+
+def batched(op: Function) -> dict[str, Case]:
+    """The call under vmap, over a batch of three."""
+    rows = torch.ones(3, 3, dtype=torch.float64)
+    return {"vmap": Case("mapped(r0, r1)", {"mapped": torch.vmap(op), "r0": rows, "r1": rows.clone()})}
+
+
+def faked(op: Function) -> dict[str, Case]:
+    """The call under fake mode."""
+    mode = FakeTensorMode()
+    names = {"op": op, "f0": mode.from_tensor(ones()), "f1": mode.from_tensor(ones())}
+    return {"fake": Case("op(f0, f1)", names, within=lambda: mode)}
+
+
+def transformed(op: Function, kernel: Function) -> dict[str, Case]:
+    """The calls with a gradient and under a transform, of an operator with every rule."""
+    return tracked(op, kernel) | batched(op) | faked(op)
+
+
+def chain(length: int) -> tuple[Callable[[], object], Callable[[], object]]:
+    """``length`` sines one after the other, and their gradient."""
+    x, last = ones().requires_grad_(), []
+
+    def forward() -> None:
+        y = x
+        for _ in range(length):
+            y = torch.sin(y)
+        last.append(y)
+
+    def backward() -> None:
+        x.grad = None
+        last.pop().sum().backward()
+
+    return forward, backward

@@ -1,0 +1,107 @@
+"""Cases timed side by side: each in short batches, one batch of every case a round, the fastest batch kept.
+
+A machine's noise comes in stretches longer than a round, so it hits all cases alike, and the minimum leaves it out.
+"""
+
+import timeit
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+# One batch takes a millisecond: 10 000 ticks of the clock, and short beside the scheduler's slice. A slow statement
+# gets 30 runs all the same, or what the batch before left in the caches would show.
+BATCH = 1e-3
+RUNS = 30
+ROUNDS = 60
+
+Name = TypeVar("Name", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A statement to time, and the statement that is its kernel alone, taken off it.
+
+    ``within`` opens what has to be on around a batch, such as a mode.
+    """
+
+    call: str
+    names: Mapping[str, Any]
+    kernel: str | None = None
+    within: Callable[[], AbstractContextManager[object]] = nullcontext
+
+    def function(self) -> Callable[[], object]:
+        """The statement as a function of nothing, for timers that ask for one."""
+        scope = dict(self.names)
+        exec(f"def statement():\n    {self.call}", scope)
+        statement: Callable[[], object] = scope["statement"]
+        return statement
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Nanoseconds of one statement, and of its kernel where it has one."""
+
+    call: float
+    kernel: float | None = None
+
+    @property
+    def over(self) -> float | None:
+        """What the statement costs beyond its kernel."""
+        return None if self.kernel is None else self.call - self.kernel
+
+    @property
+    def cost(self) -> float:
+        """What is compared: the cost over the kernel, or the whole where there is no kernel to take off."""
+        return self.call if self.kernel is None else self.call - self.kernel
+
+
+@dataclass
+class Stopwatch:
+    """One statement's timer, the number of runs in a batch, and the fastest batch so far (nanoseconds a run)."""
+
+    statement: str
+    names: Mapping[str, Any]
+    within: Callable[[], AbstractContextManager[object]]
+    batch: float
+    fastest: float = field(default=float("inf"), init=False)
+
+    def __post_init__(self) -> None:
+        self.timer = timeit.Timer(self.statement, globals=dict(self.names))
+        self.number = RUNS
+        while (seconds := self.seconds()) < self.batch / 4:
+            self.number *= 4
+        self.number = max(RUNS, round(self.number * self.batch / seconds))
+
+    def seconds(self) -> float:
+        """One batch, after a few runs that are not counted; timeit switches the garbage collector off meanwhile."""
+        with self.within():
+            self.timer.timeit(RUNS // 5)
+            return self.timer.timeit(self.number)
+
+    def run(self) -> None:
+        """One batch more, kept if it is the fastest."""
+        self.fastest = min(self.fastest, self.seconds() / self.number * 1e9)
+
+
+def measure(cases: Mapping[Name, Case], rounds: int = ROUNDS, batch: float = BATCH) -> dict[Name, Timing]:
+    """Time every case and its kernel, round-robin, and keep each one's fastest batch."""
+    calls = {name: Stopwatch(case.call, case.names, case.within, batch) for name, case in cases.items()}
+    kernels = {
+        name: Stopwatch(case.kernel, case.names, case.within, batch)
+        for name, case in cases.items()
+        if case.kernel is not None
+    }
+    for _ in range(rounds):
+        for name, watch in calls.items():
+            watch.run()
+            if name in kernels:
+                kernels[name].run()
+    return {
+        name: Timing(watch.fastest, kernels[name].fastest if name in kernels else None) for name, watch in calls.items()
+    }
+
+
+def fastest(seconds: Iterable[float]) -> float:
+    """The least of some measured seconds, in nanoseconds."""
+    return min(seconds) * 1e9

@@ -1,0 +1,76 @@
+"""What every peer is given: the same kernels, the same statements, arrays of three float64.
+
+A peer brings its array type and a way to make an operator of a kernel; the cases are the same text for all.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from bench.timing import Case
+
+ARITIES = {"1 array": 1, "2 arrays": 2, "5 arrays": 5, "14 arrays": 14, "50 arrays": 50}
+
+# In the order of the table. The tracked ones and the transforms run on the operator `add`.
+NAMES = (
+    *ARITIES,
+    "2 arrays, add",
+    "2 arrays by keyword",
+    "2 arrays, 2 options",
+    "options by keyword",
+    "options left out",
+    "tracked forward",
+    "forward + backward",
+    "vmap",
+    "fake",
+)
+
+Function = Callable[..., Any]
+Make = Callable[[str, Function], Any]
+
+
+def parameters(arity: int) -> list[str]:
+    """The arrays' names: x0, x1, ...
+
+    >>> parameters(2)
+    ['x0', 'x1']
+    """
+    return [f"x{place}" for place in range(arity)]
+
+
+def constant(arity: int, array: type, result: object, options: str = "") -> Function:
+    """A kernel that does nothing but give one array that it does not get, so that the call around it is what shows."""
+    declared = ", ".join(f"{name}: Array" for name in parameters(arity))
+    scope: dict[str, Any] = {"Array": array, "result": result, "__name__": __name__}
+    exec(f"def kernel({declared}{options}) -> Array:\n    return result", scope)
+    kernel: Function = scope["kernel"]
+    return kernel
+
+
+def plain(make: Make, array: type, ones: Callable[[], Any]) -> dict[str, Case]:
+    """The calls without a gradient or a transform, on operators that ``make(name, kernel)`` makes."""
+    result = ones()
+    cases = {}
+    for name, arity in ARITIES.items():
+        kernel = constant(arity, array, result)
+        names = {"op": make(f"plain_{arity}", kernel), "kernel": kernel}
+        names |= {parameter: ones() for parameter in parameters(arity)}
+        arguments = ", ".join(parameters(arity))
+        cases[name] = Case(f"op({arguments})", names, f"kernel({arguments})")
+        if arity == 2:
+            cases["2 arrays by keyword"] = Case("op(x0=x0, x1=x1)", names, "kernel(x0=x0, x1=x1)")
+    kernel = constant(2, array, result, ", alpha: float = 1.0, beta: float = 2.0")
+    names = {"op": make("options", kernel), "kernel": kernel, "x0": ones(), "x1": ones()}
+    for name, options in (
+        ("2 arrays, 2 options", ", 3.0, 4.0"),
+        ("options by keyword", ", alpha=3.0, beta=4.0"),
+        ("options left out", ""),
+    ):
+        cases[name] = Case(f"op(x0, x1{options})", names, f"kernel(x0, x1{options})")
+    return cases
+
+
+def added(op: Function, kernel: Function, ones: Callable[[], Any]) -> dict[str, Case]:
+    """The plain call of an operator whose kernel is the library's own addition."""
+    return {
+        "2 arrays, add": Case("op(x0, x1)", {"op": op, "kernel": kernel, "x0": ones(), "x1": ones()}, "kernel(x0, x1)")
+    }

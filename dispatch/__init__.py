@@ -1,0 +1,55 @@
+"""dispatch: PyTorch's operator contract on plain NumPy arrays.
+
+Put `custom_op` on a function that calls your C, Fortran, Cython, Numba or SciPy kernel. It gets a schema from its type hints,
+kernels for each device, a shape rule, gradients, batching, and a checker that finds its bugs.
+"""
+
+from . import autograd, library, testing
+from .core import DispatchKey, OpOverload, Residual, Tensor
+from .fake import FakeTensor, FakeTensorMode
+from .library import (
+    Tag,
+    custom_op,
+    infer_schema,
+    register_autograd,
+    register_fake,
+    register_kernel,
+    register_vmap,
+)
+from .numpy_protocols import detach
+from .operators import ops
+from .schema import Schema
+from .tape import enable_grad, no_grad, set_grad_enabled, tensor
+from .transforms import grad, value_and_grad
+from .vmap import vmap
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DispatchKey",
+    "FakeTensor",
+    "FakeTensorMode",
+    "OpOverload",
+    "Residual",
+    "Schema",
+    "Tag",
+    "Tensor",
+    "autograd",
+    "custom_op",
+    "detach",
+    "enable_grad",
+    "grad",
+    "infer_schema",
+    "library",
+    "no_grad",
+    "ops",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_vmap",
+    "set_grad_enabled",
+    "tensor",
+    "testing",
+    "value_and_grad",
+    "vmap",
+]

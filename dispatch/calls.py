@@ -1,0 +1,201 @@
+"""The words for what the compiled floor refused: the slow twin of `core.arguments` and `core.outputs`.
+
+The core decides with yes or no and asks here only after a no; this page binds the call again by Python's rules, finds the
+first thing that is wrong, and says it. `tests/test_calls.py` holds the two against each other.
+"""
+
+from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature, signature
+from typing import Any
+
+import numpy as np
+
+from .core import DispatchKey, OpOverload, Tensor, check_open, device_of
+from .errors import (
+    AliasError,
+    ArgumentError,
+    DeviceMismatchError,
+    DispatchError,
+    EscapedValueError,
+    OutputError,
+    did_you_mean,
+)
+from .grammar import ListOf, OptionalOf
+from .layer import find_layer
+from .listing import brief, describe, describe_value, kernels
+from .schema import Argument
+from .where import where
+
+__all__ = ["describe", "kernels", "misfit", "note", "on_device", "refused", "refused_output", "sign", "verb"]
+
+
+def refused(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError:
+    """The exception for a call that the core refused."""
+    found = misfit(op, args, keywords)
+    return found if found is not None else _two_devices(op, [*args, *keywords.values()])
+
+
+def misfit(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError | None:
+    """What keeps a call from fitting the operator's schema, or None."""
+    names, count, positional = op.arguments.names, op.arguments.count, op.arguments.positional
+    call = f"{op.name}({', '.join(names)})"
+    if len(args) > positional:
+        how = f"{positional} by position" if positional < count else f"{positional}"
+        return ArgumentError(f"{call} takes {how} and was given {len(args)}.", operator=op.name)
+    bound = dict(zip(names, args, strict=False))
+    for name, value in keywords.items():
+        if name not in names:
+            return ArgumentError(f"{call} has no argument {name!r}.{did_you_mean(name, names)}", operator=op.name)
+        if names.index(name) < op.arguments.positional_only:
+            return ArgumentError(f"{call}: {name!r} is given by position only, and was given by keyword.", operator=op.name)
+        if name in bound:
+            return ArgumentError(f"{call}: {name!r} was given twice, by position and by keyword.", operator=op.name)
+        bound[name] = value
+    missing = [name for name, default in zip(names, op.arguments.defaults, strict=True) if name not in bound and not default]
+    if missing:
+        return ArgumentError(f"{call}: {', '.join(map(repr, missing))} must be given.", operator=op.name, argument=missing[0])
+    for x in _arrays(list(bound.values())):
+        if isinstance(x, Tensor):
+            try:
+                check_open(x)
+            except EscapedValueError as error:
+                return error
+    for i, name in enumerate(names):
+        if name in bound and not op.arguments.checks[i](bound[name]):
+            return _refused_value(op, op.schema.arguments[i], bound[name])
+    return None
+
+
+def _refused_value(op: OpOverload, argument: Argument, value: Any) -> DispatchError:
+    asked = "np.ndarray | number" if argument.numbers else str(argument.type)
+    said = f"{op.name}: argument {argument.name!r} is {asked}, and was given {describe_value(value)}."
+    advice = ""
+    if isinstance(value, Tensor):
+        if not argument.type.has_tensor:
+            advice = (
+                f" A {type(value).__name__} cannot become a number without losing what it tracks: "
+                f"hint the parameter `{argument.name}: np.ndarray | float`, so that it takes both."
+            )
+    elif argument.dtype is not None and hasattr(value, "dtype"):
+        said = (
+            f"{op.name}: argument {argument.name!r} is an array of {argument.dtype} in native byte order, and was given "
+            f"{describe_value(value)}."
+        )
+        advice = f" Nothing is cast behind your back: write {argument.name}.astype({argument.dtype.name!r})."
+    elif argument.type.has_tensor and isinstance(value, (list, tuple)) and not _holds_list(argument):
+        advice = " Write np.asarray(...) around it."
+    elif argument.type.has_tensor and value is None:
+        advice = " Hint it `np.ndarray | None` if it may be left out."
+    elif argument.type.has_tensor and isinstance(value, (int, float, complex)):
+        advice = " Write np.asarray(...) around it, or hint it `np.ndarray | float`."
+    elif argument.type.has_tensor:
+        advice = f" {type(value).__module__}.{type(value).__qualname__} is no array type that is known here."
+    elif isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0:
+        advice = " Write float(x) or int(x), or hint the parameter `np.ndarray | float`."
+    return ArgumentError(said + advice, operator=op.name, argument=argument.name)
+
+
+def _holds_list(argument: Argument) -> bool:
+    inside = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
+    return isinstance(inside, ListOf)
+
+
+def _arrays(values: Any) -> list[Any]:
+    if isinstance(values, (list, tuple)):
+        return [array for value in values for array in _arrays(value)]
+    return [values]
+
+
+def _two_devices(op: OpOverload, values: list[Any]) -> DispatchError:
+    listed = ", ".join(f"{brief(x)} on {device_of(x)}" for x in _arrays(values) if device_of(x) is not None)
+    return DeviceMismatchError(
+        f"{op.name}: the arrays of one call live on one device, and these do not: {listed}. Move them together first.",
+        operator=op.name,
+    )
+
+
+def on_device(x: Any, key: int) -> bool:
+    """Whether every array in `x` belongs to the backend of `key`, 0-d ones of the CPU aside."""
+    for array in _arrays(x):
+        device = device_of(array)
+        if device is not None and device != device_names()[key] and not (device == "cpu" and np.ndim(array) == 0):
+            return False
+    return True
+
+
+def device_names() -> dict[int, str]:
+    """The device of each backend's key."""
+    return {key.value: key.name.lower() for key in DispatchKey if key.is_backend}
+
+
+def refused_output(op: OpOverload, args: tuple[Any, ...], result: Any) -> DispatchError:
+    """The exception for what a kernel gave back and the core refused."""
+    kernel = _kernel(op)
+    schema_returns = op.schema.returns
+    total = len(schema_returns)
+    said = f"{op.name}: the {kernel} returned"
+    if total == 0:
+        return OutputError(f"{said} {describe_value(result)}, and its schema says -> (). Return None.", operator=op.name)
+    outputs = [result]
+    if total > 1:
+        if not isinstance(result, (tuple, list)) or len(result) != total:
+            got = f"{len(result)} outputs" if isinstance(result, (tuple, list)) else describe_value(result)
+            return OutputError(f"{said} {got}, and its schema says {total}: return a tuple of {total}.", operator=op.name)
+        outputs = list(result)
+    for i, (check, output) in enumerate(zip(op.outputs.checks, outputs, strict=False)):
+        if not check(output):
+            which = f" as output {i}" if total > 1 else ""
+            return OutputError(
+                f"{said} {describe_value(output)}{which}, and its schema says {schema_returns[i].type}.", operator=op.name
+            )
+    return _aliased_output(op, said, args, outputs)
+
+
+def _aliased_output(op: OpOverload, said: str, args: tuple[Any, ...], outputs: list[Any]) -> DispatchError:
+    remedy = "Return a copy, or declare it in the schema, as in (Tensor(a) x) -> Tensor(a)."
+    flat = [array for output in outputs for array in _arrays(output) if isinstance(array, np.ndarray)]
+    for output in flat:
+        for name, value in zip(op.arguments.names, args, strict=True):
+            for x in _arrays(value):
+                if output is x:
+                    return AliasError(f"{said} its input {name!r} itself. {remedy}", operator=op.name, argument=name)
+                if isinstance(x, np.ndarray) and np.may_share_memory(output, x):
+                    return AliasError(f"{said} a view of its input {name!r}. {remedy}", operator=op.name, argument=name)
+    return AliasError(f"{said} one array as two outputs. Return a copy for one of them.", operator=op.name)
+
+
+def _kernel(op: OpOverload) -> str:
+    registration = op.table.source(DispatchKey.CPU)
+    return f"kernel {where(registration.rule)}" if registration is not None else "kernel"
+
+
+def note(op: OpOverload, args: tuple[Any, ...], error: BaseException) -> None:
+    """Add what a kernel was doing to its exception: operator, kernel, shapes and dtypes; once, by the lowest floor."""
+    if any(line.startswith("in operator ") for line in getattr(error, "__notes__", ())):
+        return
+    given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(op.arguments.names, args, strict=True))
+    error.add_note(f"in operator {op.name}({given}), {_kernel(op)}")
+
+
+def sign(op: OpOverload) -> Signature:
+    """`op.__signature__`: the decorated function's own, or what the schema says where there is none."""
+    if (function := vars(op).get("__wrapped__")) is not None:
+        return signature(function)
+    parameters = []
+    for a in op.schema.arguments:
+        kind = Parameter.POSITIONAL_ONLY if a.positional_only else Parameter.POSITIONAL_OR_KEYWORD
+        kind = Parameter.KEYWORD_ONLY if a.kwarg_only else kind
+        parameters.append(Parameter(a.name, kind, default=a.default if a.has_default else Parameter.empty))
+    return Signature(parameters)
+
+
+def verb(op: OpOverload, name: str) -> Callable[..., Any]:
+    """`op.register_<name>`: the layer's own verb, bound to the operator."""
+    layer = find_layer(name)
+
+    def register(*args: Any, **options: Any) -> Any:
+        return layer.attach(op, *args, **options)
+
+    register.__name__ = f"register_{name}"
+    register.__doc__ = layer.attach.__doc__
+    return register

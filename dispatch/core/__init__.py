@@ -1,0 +1,63 @@
+"""The ground floor, compiled: keys, thread state, wrappers, and the operator that is called.
+
+It knows no operator and no layer by name. Everything above is plain Python and registers into the tables that stand here.
+"""
+
+try:
+    from .keys import DispatchKey
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "dispatch is not compiled here: this is the source folder. Build it in place with `pip install -e .`, "
+        "or leave the folder to import an installed copy.",
+    ) from error
+
+from .arguments import Arguments, Check
+from .arrays import device_key, device_of, freeze, has_layout, layout_of
+from .outputs import Outputs, Residual
+from .overload import OpOverload
+from .state import (
+    Guard,
+    Level,
+    ModeGuard,
+    Setting,
+    Without,
+    active_mode,
+    newest_level,
+    open_levels,
+    setting,
+)
+from .table import Registration, registration_lock, set_layer
+from .tensor import Tensor, check_open, ground, split, top, unwrap, wrap
+
+__all__ = [
+    "Arguments",
+    "Check",
+    "DispatchKey",
+    "Guard",
+    "Level",
+    "ModeGuard",
+    "OpOverload",
+    "Outputs",
+    "Registration",
+    "Residual",
+    "Setting",
+    "Tensor",
+    "Without",
+    "active_mode",
+    "check_open",
+    "device_key",
+    "device_of",
+    "freeze",
+    "ground",
+    "has_layout",
+    "layout_of",
+    "newest_level",
+    "open_levels",
+    "registration_lock",
+    "set_layer",
+    "setting",
+    "split",
+    "top",
+    "unwrap",
+    "wrap",
+]

@@ -1,0 +1,9 @@
+"""Which backend an object belongs to, and what is read of arrays in C."""
+from cpython.object cimport PyObject, PyTypeObject
+
+cdef PyTypeObject *NDARRAY                                     # numpy.ndarray, for the exact test
+
+cdef int key_of(PyObject *x) noexcept                          # the backend's key, or -1 where x is no array
+cdef bint is_exact(PyObject *x) noexcept nogil                 # an ndarray and no subclass of it
+cdef bint is_number(PyObject *x) noexcept                      # a Python int, float, bool or complex
+cdef PyObject *owner_of(PyObject *x) noexcept                  # borrowed: whose memory an ndarray shows; x itself if its own

@@ -1,0 +1,18 @@
+"""The numbers of the keys, for C. The order is decided here and nowhere else; keys.pyx gives the numbers their names."""
+from libc.stdint cimport uint64_t
+
+ctypedef uint64_t rank_t                    # level * 64 + key
+
+cdef enum:
+    CPU = 0                                 # backends: 0 to 15, of which 3 to 15 are handed out by register_array_type
+    FAKE = 16                               # the first layer: keys below it belong to kernels that touch data
+    TRACE = 17
+    FUNCTIONALIZE = 18
+    MODE = 19
+    JVP = 20
+    AUTOGRAD = 21
+    VMAP = 22
+    KEYS = 32                               # slots in a table; a power of two above the last key
+    COMPOSITE_EXPLICIT = 64                 # aliases: places to register at, never floors
+    COMPOSITE_IMPLICIT = 65
+    AUTOGRAD_ALIAS = 66

@@ -1,0 +1,63 @@
+"""DispatchKey: the floors an operator's call can be on, lowest first.
+
+The order is the order of priority at level 0. It is fixed, and no import changes it: a fake tensor is seen by the tape and
+by batching, never the other way round, because shapes are what remains when everything else has been unwrapped; tracing
+stands below differentiation, so that what is recorded is what runs; batching stands on top, so that a batch of
+independent gradients is the ordinary case.
+"""
+import enum
+
+
+class DispatchKey(enum.IntEnum):
+    """A floor of the house: where a kernel is registered, and which kernel of an operator runs.
+
+    The value of a member is its priority: of all keys among a call's arguments the highest runs first. The last three are
+    aliases, places to register at that fill several slots: `CompositeExplicit` every backend, `CompositeImplicit` every
+    backend and, where no backend has a kernel of its own, every layer, `Autograd` the tape.
+
+    Examples
+    --------
+    >>> from dispatch import DispatchKey
+    >>> DispatchKey.CPU < DispatchKey.FAKE < DispatchKey.AUTOGRAD < DispatchKey.VMAP
+    True
+    """
+
+    CPU = 0
+    CUDA = 1
+    DASK = 2
+    BACKEND_3 = 3
+    BACKEND_4 = 4
+    BACKEND_5 = 5
+    BACKEND_6 = 6
+    BACKEND_7 = 7
+    BACKEND_8 = 8
+    BACKEND_9 = 9
+    BACKEND_10 = 10
+    BACKEND_11 = 11
+    BACKEND_12 = 12
+    BACKEND_13 = 13
+    BACKEND_14 = 14
+    BACKEND_15 = 15
+    FAKE = 16
+    TRACE = 17
+    FUNCTIONALIZE = 18
+    MODE = 19
+    JVP = 20
+    AUTOGRAD = 21
+    VMAP = 22
+    CompositeExplicit = 64
+    CompositeImplicit = 65
+    Autograd = 66
+
+    @property
+    def is_backend(self):
+        """Whether kernels at this key compute on data (a layer's kernels never do)."""
+        return self.value < FAKE
+
+    @property
+    def is_alias(self):
+        """Whether this is a place to register at that fills the slots of other keys."""
+        return self.value >= COMPOSITE_EXPLICIT
+
+    def __str__(self):
+        return self.name

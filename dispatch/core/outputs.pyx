@@ -1,0 +1,133 @@
+"""Is what a kernel gave back what its schema says? The cheap checks, made on every call of a backend's kernel.
+
+Number and types of the outputs; that no output is an argument, by pointer; that none is a view of one, by the owner of its
+memory, and where two arrays have one owner by the bounds of their memory, so that disjoint halves of one buffer pass.
+"""
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_Check
+from cpython.list cimport PyList_Check
+
+import numpy as np
+
+from .arguments cimport TENSOR, Check
+from .arrays cimport is_exact, owner_of
+from .keys cimport rank_t
+
+cdef extern from *:
+    Py_ssize_t PySequence_Fast_GET_SIZE(PyObject *) noexcept
+    PyObject **PySequence_Fast_ITEMS(PyObject *) noexcept
+    PyObject *Py_None
+
+cdef object may_share_memory = np.may_share_memory
+
+
+class Residual:
+    """Hint of a last output that stays inside the operator: what the forward kept for the backward.
+
+    A factorisation, a handle, a pointer: any Python object. The caller of the operator never sees it; it travels up the
+    layers untouched, is `ctx.residual` in `setup_context` and in the backward rule, becomes a list under vmap's loop, and
+    is freed with its node. As the hint of a parameter it takes such an object back, so that the backward rule can be made
+    of operators too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dispatch import Residual, custom_op
+    >>> @custom_op("doc::halved", mutates_args=())
+    ... def halved(x: np.ndarray) -> tuple[np.ndarray, Residual]:
+    ...     return x / 2, {"kept": 2}
+    >>> halved(np.ones(2))
+    array([0.5, 0.5])
+    """
+
+
+cdef bint apart(PyObject *out, PyObject *const *args, Py_ssize_t count) noexcept:
+    """Whether an output is none of the arguments, nor a view of one or of an array in a list of arguments."""
+    cdef Py_ssize_t i
+    cdef PyObject *owner = owner_of(out)
+    for i in range(count):
+        if args[i] == out:
+            return False
+        if not is_exact(args[i]) and (PyList_Check(<object>args[i]) or PyTuple_Check(<object>args[i])):
+            if not apart(out, PySequence_Fast_ITEMS(args[i]), PySequence_Fast_GET_SIZE(args[i])):
+                return False
+        elif owner_of(args[i]) == owner and may_share_memory(<object>out, <object>args[i]):
+            return False
+    return True
+
+
+cdef class Outputs:
+    """The returns of one operator, as C reads them.
+
+    Parameters
+    ----------
+    checks : tuple of Check
+        One a return, the residual left out.
+    residual : bool
+        Whether the kernel gives back one output more, which the operator keeps.
+    aliased : bool
+        Whether the schema says what the outputs share with the arguments.
+    """
+
+    def __init__(self, tuple checks not None, *, residual=False, aliased=False):
+        self.checks = checks
+        self.count = len(checks)
+        self.residual = residual
+        self.aliased = aliased
+        self.single = (self.count == 1 and not residual and not aliased and (<Check>checks[0]).kind == TENSOR
+                       and not (<Check>checks[0]).optional)
+
+    cdef bint accept(self, PyObject *result, PyObject *const *args, Py_ssize_t count) noexcept:
+        cdef Py_ssize_t i, total = self.count + self.residual
+        cdef PyObject **items
+        if self.single and is_exact(result):
+            return apart(result, args, count)
+        if total == 0:
+            return result == Py_None
+        if total == 1:
+            return self.accept_one(0, result, args, count)
+        if not (PyTuple_Check(<object>result) or PyList_Check(<object>result)) or PySequence_Fast_GET_SIZE(result) != total:
+            return False
+        items = PySequence_Fast_ITEMS(result)
+        for i in range(self.count):
+            if not self.accept_one(i, items[i], args, count):
+                return False
+        return self.aliased or not repeated(items, self.count)
+
+    cdef bint accept_one(self, Py_ssize_t i, PyObject *out, PyObject *const *args, Py_ssize_t count) noexcept:
+        cdef rank_t rank = 0
+        cdef Py_ssize_t k
+        if not (<Check>self.checks[i]).accept(out, &rank):
+            return False
+        if self.aliased:
+            return True
+        if isinstance(<object>out, np.ndarray):
+            return apart(out, args, count)
+        if PyList_Check(<object>out) or PyTuple_Check(<object>out):
+            for k in range(PySequence_Fast_GET_SIZE(out)):
+                if (isinstance(<object>PySequence_Fast_ITEMS(out)[k], np.ndarray)
+                        and not apart(PySequence_Fast_ITEMS(out)[k], args, count)):
+                    return False
+            return not repeated(PySequence_Fast_ITEMS(out), PySequence_Fast_GET_SIZE(out))
+        return True
+
+    cdef PyObject *without_residual(self, PyObject *result) noexcept:
+        """What the caller sees of a kernel's outputs: a new reference."""
+        cdef PyObject **items = PySequence_Fast_ITEMS(result)
+        if self.count == 1:
+            Py_INCREF(<object>items[0])
+            return items[0]
+        seen = None if self.count == 0 else tuple(<object>result)[:self.count]
+        Py_INCREF(seen)
+        return <PyObject *>seen
+
+
+cdef bint repeated(PyObject **items, Py_ssize_t count) noexcept:
+    """Whether one ndarray stands at two places of the outputs."""
+    cdef Py_ssize_t i, k
+    for i in range(count):
+        for k in range(i):
+            if items[i] == items[k] and isinstance(<object>items[i], np.ndarray):
+                return True
+    return False

@@ -1,0 +1,19 @@
+"""The operator, as C sees it."""
+from .arguments cimport Arguments
+from .outputs cimport Outputs
+from .table cimport KernelTable
+from .vectorcall cimport vectorcallfunc
+
+
+cdef class OpOverload:
+    cdef vectorcallfunc slot                # first, and the only reason the class is final
+    cdef readonly Arguments arguments
+    cdef readonly Outputs outputs
+    cdef readonly KernelTable table
+    cdef readonly object schema
+    cdef readonly tuple tags
+    cdef object wording                     # finds the words for what was refused here with yes or no
+    cdef OpOverload inner                   # `whole`, once it was asked for and where it is not self
+    cdef OpOverload primary                 # of a `whole`: the operator it belongs to; else None
+    cdef dict __dict__
+    cdef object __weakref__

@@ -1,0 +1,319 @@
+# cython: profile=False
+"""OpOverload: one schema, one table of kernels; what is called.
+
+    op(x, y)
+      1  which floor?    the highest rank among the arguments and the thread's modes
+      2  which kernel?   the slot of that rank's key; an empty one is computed once
+      3  call it         a backend's kernel, and the call ends there; or a layer's, which takes its wrappers off, calls the
+                         operator again, one floor down, and wraps what comes back
+
+A kernel is called with the whole tuple of arguments in schema order: positional ones by position, keyword-only ones by
+keyword, defaults filled in. A call that gives all arguments by position hands the caller's own argument array through, so
+the way down costs about 20 ns, most of it the two calls. Everything else is beside that way: binding of keywords and
+defaults, the search for words when a call is refused, the note on a kernel's exception.
+"""
+cimport cython
+from cpython.exc cimport PyErr_SetObject
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_New
+
+from .arguments cimport TENSOR_OR_NUMBER, Arguments
+from .arrays cimport NDARRAY, is_exact, key_of
+from .keys cimport FAKE, KEYS, rank_t
+from .outputs cimport Outputs
+from .state cimport thread_state
+from .table cimport KernelTable, Registration
+from .vectorcall cimport ARGUMENTS_OFFSET, count, hold, install_vectorcall, release, type_of, vectorcall
+
+from ..errors import DefinitionError, LayerNotFoundError
+
+cdef extern from *:
+    void PyErr_Fetch(PyObject **, PyObject **, PyObject **)
+    void PyErr_NormalizeException(PyObject **, PyObject **, PyObject **)
+    void PyErr_Restore(PyObject *, PyObject *, PyObject *)
+    PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept
+
+cdef enum:
+    ON_STACK = 24                           # arguments that are bound without an allocation
+
+
+cdef PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) noexcept:
+    """The plain call: all arguments by position."""
+    cdef rank_t rank = thread_state().rank
+    cdef Py_ssize_t i, n = count(nargsf)
+    if keywords != NULL or n != (<OpOverload>self).arguments.direct:
+        return call_bound(self, args, n, keywords)
+    for i in range(n):
+        if (<OpOverload>self).arguments.kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
+            continue
+        if not (<OpOverload>self).arguments.accept(i, args[i], &rank):
+            return refused(self, args, n, keywords)
+    return run(self, args, nargsf, rank, False)
+
+
+cdef PyObject *call_whole(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) noexcept:
+    """The call as layers make it: every argument by position, keyword-only ones too, and the residual comes back."""
+    cdef rank_t rank = thread_state().rank
+    cdef Py_ssize_t i, n = count(nargsf)
+    if keywords != NULL or n != (<OpOverload>self).arguments.count:
+        return refused(self, args, n, keywords)
+    for i in range(n):
+        if not (<OpOverload>self).arguments.accept(i, args[i], &rank):
+            return refused(self, args, n, keywords)
+    return run(self, args, (<OpOverload>self).arguments.positional, rank, True)
+
+
+cdef PyObject *call_bound(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) noexcept:
+    """A call with keywords or omitted defaults: bound by Python's rules, then as the plain one."""
+    cdef Arguments arguments = (<OpOverload>self).arguments
+    cdef rank_t rank = thread_state().rank
+    cdef PyObject *on_stack[ON_STACK + 1]
+    cdef PyObject **full = on_stack
+    cdef PyObject *result
+    cdef Py_ssize_t i
+    if arguments.count > ON_STACK:
+        full = <PyObject **>PyMem_Malloc((arguments.count + 1) * sizeof(PyObject *))
+        if full == NULL:
+            PyErr_SetObject(MemoryError, None)
+            return NULL
+    full += 1                               # one place before the first argument is the callee's to use
+    result = full[-1] = NULL
+    if not arguments.bind(args, n, keywords, full):
+        result = refused(self, args, n, keywords)
+    else:
+        for i in range(arguments.count):
+            if arguments.kinds[i] <= TENSOR_OR_NUMBER and is_exact(full[i]):
+                continue
+            if not arguments.accept(i, full[i], &rank):
+                result = refused(self, args, n, keywords)
+                break
+        else:
+            result = run(self, <PyObject *const *>full, arguments.positional | ARGUMENTS_OFFSET, rank, False)
+    if arguments.count > ON_STACK:
+        PyMem_Free(full - 1)
+    return result
+
+
+cdef PyObject *run(PyObject *self, PyObject *const *args, size_t nargsf, rank_t rank, bint whole) noexcept:
+    """Floor, kernel, call; the arguments have been checked, and keyword-only ones stand after the positional ones."""
+    cdef unsigned int key = rank & (KEYS - 1)
+    cdef PyObject *kernel = (<OpOverload>self).table.slots[key]
+    cdef PyObject *result
+    cdef Py_ssize_t n = (<OpOverload>self).arguments.count      # before the kernel has a chance to redefine its operator
+    if kernel == NULL:
+        kernel = resolved(self, key)
+        if kernel == NULL:
+            return NULL
+    if 0 < key < FAKE and not one_device(self, args, key):
+        return refused(self, args, n, NULL)
+    hold(kernel)                            # a kernel may register another one for its own operator while it runs
+    result = vectorcall(kernel, args, nargsf, (<OpOverload>self).arguments.kernel_keywords)
+    release(kernel)
+    if key < FAKE:
+        if result == NULL:
+            note(self, args, n)
+        elif not (<OpOverload>self).outputs.accept(result, args, n):
+            return refused_output(self, args, n, result)
+    if (<OpOverload>self).outputs.residual and not whole and result != NULL:
+        kernel = result
+        result = (<OpOverload>self).outputs.without_residual(kernel)
+        release(kernel)
+    return result
+
+
+cdef PyObject *resolved(PyObject *self, int key) noexcept:
+    """The kernel for an empty slot, borrowed from the table; NULL with the reason where there is none."""
+    cdef OpOverload op = <OpOverload>self
+    try:
+        kernel = op.table.resolve(op.primary if op.primary is not None else op, key)
+        return <PyObject *>kernel
+    except BaseException as error:
+        PyErr_SetObject(type(error), error)
+        return NULL
+
+
+cdef bint one_device(PyObject *self, PyObject *const *args, int key) noexcept:
+    """Whether all arrays of a call on a device other than the CPU are that device's, 0-d ones of the CPU aside."""
+    cdef Arguments arguments = (<OpOverload>self).arguments
+    cdef Py_ssize_t i
+    for i in range(arguments.count):
+        if not (<OpOverload>self).wording.on_device(<object>args[i], key):
+            return False
+    return True
+
+
+cdef tuple values_of(PyObject *const *args, Py_ssize_t n):
+    return tuple([<object>args[i] for i in range(n)])
+
+
+cdef PyObject *refused(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) noexcept:
+    """Raise what is wrong with the arguments, in words."""
+    cdef OpOverload op = <OpOverload>self
+    cdef Py_ssize_t i
+    try:
+        named = {} if keywords == NULL else {name: <object>args[n + i] for i, name in enumerate(<tuple><object>keywords)}
+        error = op.wording.refused(op, values_of(args, n), named)
+    except BaseException as failure:        # the search for words is ordinary Python and may fail too
+        error = failure
+    PyErr_SetObject(type(error), error)
+    return NULL
+
+
+cdef PyObject *refused_output(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *result) noexcept:
+    """Raise what is wrong with a kernel's outputs, in words, and let go of them."""
+    cdef OpOverload op = <OpOverload>self
+    try:
+        error = op.wording.refused_output(op, values_of(args, n), <object>result)
+    except BaseException as failure:
+        error = failure
+    release(result)
+    PyErr_SetObject(type(error), error)
+    return NULL
+
+
+cdef void note(PyObject *self, PyObject *const *args, Py_ssize_t n) noexcept:
+    """Add operator, kernel and shapes to the exception of a kernel; its type and traceback stay."""
+    cdef OpOverload op = <OpOverload>self
+    cdef PyObject *kind
+    cdef PyObject *error
+    cdef PyObject *traceback
+    PyErr_Fetch(&kind, &error, &traceback)
+    PyErr_NormalizeException(&kind, &error, &traceback)
+    try:
+        op.wording.note(op, values_of(args, n), <object>error)
+    finally:
+        PyErr_Restore(kind, error, traceback)
+
+
+@cython.final
+cdef class OpOverload:
+    """One schema and its kernels; what an operator's name stands for, and what is called.
+
+    Made by `custom_op`, `define` and the tables, found under `dispatch.ops`. Calling it runs the kernel of the floor that
+    the arguments decide. `register_kernel`, `register_fake`, `register_autograd` and `register_vmap`, and so one verb for
+    every layer, add rules; each is a decorator too.
+
+    Parameters
+    ----------
+    schema : Schema
+    arguments : core.Arguments
+    outputs : core.Outputs
+    wording : module or object
+        Says what is wrong with a call: `refused`, `refused_output`, `note`, `on_device`,
+        `describe`, `kernels`, `sign`, `verb`.
+    tags : tuple of Tag, optional
+
+    Attributes
+    ----------
+    schema : Schema
+    tags : tuple of Tag
+    name : str
+        `"ns::name"`, with `".overload"` where it has one.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> dispatch.ops.np.add(np.ones(2), 1.0)
+    array([2., 2.])
+    """
+
+    def __init__(self, schema not None, Arguments arguments not None, Outputs outputs not None, wording not None, tuple tags=()):
+        self.slot = call
+        self.table = KernelTable()
+        self.schema, self.arguments, self.outputs, self.wording, self.tags = schema, arguments, outputs, wording, tags
+
+    def __call__(self):
+        """Replaced by the slot when the module is loaded; here so that the class reads, and is made ready, as callable."""
+
+    def redefine(self, OpOverload other not None):
+        """Become `other`, schema, checks and an empty table, so that old handles call the new definition."""
+        self.schema, self.arguments, self.outputs, self.tags = other.schema, other.arguments, other.outputs, other.tags
+        self.table, self.inner = other.table, None
+        attributes = vars(self)
+        attributes.clear()
+        attributes.update(vars(other))
+
+    @property
+    def name(self):
+        return self.schema.full_name
+
+    @property
+    def whole(self):
+        """The operator as a layer's kernel calls it: all arguments by position, and the residual comes back too."""
+        cdef OpOverload inner
+        if not self.outputs.residual and self.arguments.kernel_keywords == NULL:
+            return self
+        if self.inner is None:
+            inner = OpOverload(self.schema, self.arguments, self.outputs, self.wording, self.tags)
+            inner.slot, inner.table, inner.primary = call_whole, self.table, self
+            self.inner = inner
+        return self.inner
+
+    @property
+    def kernels(self):
+        """What is registered and which of it runs on each floor; prints as a table."""
+        return self.wording.kernels(self)
+
+    def at(self, key):
+        """The kernel that runs at a key, which a layer calls to ask another layer's answer.
+
+        Parameters
+        ----------
+        key : DispatchKey
+            A floor, no alias.
+
+        Returns
+        -------
+        callable
+            With the operator's own signature.
+        """
+        if not 0 <= key < KEYS:
+            raise DefinitionError(f"{self.name}: {key} is no floor but an alias; ask at one of the keys it fills.")
+        return self.table.resolve(self, key)
+
+    def register(self, layer, rule):
+        """Give this operator a layer's rule; the one verb behind all the others.
+
+        Parameters
+        ----------
+        layer : Layer
+        rule : object
+            What the layer needs to know; `layer.check` refuses it here, `layer.lower` makes a kernel of it at the first call.
+
+        Returns
+        -------
+        Registration
+            The handle with which `unregister` takes it away again.
+        """
+        layer.check(self, rule)
+        return self.register_at(layer.key, rule, layer)
+
+    def register_at(self, key, rule, layer=None):
+        """Register a kernel, or with a layer a rule, at a key or an alias of keys, unchecked."""
+        registration = Registration(key, rule, layer)
+        self.table.add(registration)
+        return registration
+
+    def unregister(self, Registration registration not None):
+        """Take a registration away; the one it covered is live again."""
+        self.table.remove(registration)
+
+    def __getattr__(self, str name):
+        if name == "default" and not self.schema.overload:
+            return self
+        if name.startswith("register_"):
+            return self.wording.verb(self, name[len("register_"):])
+        if name == "__signature__":
+            return self.wording.sign(self)
+        raise AttributeError(f"{self.name} has no attribute {name!r}.")
+
+    def __repr__(self):
+        return self.wording.describe(self)
+
+
+cdef Py_ssize_t offset_of_slot(OpOverload op):
+    return <char *>&op.slot - <char *><PyObject *>op
+
+
+install_vectorcall(OpOverload, offset_of_slot(OpOverload.__new__(OpOverload)))

@@ -1,0 +1,52 @@
+"""What one thread has turned on: the stack of guards, the highest rank of its modes, one setting a key."""
+from cpython.object cimport PyObject
+
+from .keys cimport KEYS, rank_t
+
+cdef extern from *:
+    """
+    typedef struct {
+        unsigned long long rank;            /* highest rank among the thread's active modes; 0: none */
+        PyObject *top;                      /* the newest guard (owned), or NULL */
+        PyObject *settings[32];             /* by key: the value of the newest Setting (borrowed from it), or NULL */
+    } dispatch_thread_state;
+    """
+    ctypedef struct ThreadState "dispatch_thread_state":
+        rank_t rank
+        PyObject *top
+        PyObject *settings[KEYS]
+
+
+cdef ThreadState *thread_state() noexcept nogil    # valid for the calling thread, as long as that thread lives
+
+
+cdef class Guard:
+    cdef readonly Guard below               # the guard that was newest when this one was entered
+    cdef readonly bint active
+
+    cdef void apply(self, ThreadState *thread)
+
+
+cdef class Level(Guard):
+    cdef readonly rank_t number             # 0 for the ground level, which is always open
+    cdef readonly str name                  # the transform, as messages name it
+    cdef public object payload              # whatever the transform keeps with its level (vmap: the batch size)
+    cdef readonly bint open
+
+
+cdef class Setting(Guard):
+    cdef readonly int key
+    cdef readonly object value
+
+
+cdef class ModeGuard(Guard):
+    cdef readonly int key
+    cdef readonly object mode
+    cdef readonly rank_t rank
+
+
+cdef class Without(Guard):
+    cdef readonly ModeGuard guard
+
+
+cdef Level GROUND

@@ -1,0 +1,240 @@
+"""The thread's state: guards, levels, settings and modes.
+
+A guard is what a `with` block turns on. The guards of a thread form a stack, a linked list from the newest down, and what
+the hot path reads, the highest rank of the active modes, is kept beside it in C. The stack belongs to the thread, not to
+the coroutine: a guard that is held over an `await` or a `yield` may find another one on top of it when it exits, and then
+it raises instead of popping a stranger.
+
+A level is the next number of one counter for the whole process, taken when a transform is entered. It is not the depth:
+the inner transform still has the larger number, no two threads share one, and none is used twice, so that a value which
+outlived its transform can be told from the values of the next one.
+"""
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
+from .keys cimport KEYS, rank_t
+
+from ..errors import GuardError
+
+# C text in a .pxd is copied into every module that cimports it, so the variable itself stands here, once.
+cdef extern from *:
+    """
+    static _Thread_local dispatch_thread_state dispatch_current_thread;
+    static unsigned long long dispatch_last_level = 0;
+    static unsigned long long dispatch_next_level(void) {
+        return __atomic_add_fetch(&dispatch_last_level, 1, __ATOMIC_RELAXED);
+    }
+    """
+    ThreadState dispatch_current_thread
+    rank_t dispatch_last_level
+    rank_t dispatch_next_level()
+
+
+cdef ThreadState *thread_state() noexcept nogil:
+    return &dispatch_current_thread
+
+
+cdef void rebuild(ThreadState *thread):
+    """Derive rank and settings from the guards, oldest first."""
+    cdef list guards = []
+    cdef Guard guard = <Guard>thread.top if thread.top != NULL else None
+    cdef int key
+    while guard is not None:
+        guards.append(guard)
+        guard = guard.below
+    thread.rank = 0
+    for key in range(KEYS):
+        thread.settings[key] = NULL
+    for guard in reversed(guards):
+        guard.apply(thread)
+
+
+cdef class Guard:
+    """One entry of the thread's stack of guards; a context manager that is entered once at a time."""
+
+    cdef void apply(self, ThreadState *thread):
+        """Change the thread's rank or settings; the guards below have been applied."""
+
+    def __enter__(self):
+        cdef ThreadState *thread = thread_state()
+        if self.active:
+            raise GuardError(f"{self!r} is entered already, and can be entered once at a time. Make a new one for the inner block.")
+        self.below = <Guard>thread.top if thread.top != NULL else None
+        self.active = True
+        Py_INCREF(self)
+        if thread.top != NULL:
+            Py_DECREF(<object>thread.top)
+        thread.top = <PyObject *>self
+        self.apply(thread)
+        return self
+
+    def __exit__(self, *exception):
+        cdef ThreadState *thread = thread_state()
+        cdef Guard above = None
+        cdef Guard guard = <Guard>thread.top if thread.top != NULL else None
+        cdef bint on_top = guard is self
+        while guard is not None and guard is not self:
+            above, guard = guard, guard.below
+        self.active = False
+        if guard is None:
+            raise GuardError(
+                f"{self!r} is left in a thread in which it was not entered. Enter and leave it in one thread; "
+                "a generator or coroutine that moves between threads must not hold it over a yield or an await.")
+        if on_top:
+            thread.top = <PyObject *>self.below if self.below is not None else NULL
+            if self.below is not None:
+                Py_INCREF(self.below)
+            Py_DECREF(self)
+        else:
+            above.below = self.below
+        self.below = None
+        rebuild(thread)
+        if not on_top:
+            raise GuardError(
+                f"{self!r} is left while {above!r}, entered after it, is still on. Guards are `with` blocks of one thread: "
+                "do not hold one over an `await` or over the `yield` of a generator.")
+
+    def __repr__(self):
+        return type(self).__name__
+
+
+cdef class Level(Guard):
+    """The life of one transform: open from entry to exit, with a number no other level has had.
+
+    Parameters
+    ----------
+    name : str
+        The transform, as messages name it.
+    payload : object, optional
+        What the transform wants to find again in its kernels.
+    """
+
+    def __init__(self, str name not None, payload=None):
+        self.name = name
+        self.payload = payload
+
+    def __enter__(self):
+        Guard.__enter__(self)
+        self.number = dispatch_next_level()
+        self.open = True
+        return self
+
+    def __exit__(self, *exception):
+        self.open = False
+        Guard.__exit__(self, *exception)
+
+    def __repr__(self):
+        return f"{self.name} (level {self.number})"
+
+
+cdef class Setting(Guard):
+    """A value that the layer of `key` finds again with `setting(key)` while the block lasts; the newest counts."""
+
+    def __init__(self, int key, value not None):
+        if not 0 <= key < KEYS:
+            raise ValueError(f"a setting belongs to a key from 0 to {KEYS - 1}, not to {key}.")
+        self.key = key
+        self.value = value
+
+    cdef void apply(self, ThreadState *thread):
+        thread.settings[self.key] = <PyObject *>self.value
+
+    def __repr__(self):
+        return f"{self.value!r}"
+
+
+cdef class ModeGuard(Guard):
+    """A layer without a wrapper: while the block lasts every call goes through the layer of `key`.
+
+    Parameters
+    ----------
+    key : int
+        The layer's key.
+    mode : object
+        What the layer finds again with `active_mode(key)`.
+    level : Level, optional
+        The transform that turned the mode on; without one the mode stands at level 0.
+    """
+
+    def __init__(self, int key, mode not None, Level level=None):
+        if not 0 <= key < KEYS:
+            raise ValueError(f"a mode belongs to a key from 0 to {KEYS - 1}, not to {key}.")
+        self.key = key
+        self.mode = mode
+        self.rank = (level.number if level is not None else 0) * 64 + key
+
+    cdef void apply(self, ThreadState *thread):
+        if self.rank > thread.rank:
+            thread.rank = self.rank
+
+    def __repr__(self):
+        return f"{self.mode!r}"
+
+
+cdef class Without(Guard):
+    """Takes one mode off while the block lasts, so that its kernel can call the operator again."""
+
+    def __init__(self, ModeGuard guard not None):
+        self.guard = guard
+
+    cdef void apply(self, ThreadState *thread):
+        cdef ModeGuard mode
+        thread.rank = 0
+        for mode in active_guards(self):
+            if mode.rank > thread.rank:
+                thread.rank = mode.rank
+
+    def __repr__(self):
+        return f"{self.guard!r}, taken off"
+
+
+cdef list active_guards(Guard guard):
+    """The mode guards from `guard` down that no Without above them has taken off."""
+    cdef list found = []
+    cdef set off = set()
+    while guard is not None:
+        if isinstance(guard, Without):
+            off.add((<Without>guard).guard)
+        elif isinstance(guard, ModeGuard) and guard not in off:
+            found.append(guard)
+        guard = guard.below
+    return found
+
+
+def active_mode(int key):
+    """The guard of the newest active mode of `key` in this thread, or None."""
+    cdef ThreadState *thread = thread_state()
+    cdef ModeGuard guard
+    if thread.rank == 0:
+        return None
+    for guard in active_guards(<Guard>thread.top):
+        if guard.key == key:
+            return guard
+    return None
+
+
+def setting(int key):
+    """The value of the newest Setting of `key` in this thread, or None."""
+    cdef PyObject *value = thread_state().settings[key & (KEYS - 1)]
+    return None if value == NULL else <object>value
+
+
+def open_levels():
+    """The levels that are open in this thread, outermost first."""
+    cdef ThreadState *thread = thread_state()
+    cdef Guard guard = <Guard>thread.top if thread.top != NULL else None
+    cdef list found = []
+    while guard is not None:
+        if isinstance(guard, Level):
+            found.append(guard)
+        guard = guard.below
+    return found[::-1]
+
+
+def newest_level():
+    """The number of the newest level any thread has opened: what is opened from now on has a larger one."""
+    return dispatch_last_level
+
+
+GROUND = Level("ground level")
+GROUND.open = True

@@ -1,0 +1,19 @@
+"""The kernels of one operator: what was registered, and which of it each slot holds."""
+from cpython.object cimport PyObject
+
+from .keys cimport KEYS
+
+
+cdef class Registration:
+    cdef readonly object key                # the DispatchKey, an alias included
+    cdef readonly object rule               # as it was given; without a layer it is the kernel itself
+    cdef readonly object layer              # the layer that lowers the rule, or None
+    cdef object kernel                      # lowered at the first call that needs it
+
+
+cdef class KernelTable:
+    cdef PyObject *slots[KEYS]              # borrowed from `owned`; NULL: not computed since the last registration
+    cdef dict owned
+    cdef dict stacks                        # key -> list of Registration, the newest last and live
+
+    cdef object resolve(self, object op, int key)

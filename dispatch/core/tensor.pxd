@@ -1,0 +1,16 @@
+"""The wrapper: one value, seen by one layer at one level."""
+from cpython.object cimport PyObject
+
+from .keys cimport rank_t
+from .state cimport Level
+
+
+cdef class Wrapped:
+    cdef readonly object value              # what is wrapped: an array or a wrapper of a lower rank; None for a fake
+    cdef public object data                 # what the layer keeps beside it: the tape's node, the batch dimension
+    cdef readonly Level level
+    cdef readonly rank_t rank               # level.number * 64 + key
+    cdef object __weakref__
+
+
+cdef bint is_wrapped(PyObject *x) noexcept

@@ -1,0 +1,189 @@
+"""Every exception of the package, each one also the builtin a caller would expect.
+
+This is the slab under the house: it imports nothing of ours, so that every floor, the compiled one included, may raise
+these. An error says what was asked, what is so, and what to do, in one to three short lines. It names operator and
+argument, shapes and dtypes, never values; what is known of the place is kept in the fields `operator` and `argument`.
+"""
+
+from collections.abc import Iterable
+
+
+class DispatchError(Exception):
+    """Base of every exception this package raises.
+
+    Parameters
+    ----------
+    *args
+        The message.
+    operator, argument : str
+        Qualified name of the operator and name of the argument the message is about, empty when there is none.
+
+    Examples
+    --------
+    >>> error = ArgumentError("mylib::scale: argument 'x' is a list.", operator="mylib::scale", argument="x")
+    >>> isinstance(error, TypeError), error.operator, error.argument
+    (True, 'mylib::scale', 'x')
+    """
+
+    def __init__(self, *args: object, operator: str = "", argument: str = "") -> None:
+        super().__init__(*args)
+        self.operator = operator
+        self.argument = argument
+
+
+class SchemaError(DispatchError, ValueError):
+    """A schema text, or a schema built by hand, that has no meaning."""
+
+
+class HintError(DispatchError, TypeError):
+    """A type hint that is missing, or that no schema type stands for."""
+
+
+class DefinitionError(DispatchError, ValueError):
+    """A definition or registration that contradicts itself or what is already registered."""
+
+
+class ArgumentError(DispatchError, TypeError):
+    """A call whose arguments do not fit the operator's schema."""
+
+
+class OutputError(DispatchError, TypeError):
+    """A kernel whose result does not fit the operator's schema."""
+
+
+class AliasError(OutputError):
+    """A kernel that returned an input, or a view of one, without its schema saying so."""
+
+
+class OperatorNotFoundError(DispatchError, AttributeError):
+    """A namespace, an operator or an overload that nobody has defined."""
+
+
+class LayerNotFoundError(DispatchError, AttributeError):
+    """A `register_<layer>` for which there is no layer."""
+
+
+class NoKernelError(DispatchError, NotImplementedError):
+    """An operator called with arrays for which it has no kernel."""
+
+
+class NoRuleError(DispatchError, NotImplementedError):
+    """An operator asked for a gradient, a shape or a batch without the rule that gives it."""
+
+
+class DeviceMismatchError(DispatchError, ValueError):
+    """Arrays of two devices in one call."""
+
+
+class EscapedValueError(DispatchError, RuntimeError):
+    """A value used after the transform it belongs to was left."""
+
+
+class GuardError(DispatchError, RuntimeError):
+    """A mode or guard left in another order than it was entered, or by another thread."""
+
+
+class GradientError(DispatchError, RuntimeError):
+    """A gradient that cannot be computed, or a backward rule whose result does not fit."""
+
+
+class BatchingError(DispatchError, ValueError):
+    """Mapped sizes or axes that do not fit together."""
+
+
+class FakeTensorError(DispatchError, TypeError):
+    """A fake rule, or a use of fake tensors, that cannot stand for the real thing."""
+
+
+class DataDependentError(FakeTensorError):
+    """The data of a fake tensor, which has none, was asked for."""
+
+
+class ConversionError(DispatchError, TypeError):
+    """A wrapper asked for its data where that would drop what it tracks."""
+
+
+class UnsupportedError(DispatchError, NotImplementedError):
+    """A NumPy function, or a way of calling one, that has no operator behind it."""
+
+
+class MissingExtraError(DispatchError, ImportError):
+    """An optional dependency that is not installed."""
+
+
+class OpCheckError(DispatchError, AssertionError):
+    """A fault that `opcheck` found in an operator."""
+
+
+class GradcheckError(DispatchError, AssertionError):
+    """A gradient that differs from its finite differences."""
+
+
+def _distance(a: str, b: str) -> int:
+    """Count the edits between two names; a swap of neighbours is one."""
+    before: list[int] = []
+    above = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            cost = min(above[j] + 1, row[-1] + 1, above[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before, above = above, row
+    return above[-1]
+
+
+def close_matches(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """Return the known names nearest to a misspelt one, best first.
+
+    Parameters
+    ----------
+    name : str
+        What was written.
+    known : iterable of str
+        What could have been meant.
+    limit : int
+        How many names to return at most.
+
+    Returns
+    -------
+    list of str
+        Names within one edit for each three letters, ignoring case.
+
+    Examples
+    --------
+    >>> close_matches("facotr", ["x", "factor", "axis"])
+    ['factor']
+    """
+    allowed = min(max(1, len(name) // 3), len(name) - 1)  # any two letters are one edit apart
+    scored = [
+        (_distance(name.lower(), other.lower()), other) for other in known if abs(len(name) - len(other)) <= allowed
+    ]
+    return [other for score, other in sorted(scored) if score <= allowed][:limit]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the closing sentence for a misspelt name, or nothing when no known name is near.
+
+    Parameters
+    ----------
+    name : str
+        What was written.
+    known : iterable of str
+        What could have been meant.
+
+    Returns
+    -------
+    str
+        `" Did you mean 'factor'?"`, with its leading space, or `""`.
+
+    Examples
+    --------
+    >>> did_you_mean("facotr", ["x", "factor"])
+    " Did you mean 'factor'?"
+    >>> did_you_mean("q", ["tensor", "axis"])
+    ''
+    """
+    found = [f"'{other}'" for other in close_matches(name, known)]
+    return f" Did you mean {' or '.join(found)}?" if found else ""

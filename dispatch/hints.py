@@ -1,0 +1,334 @@
+"""Type hints: which schema type a Python annotation stands for.
+
+`HintReader` reads the hints of one function. Besides the type, a hint can say three things about an array, which the
+reader notes for each argument: its dtype (`NDArray[np.float64]`), its layout (`Annotated[np.ndarray, "C"]`), and that
+Python numbers may stand for it (`np.ndarray | float`).
+"""
+
+import collections.abc
+import functools
+import numbers
+import types
+import typing
+from typing import Annotated, Any, ForwardRef, Literal, Union
+
+import numpy as np
+
+from .core import Residual, Tensor
+from .errors import HintError, SchemaError, did_you_mean
+from .grammar import (
+    ANY,
+    BOOL,
+    BYTES,
+    CALLABLE,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    INT,
+    NONE,
+    RESIDUAL,
+    SCALAR,
+    SCALAR_TYPE,
+    STR,
+    TENSOR,
+    DictOf,
+    ListOf,
+    OptionalOf,
+    TupleOf,
+    Type,
+)  # fmt: skip
+from .opaque import opaque_type
+from .where import innermost
+
+ALLOWED = (
+    "np.ndarray, int, float, bool, complex, str, bytes, np.dtype, numbers.Number, typing.Any, typing.Callable, "
+    "list[...], tuple[...], dict[str, ...] and ... | None"
+)
+LAYOUTS = ("C", "F", "writeable")
+
+_NUMERIC = frozenset((INT, FLOAT, BOOL, COMPLEX, SCALAR))
+_NONE_TYPE = type(None)
+_WORDS: dict[object, Type] = {
+    np.ndarray: TENSOR, Tensor: TENSOR, int: INT, float: FLOAT, bool: BOOL, complex: COMPLEX, str: STR, bytes: BYTES,
+    numbers.Number: SCALAR, numbers.Complex: SCALAR, numbers.Real: SCALAR, numbers.Integral: INT,
+    np.dtype: SCALAR_TYPE, type: SCALAR_TYPE, Any: ANY, typing.Callable: CALLABLE, collections.abc.Callable: CALLABLE,
+    Residual: RESIDUAL, None: NONE, _NONE_TYPE: NONE,
+}  # fmt: skip
+# Hints that are often written, and what was probably meant. The first column is compared by identity.
+_MEANT: tuple[tuple[object, str], ...] = (
+    (list, "list[np.ndarray]"), (collections.abc.Sequence, "list[np.ndarray]"),
+    (collections.abc.Iterable, "list[np.ndarray]"), (tuple, "tuple[np.ndarray, ...]"),
+    (dict, "dict[str, np.ndarray]"),
+    (collections.abc.Mapping, "dict[str, np.ndarray]"), (set, "list[int]"), (frozenset, "list[int]"),
+    (range, "list[int]"), (object, "typing.Any"), (any, "typing.Any"), (callable, "typing.Callable"),
+    (np.array, "np.ndarray"), (np.asarray, "np.ndarray"), (memoryview, "np.ndarray"), (bytearray, "np.ndarray"),
+)  # fmt: skip
+_SCALAR_CLASSES = (
+    (np.bool_, "bool"), (np.integer, "int"), (np.floating, "float"), (np.complexfloating, "complex"),
+    (np.number, "numbers.Number"), (np.str_, "str"), (np.bytes_, "bytes"),
+)  # fmt: skip
+
+
+def show(hint: object) -> str:
+    """Return a hint as it is written, as nearly as can be told."""
+    if isinstance(hint, str):
+        return hint
+    if isinstance(hint, ForwardRef):
+        return hint.__forward_arg__
+    if type(hint) is not types.GenericAlias and isinstance(hint, type):  # list[int] says it is a type
+        return hint.__qualname__ if hint.__module__ == "builtins" else f"{hint.__module__}.{hint.__qualname__}"
+    return repr(hint)
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(text: str) -> types.CodeType:
+    return compile(text.strip(), "<hint>", "eval")
+
+
+def _nearest(hint: object) -> str:
+    root = typing.get_origin(hint) or hint
+    for known, meant in _MEANT:
+        if root is known:
+            return meant
+    if isinstance(root, type):
+        for known_class, meant in _SCALAR_CLASSES:
+            if issubclass(root, known_class):
+                return meant
+        if hasattr(root, "__array__"):
+            return "np.ndarray"
+        return f"typing.Any, or register_opaque_type({root.__qualname__})"
+    return "typing.Any"
+
+
+def _root(hint: object) -> object:
+    return typing.get_origin(hint) or hint
+
+
+def _is_dtype_like(members: list[object]) -> bool:
+    # numpy.typing.DTypeLike is a union, and `DTypeLike | None` a larger one: both are known by what is in them.
+    roots = [_root(member) for member in members]
+    private = [str(getattr(root, "__module__", "")).startswith("numpy._typing") for root in roots]
+    return np.dtype in roots and all(
+        ours or root in (np.dtype, type, str, tuple, list) for root, ours in zip(roots, private, strict=True)
+    )
+
+
+class HintReader:
+    """Reads the hints of one function.
+
+    Parameters
+    ----------
+    operator : str
+        The operator's name, for messages.
+    fn : callable
+        The function; text hints are looked up in its globals and in the variables it closes over.
+
+    Attributes
+    ----------
+    dtype, layout, numbers
+        What the last argument's hint said about the array.
+    """
+
+    __slots__ = ("_dtypes", "_fn", "_hint", "_scope", "_what", "layout", "numbers", "operator")
+
+    def __init__(self, operator: str, fn: object) -> None:
+        self.operator, self._fn = operator, fn
+        self._scope: tuple[dict[str, Any], dict[str, Any]] | None = None
+        self._start("the return", None)
+
+    def _start(self, what: str, hint: object) -> None:
+        self._what, self._hint = what, hint
+        self._dtypes: set[np.dtype[Any] | None] = set()
+        self.layout: tuple[str, ...] = ()
+        self.numbers = False
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """The dtype that the arrays of the last argument must have."""
+        if len(self._dtypes) > 1:
+            raise self._fault("Two dtypes in one parameter: write the same for all of its arrays, or none.")
+        return next(iter(self._dtypes), None)
+
+    def argument(self, name: str, hint: object) -> Type:
+        """Return the type of a parameter."""
+        self._start(f"parameter '{name}'", hint)
+        kind = self._checked(hint)
+        # A device is a string, and known by the name of its parameter.
+        if name == "device" and kind in (STR, OptionalOf(STR)):
+            return DEVICE if kind == STR else OptionalOf(DEVICE)
+        return kind
+
+    def returns(self, hint: object) -> tuple[Type, ...]:
+        """Return the types of the results: none for None, several for a tuple."""
+        self._start("the return", hint)
+        hint = self._evaluated(hint)
+        if hint is None or hint is _NONE_TYPE:
+            return ()
+        members = typing.get_args(hint)
+        if typing.get_origin(hint) is not tuple or Ellipsis in members:
+            return (self._checked(hint),)
+        if not members:
+            raise self._fault("An operator that returns nothing is hinted None.")
+        kinds = tuple(map(self._checked, members))
+        if kinds == (RESIDUAL,):
+            raise self._fault("A Residual goes along with a result: tuple[np.ndarray, Residual].")
+        return kinds if len(kinds) > 1 else (TupleOf(kinds),)
+
+    def _fault(self, advice: str) -> HintError:
+        name = self._what.split("'")[1] if "'" in self._what else ""
+        return HintError(
+            f"{self.operator}: {self._what} has the hint {show(self._hint)}, which has no schema type.\n{advice}",
+            operator=self.operator,
+            argument=name,
+        )
+
+    def _unknown(self, nearest: str) -> HintError:
+        return self._fault(
+            f'The nearest hint that has one: {nearest}. Or write schema="(Tensor x) -> Tensor" yourself.'
+        )
+
+    def _checked(self, hint: object) -> Type:
+        try:
+            return self._read(hint)
+        except SchemaError as error:
+            raise self._fault(str(error)) from None
+
+    def _evaluated(self, hint: object) -> object:
+        if isinstance(hint, ForwardRef):
+            hint = hint.__forward_arg__
+        if not isinstance(hint, str):
+            alias: Any = typing.get_origin(hint) or hint
+            if type(alias).__name__ != "TypeAliasType":
+                return hint
+            # The `type` statement, which newer versions of NumPy use for NDArray and DTypeLike.
+            members = typing.get_args(hint)
+            return self._evaluated(alias.__value__[members] if members else alias.__value__)
+        if self._scope is None:
+            fn: Any = innermost(self._fn)
+            cells = (
+                zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True) if hasattr(fn, "__closure__") else ()
+            )
+            inner = {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
+            self._scope = getattr(fn, "__globals__", {}), inner
+        try:
+            return self._evaluated(eval(_compiled(hint), *self._scope))
+        except NameError as error:
+            known = did_you_mean(str(error.name), [*self._scope[0], *self._scope[1]])
+            raise self._fault(
+                f"No name '{error.name}' is known where the function is defined.{known} "
+                f"Import '{error.name}' at the top of that module, outside `if TYPE_CHECKING`."
+            ) from error
+        except Exception as error:
+            raise self._fault(f"Evaluating it raised {type(error).__name__}: {error}") from error
+
+    def _read(self, hint: object) -> Type:
+        hint = self._evaluated(hint)
+        try:
+            found = _WORDS.get(hint)
+        except TypeError:  # metadata of Annotated need not be hashable
+            found = None
+        if found is not None:
+            if found is TENSOR:
+                self._dtypes.add(None)
+            return found
+        origin, members = typing.get_origin(hint), typing.get_args(hint)
+        if origin is None:
+            return self._single(hint)
+        if origin is Union or origin is types.UnionType:
+            return self._union(members)
+        if origin is Annotated:
+            return self._annotated(hint)
+        if origin is Literal:
+            return self._union(tuple(map(type, members)))
+        if origin is collections.abc.Callable:
+            return CALLABLE
+        if origin is type or origin is np.dtype:
+            return SCALAR_TYPE
+        if isinstance(origin, type) and issubclass(origin, np.ndarray):
+            self._dtypes.add(_dtype_of(members))
+            return TENSOR
+        return self._container(origin, members)
+
+    def _container(self, origin: object, members: tuple[Any, ...]) -> Type:
+        if not members:  # typing.List by itself
+            return self._single(origin)
+        if origin is list or origin is collections.abc.Sequence:
+            return ListOf(self._read(members[0]))
+        if origin is tuple:
+            if members[-1] is Ellipsis:
+                return ListOf(self._read(members[0]))
+            kinds = tuple(self._read(member) for member in members)
+            return ListOf(kinds[0], len(kinds)) if len(set(kinds)) == 1 else TupleOf(kinds)
+        if origin is dict or origin is collections.abc.Mapping:
+            return DictOf(self._read(members[0]), self._read(members[1]))
+        return self._single(origin)
+
+    def _single(self, hint: object) -> Type:
+        if isinstance(hint, type):
+            if issubclass(hint, (np.ndarray, Tensor)):
+                self._dtypes.add(None)
+                return TENSOR
+            if (opaque := opaque_type(hint)) is not None:
+                return opaque
+        if hasattr(hint, "__supertype__"):  # NewType
+            return self._read(hint.__supertype__)
+        raise self._unknown(_nearest(hint))
+
+    def _annotated(self, hint: Any) -> Type:
+        for note in hint.__metadata__:
+            if note in LAYOUTS:
+                self.layout = (*self.layout, note)
+            elif isinstance(note, str) and note.lower() in ("c", "f", "writeable", "writable", "fortran", "contiguous"):
+                raise self._fault(f"The layout '{note}' is written 'C', 'F' or 'writeable'.")
+        kind = self._read(hint.__origin__)
+        if self.layout and not kind.has_tensor:
+            raise self._fault("A layout is for arrays.")
+        return kind
+
+    def _members(self, hints: tuple[object, ...]) -> list[object]:
+        found: list[object] = []
+        for hint in map(self._evaluated, hints):
+            inside = _root(hint) in (Union, types.UnionType)
+            found.extend(self._members(typing.get_args(hint)) if inside else [hint])
+        return found
+
+    def _union(self, hints: tuple[object, ...]) -> Type:
+        members = self._members(hints)
+        rest = [member for member in members if member is not None and member is not _NONE_TYPE]
+        if _is_dtype_like(rest):
+            found: Type = SCALAR_TYPE
+        elif any(str(getattr(_root(member), "__module__", "")).startswith("numpy._typing") for member in rest):
+            raise self._unknown("np.ndarray")  # numpy.typing.ArrayLike
+        else:
+            outside, self._dtypes = self._dtypes, set()
+            kinds = set(map(self._read, rest))
+            # Either of two dtypes will do: then none is asked for.
+            self._dtypes = outside | (self._dtypes if len(self._dtypes) < 2 else {None})
+            found = self._one_of(kinds)
+        return OptionalOf(found) if len(rest) < len(members) else found
+
+    def _one_of(self, kinds: set[Type]) -> Type:
+        if len(kinds) == 1:
+            return kinds.pop()
+        if kinds <= _NUMERIC:
+            return SCALAR
+        if kinds - {TENSOR} <= _NUMERIC:
+            self.numbers = True
+            return TENSOR
+        lists = [kind for kind in kinds if isinstance(kind, ListOf)]
+        if kinds == {INT, *lists} and len(lists) == 1 and lists[0].element == INT and lists[0].size is not None:
+            return lists[0]  # int[2] takes a single int as well
+        if lists and all(kind == lists[0].element or kind in lists for kind in kinds):
+            raise self._unknown("list[int]" if lists[0].element == INT else "list[np.ndarray]")
+        raise self._unknown("typing.Any")
+
+
+def _dtype_of(members: tuple[Any, ...]) -> np.dtype[Any] | None:
+    # np.ndarray[shape, np.dtype[np.float64]]. np.floating and type variables are no dtype; text and dates lack a size.
+    inner = typing.get_args(members[1]) if len(members) > 1 else ()
+    if inner and isinstance(inner[0], type) and inner[0] in _CONCRETE:
+        return np.dtype(inner[0])
+    return None
+
+
+_CONCRETE = frozenset(np.sctypeDict.values()) - {np.str_, np.bytes_, np.void, np.datetime64, np.timedelta64}

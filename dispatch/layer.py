@@ -1,0 +1,167 @@
+"""Layer: the socket every subsystem plugs into.
+
+A layer owns one key. It says how a rule about one operator becomes a kernel of that operator (`lower`), and what an operator
+without a rule gets (`default`). Its kernel takes the wrappers that are its own off (`core.split`), calls the same operator
+again, one floor down (`op.whole`), and wraps what comes back (`core.wrap`). A layer never looks at another's wrapper and
+names no operator.
+"""
+
+from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
+from typing import Any
+
+from .core import DispatchKey, OpOverload, device_key, set_layer
+from .errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you_mean
+
+Kernel = Callable[..., Any]
+
+layers: dict[str, "Layer"] = {}
+
+
+class Layer:
+    """A subsystem: a name, a key, and how a rule about an operator becomes a kernel of it.
+
+    Parameters
+    ----------
+    name : str
+        `op.register_<name>` and the keyword `<name>=` of a table's rows belong to this layer.
+    key : DispatchKey
+        The floor it owns.
+
+    Examples
+    --------
+    >>> from dispatch.layer import layers
+    >>> layers["vmap"].key
+    <DispatchKey.VMAP: 22>
+    """
+
+    def __init__(self, name: str, key: DispatchKey) -> None:
+        if name in layers:
+            raise DefinitionError(f"there is a layer named {name!r} already, at {layers[name].key}. Take another name.")
+        self.name = name
+        self.key = key
+        set_layer(key, self)
+        layers[name] = self
+
+    def rule(self, rule: Any, /, *args: Any, **options: Any) -> Any:
+        """Make one rule of the arguments of `op.register_<name>`."""
+        return rule
+
+    def check(self, op: OpOverload, rule: Any) -> None:
+        """Refuse a rule that cannot be one of this operator, at the registration rather than at the first call."""
+
+    def lower(self, op: OpOverload, rule: Any) -> Kernel:
+        """Make a kernel of `op`, with the operator's own signature, of a rule; asked at the first call that needs it."""
+        raise NotImplementedError(f"{type(self).__name__} says how its rules become kernels by overriding `lower`.")
+
+    def default(self, op: OpOverload) -> Kernel:
+        """Make the kernel of an operator that has no rule of this layer, or raise what is missing."""
+        raise NotImplementedError(f"{type(self).__name__} says what an operator without a rule gets by overriding `default`.")
+
+    def attach(self, op: OpOverload, rule: Any = None, /, *args: Any, **options: Any) -> Any:
+        """Register a rule: what `op.register_<name>` does. Without the rule it is a decorator."""
+        if rule is None:
+            return lambda rule: self.attach(op, rule, *args, **options)
+        op.register(self, self.rule(rule, *args, **options))
+        return rule
+
+    def __repr__(self) -> str:
+        return f"the {self.name} layer"
+
+
+def find_layer(name: str) -> Layer:
+    """The layer of a name.
+
+    Raises
+    ------
+    LayerNotFoundError
+        With close matches, if there is none.
+    """
+    try:
+        return layers[name]
+    except KeyError:
+        known = ", ".join(sorted(layers))
+        raise LayerNotFoundError(
+            f"there is no layer named {name!r}, so no register_{name}.{did_you_mean(name, layers)} Layers: {known}."
+        ) from None
+
+
+def check_parameters(op: OpOverload, rule: Callable[..., Any], leading: int = 0, what: str = "rule") -> None:
+    """Hold the parameters of a rule against the arguments of its operator, by name.
+
+    Parameters
+    ----------
+    op : OpOverload
+    rule : callable
+        A rule that is called with the operator's arguments, after `leading` parameters of its own.
+    leading : int
+        How many parameters come first and are the layer's.
+    what : str
+        What to call it: `"fake rule"`.
+
+    Raises
+    ------
+    DefinitionError
+        If the names differ. Rules bind by name, so that two swapped parameters cannot give wrong shapes in silence.
+    """
+    names = parameter_names(rule)
+    if names is None:
+        return
+    expected = op.arguments.names
+    if names[leading:] != expected:
+        raise DefinitionError(
+            f"{op.name}: the {what} takes ({', '.join(names[leading:])}), and the operator ({', '.join(expected)}). "
+            "Rules bind by parameter name: give the rule the operator's own names, in its order.",
+            operator=op.name,
+        )
+
+
+def parameter_names(rule: Callable[..., Any]) -> tuple[str, ...] | None:
+    """The names of a function's parameters, or None where it takes whatever it is given."""
+    code = getattr(rule, "__code__", None)
+    if code is not None and not code.co_flags & 0x0C:  # neither *args nor **kwargs; 30 times faster than inspect
+        return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    parameters = signature(rule).parameters.values()
+    if any(p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for p in parameters):
+        return None
+    return tuple(p.name for p in parameters)
+
+
+def keys_of(device_types: str | Sequence[str] | None) -> list[DispatchKey]:
+    """The keys of some devices; of None the key of a kernel that computes on any."""
+    if device_types is None:
+        return [DispatchKey.CompositeExplicit]
+    devices = [device_types] if isinstance(device_types, str) else list(device_types)
+    if not devices:
+        raise DefinitionError("device_types names no device. Leave it out for a kernel that computes on any.")
+    return [device_key(device) for device in devices]
+
+
+class Kernels(Layer):
+    """What answers for the backends: a rule is the kernel itself, and nothing stands in for a missing one."""
+
+    def attach(self, op: OpOverload, devices: Any = None, rule: Any = None, /, *args: Any, **options: Any) -> Any:
+        """Register a kernel for a device, several, or None: any that has no kernel of its own."""
+        keys = keys_of(devices)
+        if rule is None:
+            return lambda rule: self.attach(op, devices, rule)
+        if not callable(rule):
+            raise DefinitionError(f"{op.name}: a kernel is a function, and a {type(rule).__name__} was given.")
+        for key in keys:
+            op.register_at(key, rule)
+        return rule
+
+    def default(self, op: OpOverload) -> Kernel:
+        """Raise: without a kernel there is nothing to run."""
+        registered = ", ".join(str(r.key) for r in op.table.all() if r.layer is None) or "none"
+        raise NoKernelError(
+            f"{op.name} has no kernel for these arrays. Kernels: {registered}. "
+            "Add one: @op.register_kernel('cpu'), or another device's name.",
+            operator=op.name,
+        )
+
+
+_kernels = Kernels("kernel", DispatchKey.CompositeExplicit)
+for _key in DispatchKey:
+    if _key.is_backend:
+        set_layer(_key, _kernels)

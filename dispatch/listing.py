@@ -1,0 +1,98 @@
+"""How operators and values read when they are printed: reprs, the table of kernels, values in messages."""
+
+from typing import Any
+
+import numpy as np
+
+from .core import DispatchKey, OpOverload, Registration, Tensor
+from .layer import layers
+from .where import where
+
+_ARTICLES = {"NoneType": "None", "ellipsis": "an Ellipsis"}
+
+
+def describe_value(x: object) -> str:
+    """What a value is, in words: its type, and shape and dtype for an array, never what is in it.
+
+    Examples
+    --------
+    >>> describe_value(np.ones((2, 3)))
+    'an ndarray of shape (2, 3) and dtype float64'
+    >>> describe_value([1.0])
+    'a list of length 1'
+    """
+    name = type(x).__name__
+    if name in _ARTICLES:
+        return _ARTICLES[name]
+    article = "an" if name[0].lower() in "aeiou" or name == "ndarray" else "a"
+    if isinstance(x, (np.ndarray, Tensor)):
+        return f"{article} {name} of shape {x.shape} and dtype {x.dtype}"
+    if isinstance(x, np.generic):
+        return f"a NumPy scalar of dtype {x.dtype}"
+    if isinstance(x, (list, tuple, dict)):
+        return f"{article} {name} of length {len(x)}"
+    return f"{article} {name}"
+
+
+def brief(x: object) -> str:
+    """The shortest description: `float64[2, 3]` for an array, the name of its type for anything else."""
+    if isinstance(x, (np.ndarray, np.generic, Tensor)):
+        return f"{x.dtype}[{', '.join(map(str, x.shape))}]"
+    if isinstance(x, (list, tuple)):
+        return f"{type(x).__name__}[{', '.join(map(brief, x[:4]))}{', ...' if len(x) > 4 else ''}]"
+    return "None" if x is None else type(x).__name__
+
+
+def describe(op: OpOverload) -> str:
+    """The repr of an operator: its schema, the devices it has kernels for, and the layers it has rules for.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> dispatch.ops.np.sin
+    np::sin(Tensor x) -> Tensor  [cpu | autograd fake vmap]
+    """
+    devices = [key.name.lower() for key in DispatchKey if key.is_backend and op.table.live(key)]
+    if not devices and op.table.has_backend():
+        devices = ["every device"]
+    rules = [name for name, layer in sorted(layers.items()) if not layer.key.is_alias and op.table.live(layer.key)]
+    return f"{op.schema}  [{' '.join(devices) or 'no kernel'} | {' '.join(rules) or 'no rules'}]"
+
+
+class KernelListing:
+    """What is registered for an operator, floor by floor; `op.kernels`."""
+
+    def __init__(self, op: OpOverload) -> None:
+        self.op = op
+
+    @property
+    def rows(self) -> list[tuple[str, str, str]]:
+        """`(key, what runs there, where it is defined)`, the highest floor first."""
+        found = []
+        for key in sorted((k for k in DispatchKey if not k.is_alias), reverse=True):
+            registration = self.op.table.source(key)
+            if registration is not None:
+                found.append((key.name, _role(registration), where(registration.rule)))
+            elif key in {layer.key for layer in layers.values()}:
+                found.append((key.name, "the layer's default", ""))
+        return found
+
+    def __repr__(self) -> str:
+        rows = [(self.op.name, "", ""), *self.rows]
+        width = [max(len(row[i]) for row in rows) for i in range(2)]
+        return "\n".join(f"{key:{width[0]}}  {what:{width[1]}}  {source}".rstrip() for key, what, source in rows)
+
+    def _repr_html_(self) -> str:
+        cells = "".join(f"<tr><td>{key}</td><td>{what}</td><td>{source}</td></tr>" for key, what, source in self.rows)
+        return f"<table><caption>{self.op.name}</caption>{cells}</table>"
+
+
+def _role(registration: Registration) -> str:
+    if registration.layer is not None:
+        return f"{registration.layer.name} rule"
+    return "kernel" if not registration.key.is_alias else f"kernel ({registration.key.name})"
+
+
+def kernels(op: OpOverload) -> KernelListing:
+    """What is registered for an operator and which of it runs on each floor."""
+    return KernelListing(op)

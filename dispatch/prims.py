@@ -1,0 +1,81 @@
+"""The few operators that the layers are built of: kernels only.
+
+A tape adds gradients and vmap moves axes, and both must do it with operators, so that the layers below see it. They stand
+here, under the layers; the tables on the top floor complete them with the rules that the layers ask of every operator.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from .core import DispatchKey, OpOverload, freeze
+from .operators import add as make_known
+from .operators import build
+from .schema import Schema
+from .tags import Tag
+
+Shape = tuple[int, ...]
+
+
+def define(text: str, kernel: Callable[..., Any], tags: tuple[Tag, ...] = ()) -> OpOverload:
+    """An operator of the NumPy table, with its NumPy kernel and no rules yet.
+
+    Its array arguments take Python numbers too, which pass through untouched, so that NumPy's own promotion decides.
+    """
+    schema = Schema.parse(text)
+    arguments = tuple(replace(a, numbers=True) if a.type.has_tensor else a for a in schema.arguments)
+    op = build(replace(schema, arguments=arguments), tags)
+    op.register_at(DispatchKey.CPU, kernel)
+    vars(op).update(__name__=schema.name, __qualname__=schema.name, __doc__=kernel.__doc__)
+    return make_known(op, __name__, schema.full_name)
+
+
+def _broadcast_to(x: Any, shape: Any) -> Any:
+    # np.broadcast_to takes 1.8 us for its generality; the strides are quickly had
+    x = np.asanyarray(x)
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    missing = len(shape) - x.ndim
+    if missing < 0 or any(n not in (1, m) for n, m in zip(x.shape, shape[missing:], strict=True)):
+        return np.broadcast_to(x, shape)  # raises in NumPy's own words
+    strides = tuple(0 if n == 1 else s for n, s in zip(x.shape, x.strides, strict=True))
+    return freeze(as_strided(x, shape, (0,) * missing + strides))
+
+
+def _sum_to(x: Any, shape: Shape) -> Any:
+    extra = x.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(extra + i for i, n in enumerate(shape) if n == 1 and x.shape[extra + i] != 1)
+    if not axes:
+        return x
+    return np.add.reduce(x, axis=axes, keepdims=True).reshape(shape) if extra != len(axes) else np.add.reduce(x, axis=axes)
+
+
+def _select(x: Any, axis: int, index: int) -> Any:
+    return x[(slice(None),) * (axis % x.ndim) + (index,)]
+
+
+def _stack(arrays: Any, axis: int = 0) -> Any:
+    return np.stack(arrays, axis=axis)
+
+
+def _astype(x: Any, dtype: Any) -> Any:
+    """Cast, as NumPy does, a complex array's real part for a real dtype."""
+    dtype = np.dtype(dtype)
+    x = np.asanyarray(x)
+    return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype, copy=False)
+
+
+def _detach(x: Any) -> Any:
+    return freeze(np.asanyarray(x)[...])
+
+
+add = define("np::add(Tensor x, Tensor y) -> Tensor", np.add, (Tag.pointwise,))
+broadcast_to = define("np::broadcast_to(Tensor(a) x, int[1] shape) -> Tensor(a)", _broadcast_to, (Tag.view,))
+sum_to = define("np::sum_to(Tensor(a) x, int[] shape) -> Tensor(a)", _sum_to)
+moveaxis = define("np::moveaxis(Tensor(a) x, int[1] source, int[1] destination) -> Tensor(a)", np.moveaxis, (Tag.view,))
+select = define("np::select_index(Tensor(a) x, int axis, int index) -> Tensor(a)", _select, (Tag.view,))
+stack = define("np::stack(Tensor[] arrays, int axis=0) -> Tensor", _stack)
+astype = define("np::astype(Tensor(a) x, ScalarType dtype) -> Tensor(a)", _astype)
+detach = define("np::detach(Tensor(a) x) -> Tensor(a)", _detach, (Tag.view,))

@@ -1,0 +1,37 @@
+"""The tape: reverse-mode differentiation as a layer.
+
+    modes     whether it records: no_grad, enable_grad
+    saving    what is kept cannot be changed behind its back
+    node      the graph
+    engine    the walk back
+    tensor    TrackedTensor, tensor, backward
+    context   ctx, the node of a user's rule
+    rows, recorded   how a row's pullbacks and a user's functions become kernels that record
+    layer     which of them an operator gets
+"""
+
+from .engine import run_backward
+from .layer import CONSTANT, layer
+from .modes import enable_grad, no_grad, set_grad_enabled
+from .node import Leaf, Node
+from .rows import Pullback, Pullbacks, pullbacks
+from .saving import protect
+from .tensor import TrackedTensor, tensor, track
+
+__all__ = [
+    "CONSTANT",
+    "Leaf",
+    "Node",
+    "Pullback",
+    "Pullbacks",
+    "TrackedTensor",
+    "enable_grad",
+    "layer",
+    "no_grad",
+    "protect",
+    "pullbacks",
+    "run_backward",
+    "set_grad_enabled",
+    "tensor",
+    "track",
+]

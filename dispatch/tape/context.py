@@ -1,0 +1,165 @@
+"""Context: the node of an operator whose rule is a user's, `ctx` in `setup_context` and `backward`."""
+
+from typing import Any
+
+import numpy as np
+
+from ..core import DispatchKey, Tensor, unwrap, wrap
+from ..errors import GradientError
+from .modes import is_quiet
+from .node import Layout, Node, Output, released
+from .saving import protect
+from .tensor import TrackedTensor
+
+
+class Kept:
+    """An output that its own node keeps: the value and which output it is, since the wrapper refers to the node."""
+
+    __slots__ = ("number", "value")
+
+    def __init__(self, value: Any, number: int) -> None:
+        self.value = value
+        self.number = number
+
+
+class Context(Node):
+    """What `setup_context` fills and `backward` reads.
+
+    Any attribute may be set on it; it lives until the backward has run.
+
+    Attributes
+    ----------
+    needs_input_grad : tuple
+        One bool for each argument of the operator, a list for a list of arrays.
+    saved_tensors : tuple
+        What `save_for_backward` was given: plain values, or tracked ones under `create_graph=True`.
+    residual : object
+        The operator's Residual output, where it has one.
+    """
+
+    __slots__ = ("__dict__",)
+
+    # Fields that few rules touch live in the instance's dictionary once they are set; these are what they are before.
+    layouts: tuple[Any, ...] = ()
+    inputs: tuple[Any, ...] = ()
+    outputs: tuple[Node | Output | None, ...] = ()
+    residual: Any = None
+    materialize = True
+    non_differentiable: tuple[int, ...] = ()
+    kept: dict[str, Any]
+    structure: tuple[int | None, ...] = ()
+
+    @property
+    def needs_input_grad(self) -> tuple[Any, ...]:
+        return tuple(_is_tracked(edge) for edge in self.inputs)
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep arrays for the backward; the last call counts, None is allowed.
+
+        A plain array that is writeable is copied when small, and made read-only until the backward when large.
+
+        Parameters
+        ----------
+        *tensors : array, list of arrays or None
+        """
+        for x in tensors:
+            if x is not None and not isinstance(x, (Tensor, np.ndarray, np.generic, list, tuple)):
+                raise GradientError(
+                    f"{self.op.name}: save_for_backward keeps arrays, and was given a {type(x).__name__}. "
+                    "Set anything else as an attribute: ctx.name = value.",
+                    operator=self.op.name,
+                )
+        self.saved = tuple(map(self._to_keep, tensors))
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        if self.rule is released:
+            released(self, None, False)
+        return tuple(map(self._from_kept, self.saved or ()))
+
+    def mark_non_differentiable(self, *outputs: Any) -> None:
+        """Name outputs that carry no gradient; they come out untracked.
+
+        Parameters
+        ----------
+        *outputs : Tensor
+            Outputs as `setup_context` was given them.
+        """
+        numbers = [self._number(x) for x in outputs]
+        if None in numbers:
+            raise GradientError(
+                f"{self.op.name}: mark_non_differentiable was given a value that is no output of the operator. "
+                "Pass outputs as setup_context was given them.",
+                operator=self.op.name,
+            )
+        self.non_differentiable = tuple(n for n in numbers if n is not None)
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether a missing gradient of an output comes as zeros, the default, or as None."""
+        self.materialize = value
+
+    def release(self) -> None:
+        super().release()
+        self.__dict__.clear()
+
+    def _number(self, x: Any) -> int | None:
+        """Which output of this node a value is, or None."""
+        edge = x.data if isinstance(x, TrackedTensor) else None
+        if edge is self:
+            return 0
+        return edge.number if isinstance(edge, Output) and edge.edges[0] is self else None
+
+    def _to_keep(self, x: Any) -> Any:
+        if isinstance(x, (list, tuple)):
+            return [self._to_keep(item) for item in x]
+        number = self._number(x)
+        return protect(x) if number is None else Kept(x.value, number)
+
+    def _from_kept(self, x: Any) -> Any:
+        """A kept value as the rule may use it: tracked only where this level records."""
+        if type(x) is list:
+            return [self._from_kept(item) for item in x]
+        if is_quiet(self.level.number):
+            return x.value if type(x) is Kept else unwrap(x, self.level.number * 64 + DispatchKey.AUTOGRAD)
+        if type(x) is Kept:
+            return wrap(TrackedTensor, x.value, self.level, self.outputs[x.number] if self.outputs else self)
+        return x
+
+    def hide_outputs(self) -> None:
+        """Keep outputs and plain arrays that were set as attributes in a form without a cycle and safe from writes."""
+        attributes = self.__dict__
+        hidden = {
+            name: self._to_keep(value)
+            for name, value in attributes.items()
+            if name not in _OWN and isinstance(value, (Tensor, np.ndarray, list, tuple)) and _holds_array(value)
+        }
+        if hidden:
+            for name in hidden:
+                del attributes[name]
+            attributes["kept"] = hidden
+
+    def __getattr__(self, name: str) -> Any:
+        kept = self.__dict__.get("kept")
+        if kept is not None and name in kept:
+            return self._from_kept(kept[name])
+        if self.rule is released:
+            released(self, None, False)
+        raise AttributeError(f"{self.op.name}: setup_context has set no attribute {name!r} on ctx.")
+
+
+_OWN = frozenset({"structure", "layouts", "inputs", "outputs", "residual", "materialize", "non_differentiable", "kept"})
+
+
+def _holds_array(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_array, value))
+    return isinstance(value, (Tensor, np.ndarray))
+
+
+def _is_tracked(edge: Any) -> Any:
+    return [_is_tracked(item) for item in edge] if isinstance(edge, list) else edge is not None
+
+
+def layout_or_none(x: Any) -> Layout | None:
+    """Shape and dtype of a value that can carry a gradient, else None."""
+    return (x.shape, x.dtype) if hasattr(x, "dtype") and x.dtype.kind in "fc" else None

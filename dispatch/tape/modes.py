@@ -1,0 +1,122 @@
+"""Whether the tape records: per thread, and per level.
+
+`no_grad` covers the levels that are open when it is entered, the ground included. A transform opened inside it has a larger
+number and records, so that a gradient computed inside a `no_grad` block is not silently zero.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..core import DispatchKey, Setting, newest_level, setting
+
+
+class Quiet(NamedTuple):
+    """The levels whose values count as constants: all up to one number, and some more."""
+
+    up_to: int = -1
+    levels: frozenset[int] = frozenset()
+
+    def covers(self, number: int) -> bool:
+        """Whether values of this level count as constants."""
+        return number <= self.up_to or number in self.levels
+
+    def also(self, number: int) -> "Quiet":
+        """The same, and one level more."""
+        return self._replace(levels=self.levels | {number})
+
+    def without(self, number: int) -> "Quiet":
+        """The same, with one level recording: what a backward that makes a graph needs."""
+        up_to = self.up_to if number > self.up_to else number - 1
+        return Quiet(up_to, self.levels - {number})
+
+    def __repr__(self) -> str:
+        return "no_grad" if self.up_to >= 0 else "enable_grad"
+
+
+RECORDING = Quiet()
+
+
+def quiet_now() -> Quiet:
+    """The levels that count as constants in this thread."""
+    found: Quiet | None = setting(DispatchKey.AUTOGRAD)
+    return RECORDING if found is None else found
+
+
+def is_quiet(number: int) -> bool:
+    """Whether values of a level count as constants in this thread."""
+    found: Quiet | None = setting(DispatchKey.AUTOGRAD)
+    return found is not None and found.covers(number)
+
+
+class set_grad_enabled:
+    """Turn recording on or off while the block, or the decorated function, runs.
+
+    Parameters
+    ----------
+    enabled : bool
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.tensor(np.ones(2), requires_grad=True)
+    >>> with dispatch.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> type(y).__name__
+    'ndarray'
+    """
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self._entered: list[Setting] = []
+
+    def __enter__(self) -> None:
+        levels = quiet_now().levels
+        guard = Setting(DispatchKey.AUTOGRAD, Quiet(-1 if self.enabled else newest_level(), levels))
+        guard.__enter__()
+        self._entered.append(guard)
+
+    def __exit__(self, *exception: object) -> None:
+        self._entered.pop().__exit__(*exception)
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def decorated(*args: Any, **keywords: Any) -> Any:
+            with set_grad_enabled(self.enabled):
+                return f(*args, **keywords)
+
+        return decorated
+
+
+class no_grad(set_grad_enabled):
+    """Record nothing while the block, or the decorated function, runs: tracked values count as constants.
+
+    It covers the levels that are open when it is entered. A transform that is opened inside it records.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.tensor(np.ones(2), requires_grad=True)
+    >>> with dispatch.no_grad():
+    ...     type(x * 2).__name__
+    'ndarray'
+    """
+
+    def __init__(self) -> None:
+        super().__init__(enabled=False)
+
+
+class enable_grad(set_grad_enabled):
+    """Record again, inside a `no_grad` block.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.tensor(np.ones(2), requires_grad=True)
+    >>> with dispatch.no_grad(), dispatch.enable_grad():
+    ...     type(x * 2).__name__
+    'TrackedTensor'
+    """
+
+    def __init__(self) -> None:
+        super().__init__(enabled=True)

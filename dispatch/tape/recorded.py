@@ -1,0 +1,152 @@
+"""Users' derivatives: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`, as torch has them."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core import OpOverload, freeze, layout_of, split, wrap
+from ..errors import GradientError
+from ..layer import Kernel
+from .context import Context, layout_or_none
+from .modes import is_quiet
+from .node import Output, edges_of
+from .tensor import TrackedTensor
+
+
+class Rule(NamedTuple):
+    """A user's rule."""
+
+    backward: Callable[..., Any]
+    setup_context: Callable[..., Any] | None = None
+
+
+def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
+    whole = op.whole
+    backward, setup_context = rule
+    residual = op.outputs.residual
+    single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
+
+    def pull(node: Context, grad: Any, create_graph: bool) -> Any:
+        return _checked(op, node, backward(node, *_materialized(node, grad, single)))
+
+    def kernel(*args: Any, **keywords: Any) -> Any:
+        if keywords:
+            args = (*args, *keywords.values())
+        like, values, data, _ = split(args)
+        result = whole(*values)
+        if is_quiet(like.level.number):
+            return result
+        node = Context.__new__(Context)
+        node.op = op
+        node.level = like.level
+        node.rule = pull
+        node.saved = None
+        node.inputs = data
+        node.edges = tuple(edges_of(data))
+        if single:
+            if result.dtype.kind not in "fc":
+                return result
+            node.shape, node.dtype = layout_of(result)
+            out = output = wrap(TrackedTensor, freeze(result), like, node)
+        else:
+            outputs = list(result) if type(result) in (tuple, list) and len(op.schema.returns) > 1 else [result]
+            if residual:
+                node.residual = outputs.pop()
+            wrapped = _wrapped_outputs(node, like, outputs)
+            output = wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
+            if not any(node.layouts):
+                return result
+            out = (*wrapped, node.residual) if residual else output
+        if setup_context is not None:
+            before = len(node.__dict__)
+            setup_context(node, args, output)
+            if len(node.__dict__) > before:
+                node.hide_outputs()
+                if node.non_differentiable:
+                    out = _plain_outputs(node, out)
+        return out
+
+    return kernel
+
+
+def _wrapped_outputs(node: Context, like: Any, outputs: list[Any]) -> list[Any]:
+    """Wrap the outputs that can carry a gradient, numbered across lists."""
+    layouts: list[Any] = []
+    edges: list[Any] = []
+
+    def one(x: Any) -> Any:
+        if isinstance(x, (list, tuple)):
+            return [one(item) for item in x]
+        layout = layout_or_none(x)
+        layouts.append(layout)
+        edges.append(None if layout is None else Output(node, len(edges), *layout))
+        return x if layout is None else wrap(TrackedTensor, freeze(x), like, edges[-1])
+
+    wrapped = [one(x) for x in outputs]
+    node.layouts = tuple(layouts)
+    node.outputs = tuple(edges)
+    node.structure = tuple(len(x) if isinstance(x, (list, tuple)) else None for x in outputs)
+    return wrapped
+
+
+def _plain_outputs(node: Context, out: Any) -> Any:
+    """The outputs, those marked as without a gradient taken off the tape."""
+    if isinstance(out, tuple):
+        return tuple(_plain_outputs(node, item) for item in out)
+    if isinstance(out, list):
+        return [_plain_outputs(node, item) for item in out]
+    number = node._number(out)
+    return out.value if number is not None and number in node.non_differentiable else out
+
+
+def _materialized(node: Context, grad: Any, single: bool) -> tuple[Any, ...]:
+    """The gradients as the rule gets them: one for each output, a list for a list, zeros for those that are missing."""
+    if single:
+        return (grad,)
+    flat = [grad.get(i) for i in range(len(node.layouts))]
+    if node.materialize:
+        flat = [
+            np.zeros(*layout) if g is None and layout is not None else g
+            for g, layout in zip(flat, node.layouts, strict=True)
+        ]
+    queue = iter(flat)
+    return tuple(next(queue) if n is None else [next(queue) for _ in range(n)] for n in node.structure)
+
+
+def _checked(op: OpOverload, node: Context, grads: Any) -> list[Any]:
+    """The gradients that a user's backward returned, in the order of the edges."""
+    names = op.arguments.names
+    if not isinstance(grads, (tuple, list)):
+        grads = (grads,)
+    if len(grads) != len(names):
+        raise GradientError(
+            f"{op.name}: its backward returned {len(grads)} gradients, and the operator has {len(names)} arguments "
+            f"({', '.join(names)}). Return one for each, None for those without.",
+            operator=op.name,
+        )
+    found: list[Any] = []
+    for name, edge, grad in zip(names, node.inputs, grads, strict=True):
+        if type(edge) is list:
+            if grad is not None and (not isinstance(grad, (list, tuple)) or len(grad) != len(edge)):
+                got = f"{len(grad)} in a list" if isinstance(grad, (list, tuple)) else f"a {type(grad).__name__}"
+                raise GradientError(
+                    f"{op.name}: argument {name!r} is a list of {len(edge)} arrays, and its backward returned {got} for it. "
+                    f"Return a list of {len(edge)} gradients, None for those without.",
+                    operator=op.name,
+                    argument=name,
+                )
+            found += [g for e, g in zip(edge, grad or [None] * len(edge), strict=True) if e is not None]
+        elif edge is not None:
+            found.append(grad)
+        elif grad is not None and not _takes_arrays(op, name):
+            raise GradientError(
+                f"{op.name}: its backward returned a gradient for argument {name!r}, which is no array. Return None for it.",
+                operator=op.name,
+                argument=name,
+            )
+    return found
+
+
+def _takes_arrays(op: OpOverload, name: str) -> bool:
+    return any(a.name == name and a.type.has_tensor for a in op.schema.arguments)

@@ -1,0 +1,49 @@
+"""What the tape keeps cannot be changed behind its back.
+
+A backward rule reads what the forward saved, perhaps long after. A plain array that the caller can still write to would
+give a wrong gradient in silence once a workspace is reused, so it is copied when that is cheap, and else made read-only
+until the tape lets go of it: the write then raises, at its own line.
+"""
+
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+
+# Up to here a copy (about 1 us) costs less than the bookkeeping of a hold (about 3 us).
+COPIED_BYTES = 16_384
+
+_lock = threading.Lock()
+_holds: dict[int, int] = {}  # id of an array that is held -> how many times; the finalizers keep the array alive
+
+
+def protect(x: Any) -> Any:
+    """What to save for `x`: itself, where nobody can write to it; a copy of a small array; a held view of a large one."""
+    if not isinstance(x, np.ndarray):
+        return [protect(item) for item in x] if type(x) is list else x
+    owner = x
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    if not owner.flags.writeable and not x.flags.writeable:
+        return x
+    if owner is not x or x.nbytes <= COPIED_BYTES:
+        return x.copy(order="K")
+    return _hold(x)
+
+
+def _hold(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    with _lock:
+        _holds[id(x)] = _holds.get(id(x), 0) + 1
+        x.flags.writeable = False
+    held = x.view()
+    weakref.finalize(held, _let_go, x).atexit = False
+    return held
+
+
+def _let_go(x: np.ndarray[Any, Any]) -> None:
+    with _lock:
+        _holds[id(x)] -= 1
+        if not _holds[id(x)]:
+            del _holds[id(x)]
+            x.flags.writeable = True

@@ -1,0 +1,335 @@
+"""Batching as a layer: a function written for one item, called once for all of them.
+
+A `BatchedTensor` hides one axis of what it wraps, the batch, from everyone above. A rule says how an operator treats that
+axis: `rule(info, in_dims, *args)` gets the values with the axis in place and where it is in each (None where there is
+none), and returns the output and where the axis is in that. An operator without a rule is run in a loop.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .core import DispatchKey, Level, OpOverload, Tensor, split, wrap
+from .errors import BatchingError, DefinitionError
+from .layer import Kernel, Layer, check_parameters
+from .prims import broadcast_to, moveaxis, select, stack
+
+
+class VmapInfo(NamedTuple):
+    """What a rule is told about the batch: its size."""
+
+    batch_size: int
+
+
+class BatchedTensor(Tensor):
+    """One item of a batch, whichever; `value` holds all of them along the axis `dim`."""
+
+    __slots__ = ()
+    key = DispatchKey.VMAP
+
+    @property
+    def dim(self) -> int:
+        return int(self.data)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.value.shape
+        return shape[: self.data] + shape[self.data + 1 :]
+
+    def _one_number(self, what: str) -> BatchingError:
+        return BatchingError(
+            f"{what} was asked of a batched value: each of the {self.level.payload.batch_size} items has its own. "
+            "Use np.where for a choice, and return the value from the mapped function to look at it."
+        )
+
+    def item(self) -> Any:
+        raise self._one_number("one number")
+
+    def __bool__(self) -> bool:
+        raise self._one_number("the truth")
+
+    def __float__(self) -> float:
+        raise self._one_number("one float")
+
+    def __int__(self) -> int:
+        raise self._one_number("one int")
+
+    __index__ = __int__
+
+    def __repr__(self) -> str:
+        return f"BatchedTensor(shape={self.shape}, dtype={self.dtype}, dim={self.dim}, {self.level!r})"
+
+
+class Residuals(list[Any]):
+    """The residuals of a loop's items, which the operators that take one get item by item."""
+
+    def __init__(self, items: list[Any], level: Level) -> None:
+        super().__init__(items)
+        self.level = level
+
+
+class Vmap(Layer):
+    """Runs an operator's batching rule, or a loop."""
+
+    def check(self, op: OpOverload, rule: Any) -> None:
+        if not callable(rule):
+            raise DefinitionError(f"{op.name}: a vmap rule is a function, and a {type(rule).__name__} was given.")
+        check_parameters(op, rule, leading=2, what="vmap rule")
+
+    def lower(self, op: OpOverload, rule: Callable[..., Any]) -> Kernel:
+        by_name = getattr(getattr(rule, "__code__", None), "co_kwonlyargcount", 0)
+        names = op.arguments.names
+
+        def kernel(*args: Any, **keywords: Any) -> Any:
+            like, values, dims, _ = split((*args, *keywords.values()) if keywords else args)
+            if by_name:
+                given = dict(zip(names[-by_name:], values[-by_name:], strict=True))
+                result = rule(like.level.payload, dims, *values[:-by_name], **given)
+            else:
+                result = rule(like.level.payload, dims, *values)
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise BatchingError(
+                    f"{op.name}: its vmap rule returned a {type(result).__name__}. Return (output, out_dims).", operator=op.name
+                )
+            return _wrapped(op, like, *result)
+
+        return kernel
+
+    def default(self, op: OpOverload) -> Kernel:
+        whole = op.whole
+        if op.schema.is_mutable:
+            return _refusing(op)
+
+        def kernel(*args: Any, **keywords: Any) -> Any:
+            like, values, dims, _ = split((*args, *keywords.values()))
+            size = like.level.payload.batch_size
+            if size == 0:
+                return _none_of(op, like, values, dims)
+            results = [
+                whole(*[_item(value, dim, i, like) for value, dim in zip(values, dims, strict=True)]) for i in range(size)
+            ]
+            return _stacked(op, like, results)
+
+        return kernel
+
+
+layer = Vmap("vmap", DispatchKey.VMAP)
+
+
+def _refusing(op: OpOverload) -> Kernel:
+    def kernel(*args: Any, **keywords: Any) -> Any:
+        raise BatchingError(
+            f"{op.name} writes to {', '.join(op.schema.mutable_arguments)}, and the loop over a batch cannot. Give it a rule: "
+            f"{op.schema.name}.register_vmap(rule).",
+            operator=op.name,
+        )
+
+    return kernel
+
+
+def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
+    """The outputs of a rule as values of the level; `dim` is one for all, or one for each."""
+    if isinstance(out, (tuple, list)):
+        dims = dim if isinstance(dim, (tuple, list)) else [dim] * len(out)
+        if len(dims) != len(out):
+            raise BatchingError(
+                f"{op.name}: its vmap rule returned {len(out)} outputs and {len(dims)} out_dims. Return one for each.",
+                operator=op.name,
+            )
+        return type(out)([_wrapped(op, like, x, d) for x, d in zip(out, dims, strict=True)]) if type(out) in (
+            tuple,
+            list,
+        ) else tuple(_wrapped(op, like, x, d) for x, d in zip(out, dims, strict=True))
+    if dim is None or not hasattr(out, "shape"):
+        return out
+    ndim, size = len(out.shape), like.level.payload.batch_size
+    if not isinstance(dim, int) or not -ndim <= dim < ndim:
+        raise BatchingError(
+            f"{op.name}: its vmap rule says the batch is axis {dim} of an output of shape {out.shape}, which has no such axis.",
+            operator=op.name,
+        )
+    if out.shape[dim] != size:
+        raise BatchingError(
+            f"{op.name}: its vmap rule says the batch is axis {dim} of an output of shape {out.shape}, and the batch has "
+            f"{size} items. Say which axis holds them, or None.",
+            operator=op.name,
+        )
+    return wrap(BatchedTensor, out, like, dim % ndim)
+
+
+def _item(value: Any, dim: Any, i: int, like: BatchedTensor) -> Any:
+    """One item of an argument."""
+    if dim is None:
+        return value[i] if isinstance(value, Residuals) and value.level is like.level else value
+    if isinstance(dim, list):
+        return [_item(x, d, i, like) for x, d in zip(value, dim, strict=True)]
+    return select(value, dim, i)
+
+
+def _stacked(op: OpOverload, like: BatchedTensor, results: list[Any]) -> Any:
+    """The items' results as one batch."""
+    residual = op.outputs.residual
+    if len(op.schema.returns) == 0:
+        return None
+    if len(op.schema.returns) > 1:
+        columns = list(zip(*results, strict=True))
+        kept = [Residuals(list(columns.pop()), like.level)] if residual else []
+        return (*(_column(op, like, column) for column in columns), *kept)
+    return _column(op, like, results)
+
+
+def _column(op: OpOverload, like: BatchedTensor, column: Any) -> Any:
+    """One output of all items: a list of batches for a list, a batch of numbers for a number."""
+    first = column[0]
+    if isinstance(first, (list, tuple)):
+        if any(len(x) != len(first) for x in column):
+            raise BatchingError(
+                f"{op.name}: the items of the batch gave lists of different lengths, which make no batch.", operator=op.name
+            )
+        return [_column(op, like, items) for items in zip(*column, strict=True)]
+    if isinstance(first, (bool, int, float, complex)) or hasattr(first, "shape"):
+        shapes = {getattr(x, "shape", ()) for x in column}
+        if len(shapes) > 1:
+            listed = ", ".join(map(str, sorted(shapes)[:3]))
+            raise BatchingError(
+                f"{op.name}: the items of the batch gave outputs of different shapes, {listed}, which make no batch.",
+                operator=op.name,
+            )
+        column = column if any(isinstance(x, Tensor) for x in column) else [np.asarray(x) for x in column]
+        return wrap(BatchedTensor, stack(list(column), 0), like, 0)
+    if all(x == first for x in column):
+        return first
+    raise BatchingError(
+        f"{op.name}: the items of the batch gave different values of type {type(first).__name__}, which make no batch.",
+        operator=op.name,
+    )
+
+
+def _none_of(op: OpOverload, like: BatchedTensor, values: tuple[Any, ...], dims: tuple[Any, ...]) -> Any:
+    """The result for a batch of no items, whose shape only the fake rule can tell."""
+
+    def logical(value: Any, dim: Any) -> Any:
+        if isinstance(dim, list):
+            return [logical(x, d) for x, d in zip(value, dim, strict=True)]
+        if not hasattr(value, "shape"):
+            return value
+        shape = value.shape if dim is None else value.shape[:dim] + value.shape[dim + 1 :]
+        return np.broadcast_to(np.zeros((), value.dtype), shape)  # one element: the rule reads no more than the metadata
+
+    def empty(x: Any) -> Any:
+        if isinstance(x, (list, tuple)):
+            return type(x)(map(empty, x))
+        return wrap(BatchedTensor, np.zeros((0, *x.shape), x.dtype), like, 0) if hasattr(x, "shape") else x
+
+    arguments = [logical(value, dim) for value, dim in zip(values, dims, strict=True)]
+    count = op.arguments.positional
+    named = dict(zip(op.arguments.keyword_names, arguments[count:], strict=True))
+    return empty(op.at(DispatchKey.FAKE)(*arguments[:count], **named))
+
+
+def vmap(f: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+    """Map a function over an axis of its arguments, in one call instead of a loop.
+
+    Parameters
+    ----------
+    f : callable
+        Written for one item: it sees its arguments without the mapped axis.
+    in_dims : int, None, or tuple of these
+        The mapped axis of each positional argument, None for an argument that every item gets whole; one for all. It holds
+        for every array in an argument that is a list, tuple or dict. Keyword arguments are not mapped.
+    out_dims : int, None, or tuple of these
+        Where the mapped axis goes in each output; None for an output that does not depend on the item.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    BatchingError
+        If there is no mapped axis, or the mapped axes differ in length.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> a, b = np.arange(6.0).reshape(3, 2), np.arange(2.0)
+    >>> dispatch.vmap(np.dot, in_dims=(0, None))(a, b)
+    array([1., 3., 5.])
+    """
+
+    @wraps(f)
+    def mapped(*args: Any, **keywords: Any) -> Any:
+        dims = in_dims if isinstance(in_dims, tuple) else (in_dims,) * len(args)
+        if len(dims) != len(args):
+            raise BatchingError(f"vmap: in_dims names {len(dims)} arguments, and {len(args)} were given. Give one for each.")
+        size = _batch_size(args, dims)
+        with Level("vmap", VmapInfo(size)) as level:
+            inside = [_into(x, dim, level) for x, dim in zip(args, dims, strict=True)]
+            return _out_of(f(*inside, **keywords), out_dims, level, size)
+
+    return mapped
+
+
+def _batch_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
+    sizes: dict[str, int] = {}
+    for number, (x, dim) in enumerate(zip(args, dims, strict=True)):
+        for array in _leaves(x) if dim is not None else ():
+            if not hasattr(array, "shape"):
+                raise BatchingError(
+                    f"vmap: argument {number} is a {type(array).__name__}, which has no axis to map. Give it in_dims=None."
+                )
+            if not isinstance(dim, int) or not -len(array.shape) <= dim < len(array.shape):
+                raise BatchingError(
+                    f"vmap: argument {number} has shape {array.shape} and no axis {dim!r} to map. "
+                    "in_dims is an axis, None, or a tuple of one for each argument."
+                )
+            sizes[f"argument {number} has {array.shape[dim]} along axis {dim}"] = array.shape[dim]
+    if not sizes:
+        raise BatchingError("vmap: no argument is mapped. Give at least one an axis in in_dims.")
+    if len(set(sizes.values())) > 1:
+        raise BatchingError(f"vmap: the mapped axes differ in length: {'; '.join(sizes)}.")
+    return next(iter(sizes.values()))
+
+
+def _leaves(x: Any) -> list[Any]:
+    if isinstance(x, (list, tuple)):
+        return [leaf for item in x for leaf in _leaves(item)]
+    if isinstance(x, dict):
+        return _leaves(list(x.values()))
+    return [x]
+
+
+def _into(x: Any, dim: int | None, level: Level) -> Any:
+    if dim is None:
+        return x
+    if isinstance(x, (list, tuple)):
+        return type(x)([_into(item, dim, level) for item in x])
+    if isinstance(x, dict):
+        return {name: _into(item, dim, level) for name, item in x.items()}
+    return wrap(BatchedTensor, x, level, dim % len(x.shape))
+
+
+def _out_of(out: Any, dim: Any, level: Level, size: int) -> Any:
+    """A result without its wrapper, the mapped axis where it was asked for; one that ignores the batch is repeated."""
+    if isinstance(out, (list, tuple)):
+        dims = dim if isinstance(dim, tuple) else (dim,) * len(out)
+        if len(dims) != len(out):
+            raise BatchingError(f"vmap: out_dims names {len(dims)} outputs, and the function returned {len(out)}.")
+        return type(out)([_out_of(x, d, level, size) for x, d in zip(out, dims, strict=True)])
+    if isinstance(out, dict):
+        return {name: _out_of(x, dim, level, size) for name, x in out.items()}
+    batched = isinstance(out, BatchedTensor) and out.level is level
+    if dim is None:
+        if batched:
+            raise BatchingError("vmap: out_dims is None for an output that differs from item to item. Give it an axis.")
+        return out
+    if batched:
+        return out.value if dim == out.data else moveaxis(out.value, out.data, dim)
+    if not isinstance(out, (Tensor, np.ndarray, np.generic, bool, int, float, complex)):
+        raise BatchingError(
+            f"vmap: the function returned a {type(out).__name__}, which makes no batch. Return arrays, or out_dims=None for it."
+        )
+    whole = broadcast_to(np.asarray(out) if not isinstance(out, Tensor) else out, (size, *getattr(out, "shape", ())))
+    return whole if dim == 0 else moveaxis(whole, 0, dim)

@@ -1,0 +1,57 @@
+"""The compiled rooms: every dispatch/core/*.pyx becomes an extension. All metadata is in pyproject.toml.
+
+Three switches, environment variables set to 1, as in `DISPATCH_DEBUG=1 python setup.py build_ext --inplace`. After
+turning one off build once with `--force`: file times do not tell one kind of build from another.
+
+DISPATCH_DEBUG      unoptimised, with symbols, bounds and None checks, and the annotated html under build/
+DISPATCH_COVERAGE   line tracing, for `coverage run -m pytest`
+DISPATCH_WERROR     every warning of the C compiler is an error
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+DEBUG, COVERAGE, WERROR = (
+    os.environ.get(f"DISPATCH_{switch}", "0") not in {"", "0"} for switch in ("DEBUG", "COVERAGE", "WERROR")
+)
+
+# freethreading_compatible is left out: it states that one has tested, and no free-threaded build has run the tests.
+DIRECTIVES = {
+    "language_level": 3,
+    "binding": True,
+    "embedsignature": True,
+    "auto_pickle": False,  # otherwise each class grows __reduce_cython__; operators pickle by name
+    "boundscheck": DEBUG,
+    "nonecheck": DEBUG,
+    "linetrace": COVERAGE,
+}
+
+compile_args = ["-O0", "-g"] if DEBUG else ["-O3"]
+if WERROR:
+    compile_args += ["-Wall", "-Wextra", "-Werror"]
+macros = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"), ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")]
+if COVERAGE:
+    macros += [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0")]  # ctrace asks for it: see pyproject
+
+extensions = [
+    Extension(
+        f"dispatch.core.{source.stem}",
+        [source.as_posix()],
+        include_dirs=[np.get_include()],
+        define_macros=macros,
+        extra_compile_args=compile_args,
+    )
+    for source in sorted(Path("dispatch/core").glob("*.pyx"))
+]
+
+# Coverage finds the C file only beside its .pyx; everything else stays out of the package's folder.
+build_dir = None if COVERAGE else f"build/cython{'-debug' if DEBUG else ''}"
+
+setup(
+    ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, build_dir=build_dir, annotate=DEBUG),
+    options={"build_ext": {"force": DEBUG or COVERAGE or WERROR}},
+)

@@ -1,0 +1,36 @@
+"""What every test stands on: nothing measures time, nothing stays turned on, an oracle that is not installed skips."""
+
+import importlib.util
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+
+from dispatch.core import DispatchKey, active_mode, open_levels, setting
+
+# No deadline: how long a case takes is a question for bench/. Derandomised: a failure here is a failure everywhere.
+hypothesis.settings.register_profile("dispatch", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("dispatch")
+
+ORACLES = ("torch", "jax")  # markers, and the modules they need
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what asks an oracle that is not here."""
+    for oracle in ORACLES:
+        if item.get_closest_marker(oracle) and importlib.util.find_spec(oracle) is None:
+            pytest.skip(f"{oracle} is not installed")
+
+
+def turned_on() -> list[object]:
+    """What this thread has turned on: its open levels, modes and settings."""
+    held = (found for key in DispatchKey for found in (active_mode(key), setting(key)))
+    return [*open_levels(), *(found for found in held if found is not None)]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_on() -> Iterator[None]:
+    """Hold every test to the law: nothing, an exception least of all, leaves a level, a mode or a setting behind."""
+    before = turned_on()
+    yield
+    assert turned_on() == before
