@@ -48,6 +48,7 @@ LAYOUTS = ("C", "F", "writeable")
 
 _NUMERIC = frozenset((INT, FLOAT, BOOL, COMPLEX, SCALAR))
 _NONE_TYPE = type(None)
+_UNIONS = (Union, types.UnionType, Literal)
 _WORDS: dict[object, Type] = {
     np.ndarray: TENSOR, Tensor: TENSOR, int: INT, float: FLOAT, bool: BOOL, complex: COMPLEX, str: STR, bytes: BYTES,
     numbers.Number: SCALAR, numbers.Complex: SCALAR, numbers.Real: SCALAR, numbers.Integral: INT,
@@ -98,6 +99,13 @@ def _nearest(hint: object) -> str:
             return "np.ndarray"
         return f"typing.Any, or register_opaque_type({root.__qualname__})"
     return "typing.Any"
+
+
+def _word(hint: object) -> Type | None:
+    try:
+        return _WORDS.get(hint)
+    except TypeError:  # the metadata of Annotated need not be hashable
+        return None
 
 
 def _root(hint: object) -> object:
@@ -211,7 +219,7 @@ class HintReader:
             inner = {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
             self._scope = getattr(fn, "__globals__", {}), inner
         try:
-            return self._evaluated(eval(_compiled(hint), *self._scope))
+            value = eval(_compiled(hint), *self._scope)
         except NameError as error:
             known = did_you_mean(str(error.name), [*self._scope[0], *self._scope[1]])
             raise self._fault(
@@ -220,13 +228,12 @@ class HintReader:
             ) from error
         except Exception as error:
             raise self._fault(f"Evaluating it raised {type(error).__name__}: {error}") from error
+        return self._evaluated(value)
 
     def _read(self, hint: object) -> Type:
-        hint = self._evaluated(hint)
-        try:
-            found = _WORDS.get(hint)
-        except TypeError:  # metadata of Annotated need not be hashable
-            found = None
+        if (found := _word(hint)) is None:
+            hint = self._evaluated(hint)
+            found = _word(hint)
         if found is not None:
             if found is TENSOR:
                 self._dtypes.add(None)
@@ -234,12 +241,10 @@ class HintReader:
         origin, members = typing.get_origin(hint), typing.get_args(hint)
         if origin is None:
             return self._single(hint)
-        if origin is Union or origin is types.UnionType:
-            return self._union(members)
+        if origin in _UNIONS:
+            return self._union((hint,))
         if origin is Annotated:
             return self._annotated(hint)
-        if origin is Literal:
-            return self._union(tuple(map(type, members)))
         if origin is collections.abc.Callable:
             return CALLABLE
         if origin is type or origin is np.dtype:
@@ -287,16 +292,22 @@ class HintReader:
 
     def _members(self, hints: tuple[object, ...]) -> list[object]:
         found: list[object] = []
-        for hint in map(self._evaluated, hints):
-            inside = _root(hint) in (Union, types.UnionType)
-            found.extend(self._members(typing.get_args(hint)) if inside else [hint])
+        for hint in hints:
+            hint = hint if _word(hint) else self._evaluated(hint)
+            origin, inside = typing.get_origin(hint), typing.get_args(hint)
+            if origin is Literal:
+                found.extend(map(type, inside))
+            else:
+                found.extend(self._members(inside) if origin in _UNIONS else [hint])
         return found
 
     def _union(self, hints: tuple[object, ...]) -> Type:
         members = self._members(hints)
         rest = [member for member in members if member is not None and member is not _NONE_TYPE]
-        if _is_dtype_like(rest):
-            found: Type = SCALAR_TYPE
+        if len(rest) < 2:
+            found = self._read(rest[0]) if rest else NONE
+        elif _is_dtype_like(rest):
+            found = SCALAR_TYPE
         elif any(str(getattr(_root(member), "__module__", "")).startswith("numpy._typing") for member in rest):
             raise self._unknown("np.ndarray")  # numpy.typing.ArrayLike
         else:
@@ -305,7 +316,7 @@ class HintReader:
             # Either of two dtypes will do: then none is asked for.
             self._dtypes = outside | (self._dtypes if len(self._dtypes) < 2 else {None})
             found = self._one_of(kinds)
-        return OptionalOf(found) if len(rest) < len(members) else found
+        return OptionalOf(found) if rest and len(rest) < len(members) else found
 
     def _one_of(self, kinds: set[Type]) -> Type:
         if len(kinds) == 1:

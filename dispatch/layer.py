@@ -127,6 +127,13 @@ def parameter_names(rule: Callable[..., Any]) -> tuple[str, ...] | None:
     return tuple(p.name for p in parameters)
 
 
+def by_position(op: OpOverload, kernel: Kernel) -> Kernel:
+    """A kernel of `op` from one that takes every argument by position, keyword-only ones last, in schema order."""
+    if not op.arguments.keyword_names:
+        return kernel
+    return lambda *args, **keywords: kernel(*args, *keywords.values())
+
+
 def keys_of(device_types: str | Sequence[str] | None) -> list[DispatchKey]:
     """The keys of some devices; of None the key of a kernel that computes on any."""
     if device_types is None:

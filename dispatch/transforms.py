@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import Level, Tensor
+from .core import Level, Tensor, sole
 from .errors import GradientError
 from .tape import TrackedTensor, protect, run_backward, track
 
@@ -86,9 +86,8 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, ha
             _check_scalar(value)
             found = {}
             if tracked:
-                seed = np.ones((), value.dtype)
-                found = run_backward([(value.data, seed)], level, keep=False, create_graph=False)
-            grads = [found[x.data] if x.data in found else np.zeros(x.shape, x.dtype) for x in leaves]
+                found = run_backward((value.data,), (np.ones((), value.dtype),), level, False, False)
+            grads = [sole(found.pop(x.data)) if x.data in found else np.zeros(x.shape, x.dtype) for x in leaves]
             value = value.value if tracked else value
             aux = _lowered(aux, level)
         gradients = grads[0] if isinstance(argnums, int) else tuple(grads)

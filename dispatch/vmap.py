@@ -13,7 +13,7 @@ import numpy as np
 
 from .core import DispatchKey, Level, OpOverload, Tensor, split, wrap
 from .errors import BatchingError, DefinitionError
-from .layer import Kernel, Layer, check_parameters
+from .layer import Kernel, Layer, by_position, check_parameters
 from .prims import broadcast_to, moveaxis, select, stack
 
 
@@ -82,8 +82,8 @@ class Vmap(Layer):
         by_name = getattr(getattr(rule, "__code__", None), "co_kwonlyargcount", 0)
         names = op.arguments.names
 
-        def kernel(*args: Any, **keywords: Any) -> Any:
-            like, values, dims, _ = split((*args, *keywords.values()) if keywords else args)
+        def kernel(*args: Any) -> Any:
+            like, values, dims, _ = split(args)
             if by_name:
                 given = dict(zip(names[-by_name:], values[-by_name:], strict=True))
                 result = rule(like.level.payload, dims, *values[:-by_name], **given)
@@ -95,15 +95,15 @@ class Vmap(Layer):
                 )
             return _wrapped(op, like, *result)
 
-        return kernel
+        return by_position(op, kernel)
 
     def default(self, op: OpOverload) -> Kernel:
         whole = op.whole
         if op.schema.is_mutable:
             return _refusing(op)
 
-        def kernel(*args: Any, **keywords: Any) -> Any:
-            like, values, dims, _ = split((*args, *keywords.values()))
+        def kernel(*args: Any) -> Any:
+            like, values, dims, _ = split(args)
             size = like.level.payload.batch_size
             if size == 0:
                 return _none_of(op, like, values, dims)
@@ -112,7 +112,7 @@ class Vmap(Layer):
             ]
             return _stacked(op, like, results)
 
-        return kernel
+        return by_position(op, kernel)
 
 
 layer = Vmap("vmap", DispatchKey.VMAP)
@@ -273,6 +273,18 @@ def vmap(f: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable
 
 
 def _batch_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
+    """The length of the mapped axes; what is wrong with them is looked for only where they are not simply equal."""
+    found = {
+        x.shape[dim] if type(dim) is int and hasattr(x, "shape") and -len(x.shape) <= dim < len(x.shape) else -1
+        for x, dim in zip(args, dims, strict=True)
+        if dim is not None
+    }
+    if len(found) == 1 and -1 not in found:
+        return int(found.pop())
+    return _checked_size(args, dims)
+
+
+def _checked_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
     sizes: dict[str, int] = {}
     for number, (x, dim) in enumerate(zip(args, dims, strict=True)):
         for array in _leaves(x) if dim is not None else ():

@@ -5,6 +5,7 @@ import collections.abc
 import enum
 import fractions
 import numbers
+import sys
 import typing
 from typing import Annotated, Any, Dict, ForwardRef, List, Literal, NewType, Optional, Sequence, Tuple, TypeVar, Union
 
@@ -70,6 +71,7 @@ TABLE = [
     (Metres, "float"),
     (Literal["full", "same"], "str"),
     (Literal[1, 2, None], "int?"),
+    (Literal[1, 2] | float, "Scalar"),
     # numbers
     (numbers.Number, "Scalar"),
     (numbers.Complex, "Scalar"),
@@ -382,3 +384,12 @@ def test_text_inside_a_hint_is_evaluated_too():
 )
 def test_a_hint_is_shown_as_it_is_written(hint, text):
     assert show(hint) == text
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the `type` statement is newer")
+def test_the_type_statement_is_looked_through():
+    scope = {"np": np}
+    exec("type Array = np.ndarray | None\ntype Many[E] = list[E]", scope)
+    assert str(read(scope["Array"])[0]) == "Tensor?"
+    assert str(read(scope["Array"] | float)[0]) == "Tensor?"
+    assert str(read(scope["Many"][int])[0]) == "int[]"

@@ -12,7 +12,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from .arguments import Arguments, Check
-from .arrays import device_key, device_of, freeze, has_layout, layout_of
+from .arrays import device_key, device_of, expand, freeze, has_layout, inexact_layout, sole, unwritten
 from .outputs import Outputs, Residual
 from .overload import OpOverload
 from .state import (
@@ -27,7 +27,7 @@ from .state import (
     setting,
 )
 from .table import Registration, registration_lock, set_layer
-from .tensor import Tensor, check_open, ground, split, top, unwrap, wrap
+from .tensor import Tensor, check_open, ground, settled, split, top, unwrap, wrap
 
 __all__ = [
     "Arguments",
@@ -47,17 +47,21 @@ __all__ = [
     "check_open",
     "device_key",
     "device_of",
+    "expand",
     "freeze",
     "ground",
     "has_layout",
-    "layout_of",
+    "inexact_layout",
     "newest_level",
     "open_levels",
     "registration_lock",
     "set_layer",
     "setting",
+    "settled",
+    "sole",
     "split",
     "top",
     "unwrap",
+    "unwritten",
     "wrap",
 ]

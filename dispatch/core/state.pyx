@@ -10,6 +10,7 @@ the inner transform still has the larger number, no two threads share one, and n
 outlived its transform can be told from the values of the next one.
 """
 from cpython.object cimport PyObject
+from libc.string cimport memset
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from .keys cimport KEYS, rank_t
@@ -88,7 +89,10 @@ cdef class Guard:
         else:
             above.below = self.below
         self.below = None
-        rebuild(thread)
+        if thread.top == NULL:              # the usual case: nothing is left on
+            memset(thread, 0, sizeof(ThreadState))
+        else:
+            rebuild(thread)
         if not on_top:
             raise GuardError(
                 f"{self!r} is left while {above!r}, entered after it, is still on. Guards are `with` blocks of one thread: "

@@ -11,7 +11,10 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from .keys cimport rank_t
 from .state cimport GROUND, Level
 
+import numpy as np
+
 from ..errors import ConversionError, EscapedValueError
+from .arrays import freeze, unwritten
 
 cdef extern from *:
     PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
@@ -103,7 +106,7 @@ class Tensor(Wrapped):
                         "copied. Take its value out first: dispatch.detach(x).")
 
 
-def wrap(cls, value, like, data=None):
+def wrap(cls, value, like, data=None, bint frozen=False):
     """A wrapper of class `cls` around `value`.
 
     Parameters
@@ -116,6 +119,8 @@ def wrap(cls, value, like, data=None):
         The level, and with a Tensor also the rank, of the new wrapper.
     data : object, optional
         What the layer keeps beside the value.
+    frozen : bool
+        Make an array that is wrapped read-only.
 
     Raises
     ------
@@ -133,7 +138,7 @@ def wrap(cls, value, like, data=None):
         raise EscapedValueError(
             f"a {cls.__name__} of {made.level!r} was asked around a {type(value).__name__} of {(<Wrapped>value).level!r}, which "
             "stands above it. Make it outside the inner transform, or wrap the value that went into that.")
-    made.value = value
+    made.value = freeze(value) if frozen else value
     made.data = data
     return made
 
@@ -223,6 +228,29 @@ def top(*values):
     for x in values:
         found = highest(x, found)
     return found
+
+
+def settled(tuple values not None, data, Py_ssize_t limit):
+    """`values` in a form that nobody else writes to, where that is cheaply had; else None.
+
+    Wrappers stay as they are, but one beside which `data` was kept makes the answer None; so does an array that
+    `unwritten(x, limit)` has none for, and anything that is neither.
+    """
+    cdef Py_ssize_t i, n = len(values)
+    for i in range(n):
+        x = values[i]
+        if isinstance(x, Wrapped):
+            if (<Wrapped>x).data is data:
+                return None
+        else:
+            if not isinstance(x, (np.ndarray, np.generic)):
+                return None
+            made = unwritten(x, limit)
+            if made is None:
+                return None
+            if made is not x:
+                values = values[:i] + (made,) + values[i + 1:]
+    return values
 
 
 def check_open(Wrapped x not None):

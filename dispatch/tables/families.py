@@ -1,7 +1,11 @@
 """What many rows share: from one fact about an operator a family derives its rules.
 
-    pointwise    the partial derivatives   -> gradient, shape rule, batching
-    comparison   nothing                   -> shape rule, batching; no gradient
+    pointwise    the partial derivatives            -> gradient, shape rule, batching
+    comparison   nothing                            -> shape rule, batching; no gradient
+    reduction    the gradient                       -> shape rule, batching
+    view         the adjoint, and the arguments     -> gradient, shape rule, batching
+                 for a batch in front
+    creation     nothing                            -> shape rule; no gradient
 
 A partial derivative names what it reads, arguments or `out`, and what it does not name is not kept for it:
 
@@ -12,23 +16,21 @@ with operators, never infix and never NumPy's functions, so that every layer bel
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
-from ..core import OpOverload
-from ..fake import FakeTensor, contiguous, fake_tensor
+from ..core import DispatchKey, OpOverload
+from ..fake import FakeTensor, fake_tensor
 from ..layer import find_layer, parameter_names
 from ..operators import ops
 from ..prims import define, moveaxis
 from ..tags import Tag
-from ..tape import CONSTANT, Pullback, Pullbacks
+from ..tape import CONSTANT, Pullback, Pullbacks, pullbacks
+from .layouts import axes_of, elementwise, fake_result, layout_of, plain, reduced, ufunc_dtype, viewed
 
 Rule = Callable[..., Any]
 Partial = Rule | float | None
-Shape = tuple[int, ...]
 
 ARGUMENTS = "xyz"
 
@@ -56,6 +58,14 @@ def complete(op: OpOverload, **rules: Any) -> OpOverload:
     return op
 
 
+def kernel_of(op: OpOverload) -> Callable[..., Any]:
+    """The NumPy kernel of a row."""
+    return op.at(DispatchKey.CPU)  # type: ignore[no-any-return]
+
+
+# -- pointwise -------------------------------------------------------------------------------------------------------------
+
+
 def pointwise(name: str, kernel: np.ufunc, *partials: Partial) -> OpOverload:
     """A row that applies a ufunc element by element, with a partial derivative for each argument."""
     arguments = ", ".join(f"Tensor {x}" for x in ARGUMENTS[: kernel.nin])
@@ -81,9 +91,6 @@ def comparison(name: str, kernel: np.ufunc) -> OpOverload:
     return pointwise(name, kernel)
 
 
-# -- gradients -------------------------------------------------------------------------------------------------------------
-
-
 def pullback_of(partial: Rule | float) -> Pullback:
     """`g * conj(partial)`, which reads what the partial reads: torch's convention for complex values."""
     if isinstance(partial, (int, float)):
@@ -95,66 +102,22 @@ def pullback_of(partial: Rule | float) -> Pullback:
 
 def times(g: Any, partial: Any) -> Any:
     """The pullback of a multiplication: `g * conj(partial)`."""
-    if hasattr(partial, "dtype") and partial.dtype.kind == "c":
-        partial = ops.np.conjugate(partial)
-    return ops.np.multiply(g, partial)
+    return ops.np.multiply(g, conjugated(partial))
 
 
-# -- shapes ----------------------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=4096)
-def result_dtype(kernel: np.ufunc, kinds: tuple[Any, ...]) -> np.dtype[Any]:
-    """The dtype of a ufunc's result; a Python number is given by its type, as NEP 50 wants it."""
-    return kernel.resolve_dtypes((*kinds, *(None,) * kernel.nout))[-1]
-
-
-@lru_cache(maxsize=4096)
-def broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
-    """The shape that arrays of these shapes broadcast to."""
-    return np.broadcast_shapes(*shapes)
-
-
-@lru_cache(maxsize=4096)
-def elementwise_strides(shape: Shape, itemsize: int, layouts: tuple[tuple[Shape, Shape], ...]) -> Shape:
-    """The strides NumPy gives an elementwise result: asked of nditer, on dummies of the same strides and of length at most 2.
-
-    Which axis varies fastest depends on the operands' strides and on which axes have length 1, not on the other lengths.
-    """
-    byte = np.zeros((), np.uint8)
-    small = [as_strided(byte, tuple(min(n, 2) for n in s), strides) for s, strides in layouts]
-    flags = [["readonly"]] * len(small) + [["writeonly", "allocate"]]
-    made = np.nditer([*small, None], [], flags, op_dtypes=[None] * len(small) + ["u1"]).operands[-1]
-    order = sorted(range(len(shape)), key=lambda axis: (made.strides[axis], -axis))
-    strides, step = [0] * len(shape), itemsize
-    for axis in order:
-        strides[axis] = step
-        step *= max(shape[axis], 1)
-    return tuple(strides)
-
-
-def elementwise(dtype: np.dtype[Any], fakes: list[FakeTensor]) -> FakeTensor:
-    """The result of an elementwise operation on these operands, of the dtype given."""
-    first = fakes[0]
-    shape = first.shape if len(fakes) == 1 else broadcast_shape(tuple([x.shape for x in fakes]))
-    ordered = all([x.strides == contiguous(x.shape, x.dtype.itemsize) for x in fakes])
-    strides = None
-    if not ordered and 0 not in shape:
-        strides = elementwise_strides(shape, dtype.itemsize, tuple([(x.shape, x.strides) for x in fakes]))
-    return fake_tensor(shape, dtype, strides, first.device, first.mode)
+def conjugated(x: Any) -> Any:
+    """The conjugate of a complex value; a real one as it is, which spares a copy."""
+    return ops.np.conjugate(x) if hasattr(x, "dtype") and x.dtype.kind == "c" else x
 
 
 def fake_pointwise(kernel: np.ufunc) -> Rule:
     """The shape rule of a ufunc."""
 
     def rule(*xs: Any) -> FakeTensor:
-        dtype = result_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else type(x) for x in xs]))
+        dtype = ufunc_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else type(x) for x in xs]))
         return elementwise(dtype, [x for x in xs if isinstance(x, FakeTensor)])
 
     return rule
-
-
-# -- batches ---------------------------------------------------------------------------------------------------------------
 
 
 def batched_pointwise(op: OpOverload) -> Rule:
@@ -166,15 +129,119 @@ def batched_pointwise(op: OpOverload) -> Rule:
     return rule
 
 
-def aligned(in_dims: tuple[Any, ...], xs: tuple[Any, ...]) -> list[Any]:
+def aligned(in_dims: tuple[Any, ...], xs: tuple[Any, ...], largest: int = 0) -> list[Any]:
     """Operands that broadcast as the items do: the batch first, and as many axes behind it as the largest item has."""
     ndims = [len(getattr(x, "shape", ())) - (dim is not None) for x, dim in zip(xs, in_dims, strict=True)]
-    largest = max(ndims)
+    largest = max(largest, *ndims)
     found = []
     for x, dim, ndim in zip(xs, in_dims, ndims, strict=True):
         if dim is not None:
-            x = x if dim == 0 else moveaxis(x, dim, 0)
+            x = in_front(x, dim)
             if ndim < largest:
                 x = ops.np.reshape(x, (x.shape[0], *(1,) * (largest - ndim), *x.shape[1:]))
         found.append(x)
     return found
+
+
+def in_front(x: Any, dim: int | None) -> Any:
+    """An operand with its batch as the first axis; one without a batch as it is."""
+    return moveaxis(x, dim, 0) if dim else x
+
+
+# -- reductions ------------------------------------------------------------------------------------------------------------
+
+
+def reduction(text: str, kernel: Rule, pullback: Rule) -> OpOverload:
+    """A row that reduces axes, whose schema reads `(Tensor x, int[1]? axis=None, ..., bool keepdims=False)`."""
+    op = define(f"np::{text}", kernel, (Tag.reduction,))
+    return complete(op, fake=fake_reduction(kernel), autograd=pullbacks(x=pullback), vmap=batched_reduction(op))
+
+
+def fake_reduction(kernel: Rule) -> Rule:
+    """The shape rule of a reduction."""
+
+    def rule(x: Any, axis: Any, *options: Any) -> Any:
+        if not isinstance(x, FakeTensor):
+            return kernel(x, axis, *options)
+        axis = plain(axis)
+        shape = reduced(x.shape, axis, options[-1])
+        return fake_result(kernel, shape, x, x, axis, *options)
+
+    return rule
+
+
+def batched_reduction(op: OpOverload) -> Rule:
+    """The batching rule of a reduction: the item's axes, counted with the batch."""
+
+    def rule(info: Any, in_dims: tuple[Any, ...], x: Any, axis: Any, *options: Any) -> tuple[Any, int]:
+        dim = in_dims[0]
+        axes = tuple([i + (i >= dim) for i in axes_of(plain(axis), len(x.shape) - 1)])
+        before = 0 if options[-1] else sum(i < dim for i in axes)
+        return op(x, axes, *options), dim - before
+
+    return rule
+
+
+# -- views -----------------------------------------------------------------------------------------------------------------
+
+
+def view(text: str, kernel: Rule, adjoint: Rule, batched: Rule) -> OpOverload:
+    """A row that returns its first argument seen otherwise.
+
+    Parameters
+    ----------
+    text : str
+        The schema.
+    kernel : callable
+        Reads no element.
+    adjoint : callable
+        The pullback in `x`.
+    batched : callable
+        Given the shape of `x` with the batch in front and the other arguments, the arguments that do the same to each item.
+    """
+    return view_rules(define(f"np::{text}", kernel, (Tag.view,)), adjoint, batched)
+
+
+def view_rules(op: OpOverload, adjoint: Rule | None, batched: Rule) -> OpOverload:
+    """The rules that follow from an operator being a view."""
+    gradient = CONSTANT if adjoint is None else pullbacks(x=adjoint)
+    return complete(op, fake=fake_view(kernel_of(op)), autograd=gradient, vmap=batched_in_front(op, batched))
+
+
+def fake_view(kernel: Rule) -> Rule:
+    """The shape rule of a view: the kernel itself, on one element under the real shape and strides."""
+
+    def rule(x: Any, *args: Any) -> Any:
+        if not isinstance(x, FakeTensor):
+            return kernel(x, *args)
+        found = viewed(kernel, layout_of(x), *map(plain, args))
+        return fake_tensor(found.shape, found.dtype, found.strides, x.device, x.mode)
+
+    return rule
+
+
+def batched_in_front(op: OpOverload, batched: Rule) -> Rule:
+    """The batching rule of an operator of one array: the batch goes first, and the other arguments follow it."""
+
+    def rule(info: Any, in_dims: tuple[Any, ...], x: Any, *args: Any) -> tuple[Any, int]:
+        x = in_front(x, in_dims[0])
+        return op(x, *batched(x.shape, *args)), 0
+
+    return rule
+
+
+# -- creation --------------------------------------------------------------------------------------------------------------
+
+
+def creation(text: str, kernel: Rule) -> OpOverload:
+    """A row that makes an array of a shape and a dtype, its first and last argument."""
+    return row(text, numpy=kernel, fake=fake_creation, autograd=CONSTANT)
+
+
+def fake_creation(*args: Any) -> FakeTensor:
+    """The shape rule of a factory."""
+    shape = plain(args[0])
+    shape = (shape,) if not isinstance(shape, tuple) else shape
+    if min(shape, default=0) < 0:
+        np.empty(shape)  # raises in NumPy's own words
+    return fake_tensor(shape, np.dtype(args[-1]))

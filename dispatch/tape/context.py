@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, Tensor, unwrap, wrap
+from ..core import Tensor, settled, unwrap, wrap
 from ..errors import GradientError
-from .modes import is_quiet
-from .node import Layout, Node, Output, released
-from .saving import protect
+from .modes import AUTOGRAD
+from .node import Node, Output, released
+from .saving import COPIED_BYTES, protect
 from .tensor import TrackedTensor
 
 
@@ -37,14 +37,17 @@ class Context(Node):
         The operator's Residual output, where it has one.
     """
 
-    __slots__ = ("__dict__",)
+    __slots__ = ("__dict__", "inputs", "simple")
+
+    simple: bool  # `saved` holds wrappers and arrays, no output and no list
+    inputs: tuple[Any, ...]  # for each argument its edge, None where it is not tracked, a list for a list
 
     # Fields that few rules touch live in the instance's dictionary once they are set; these are what they are before.
     layouts: tuple[Any, ...] = ()
-    inputs: tuple[Any, ...] = ()
     outputs: tuple[Node | Output | None, ...] = ()
     residual: Any = None
     materialize = True
+    recording = False  # whether the backward that runs makes a graph
     non_differentiable: tuple[int, ...] = ()
     kept: dict[str, Any]
     structure: tuple[int | None, ...] = ()
@@ -62,20 +65,18 @@ class Context(Node):
         ----------
         *tensors : array, list of arrays or None
         """
-        for x in tensors:
-            if x is not None and not isinstance(x, (Tensor, np.ndarray, np.generic, list, tuple)):
-                raise GradientError(
-                    f"{self.op.name}: save_for_backward keeps arrays, and was given a {type(x).__name__}. "
-                    "Set anything else as an attribute: ctx.name = value.",
-                    operator=self.op.name,
-                )
-        self.saved = tuple(map(self._to_keep, tensors))
+        # The common case, inputs and small arrays, is settled in C; an output, a list or a large array takes the long way.
+        kept = None if self.outputs else settled(tensors, self, COPIED_BYTES)
+        self.simple = kept is not None
+        self.saved = tuple([self._to_keep(x) for x in tensors]) if kept is None else kept
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         if self.rule is released:
             released(self, None, False)
-        return tuple(map(self._from_kept, self.saved or ()))
+        if self.simple and not self.recording:
+            return unwrap(self.saved, self.level.number << 6 | AUTOGRAD)  # type: ignore[no-any-return] - a tuple for a tuple
+        return tuple([self._from_kept(x) for x in self.saved or ()])
 
     def mark_non_differentiable(self, *outputs: Any) -> None:
         """Name outputs that carry no gradient; they come out untracked.
@@ -99,31 +100,42 @@ class Context(Node):
         self.materialize = value
 
     def release(self) -> None:
-        super().release()
-        self.__dict__.clear()
+        self.edges = self.inputs = ()
+        self.saved = None
+        self.rule = released
+        if self.__dict__:
+            self.__dict__.clear()
 
     def _number(self, x: Any) -> int | None:
         """Which output of this node a value is, or None."""
         edge = x.data if isinstance(x, TrackedTensor) else None
         if edge is self:
             return 0
-        return edge.number if isinstance(edge, Output) and edge.edges[0] is self else None
+        return edge.number if isinstance(edge, Output) and edge.node is self else None
 
     def _to_keep(self, x: Any) -> Any:
+        if isinstance(x, TrackedTensor):
+            number = self._number(x)
+            return x if number is None else Kept(x.value, number)
         if isinstance(x, (list, tuple)):
             return [self._to_keep(item) for item in x]
-        number = self._number(x)
-        return protect(x) if number is None else Kept(x.value, number)
+        if x is not None and not isinstance(x, (Tensor, np.ndarray, np.generic)):
+            raise GradientError(
+                f"{self.op.name}: save_for_backward keeps arrays, and was given a {type(x).__name__}. "
+                "Set anything else as an attribute: ctx.name = value.",
+                operator=self.op.name,
+            )
+        return protect(x)
 
     def _from_kept(self, x: Any) -> Any:
         """A kept value as the rule may use it: tracked only where this level records."""
-        if type(x) is list:
-            return [self._from_kept(item) for item in x]
-        if is_quiet(self.level.number):
-            return x.value if type(x) is Kept else unwrap(x, self.level.number * 64 + DispatchKey.AUTOGRAD)
+        if type(x) is TrackedTensor:
+            return x if self.recording or x.level is not self.level else x.value
         if type(x) is Kept:
+            if not self.recording:
+                return x.value
             return wrap(TrackedTensor, x.value, self.level, self.outputs[x.number] if self.outputs else self)
-        return x
+        return [self._from_kept(item) for item in x] if type(x) is list else x
 
     def hide_outputs(self) -> None:
         """Keep outputs and plain arrays that were set as attributes in a form without a cycle and safe from writes."""
@@ -147,7 +159,7 @@ class Context(Node):
         raise AttributeError(f"{self.op.name}: setup_context has set no attribute {name!r} on ctx.")
 
 
-_OWN = frozenset({"structure", "layouts", "inputs", "outputs", "residual", "materialize", "non_differentiable", "kept"})
+_OWN = frozenset({"structure", "layouts", "recording", "outputs", "residual", "materialize", "non_differentiable", "kept"})
 
 
 def _holds_array(value: Any) -> bool:
@@ -158,8 +170,3 @@ def _holds_array(value: Any) -> bool:
 
 def _is_tracked(edge: Any) -> Any:
     return [_is_tracked(item) for item in edge] if isinstance(edge, list) else edge is not None
-
-
-def layout_or_none(x: Any) -> Layout | None:
-    """Shape and dtype of a value that can carry a gradient, else None."""
-    return (x.shape, x.dtype) if hasattr(x, "dtype") and x.dtype.kind in "fc" else None

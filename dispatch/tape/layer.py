@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core import DispatchKey, OpOverload, split
 from ..errors import DefinitionError, GradientError, NoRuleError
-from ..layer import Kernel, Layer
+from ..layer import Kernel, Layer, by_position
 from .context import Context
 from .recorded import Rule, recorded_kernel
 from .rows import Pullbacks, row_kernel
@@ -78,10 +78,10 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
 def _constant(op: OpOverload) -> Kernel:
     whole = op.whole
 
-    def kernel(*args: Any, **keywords: Any) -> Any:
-        return whole(*split((*args, *keywords.values()))[1])
+    def kernel(*args: Any) -> Any:
+        return whole(*split(args)[1])
 
-    return kernel
+    return by_position(op, kernel)
 
 
 def _mutating(op: OpOverload) -> Kernel:

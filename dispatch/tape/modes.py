@@ -6,16 +6,23 @@ number and records, so that a gradient computed inside a `no_grad` block is not 
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..core import DispatchKey, Setting, newest_level, setting
 
 
-class Quiet(NamedTuple):
+NONE: frozenset[int] = frozenset()
+AUTOGRAD = int(DispatchKey.AUTOGRAD)
+
+
+class Quiet:
     """The levels whose values count as constants: all up to one number, and some more."""
 
-    up_to: int = -1
-    levels: frozenset[int] = frozenset()
+    __slots__ = ("levels", "up_to")
+
+    def __init__(self, up_to: int = -1, levels: frozenset[int] = NONE) -> None:
+        self.up_to = up_to
+        self.levels = levels
 
     def covers(self, number: int) -> bool:
         """Whether values of this level count as constants."""
@@ -23,7 +30,7 @@ class Quiet(NamedTuple):
 
     def also(self, number: int) -> "Quiet":
         """The same, and one level more."""
-        return self._replace(levels=self.levels | {number})
+        return GROUND_ONLY if self is RECORDING and not number else Quiet(self.up_to, self.levels | {number})
 
     def without(self, number: int) -> "Quiet":
         """The same, with one level recording: what a backward that makes a graph needs."""
@@ -35,18 +42,13 @@ class Quiet(NamedTuple):
 
 
 RECORDING = Quiet()
+GROUND_ONLY = Quiet(levels=frozenset({0}))  # the commonest: a backward on level 0
 
 
 def quiet_now() -> Quiet:
     """The levels that count as constants in this thread."""
-    found: Quiet | None = setting(DispatchKey.AUTOGRAD)
+    found: Quiet | None = setting(AUTOGRAD)
     return RECORDING if found is None else found
-
-
-def is_quiet(number: int) -> bool:
-    """Whether values of a level count as constants in this thread."""
-    found: Quiet | None = setting(DispatchKey.AUTOGRAD)
-    return found is not None and found.covers(number)
 
 
 class set_grad_enabled:
@@ -72,7 +74,7 @@ class set_grad_enabled:
 
     def __enter__(self) -> None:
         levels = quiet_now().levels
-        guard = Setting(DispatchKey.AUTOGRAD, Quiet(-1 if self.enabled else newest_level(), levels))
+        guard = Setting(AUTOGRAD, Quiet(-1 if self.enabled else newest_level(), levels))
         guard.__enter__()
         self._entered.append(guard)
 

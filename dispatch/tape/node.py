@@ -1,11 +1,12 @@
 """The graph that a backward walks: a node for each recorded call, an edge for each value that went in.
 
 An edge points at what made the value: the node itself where the operator has one output, an `Output` of it where it has
-several, a `Leaf` where the value was given. All three have `edges`, `shape` and `dtype`, which is everything the walk asks.
+several, a `Leaf` where the value was given. All three know the `layout`, shape and dtype, that a gradient must have.
 A node never refers to the wrapper of its own output: the wrapper refers to the node, and a cycle would keep both alive.
 """
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,18 @@ from ..errors import GradientError
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]
 
+# Counts down: a node's order is smaller than that of every node it was made of, whichever thread made them, so a heap that
+# gives the smallest first walks back in an order in which every gradient that flows into a node has arrived before it runs.
+next_order = count(0, -1).__next__
+
 
 class Leaf:
     """The end of the graph: a value that was given, and the gradient that arrives for it."""
 
-    __slots__ = ("__weakref__", "dtype", "edges", "grad", "shape")
+    __slots__ = ("__weakref__", "grad", "layout")
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.edges: tuple[Edge, ...] = ()
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
         self.grad: Any = None
 
 
@@ -35,15 +38,15 @@ class Node:
     several outputs. Fields are set by the layer's kernel, without a constructor, which would cost 200 ns a call.
     """
 
-    __slots__ = ("__weakref__", "dtype", "edges", "level", "op", "rule", "saved", "shape")
+    __slots__ = ("__weakref__", "edges", "layout", "level", "op", "order", "rule", "saved")
 
     op: OpOverload
     level: Level
     edges: "tuple[Edge, ...]"
     rule: "Callable[[Any, Any, bool], Any]"
     saved: Any
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    layout: Layout
+    order: int  # from `next_order()`: smaller than that of every node it was made of
 
     def release(self) -> None:
         """Let go of what was saved and of the nodes before; a second backward then says so."""
@@ -63,13 +66,12 @@ class Node:
 class Output:
     """One output of a node that has several."""
 
-    __slots__ = ("__weakref__", "dtype", "edges", "number", "shape")
+    __slots__ = ("__weakref__", "layout", "node", "number")
 
-    def __init__(self, node: Node, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.edges: tuple[Edge, ...] = (node,)
+    def __init__(self, node: Node, number: int, layout: Layout) -> None:
+        self.node = node
         self.number = number
-        self.shape = shape
-        self.dtype = dtype
+        self.layout = layout
 
 
 Edge = Leaf | Node | Output
@@ -83,13 +85,13 @@ def released(node: Node, grad: Any, create_graph: bool) -> Any:
     )
 
 
-def edges_of(data: Any) -> list[Any]:
+def edges_of(data: Any) -> tuple[Any, ...]:
     """The edges among what was kept beside the arguments, lists flattened."""
-    found = []
+    found: list[Any] = []
     for item in data:
         if item is not None:
             if type(item) is list:
                 found += edges_of(item)
             else:
                 found.append(item)
-    return found
+    return tuple(found)

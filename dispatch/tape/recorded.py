@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import OpOverload, freeze, layout_of, split, wrap
+from ..core import OpOverload, inexact_layout, setting, split, wrap
 from ..errors import GradientError
-from ..layer import Kernel
-from .context import Context, layout_or_none
-from .modes import is_quiet
-from .node import Output, edges_of
+from ..layer import Kernel, by_position
+from .context import Context
+from .modes import AUTOGRAD
+from .node import Output, edges_of, next_order
 from .tensor import TrackedTensor
 
 
@@ -27,28 +27,41 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
     residual = op.outputs.residual
     single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
 
-    def pull(node: Context, grad: Any, create_graph: bool) -> Any:
-        return _checked(op, node, backward(node, *_materialized(node, grad, single)))
+    count = op.arguments.count
+    every = (1 << count) - 1
+    lists = any(a.type.parts for a in op.schema.arguments)
 
-    def kernel(*args: Any, **keywords: Any) -> Any:
-        if keywords:
-            args = (*args, *keywords.values())
-        like, values, data, _ = split(args)
+    def pull(node: Context, grad: Any, create_graph: bool) -> Any:
+        if create_graph or node.recording:
+            node.recording = create_graph
+        grads = backward(node, grad) if single else backward(node, *_materialized(node, grad))
+        # every argument tracked and as many gradients: nothing to sort out
+        if type(grads) is tuple and node.edges is node.inputs and len(grads) == count:
+            return grads
+        return _checked(op, node, grads)
+
+    def kernel(*args: Any) -> Any:
+        like, values, data, own = split(args)
         result = whole(*values)
-        if is_quiet(like.level.number):
+        level = like.level
+        quiet = setting(AUTOGRAD)
+        if quiet is not None and quiet.covers(level.number):
             return result
-        node = Context.__new__(Context)
+        layout = inexact_layout(result) if single else None
+        if single and layout is None:
+            return result
+        node = Context()
         node.op = op
-        node.level = like.level
+        node.level = level
         node.rule = pull
         node.saved = None
+        node.simple = False
         node.inputs = data
-        node.edges = tuple(edges_of(data))
+        node.edges = data if own == every and not lists else edges_of(data)
+        node.order = next_order()
         if single:
-            if result.dtype.kind not in "fc":
-                return result
-            node.shape, node.dtype = layout_of(result)
-            out = output = wrap(TrackedTensor, freeze(result), like, node)
+            node.layout = layout
+            out = output = wrap(TrackedTensor, result, like, node, True)
         else:
             outputs = list(result) if type(result) in (tuple, list) and len(op.schema.returns) > 1 else [result]
             if residual:
@@ -59,15 +72,14 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
                 return result
             out = (*wrapped, node.residual) if residual else output
         if setup_context is not None:
-            before = len(node.__dict__)
             setup_context(node, args, output)
-            if len(node.__dict__) > before:
+            if node.__dict__:
                 node.hide_outputs()
                 if node.non_differentiable:
                     out = _plain_outputs(node, out)
         return out
 
-    return kernel
+    return by_position(op, kernel)
 
 
 def _wrapped_outputs(node: Context, like: Any, outputs: list[Any]) -> list[Any]:
@@ -78,10 +90,10 @@ def _wrapped_outputs(node: Context, like: Any, outputs: list[Any]) -> list[Any]:
     def one(x: Any) -> Any:
         if isinstance(x, (list, tuple)):
             return [one(item) for item in x]
-        layout = layout_or_none(x)
+        layout = inexact_layout(x)
         layouts.append(layout)
-        edges.append(None if layout is None else Output(node, len(edges), *layout))
-        return x if layout is None else wrap(TrackedTensor, freeze(x), like, edges[-1])
+        edges.append(None if layout is None else Output(node, len(edges), layout))
+        return x if layout is None else wrap(TrackedTensor, x, like, edges[-1], True)
 
     wrapped = [one(x) for x in outputs]
     node.layouts = tuple(layouts)
@@ -100,10 +112,8 @@ def _plain_outputs(node: Context, out: Any) -> Any:
     return out.value if number is not None and number in node.non_differentiable else out
 
 
-def _materialized(node: Context, grad: Any, single: bool) -> tuple[Any, ...]:
+def _materialized(node: Context, grad: Any) -> tuple[Any, ...]:
     """The gradients as the rule gets them: one for each output, a list for a list, zeros for those that are missing."""
-    if single:
-        return (grad,)
     flat = [grad.get(i) for i in range(len(node.layouts))]
     if node.materialize:
         flat = [

@@ -6,16 +6,15 @@ made once: the edges, what to save, and how each parameter is found again.
 """
 
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import OpOverload, freeze, layout_of, split, wrap
+from ..core import OpOverload, inexact_layout, setting, split, wrap
 from ..errors import DefinitionError
-from ..layer import Kernel, parameter_names
-from .modes import is_quiet
-from .node import Node, edges_of
+from ..layer import Kernel, by_position, parameter_names
+from .modes import AUTOGRAD
+from .node import Node, edges_of, next_order
 from .saving import protect
 from .tensor import TrackedTensor
 
@@ -41,84 +40,104 @@ def pullbacks(**by_argument: Callable[..., Any]) -> Pullbacks:
 class Plan(NamedTuple):
     """What to record when a certain set of arguments is tracked."""
 
-    edges: Callable[[tuple[Any, ...]], tuple[Any, ...]]
-    values: tuple[int, ...]  # arguments whose value is saved
-    layouts: tuple[int, ...]  # arguments of which shape and dtype are saved
+    edges: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None  # None: every argument, as it is
+    values: Callable[[tuple[Any, ...]], Any] | None  # None: every argument, as it is
+    layouts: tuple[int, ...]  # arguments of which shape and dtype are saved, those that no edge tells
     out: bool
-    guarded: bool  # a saved value may be a plain array
-    pull: Callable[[Node, Any, bool], Any]
+    pull: Callable[[Node, Any, bool], Any] | None  # None: no pullback for any of the tracked arguments
 
 
 def row_kernel(op: OpOverload, rule: Pullbacks) -> Kernel:
+    """The kernel that records an operator of the tables."""
     whole = op.whole
     plans: dict[int, Plan] = {}
-    names = op.arguments.names
 
-    def kernel(*args: Any, **keywords: Any) -> Any:
-        like, values, data, own = split((*args, *keywords.values()) if keywords else args)
+    def kernel(*args: Any) -> Any:
+        like, values, data, own = split(args)
         out = whole(*values)
-        if is_quiet(like.level.number) or out.dtype.kind not in "fc":
+        level = like.level
+        quiet = setting(AUTOGRAD)
+        if quiet is not None and quiet.covers(level.number):
             return out
-        plan = plans.get(own) or plans.setdefault(own, _plan(op, rule, own))
-        node = Node.__new__(Node)
+        layout = inexact_layout(out)
+        if layout is None:
+            return out
+        edges, keep, layouts, keeps_out, pull = plans.get(own) or plans.setdefault(own, plan_for(op, rule, own))
+        if pull is None:
+            return out
+        node = Node()
         node.op = op
-        node.level = like.level
-        node.edges = plan.edges(data)
-        if not node.edges:
-            return out
-        node.rule = plan.pull
-        node.shape, node.dtype = layout_of(out)
+        node.level = level
+        node.layout = layout
+        node.order = next_order()
+        node.rule = pull
+        node.edges = data if edges is None else edges(data)
         node.saved = (
-            [protect(values[i]) if data[i] is None else values[i] for i in plan.values]
-            if plan.guarded
-            else [values[i] for i in plan.values],
-            [data[i] for i in plan.values],
-            [_layout(values[i]) for i in plan.layouts],
-            out if plan.out else None,
+            values if keep is None else keep(values),
+            data,
+            [_layout(values[i]) for i in layouts] if layouts else None,
+            out if keeps_out else None,
         )
-        return wrap(TrackedTensor, freeze(out), like, node)
+        return wrap(TrackedTensor, out, like, node, True)
 
-    def _plan(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
-        tracked = [i for i in range(len(names)) if own >> i & 1 and names[i] in rule.by_argument]
-        functions = [rule.by_argument[names[i]].function for i in tracked]
-        reads = [rule.by_argument[names[i]].reads for i in tracked]
-        every = {name for names in reads for name in names}
-        values = tuple(i for i, name in enumerate(names) if name in every)
-        layouts = tuple(i for i, name in enumerate(names) if f"{name}_shape" in every or f"{name}_dtype" in every)
-        sources = [[_source(op, name, values, layouts) for name in read] for read in reads]
-        lists = any(op.schema.arguments[i].type.parts for i in tracked)
-        if lists:
-            pick = lambda data: tuple(edges_of([data[i] for i in tracked]))  # noqa: E731 - one of three shapes of one thing
-        elif len(tracked) == 1:
-            pick = lambda data, i=tracked[0]: (data[i],)  # noqa: E731
-        else:
-            pick = itemgetter(*tracked) if tracked else lambda data: ()
-        guarded = any(not own >> i & 1 or op.schema.arguments[i].type.parts for i in values)
-        return Plan(pick, values, layouts, "out" in every, guarded, _pull(functions, sources, tracked, lists))
-
-    return kernel
+    return by_position(op, kernel)
 
 
-def _pull(functions: list[Callable[..., Any]], sources: list[list[Any]], tracked: list[int], lists: bool) -> Callable[..., Any]:
+def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
+    """The plan for one set of tracked arguments, bit i of `own` for argument i."""
+    names = op.arguments.names
+    tracked = [i for i in range(len(names)) if own >> i & 1 and names[i] in rule.by_argument]
+    if not tracked:
+        return Plan(None, None, (), False, None)
+    wanted = [rule.by_argument[names[i]] for i in tracked]
+    read = {name for pullback in wanted for name in pullback.reads}
+    values = [i for i, name in enumerate(names) if name in read]
+    parts = [op.schema.arguments[i].type.parts for i in range(len(names))]
+    layouts = tuple(
+        i for i, name in enumerate(names) if read & {f"{name}_shape", f"{name}_dtype"} and (parts[i] or not own >> i & 1)
+    )
+    lists = [i for i in tracked if parts[i]]
+    # An argument that is not tracked, or a list, may hold a plain array that the caller can write to.
+    guarded = [i for i in values if not own >> i & 1 or parts[i]]
+    calls = [
+        f"f{j}({', '.join(_source(op, name, values, layouts, own) for name in pullback.reads)})"
+        for j, pullback in enumerate(wanted)
+    ]
+    # One function for each set, written out: generic unpacking would cost as much as the rule.
+    found = f"lambda g, values, data, layouts, out: ({', '.join(calls)},)"
+    call = eval(found, {f"f{j}": pullback.function for j, pullback in enumerate(wanted)})  # noqa: S307 - our own names
+
     def pull(node: Node, g: Any, create_graph: bool) -> Any:
-        values, data, layouts, out = node.saved
+        values_, data, layouts_, out = node.saved
         if create_graph:
-            values = [_rewrapped(value, edge, node) for value, edge in zip(values, data, strict=True)]
-            out = wrap(TrackedTensor, out, node.level, node) if out is not None else None
-        found = (g, values, layouts, out)
-        grads = [
-            function(*[found[place] if k is None else _part(found[place][k], part) for place, k, part in wanted])
-            for function, wanted in zip(functions, sources, strict=True)
-        ]
+            values_ = [_rewrapped(x, data[i], node) for i, x in zip(values, values_, strict=True)]
+            out = None if out is None else wrap(TrackedTensor, out, node.level, node)
+        grads = call(g, values_, data, layouts_, out)
         return [grad for item in grads for grad in (item if type(item) is list else [item])] if lists else grads
 
-    return pull
+    every = tracked == list(range(len(names)))
+    return Plan(
+        None if every and not lists else _picking(tracked, lists),
+        None if values == list(range(len(names))) and not guarded else _keeping(values, guarded),
+        layouts,
+        "out" in read,
+        pull,
+    )
 
 
-def _part(x: Any, part: int | None) -> Any:
-    if part is None:
-        return x
-    return [item[part] for item in x] if type(x) is list else x[part]
+def _picking(tracked: list[int], lists: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    if len(tracked) == 1 and not lists:
+        (only,) = tracked
+        return lambda data: (data[only],)
+    return lambda data: edges_of([data[i] for i in tracked])
+
+
+def _keeping(values: list[int], guarded: list[int]) -> Callable[[tuple[Any, ...]], Any]:
+    if not values:
+        return lambda args: ()
+    if not guarded:
+        return lambda args: [args[i] for i in values]
+    return lambda args: [protect(args[i]) if i in guarded else args[i] for i in values]
 
 
 def _rewrapped(value: Any, edge: Any, node: Node) -> Any:
@@ -133,7 +152,7 @@ def _rewrapped(value: Any, edge: Any, node: Node) -> Any:
 def _layout(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         return [_layout(item) for item in x]
-    return layout_of(x) if hasattr(x, "dtype") else ((), np.result_type(x))
+    return (x.shape, x.dtype) if hasattr(x, "dtype") else ((), np.result_type(x))
 
 
 def _reads(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -143,20 +162,22 @@ def _reads(function: Callable[..., Any]) -> tuple[str, ...]:
     return read
 
 
-def _source(op: OpOverload, name: str, values: tuple[int, ...], layouts: tuple[int, ...]) -> tuple[int, int | None, int | None]:
-    """Where a pullback's parameter is found: which of (g, values, layouts, out), at which place, which half of a layout."""
+def _source(op: OpOverload, name: str, values: list[int], layouts: tuple[int, ...], own: int) -> str:
+    """The expression that finds a pullback's parameter among what was saved."""
     names = op.arguments.names
-    if name == "g":
-        return 0, None, None
-    if name == "out":
-        return 3, None, None
+    if name in ("g", "out"):
+        return name
     if name in names:
-        return 1, values.index(names.index(name)), None
+        return f"values[{values.index(names.index(name))}]"
     argument, _, half = name.rpartition("_")
-    if argument in names and half in ("shape", "dtype"):
-        return 2, layouts.index(names.index(argument)), ("shape", "dtype").index(half)
-    raise DefinitionError(
-        f"{op.name}: a pullback reads {name!r}. It may read g, out, an argument ({', '.join(names)}), or an argument's "
-        "_shape or _dtype.",
-        operator=op.name,
-    )
+    if argument not in names or half not in ("shape", "dtype"):
+        raise DefinitionError(
+            f"{op.name}: a pullback reads {name!r}. It may read g, out, an argument ({', '.join(names)}), or an argument's "
+            "_shape or _dtype.",
+            operator=op.name,
+        )
+    i, part = names.index(argument), ("shape", "dtype").index(half)
+    if i not in layouts:
+        return f"data[{i}].layout[{part}]"
+    listed = bool(op.schema.arguments[i].type.parts)
+    return f"[x[{part}] for x in layouts[{layouts.index(i)}]]" if listed else f"layouts[{layouts.index(i)}][{part}]"

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core import unwritten
+
 # Up to here a copy (about 1 us) costs less than the bookkeeping of a hold (about 3 us).
 COPIED_BYTES = 16_384
 
@@ -20,16 +22,10 @@ _holds: dict[int, int] = {}  # id of an array that is held -> how many times; th
 
 def protect(x: Any) -> Any:
     """What to save for `x`: itself, where nobody can write to it; a copy of a small array; a held view of a large one."""
-    if not isinstance(x, np.ndarray):
-        return [protect(item) for item in x] if type(x) is list else x
-    owner = x
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    if not owner.flags.writeable and not x.flags.writeable:
-        return x
-    if owner is not x or x.nbytes <= COPIED_BYTES:
-        return x.copy(order="K")
-    return _hold(x)
+    if type(x) is list:
+        return [protect(item) for item in x]
+    kept = unwritten(x, COPIED_BYTES)
+    return _hold(x) if kept is None and x is not None else kept
 
 
 def _hold(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -1,11 +1,13 @@
 """TrackedTensor: a value whose history is recorded."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, Tensor, check_open, freeze, ground, wrap
+from ..core import DispatchKey, Tensor, check_open, freeze, ground, sole, wrap
 from ..errors import ConversionError, GradientError
+from ..prims import add
 from .engine import run_backward
 from .node import Leaf, Node
 
@@ -37,7 +39,7 @@ class TrackedTensor(Tensor):
     def grad_fn(self) -> Node | None:
         if isinstance(self.data, Leaf):
             return None
-        return self.data if isinstance(self.data, Node) else self.data.edges[0]
+        return self.data if isinstance(self.data, Node) else self.data.node
 
     @property
     def grad(self) -> Any:
@@ -77,9 +79,10 @@ class TrackedTensor(Tensor):
         check_open(self)
         seed = seed_of(self, gradient)
         keep = create_graph if retain_graph is None else retain_graph
-        gradients = run_backward([(self.data, seed)], self.level, keep=keep, create_graph=create_graph)
-        for leaf, grad in gradients.items():
-            leaf.grad = grad if leaf.grad is None else leaf.grad + grad
+        found = run_backward((self.data,), (seed,), self.level, keep, create_graph)
+        while found:
+            leaf, grad = found.popitem()
+            leaf.grad = sole(grad) if leaf.grad is None else add(leaf.grad, grad)
 
     def item(self) -> Any:
         """The value of a tensor of one element, as a Python number."""
@@ -109,15 +112,22 @@ class TrackedTensor(Tensor):
         return f"tensor({self.value!r}, {'requires_grad=True' if made is None else f'grad_fn={made!r}'})"
 
 
+@lru_cache(maxsize=64)
+def one(dtype: np.dtype[Any]) -> Any:
+    """The gradient of a value with respect to itself: 1, which nobody can write to."""
+    return freeze(np.ones((), dtype))
+
+
 def seed_of(x: TrackedTensor, gradient: Any) -> Any:
     """The gradient a backward begins with."""
+    shape, dtype = x.data.layout
     if gradient is None:
-        if x.shape:
+        if shape:
             raise GradientError(
                 f"backward begins at a value of shape {x.shape}, and only a 0-d value has an obvious gradient to begin with. "
                 "Sum it first, or pass gradient= of its shape."
             )
-        return np.ones((), x.dtype)
+        return one(dtype)
     if not isinstance(gradient, Tensor):
         gradient = np.asarray(gradient, dtype=x.dtype)
     if gradient.shape != x.shape:
@@ -168,6 +178,6 @@ def track(value: Any, level: Any) -> TrackedTensor:
             f"a gradient was asked of an array of dtype {value.dtype}: only floating-point and complex values have one. "
             "Cast it: x.astype(float)."
         )
-    leaf = Leaf(value.shape, value.dtype)
+    leaf = Leaf((value.shape, value.dtype))
     made: TrackedTensor = wrap(TrackedTensor, freeze(value), level, leaf)
     return made

@@ -1,0 +1,177 @@
+"""Shapes, dtypes and strides of results, asked of NumPy on arrays that stand for the real ones.
+
+NumPy lays a result out after its operands, by rules that are nowhere written down. They look at which strides are larger and
+at which axes have length 0 or 1, never at the other lengths, so a stand-in of a few elements gets the real one's answer:
+
+    seen     one element under the real shape and strides       for kernels that return a view, and read nothing
+    small    lengths of at most 2, strides in the same order    for kernels that compute
+
+Every answer is remembered, by the layouts it depends on.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.lib.stride_tricks import as_strided
+
+from ..fake import FakeTensor, contiguous, fake_tensor
+
+Kernel = Callable[..., Any]
+Shape = tuple[int, ...]
+Order = tuple[int, ...]  # the axes, the one with the smallest stride first
+
+REMEMBERED = 4096
+
+
+class Layout(NamedTuple):
+    """What a result's layout depends on."""
+
+    shape: Shape
+    strides: Shape
+    dtype: np.dtype[Any]
+
+
+def layout_of(x: Any) -> Any:
+    """The layout of a fake or an array, of each in a list; anything else as it is."""
+    if isinstance(x, (FakeTensor, np.ndarray, np.generic)):
+        return Layout(x.shape, x.strides, x.dtype)
+    return tuple([layout_of(item) for item in x]) if isinstance(x, (list, tuple)) else x
+
+
+def seen(layout: Layout) -> Any:
+    """One element under the real shape and strides: to be looked at, never to be read."""
+    return as_strided(np.zeros((), layout.dtype), layout.shape, layout.strides, writeable=False)
+
+
+def small(layout: Any) -> Any:
+    """Zeros, at most 2 along each axis, whose strides are in the same order as the real ones; lists item by item."""
+    if not isinstance(layout, Layout):
+        return [small(item) for item in layout] if isinstance(layout, tuple) else layout
+    itemsize = layout.dtype.itemsize or 1
+    long = {abs(stride) for n, stride in zip(layout.shape, layout.strides, strict=True) if n > 1} - {0}
+    # Powers of 2, so that what is contiguous stays contiguous.
+    steps = {stride: itemsize << k for k, stride in enumerate(sorted(long))}
+    lengths = tuple(min(n, 2) for n in layout.shape)
+    strides = tuple(steps.get(abs(stride), 0) if n > 1 else 0 for n, stride in zip(layout.shape, layout.strides, strict=True))
+    reach = 1 + sum(stride // itemsize for stride in strides)
+    return as_strided(np.zeros(reach, layout.dtype), lengths, strides)
+
+
+@lru_cache(REMEMBERED)
+def viewed(kernel: Kernel, layout: Layout, *args: Any) -> Layout:
+    """The layout of a view."""
+    return layout_of(kernel(seen(layout), *args))  # type: ignore[no-any-return]
+
+
+@lru_cache(REMEMBERED)
+def computed(kernel: Kernel, *args: Any) -> tuple[np.dtype[Any], Order]:
+    """The dtype of a result and the order of its strides; layouts among the arguments stand for arrays."""
+    with np.errstate(all="ignore"):
+        out = kernel(*map(small, args))
+    return out.dtype, order_of(out)
+
+
+def order_of(x: Any) -> Order:
+    """The axes of an array, the one with the smallest stride first."""
+    return tuple(sorted(range(x.ndim), key=lambda axis: (x.strides[axis], -axis)))
+
+
+def dense(shape: Shape, itemsize: int, order: Order) -> Shape:
+    """The strides of a new array whose axes lie in this order."""
+    if 0 in shape:
+        return contiguous(shape, itemsize)
+    strides, step = [0] * len(shape), itemsize
+    for axis in order:
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides)
+
+
+def fake_result(kernel: Kernel, shape: Shape, first: FakeTensor, *args: Any) -> FakeTensor:
+    """The fake of what a kernel computes of these arguments, given its shape; `first` says device and mode."""
+    dtype, order = computed(kernel, *map(layout_of, args))
+    return fake_tensor(shape, dtype, dense(shape, dtype.itemsize, order), first.device, first.mode)
+
+
+# -- elementwise -----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(REMEMBERED)
+def ufunc_dtype(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> np.dtype[Any]:
+    """The dtype of a ufunc's result; a Python number is given by its type, as NEP 50 wants it."""
+    return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))[-1]
+
+
+@lru_cache(REMEMBERED)
+def broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
+    """The shape that arrays of these shapes broadcast to."""
+    return np.broadcast_shapes(*shapes)
+
+
+@lru_cache(REMEMBERED)
+def elementwise_order(layouts: tuple[tuple[Shape, Shape], ...]) -> Order:
+    """The order of an elementwise result's axes, which nditer tells without computing anything."""
+    byte = np.zeros((), np.uint8)
+    operands = [as_strided(byte, tuple(min(n, 2) for n in shape), strides) for shape, strides in layouts]
+    flags = [["readonly"]] * len(operands) + [["writeonly", "allocate"]]
+    return order_of(np.nditer([*operands, None], [], flags, op_dtypes=[None] * len(operands) + ["u1"]).operands[-1])
+
+
+def elementwise(dtype: np.dtype[Any], fakes: list[FakeTensor]) -> FakeTensor:
+    """The result of an elementwise operation on these operands, of the dtype given."""
+    first = fakes[0]
+    shape = first.shape if len(fakes) == 1 else broadcast_shape(tuple([x.shape for x in fakes]))
+    strides = None
+    if 0 not in shape and not all([x.strides == contiguous(x.shape, x.dtype.itemsize) for x in fakes]):
+        strides = dense(shape, dtype.itemsize, elementwise_order(tuple([(x.shape, x.strides) for x in fakes])))
+    return fake_tensor(shape, dtype, strides, first.device, first.mode)
+
+
+# -- axes and shapes -------------------------------------------------------------------------------------------------------
+
+
+def plain(x: Any) -> Any:
+    """A list or range of numbers as a tuple, which NumPy's reductions want and which can be remembered."""
+    return tuple(x) if isinstance(x, (list, range)) else x
+
+
+@lru_cache(REMEMBERED)
+def axes_of(axis: Any, ndim: int) -> Shape:
+    """The axes a reduction goes over, counted from the front. An axis that does not exist is NumPy's own AxisError."""
+    if axis is None:
+        return tuple(range(ndim))
+    if ndim == 0 and axis in (0, -1):
+        return ()  # NumPy lets a 0-d array be reduced along axis 0
+    return tuple(sorted(normalize_axis_tuple(axis, ndim)))
+
+
+@lru_cache(REMEMBERED)
+def reduced(shape: Shape, axis: Any, keepdims: bool) -> Shape:
+    """The shape without the axes, or with 1 in their place."""
+    axes = axes_of(axis, len(shape))
+    return tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
+
+
+@lru_cache(REMEMBERED)
+def with_axes(shape: Shape, axis: Any) -> Shape:
+    """The shape with new axes of length 1, at these places of the result."""
+    new = (axis,) if isinstance(axis, (int, np.integer)) else axis
+    axes = normalize_axis_tuple(new, len(shape) + len(new))
+    rest = iter(shape)
+    return tuple([1 if i in axes else next(rest) for i in range(len(shape) + len(axes))])
+
+
+@lru_cache(REMEMBERED)
+def filled(shape: Shape, wanted: Any) -> Shape:
+    """The shape that `reshape(wanted)` gives, -1 worked out. A shape that does not fit raises in NumPy's own words."""
+    new = (wanted,) if isinstance(wanted, (int, np.integer)) else wanted
+    known = prod([n for n in new if n != -1])
+    if new.count(-1) == 1 and known:
+        new = tuple([prod(shape) // known if n == -1 else n for n in new])
+    if min(new, default=0) < 0 or prod(new) != prod(shape):
+        return np.broadcast_to(np.uint8(0), shape).reshape(wanted).shape
+    return new

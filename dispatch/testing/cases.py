@@ -1,0 +1,165 @@
+"""Case: an operator and one set of arguments, taken apart so that a check can give it other arrays."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..calls import refused
+from ..core import DispatchKey, OpOverload, Tensor
+from ..errors import ArgumentError
+from ..listing import brief, describe_value
+from ..tape import TrackedTensor
+from ..where import where
+
+Array = np.ndarray[Any, Any]
+Arguments = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of an operator, bound: every argument in schema order, arrays plain.
+
+    `tracked` holds the places, in the order of `arrays_in`, that came as tracked values. `what` says how this case was made
+    of the user's sample: `" in Fortran order"`; it is empty for the sample itself.
+    """
+
+    op: OpOverload
+    args: Arguments
+    tracked: tuple[int, ...] = ()
+    what: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    @property
+    def arrays(self) -> list[Array]:
+        """Every array among the arguments, those in lists too."""
+        return arrays_in(self.args)
+
+    @property
+    def labels(self) -> list[str]:
+        """What each of `arrays` is called: `'x'`, `'xs'[2]`."""
+        return labels_of(self.op.arguments.names, self.args)
+
+    def with_args(self, args: Arguments, what: str = "") -> "Case":
+        """The same operator with other arguments."""
+        return replace(self, args=args, what=what or self.what)
+
+    def with_arrays(self, arrays: list[Any]) -> Arguments:
+        """The arguments with other arrays in place of `arrays`."""
+        return put_arrays(self.args, arrays)
+
+    def call(self, args: Arguments) -> list[Any]:
+        """Run the operator on the whole tuple of arguments and return its outputs as a list."""
+        count = self.op.arguments.positional
+        named = dict(zip(self.op.arguments.keyword_names, args[count:], strict=True))
+        return self.outputs(self.op(*args[:count], **named))
+
+    def outputs(self, result: Any) -> list[Any]:
+        """What a call returned, one item for each return of the schema that the caller sees."""
+        count = self.op.outputs.count
+        return [] if count == 0 else [result] if count == 1 else list(result)
+
+    def given(self) -> str:
+        """The arguments in brief: `x: float64[3, 4], factor: float`."""
+        return ", ".join(f"{name}: {brief(x)}" for name, x in zip(self.op.arguments.names, self.args, strict=True))
+
+    def rule(self, key: DispatchKey) -> Any:
+        """What is registered at a key, or None."""
+        registration = self.op.table.source(key)
+        return None if registration is None else registration.rule
+
+    def place(self, key: DispatchKey) -> str:
+        """Where the rule at a key is written: `file.py:12`."""
+        rule = self.rule(key)
+        return where(getattr(rule, "backward", rule))
+
+    @property
+    def kernel(self) -> str:
+        """`kernel file.py:12`."""
+        return f"kernel {self.place(DispatchKey.CPU)}"
+
+
+def bind(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Case:
+    """The case of a call; arguments that the operator would refuse are refused in its words.
+
+    Raises
+    ------
+    ArgumentError
+        If the arguments do not fit the schema, or hold a wrapper that is not tracked at level 0.
+    """
+    arguments = op.arguments
+    given = dict(zip(arguments.names, args, strict=False))
+    if len(args) > arguments.positional or any(name in given or name not in arguments.names for name in keywords):
+        raise refused(op, args, keywords)
+    given |= keywords
+    full = []
+    for name, default, check in zip(arguments.names, arguments.defaults, arguments.checks, strict=True):
+        value = given.get(name, *default) if name in given or default else None
+        if (name not in given and not default) or not check(value):
+            raise refused(op, args, keywords)
+        full.append(value)
+    tracked, plain = [], []
+    for place, x in enumerate(arrays_in(tuple(full))):
+        if isinstance(x, TrackedTensor) and not isinstance(x.value, Tensor):
+            tracked.append(place)
+        elif isinstance(x, Tensor):
+            raise ArgumentError(
+                f"opcheck of {op.name} was given {describe_value(x)}. Give it plain arrays, or "
+                "dispatch.tensor(a, requires_grad=True) where the gradient is to be checked, outside every transform.",
+                operator=op.name,
+            )
+        plain.append(x.value if isinstance(x, TrackedTensor) else x)
+    return Case(op, put_arrays(tuple(full), plain), tuple(tracked))
+
+
+def is_array(x: Any) -> bool:
+    """Whether a value is an array that checks exchange; NumPy scalars cannot be written to and count as numbers."""
+    return isinstance(x, (np.ndarray, Tensor))
+
+
+def arrays_in(x: Any) -> list[Any]:
+    """Every array in a value, in order: those of lists, tuples and dicts too."""
+    if is_array(x):
+        return [x]
+    if isinstance(x, dict):
+        x = tuple(x.values())
+    return [array for item in x for array in arrays_in(item)] if isinstance(x, (list, tuple)) else []
+
+
+def map_arrays(f: Callable[[Any], Any], x: Any) -> Any:
+    """The same value with `f` of every array in its place."""
+    if is_array(x):
+        return f(x)
+    if type(x) in (list, tuple):
+        return type(x)([map_arrays(f, item) for item in x])
+    return {name: map_arrays(f, item) for name, item in x.items()} if type(x) is dict else x
+
+
+def put_arrays(args: Arguments, arrays: list[Any]) -> Arguments:
+    """The arguments with these arrays in place of their own, in the order of `arrays_in`."""
+    queue = iter(arrays)
+    return tuple(map_arrays(lambda _: next(queue), x) for x in args)
+
+
+def labels_of(names: tuple[str, ...], args: Arguments) -> list[str]:
+    """What each array among arguments is called, in the order of `arrays_in`."""
+    return [f"'{name}'{path}" for name, x in zip(names, args, strict=True) for path in _paths(x)]
+
+
+def _paths(x: Any) -> Iterator[str]:
+    if is_array(x):
+        yield ""
+    elif isinstance(x, (list, tuple, dict)):
+        for key, item in x.items() if isinstance(x, dict) else enumerate(x):
+            for path in _paths(item):
+                yield f"[{key!r}]{path}"
+
+
+def named_outputs(outputs: list[Any]) -> list[tuple[str, Any]]:
+    """Every array among outputs with its name: `output 0`, `output 1[2]`."""
+    paths = [f"output {i}{path}" for i, x in enumerate(outputs) for path in _paths(x)]
+    return list(zip(paths, arrays_in(outputs), strict=True))

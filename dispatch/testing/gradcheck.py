@@ -1,0 +1,131 @@
+"""gradcheck: reverse mode against central finite differences, for every element of every input."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import ground
+from ..errors import ArgumentError, GradcheckError
+from ..tape import TrackedTensor, run_backward, track
+from .jacobians import Probe, compare, random_like
+
+Function = Callable[..., Any]
+
+
+def gradcheck(
+    f: Function,
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
+    """Compare the gradients of a function with central finite differences.
+
+    Parameters
+    ----------
+    f : callable
+        Returns an array, or a tuple, list or dict of arrays; those that are not floating-point are passed over.
+    inputs : tuple
+        Its arguments, which may be lists of arrays and plain values too. Derivatives are taken with respect to the tracked
+        ones, `dispatch.tensor(a, requires_grad=True)`; if there are none, to all arrays of float64 or complex128.
+    eps : float
+        How far each element is moved, to both sides.
+    atol, rtol : float
+        A derivative may differ from the numeric one by `atol + rtol * abs(numeric)`.
+    raise_exception : bool
+        Whether a difference raises; otherwise it returns False. Every other exception is raised all the same.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    GradcheckError
+        With the single worst derivative.
+    ArgumentError
+        If there is nothing to differentiate by, or not in double precision.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> x = dispatch.tensor([[0.5, 1.0]], requires_grad=True)
+    >>> gradcheck(lambda x: dispatch.ops.np.sin(x), (x,))
+    True
+    """
+    probe = Probe.of(f, inputs)
+    for label, x in probe.differentiated():
+        if x.dtype not in (np.float64, np.complex128):
+            raise ArgumentError(
+                f"gradcheck: input {label} has dtype {x.dtype}, in which finite differences are mostly rounding. "
+                "Make it double: x.astype(np.float64)."
+            )
+    found = compare(probe, eps=eps, atol=atol, rtol=rtol)
+    if found is not None and raise_exception:
+        raise GradcheckError(f"gradcheck: {found}")
+    return found is None
+
+
+def gradgradcheck(
+    f: Function,
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
+    """Compare the second derivatives of a function with finite differences of its first ones.
+
+    What is checked is the gradient function: of the inputs, and of the gradients that come in from behind.
+
+    Parameters
+    ----------
+    f, inputs, eps, atol, rtol, raise_exception
+        As in `gradcheck`.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    GradcheckError
+        With the single worst derivative.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> x = dispatch.tensor([0.5, 1.0], requires_grad=True)
+    >>> gradgradcheck(lambda x: dispatch.ops.np.sin(x), (x,))
+    True
+    """
+    first = Probe.of(f, inputs)
+    names = [label for label, _ in first.differentiated()]
+    random = np.random.default_rng(0)
+    cotangents = [random_like(random, x) for _, x in first.floats(first.run(first.arrays))]
+    given = [x for _, x in first.differentiated()]
+
+    def gradient(*args: Any) -> list[Any]:
+        leaves = [x if isinstance(x, TrackedTensor) else track(x.copy(), ground()) for x in args]
+        wanted, incoming = leaves[: len(given)], list(args[len(given) :])
+        arrays: list[Any] = list(first.arrays)
+        for place, leaf in zip(first.places, wanted, strict=True):
+            arrays[place] = leaf
+        outputs = [x for _, x in first.floats(f(*first.arguments(arrays)))]
+        recording = any(isinstance(x, TrackedTensor) for x in args)
+        pairs = zip(outputs, incoming, strict=True)
+        roots = [(x.data, seed) for x, seed in pairs if isinstance(x, TrackedTensor)]
+        grads = run_backward(roots, ground(), keep=True, create_graph=recording)
+        return [grads.get(leaf.data, np.zeros(leaf.shape, leaf.dtype)) for leaf in wanted]
+
+    inside = tuple(track(x.copy(), ground()) for x in (*given, *cotangents))
+    probe = Probe.of(gradient, inside, names=(*names, *(f"gradient {i}" for i in range(len(cotangents)))))
+    probe.output_names = tuple(f"gradient of {name}" for name in names)
+    found = compare(probe, eps=eps, atol=atol, rtol=rtol)
+    if found is not None and raise_exception:
+        raise GradcheckError(f"gradgradcheck: {found}")
+    return found is None

@@ -1,0 +1,108 @@
+"""Private copies of arrays that notice who writes to them, and whether two arrays share memory."""
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+ALIGNMENT = 64  # a cache line: kernels choose their loops by no more than this
+MOST_GUARD = 1 << 20  # bytes on either side of a copy; a stray write that goes farther is found by the allocator
+
+
+class Guarded:
+    """A copy of an array in memory of its own, with the same strides, byte order and alignment, between two guards.
+
+    The guards, and the gaps between elements of a strided array, hold the array's own values over again: a kernel that reads
+    past the array gets something plausible and wrong, a kernel that writes there changes them.
+
+    Parameters
+    ----------
+    a : ndarray
+    writeable : bool
+        Whether the copy may be written to.
+
+    Attributes
+    ----------
+    array : ndarray
+        What a kernel is given.
+    """
+
+    __slots__ = ("_before", "_buffer", "_inside", "array")
+
+    def __init__(self, a: Array, *, writeable: bool) -> None:
+        self._inside: Array | None = None
+        exact = type(a) is np.ndarray or isinstance(a, np.memmap)
+        if exact and a.nbytes and not a.dtype.hasobject:
+            self.array, self._buffer, start = _replica(a)
+            if writeable:
+                self._inside = _own_bytes(self.array, self._buffer, start)
+        else:  # an empty array has no bytes, objects cannot be rebuilt from theirs, a subclass keeps more than its bytes
+            self.array = self._buffer = a.copy(order="K")
+        self.array.flags.writeable = writeable
+        self._before = self._buffer.tobytes()
+
+    @property
+    def changed(self) -> bool:
+        """Whether a byte of the copy is another than before; of a writeable one, a byte of its elements."""
+        if self._inside is None:
+            return self._buffer.tobytes() != self._before
+        return bool(self._differs()[self._inside].any())
+
+    @property
+    def overrun(self) -> bool:
+        """Whether something was written beside the elements of a writeable copy."""
+        return self._inside is not None and bool(self._differs()[~self._inside].any())
+
+    def _differs(self) -> Array:
+        return self._buffer != np.frombuffer(self._before, np.uint8)
+
+
+def _bounds(a: Array) -> tuple[int, int]:
+    """How many bytes before and after its first element an array reaches."""
+    steps = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)]
+    return -sum(s for s in steps if s < 0), sum(s for s in steps if s > 0) + a.itemsize
+
+
+def _address(a: Array) -> int:
+    return int(a.__array_interface__["data"][0])
+
+
+def _replica(a: Array) -> tuple[Array, Array, int]:
+    before, after = _bounds(a)
+    guard = min(a.nbytes, MOST_GUARD) + ALIGNMENT
+    size = guard + before + after + guard + ALIGNMENT
+    pattern = np.frombuffer(a.tobytes(), np.uint8)
+    buffer = np.empty(size, np.uint8)
+    start = guard + before
+    start += (_address(a) - _address(buffer) - start) % ALIGNMENT
+    buffer[:] = np.roll(np.resize(pattern, size), start % a.itemsize)
+    array: Array = np.ndarray(a.shape, a.dtype, buffer, start, a.strides)
+    with np.errstate(all="ignore"):
+        array[...] = a
+    return array, buffer, start
+
+
+def _own_bytes(array: Array, buffer: Array, start: int) -> Array:
+    """Which bytes of the buffer belong to elements."""
+    inside = np.zeros(buffer.shape, np.bool_)
+    view: Array = np.ndarray((*array.shape, array.itemsize), np.bool_, inside, start, (*array.strides, 1))
+    view[...] = True
+    return inside
+
+
+def share_memory(a: Array, b: Array) -> bool:
+    """Whether two arrays share a byte: exactly where that is quickly told, by the bounds of their memory otherwise."""
+    if not np.may_share_memory(a, b):
+        return False
+    try:
+        return np.shares_memory(a, b, max_work=10_000)
+    except np.exceptions.TooHardError:
+        return True
+
+
+def same_bytes(a: Array, b: Array) -> bool:
+    """Whether two arrays are equal to the last bit, nan included; objects by `==`."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    return bool(np.array_equal(a, b)) if a.dtype.hasobject else a.tobytes() == b.tobytes()

@@ -1,0 +1,128 @@
+"""What a run of `opcheck` found: a mapping from check to outcome that prints as a table."""
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+from ..errors import OpCheckError
+
+SUCCESS = "SUCCESS"
+
+
+class Findings:
+    """What one check has found so far: faults, each once, advice, and why it was skipped."""
+
+    def __init__(self, operator: str) -> None:
+        self.operator = operator
+        self.faults: dict[Any, str] = {}
+        self.causes: list[BaseException] = []
+        self.advice: dict[Any, str] = {}
+        self.skipped = ""
+        self.runs = 0
+
+    def fault(self, key: Any, message: str, cause: BaseException | None = None) -> None:
+        """Note a fault; of several with one key the first counts."""
+        if key not in self.faults:
+            self.faults[key] = f"{self.operator}: {message}"
+            if cause is not None:
+                self.causes.append(cause)
+
+    def advise(self, key: Any, message: str) -> None:
+        """Note what is worth knowing and no fault."""
+        self.advice.setdefault(key, message)
+
+    def skip(self, reason: str) -> None:
+        """Say why there is nothing to check."""
+        self.skipped = reason
+
+    @property
+    def outcome(self) -> "str | OpCheckError":
+        """`"SUCCESS"`, `"SKIPPED: why"`, or the exception with all faults."""
+        if self.faults:
+            error = OpCheckError("\n".join(self.faults.values()), operator=self.operator)
+            error.__cause__ = self.causes[0] if self.causes else None
+            return error
+        return f"SKIPPED: {self.skipped}" if self.skipped else SUCCESS
+
+
+class Report(Mapping[str, "str | OpCheckError"]):
+    """The outcome of each check of an operator, as `opcheck` returns it.
+
+    A mapping from the name of a check to `"SUCCESS"`, `"SKIPPED: why"`, or the exception that says what is wrong.
+
+    Attributes
+    ----------
+    operator : str
+        Its qualified name.
+    sample : str
+        The arguments in brief.
+    failures : dict
+        The checks that failed, and their exceptions.
+    advice : list of str
+        What is worth knowing and no fault.
+    """
+
+    def __init__(self, operator: str, sample: str, found: dict[str, Findings]) -> None:
+        self.operator = operator
+        self.sample = sample
+        self.advice = [text for findings in found.values() for text in findings.advice.values()]
+        self._outcomes = {name: findings.outcome for name, findings in found.items()}
+        self._runs = {name: findings.runs for name, findings in found.items()}
+
+    def __getitem__(self, name: str) -> "str | OpCheckError":
+        return self._outcomes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._outcomes)
+
+    def __len__(self) -> int:
+        return len(self._outcomes)
+
+    @property
+    def failures(self) -> dict[str, OpCheckError]:
+        return {name: outcome for name, outcome in self._outcomes.items() if isinstance(outcome, OpCheckError)}
+
+    def raise_failures(self) -> None:
+        """Raise one OpCheckError that lists all failures, if there are any.
+
+        Raises
+        ------
+        OpCheckError
+            The first failure, or what caused it, is its `__cause__`.
+        """
+        failures = self.failures
+        if failures:
+            listed = "\n".join(f"{name}\n  {str(error).replace(chr(10), chr(10) + '  ')}" for name, error in failures.items())
+            text = f"opcheck of {self.operator}({self.sample}): {_some(len(failures))} failed.\n{listed}"
+            first = next(iter(failures.values()))
+            raise OpCheckError(text, operator=self.operator) from (first.__cause__ or first)
+
+    @property
+    def rows(self) -> list[tuple[str, str, str]]:
+        """`(check, outcome, what is to be said about it)`."""
+        found = []
+        for name, outcome in self._outcomes.items():
+            if isinstance(outcome, OpCheckError):
+                found.append((name, "FAILED", str(outcome)))
+            else:
+                word, _, reason = outcome.partition(": ")
+                found.append((name, word, reason or f"{self._runs[name]} calls"))
+        return found
+
+    def __repr__(self) -> str:
+        rows = self.rows
+        width = max((len(row[0]) for row in rows), default=0)
+        margin = " " * (width + 2 + len(SUCCESS) + 2)
+        lines = [f"opcheck {self.operator}({self.sample})"]
+        for name, word, said in rows:
+            lines.append(f"{name:{width}}  {word:{len(SUCCESS)}}  {said.replace(chr(10), chr(10) + margin)}")
+        return "\n".join([*lines, *(f"advice: {text}" for text in self.advice)])
+
+    def _repr_html_(self) -> str:
+        cells = "".join(f"<tr><td>{name}</td><td>{word}</td><td>{escape(said)}</td></tr>" for name, word, said in self.rows)
+        advice = "".join(f"<tr><td>advice</td><td></td><td>{escape(text)}</td></tr>" for text in self.advice)
+        return f"<table><caption>opcheck {escape(f'{self.operator}({self.sample})')}</caption>{cells}{advice}</table>"
+
+
+def _some(count: int) -> str:
+    return "1 check" if count == 1 else f"{count} checks"

@@ -1,0 +1,213 @@
+"""Other arguments made from a sample: the same values laid out otherwise, other values, other sizes.
+
+Each function yields pairs of a description, which reads after "on the sample", and arguments. Arrays inside lists, tuples
+and dicts are changed too; what is no array stays as it is. What an operator makes of them is for its kernel to say: one that
+raises has refused the variant.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .cases import arrays_in, map_arrays
+
+Array = np.ndarray[Any, Any]
+Arguments = tuple[Any, ...]
+Variants = Iterator[tuple[str, Arguments]]
+
+MOST_SIZES = 12  # variants of size: each is a run of the kernel
+
+
+def layouts(args: Arguments) -> Variants:
+    """The same values in other layouts: Fortran order, reversed and stepped strides, read-only, byte-swapped, unaligned.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+        Only layouts that differ from the sample's are made.
+
+    Examples
+    --------
+    >>> [what for what, _ in layouts((np.ones((2, 3)), 2.0))]
+    ['in Fortran order', 'with reversed strides', 'with steps', 'read-only', 'byte-swapped', 'unaligned']
+    >>> [x.strides for _, (x,) in layouts((np.ones(4, np.float32),))]
+    [(-4,), (8,), (4,), (4,), (4,)]
+    """
+    arrays = arrays_in(args)
+    if any(x.ndim > 1 and not x.flags.f_contiguous for x in arrays):
+        yield "in Fortran order", _each(lambda x: x.copy(order="F"), args)
+    elif any(x.ndim > 1 and not x.flags.c_contiguous for x in arrays):
+        yield "in C order", _each(lambda x: x.copy(order="C"), args)
+    if any(x.ndim for x in arrays):
+        yield "with reversed strides", _each(_reversed, args)
+        yield "with steps", _each(_stepped, args)
+    if any(x.flags.writeable for x in arrays):
+        yield "read-only", _each(_read_only, args)
+    if any(x.dtype.isnative and x.dtype.newbyteorder() != x.dtype for x in arrays):
+        yield "byte-swapped", _each(lambda x: x.astype(x.dtype.newbyteorder()), args)
+    if any(x.flags.aligned and x.itemsize > 1 and not x.dtype.hasobject for x in arrays):
+        yield "unaligned", _each(_unaligned, args)
+
+
+def values(args: Arguments) -> Variants:
+    """Other values in the same shapes, dtypes and layouts: permuted, zeros, and for floats negated, tiny, and with nan.
+
+    Bools among the plain arguments are flipped once, so that the other branch runs too.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+
+    Examples
+    --------
+    >>> [what for what, _ in values((np.ones(3), True))]
+    ['with permuted values', 'with zeros', 'negated', 'with tiny values', 'with nan and inf', 'with the other value of 1']
+    """
+    arrays = arrays_in(args)
+    if arrays:
+        yield "with permuted values", _each(permuted, args)
+        yield "with zeros", _each(lambda x: _like(x, np.zeros(x.shape, x.dtype)), args)
+    if any(x.dtype.kind in "fc" for x in arrays):
+        yield "negated", _each(_on_floats(np.negative), args)
+        yield "with tiny values", _each(_on_floats(lambda x: x * x.dtype.type(1e-3)), args)
+        yield "with nan and inf", _each(_on_floats(_with_nan), args)
+    for i, x in enumerate(args):
+        if isinstance(x, (bool, np.bool_)):
+            yield f"with the other value of {i}", (*args[:i], not x, *args[i + 1 :])
+
+
+def sizes(args: Arguments) -> Variants:
+    """Other sizes: each length changed wherever it occurs, axes of one length told apart, empty, and 0-d.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+        Values are repeated or left out.
+
+    Examples
+    --------
+    >>> [x.shape for _, (x,) in sizes((np.ones((2, 3)),))]
+    [(3, 4), (0, 3), (2, 0), ()]
+    >>> [x.shape for _, (x,) in sizes((np.ones((2, 2)),))]
+    [(3, 3), (2, 3), (0, 0), ()]
+    """
+    arrays = arrays_in(args)
+    lengths = list(dict.fromkeys(n for x in arrays for n in x.shape if n > 1))
+    made = 0
+    for what, change in _resizings(arrays, lengths):
+        made += 1
+        if made > MOST_SIZES:
+            return
+        yield what, change(args)
+    if any(x.ndim and x.size for x in arrays):
+        yield "with one element of each array", _each(lambda x: x.ravel()[:1].reshape(()).copy(), args)
+
+
+def _resizings(arrays: list[Array], lengths: list[int]) -> Iterator[tuple[str, Callable[[Arguments], Arguments]]]:
+    def everywhere(table: dict[int, int]) -> Callable[[Arguments], Arguments]:
+        return lambda args: _each(lambda x: _resized(x, tuple(table.get(n, n) for n in x.shape)), args)
+
+    def alone(k: int, axis: int) -> Callable[[Arguments], Arguments]:
+        def one(args: Arguments) -> Arguments:
+            queue = iter(range(len(arrays)))
+            return _each(lambda x: _grown(x, axis) if next(queue) == k else x, args)
+
+        return one
+
+    if lengths:
+        yield "with every length one more", everywhere({n: n + 1 for n in lengths})
+    for k, x in enumerate(arrays):
+        if any(m == n for m, n in pairwise(x.shape)) and max(x.shape) > 1:
+            axis = x.ndim - 1
+            if len(arrays) > 1:
+                yield "with a longer last axis everywhere", lambda args: _each(lambda x: _grown(x, x.ndim - 1), args)
+            yield f"with a longer axis {axis} of array {k}", alone(k, axis)
+    for n in lengths:
+        yield f"with length 0 for {n}", everywhere({n: 0})
+
+
+def permuted(x: Array) -> Array:
+    """The values of an array in another order, which is the same in every run; for one element, half of it."""
+    if x.size < 2:
+        return _like(x, x * x.dtype.type(0.5)) if x.dtype.kind in "fc" else x
+    return _like(x, np.random.default_rng(x.size).permutation(x.ravel()).reshape(x.shape))
+
+
+def _each(f: Callable[[Array], Array], args: Arguments) -> Arguments:
+    return tuple(map_arrays(f, x) for x in args)
+
+
+def _like(x: Array, new: Any) -> Array:
+    """New values in the layout of `x`."""
+    made = np.empty_like(x, dtype=x.dtype)
+    made[...] = new
+    return made
+
+
+def _on_floats(f: Callable[[Array], Any]) -> Callable[[Array], Array]:
+    return lambda x: _like(x, f(x)) if x.dtype.kind in "fc" else x
+
+
+def _with_nan(x: Array) -> Array:
+    made = x.copy()
+    made.flat[::3] = np.nan
+    made.flat[1::3] = np.inf
+    return made
+
+
+def _reversed(x: Array) -> Array:
+    flip = (slice(None, None, -1),) * x.ndim
+    return np.ascontiguousarray(x[flip]).reshape(x.shape)[flip]
+
+
+def _stepped(x: Array) -> Array:
+    if not x.ndim:
+        return x
+    made = np.repeat(x, 2, axis=-1)[..., ::2]
+    made[...] = x
+    return made
+
+
+def _read_only(x: Array) -> Array:
+    made = x.copy(order="K")
+    made.flags.writeable = False
+    return made
+
+
+def _unaligned(x: Array) -> Array:
+    if x.dtype.hasobject or x.itemsize < 2:
+        return x
+    made: Array = np.ndarray(x.shape, x.dtype, np.empty(x.nbytes + 1, np.uint8), 1)
+    made[...] = x
+    return made
+
+
+def _resized(x: Array, shape: tuple[int, ...]) -> Array:
+    """Another size of an array: values repeated from the front along each axis, or left out."""
+    if shape == x.shape:
+        return x
+    return x[np.ix_(*[np.arange(new) % max(old, 1) for new, old in zip(shape, x.shape, strict=True)])]
+
+
+def _grown(x: Array, axis: int) -> Array:
+    return _resized(x, tuple(n + (i == axis) for i, n in enumerate(x.shape))) if x.ndim and x.size else x
