@@ -15,6 +15,7 @@ from . import calls
 from .core import Arguments, Check, OpOverload, Outputs, registration_lock
 from .errors import ArgumentError, DefinitionError, OperatorNotFoundError, did_you_mean
 from .grammar import Base, ClassType, DictOf, ListOf, OptionalOf, TupleOf, Type, split_name
+from .opaque import find_class
 from .schema import Argument, Schema
 from .tags import Tag
 
@@ -31,9 +32,7 @@ def check_of(kind: Type, argument: Argument | None = None, *, optional: bool = F
     if isinstance(kind, DictOf):
         return Check("dict", optional=optional, members=(check_of(kind.key),), element=check_of(kind.value, argument))
     if isinstance(kind, ClassType):
-        module, _, name = kind.qualname.rpartition(".")
-        cls = getattr(sys.modules.get(module), name, object)
-        return Check("instance", optional=optional, cls=cls)
+        return Check("instance", optional=optional, cls=find_class(kind))
     assert isinstance(kind, Base)
     if kind.name != "Tensor" or argument is None:
         return Check(kind.name, optional=optional)

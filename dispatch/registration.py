@@ -14,7 +14,7 @@ from .infer import compare, infer
 from .layer import find_layer, keys_of
 from .operators import add, build, find
 from .schema import Schema
-from .tags import Tag, check_tags
+from .tags import Tag, check_tags, tag_set
 from .where import caller
 
 Function = Callable[..., Any]
@@ -88,16 +88,16 @@ def _define(
     place: str,
 ) -> OpOverload:
     split_name(name)
-    marks = (tags,) if isinstance(tags, Tag) else tuple(dict.fromkeys(tags))
+    marks = tag_set(tags, name)
     if text is None:
         schema = infer(fn, name, mutates_args=mutates_args, tags=marks)
     else:
         schema = Schema.parse(text, name=name)
         compare(schema, fn)
         _check_mutated(schema, mutates_args)
-    check_tags(schema, marks)
+        check_tags(schema, marks)
     keys = keys_of(device_types)
-    op = build(schema, marks)
+    op = build(schema, tuple(sorted(marks, key=lambda tag: tag.name)))
     attributes = vars(op)
     for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
         if (value := getattr(fn, attribute, None)) is not None:

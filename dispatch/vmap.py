@@ -7,9 +7,10 @@ none), and returns the output and where the axis is in that. An operator without
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from .core import DispatchKey, Level, OpOverload, Tensor, split, wrap
 from .errors import BatchingError, DefinitionError
@@ -17,10 +18,13 @@ from .layer import Kernel, Layer, by_position, check_parameters
 from .prims import broadcast_to, moveaxis, select, stack
 
 
-class VmapInfo(NamedTuple):
-    """What a rule is told about the batch: its size."""
+class Batch:
+    """What a rule is told about the batch, as `info`: its size."""
 
-    batch_size: int
+    __slots__ = ("batch_size",)
+
+    def __init__(self, batch_size: int) -> None:
+        self.batch_size = batch_size
 
 
 class BatchedTensor(Tensor):
@@ -89,11 +93,15 @@ class Vmap(Layer):
                 result = rule(like.level.payload, dims, *values[:-by_name], **given)
             else:
                 result = rule(like.level.payload, dims, *values)
-            if not isinstance(result, tuple) or len(result) != 2:
+            if type(result) is not tuple or len(result) != 2:
                 raise BatchingError(
                     f"{op.name}: its vmap rule returned a {type(result).__name__}. Return (output, out_dims).", operator=op.name
                 )
-            return _wrapped(op, like, *result)
+            out, dim = result
+            size = like.level.payload.batch_size
+            if type(out) is ndarray and type(dim) is int and 0 <= dim < out.ndim and out.shape[dim] == size:
+                return wrap(BatchedTensor, out, like, dim)
+            return _wrapped(op, like, out, dim)
 
         return by_position(op, kernel)
 
@@ -138,10 +146,8 @@ def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
                 f"{op.name}: its vmap rule returned {len(out)} outputs and {len(dims)} out_dims. Return one for each.",
                 operator=op.name,
             )
-        return type(out)([_wrapped(op, like, x, d) for x, d in zip(out, dims, strict=True)]) if type(out) in (
-            tuple,
-            list,
-        ) else tuple(_wrapped(op, like, x, d) for x, d in zip(out, dims, strict=True))
+        wrapped = [_wrapped(op, like, x, d) for x, d in zip(out, dims, strict=True)]
+        return wrapped if isinstance(out, list) else tuple(wrapped)
     if dim is None or not hasattr(out, "shape"):
         return out
     ndim, size = len(out.shape), like.level.payload.batch_size
@@ -265,23 +271,29 @@ def vmap(f: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable
         if len(dims) != len(args):
             raise BatchingError(f"vmap: in_dims names {len(dims)} arguments, and {len(args)} were given. Give one for each.")
         size = _batch_size(args, dims)
-        with Level("vmap", VmapInfo(size)) as level:
-            inside = [_into(x, dim, level) for x, dim in zip(args, dims, strict=True)]
-            return _out_of(f(*inside, **keywords), out_dims, level, size)
+        with Level("vmap", Batch(size)) as level:
+            out = f(*[_into(x, dim, level) for x, dim in zip(args, dims, strict=True)], **keywords)
+            if type(out) is BatchedTensor and out.level is level and out_dims == out.data:
+                return out.value
+            return _out_of(out, out_dims, level, size)
 
     return mapped
 
 
 def _batch_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
     """The length of the mapped axes; what is wrong with them is looked for only where they are not simply equal."""
-    found = {
-        x.shape[dim] if type(dim) is int and hasattr(x, "shape") and -len(x.shape) <= dim < len(x.shape) else -1
-        for x, dim in zip(args, dims, strict=True)
-        if dim is not None
-    }
-    if len(found) == 1 and -1 not in found:
-        return int(found.pop())
-    return _checked_size(args, dims)
+    size = None
+    for x, dim in zip(args, dims, strict=True):
+        if dim is None:
+            continue
+        if type(x) is not ndarray or type(dim) is not int or not -x.ndim <= dim < x.ndim:
+            return _checked_size(args, dims)
+        length = x.shape[dim]
+        if size is None:
+            size = length
+        elif size != length:
+            return _checked_size(args, dims)
+    return _checked_size(args, dims) if size is None else size
 
 
 def _checked_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
@@ -316,6 +328,8 @@ def _leaves(x: Any) -> list[Any]:
 def _into(x: Any, dim: int | None, level: Level) -> Any:
     if dim is None:
         return x
+    if type(x) is ndarray:
+        return wrap(BatchedTensor, x, level, dim if dim >= 0 else dim + x.ndim)
     if isinstance(x, (list, tuple)):
         return type(x)([_into(item, dim, level) for item in x])
     if isinstance(x, dict):

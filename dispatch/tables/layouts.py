@@ -5,13 +5,13 @@ at which axes have length 0 or 1, never at the other lengths, so a stand-in of a
 
     seen     one element under the real shape and strides       for kernels that return a view, and read nothing
     small    lengths of at most 2, strides in the same order    for kernels that compute
+    hollow   elements of no size under the real shape           for NumPy's own complaints about shapes
 
 Every answer is remembered, by the layouts it depends on.
 """
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +45,11 @@ def layout_of(x: Any) -> Any:
 def seen(layout: Layout) -> Any:
     """One element under the real shape and strides: to be looked at, never to be read."""
     return as_strided(np.zeros((), layout.dtype), layout.shape, layout.strides, writeable=False)
+
+
+def hollow(shape: Shape) -> Any:
+    """An array of this shape without a byte of data: for NumPy to reshape, or to complain about."""
+    return np.empty(shape, "V0")
 
 
 def small(layout: Any) -> Any:
@@ -168,10 +173,12 @@ def with_axes(shape: Shape, axis: Any) -> Shape:
 @lru_cache(REMEMBERED)
 def filled(shape: Shape, wanted: Any) -> Shape:
     """The shape that `reshape(wanted)` gives, -1 worked out. A shape that does not fit raises in NumPy's own words."""
-    new = (wanted,) if isinstance(wanted, (int, np.integer)) else wanted
-    known = prod([n for n in new if n != -1])
-    if new.count(-1) == 1 and known:
-        new = tuple([prod(shape) // known if n == -1 else n for n in new])
-    if min(new, default=0) < 0 or prod(new) != prod(shape):
-        return np.broadcast_to(np.uint8(0), shape).reshape(wanted).shape
-    return new
+    return hollow(shape).reshape(wanted).shape
+
+
+@lru_cache(REMEMBERED)
+def reshaped(layout: Layout, shape: Shape) -> Shape | None:
+    """The strides of a view of another shape; None where there is none, and a reshape copies."""
+    whole = as_strided(hollow(()), layout.shape, layout.strides)
+    found = whole.reshape(shape)
+    return found.strides if found.ctypes.data == whole.ctypes.data else None

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..fake import FakeTensor
 from ..operators import ops
 from ..prims import broadcast_to, sum_to
-from .families import complete, fake_sum_to, reduction
-from .layouts import axes_of, plain, reduced
+from ..tape import pullbacks
+from .families import complete, in_front, kernel_of, reduction
+from .layouts import axes_of, fake_result, plain, reduced
 from .pointwise import divide, equal
 
 # -- kernels ---------------------------------------------------------------------------------------------------------------
@@ -56,7 +58,7 @@ def spread(g: Any, shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
 def spread_mean(g: Any, shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
     """The pullback of a mean."""
     count = prod([shape[i] for i in axes_of(plain(axis), len(shape))])
-    return spread(divide(g, max(count, 1)), shape, axis, keepdims)
+    return spread(divide(g, count or 1), shape, axis, keepdims)
 
 
 def shared(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
@@ -77,4 +79,26 @@ min  = reduction("min(Tensor x, int[1]? axis=None, bool keepdims=False) -> Tenso
                  lambda g, x, out, axis, keepdims: shared(g, x, out, axis, keepdims))
 # fmt: on
 
-# -- the sum that undoes broadcasting: a view where there is nothing to add ------------------------------------------------
+# -- the sum that undoes broadcasting --------------------------------------------------------------------------------------
+
+
+def _fake_sum_to(x: FakeTensor, shape: Any) -> FakeTensor:
+    shape = tuple(shape)
+    if shape == x.shape:
+        return x
+    return fake_result(kernel_of(sum_to), shape, x, x, tuple([n if n < 2 else 2 for n in shape]))
+
+
+def _batched_sum_to(info: Any, in_dims: Any, x: Any, shape: Any) -> tuple[Any, int]:
+    x = in_front(x, in_dims[0])
+    between = (1,) * (len(x.shape) - 1 - len(shape))
+    out = sum_to(x, (x.shape[0], *between, *shape))
+    return (ops.np.reshape(out, (x.shape[0], *shape)) if between else out), 0
+
+
+complete(
+    sum_to,
+    fake=_fake_sum_to,
+    autograd=pullbacks(x=lambda g, x_shape: broadcast_to(g, x_shape)),
+    vmap=_batched_sum_to,
+)

@@ -113,7 +113,9 @@ def _plain(x: Any) -> Any:
     while isinstance(x, TrackedTensor):
         x = x.value
     if isinstance(x, Tensor):
-        raise ArgumentError(f"assert_close compares arrays, and was given {describe_value(x)}, which has none of its own.")
+        raise ArgumentError(
+            f"assert_close compares arrays, and was given {describe_value(x)}, which has none of its own."
+        )
     return x
 
 
@@ -139,7 +141,7 @@ def _array_difference(
         unequal = np.asarray(x != y)
         return None if not unequal.any() else f"the values differ{at} in {unequal.sum()} of {x.size} elements."
     allowed = tolerance(x.dtype, y.dtype, rtol=rtol, atol=atol)
-    if allowed == _EXACT or x.dtype.kind in "biu" and y.dtype.kind in "biu" and rtol is None:
+    if allowed == _EXACT or (x.dtype.kind in "biu" and y.dtype.kind in "biu" and rtol is None):
         differ = x != y
     else:
         with np.errstate(all="ignore"):
@@ -151,7 +153,9 @@ def _array_difference(
     distance = np.where(differ, _distance(x, y), -1.0)
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(distance), np.inf, distance))), x.shape)
     index = f"[{', '.join(map(str, worst))}]" if worst else "the only element"
-    limit = "equality is asked" if allowed == _EXACT else f"{allowed.atol:g} + {allowed.rtol:g} * abs(expected) is allowed"
+    limit = (
+        "equality is asked" if allowed == _EXACT else f"{allowed.atol:g} + {allowed.rtol:g} * abs(expected) is allowed"
+    )
     return (
         f"the values differ{at} in {int(differ.sum())} of {x.size} elements.\n"
         f"The greatest difference is {float(distance[worst]):g} at {index}; {limit}."

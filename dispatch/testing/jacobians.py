@@ -82,7 +82,10 @@ class Probe:
 
     def leaves(self) -> list[Any]:
         """The arrays, the ones to differentiate by tracked."""
-        return [track(x.copy(order="K"), ground()) if i in self.places else x.copy(order="K") for i, x in enumerate(self.arrays)]
+        return [
+            track(x.copy(order="K"), ground()) if i in self.places else x.copy(order="K")
+            for i, x in enumerate(self.arrays)
+        ]
 
     def record(self) -> "Recording":
         """Run the function on tracked inputs."""
@@ -102,7 +105,9 @@ class Probe:
         plus, minus = self.moved(place, steps)
         up, down = self.reals(self.run(plus)), self.reals(self.run(minus))
         if up.shape != down.shape:
-            raise GradcheckError(f"gradcheck: the shape of the outputs changes when {self.labels[place]} is moved by {eps:g}.")
+            raise GradcheckError(
+                f"gradcheck: the shape of the outputs changes when {self.labels[place]} is moved by {eps:g}."
+            )
         real = as_reals(plus[place] - minus[place])  # what the step became in the precision of the input
         wanted = as_reals(direction)
         length = float(np.dot(real, wanted)) / float(np.dot(wanted, wanted))
@@ -177,7 +182,11 @@ def _hint(recording: Recording, got: Array, numeric: Array, bad: Array, k: int) 
     large = np.abs(numeric[bad]) > 1e-4
     if large.any() and np.allclose(ratio[large], ratio[large][0], rtol=1e-3) and np.isfinite(ratio[large][0]):
         factor = ratio[large][0]
-        return " All have the wrong sign." if np.isclose(factor, -1, 1e-3) else f" All of these are {factor:.4g} times what they should be."
+        return (
+            " All have the wrong sign."
+            if np.isclose(factor, -1, 1e-3)
+            else f" All of these are {factor:.4g} times what they should be."
+        )
     return ""
 
 
@@ -214,7 +223,11 @@ def _width(x: Any) -> int:
 def as_reals(x: Array) -> Array:
     """The values of an array as one real vector, real and imaginary parts in turn."""
     flat = x.ravel()
-    return np.stack([flat.real, flat.imag], -1).ravel() if x.dtype.kind == "c" else flat.astype(np.result_type(x, np.float64))
+    return (
+        np.stack([flat.real, flat.imag], -1).ravel()
+        if x.dtype.kind == "c"
+        else flat.astype(np.result_type(x, np.float64))
+    )
 
 
 def from_reals(flat: Array, like: Any) -> Array:

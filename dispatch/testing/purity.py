@@ -212,8 +212,12 @@ def _aliases(case: Case, findings: Findings, made: Run) -> None:
                     f"{other} and {name} of the {case.kernel} share memory{case.what}: a write to one changes the other. "
                     "Return a copy for one of them.",
                 )
-        if result.alias is not None and result.alias.is_write and not any(
-            _related(result, argument) and (share_memory(out, x) or not out.size) for argument, _, x in inputs
+        if (
+            result.alias is not None
+            and result.alias.is_write
+            and not any(
+                _related(result, argument) and (share_memory(out, x) or not out.size) for argument, _, x in inputs
+            )
         ):
             findings.fault(
                 ("fresh", name),
@@ -320,7 +324,7 @@ def _kept_layouts(case: Case, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments, with the sample's own wherever a hint says which layout the kernel takes."""
     arguments = case.op.schema.arguments
     return tuple(
-        own if argument.layout or argument.dtype is not None and not _fits(argument.dtype, other) else other
+        own if argument.layout or (argument.dtype is not None and not _fits(argument.dtype, other)) else other
         for argument, own, other in zip(arguments, case.args, args, strict=True)
     )
 
@@ -331,5 +335,3 @@ def _fits(dtype: np.dtype[Any], x: Any) -> bool:
 
 def _native(x: Any) -> Any:
     return map_arrays(lambda a: a.astype(a.dtype.newbyteorder("="), copy=False), x)
-
-

@@ -1,12 +1,12 @@
 """Other arguments made from a sample: the same values laid out otherwise, other values, other sizes.
 
-Each function yields pairs of a description, which reads after "on the sample", and arguments. Arrays inside lists, tuples
-and dicts are changed too; what is no array stays as it is. What an operator makes of them is for its kernel to say: one that
-raises has refused the variant.
+Each function yields pairs of a description, which reads after "on the sample", and arguments. Arrays inside lists,
+tuples and dicts are changed too; what is no array stays as it is. What an operator makes of them is for its kernel to
+say: one that raises has refused the variant.
 """
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ MOST_SIZES = 12  # variants of size: each is a run of the kernel
 
 
 def layouts(args: Arguments) -> Variants:
-    """The same values in other layouts: Fortran order, reversed and stepped strides, read-only, byte-swapped, unaligned.
+    """The same values in other layouts: Fortran order, reversed or stepped, read-only, byte-swapped, unaligned.
 
     Parameters
     ----------
@@ -75,7 +75,8 @@ def values(args: Arguments) -> Variants:
     Examples
     --------
     >>> [what for what, _ in values((np.ones(3), True))]
-    ['with permuted values', 'with zeros', 'negated', 'with tiny values', 'with nan and inf', 'with the other value of 1']
+    ['with permuted values', 'with zeros', 'negated', 'with tiny values', 'with nan and inf',
+     'with the other value of 1']
     """
     arrays = arrays_in(args)
     if arrays:
@@ -113,11 +114,7 @@ def sizes(args: Arguments) -> Variants:
     """
     arrays = arrays_in(args)
     lengths = list(dict.fromkeys(n for x in arrays for n in x.shape if n > 1))
-    made = 0
-    for what, change in _resizings(arrays, lengths):
-        made += 1
-        if made > MOST_SIZES:
-            return
+    for what, change in islice(_resizings(arrays, lengths), MOST_SIZES):
         yield what, change(args)
     if any(x.ndim and x.size for x in arrays):
         yield "with one element of each array", _each(lambda x: x.ravel()[:1].reshape(()).copy(), args)
@@ -134,13 +131,16 @@ def _resizings(arrays: list[Array], lengths: list[int]) -> Iterator[tuple[str, C
 
         return one
 
+    def last_grown(args: Arguments) -> Arguments:
+        return _each(lambda x: _grown(x, x.ndim - 1), args)
+
     if lengths:
         yield "with every length one more", everywhere({n: n + 1 for n in lengths})
     for k, x in enumerate(arrays):
         if any(m == n for m, n in pairwise(x.shape)) and max(x.shape) > 1:
             axis = x.ndim - 1
             if len(arrays) > 1:
-                yield "with a longer last axis everywhere", lambda args: _each(lambda x: _grown(x, x.ndim - 1), args)
+                yield "with a longer last axis everywhere", last_grown
             yield f"with a longer axis {axis} of array {k}", alone(k, axis)
     for n in lengths:
         yield f"with length 0 for {n}", everywhere({n: 0})

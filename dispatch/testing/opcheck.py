@@ -1,0 +1,125 @@
+"""opcheck: is an operator what it says it is?"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload
+from ..errors import ArgumentError, did_you_mean
+from ..operators import Operator
+from ..registration import resolve
+from .batches import check_batches
+from .cases import Case, bind
+from .close import tolerance
+from .gradients import check_gradients, check_registration
+from .purity import check_schema
+from .report import Findings, Report
+from .shapes import check_shapes
+
+ALL = ("test_schema", "test_autograd_registration", "test_faketensor", "test_vmap", "test_gradients")
+
+_CHECKS: dict[str, Callable[[Case, Findings, float | None, float | None], object]] = {
+    "test_autograd_registration": lambda case, findings, rtol, atol: check_registration(case, findings),
+    "test_faketensor": lambda case, findings, rtol, atol: check_shapes(case, findings),
+    "test_vmap": check_batches,
+    "test_gradients": check_gradients,
+}
+
+
+def opcheck(
+    op: OpOverload | str,
+    args: Sequence[Any],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    test_utils: str | Sequence[str] = ALL,
+    raise_exception: bool = True,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> Report:
+    """Check an operator on a sample of arguments: its kernel against its schema, its rules against its kernel.
+
+    - `test_schema`: undeclared writes to arguments and beside them, outputs that share memory with arguments or each other,
+      results that change from call to call, or with the layout of the arguments.
+    - `test_autograd_registration`: where an argument comes tracked, floating-point outputs come tracked.
+    - `test_faketensor`: the fake rule gives the outputs' number, shapes, dtypes, strides and devices, on the sample and on
+      every other layout and size that the kernel accepts.
+    - `test_vmap`: a batch gives what a loop over its items gives, wherever the mapped axes are.
+    - `test_gradients`: the gradients of tracked arguments against finite differences.
+
+    Parameters
+    ----------
+    op : OpOverload or str
+    args : sequence
+        Positional arguments. The gradient is checked for those given as `dispatch.tensor(a, requires_grad=True)`, in double
+        precision best. Sizes that differ pairwise find swapped axes.
+    kwargs : dict, optional
+        Keyword arguments.
+    test_utils : str or sequence of str
+        The checks to run, `"ALL"` of them by default.
+    raise_exception : bool
+        Whether failures are raised at the end, all in one, or returned in the report.
+    atol, rtol : float, optional
+        Both or neither, for comparing values; by default what the dtypes allow.
+
+    Returns
+    -------
+    Report
+        A mapping from check to `"SUCCESS"`, `"SKIPPED: why"` or the exception; prints as a table.
+
+    Raises
+    ------
+    OpCheckError
+        With every failure; the first, or what caused it, is its `__cause__`.
+    ArgumentError
+        If the arguments are not the operator's, or there is no such check.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> opcheck("np::sin", (dispatch.tensor(np.ones((2, 3)), requires_grad=True),))["test_gradients"]
+    'SUCCESS'
+    """
+    checks = _chosen(test_utils)
+    tolerance(np.dtype(float), rtol=rtol, atol=atol)  # refuses one without the other
+    case = bind(_single(op), tuple(args), dict(kwargs or {}))
+    found = {name: Findings(case.name) for name in checks}
+    purity = found.get("test_schema", Findings(case.name))
+    runs = check_schema(case, purity, rtol, atol)
+    for name, findings in found.items():
+        if name != "test_schema":
+            if runs:
+                _CHECKS[name](case, findings, rtol, atol)
+            else:
+                findings.skip("the kernel raises on the sample")
+    if not runs:
+        found = {"test_schema": purity} | found
+    report = Report(case.name, case.given(), found)
+    if raise_exception:
+        report.raise_failures()
+    return report
+
+
+def _single(op: Any) -> OpOverload:
+    if isinstance(op, str):
+        op = resolve(op)
+    if isinstance(op, Operator):
+        raise ArgumentError(
+            f"opcheck checks one overload, and {op.name} has several: {', '.join(op.overloads())}. "
+            f"Name one: {op.name.replace('::', '.')}.{op.overloads()[0]}."
+        )
+    if not isinstance(op, OpOverload):
+        raise ArgumentError(f"opcheck checks an operator or its name, 'ns::name', and was given a {type(op).__name__}.")
+    return op
+
+
+def _chosen(test_utils: Any) -> tuple[str, ...]:
+    names = ALL if test_utils == "ALL" else (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
+    for name in names:
+        if name not in ALL:
+            raise ArgumentError(
+                f"opcheck has no check {name!r}.{did_you_mean(str(name), ALL)} Checks: {', '.join(ALL)}, or 'ALL'."
+            )
+    if not names:
+        raise ArgumentError(f"opcheck was given no check to run. Checks: {', '.join(ALL)}, or 'ALL'.")
+    return names

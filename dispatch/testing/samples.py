@@ -1,0 +1,141 @@
+"""samples: arguments for an operator, made from its schema."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload
+from ..errors import ArgumentError
+from ..grammar import Base, ListOf, OptionalOf, TupleOf, Type
+from ..registration import resolve
+from ..schema import Argument
+from .cases import bind
+from .purity import run, written_arrays
+
+# Shapes to try for the arrays of a call, in turn, and over again from the front where there are more arrays. Sizes differ
+# pairwise, for square inputs hide swapped axes.
+SHAPES: tuple[tuple[tuple[int, ...], ...], ...] = (
+    ((2, 3),),
+    ((3,),),
+    ((),),
+    ((2, 3), (3, 4), (4, 5)),
+    ((2, 3), (3,), (2, 1)),
+    ((3, 3), (3, 2)),
+    ((3, 3),),
+    ((2, 3, 4),),
+    ((4, 2, 3), (2, 3)),
+)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Arguments of an operator.
+
+    Attributes
+    ----------
+    args : tuple
+    kwargs : dict
+    what : str
+        The shapes of its arrays, in words.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    what: str = ""
+
+
+def samples(op: OpOverload | str, seed: int = 0) -> Iterator[Sample]:
+    """Make arguments for an operator from its schema: those of several guesses that its kernel accepts.
+
+    Arrays come in one shape, in shapes that broadcast, in shapes for a matrix product, square and 0-d, of pairwise distinct
+    sizes where not square, of float64 or of the dtype that the hint names. Other arguments take their defaults, or small
+    values of their type.
+
+    Parameters
+    ----------
+    op : OpOverload or str
+    seed : int
+        Of the random values.
+
+    Yields
+    ------
+    Sample
+
+    Raises
+    ------
+    ArgumentError
+        If an argument has no default and a type that nothing can be made for.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> [sample.what for sample in samples("np::matmul")][:2]
+    ['(3,), (3,)', '(2, 3), (3, 4)']
+    """
+    op = resolve(op)
+    random = np.random.default_rng(seed)
+    plain = [[None] if a.type.has_tensor else _choices(op, a) for a in op.schema.arguments]
+    seen: set[str] = set()
+    for shapes in SHAPES:
+        for chosen in product(*plain):
+            queue = [shapes[i % len(shapes)] for i in range(2 * len(chosen))]
+            full = [
+                _array_argument(a, a.type, queue, random) if a.type.has_tensor else value
+                for a, value in zip(op.schema.arguments, chosen, strict=True)
+            ]
+            count = op.arguments.positional
+            sample = Sample(tuple(full[:count]), dict(zip(op.arguments.keyword_names, full[count:], strict=True)))
+            case = bind(op, sample.args, sample.kwargs)
+            what = ", ".join(str(x.shape) for x in case.arrays)
+            key = f"{what} {[x for a, x in zip(op.schema.arguments, full, strict=True) if not a.type.has_tensor]}"
+            if key not in seen and run(case, written_arrays(case), readonly=False).error is None:
+                seen.add(key)
+                yield Sample(sample.args, sample.kwargs, what)
+
+
+def _array_argument(a: Argument, kind: Type, shapes: list[tuple[int, ...]], random: np.random.Generator) -> Any:
+    if isinstance(kind, OptionalOf):
+        return _array_argument(a, kind.element, shapes, random)
+    if isinstance(kind, ListOf):
+        count = kind.size or 2
+        return [_array_argument(a, kind.element, shapes, random) for _ in range(count)]
+    if isinstance(kind, TupleOf):
+        return tuple(_array_argument(a, member, shapes, random) for member in kind.parts)
+    dtype = a.dtype or np.dtype(np.float64)
+    values = random.uniform(0.25, 2.0, shapes.pop(0))  # away from zero, where logarithms and quotients end
+    if "F" in a.layout:
+        return np.asarray(values.astype(dtype), order="F")
+    return np.asarray(values).astype(dtype)
+
+
+_SMALL: dict[str, list[Any]] = {
+    "int": [0, 1], "float": [0.5], "complex": [0.5 + 0.25j], "bool": [False, True], "Scalar": [0.5], "Device": ["cpu"],
+    "ScalarType": [np.dtype(np.float64)], "None": [None],
+}  # fmt: skip
+
+
+def _choices(op: OpOverload, a: Argument) -> list[Any]:
+    """The values to try for an argument that holds no array: its default, or small ones."""
+    if a.has_default:
+        return [a.default]
+    found = _small(a.type)
+    if found is None:
+        raise ArgumentError(
+            f"samples: nothing can be made for argument {a.name!r} of {op.name}, of type {a.type}. "
+            "Give it a default, or pass opcheck arguments of your own.",
+            operator=op.name,
+            argument=a.name,
+        )
+    return found
+
+
+def _small(kind: Type) -> list[Any] | None:
+    if isinstance(kind, OptionalOf):
+        return [None]
+    if isinstance(kind, ListOf):
+        inside = _small(kind.element)
+        return None if inside is None else [[inside[i % len(inside)] for i in range(kind.size or 2)]]
+    return _SMALL.get(kind.name) if isinstance(kind, Base) else None
