@@ -5,7 +5,7 @@ arrays, of which only the metadata is read. Under `FakeTensorMode` every operato
 the shapes of a whole program are known before anything is computed or allocated.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -13,9 +13,10 @@ import numpy as np
 
 from .core import DispatchKey, ModeGuard, OpOverload, Setting, Tensor, active_mode, device_of, ground, setting, wrap
 from .errors import DataDependentError, DispatchError, FakeTensorError, NoRuleError
-from .layer import Kernel, Layer, check_parameters
+from .layer import Kernel, Layer, by_position, check_parameters
 
 Shape = tuple[int, ...]
+FAKE = int(DispatchKey.FAKE)
 
 
 @lru_cache(maxsize=4096)
@@ -207,35 +208,42 @@ class Fake(Layer):
         context = FakeContext(op)
         single = len(op.schema.returns) == 1
 
-        def kernel(*args: Any, **keywords: Any) -> Any:
-            guard = active_mode(DispatchKey.FAKE)
-            mode = guard.mode if guard is not None else _mode_of(args, keywords)
-            args = tuple([x if type(x) in _PASSING else _faked(op, x, mode) for x in args])
-            if keywords:
-                keywords = {name: _faked(op, x, mode) for name, x in keywords.items()}
+        rule = by_position(op, rule)
+
+        def kernel(*args: Any) -> Any:
+            guard = active_mode(FAKE)
+            mode = guard.mode if guard is not None else _mode_of(args)
+            for x in args:
+                if type(x) not in _PASSING or (type(x) is FakeTensor and x.mode is not mode):
+                    args = tuple([_faked(op, x, mode) for x in args])
+                    break
             try:
                 if mode is None or guard is not None:
-                    with Setting(DispatchKey.FAKE, context):
-                        out = rule(*args, **keywords)
+                    with Setting(FAKE, context):
+                        out = rule(*args)
                 else:
-                    with mode, Setting(DispatchKey.FAKE, context):
-                        out = rule(*args, **keywords)
+                    with mode, Setting(FAKE, context):
+                        out = rule(*args)
             except DispatchError:
                 raise
             except Exception as error:
                 error.add_note(f"in the fake rule of {op.name}")
                 raise
-            if single and type(out) is FakeTensor and out.mode is mode and not any([out is x for x in args]):
-                return out
+            if single and type(out) is FakeTensor and out.mode is mode:
+                for x in args:
+                    if x is out:
+                        break
+                else:
+                    return out
             return _outputs(op, out, args, mode)
 
         return kernel
 
     def default(self, op: OpOverload) -> Kernel:
         if not op.schema.returns:
-            return lambda *args, **keywords: None
+            return lambda *args: None
 
-        def kernel(*args: Any, **keywords: Any) -> Any:
+        def kernel(*args: Any) -> Any:
             raise NoRuleError(
                 f"the shape of {op.name}'s output was asked for, and it has no fake rule. Add one: "
                 f"{op.schema.name}.register_fake(rule), with the operator's own parameters.",
@@ -251,13 +259,13 @@ layer = Fake("fake", DispatchKey.FAKE)
 _PASSING = frozenset({FakeTensor, int, float, bool, str, type(None), complex})
 
 
-def _mode_of(args: tuple[Any, ...], keywords: dict[str, Any]) -> FakeTensorMode | None:
+def _mode_of(args: Iterable[Any]) -> FakeTensorMode | None:
     """The mode of the first fake among the arguments, which an operator outside the mode goes back into."""
-    for x in (*args, *keywords.values()):
+    for x in args:
         if isinstance(x, FakeTensor):
             return x.mode
         if isinstance(x, (list, tuple)):
-            found = _mode_of(tuple(x), {})
+            found = _mode_of(x)
             if found is not None:
                 return found
     return None

@@ -12,6 +12,7 @@ from typing import Any
 
 from .core import DispatchKey, OpOverload, device_key, set_layer
 from .errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you_mean
+from .where import where
 
 Kernel = Callable[..., Any]
 
@@ -64,6 +65,10 @@ class Layer:
             return lambda rule: self.attach(op, rule, *args, **options)
         op.register(self, self.rule(rule, *args, **options))
         return rule
+
+    def place(self, rule: Any) -> str:
+        """Where a rule is written, for listings: `file.py:12`."""
+        return where(rule)
 
     def __repr__(self) -> str:
         return f"the {self.name} layer"
@@ -127,11 +132,13 @@ def parameter_names(rule: Callable[..., Any]) -> tuple[str, ...] | None:
     return tuple(p.name for p in parameters)
 
 
-def by_position(op: OpOverload, kernel: Kernel) -> Kernel:
-    """A kernel of `op` from one that takes every argument by position, keyword-only ones last, in schema order."""
-    if not op.arguments.keyword_names:
-        return kernel
-    return lambda *args, **keywords: kernel(*args, *keywords.values())
+def by_position(op: OpOverload, rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule that can be called with every argument by position, keyword-only ones last, in schema order."""
+    count = getattr(getattr(rule, "__code__", None), "co_kwonlyargcount", 0)
+    if not count:
+        return rule
+    names = op.arguments.names[-count:]
+    return lambda *args: rule(*args[:-count], **dict(zip(names, args[-count:], strict=True)))
 
 
 def keys_of(device_types: str | Sequence[str] | None) -> list[DispatchKey]:

@@ -69,12 +69,19 @@ class KernelListing:
     def rows(self) -> list[tuple[str, str, str]]:
         """`(key, what runs there, where it is defined)`, the highest floor first."""
         found = []
-        for key in sorted((k for k in DispatchKey if not k.is_alias), reverse=True):
+        for key in sorted((k for k in DispatchKey if not (k.is_alias or k.is_backend)), reverse=True):
             registration = self.op.table.source(key)
             if registration is not None:
-                found.append((key.name, _role(registration), where(registration.rule)))
+                found.append((key.name, _role(registration), _place(registration)))
             elif key in {layer.key for layer in layers.values()}:
                 found.append((key.name, "the layer's default", ""))
+        devices = [key for key in sorted(DispatchKey, reverse=True) if key.is_backend and self.op.table.live(key)]
+        found += [(key.name, "kernel", _place(self.op.table.live(key))) for key in devices]
+        for alias in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit):
+            registration = self.op.table.live(alias)
+            if registration is not None:
+                found.append(("other devices" if devices else "every device", _role(registration), _place(registration)))
+                break
         return found
 
     def __repr__(self) -> str:
@@ -91,6 +98,11 @@ def _role(registration: Registration) -> str:
     if registration.layer is not None:
         return f"{registration.layer.name} rule"
     return "kernel" if not registration.key.is_alias else f"kernel ({registration.key.name})"
+
+
+def _place(registration: Registration) -> str:
+    layer = registration.layer
+    return where(registration.rule) if layer is None else layer.place(registration.rule)
 
 
 def kernels(op: OpOverload) -> KernelListing:

@@ -7,6 +7,7 @@ none), and returns the output and where the axis is in that. An operator without
 
 from collections.abc import Callable
 from functools import wraps
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -83,16 +84,11 @@ class Vmap(Layer):
         check_parameters(op, rule, leading=2, what="vmap rule")
 
     def lower(self, op: OpOverload, rule: Callable[..., Any]) -> Kernel:
-        by_name = getattr(getattr(rule, "__code__", None), "co_kwonlyargcount", 0)
-        names = op.arguments.names
+        rule = by_position(op, rule)
 
         def kernel(*args: Any) -> Any:
-            like, values, dims, _ = split(args)
-            if by_name:
-                given = dict(zip(names[-by_name:], values[-by_name:], strict=True))
-                result = rule(like.level.payload, dims, *values[:-by_name], **given)
-            else:
-                result = rule(like.level.payload, dims, *values)
+            like, values, dims, _, _ = split(args)
+            result = rule(like.level.payload, dims, *values)
             if type(result) is not tuple or len(result) != 2:
                 raise BatchingError(
                     f"{op.name}: its vmap rule returned a {type(result).__name__}. Return (output, out_dims).", operator=op.name
@@ -103,7 +99,7 @@ class Vmap(Layer):
                 return wrap(BatchedTensor, out, like, dim)
             return _wrapped(op, like, out, dim)
 
-        return by_position(op, kernel)
+        return kernel
 
     def default(self, op: OpOverload) -> Kernel:
         whole = op.whole
@@ -111,7 +107,7 @@ class Vmap(Layer):
             return _refusing(op)
 
         def kernel(*args: Any) -> Any:
-            like, values, dims, _ = split(args)
+            like, values, dims, _, _ = split(args)
             size = like.level.payload.batch_size
             if size == 0:
                 return _none_of(op, like, values, dims)
@@ -120,14 +116,14 @@ class Vmap(Layer):
             ]
             return _stacked(op, like, results)
 
-        return by_position(op, kernel)
+        return kernel
 
 
 layer = Vmap("vmap", DispatchKey.VMAP)
 
 
 def _refusing(op: OpOverload) -> Kernel:
-    def kernel(*args: Any, **keywords: Any) -> Any:
+    def kernel(*args: Any) -> Any:
         raise BatchingError(
             f"{op.name} writes to {', '.join(op.schema.mutable_arguments)}, and the loop over a batch cannot. Give it a rule: "
             f"{op.schema.name}.register_vmap(rule).",
@@ -229,10 +225,7 @@ def _none_of(op: OpOverload, like: BatchedTensor, values: tuple[Any, ...], dims:
             return type(x)(map(empty, x))
         return wrap(BatchedTensor, np.zeros((0, *x.shape), x.dtype), like, 0) if hasattr(x, "shape") else x
 
-    arguments = [logical(value, dim) for value, dim in zip(values, dims, strict=True)]
-    count = op.arguments.positional
-    named = dict(zip(op.arguments.keyword_names, arguments[count:], strict=True))
-    return empty(op.at(DispatchKey.FAKE)(*arguments[:count], **named))
+    return empty(op.at(DispatchKey.FAKE)(*map(logical, values, dims)))
 
 
 def vmap(f: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
@@ -272,7 +265,7 @@ def vmap(f: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable
             raise BatchingError(f"vmap: in_dims names {len(dims)} arguments, and {len(args)} were given. Give one for each.")
         size = _batch_size(args, dims)
         with Level("vmap", Batch(size)) as level:
-            out = f(*[_into(x, dim, level) for x, dim in zip(args, dims, strict=True)], **keywords)
+            out = f(*map(_into, args, dims, repeat(level)), **keywords)
             if type(out) is BatchedTensor and out.level is level and out_dims == out.data:
                 return out.value
             return _out_of(out, out_dims, level, size)
@@ -282,18 +275,17 @@ def vmap(f: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable
 
 def _batch_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
     """The length of the mapped axes; what is wrong with them is looked for only where they are not simply equal."""
-    size = None
-    for x, dim in zip(args, dims, strict=True):
-        if dim is None:
-            continue
-        if type(x) is not ndarray or type(dim) is not int or not -x.ndim <= dim < x.ndim:
-            return _checked_size(args, dims)
-        length = x.shape[dim]
-        if size is None:
-            size = length
-        elif size != length:
-            return _checked_size(args, dims)
-    return _checked_size(args, dims) if size is None else size
+    size = -1
+    try:
+        for x, dim in zip(args, dims):  # noqa: B905 - as many dims as arguments, as mapped() has made sure
+            if dim is not None:
+                length = x.shape[dim]
+                if length != size and size >= 0:
+                    return _checked_size(args, dims)
+                size = length
+    except (AttributeError, IndexError, TypeError):
+        return _checked_size(args, dims)
+    return _checked_size(args, dims) if size < 0 else size
 
 
 def _checked_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:

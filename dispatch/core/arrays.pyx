@@ -147,7 +147,7 @@ def sole(x):
         return x
     if Py_REFCNT(<PyObject *>x) <= 2 and PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE):
         return x
-    return x.copy()
+    return PyArray_NewCopy(<cnp.ndarray>x, NPY_KEEPORDER)
 
 
 def unwritten(x, Py_ssize_t limit):

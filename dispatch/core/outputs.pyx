@@ -8,6 +8,8 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_Check
 from cpython.list cimport PyList_Check
 
+cimport numpy as cnp
+
 import numpy as np
 
 from .arguments cimport TENSOR, Check
@@ -18,6 +20,33 @@ cdef extern from *:
     Py_ssize_t PySequence_Fast_GET_SIZE(PyObject *) noexcept
     PyObject **PySequence_Fast_ITEMS(PyObject *) noexcept
     PyObject *Py_None
+
+cnp.import_array()
+
+cdef extern from *:
+    """
+    #include <numpy/arrayobject.h>
+    /* An ndarray that owns its memory, beside arguments that are ndarrays and own theirs, is neither an argument nor a
+       view once the pointers differ: the usual case, told without a call. 0 means that it takes a longer look. */
+    static inline int dispatch_is_fresh(PyObject *out, PyObject *const *args, Py_ssize_t count) {
+        if (((PyArrayObject_fields *)out)->base != NULL) {
+            return 0;
+        }
+        for (Py_ssize_t i = 0; i < count; i++) {
+            PyObject *x = args[i];
+            PyTypeObject *type = Py_TYPE(x);
+            if (x == out) {
+                return 0;
+            }
+            if (type == &PyArray_Type ? ((PyArrayObject_fields *)x)->base != NULL
+                                      : !(type == &PyFloat_Type || type == &PyLong_Type || x == Py_None)) {
+                return 0;
+            }
+        }
+        return 1;
+    }
+    """
+    bint dispatch_is_fresh(PyObject *out, PyObject *const *args, Py_ssize_t count) noexcept
 
 cdef object may_share_memory = np.may_share_memory
 
@@ -32,7 +61,9 @@ class Residual:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> cimport numpy as cnp
+
+import numpy as np
     >>> from dispatch import Residual, custom_op
     >>> @custom_op("doc::halved", mutates_args=())
     ... def halved(x: np.ndarray) -> tuple[np.ndarray, Residual]:
@@ -82,7 +113,7 @@ cdef class Outputs:
         cdef Py_ssize_t i, total = self.count + self.residual
         cdef PyObject **items
         if self.single and is_exact(result):
-            return apart(result, args, count)
+            return dispatch_is_fresh(result, args, count) or apart(result, args, count)
         if total == 0:
             return result == Py_None
         if total == 1:

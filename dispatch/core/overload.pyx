@@ -7,8 +7,8 @@
       3  call it         a backend's kernel, and the call ends there; or a layer's, which takes its wrappers off, calls the
                          operator again, one floor down, and wraps what comes back
 
-A kernel is called with the whole tuple of arguments in schema order: positional ones by position, keyword-only ones by
-keyword, defaults filled in. A call that gives all arguments by position hands the caller's own argument array through, so
+A kernel is called with the whole tuple of arguments in schema order, defaults filled in: a backend's as its function was
+written, keyword-only arguments by keyword; a layer's with everything by position, since it only hands them on. A call that gives all arguments by position hands the caller's own argument array through, so
 the way down costs about 20 ns, most of it the two calls. Everything else is beside that way: binding of keywords and
 defaults, the search for words when a call is refused, the note on a kernel's exception.
 """
@@ -108,7 +108,10 @@ cdef PyObject *run(PyObject *self, PyObject *const *args, size_t nargsf, rank_t 
     if 0 < key < FAKE and not one_device(self, args, key):
         return refused(self, args, n, NULL)
     hold(kernel)                            # a kernel may register another one for its own operator while it runs
-    result = vectorcall(kernel, args, nargsf, (<OpOverload>self).arguments.kernel_keywords)
+    if key < FAKE:
+        result = vectorcall(kernel, args, nargsf, (<OpOverload>self).arguments.kernel_keywords)
+    else:
+        result = vectorcall(kernel, args, n, NULL)
     release(kernel)
     if key < FAKE:
         if result == NULL:
@@ -266,7 +269,7 @@ cdef class OpOverload:
         Returns
         -------
         callable
-            With the operator's own signature.
+            At a backend's key with the operator's own signature; at a layer's it takes every argument by position.
         """
         if not 0 <= key < KEYS:
             raise DefinitionError(f"{self.name}: {key} is no floor but an alias; ask at one of the keys it fills.")

@@ -24,7 +24,11 @@ cdef class Guard:
     cdef readonly Guard below               # the guard that was newest when this one was entered
     cdef readonly bint active
 
+    cdef rank_t rank_before                 # what stood in the thread's state when this was applied
+    cdef PyObject *setting_before
+
     cdef void apply(self, ThreadState *thread)
+    cdef void undo(self, ThreadState *thread)
 
 
 cdef class Level(Guard):

@@ -10,7 +10,6 @@ the inner transform still has the larger number, no two threads share one, and n
 outlived its transform can be told from the values of the next one.
 """
 from cpython.object cimport PyObject
-from libc.string cimport memset
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from .keys cimport KEYS, rank_t
@@ -56,6 +55,9 @@ cdef class Guard:
     cdef void apply(self, ThreadState *thread):
         """Change the thread's rank or settings; the guards below have been applied."""
 
+    cdef void undo(self, ThreadState *thread):
+        """Take the change back; this guard was the newest."""
+
     def __enter__(self):
         cdef ThreadState *thread = thread_state()
         if self.active:
@@ -69,7 +71,7 @@ cdef class Guard:
         self.apply(thread)
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, kind=None, error=None, traceback=None):
         cdef ThreadState *thread = thread_state()
         cdef Guard above = None
         cdef Guard guard = <Guard>thread.top if thread.top != NULL else None
@@ -89,11 +91,10 @@ cdef class Guard:
         else:
             above.below = self.below
         self.below = None
-        if thread.top == NULL:              # the usual case: nothing is left on
-            memset(thread, 0, sizeof(ThreadState))
+        if on_top:
+            self.undo(thread)
         else:
             rebuild(thread)
-        if not on_top:
             raise GuardError(
                 f"{self!r} is left while {above!r}, entered after it, is still on. Guards are `with` blocks of one thread: "
                 "do not hold one over an `await` or over the `yield` of a generator.")
@@ -123,9 +124,9 @@ cdef class Level(Guard):
         self.open = True
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, kind=None, error=None, traceback=None):
         self.open = False
-        Guard.__exit__(self, *exception)
+        Guard.__exit__(self)
 
     def __repr__(self):
         return f"{self.name} (level {self.number})"
@@ -141,7 +142,11 @@ cdef class Setting(Guard):
         self.value = value
 
     cdef void apply(self, ThreadState *thread):
+        self.setting_before = thread.settings[self.key]
         thread.settings[self.key] = <PyObject *>self.value
+
+    cdef void undo(self, ThreadState *thread):
+        thread.settings[self.key] = self.setting_before
 
     def __repr__(self):
         return f"{self.value!r}"
@@ -168,8 +173,12 @@ cdef class ModeGuard(Guard):
         self.rank = (level.number if level is not None else 0) * 64 + key
 
     cdef void apply(self, ThreadState *thread):
+        self.rank_before = thread.rank
         if self.rank > thread.rank:
             thread.rank = self.rank
+
+    cdef void undo(self, ThreadState *thread):
+        thread.rank = self.rank_before
 
     def __repr__(self):
         return f"{self.mode!r}"
@@ -183,10 +192,14 @@ cdef class Without(Guard):
 
     cdef void apply(self, ThreadState *thread):
         cdef ModeGuard mode
+        self.rank_before = thread.rank
         thread.rank = 0
         for mode in active_guards(self):
             if mode.rank > thread.rank:
                 thread.rank = mode.rank
+
+    cdef void undo(self, ThreadState *thread):
+        thread.rank = self.rank_before
 
     def __repr__(self):
         return f"{self.guard!r}, taken off"

@@ -39,6 +39,14 @@ cdef class Registration:
         return f"Registration({self.key}, {self.rule!r})"
 
 
+def from_positions(kernel, tuple keywords not None):
+    """A kernel that takes every argument by position, as those at a layer's key do, around one that has keyword-only ones."""
+    def by_position(*args):
+        return kernel(*args[:-len(keywords)], **dict(zip(keywords, args[-len(keywords):])))
+
+    return by_position
+
+
 cdef class KernelTable:
     """Registrations and slots of one operator."""
 
@@ -101,6 +109,8 @@ cdef class KernelTable:
             found = self.source(key)
             if found is not None:
                 kernel = found.lowered(op)
+                if found.layer is None and key >= FAKE and op.arguments.keyword_names:
+                    kernel = from_positions(kernel, op.arguments.keyword_names)
             else:
                 kernel = layers[key].default(op)
             self.owned[key] = kernel

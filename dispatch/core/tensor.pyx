@@ -9,7 +9,7 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from .keys cimport rank_t
-from .state cimport GROUND, Level
+from .state cimport GROUND, Level, thread_state
 
 import numpy as np
 
@@ -195,11 +195,14 @@ def split(tuple args not None):
         for a list that holds one of the layer's own.
     own : int
         Which arguments are the layer's own, or lists that hold one: bit i for argument i.
+    value : object
+        The newest Setting of the layer's key in this thread, or None.
     """
     cdef Wrapped like = None
     cdef Py_ssize_t i, n = len(args)
     cdef rank_t rank
     cdef object own = 0
+    cdef PyObject *found
     cdef tuple values = PyTuple_New(n), data = PyTuple_New(n)
     for x in args:
         like = highest(x, like)
@@ -211,10 +214,11 @@ def split(tuple args not None):
         PyTuple_SET_ITEM(values, i, item)
         item = kept(x, rank)
         if item is not None:
-            own |= 1 << i
+            own = 1 << i if own == 0 else own | 1 << i
         Py_INCREF(item)
         PyTuple_SET_ITEM(data, i, item)
-    return like, values, data, own
+    found = thread_state().settings[rank & 31]
+    return like, values, data, own, None if found == NULL else <object>found
 
 
 def unwrap(x, rank_t rank):

@@ -1,22 +1,112 @@
-"""Rows that make arrays: of a shape, or after the shape of another array.
+"""Rows that make arrays: of a shape, or after another array.
 
-They have no array to find their floor by, so a mode decides it: under FakeTensorMode they make fakes.
+The first have no array to find their floor by, so a mode decides it: under FakeTensorMode they make fakes.
 """
 
+from math import ceil
 from typing import Any
 
 import numpy as np
 
+from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..operators import ops
 from ..tape import CONSTANT, pullbacks
-from .families import aligned, complete, creation, in_front, kernel_of, row
-from .layouts import elementwise, plain
+from .families import complete, creation, in_front, kernel_of, row
+from .layouts import as_shape, fake_like, hollow
 
 Shape = tuple[int, ...]
 
 # -- of a shape ------------------------------------------------------------------------------------------------------------
 
 
-def _zeros(shape: Any, dtype: Any = None) -> Any:
-    return np.zeros(shape, dtype)
+def _fake_full(shape: Any, fill_value: Any, dtype: Any) -> FakeTensor:
+    made = np.empty(0, dtype) if dtype is not None or isinstance(fill_value, FakeTensor) else np.asarray(fill_value)
+    shape = as_shape(shape)
+    _check_fill(shape, fill_value)
+    return fake_tensor(shape, fill_value.dtype if dtype is None and isinstance(fill_value, FakeTensor) else made.dtype)
+
+
+def _check_fill(shape: Shape, fill_value: Any) -> None:
+    """Raise what NumPy does where a fill value does not broadcast to the shape."""
+    if getattr(fill_value, "shape", ()):
+        np.copyto(hollow(shape), hollow(fill_value.shape))
+
+
+def spread_fill(fill_value: Any, dim: int | None, shape: Shape) -> Any:
+    """A batch of fill values with axes between the batch and the items', so that they broadcast to `(batch, *shape)`."""
+    if dim is None:
+        return fill_value
+    fill_value = in_front(fill_value, dim)
+    item = fill_value.shape[1:]
+    return ops.np.reshape(fill_value, (fill_value.shape[0], *(1,) * (len(shape) - len(item)), *item))
+
+
+def _batched_full(info: Any, in_dims: Any, shape: Any, fill_value: Any, dtype: Any) -> tuple[Any, int]:
+    shape = as_shape(shape)
+    return full((info.batch_size, *shape), spread_fill(fill_value, in_dims[1], shape), dtype), 0
+
+
+def _fake_arange(start: Any, stop: Any, step: Any, dtype: Any) -> FakeTensor:
+    first, last = (0, start) if stop is None else (start, stop)
+    none = kernel_of(arange)(first, first, step, dtype)  # no elements, and the dtype of the whole
+    return fake_tensor((max(0, ceil((last - first) / step)),), none.dtype)
+
+
+empty = creation("empty(int[1] shape, ScalarType? dtype=None) -> Tensor", np.empty)
+zeros = creation("zeros(int[1] shape, ScalarType? dtype=None) -> Tensor", np.zeros)
+ones = creation("ones(int[1] shape, ScalarType? dtype=None) -> Tensor", np.ones)
+full: OpOverload = row(
+    "full(int[1] shape, Tensor fill_value, ScalarType? dtype=None) -> Tensor",
+    numpy=np.full,
+    fake=_fake_full,
+    autograd=pullbacks(fill_value=lambda g: g),
+    vmap=_batched_full,
+)
+arange: OpOverload = row(
+    "arange(Scalar start, Scalar? stop=None, Scalar step=1, ScalarType? dtype=None) -> Tensor",
+    numpy=np.arange,
+    fake=_fake_arange,
+    autograd=CONSTANT,
+)
+
+# -- after another array ---------------------------------------------------------------------------------------------------
+
+
+def like(name: str, extra: str = "", gradient: Any = CONSTANT) -> OpOverload:
+    """A row that makes an array of the shape, dtype and layout of another, each of which can be given."""
+    kernel = getattr(np, name)
+
+    def numpy(x: Any, *args: Any) -> Any:
+        *fill, dtype, shape = args
+        return kernel(x, *fill, dtype=dtype, shape=shape, subok=False)
+
+    def fake(x: Any, *args: Any) -> Any:
+        *fill, dtype, shape = args
+        if not isinstance(x, FakeTensor):
+            return numpy(x, *[0 for _ in fill], dtype, shape)
+        shape = x.shape if shape is None else as_shape(shape)
+        for value in fill:
+            _check_fill(shape, value)
+        return fake_like(x, x.dtype if dtype is None else np.dtype(dtype), shape)
+
+    def vmap(info: Any, in_dims: Any, x: Any, *args: Any) -> tuple[Any, int]:
+        *fill, dtype, shape = args
+        item = getattr(x, "shape", ()) if in_dims[0] is None else x.shape[: in_dims[0]] + x.shape[in_dims[0] + 1 :]
+        shape = item if shape is None else as_shape(shape)
+        fill = [spread_fill(value, in_dims[1], shape) for value in fill]
+        return op(in_front(x, in_dims[0]), *fill, dtype, (info.batch_size, *shape)), 0
+
+    op: OpOverload = row(
+        f"{name}(Tensor x{extra}, ScalarType? dtype=None, int[1]? shape=None) -> Tensor",
+        numpy=numpy,
+        fake=fake,
+        autograd=gradient,
+    )
+    return complete(op, vmap=vmap)
+
+
+empty_like = like("empty_like")
+zeros_like = like("zeros_like")
+ones_like = like("ones_like")
+full_like = like("full_like", ", Tensor fill_value", pullbacks(fill_value=lambda g: g))

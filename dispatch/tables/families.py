@@ -27,10 +27,10 @@ from ..operators import ops
 from ..prims import define, moveaxis
 from ..tags import Tag
 from ..tape import CONSTANT, Pullback, Pullbacks, pullbacks
-from .layouts import axes_of, elementwise, fake_result, layout_of, plain, reduced, ufunc_dtype, viewed
+from .layouts import as_shape, axes_of, elementwise, fake_result, layout_of, plain, reduced, ufunc_dtype, viewed
 
 Rule = Callable[..., Any]
-Partial = Rule | float | None
+Partial = Rule | float | Pullback | None
 
 ARGUMENTS = "xyz"
 
@@ -76,7 +76,9 @@ def pointwise(name: str, kernel: np.ufunc, *partials: Partial) -> OpOverload:
 def pointwise_rules(op: OpOverload, kernel: np.ufunc, *partials: Partial) -> OpOverload:
     """The rules that follow from an operator being a ufunc, and from its partial derivatives."""
     derivatives = {
-        argument: pullback_of(partial) for argument, partial in zip(ARGUMENTS, partials, strict=False) if partial is not None
+        argument: partial if isinstance(partial, Pullback) else pullback_of(partial)
+        for argument, partial in zip(ARGUMENTS, partials, strict=False)
+        if partial is not None
     }
     return complete(
         op,
@@ -114,6 +116,8 @@ def fake_pointwise(kernel: np.ufunc) -> Rule:
     """The shape rule of a ufunc."""
 
     def rule(*xs: Any) -> FakeTensor:
+        if len(xs) == 2 and type(xs[0]) is type(xs[1]) is FakeTensor:  # the usual case, without the three lists
+            return elementwise(ufunc_dtype(kernel, (xs[0].dtype, xs[1].dtype)), xs)
         dtype = ufunc_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else type(x) for x in xs]))
         return elementwise(dtype, [x for x in xs if isinstance(x, FakeTensor)])
 
@@ -240,8 +244,7 @@ def creation(text: str, kernel: Rule) -> OpOverload:
 
 def fake_creation(*args: Any) -> FakeTensor:
     """The shape rule of a factory."""
-    shape = plain(args[0])
-    shape = (shape,) if not isinstance(shape, tuple) else shape
+    shape = as_shape(args[0])
     if min(shape, default=0) < 0:
         np.empty(shape)  # raises in NumPy's own words
     return fake_tensor(shape, np.dtype(args[-1]))

@@ -10,7 +10,7 @@ at which axes have length 0 or 1, never at the other lengths, so a stand-in of a
 Every answer is remembered, by the layouts it depends on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -61,7 +61,9 @@ def small(layout: Any) -> Any:
     # Powers of 2, so that what is contiguous stays contiguous.
     steps = {stride: itemsize << k for k, stride in enumerate(sorted(long))}
     lengths = tuple(min(n, 2) for n in layout.shape)
-    strides = tuple(steps.get(abs(stride), 0) if n > 1 else 0 for n, stride in zip(layout.shape, layout.strides, strict=True))
+    strides = tuple(
+        steps.get(abs(stride), 0) if n > 1 else 0 for n, stride in zip(layout.shape, layout.strides, strict=True)
+    )
     reach = 1 + sum(stride // itemsize for stride in strides)
     return as_strided(np.zeros(reach, layout.dtype), lengths, strides)
 
@@ -123,17 +125,46 @@ def elementwise_order(layouts: tuple[tuple[Shape, Shape], ...]) -> Order:
     byte = np.zeros((), np.uint8)
     operands = [as_strided(byte, tuple(min(n, 2) for n in shape), strides) for shape, strides in layouts]
     flags = [["readonly"]] * len(operands) + [["writeonly", "allocate"]]
-    return order_of(np.nditer([*operands, None], [], flags, op_dtypes=[None] * len(operands) + ["u1"]).operands[-1])
+    walk: Any = np.nditer  # whose stubs know of one operand only
+    return order_of(walk([*operands, None], [], flags, op_dtypes=[None] * len(operands) + ["u1"]).operands[-1])
 
 
-def elementwise(dtype: np.dtype[Any], fakes: list[FakeTensor]) -> FakeTensor:
+def elementwise(dtype: np.dtype[Any], fakes: Sequence[FakeTensor]) -> FakeTensor:
     """The result of an elementwise operation on these operands, of the dtype given."""
     first = fakes[0]
+    shape, strides = first.shape, first.strides
+    for x in fakes:
+        if x.shape != shape or x.strides != strides:
+            break
+    else:  # the usual case: operands that are laid out alike, in C order
+        if strides == contiguous(shape, first.dtype.itemsize):
+            return fake_tensor(shape, dtype, None, first.device, first.mode)
     shape = first.shape if len(fakes) == 1 else broadcast_shape(tuple([x.shape for x in fakes]))
-    strides = None
-    if 0 not in shape and not all([x.strides == contiguous(x.shape, x.dtype.itemsize) for x in fakes]):
+    strides = contiguous(shape, dtype.itemsize)
+    if 0 not in shape and not all(x.strides == contiguous(x.shape, x.dtype.itemsize) for x in fakes):
         strides = dense(shape, dtype.itemsize, elementwise_order(tuple([(x.shape, x.strides) for x in fakes])))
     return fake_tensor(shape, dtype, strides, first.device, first.mode)
+
+
+@lru_cache(REMEMBERED)
+def like_order(layout: Layout, shape: Shape) -> Order:
+    """The order of the axes of an array made after another one: a copy, or an `empty_like` of another shape."""
+    flags = seen(layout).flags
+    if flags.c_contiguous or len(shape) != len(layout.shape):
+        return tuple(range(len(shape)))[::-1]
+    if flags.f_contiguous:
+        return tuple(range(len(shape)))
+    few = as_strided(np.zeros((), np.uint8), tuple([min(n, 2) for n in layout.shape]), layout.strides)
+    return order_of(np.empty_like(few, shape=tuple([min(n, 2) for n in shape])))
+
+
+def fake_like(x: FakeTensor, dtype: np.dtype[Any], shape: Shape | None = None) -> FakeTensor:
+    """The fake of an array made after another one, of another dtype and perhaps another shape."""
+    shape = x.shape if shape is None else shape
+    if shape == x.shape and x.strides == contiguous(shape, x.dtype.itemsize):
+        return fake_tensor(shape, dtype, None, x.device, x.mode)
+    strides = dense(shape, dtype.itemsize, like_order(Layout(x.shape, x.strides, x.dtype), shape))
+    return fake_tensor(shape, dtype, strides, x.device, x.mode)
 
 
 # -- axes and shapes -------------------------------------------------------------------------------------------------------
@@ -144,6 +175,11 @@ def plain(x: Any) -> Any:
     return tuple(x) if isinstance(x, (list, range)) else x
 
 
+def as_shape(shape: Any) -> Shape:
+    """A shape as a tuple; a single number is one too."""
+    return tuple(shape) if isinstance(shape, (tuple, list, range)) else (shape,)
+
+
 @lru_cache(REMEMBERED)
 def axes_of(axis: Any, ndim: int) -> Shape:
     """The axes a reduction goes over, counted from the front. An axis that does not exist is NumPy's own AxisError."""
@@ -151,11 +187,14 @@ def axes_of(axis: Any, ndim: int) -> Shape:
         return tuple(range(ndim))
     if ndim == 0 and axis in (0, -1):
         return ()  # NumPy lets a 0-d array be reduced along axis 0
-    return tuple(sorted(normalize_axis_tuple(axis, ndim)))
+    axes = normalize_axis_tuple(axis, ndim, allow_duplicate=True)
+    if len(set(axes)) < len(axes):
+        np.add.reduce(np.empty((0,) * ndim), axis)  # raises in NumPy's own words
+    return tuple(sorted(axes))
 
 
 @lru_cache(REMEMBERED)
-def reduced(shape: Shape, axis: Any, keepdims: bool) -> Shape:
+def reduced(shape: Shape, axis: Any, keepdims: Any) -> Shape:
     """The shape without the axes, or with 1 in their place."""
     axes = axes_of(axis, len(shape))
     return tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
@@ -164,7 +203,7 @@ def reduced(shape: Shape, axis: Any, keepdims: bool) -> Shape:
 @lru_cache(REMEMBERED)
 def with_axes(shape: Shape, axis: Any) -> Shape:
     """The shape with new axes of length 1, at these places of the result."""
-    new = (axis,) if isinstance(axis, (int, np.integer)) else axis
+    new = as_shape(axis)
     axes = normalize_axis_tuple(new, len(shape) + len(new))
     rest = iter(shape)
     return tuple([1 if i in axes else next(rest) for i in range(len(shape) + len(axes))])
@@ -173,7 +212,8 @@ def with_axes(shape: Shape, axis: Any) -> Shape:
 @lru_cache(REMEMBERED)
 def filled(shape: Shape, wanted: Any) -> Shape:
     """The shape that `reshape(wanted)` gives, -1 worked out. A shape that does not fit raises in NumPy's own words."""
-    return hollow(shape).reshape(wanted).shape
+    new: Shape = hollow(shape).reshape(wanted).shape
+    return new
 
 
 @lru_cache(REMEMBERED)

@@ -4,27 +4,31 @@ The partials are those of real and complex analysis, as in any table of derivati
 derivative there is the mean of the two sides: 0 for `abs` at 0, a half each for `maximum` and `minimum` at a tie.
 """
 
+from typing import Any
+
 import numpy as np
 
 from .. import prims
 from ..operators import ops
-from .families import comparison, pointwise, pointwise_rules
+from ..tape import Pullback
+from .families import comparison, conjugated, pointwise, pointwise_rules
 
-# fmt: off - a table reads by its columns
-#                             name           kernel            partial derivatives in each argument, out = f(x, ...)
+# A table reads by its columns.
+#                            name              kernel            partial derivatives in each argument; out = f(x, ...)
+# fmt: off
+
 # arithmetic
 add           = pointwise_rules(prims.add,   np.add,           1.0, 1.0)
 subtract      = pointwise("subtract",        np.subtract,      1.0, -1.0)
 multiply      = pointwise("multiply",        np.multiply,      lambda y: y, lambda x: x)
 divide        = pointwise("divide",          np.divide,        lambda y: divide(1.0, y), lambda y, out: negative(divide(out, y)))
-power         = pointwise("power",           np.power,         lambda x, y: multiply(y, power(x, subtract(y, 1))),
-                                                               lambda x, out: multiply(out, log(where_zero(x))))
+power         = pointwise("power",           np.power,         lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(x))))
 negative      = pointwise("negative",        np.negative,      -1.0)
 positive      = pointwise("positive",        np.positive,      1.0)
 reciprocal    = pointwise("reciprocal",      np.reciprocal,    lambda out: negative(square(out)))
 square        = pointwise("square",          np.square,        lambda x: multiply(x, 2))
 remainder     = pointwise("remainder",       np.remainder,     1.0, lambda x, y: negative(floor(divide(x, y))))
-conjugate     = pointwise("conjugate",       np.conjugate)
+conjugate     = pointwise("conjugate",       np.conjugate,     Pullback(("g",), lambda g: conjugate(g)))
 
 # exponential and trigonometric
 exp           = pointwise("exp",             np.exp,           lambda out: out)
@@ -35,14 +39,14 @@ tanh          = pointwise("tanh",            np.tanh,          lambda out: subtr
 sqrt          = pointwise("sqrt",            np.sqrt,          lambda out: divide(0.5, out))
 
 # corners
-absolute      = pointwise("absolute",        np.absolute,      lambda x: sign(x))
+sign          = pointwise("sign",            np.sign,          Pullback(("g", "x", "out"), lambda g, x, out: turned(g, x, out)))
+absolute      = pointwise("absolute",        np.absolute,      lambda x, out: direction(x, out))
 maximum       = pointwise("maximum",         np.maximum,       lambda x, y: share(greater(x, y), equal(x, y)),
                                                                lambda x, y: share(less(x, y), equal(x, y)))
 minimum       = pointwise("minimum",         np.minimum,       lambda x, y: share(less(x, y), equal(x, y)),
                                                                lambda x, y: share(greater(x, y), equal(x, y)))
 
 # without a derivative
-sign          = comparison("sign",           np.sign)
 floor         = comparison("floor",          np.floor)
 floor_divide  = comparison("floor_divide",   np.floor_divide)
 equal         = comparison("equal",          np.equal)
@@ -54,15 +58,39 @@ greater_equal = comparison("greater_equal",  np.greater_equal)
 logical_and   = comparison("logical_and",    np.logical_and)
 logical_or    = comparison("logical_or",     np.logical_or)
 logical_not   = comparison("logical_not",    np.logical_not)
+bitwise_and   = comparison("bitwise_and",    np.bitwise_and)
+bitwise_or    = comparison("bitwise_or",     np.bitwise_or)
+bitwise_xor   = comparison("bitwise_xor",    np.bitwise_xor)
+invert        = comparison("invert",         np.invert)
 isfinite      = comparison("isfinite",       np.isfinite)
 # fmt: on
 
 
-def share(alone: object, tied: object) -> object:
+def share(alone: Any, tied: Any) -> Any:
     """1 where an argument alone decides, a half where two do."""
     return add(alone, multiply(tied, 0.5))
 
 
-def where_zero(x: object) -> object:
-    """`x`, with 1 for 0: `0 ** y` has derivative 0 in y, and its logarithm would make a nan of it."""
-    return ops.np.where(equal(x, 0), 1.0, x)
+def direction(x: Any, out: Any) -> Any:
+    """The partial of `abs`: the sign; of a complex value, whose conjugate the gradient takes, the conjugate of `x / |x|`."""
+    return conjugated(divide(x, one_for_zero(out))) if x.dtype.kind == "c" else sign(x)
+
+
+def turned(g: Any, x: Any, out: Any) -> Any:
+    """The pullback of `sign`: none for real values; a complex one's `x / |x|` follows what turns it, not what lengthens it."""
+    if x.dtype.kind != "c":
+        return None
+    along = ops.np.real(multiply(g, conjugate(out)))
+    return divide(subtract(g, multiply(out, along)), one_for_zero(absolute(x)))
+
+
+def power_slope(x: Any, y: Any) -> Any:
+    """`y * x ** (y - 1)`, which is 0 for y = 0 whatever x is."""
+    if isinstance(y, (int, float)):
+        return multiply(power(x, y - 1), y) if y else 0.0
+    return multiply(y, power(x, ops.np.where(equal(y, 0), 1, subtract(y, 1))))
+
+
+def one_for_zero(x: Any) -> Any:
+    """`x` with 1 for 0, where a quotient or a logarithm would make a nan of a gradient that is 0."""
+    return ops.np.where(equal(x, 0), 1, x)

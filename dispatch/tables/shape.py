@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..operators import ops
-from ..prims import astype, broadcast_to, detach, moveaxis, select, stack
+from ..prims import astype, broadcast_to, detach, moveaxis, select, stack, sum_to
 from ..tape import pullbacks
 from .families import batched_in_front, complete, in_front, kernel_of, row, view, view_rules
-from .layouts import elementwise, fake_result, filled, hollow, layout_of, plain, reshaped, with_axes
+from .layouts import as_shape, fake_like, fake_result, filled, hollow, layout_of, plain, reshaped, with_axes
 
 Shape = tuple[int, ...]
 
@@ -45,13 +46,24 @@ def _transpose(x: Any, axes: Any = None) -> Any:
     return np.asanyarray(x).transpose(axes)
 
 
+def _fake_astype(x: FakeTensor, dtype: Any) -> FakeTensor:
+    dtype = np.dtype(dtype)
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        x = fake_tensor(x.shape, np.empty(0, x.dtype).real.dtype, x.strides, x.device, x.mode)
+    return x if x.dtype == dtype else fake_like(x, dtype)
+
+
 def _swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     return np.asanyarray(x).swapaxes(axis1, axis2)
 
 
 def inverse(axes: Any) -> Any:
     """The axes of the transposition that undoes one."""
-    return None if axes is None else tuple(np.argsort([axis % len(axes) for axis in axes]).tolist())
+    return (
+        None
+        if axes is None or isinstance(axes, int)
+        else tuple(np.argsort([axis % len(axes) for axis in axes]).tolist())
+    )
 
 
 def behind(axis: Any, ndim: int) -> Shape:
@@ -67,7 +79,7 @@ def _squeezed(shape: Shape, axis: Any) -> tuple[Shape]:
 
 def _transposed(shape: Shape, axes: Any) -> tuple[Shape]:
     ndim = len(shape) - 1
-    axes = range(ndim)[::-1] if axes is None else axes
+    axes = range(ndim)[::-1] if axes is None else (axes,) if isinstance(axes, int) else axes
     if len(axes) != ndim:
         hollow((0,) * ndim).transpose(axes)  # raises in NumPy's own words
     return ((0, *behind(axes, ndim)),)
@@ -80,7 +92,7 @@ def _expanded(shape: Shape, axis: Any) -> tuple[Shape]:
 
 def _batched_broadcast_to(info: Any, in_dims: Any, x: Any, shape: Any) -> tuple[Any, int]:
     x = in_front(x, in_dims[0])
-    shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    shape = as_shape(shape)
     missing = len(shape) - (len(x.shape) - 1)
     if missing < 0:
         np.broadcast_to(hollow(x.shape[1:]), shape)  # raises in NumPy's own words
@@ -89,7 +101,7 @@ def _batched_broadcast_to(info: Any, in_dims: Any, x: Any, shape: Any) -> tuple[
     return broadcast_to(x, (x.shape[0], *shape)), 0
 
 
-reshape = row(
+reshape: OpOverload = row(
     "reshape(Tensor(a) x, int[1] shape) -> Tensor(a)",
     numpy=_reshape,
     fake=_fake_reshape,
@@ -109,13 +121,13 @@ squeeze = view(
     adjoint=lambda g, x_shape: reshape(g, x_shape),
     batched=_squeezed,
 )
-transpose = view(
+transpose: OpOverload = view(
     "transpose(Tensor(a) x, int[1]? axes=None) -> Tensor(a)",
     _transpose,
     adjoint=lambda g, axes: transpose(g, inverse(axes)),
     batched=_transposed,
 )
-swapaxes = view(
+swapaxes: OpOverload = view(
     "swapaxes(Tensor(a) x, int axis1, int axis2) -> Tensor(a)",
     _swapaxes,
     adjoint=lambda g, axis1, axis2: swapaxes(g, axis1, axis2),
@@ -130,16 +142,59 @@ view_rules(broadcast_to, adjoint=lambda g: g, batched=lambda shape, new: (new,))
 complete(broadcast_to, vmap=_batched_broadcast_to)
 view_rules(
     select,
-    adjoint=lambda g, x_shape, axis, index: ops.np.scatter_add(g, (*(slice(None),) * (axis % len(x_shape)), index), x_shape),
+    adjoint=lambda g, x_shape, axis, index: ops.np.scatter_add(
+        g, (*(slice(None),) * (axis % len(x_shape)), index), x_shape
+    ),
     batched=lambda shape, axis, index: (*behind(axis, len(shape) - 1), index),
+)
+real = view(
+    "real(Tensor(a) x) -> Tensor(a)", lambda x: np.asanyarray(x).real, adjoint=lambda g: g, batched=lambda shape: ()
+)
+imag = view(
+    "imag(Tensor(a) x) -> Tensor(a)",
+    lambda x: np.asanyarray(x).imag,
+    adjoint=lambda g: ops.np.multiply(g, 1j),
+    batched=lambda shape: (),
 )
 view_rules(detach, adjoint=None, batched=lambda shape: ())
 
 complete(
     astype,
-    fake=lambda x, dtype: x if x.dtype == dtype else elementwise(np.dtype(dtype), [x]),
+    fake=_fake_astype,
     autograd=pullbacks(x=lambda g: g),
     vmap=lambda info, in_dims, x, dtype: (astype(x, dtype), in_dims[0]),
+)
+
+copy: OpOverload = row(
+    "copy(Tensor x) -> Tensor",
+    numpy=lambda x: np.array(x, order="K"),
+    fake=lambda x: fake_like(x, x.dtype),
+    autograd=pullbacks(x=lambda g: g),
+    vmap=lambda info, in_dims, x: (copy(x), in_dims[0]),
+)
+
+# The sum that undoes broadcasting; the argument itself where there is nothing to add.
+
+
+def _fake_sum_to(x: FakeTensor, shape: Any) -> FakeTensor:
+    shape = tuple(shape)
+    if shape == x.shape:
+        return x
+    return fake_result(kernel_of(sum_to), shape, x, x, tuple([min(n, 2) for n in shape]))
+
+
+def _batched_sum_to(info: Any, in_dims: Any, x: Any, shape: Any) -> tuple[Any, int]:
+    x = in_front(x, in_dims[0])
+    between = (1,) * (len(x.shape) - 1 - len(shape))
+    out = sum_to(x, (x.shape[0], *between, *shape))
+    return (reshape(out, (x.shape[0], *shape)) if between else out), 0
+
+
+complete(
+    sum_to,
+    fake=_fake_sum_to,
+    autograd=pullbacks(x=lambda g, x_shape: broadcast_to(g, x_shape)),
+    vmap=_batched_sum_to,
 )
 
 # -- several arrays --------------------------------------------------------------------------------------------------------
@@ -181,7 +236,9 @@ def repeated(info: Any, in_dims: Any, arrays: Any) -> list[Any]:
     batch = info.batch_size
     dims = in_dims[0]
     return [
-        broadcast_to(np.asarray(x) if np.isscalar(x) else x, (batch, *getattr(x, "shape", ()))) if dim is None else in_front(x, dim)
+        broadcast_to(np.asarray(x) if np.isscalar(x) else x, (batch, *getattr(x, "shape", ())))
+        if dim is None
+        else in_front(x, dim)
         for x, dim in zip(arrays, dims, strict=True)
     ]
 
@@ -195,7 +252,7 @@ def _batched_concatenate(info: Any, in_dims: Any, arrays: Any, axis: Any) -> tup
     return concatenate(arrays, 1 + normalize_axis_index(axis, len(arrays[0].shape) - 1)), 0
 
 
-concatenate = row(
+concatenate: OpOverload = row(
     "concatenate(Tensor[] arrays, int? axis=0) -> Tensor",
     numpy=np.concatenate,
     fake=_fake_concatenate,

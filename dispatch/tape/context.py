@@ -37,9 +37,10 @@ class Context(Node):
         The operator's Residual output, where it has one.
     """
 
-    __slots__ = ("__dict__", "inputs", "simple")
+    __slots__ = ("__dict__", "inputs", "own", "simple")
 
     simple: bool  # `saved` holds wrappers and arrays, no output and no list
+    own: int  # which arguments are tracked, bit i for argument i
     inputs: tuple[Any, ...]  # for each argument its edge, None where it is not tracked, a list for a list
 
     # Fields that few rules touch live in the instance's dictionary once they are set; these are what they are before.

@@ -5,19 +5,16 @@ be a million calls long, and what a node saved is let go right after its rule ha
 """
 
 from collections.abc import Sequence
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, Level, Setting, Tensor, has_layout
+from ..core import Level, Setting, Tensor, has_layout, setting
 from ..errors import GradientError
 from ..prims import add, astype, sum_to
-from .modes import quiet_now
-from .node import Edge, Leaf, Node, Output
-
-AUTOGRAD = int(DispatchKey.AUTOGRAD)
-
+from .modes import AUTOGRAD, GROUND_ONLY, quiet_with
+from .node import Edge, Leaf, Node, Output, released
 
 def run_backward(
     roots: Sequence[Edge], seeds: Sequence[Any], level: Level, keep: bool, create_graph: bool
@@ -41,15 +38,16 @@ def run_backward(
     dict
         The gradient of each leaf that one arrived for.
     """
-    before = quiet_now()
-    with Setting(AUTOGRAD, before.without(level.number) if create_graph else before.also(level.number)):
+    usual = not create_graph and setting(AUTOGRAD) is None and not level.number
+    with Setting(AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph)):
         return _walk(roots, seeds, keep, create_graph)
 
 
 def _walk(edges: Sequence[Edge], results: Any, keep: bool, create_graph: bool) -> dict[Leaf, Any]:
     grads: dict[Node, Any] = {}
     leaves: dict[Leaf, Any] = {}
-    waiting: list[tuple[int, Node]] = []
+    waiting: list[tuple[int, Node]] = []  # a heap of the nodes that a gradient has arrived for, but the newest
+    newest: Node | None = None  # kept out of the heap, which a chain of calls then never touches
     node: Any = None
     while True:
         for target, result in zip(edges, results):  # noqa: B905 - strict costs 90 ns a node, and the rules count
@@ -68,16 +66,33 @@ def _walk(edges: Sequence[Edge], results: Any, keep: bool, create_graph: bool) -
                 target, result = target.node, {target.number: result}  # noqa: PLW2901 - from here on as a node
             if target in grads:
                 grads[target] = add(grads[target], result)
+                continue
+            grads[target] = result
+            if newest is None:
+                newest = target
+            elif target.order < newest.order:
+                heappush(waiting, (newest.order, newest))
+                newest = target
             else:
-                grads[target] = result
                 heappush(waiting, (target.order, target))
-        if not waiting:
-            return leaves
-        node = heappop(waiting)[1]
+        if newest is None:
+            if not waiting:
+                return leaves
+            node = heappop(waiting)[1]
+        elif waiting and waiting[0][0] < newest.order:
+            node = heapreplace(waiting, (newest.order, newest))[1]
+        else:
+            node = newest
+        newest = None
         edges = node.edges
         results = node.rule(node, grads.pop(node), create_graph)
         if not keep:
-            node.release()
+            if type(node) is Node:  # what release() does, spelled out for the commonest kind
+                node.edges = ()
+                node.saved = None
+                node.rule = released
+            else:
+                node.release()
 
 
 def _fitted(node: Node, target: Edge, grad: Any) -> Any:

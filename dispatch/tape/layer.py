@@ -11,7 +11,8 @@ from typing import Any
 
 from ..core import DispatchKey, OpOverload, split
 from ..errors import DefinitionError, GradientError, NoRuleError
-from ..layer import Kernel, Layer, by_position
+from ..layer import Kernel, Layer
+from ..where import where
 from .context import Context
 from .recorded import Rule, recorded_kernel
 from .rows import Pullbacks, row_kernel
@@ -44,6 +45,13 @@ class Autograd(Layer):
         if isinstance(rule, Constant):
             return _constant(op)
         return row_kernel(op, rule) if isinstance(rule, Pullbacks) else recorded_kernel(op, rule)
+
+    def place(self, rule: Any) -> str:
+        if isinstance(rule, Constant):
+            return "no derivative"
+        if isinstance(rule, Pullbacks):
+            rule = next(iter(rule.by_argument.values())).function
+        return where(rule.backward if isinstance(rule, Rule) else rule)
 
     def default(self, op: OpOverload) -> Kernel:
         def backward(ctx: Context, *grads: Any) -> Any:
@@ -81,11 +89,11 @@ def _constant(op: OpOverload) -> Kernel:
     def kernel(*args: Any) -> Any:
         return whole(*split(args)[1])
 
-    return by_position(op, kernel)
+    return kernel
 
 
 def _mutating(op: OpOverload) -> Kernel:
-    def kernel(*args: Any, **keywords: Any) -> Any:
+    def kernel(*args: Any) -> Any:
         raise GradientError(
             f"{op.name} writes to {', '.join(op.schema.mutable_arguments)}, and was given tracked values. "
             "Pass dispatch.detach(x), or use an operator that returns its result.",

@@ -28,15 +28,6 @@ class Quiet:
         """Whether values of this level count as constants."""
         return number <= self.up_to or number in self.levels
 
-    def also(self, number: int) -> "Quiet":
-        """The same, and one level more."""
-        return GROUND_ONLY if self is RECORDING and not number else Quiet(self.up_to, self.levels | {number})
-
-    def without(self, number: int) -> "Quiet":
-        """The same, with one level recording: what a backward that makes a graph needs."""
-        up_to = self.up_to if number > self.up_to else number - 1
-        return Quiet(up_to, self.levels - {number})
-
     def __repr__(self) -> str:
         return "no_grad" if self.up_to >= 0 else "enable_grad"
 
@@ -49,6 +40,16 @@ def quiet_now() -> Quiet:
     """The levels that count as constants in this thread."""
     found: Quiet | None = setting(AUTOGRAD)
     return RECORDING if found is None else found
+
+
+def quiet_with(number: int, *, recording: bool) -> Quiet:
+    """What holds in this thread while the tape of a level runs backward: its values are constants, or record again."""
+    found: Quiet | None = setting(AUTOGRAD)
+    if found is None:
+        found = RECORDING
+    if recording:
+        return Quiet(found.up_to if number > found.up_to else number - 1, found.levels - {number})
+    return Quiet(found.up_to, found.levels | {number})
 
 
 class set_grad_enabled:

@@ -7,6 +7,7 @@ A node never refers to the wrapper of its own output: the wrapper refers to the 
 
 from collections.abc import Callable
 from itertools import count
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,13 @@ def released(node: Node, grad: Any, create_graph: bool) -> Any:
         "Pass retain_graph=True to the first backward.",
         operator=node.op.name,
     )
+
+
+def picking(numbers: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """A function that picks these items of a tuple, as a tuple."""
+    if len(numbers) == 1:
+        return itemgetter(slice(numbers[0], numbers[0] + 1))
+    return itemgetter(*numbers)
 
 
 def edges_of(data: Any) -> tuple[Any, ...]:

@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import OpOverload, inexact_layout, setting, split, wrap
+from ..core import OpOverload, inexact_layout, split, wrap
 from ..errors import GradientError
-from ..layer import Kernel, by_position
+from ..layer import Kernel
 from .context import Context
-from .modes import AUTOGRAD
-from .node import Output, edges_of, next_order
+from .node import Output, edges_of, next_order, picking
 from .tensor import TrackedTensor
 
 
@@ -29,22 +28,22 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
 
     count = op.arguments.count
     every = (1 << count) - 1
-    lists = any(a.type.parts for a in op.schema.arguments)
+    others = [i for i, a in enumerate(op.schema.arguments) if not a.type.has_tensor]
+    lists = any(a.type.parts and a.type.has_tensor for a in op.schema.arguments)
+    picks: dict[int, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {}  # by the set of tracked arguments, unless all are
 
     def pull(node: Context, grad: Any, create_graph: bool) -> Any:
         if create_graph or node.recording:
             node.recording = create_graph
         grads = backward(node, grad) if single else backward(node, *_materialized(node, grad))
-        # every argument tracked and as many gradients: nothing to sort out
-        if type(grads) is tuple and node.edges is node.inputs and len(grads) == count:
-            return grads
-        return _checked(op, node, grads)
+        if type(grads) is not tuple or len(grads) != count or lists or (others and any([grads[i] is not None for i in others])):
+            return _checked(op, node, grads)
+        return grads if node.own == every else picks[node.own](grads)
 
     def kernel(*args: Any) -> Any:
-        like, values, data, own = split(args)
+        like, values, data, own, quiet = split(args)
         result = whole(*values)
         level = like.level
-        quiet = setting(AUTOGRAD)
         if quiet is not None and quiet.covers(level.number):
             return result
         layout = inexact_layout(result) if single else None
@@ -57,7 +56,14 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
         node.saved = None
         node.simple = False
         node.inputs = data
-        node.edges = data if own == every and not lists else edges_of(data)
+        if own == every and not lists:
+            node.edges = data
+        elif lists:
+            node.edges = edges_of(data)
+        else:
+            pick = picks.get(own) or picks.setdefault(own, picking([i for i in range(count) if own >> i & 1]))
+            node.edges = pick(data)
+        node.own = own
         node.order = next_order()
         if single:
             node.layout = layout
@@ -79,7 +85,7 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
                     out = _plain_outputs(node, out)
         return out
 
-    return by_position(op, kernel)
+    return kernel
 
 
 def _wrapped_outputs(node: Context, like: Any, outputs: list[Any]) -> list[Any]:

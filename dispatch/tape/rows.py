@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import OpOverload, inexact_layout, setting, split, wrap
+from ..core import OpOverload, inexact_layout, split, wrap
 from ..errors import DefinitionError
-from ..layer import Kernel, by_position, parameter_names
-from .modes import AUTOGRAD
-from .node import Node, edges_of, next_order
+from ..layer import Kernel, parameter_names
+from .node import Node, edges_of, next_order, picking
 from .saving import protect
 from .tensor import TrackedTensor
 
@@ -53,10 +52,9 @@ def row_kernel(op: OpOverload, rule: Pullbacks) -> Kernel:
     plans: dict[int, Plan] = {}
 
     def kernel(*args: Any) -> Any:
-        like, values, data, own = split(args)
+        like, values, data, own, quiet = split(args)
         out = whole(*values)
         level = like.level
-        quiet = setting(AUTOGRAD)
         if quiet is not None and quiet.covers(level.number):
             return out
         layout = inexact_layout(out)
@@ -80,7 +78,7 @@ def row_kernel(op: OpOverload, rule: Pullbacks) -> Kernel:
         )
         return wrap(TrackedTensor, out, like, node, True)
 
-    return by_position(op, kernel)
+    return kernel
 
 
 def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
@@ -98,23 +96,17 @@ def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
     )
     lists = [i for i in tracked if parts[i]]
     # An argument that is not tracked, or a list, may hold a plain array that the caller can write to.
-    guarded = [i for i in values if not own >> i & 1 or parts[i]]
+    guarded = [i for i in values if op.schema.arguments[i].type.has_tensor and (not own >> i & 1 or parts[i])]
     calls = [
         f"f{j}({', '.join(_source(op, name, values, layouts, own) for name in pullback.reads)})"
         for j, pullback in enumerate(wanted)
     ]
     # One function for each set, written out: generic unpacking would cost as much as the rule.
-    found = f"lambda g, values, data, layouts, out: ({', '.join(calls)},)"
-    call = eval(found, {f"f{j}": pullback.function for j, pullback in enumerate(wanted)})  # noqa: S307 - our own names
-
-    def pull(node: Node, g: Any, create_graph: bool) -> Any:
-        values_, data, layouts_, out = node.saved
-        if create_graph:
-            values_ = [_rewrapped(x, data[i], node) for i, x in zip(values, values_, strict=True)]
-            out = None if out is None else wrap(TrackedTensor, out, node.level, node)
-        grads = call(g, values_, data, layouts_, out)
-        return [grad for item in grads for grad in (item if type(item) is list else [item])] if lists else grads
-
+    scope: dict[str, Any] = {f"f{j}": pullback.function for j, pullback in enumerate(wanted)}
+    scope |= {"tracked_again": _tracked_again, "numbers": values, "flat": _flat, "tracked": tracked}
+    results = f"({', '.join(calls)},)"
+    exec(PULL.format(results=f"flat({results}, data, tracked)" if lists else results), scope)  # noqa: S102 - made of our own names
+    pull = scope["pull"]
     every = tracked == list(range(len(names)))
     return Plan(
         None if every and not lists else _picking(tracked, lists),
@@ -126,18 +118,40 @@ def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
 
 
 def _picking(tracked: list[int], lists: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    if len(tracked) == 1 and not lists:
-        (only,) = tracked
-        return lambda data: (data[only],)
-    return lambda data: edges_of([data[i] for i in tracked])
+    return (lambda data: edges_of([data[i] for i in tracked])) if lists else picking(tracked)
 
 
 def _keeping(values: list[int], guarded: list[int]) -> Callable[[tuple[Any, ...]], Any]:
-    if not values:
-        return lambda args: ()
     if not guarded:
-        return lambda args: [args[i] for i in values]
+        return picking(values) if values else lambda args: ()
     return lambda args: [protect(args[i]) if i in guarded else args[i] for i in values]
+
+
+PULL = """
+def pull(node, g, create_graph):
+    values, data, layouts, out = node.saved
+    if create_graph:
+        values, out = tracked_again(node, numbers)
+    return {results}
+"""
+
+
+def _tracked_again(node: Node, numbers: list[int]) -> tuple[list[Any], Any]:
+    """The saved values and the result with their history, for a backward that is itself recorded."""
+    values, data, _, out = node.saved
+    tracked = [_rewrapped(x, data[i], node) for i, x in zip(numbers, values, strict=True)]
+    return tracked, None if out is None else wrap(TrackedTensor, out, node.level, node)
+
+
+def _flat(grads: tuple[Any, ...], data: tuple[Any, ...], tracked: list[int]) -> list[Any]:
+    """The gradients in the order of the edges: of a list those of its tracked arrays, one after the other."""
+    found: list[Any] = []
+    for grad, i in zip(grads, tracked, strict=True):
+        if type(data[i]) is list:
+            found += [g for g, edge in zip(grad, data[i], strict=True) if edge is not None]
+        else:
+            found.append(grad)
+    return found
 
 
 def _rewrapped(value: Any, edge: Any, node: Node) -> Any:

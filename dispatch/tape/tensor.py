@@ -77,7 +77,8 @@ class TrackedTensor(Tensor):
         array([2., 4.])
         """
         check_open(self)
-        seed = seed_of(self, gradient)
+        shape, dtype = self.data.layout
+        seed = one(dtype) if gradient is None and not shape else seed_of(self, gradient)
         keep = create_graph if retain_graph is None else retain_graph
         found = run_backward((self.data,), (seed,), self.level, keep, create_graph)
         while found:

@@ -1,8 +1,7 @@
 """Case: an operator and one set of arguments, taken apart so that a check can give it other arrays."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,19 +9,18 @@ from ..calls import refused
 from ..core import DispatchKey, OpOverload, Tensor
 from ..errors import ArgumentError
 from ..listing import brief, describe_value
-from ..tape import TrackedTensor
+from ..tape import Pullbacks, TrackedTensor
 from ..where import where
 
 Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """One call of an operator, bound: every argument in schema order, arrays plain.
 
-    `tracked` holds the places, in the order of `arrays_in`, that came as tracked values. `what` says how this case was made
-    of the user's sample: `" in Fortran order"`; it is empty for the sample itself.
+    `tracked` holds the places, in the order of `arrays_in`, that came as tracked values. `what` says how this case was
+    made of the user's sample: `" in Fortran order"`; it is empty for the sample itself.
     """
 
     op: OpOverload
@@ -32,7 +30,8 @@ class Case:
 
     @property
     def name(self) -> str:
-        return self.op.name
+        """The operator's full name."""
+        return str(self.op.name)
 
     @property
     def arrays(self) -> list[Array]:
@@ -46,7 +45,7 @@ class Case:
 
     def with_args(self, args: Arguments, what: str = "") -> "Case":
         """The same operator with other arguments."""
-        return replace(self, args=args, what=what or self.what)
+        return self._replace(args=args, what=what or self.what)
 
     def with_arrays(self, arrays: list[Any]) -> Arguments:
         """The arguments with other arrays in place of `arrays`."""
@@ -59,9 +58,11 @@ class Case:
         return self.outputs(self.op(*args[:count], **named))
 
     def outputs(self, result: Any) -> list[Any]:
-        """What a call returned, one item for each return of the schema that the caller sees."""
+        """What a call returned, one item for each return that the caller sees; a NumPy scalar is a 0-d array."""
         count = self.op.outputs.count
-        return [] if count == 0 else [result] if count == 1 else list(result)
+        found = [] if count == 0 else [result] if count == 1 else list(result)
+        pairs = zip(found, self.op.schema.returns, strict=False)
+        return [without_scalars(x) if returned.type.has_tensor else x for x, returned in pairs]
 
     def given(self) -> str:
         """The arguments in brief: `x: float64[3, 4], factor: float`."""
@@ -75,6 +76,8 @@ class Case:
     def place(self, key: DispatchKey) -> str:
         """Where the rule at a key is written: `file.py:12`."""
         rule = self.rule(key)
+        if isinstance(rule, Pullbacks):
+            rule = next((pullback.function for pullback in rule.by_argument.values()), rule)
         return where(getattr(rule, "backward", rule))
 
     @property
@@ -137,6 +140,13 @@ def map_arrays(f: Callable[[Any], Any], x: Any) -> Any:
     if type(x) in (list, tuple):
         return type(x)([map_arrays(f, item) for item in x])
     return {name: map_arrays(f, item) for name, item in x.items()} if type(x) is dict else x
+
+
+def without_scalars(x: Any) -> Any:
+    """The same value with 0-d arrays for its NumPy scalars."""
+    if isinstance(x, np.generic):
+        return np.asarray(x)
+    return type(x)([without_scalars(item) for item in x]) if type(x) in (list, tuple) else x
 
 
 def put_arrays(args: Arguments, arrays: list[Any]) -> Arguments:

@@ -54,8 +54,8 @@ def assert_close(
     actual, expected : array, number, or list, tuple or dict of these
         Tracked values are compared by the arrays they hold.
     rtol, atol : float, optional
-        Both or neither; by default what the less precise dtype allows: 1.3e-6 and 1e-5 for float32, 1e-7 for float64, and
-        equality for integers.
+        Both or neither; by default what the less precise dtype allows: 1.3e-6 and 1e-5 for float32, 1e-7 for float64,
+        and equality for integers.
     equal_nan : bool
         Whether nan equals nan.
 
@@ -106,7 +106,7 @@ def difference(
     if not (_is_number(actual) and _is_number(expected)):
         same = type(actual) is type(expected) and actual == expected
         return None if same else f"the values differ{at}: {_described(actual)}, and expected is {_described(expected)}."
-    return _array_difference(actual, expected, rtol, atol, equal_nan, place)
+    return _array_difference(actual, expected, rtol, atol, equal_nan=equal_nan, place=place)
 
 
 def _plain(x: Any) -> Any:
@@ -128,7 +128,7 @@ def _described(x: Any) -> str:
 
 
 def _array_difference(
-    actual: Any, expected: Any, rtol: float | None, atol: float | None, equal_nan: bool, place: str
+    actual: Any, expected: Any, rtol: float | None, atol: float | None, *, equal_nan: bool, place: str
 ) -> str | None:
     at = f" at {place}" if place else ""
     typed = hasattr(actual, "dtype") and hasattr(expected, "dtype")
@@ -169,4 +169,4 @@ def _is_numeric(dtype: np.dtype[Any]) -> bool:
 def _distance(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     wide: Any = np.complex128 if "c" in (x.dtype.kind, y.dtype.kind) else np.float64
     with np.errstate(all="ignore"):  # inf - inf, or float128 beyond float64
-        return np.abs(np.asarray(x).astype(wide) - np.asarray(y).astype(wide))
+        return np.asarray(np.abs(x.astype(wide) - y.astype(wide)))

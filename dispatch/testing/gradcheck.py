@@ -7,8 +7,8 @@ import numpy as np
 
 from ..core import ground
 from ..errors import ArgumentError, GradcheckError
-from ..tape import TrackedTensor, run_backward, track
-from .jacobians import Probe, compare, random_like
+from ..tape import TrackedTensor, track
+from .jacobians import Probe, compare, gradients, random_like
 
 Function = Callable[..., Any]
 
@@ -29,8 +29,9 @@ def gradcheck(
     f : callable
         Returns an array, or a tuple, list or dict of arrays; those that are not floating-point are passed over.
     inputs : tuple
-        Its arguments, which may be lists of arrays and plain values too. Derivatives are taken with respect to the tracked
-        ones, `dispatch.tensor(a, requires_grad=True)`; if there are none, to all arrays of float64 or complex128.
+        Its arguments, which may be lists of arrays and plain values too. Derivatives are taken with respect to the
+        tracked ones, `dispatch.tensor(a, requires_grad=True)`; if there are none, to all arrays of float64 or
+        complex128.
     eps : float
         How far each element is moved, to both sides.
     atol, rtol : float
@@ -103,7 +104,14 @@ def gradgradcheck(
     >>> gradgradcheck(lambda x: dispatch.ops.np.sin(x), (x,))
     True
     """
-    first = Probe.of(f, inputs)
+    found = compare(gradient_probe(Probe.of(f, inputs)), eps=eps, atol=atol, rtol=rtol)
+    if found is not None and raise_exception:
+        raise GradcheckError(f"gradgradcheck: {found}")
+    return found is None
+
+
+def gradient_probe(first: Probe) -> Probe:
+    """The gradient of a function as a function of its own: of the inputs, and of the gradients of the outputs."""
     names = [label for label, _ in first.differentiated()]
     random = np.random.default_rng(0)
     cotangents = [random_like(random, x) for _, x in first.floats(first.run(first.arrays))]
@@ -115,17 +123,10 @@ def gradgradcheck(
         arrays: list[Any] = list(first.arrays)
         for place, leaf in zip(first.places, wanted, strict=True):
             arrays[place] = leaf
-        outputs = [x for _, x in first.floats(f(*first.arguments(arrays)))]
+        outputs = [x for _, x in first.floats(first.f(*first.arguments(arrays)))]
         recording = any(isinstance(x, TrackedTensor) for x in args)
-        pairs = zip(outputs, incoming, strict=True)
-        roots = [(x.data, seed) for x, seed in pairs if isinstance(x, TrackedTensor)]
-        grads = run_backward(roots, ground(), keep=True, create_graph=recording)
-        return [grads.get(leaf.data, np.zeros(leaf.shape, leaf.dtype)) for leaf in wanted]
+        return gradients(list(zip(outputs, incoming, strict=True)), wanted, create_graph=recording)
 
     inside = tuple(track(x.copy(), ground()) for x in (*given, *cotangents))
     probe = Probe.of(gradient, inside, names=(*names, *(f"gradient {i}" for i in range(len(cotangents)))))
-    probe.output_names = tuple(f"gradient of {name}" for name in names)
-    found = compare(probe, eps=eps, atol=atol, rtol=rtol)
-    if found is not None and raise_exception:
-        raise GradcheckError(f"gradgradcheck: {found}")
-    return found is None
+    return probe._replace(output_names=tuple(f"gradient of {name}" for name in names))

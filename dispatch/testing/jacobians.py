@@ -5,8 +5,7 @@ Complex values count as pairs of real ones, and gradients follow torch: that of 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,11 +19,11 @@ from .cases import arrays_in, labels_of, put_arrays
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
 
+LEAST_STEP = 256  # in units of the last place: a large element of single precision would not move otherwise
 SEED = 2.0  # not 1: a backward that forgets to multiply by what comes in is right for 1
 
 
-@dataclass
-class Probe:
+class Probe(NamedTuple):
     """A function of arrays, and the inputs at which its derivatives are taken.
 
     `places` are those of the inputs to differentiate by, in the order of `arrays`.
@@ -39,12 +38,14 @@ class Probe:
 
     @classmethod
     def of(cls, f: Function, inputs: Any, names: tuple[str, ...] = ()) -> "Probe":
+        """Take a function and its inputs apart; without tracked inputs those in double precision count."""
         template = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
         found = arrays_in(template)
         for x in found:
             if isinstance(x, Tensor) and (not isinstance(x, TrackedTensor) or isinstance(x.value, Tensor)):
                 raise ArgumentError(
-                    f"gradcheck was given {describe_value(x)}. Give it plain arrays and tracked ones, outside every transform."
+                    f"gradcheck was given {describe_value(x)}. Give it plain arrays and tracked ones, outside every "
+                    "transform."
                 )
         places = tuple(i for i, x in enumerate(found) if isinstance(x, TrackedTensor))
         arrays = [np.array(x.value if isinstance(x, TrackedTensor) else x, order="K") for x in found]
@@ -52,7 +53,8 @@ class Probe:
             places = tuple(i for i, x in enumerate(arrays) if x.dtype in (np.float64, np.complex128))
         if not places:
             raise ArgumentError(
-                "gradcheck: there is nothing to differentiate by. Give it arrays of float64 or complex128, or tracked ones: "
+                "gradcheck: there is nothing to differentiate by. Give it arrays of float64 or complex128, or "
+                "tracked ones: "
                 "dispatch.tensor(a, requires_grad=True)."
             )
         named = names or _parameters(f, len(template))
@@ -99,15 +101,15 @@ class Probe:
         plus[place], minus[place] = self.arrays[place] + steps, self.arrays[place] - steps
         return plus, minus
 
-    def slope(self, place: int, direction: Array, eps: float) -> Array:
-        """The numeric derivatives of all outputs along a direction in one input, as one real vector."""
-        steps = (direction * eps).astype(self.arrays[place].dtype)
+    def slope(self, place: int, direction: Array, eps: float, count: int) -> Array:
+        """The numeric derivatives of the `count` outputs along a direction in one input, as one real vector."""
+        x = self.arrays[place]
+        size = float(np.abs(x[direction != 0]).max(initial=0.0))
+        steps = (direction * max(eps, size * LEAST_STEP * float(np.finfo(x.dtype).eps))).astype(x.dtype)
         plus, minus = self.moved(place, steps)
         up, down = self.reals(self.run(plus)), self.reals(self.run(minus))
-        if up.shape != down.shape:
-            raise GradcheckError(
-                f"gradcheck: the shape of the outputs changes when {self.labels[place]} is moved by {eps:g}."
-            )
+        if not up.size == down.size == count:
+            raise GradcheckError(f"the shape of the outputs changes when {self.labels[place]} is moved by {eps:g}.")
         real = as_reals(plus[place] - minus[place])  # what the step became in the precision of the input
         wanted = as_reals(direction)
         length = float(np.dot(real, wanted)) / float(np.dot(wanted, wanted))
@@ -118,8 +120,15 @@ class Probe:
         return np.concatenate([np.zeros(0), *(as_reals(_plain(x)) for _, x in self.floats(result))])
 
 
-@dataclass
-class Recording:
+def gradients(seeded: list[tuple[Any, Any]], leaves: list[Any], *, create_graph: bool) -> list[Any]:
+    """The gradients of the leaves, zeros where none arrives, for pairs of an output and its gradient."""
+    tracked = [(x.data, seed) for x, seed in seeded if isinstance(x, TrackedTensor)]
+    roots, seeds = [edge for edge, _ in tracked], [seed for _, seed in tracked]
+    found = run_backward(roots, seeds, ground(), True, create_graph) if roots else {}  # noqa: FBT003 - by position alone
+    return [found.get(x.data, np.zeros(x.shape, x.dtype)) for x in leaves]
+
+
+class Recording(NamedTuple):
     """A run on tracked inputs: the leaves, and the outputs with their labels."""
 
     leaves: list[Any]
@@ -127,10 +136,8 @@ class Recording:
 
     def pull(self, cotangents: list[Array]) -> list[Array]:
         """The gradients of the leaves, as real vectors, for these gradients of the outputs."""
-        pairs = [(x, c) for (_, x), c in zip(self.outputs, cotangents, strict=True) if isinstance(x, TrackedTensor)]
-        roots = [(x.data, c) for x, c in pairs if c.any()]
-        grads = run_backward(roots, ground(), keep=True, create_graph=False) if roots else {}
-        return [as_reals(np.asarray(grads.get(x.data, np.zeros(x.shape, x.dtype)))) for x in self.leaves]
+        seeded = [(x, c) for (_, x), c in zip(self.outputs, cotangents, strict=True) if c.any()]
+        return [as_reals(np.asarray(grad)) for grad in gradients(seeded, self.leaves, create_graph=False)]
 
     def row(self, k: int) -> Array:
         """The derivatives of the real component `k` of all outputs with respect to all inputs, as one vector."""
@@ -153,9 +160,10 @@ def compare(probe: Probe, *, eps: float, atol: float, rtol: float) -> str | None
     """The worst difference between the two Jacobians, in words, or None."""
     recording = probe.record()
     inputs = list(probe.differentiated())
-    got = np.array([recording.row(k) for k in range(recording.size)]).reshape(recording.size, -1)
-    columns = [probe.slope(i, unit, eps) for i in probe.places for unit in units(probe.arrays[i])]
-    numeric = np.array(columns).reshape(-1, recording.size).T
+    width = sum(_width(x) * x.size for _, x in inputs)
+    got = np.array([recording.row(k) for k in range(recording.size)]).reshape(recording.size, width)
+    columns = [probe.slope(i, unit, eps, recording.size) for i in probe.places for unit in units(probe.arrays[i])]
+    numeric = np.array(columns).reshape(width, recording.size).T
     if recording.size and inputs and not np.array_equal(recording.row(0), got[0], equal_nan=True):
         return f"two backwards over one recording gave different gradients of {recording.outputs[0][0]}."
     bad = ~np.isclose(got, numeric, rtol=rtol, atol=atol, equal_nan=True)
@@ -223,11 +231,9 @@ def _width(x: Any) -> int:
 def as_reals(x: Array) -> Array:
     """The values of an array as one real vector, real and imaginary parts in turn."""
     flat = x.ravel()
-    return (
-        np.stack([flat.real, flat.imag], -1).ravel()
-        if x.dtype.kind == "c"
-        else flat.astype(np.result_type(x, np.float64))
-    )
+    if x.dtype.kind == "c":
+        flat = np.stack([flat.real, flat.imag], -1).ravel()
+    return flat.astype(np.result_type(flat, np.float64))
 
 
 def from_reals(flat: Array, like: Any) -> Array:

@@ -7,14 +7,15 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 ALIGNMENT = 64  # a cache line: kernels choose their loops by no more than this
+MOST_WORK = 10_000  # candidates that `np.shares_memory` tries before the bounds decide
 MOST_GUARD = 1 << 20  # bytes on either side of a copy; a stray write that goes farther is found by the allocator
 
 
 class Guarded:
     """A copy of an array in memory of its own, with the same strides, byte order and alignment, between two guards.
 
-    The guards, and the gaps between elements of a strided array, hold the array's own values over again: a kernel that reads
-    past the array gets something plausible and wrong, a kernel that writes there changes them.
+    The guards, and the gaps between elements of a strided array, hold the array's own values over again: a kernel that
+    reads past the array gets something plausible and wrong, a kernel that writes there changes them.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ class Guarded:
             self.array, self._buffer, start = _replica(a)
             if writeable:
                 self._inside = _own_bytes(self.array, self._buffer, start)
-        else:  # an empty array has no bytes, objects cannot be rebuilt from theirs, a subclass keeps more than its bytes
+        else:  # an empty array has no bytes, objects cannot be rebuilt from theirs, a subclass keeps more than bytes
             self.array = self._buffer = a.copy(order="K")
         self.array.flags.writeable = writeable
         self._before = self._buffer.tobytes()
@@ -55,7 +56,7 @@ class Guarded:
         return self._inside is not None and bool(self._differs()[~self._inside].any())
 
     def _differs(self) -> Array:
-        return self._buffer != np.frombuffer(self._before, np.uint8)
+        return np.asarray(self._buffer != np.frombuffer(self._before, np.uint8))
 
 
 def _bounds(a: Array) -> tuple[int, int]:
@@ -96,7 +97,7 @@ def share_memory(a: Array, b: Array) -> bool:
     if not np.may_share_memory(a, b):
         return False
     try:
-        return np.shares_memory(a, b, max_work=10_000)
+        return np.shares_memory(a, b, max_work=MOST_WORK)  # type: ignore[arg-type]  # NumPy's stub knows -1 and 0 only
     except np.exceptions.TooHardError:
         return True
 

@@ -1,4 +1,4 @@
-"""opcheck: is an operator what it says it is?"""
+"""opcheck: whether an operator is what it says it is."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,11 +39,11 @@ def opcheck(
 ) -> Report:
     """Check an operator on a sample of arguments: its kernel against its schema, its rules against its kernel.
 
-    - `test_schema`: undeclared writes to arguments and beside them, outputs that share memory with arguments or each other,
-      results that change from call to call, or with the layout of the arguments.
+    - `test_schema`: undeclared writes to arguments and beside them, outputs that share memory with arguments or each
+      other, results that change from call to call, or with the layout of the arguments.
     - `test_autograd_registration`: where an argument comes tracked, floating-point outputs come tracked.
-    - `test_faketensor`: the fake rule gives the outputs' number, shapes, dtypes, strides and devices, on the sample and on
-      every other layout and size that the kernel accepts.
+    - `test_faketensor`: the fake rule gives the outputs' number, shapes, dtypes, strides and devices, on the sample and
+      on every other layout and size that the kernel accepts.
     - `test_vmap`: a batch gives what a loop over its items gives, wherever the mapped axes are.
     - `test_gradients`: the gradients of tracked arguments against finite differences.
 
@@ -51,8 +51,8 @@ def opcheck(
     ----------
     op : OpOverload or str
     args : sequence
-        Positional arguments. The gradient is checked for those given as `dispatch.tensor(a, requires_grad=True)`, in double
-        precision best. Sizes that differ pairwise find swapped axes.
+        Positional arguments. The gradient is checked for those given as `dispatch.tensor(a, requires_grad=True)`, in
+        double precision best. Sizes that differ pairwise find swapped axes.
     kwargs : dict, optional
         Keyword arguments.
     test_utils : str or sequence of str
@@ -91,7 +91,7 @@ def opcheck(
             if runs:
                 _CHECKS[name](case, findings, rtol, atol)
             else:
-                findings.skip("the kernel raises on the sample")
+                findings.skip("the sample gives no result, see test_schema")
     if not runs:
         found = {"test_schema": purity} | found
     report = Report(case.name, case.given(), found)

@@ -1,14 +1,14 @@
-"""test_schema: does a kernel do what its schema says, and nothing else, to its arguments?
+"""test_schema: whether a kernel does what its schema says, and nothing else, to its arguments.
 
 Kernels get copies in guarded memory. What they are not declared to write to is read-only and is compared byte for byte
-afterwards, since C code does not ask for permission; other values and layouts follow, since a write may hide in a branch.
+afterwards, since C code does not ask for permission; other values and layouts follow, since a write may hide in a
+branch.
 """
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from .report import Findings
 from .variants import layouts, values
 
 
-@dataclass
-class Run:
+class Run(NamedTuple):
     """What one call of the kernel did."""
 
     guards: list[Guarded]
@@ -41,18 +40,17 @@ def check_schema(case: Case, findings: Findings, rtol: float | None, atol: float
     Returns
     -------
     bool
-        Whether the kernel computes on the sample at all, without which nothing else can be checked.
+        Whether the sample gives a result at all, without which nothing else can be checked.
     """
     written = written_arrays(case)
     first = run(case, written, readonly=False)
     if first.error is not None:
         _kernel_failed(case, findings, first.error)
-        return isinstance(first.error, OutputError)
+        return False
     touched = {i for i, guard in enumerate(first.guards) if written[i] and guard.changed}
     _undeclared_writes(case, findings, first, written)
     _overruns(case, findings, first)
     _aliases(case, findings, first)
-    _readonly(case, findings, written)
     findings.runs += 2
     if Tag.random not in case.op.tags:
         _repeated(case, findings, first, written, rtol, atol)
@@ -69,11 +67,13 @@ def check_schema(case: Case, findings: Findings, rtol: float | None, atol: float
             _aliases(varied, findings, again)
     if Tag.random not in case.op.tags:
         _layouts(case, findings, first, written, rtol, atol)
+    _readonly(case, findings, written)
     for i in set(np.flatnonzero(written)) - touched:
         if case.arrays[i].size and Tag.maybe_aliasing_or_mutating not in case.op.tags:
             findings.advise(
                 ("never written", i),
-                f"{case.name} says it writes to {case.labels[i]}, and no run changed it. If it never does, leave it out of "
+                f"{case.name} says it writes to {case.labels[i]}, and no run changed it. If it never does, leave it "
+                "out of "
                 "mutates_args: readers of a schema must assume the write.",
             )
     return True
@@ -160,7 +160,8 @@ def _overruns(case: Case, findings: Findings, made: Run) -> None:
         if guard.overrun:
             findings.fault(
                 ("overrun", i),
-                f"the {case.kernel} writes to memory beside its argument {case.labels[i]}{case.what}, of {_layout(guard.array)}. "
+                f"the {case.kernel} writes to memory beside its argument {case.labels[i]}{case.what}, of "
+                f"{_layout(guard.array)}. "
                 "Honour its shape and strides, or write to a contiguous array and copy.",
             )
 
@@ -202,14 +203,16 @@ def _aliases(case: Case, findings: Findings, made: Run) -> None:
             if not _related(result, argument) and share_memory(out, x):
                 findings.fault(
                     ("alias", name, label),
-                    f"{name} of the {case.kernel} shares memory with its argument {label}{case.what}, and the schema does not "
+                    f"{name} of the {case.kernel} shares memory with its argument {label}{case.what}, and the schema "
+                    "does not "
                     "say so. Return a copy, or declare it: (Tensor(a) x) -> Tensor(a).",
                 )
         for other_result, other, y in outputs[:k]:
             if isinstance(y, np.ndarray) and not _related(result, other_result) and share_memory(out, y):
                 findings.fault(
                     ("alias", name, other),
-                    f"{other} and {name} of the {case.kernel} share memory{case.what}: a write to one changes the other. "
+                    f"{other} and {name} of the {case.kernel} share memory{case.what}: a write to one changes the "
+                    "other. "
                     "Return a copy for one of them.",
                 )
         if (
@@ -221,7 +224,8 @@ def _aliases(case: Case, findings: Findings, made: Run) -> None:
         ):
             findings.fault(
                 ("fresh", name),
-                f"{name} of the {case.kernel} is declared to be the argument it writes to{case.what}, and is another array. "
+                f"{name} of the {case.kernel} is declared to be the argument it writes to{case.what}, and is another "
+                "array. "
                 "Return the argument itself.",
             )
 
@@ -271,7 +275,8 @@ def _repeated(
             if isinstance(x, np.ndarray) and x.flags.writeable and share_memory(x, y):
                 findings.fault(
                     ("reused", name),
-                    f"{name} of the {case.kernel} lies in the same memory in every call, so that a call overwrites the result of "
+                    f"{name} of the {case.kernel} lies in the same memory in every call, so that a call overwrites "
+                    "the result of "
                     "the one before. Return a copy of the workspace.",
                 )
 

@@ -1,23 +1,24 @@
 """samples: arguments for an operator, made from its schema."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core import OpOverload
 from ..errors import ArgumentError
-from ..grammar import Base, ListOf, OptionalOf, TupleOf, Type
+from ..grammar import INT, Base, ListOf, OptionalOf, TupleOf, Type
 from ..registration import resolve
 from ..schema import Argument
 from .cases import bind
 from .purity import run, written_arrays
 
-# Shapes to try for the arrays of a call, in turn, and over again from the front where there are more arrays. Sizes differ
-# pairwise, for square inputs hide swapped axes.
-SHAPES: tuple[tuple[tuple[int, ...], ...], ...] = (
+Shape = tuple[int, ...]
+DTYPES = (np.float64, np.int64, np.bool_)  # of the arrays, until a kernel accepts one
+# Shapes to try for the arrays of a call, in turn, and over again from the front where there are more arrays. Sizes
+# differ pairwise, for square inputs hide swapped axes.
+SHAPES: tuple[tuple[Shape, ...], ...] = (
     ((2, 3),),
     ((3,),),
     ((),),
@@ -30,8 +31,7 @@ SHAPES: tuple[tuple[tuple[int, ...], ...], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """Arguments of an operator.
 
     Attributes
@@ -43,16 +43,16 @@ class Sample:
     """
 
     args: tuple[Any, ...]
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    what: str = ""
+    kwargs: dict[str, Any]
+    what: str
 
 
 def samples(op: OpOverload | str, seed: int = 0) -> Iterator[Sample]:
     """Make arguments for an operator from its schema: those of several guesses that its kernel accepts.
 
-    Arrays come in one shape, in shapes that broadcast, in shapes for a matrix product, square and 0-d, of pairwise distinct
-    sizes where not square, of float64 or of the dtype that the hint names. Other arguments take their defaults, or small
-    values of their type.
+    Arrays come in one shape, in shapes that broadcast, in shapes for a matrix product, square and 0-d, of pairwise
+    distinct sizes where not square, of float64 or of the dtype that the hint names, of integers or bools where floats
+    are refused. Other arguments take their defaults, or small values of their type.
 
     Parameters
     ----------
@@ -79,33 +79,37 @@ def samples(op: OpOverload | str, seed: int = 0) -> Iterator[Sample]:
     random = np.random.default_rng(seed)
     plain = [[None] if a.type.has_tensor else _choices(op, a) for a in op.schema.arguments]
     seen: set[str] = set()
-    for shapes in SHAPES:
-        for chosen in product(*plain):
+    for dtype in DTYPES:
+        for shapes, chosen in product(SHAPES, product(*plain)):
             queue = [shapes[i % len(shapes)] for i in range(2 * len(chosen))]
             full = [
-                _array_argument(a, a.type, queue, random) if a.type.has_tensor else value
+                _array_argument(a, a.type, queue, random, dtype) if a.type.has_tensor else value
                 for a, value in zip(op.schema.arguments, chosen, strict=True)
             ]
             count = op.arguments.positional
-            sample = Sample(tuple(full[:count]), dict(zip(op.arguments.keyword_names, full[count:], strict=True)))
-            case = bind(op, sample.args, sample.kwargs)
+            args, keywords = tuple(full[:count]), dict(zip(op.arguments.keyword_names, full[count:], strict=True))
+            case = bind(op, args, keywords)
             what = ", ".join(str(x.shape) for x in case.arrays)
-            key = f"{what} {[x for a, x in zip(op.schema.arguments, full, strict=True) if not a.type.has_tensor]}"
+            key = f"{what} {chosen}"
             if key not in seen and run(case, written_arrays(case), readonly=False).error is None:
                 seen.add(key)
-                yield Sample(sample.args, sample.kwargs, what)
+                yield Sample(args, keywords, what)
+        if seen:
+            return
 
 
-def _array_argument(a: Argument, kind: Type, shapes: list[tuple[int, ...]], random: np.random.Generator) -> Any:
+def _array_argument(a: Argument, kind: Type, shapes: list[Shape], random: np.random.Generator, dtype: Any) -> Any:
     if isinstance(kind, OptionalOf):
-        return _array_argument(a, kind.element, shapes, random)
+        return _array_argument(a, kind.element, shapes, random, dtype)
     if isinstance(kind, ListOf):
         count = kind.size or 2
-        return [_array_argument(a, kind.element, shapes, random) for _ in range(count)]
+        return [_array_argument(a, kind.element, shapes, random, dtype) for _ in range(count)]
     if isinstance(kind, TupleOf):
-        return tuple(_array_argument(a, member, shapes, random) for member in kind.parts)
-    dtype = a.dtype or np.dtype(np.float64)
-    values = random.uniform(0.25, 2.0, shapes.pop(0))  # away from zero, where logarithms and quotients end
+        return tuple(_array_argument(a, member, shapes, random, dtype) for member in kind.parts)
+    dtype = a.dtype or np.dtype(dtype)
+    values = random.uniform(0.25, 2.0, shapes.pop(0)) * (
+        1 if dtype.kind in "fc" else 8
+    )  # away from zero, where logarithms and quotients end
     if "F" in a.layout:
         return np.asarray(values.astype(dtype), order="F")
     return np.asarray(values).astype(dtype)
@@ -137,5 +141,7 @@ def _small(kind: Type) -> list[Any] | None:
         return [None]
     if isinstance(kind, ListOf):
         inside = _small(kind.element)
+        if kind.element == INT and kind.size in {None, 1}:
+            return [[0, 1], [1], []] if kind.size is None else [[-1], [0]]  # axes, or a shape to take on
         return None if inside is None else [[inside[i % len(inside)] for i in range(kind.size or 2)]]
     return _SMALL.get(kind.name) if isinstance(kind, Base) else None

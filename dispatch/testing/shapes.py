@@ -1,7 +1,7 @@
-"""test_faketensor: does the fake rule say what the kernel gives back?
+"""test_faketensor: whether the fake rule says what the kernel gives back.
 
-Number of outputs, shape, dtype, strides, device, and outputs that are no arrays; on the sample, and on every other layout,
-size and set of values that the kernel accepts.
+Number of outputs, shape, dtype, strides, device, and outputs that are no arrays; on the sample, and on every other
+layout, size and set of values that the kernel accepts.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,12 @@ from ..errors import DataDependentError, NoRuleError
 from ..fake import FakeTensor, FakeTensorMode
 from ..listing import brief
 from ..tags import Tag
-from .cases import Case, arrays_in, map_arrays, named_outputs
+from .cases import Case, arrays_in, named_outputs
+from .close import NUMBERS, difference
 from .memory import Guarded
 from .purity import quietly
 from .report import Findings
-from .variants import layouts, sizes, values
+from .variants import EMPTY, ONE_ELEMENT, layouts, sizes, values
 
 DATA_TAGS = (Tag.data_dependent_output, Tag.dynamic_output_shape)
 VALUES = ("with permuted values", "with zeros")
@@ -35,9 +36,9 @@ def check_shapes(case: Case, findings: Findings) -> None:
 
 def variants(args: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """What the rule is tried on beside the sample: a rule may be right for one shape, or for some data, only."""
-    swap_is_safe = all(x.dtype.kind in "fc" or x.itemsize == 1 for x in arrays_in(args))
-    yield from ((what, made) for what, made in layouts(args) if what != "byte-swapped" or swap_is_safe)
-    yield from sizes(args)
+    # np.empty_like(x), the rule most write, keeps a foreign byte order that no kernel gives back
+    yield from ((what, made) for what, made in layouts(args) if what != "byte-swapped")
+    yield from ((what, made) for what, made in sizes(args) if what != ONE_ELEMENT)  # another rank is another contract
     yield from ((what, made) for what, made in values(args) if what in VALUES)
 
 
@@ -51,8 +52,8 @@ def compare(case: Case, findings: Findings) -> None:
         return
     findings.runs += 1
     with FakeTensorMode() as mode:
-        fakes: list[FakeTensor] = []
-        args = tuple(map_arrays(lambda x: fakes.append(mode.from_array(x)) or fakes[-1], x) for x in case.args)
+        fakes = [mode.from_array(x) for x in case.arrays]
+        args = case.with_arrays(fakes)
         before = [_metadata(x) for x in fakes]
         lengths = _lengths(args)
         try:
@@ -93,7 +94,8 @@ def _rule_failed(case: Case, findings: Findings, error: Exception) -> None:
         findings.fault(
             "none",
             f"no fake rule says which shapes the outputs of the {case.kernel} have. Add one: "
-            f"@{case.op.schema.name}.register_fake, def _({', '.join(case.op.arguments.names)}): return np.empty(shape, dtype).",
+            f"@{case.op.schema.name}.register_fake, def _({', '.join(case.op.arguments.names)}): return "
+            "np.empty(shape, dtype).",
             error,
         )
     elif isinstance(error, DataDependentError):
@@ -104,20 +106,21 @@ def _rule_failed(case: Case, findings: Findings, error: Exception) -> None:
             error,
         )
     else:
-        text = str(error).removeprefix(f"{case.name}: ")
-        findings.fault(
-            "raises",
-            f"the fake rule ({_rule(case)}) raises {type(error).__name__}{case.what} ({case.given()}), where the {case.kernel} "
-            f"does not: {text}",
-            error,
+        said = (
+            f"the fake rule ({_rule(case)}) raises {type(error).__name__}{case.what} ({case.given()}), where the "
+            f"{case.kernel} does not: {str(error).removeprefix(f'{case.name}: ')}"
         )
+        if EMPTY in case.what:  # slices forgive an array that is too short, and arithmetic on sizes does not
+            findings.advise("raises", f"{case.name}: {said}")
+        else:
+            findings.fault("raises", said, error)
 
 
 def _outputs(case: Case, findings: Findings, fake: list[Any], real: list[Any]) -> None:
     for i, (promised, given) in enumerate(zip(fake, real, strict=True)):
         if (a := _structure(promised)) != (b := _structure(given)):
             _differ(case, findings, f"output {i}", "kind", f"is {a}", b, "Return as many outputs, of these kinds.")
-        elif not arrays_in([given]) and not _array_like(given) and not _equal(promised, given):
+        elif not arrays_in([given]) and not _equal(promised, given):
             _differ(
                 case, findings, f"output {i}", "value", f"is {promised!r}", repr(given),
                 "Compute it from shapes and plain arguments, as the kernel does.",
@@ -135,21 +138,21 @@ def _array(case: Case, findings: Findings, name: str, fake: Any, real: Any) -> N
     if fake.shape != real.shape:
         hint = ""
         if case.what.endswith(VALUES):
-            hint = "The shape depends on data: tags=(Tag.dynamic_output_shape,), and get_ctx().new_dynamic_size() in the rule."
+            hint = "The shape depends on data: tags=(Tag.dynamic_output_shape,), and get_ctx().new_dynamic_size()."
         hint = hint or "Compute the shape from the arguments' shapes, e.g. np.empty(x.shape, x.dtype)."
         _differ(case, findings, name, "shape", f"has shape {fake.shape}", str(real.shape), hint)
     elif fake.dtype != real.dtype:
         hint = f"Compute the dtype from the arguments', e.g. np.empty(shape, x.dtype); here it is {real.dtype!s}."
         _differ(case, findings, name, "dtype", f"has dtype {fake.dtype!s}", f"{real.dtype!s}", hint)
     elif (a := counted_strides(fake)) != (b := counted_strides(real)):
-        hint = "Allocate it as the kernel does: np.empty(shape, dtype, order='F'), np.empty_like(x), or a transpose of one."
+        hint = "Allocate it as the kernel does: np.empty_like(x), np.empty(shape, dtype, order='F'), or a transpose."
         _differ(case, findings, name, "strides", f"has strides {a}", str(b), hint)
     elif fake.device != (device := device_of(real)):
         _differ(case, findings, name, "device", f"is on {fake.device}", f"on {device}", "Build it from an argument.")
 
 
 def counted_strides(x: Any) -> tuple[int | None, ...]:
-    """The strides of an array, None for the axes whose stride means nothing: those of length 1, and all of an empty one.
+    """The strides of an array, None where they mean nothing: for axes of length 1, and for all of an empty array.
 
     Examples
     --------
@@ -160,28 +163,24 @@ def counted_strides(x: Any) -> tuple[int | None, ...]:
     return tuple(None if empty or n == 1 else s for n, s in zip(x.shape, getattr(x, "strides", ()), strict=False))
 
 
-def _array_like(x: Any) -> bool:
-    return isinstance(x, np.generic)
-
-
 def _structure(x: Any) -> str:
     """What a value is, arrays and numbers alike whether real or fake."""
-    if isinstance(x, (FakeTensor, np.ndarray, np.generic)):
+    if isinstance(x, (FakeTensor, np.ndarray)):
         return "an array"
     if isinstance(x, (list, tuple)):
         return f"[{', '.join(map(_structure, x))}]"
     if isinstance(x, dict):
         return f"{{{', '.join(f'{name!r}: {_structure(item)}' for name, item in x.items())}}}"
-    return "a number" if isinstance(x, (bool, int, float, complex)) else brief(x)
+    return "a number" if isinstance(x, (np.generic, *NUMBERS)) else brief(x)
 
 
 def _equal(x: Any, y: Any) -> bool:
-    both_nan = isinstance(x, float) and isinstance(y, float) and x != x and y != y  # noqa: PLR0124 - nan
-    return both_nan or (type(x) is type(y) and bool(x == y))
+    return difference(x, y, rtol=0.0, atol=0.0) is None
 
 
 def _differ(case: Case, findings: Findings, name: str, what: str, promised: str, given: str, fix: str) -> None:
     findings.fault(
         (name, what),
-        f"{name} {promised} by the fake rule ({_rule(case)}), and {given} by the {case.kernel}{case.what} ({case.given()}). {fix}",
+        f"{name} {promised} by the fake rule ({_rule(case)}), and {given} by the {case.kernel}{case.what} "
+        f"({case.given()}). {fix}",
     )

@@ -17,6 +17,8 @@ Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
 Variants = Iterator[tuple[str, Arguments]]
 
+ONE_ELEMENT = "with one element of each array"
+EMPTY = "with length 0"
 MOST_SIZES = 12  # variants of size: each is a run of the kernel
 
 
@@ -117,7 +119,7 @@ def sizes(args: Arguments) -> Variants:
     for what, change in islice(_resizings(arrays, lengths), MOST_SIZES):
         yield what, change(args)
     if any(x.ndim and x.size for x in arrays):
-        yield "with one element of each array", _each(lambda x: x.ravel()[:1].reshape(()).copy(), args)
+        yield ONE_ELEMENT, _each(lambda x: x.ravel()[:1].reshape(()).copy(), args)
 
 
 def _resizings(arrays: list[Array], lengths: list[int]) -> Iterator[tuple[str, Callable[[Arguments], Arguments]]]:
@@ -143,7 +145,7 @@ def _resizings(arrays: list[Array], lengths: list[int]) -> Iterator[tuple[str, C
                 yield "with a longer last axis everywhere", last_grown
             yield f"with a longer axis {axis} of array {k}", alone(k, axis)
     for n in lengths:
-        yield f"with length 0 for {n}", everywhere({n: 0})
+        yield f"{EMPTY} for {n}", everywhere({n: 0})
 
 
 def permuted(x: Array) -> Array:

@@ -1,0 +1,236 @@
+"""The command npdispatch: a tour in one minute, the operators there are, and what runs behind one of them.
+
+    npdispatch tour                       one operator, from its schema to what a call costs
+    npdispatch list [MODULE]              the operators that importing MODULE defines; without it, those of NumPy
+    npdispatch explain NAME [-m MODULE]   the kernels and rules of one operator, floor by floor
+"""
+
+import argparse
+import inspect
+import os
+import sys
+import textwrap
+import timeit
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from .core import OpOverload
+from .errors import DispatchError, OperatorNotFoundError, did_you_mean
+from .operators import find, ops
+from .registration import custom_op
+from .tape import tensor
+from .testing import opcheck
+from .transforms import grad
+from .vmap import vmap
+
+ROUNDS, BATCH = 60, 2e-3  # batches of 2 ms, taken in turn: a machine's noise hits all statements alike
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command with these words, by default those of the shell, and return its exit status."""
+    words = sys.argv[1:] if argv is None else argv
+    parser = _parser()
+    if not words:
+        parser.print_help()
+        return 0
+    if not words[0].startswith("-") and words[0] not in COMMANDS:
+        advice = did_you_mean(words[0], COMMANDS)
+        print(f"npdispatch: there is no command {words[0]!r}.{advice} Commands: {', '.join(COMMANDS)}.", file=sys.stderr)
+        return 2
+    options = parser.parse_args(words)
+    try:
+        COMMANDS[options.command](options)
+    except (DispatchError, ImportError) as error:
+        print(f"npdispatch: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader, `head` say, has seen enough; nothing is left to be written when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="npdispatch", description="PyTorch's operator contract on plain NumPy arrays: look at operators."
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("tour", help="one operator, from its schema to what a call costs, in under a minute")
+    listing = commands.add_parser("list", help="the operators that importing a module defines; by default NumPy's")
+    listing.add_argument("module", nargs="?", help="the module to import, mylib.kernels say")
+    explaining = commands.add_parser("explain", help="the kernels and rules of one operator, floor by floor")
+    explaining.add_argument("name", help="its name, np::add say")
+    explaining.add_argument("-m", "--module", help="the module to import first, which defines it")
+    return parser
+
+
+# -- list and explain ------------------------------------------------------------------------------------------------------
+
+
+def _load(module: str) -> None:
+    """Import a module, from the working directory too, as `python -m` would."""
+    sys.path.insert(0, os.getcwd())
+    try:
+        import_module(module)
+    finally:
+        sys.path.pop(0)
+
+
+def _list(options: argparse.Namespace) -> None:
+    """Print the operators that a module defines, or NumPy's, one a line."""
+    before = set() if options.module is None else {op.name for op in ops}
+    if options.module is not None:
+        _load(options.module)
+    found = sorted((op for op in ops if op.name not in before), key=lambda op: op.name)
+    if not found:
+        raise OperatorNotFoundError(f"importing {options.module} defines no operator.")
+    for op in found:
+        print(op)
+
+
+def _explain(options: argparse.Namespace) -> None:
+    """Print what is known of one operator and what runs on each of its floors."""
+    if options.module is not None:
+        _load(options.module)
+    found: Any = find(options.name)
+    for op in [found] if isinstance(found, OpOverload) else [getattr(found, name) for name in found.overloads()]:
+        print(op)
+        about = inspect.getdoc(op) if "__doc__" in vars(op) else None
+        if about:
+            print(textwrap.indent(about.partition("\n\n")[0], "    "))
+        if op.tags:
+            print(f"    tags: {', '.join(tag.name for tag in op.tags)}")
+        print(textwrap.indent(repr(op.kernels).partition("\n")[2], "    "))
+
+
+# -- the tour --------------------------------------------------------------------------------------------------------------
+
+
+def _operator() -> OpOverload:
+    """A kernel of our own, and a rule for each layer; the tour prints what is written here, paragraph by paragraph."""
+
+    @custom_op("tour::slope", mutates_args=())
+    def slope(y: np.ndarray, dx: float = 1.0) -> np.ndarray:  # type: ignore[untyped-decorator]
+        return (y[..., 1:] - y[..., :-1]) / dx
+
+    @slope.register_fake
+    def _(y, dx):  # type: ignore[no-untyped-def]
+        return np.empty_like(y[..., 1:])
+
+    def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
+        ctx.dx = inputs[1]
+
+    @slope.register_autograd(setup_context=setup_context)
+    def backward(ctx, g):  # type: ignore[no-untyped-def]
+        edge = np.zeros_like(g, shape=(*g.shape[:-1], 1))
+        return -slope(np.concatenate([edge, g, edge], axis=-1), ctx.dx), None
+
+    @slope.register_vmap
+    def _(info, in_dims, y, dx):  # type: ignore[no-untyped-def]
+        return slope(np.moveaxis(y, in_dims[0], 0), dx), 0
+
+    return slope
+
+
+def _tour(options: argparse.Namespace) -> None:
+    """Print one operator, end to end."""
+    slope = _operator()
+    _, written, *rules, _ = textwrap.dedent(inspect.getsource(_operator)).split("\n\n")
+    t = np.linspace(0.0, 3.0, 7)
+    curve = np.sin(t)
+
+    def length(y: Any, dx: float = 0.5) -> Any:
+        return np.sum(np.sqrt(1 + slope(y, dx) ** 2) * dx)
+
+    _title(1, "A function of yours and one line over it. The hints are the schema.")
+    _code(written)
+    print(f"    schema      {slope.schema}")
+    print(f"    slope(y)    {_numbers(slope(curve, 0.5))}")
+    print(f"    slope([0])  {_refusal(lambda: slope([0]))}")
+
+    _title(2, "A rule for shapes, one for gradients, one for batches, and with them its table of kernels.")
+    for rule in rules:
+        _code(rule)
+    _block(slope.kernels)
+
+    _title(3, "opcheck holds the kernel and the rules against each other, on other values, layouts and sizes.")
+    _block(opcheck(slope, (tensor(curve, requires_grad=True), 0.5)))
+
+    _title(4, "The gradient of the curve's length, sum(sqrt(1 + slope(y)**2) * dx), beside differences.")
+    exact, numeric = grad(length)(curve), _differences(length, curve)
+    print(f"    grad(length)(y)  {_numbers(exact)}")
+    print(f"    differences      {_numbers(numeric)}")
+    print(f"    farthest apart   {np.abs(exact - numeric).max():.0e}")
+
+    _title(5, "A batch: vmap(grad(length)) of three curves, for which the kernel is called once, not thrice.")
+    batch = np.stack([np.sin(t), np.cos(t), t**2 / 9])
+    for name, row in zip(("sin t", "cos t", "t*t/9"), vmap(grad(length))(batch), strict=True):
+        print(f"    {name}            {_numbers(row)}")
+
+    _title(6, "What it costs: nanoseconds, the fastest of many calls on 7 numbers.")
+    _costs(slope, curve)
+
+
+def _title(number: int, text: str) -> None:
+    print(f"{'' if number == 1 else chr(10)}{number}  {text}")
+
+
+def _code(text: str) -> None:
+    """Print a paragraph of code without what it says to a type checker."""
+    lines = textwrap.dedent(text).splitlines()
+    print(textwrap.indent("\n".join(line.partition("  # ")[0] for line in lines), "    "))
+
+
+def _block(value: object) -> None:
+    """Print a repr of several lines, without the first, which names the operator again."""
+    print(textwrap.indent(repr(value).partition("\n")[2], "    "))
+
+
+def _numbers(row: Any) -> str:
+    return " ".join(f"{number:9.6f}" for number in row)
+
+
+def _refusal(call: Callable[[], object]) -> str:
+    """What a call is refused with, up to the advice."""
+    try:
+        call()
+    except DispatchError as error:
+        return f"{type(error).__name__}: {str(error).partition('. ')[0]}."
+    raise AssertionError("the call was to be refused")
+
+
+def _differences(f: Callable[[Any], Any], x: np.ndarray[Any, Any], step: float = 1e-6) -> np.ndarray[Any, Any]:
+    """Central differences of a function of an array, element by element."""
+    return np.array([f(x + move) - f(x - move) for move in step * np.eye(x.size)]) / (2 * step)
+
+
+def _costs(slope: OpOverload, curve: np.ndarray[Any, Any]) -> None:
+    """Time the operator beside the undecorated function."""
+    scope = {"function": slope.__wrapped__, "slope": slope, "y": curve, "tracked": tensor(curve, requires_grad=True)}
+    calls = ("(y, 0.5)", "(y, dx=0.5)", "(y)")
+    statements = [name + call for name in ("function", "slope") for call in calls]
+    took = fastest([*statements, "slope(tracked, 0.5)"], scope)
+    print(f"    {'call':22}{'function':>10}{'operator':>10}{'over':>8}")
+    for call in calls:
+        bare, ours = took["function" + call], took["slope" + call]
+        print(f"    {'slope' + call:22}{bare:10.0f}{ours:10.0f}{ours - bare:+8.0f}")
+    recorded = took["slope(tracked, 0.5)"]
+    print(f"    {'slope(tracked, 0.5)':22}{'':10}{recorded:10.0f}{recorded - took['function(y, 0.5)']:+8.0f}")
+
+
+def fastest(statements: Sequence[str], scope: Mapping[str, Any], rounds: int = ROUNDS) -> dict[str, float]:
+    """Nanoseconds of each statement, of its fastest batch."""
+    timers = {statement: timeit.Timer(statement, globals=dict(scope)) for statement in statements}
+    counts = {statement: max(1, round(BATCH * 100 / timer.timeit(100))) for statement, timer in timers.items()}
+    seconds = dict.fromkeys(statements, float("inf"))
+    for _ in range(rounds):
+        for statement, timer in timers.items():
+            seconds[statement] = min(seconds[statement], timer.timeit(counts[statement]) / counts[statement])
+    return {statement: found * 1e9 for statement, found in seconds.items()}
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {"tour": _tour, "list": _list, "explain": _explain}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,238 @@
+"""How NumPy's own spellings find their row: `np.sin(x)`, `np.sum(x, axis=0)`, `x + 1`, `x.sum()`, `x[0]`.
+
+Three tables lead from a spelling to a row, and what is in none of them is refused by name:
+
+    UFUNCS       NumPy's ufuncs        np.add(x, 1)      through __array_ufunc__
+    FUNCTIONS    its other functions   np.sum(x)         through __array_function__
+    ON_TENSORS   infix and methods     x + 1, x.sum()    put on Tensor when this module is imported
+
+The first two are in `tables/spellings.py`. The core knows no operator, so that Tensor gets its methods from here.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from . import tables
+from .core import OpOverload, Tensor, device_of
+from .errors import ArgumentError, UnsupportedError, did_you_mean
+from .operators import ops
+from .tables.spellings import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem
+
+Function = Callable[..., Any]
+
+
+def _no_row(spelling: str) -> UnsupportedError:
+    """What is said of a function without a row: its name, what is near it, and how to make an operator of it."""
+    name = spelling.rpartition(".")[2]
+    return UnsupportedError(
+        f"{spelling} has no row in dispatch.ops.np, so it cannot take a Tensor.{did_you_mean(name, dir(ops.np))} "
+        "Make it an operator, with register_autograd, register_vmap and register_fake where they are needed:\n"
+        f'    @dispatch.custom_op("mylib::{name}", mutates_args=())\n'
+        f"    def {name}(x: np.ndarray) -> np.ndarray:\n"
+        f"        return {spelling}(x)"
+    )
+
+
+# -- ufuncs ------------------------------------------------------------------------------------------------------------
+
+_SYMBOLS = {
+    np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.floor_divide: "//", np.remainder: "%",
+    np.power: "**", np.matmul: "@", np.bitwise_and: "&", np.bitwise_or: "|", np.bitwise_xor: "^",
+}  # fmt: skip
+
+
+def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any) -> Any:
+    """Run the row of a ufunc."""
+    if method == "__call__" and not options:
+        op = UFUNCS.get(ufunc)
+        if op is None:
+            raise _no_row(f"np.{ufunc.__name__}")
+        try:
+            return op(*inputs)
+        except ArgumentError:
+            if any(not _is_operand(x) and device_of(x) is None and hasattr(x, "__array_ufunc__") for x in inputs):
+                return NotImplemented  # somebody else's array, who may know what to do
+            raise
+    if "out" in options:
+        raise _out_refused(ufunc, inputs, options["out"][0])
+    if method == "reduce" and ufunc in REDUCTIONS:
+        options = {"axis": 0, **options}
+        return call_row(f"np.{ufunc.__name__}.reduce", REDUCTIONS[ufunc], {"x": inputs[0], **options})
+    if method != "__call__" or ufunc not in UFUNCS:
+        raise _no_row(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"))
+    return call_row(f"np.{ufunc.__name__}", UFUNCS[ufunc], dict(zip("xyz", inputs, strict=False)) | options)
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, (Tensor, np.ndarray, int, float, complex, np.generic, list, tuple))
+
+
+def _out_refused(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> UnsupportedError:
+    """What is said of `out=`, which is also how NumPy spells `a += x` for an array a."""
+    symbol = _SYMBOLS.get(ufunc)
+    kind = next(type(x).__name__ for x in (*inputs, out) if isinstance(x, Tensor))
+    if symbol and len(inputs) == 2 and inputs[0] is out:
+        return UnsupportedError(
+            f"a {symbol}= x would write a {kind} of shape {np.shape(inputs[1])} into an array, which cannot hold what "
+            f"it tracks. Write a = a {symbol} x."
+        )
+    return UnsupportedError(
+        f"np.{ufunc.__name__}: out= would write a {kind} into an array that is there already. "
+        f"Leave it out and take the result: y = np.{ufunc.__name__}(...)."
+    )
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+
+def _array_function(self: Tensor, function: Function, types: Iterable[type], args: Any, keywords: Any) -> Any:
+    """Run the row of a function that is no ufunc."""
+    found = FUNCTIONS.get(function)
+    if found is not None:
+        return found(*args, **keywords)
+    if not all(issubclass(t, (Tensor, np.ndarray)) for t in types):
+        return NotImplemented
+    raise _no_row(f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}")
+
+
+# -- infix and methods -------------------------------------------------------------------------------------------------
+
+
+def _infix(op: OpOverload) -> Function:
+    def infix(self: Tensor, other: Any) -> Any:
+        try:
+            return op(self, other)
+        except ArgumentError:
+            if _is_operand(other):
+                raise
+            return NotImplemented
+
+    return infix
+
+
+def _reflected(op: OpOverload) -> Function:
+    def reflected(self: Tensor, other: Any) -> Any:
+        try:
+            return op(other, self)
+        except ArgumentError:
+            if _is_operand(other):
+                raise
+            return NotImplemented
+
+    return reflected
+
+
+def _unary(op: OpOverload) -> Function:
+    def unary(self: Tensor) -> Any:
+        return op(self)
+
+    return unary
+
+
+def _method(function: Function) -> Function:
+    """A method that takes what NumPy's function of the same name takes, the array aside."""
+    call = FUNCTIONS[function]
+
+    def method(self: Tensor, *args: Any, **keywords: Any) -> Any:
+        return call(self, *args, **keywords)
+
+    return method
+
+
+def _reshape(self: Tensor, *shape: Any, order: str = "C") -> Any:
+    """Another shape, given as one tuple or number by number."""
+    given = shape[0] if len(shape) == 1 else shape
+    return tables.reshape(self, given) if order == "C" else FUNCTIONS[np.reshape](self, given, order=order)
+
+
+def _transpose(self: Tensor, *axes: Any) -> Any:
+    """The axes in another order, given as one tuple or number by number; by default backwards."""
+    return tables.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+
+
+def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Any:
+    """The elements in another dtype."""
+    return tables.astype(self, dtype)
+
+
+def _ravel(self: Tensor) -> Any:
+    """All elements along one axis."""
+    return tables.reshape(self, (-1,))
+
+
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    raise UnsupportedError(
+        f"x[...] = ... would write to a {type(self).__name__} in place, and tensors are not written to. "
+        "Write np.where(mask, new, x) for some elements, np.stack or np.concatenate for pieces."
+    )
+
+
+def detach(x: Any) -> Any:
+    """The value of `x` as a constant: no gradient goes through it.
+
+    Parameters
+    ----------
+    x : Tensor or ndarray
+
+    Returns
+    -------
+    ndarray or Tensor
+        A read-only view; a Tensor only where something beside a tape holds on to the value, a batch say.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> dispatch.grad(lambda x: np.sum(x * dispatch.detach(x)))(np.array([3.0]))
+    array([3.])
+    """
+    return tables.detach(x)
+
+
+_BINARY = {
+    "add": tables.add, "sub": tables.subtract, "mul": tables.multiply, "truediv": tables.divide, "pow": tables.power,
+    "floordiv": tables.floor_divide, "mod": tables.remainder, "matmul": tables.matmul,
+    "and": tables.bitwise_and, "or": tables.bitwise_or, "xor": tables.bitwise_xor,
+}  # fmt: skip
+_COMPARISONS = {
+    "eq": tables.equal, "ne": tables.not_equal, "lt": tables.less, "le": tables.less_equal, "gt": tables.greater,
+    "ge": tables.greater_equal,
+}  # fmt: skip
+
+ON_TENSORS: dict[str, Any] = {
+    "__array_ufunc__": _array_ufunc,
+    "__array_function__": _array_function,
+    **{f"__{name}__": _infix(op) for name, op in (_BINARY | _COMPARISONS).items()},
+    **{f"__r{name}__": _reflected(op) for name, op in _BINARY.items()},
+    "__neg__": _unary(tables.negative),
+    "__pos__": _unary(tables.positive),
+    "__abs__": _unary(tables.absolute),
+    "__invert__": _unary(tables.invert),
+    "__getitem__": getitem,
+    "__setitem__": _setitem,
+    "sum": _method(np.sum),
+    "mean": _method(np.mean),
+    "max": _method(np.max),
+    "min": _method(np.min),
+    "swapaxes": _method(np.swapaxes),
+    "squeeze": _method(np.squeeze),
+    "dot": _method(np.dot),
+    "take": _method(np.take),
+    "copy": _method(np.copy),
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "ravel": _ravel,
+    "flatten": _ravel,
+    "astype": _astype,
+    "conj": _unary(tables.conjugate),
+    "conjugate": _unary(tables.conjugate),
+    "detach": detach,
+    "T": property(_unary(tables.transpose)),
+    "mT": property(lambda self: tables.swapaxes(self, -1, -2)),
+    "real": property(_unary(tables.real)),
+    "imag": property(_unary(tables.imag)),
+}
+
+for _name, _function in ON_TENSORS.items():
+    setattr(Tensor, _name, _function)

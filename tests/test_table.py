@@ -1,0 +1,266 @@
+"""The laws of every row of `dispatch.ops.np`: its shape rule, gradient and batching agree with its kernel.
+
+A row is held to them by being in the table; `samples.py` says with which arguments.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from samples import DTYPES, MASKED, cases, indexed, laid_out, maker
+
+import dispatch
+from dispatch import FakeTensorMode, ops, vmap
+from dispatch.core import OpOverload, Tensor
+from dispatch.tape import TrackedTensor
+
+ROWS = {op.schema.name: op for op in ops.np}
+UNSET = {"empty", "empty_like"}  # what they hold is nobody's business
+OPAQUE = {"detach"}  # no gradient by intention, though the result depends on the argument
+
+every_row = pytest.mark.parametrize("op", ROWS.values(), ids=ROWS)
+every_dtype = pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+
+
+def is_array(x: Any) -> bool:
+    return isinstance(x, (np.ndarray, np.generic))
+
+
+def mapped(function: Callable[[Any], Any], args: Any) -> Any:
+    """A function applied to the arrays among arguments, in lists too."""
+    return tuple([function(x) if is_array(x) else [function(i) for i in x] if is_arrays(x) else x for x in args])
+
+
+def is_arrays(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and len(x) > 0 and all(map(is_array, x))
+
+
+def layouts(op: OpOverload, case: Any) -> Iterator[Any]:
+    """A case under other strides, of one argument at a time and of all."""
+    tensors = [i for i, x in enumerate(case) if is_array(x)]
+    for at in tensors:
+        for x in laid_out(case[at]):
+            yield (*case[:at], x, *case[at + 1 :])
+    if len(tensors) != 1:
+        yield mapped(np.asfortranarray, case) if all(np.ndim(case[i]) for i in tensors) else case
+
+
+def memory_order(x: Any) -> Any:
+    """The strides that mean something."""
+    return [stride for n, stride in zip(x.shape, x.strides, strict=True) if n > 1] if x.size else []
+
+
+# -- kernels and shape rules -----------------------------------------------------------------------------------------------
+
+
+@every_row
+@every_dtype
+def test_the_shape_rule_gives_what_the_kernel_gives(op: OpOverload, dtype: Any) -> None:
+    for case in cases(op, maker(dtype)):
+        for args in layouts(op, case):
+            with FakeTensorMode() as mode:
+                fakes = mapped(mode.from_array, args)
+            try:
+                with np.errstate(all="ignore"):
+                    real = op(*args)
+            except Exception as error:  # noqa: BLE001 - whatever NumPy refuses
+                with pytest.raises(type(error)), mode:
+                    op(*fakes)
+                continue
+            with mode:
+                fake = op(*fakes)
+            assert isinstance(real, (np.ndarray, np.generic))
+            assert not isinstance(real, Tensor)
+            assert (fake.shape, fake.dtype) == (real.shape, real.dtype), describe(args)
+            assert memory_order(fake) == memory_order(real), describe(args)
+
+
+def describe(args: Any) -> str:
+    return ", ".join(f"{x.dtype}{x.shape}{x.strides}" if is_array(x) else repr(x) for x in args)
+
+
+# -- gradients -------------------------------------------------------------------------------------------------------------
+
+
+def differentiable(case: Any) -> list[int]:
+    """The arguments that a gradient can be asked for."""
+    return [
+        i
+        for i, x in enumerate(case)
+        if (is_array(x) and x.dtype.kind in "fc") or (is_arrays(x) and x[0].dtype.kind in "fc")
+    ]
+
+
+def replaced(case: Any, at: int, value: Any) -> Any:
+    return (*case[:at], value, *case[at + 1 :])
+
+
+def numeric(f: Callable[[Any], float], x: Any, step: float = 1e-6) -> Any:
+    """The gradient of a real function by central differences, `df/da + i df/db` in a complex argument a + ib."""
+    found = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        for direction in (1.0, 1j) if x.dtype.kind == "c" else (1.0,):
+            above, below = x.copy(), x.copy()
+            above[place] += step * direction
+            below[place] -= step * direction
+            found[place] += direction * (f(above) - f(below)) / (2 * step)
+    return found
+
+
+def projected(op: OpOverload, case: Any, at: int, weights: Any, part: int | None) -> Callable[[Any], Any]:
+    """A real number made of an operator's result, as a function of one argument, or of one array in a list."""
+
+    def f(x: Any) -> Any:
+        value = x if part is None else [*case[at][:part], x, *case[at][part + 1 :]]
+        out = op(*replaced(case, at, value))
+        return np.sum(np.real(ops.np.multiply(out, np.conj(weights))))
+
+    return f
+
+
+def gradients(op: OpOverload, dtype: Any) -> Iterator[tuple[Any, Callable[[Any], Any]]]:
+    """Every argument of every case, and the function of it whose gradient is asked for."""
+    make = maker(dtype)
+    for case in cases(op, make):
+        try:
+            out = op(*case)
+        except (TypeError, ValueError):  # no complex remainder, no largest element of none
+            continue
+        if out.dtype.name in ("float32", "complex64"):  # too coarse for differences
+            continue
+        weights = make(out.shape, "c16" if np.iscomplexobj(out) else "f8")
+        for at in differentiable(case):
+            parts = range(len(case[at])) if is_arrays(case[at]) else [None]
+            for part in parts:
+                x = case[at] if part is None else case[at][part]
+                yield np.asarray(x), projected(op, case, at, weights, part)
+
+
+quiet = np.errstate(all="ignore")  # the mean of nothing is nan, here as in NumPy
+with_gradient = pytest.mark.parametrize(
+    "op", [op for name, op in ROWS.items() if name not in UNSET | OPAQUE], ids=lambda op: op.name
+)
+
+
+@with_gradient
+@pytest.mark.parametrize("dtype", [DTYPES["float64"], DTYPES["complex128"]], ids=str)
+@quiet
+def test_the_gradient_is_that_of_finite_differences(op: OpOverload, dtype: Any) -> None:
+    for x, f in gradients(op, dtype):
+        np.testing.assert_allclose(dispatch.grad(f)(x), numeric(f, x), rtol=1e-6, atol=1e-7)
+
+
+@with_gradient
+@pytest.mark.parametrize("dtype", [DTYPES["float64"], DTYPES["complex128"]], ids=str)
+@quiet
+def test_the_second_gradient_is_that_of_the_first(op: OpOverload, dtype: Any) -> None:
+    for x, f in gradients(op, dtype):
+        if x.size == 0:
+            continue
+        weights = maker(dtype, seed=1)(x.shape)
+
+        def slope(x: Any, f: Any = f, weights: Any = weights) -> Any:
+            return np.sum(np.real(ops.np.multiply(dispatch.grad(f)(x), np.conj(weights))))
+
+        np.testing.assert_allclose(dispatch.grad(slope)(x), numeric(slope, x), rtol=1e-5, atol=1e-6)
+
+
+# -- batches ---------------------------------------------------------------------------------------------------------------
+
+
+def batches(op: OpOverload, dtype: Any) -> Iterator[tuple[Any, Any, int]]:
+    """Arguments with a batch of 3 in some of them, `in_dims`, and the batch's size."""
+    for number, case in enumerate(cases(op, maker(dtype))):
+        makes = [case, *[cases(op, maker(dtype, seed))[number] for seed in (1, 2)]]
+        tensors = [i for i, x in enumerate(case) if is_array(x) or is_arrays(x)]
+        choices = [chosen for chosen in (tensors, *[[i] for i in tensors if len(tensors) > 1]) if chosen]
+        for chosen in choices:
+            for dim in (0, -1):
+                dims = [dim if i in chosen else None for i in range(len(case))]
+                args = [batched([c[i] for c in makes], dim) if i in chosen else case[i] for i in range(len(case))]
+                yield tuple(args), tuple(dims), 3
+
+
+def batched(items: list[Any], dim: int) -> Any:
+    if is_array(items[0]):
+        return np.stack(items, dim)
+    return [np.stack(column, dim) for column in zip(*items, strict=True)]
+
+
+def item(x: Any, dim: int | None, i: int) -> Any:
+    if dim is None:
+        return x
+    return [np.take(array, i, dim) for array in x] if isinstance(x, (list, tuple)) else np.take(x, i, dim)
+
+
+def loop(f: Callable[..., Any], args: Any, dims: Any, size: int) -> Any:
+    """What vmap has to give: the function of each item, stacked."""
+    return np.stack([f(*[item(x, dim, i) for x, dim in zip(args, dims, strict=True)]) for i in range(size)])
+
+
+taking_arrays = pytest.mark.parametrize(
+    "op",
+    [op for name, op in ROWS.items() if name not in UNSET and any(a.type.has_tensor for a in op.schema.arguments)],
+    ids=lambda op: op.name,
+)
+
+
+@taking_arrays
+@every_dtype
+def test_a_batch_is_the_loop_over_it(op: OpOverload, dtype: Any) -> None:
+    for args, dims, size in batches(op, dtype):
+        try:
+            with np.errstate(all="ignore"):
+                expected = loop(op, args, dims, size)
+        except (TypeError, ValueError) as error:
+            with pytest.raises(type(error)):
+                vmap(op, dims)(*args)
+            continue
+        with np.errstate(all="ignore"):
+            found = vmap(op, dims)(*args)
+        assert type(found) is np.ndarray
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=f"{describe(args)}, {dims}")
+
+
+@taking_arrays
+@quiet
+def test_the_gradient_of_each_item_is_the_loop_over_gradients(op: OpOverload) -> None:
+    for args, dims, size in batches(op, np.dtype("f8")):
+        for at in differentiable(args):
+            if not is_array(args[at]):
+                continue
+
+            def slope(*args: Any, at: int = at) -> Any:
+                return dispatch.grad(lambda x: np.sum(np.real(op(*replaced(args, at, x))) * 1.5))(args[at])
+
+            try:
+                expected = loop(slope, args, dims, size)
+            except (TypeError, ValueError):
+                continue
+            np.testing.assert_allclose(
+                vmap(slope, dims)(*args), expected, rtol=1e-6, err_msg=f"{describe(args)}, {dims}"
+            )
+
+
+@taking_arrays
+@quiet
+def test_the_gradient_through_a_batch_is_that_of_its_items(op: OpOverload) -> None:
+    for args, dims, size in batches(op, np.dtype("f8")):
+        for at in differentiable(args):
+            if not is_array(args[at]):
+                continue
+
+            def through(x: Any, f: Any, at: int = at, args: Any = args) -> Any:
+                return np.sum(np.real(f(*replaced(args, at, x))) * 1.5)
+
+            def items(*given: Any, dims: Any = dims, size: int = size) -> Any:
+                return loop(op, given, dims, size)
+
+            try:
+                expected = dispatch.grad(lambda x: through(x, items))(args[at])
+            except (TypeError, ValueError):
+                continue
+            found = dispatch.grad(lambda x: through(x, vmap(op, dims)))(args[at])
+            np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=f"{describe(args)}, {dims}")

@@ -1,0 +1,61 @@
+"""A call is taken apart and put together again without a change."""
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch import custom_op
+from dispatch.testing.cases import arrays_in, bind, labels_of, map_arrays, named_outputs, put_arrays
+
+X, Y = np.ones(2), np.zeros((1, 2))
+
+
+def kernel(x, ys, n=3, *, z=None):
+    return x * n, [y.sum() for y in ys]
+
+
+op = custom_op(
+    "cased::op",
+    kernel,
+    mutates_args=(),
+    schema="(Tensor x, Tensor?[] ys, int n=3, *, Tensor? z=None) -> (Tensor, Tensor[])",
+)
+
+
+def test_a_call_is_bound_in_schema_order_and_calls_back():
+    case = bind(op, (X,), {"ys": [Y, None, Y], "z": X})
+    assert case.args[2] == 3
+    assert [x is y for x, y in zip(case.arrays, [X, Y, Y, X], strict=True)] == [True] * 4
+    assert case.labels == ["'x'", "'ys'[0]", "'ys'[2]", "'z'"]
+    assert case.given() == "x: float64[2], ys: list[float64[1, 2], None, float64[1, 2]], n: int, z: float64[2]"
+
+
+def test_outputs_come_as_a_list_without_numpy_scalars():
+    case = bind(op, (X, [Y]), {})
+    first, second = case.call(case.args)
+    np.testing.assert_array_equal(first, X * 3)
+    assert type(second[0]) is np.ndarray
+    assert [name for name, _ in named_outputs([first, second])] == ["output 0", "output 1[0]"]
+
+
+def test_tracked_arguments_are_noted_and_come_plain():
+    case = bind(op, (X, [Y, dispatch.tensor(Y, requires_grad=True)]), {})
+    assert case.tracked == (2,)
+    assert all(type(x) is np.ndarray for x in case.arrays)
+
+
+NESTED = (X, [Y, (X, None)], {"a": X, "b": 1}, "text", np.float64(1.0))
+
+
+def test_arrays_are_found_in_order_and_put_back():
+    assert len(arrays_in(NESTED)) == 4
+    assert labels_of(("p", "q", "r", "s", "t"), NESTED) == ["'p'", "'q'[0]", "'q'[1][0]", "'r'['a']"]
+    made = put_arrays(NESTED, list(range(4)))
+    assert made == (0, [1, (2, None)], {"a": 3, "b": 1}, "text", 1.0)
+    assert map_arrays(lambda x: x.shape, NESTED)[1] == [(1, 2), ((2,), None)]
+
+
+@pytest.mark.parametrize("x", [None, 3, "text", np.float64(1.0), []])
+def test_what_holds_no_array_stays(x):
+    assert arrays_in(x) == []
+    assert map_arrays(lambda x: 1 / 0, x) == x

@@ -1,0 +1,83 @@
+"""Layouts keep the values, values keep the layout, sizes tell axes apart."""
+
+import numpy as np
+import pytest
+
+from dispatch.testing import layouts, sizes, values
+from dispatch.testing.cases import arrays_in
+from dispatch.testing.variants import MOST_SIZES, permuted
+
+SAMPLES = [
+    (np.arange(6.0).reshape(2, 3),),
+    (np.asfortranarray(np.arange(6).reshape(2, 3)), 2.0),
+    ([np.ones(3), np.zeros((2, 2), ">f4")], None, "text"),
+    (np.array(2.0), np.float64(3.0)),
+    (np.zeros((0, 4)),),
+    (np.array([True, False]), True),
+    (np.array([1 + 2j, 3]), {"a": np.ones((2, 1, 2))}),
+]
+
+
+@pytest.mark.parametrize("args", SAMPLES, ids=str)
+def test_a_layout_keeps_values_and_shapes(args):
+    for what, made in layouts(args):
+        assert len(made) == len(args)
+        for x, y in zip(arrays_in(args), arrays_in(made), strict=True):
+            np.testing.assert_array_equal(x, y, err_msg=what, strict=False)
+            assert x.dtype.newbyteorder("=") == y.dtype.newbyteorder("=")
+            assert not np.shares_memory(x, y) or what == "byte-swapped"
+
+
+def test_each_layout_is_what_it_is_called():
+    (x,) = args = (np.arange(6.0).reshape(2, 3),)
+    made = {what: y for what, (y,) in layouts(args)}
+    assert made["in Fortran order"].flags.f_contiguous
+    assert made["with reversed strides"].strides == (-24, -8)
+    assert made["with steps"].strides == (48, 16)
+    assert not made["read-only"].flags.writeable
+    assert made["byte-swapped"].dtype == x.dtype.newbyteorder()
+    assert not made["unaligned"].flags.aligned
+    assert next(what for what, _ in layouts((np.asfortranarray(x),))) == "in C order"
+
+
+@pytest.mark.parametrize("args", SAMPLES, ids=str)
+def test_other_values_keep_shape_dtype_and_layout(args):
+    for _, made in values(args):
+        for x, y in zip(arrays_in(args), arrays_in(made), strict=True):
+            assert (x.shape, x.dtype, x.strides) == (y.shape, y.dtype, y.strides)
+
+
+def test_a_permutation_has_the_same_values_elsewhere():
+    x = np.arange(12.0).reshape(3, 4)
+    y = permuted(x)
+    assert sorted(y.ravel()) == sorted(x.ravel())
+    assert not np.array_equal(x, y)
+    assert np.array_equal(permuted(x), y)
+
+
+def test_a_bool_is_flipped():
+    assert [made[1] for _, made in values((np.array([1]), True))][-1] is False
+
+
+def test_axes_of_one_length_are_told_apart():
+    shapes = [tuple(x.shape for x in arrays_in(made)) for _, made in sizes((np.ones((3, 3)), np.ones((3, 3))))]
+    assert ((4, 4), (4, 4)) in shapes
+    assert ((3, 4), (3, 4)) in shapes
+    assert ((3, 4), (3, 3)) in shapes
+    assert ((0, 0), (0, 0)) in shapes
+    assert ((), ()) in shapes
+
+
+def test_a_length_changes_wherever_it_occurs():
+    shapes = [tuple(x.shape for x in arrays_in(made)) for _, made in sizes((np.ones((2, 3)), [np.ones((3, 4))]))]
+    assert shapes == [((3, 4), (4, 5)), ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (3, 0)), ((), ())]
+
+
+def test_lengths_of_one_and_what_is_no_array_stay():
+    for _, made in sizes((np.ones((1, 2)), 7)):
+        assert made[1] == 7
+        assert made[0].shape[:1] in ((1,), ())
+
+
+def test_sizes_come_to_an_end():
+    assert len(list(sizes((np.ones(tuple(range(2, 2 + 3 * MOST_SIZES))[:3]),)))) <= MOST_SIZES + 1
