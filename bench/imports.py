@@ -4,6 +4,7 @@ Each import in fresh processes in which numpy is imported already, the fastest k
 by Python's own account.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -45,7 +46,8 @@ def main(words: Sequence[str]) -> None:
 
 def fresh(*options: str) -> subprocess.CompletedProcess[str]:
     """Run a fresh Python in the checkout."""
-    return subprocess.run([sys.executable, *options], cwd=ROOT, check=True, capture_output=True, text=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as users run it
+    return subprocess.run([sys.executable, *options], cwd=ROOT, check=True, capture_output=True, text=True, env=environment)
 
 
 def milliseconds(name: str, repeats: int) -> float:

@@ -3,6 +3,8 @@
     npdispatch tour                       one operator, from its schema to what a call costs
     npdispatch list [MODULE]              the operators that importing MODULE defines; without it, those of NumPy
     npdispatch explain NAME [-m MODULE]   the kernels and rules of one operator, floor by floor
+
+`python -m dispatch` is the same command.
 """
 
 import argparse
@@ -38,7 +40,8 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     if not words[0].startswith("-") and words[0] not in COMMANDS:
         advice = did_you_mean(words[0], COMMANDS)
-        print(f"npdispatch: there is no command {words[0]!r}.{advice} Commands: {', '.join(COMMANDS)}.", file=sys.stderr)
+        known = ", ".join(COMMANDS)
+        print(f"npdispatch: there is no command {words[0]!r}.{advice} Commands: {known}.", file=sys.stderr)
         return 2
     options = parser.parse_args(words)
     try:
@@ -65,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-# -- list and explain ------------------------------------------------------------------------------------------------------
+# -- list and explain --------------------------------------------------------------------------------------------------
 
 
 def _load(module: str) -> None:
@@ -84,7 +87,7 @@ def _list(options: argparse.Namespace) -> None:
         _load(options.module)
     found = sorted((op for op in ops if op.name not in before), key=lambda op: op.name)
     if not found:
-        raise OperatorNotFoundError(f"importing {options.module} defines no operator.")
+        raise OperatorNotFoundError(f"importing {options.module} defines no operator it had not defined before.")
     for op in found:
         print(op)
 
@@ -96,23 +99,24 @@ def _explain(options: argparse.Namespace) -> None:
     found: Any = find(options.name)
     for op in [found] if isinstance(found, OpOverload) else [getattr(found, name) for name in found.overloads()]:
         print(op)
-        about = inspect.getdoc(op) if "__doc__" in vars(op) else None
+        paragraphs = inspect.cleandoc(vars(op).get("__doc__") or "").split("\n\n")
+        about = next((text for text in paragraphs if not text.startswith(f"{op.schema.name}(")), "")  # a ufunc's own
         if about:
-            print(textwrap.indent(about.partition("\n\n")[0], "    "))
+            print(textwrap.indent(about, "    "))
         if op.tags:
             print(f"    tags: {', '.join(tag.name for tag in op.tags)}")
         print(textwrap.indent(repr(op.kernels).partition("\n")[2], "    "))
 
 
-# -- the tour --------------------------------------------------------------------------------------------------------------
+# -- the tour ----------------------------------------------------------------------------------------------------------
 
 
 def _operator() -> OpOverload:
     """A kernel of our own, and a rule for each layer; the tour prints what is written here, paragraph by paragraph."""
 
-    @custom_op("tour::slope", mutates_args=())
-    def slope(y: np.ndarray, dx: float = 1.0) -> np.ndarray:  # type: ignore[untyped-decorator]
-        return (y[..., 1:] - y[..., :-1]) / dx
+    @custom_op("tour::slope", mutates_args=())  # type: ignore[untyped-decorator]
+    def slope(y: np.ndarray, dx: float = 1.0) -> np.ndarray:
+        return (y[..., 1:] - y[..., :-1]) / dx  # type: ignore[no-any-return]
 
     @slope.register_fake
     def _(y, dx):  # type: ignore[no-untyped-def]
@@ -145,25 +149,26 @@ def _tour(options: argparse.Namespace) -> None:
 
     _title(1, "A function of yours and one line over it. The hints are the schema.")
     _code(written)
-    print(f"    schema      {slope.schema}")
-    print(f"    slope(y)    {_numbers(slope(curve, 0.5))}")
-    print(f"    slope([0])  {_refusal(lambda: slope([0]))}")
+    print(f"    schema     {slope.schema}")
+    print(f"    slope(y)   {_numbers(slope(curve, 0.5))}")
+    print(f"    slope([0]) {_refusal(lambda: slope([0]))}")
 
     _title(2, "A rule for shapes, one for gradients, one for batches, and with them its table of kernels.")
     for rule in rules:
         _code(rule)
+    print()
     _block(slope.kernels)
 
     _title(3, "opcheck holds the kernel and the rules against each other, on other values, layouts and sizes.")
     _block(opcheck(slope, (tensor(curve, requires_grad=True), 0.5)))
 
-    _title(4, "The gradient of the curve's length, sum(sqrt(1 + slope(y)**2) * dx), beside differences.")
     exact, numeric = grad(length)(curve), _differences(length, curve)
+    apart = np.abs(exact - numeric).max()
+    _title(4, f"The gradient of length(y) = sum(sqrt(1 + slope(y)**2) * dx), {apart:.0e} from central differences.")
     print(f"    grad(length)(y)  {_numbers(exact)}")
     print(f"    differences      {_numbers(numeric)}")
-    print(f"    farthest apart   {np.abs(exact - numeric).max():.0e}")
 
-    _title(5, "A batch: vmap(grad(length)) of three curves, for which the kernel is called once, not thrice.")
+    _title(5, "A batch: vmap(grad(length)) of three curves; the kernel runs as often as for one.")
     batch = np.stack([np.sin(t), np.cos(t), t**2 / 9])
     for name, row in zip(("sin t", "cos t", "t*t/9"), vmap(grad(length))(batch), strict=True):
         print(f"    {name}            {_numbers(row)}")

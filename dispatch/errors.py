@@ -187,3 +187,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     found = [f"'{other}'" for other in close_matches(name, known)]
     return f" Did you mean {' or '.join(found)}?" if found else ""
+
+
+def kind_of(x: object) -> str:
+    """Return what a value is, in the words of a sentence: its type with an article.
+
+    Examples
+    --------
+    >>> kind_of(3), kind_of([]), kind_of(None)
+    ('an int', 'a list', 'None')
+    """
+    name = type(x).__name__
+    if name in ("NoneType", "ellipsis"):
+        return "None" if x is None else "an Ellipsis"
+    return f"{'an' if name[0].lower() in 'aeiou' or name == 'ndarray' else 'a'} {name}"

@@ -5,6 +5,7 @@ arrays, of which only the metadata is read. Under `FakeTensorMode` every operato
 the shapes of a whole program are known before anything is computed or allocated.
 """
 
+import threading
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .core import DispatchKey, ModeGuard, OpOverload, Setting, Tensor, active_mode, device_of, ground, setting, wrap
-from .errors import DataDependentError, DispatchError, FakeTensorError, NoRuleError
+from .errors import DataDependentError, DispatchError, FakeTensorError, NoRuleError, kind_of
 from .layer import Kernel, Layer, by_position, check_parameters
 
 Shape = tuple[int, ...]
@@ -114,6 +115,13 @@ def fake_tensor(shape: Shape, dtype: Any, strides: Shape | None = None, device: 
     return made
 
 
+class Entered(threading.local):
+    """The guards of one mode that a thread has on, for threads may share the mode."""
+
+    def __init__(self) -> None:
+        self.guards: list[ModeGuard] = []
+
+
 class FakeTensorMode:
     """While it is on, operators run their fake rules: no kernel runs, and no data is touched.
 
@@ -127,16 +135,16 @@ class FakeTensorMode:
     """
 
     def __init__(self) -> None:
-        self._guards: list[ModeGuard] = []
+        self._entered = Entered()
 
     def __enter__(self) -> "FakeTensorMode":
         guard = ModeGuard(DispatchKey.FAKE, self)
         guard.__enter__()
-        self._guards.append(guard)
+        self._entered.guards.append(guard)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._guards.pop().__exit__(*exception)
+        self._entered.guards.pop().__exit__(*exception)
 
     def from_array(self, a: Any) -> FakeTensor:
         """The fake of an array, with its shape, dtype, strides and device.
@@ -160,7 +168,7 @@ class FakeTensorMode:
             return a
         device = device_of(a)
         if device is None:
-            raise FakeTensorError(f"from_array makes a fake of an array, and was given a {type(a).__name__}. Use np.asarray.")
+            raise FakeTensorError(f"from_array makes a fake of an array, and was given {kind_of(a)}. Use np.asarray.")
         return fake_tensor(a.shape, a.dtype, getattr(a, "strides", None), device, self)
 
     def __repr__(self) -> str:
@@ -201,7 +209,7 @@ class Fake(Layer):
 
     def check(self, op: OpOverload, rule: Any) -> None:
         if not callable(rule):
-            raise FakeTensorError(f"{op.name}: a fake rule is a function, and a {type(rule).__name__} was given.")
+            raise FakeTensorError(f"{op.name}: a fake rule is a function, and {kind_of(rule)} was given.")
         check_parameters(op, rule, what="fake rule")
 
     def lower(self, op: OpOverload, rule: Callable[..., Any]) -> Kernel:
@@ -209,20 +217,21 @@ class Fake(Layer):
         single = len(op.schema.returns) == 1
 
         rule = by_position(op, rule)
+        arrays = [a.type.has_tensor for a in op.schema.arguments]
 
         def kernel(*args: Any) -> Any:
             guard = active_mode(FAKE)
             mode = guard.mode if guard is not None else _mode_of(args)
             for x in args:
                 if type(x) not in _PASSING or (type(x) is FakeTensor and x.mode is not mode):
-                    args = tuple([_faked(op, x, mode) for x in args])
+                    args = tuple([_faked(op, x, mode) if array else x for x, array in zip(args, arrays, strict=True)])
                     break
             try:
                 if mode is None or guard is not None:
                     with Setting(FAKE, context):
                         out = rule(*args)
                 else:
-                    with mode, Setting(FAKE, context):
+                    with ModeGuard(FAKE, mode), Setting(FAKE, context):
                         out = rule(*args)
             except DispatchError:
                 raise
@@ -298,7 +307,7 @@ def _outputs(op: OpOverload, out: Any, args: tuple[Any, ...], mode: FakeTensorMo
         made = ()
     else:
         if not isinstance(out, (tuple, list)) or len(out) != len(returns):
-            got = f"{len(out)} outputs" if isinstance(out, (tuple, list)) else f"a {type(out).__name__}"
+            got = f"{len(out)} outputs" if isinstance(out, (tuple, list)) else kind_of(out)
             raise FakeTensorError(
                 f"{op.name}: its fake rule returned {got}, and the schema says {len(returns)}.", operator=op.name
             )

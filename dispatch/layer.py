@@ -8,10 +8,11 @@ names no operator.
 
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
+from types import FunctionType
 from typing import Any
 
 from .core import DispatchKey, OpOverload, device_key, set_layer
-from .errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you_mean
+from .errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you_mean, kind_of
 from .where import where
 
 Kernel = Callable[..., Any]
@@ -123,18 +124,28 @@ def check_parameters(op: OpOverload, rule: Callable[..., Any], leading: int = 0,
 
 def parameter_names(rule: Callable[..., Any]) -> tuple[str, ...] | None:
     """The names of a function's parameters, or None where it takes whatever it is given."""
-    code = getattr(rule, "__code__", None)
+    code = rule.__code__ if type(rule) is FunctionType else None
     if code is not None and not code.co_flags & 0x0C:  # neither *args nor **kwargs; 30 times faster than inspect
         return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    parameters = signature(rule).parameters.values()
+    parameters = _parameters(rule)
     if any(p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for p in parameters):
         return None
     return tuple(p.name for p in parameters)
 
 
+def _parameters(rule: Callable[..., Any]) -> list[Parameter]:
+    """What `inspect` knows of a callable; of some builtins nothing, so that they count as taking whatever they are given."""
+    try:
+        return list(signature(rule).parameters.values())
+    except ValueError:
+        return [Parameter("args", Parameter.VAR_POSITIONAL)]
+
+
 def by_position(op: OpOverload, rule: Callable[..., Any]) -> Callable[..., Any]:
     """A rule that can be called with every argument by position, keyword-only ones last, in schema order."""
-    count = getattr(getattr(rule, "__code__", None), "co_kwonlyargcount", 0)
+    plain = type(rule) is FunctionType and not hasattr(rule, "__wrapped__")  # 30 times faster than inspect
+    keyword_only = [] if plain else [p for p in _parameters(rule) if p.kind is Parameter.KEYWORD_ONLY]
+    count = rule.__code__.co_kwonlyargcount if plain else len(keyword_only)
     if not count:
         return rule
     names = op.arguments.names[-count:]
@@ -160,7 +171,7 @@ class Kernels(Layer):
         if rule is None:
             return lambda rule: self.attach(op, devices, rule)
         if not callable(rule):
-            raise DefinitionError(f"{op.name}: a kernel is a function, and a {type(rule).__name__} was given.")
+            raise DefinitionError(f"{op.name}: a kernel is a function, and {kind_of(rule)} was given.")
         for key in keys:
             op.register_at(key, rule)
         return rule

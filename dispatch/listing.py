@@ -1,14 +1,11 @@
 """How operators and values read when they are printed: reprs, the table of kernels, values in messages."""
 
-from typing import Any
-
 import numpy as np
 
 from .core import DispatchKey, OpOverload, Registration, Tensor
+from .errors import kind_of
 from .layer import layers
 from .where import where
-
-_ARTICLES = {"NoneType": "None", "ellipsis": "an Ellipsis"}
 
 
 def describe_value(x: object) -> str:
@@ -21,17 +18,14 @@ def describe_value(x: object) -> str:
     >>> describe_value([1.0])
     'a list of length 1'
     """
-    name = type(x).__name__
-    if name in _ARTICLES:
-        return _ARTICLES[name]
-    article = "an" if name[0].lower() in "aeiou" or name == "ndarray" else "a"
+    kind = kind_of(x)
     if isinstance(x, (np.ndarray, Tensor)):
-        return f"{article} {name} of shape {x.shape} and dtype {x.dtype}"
+        return f"{kind} of shape {x.shape} and dtype {x.dtype}"
     if isinstance(x, np.generic):
         return f"a NumPy scalar of dtype {x.dtype}"
     if isinstance(x, (list, tuple, dict)):
-        return f"{article} {name} of length {len(x)}"
-    return f"{article} {name}"
+        return f"{kind} of length {len(x)}"
+    return kind
 
 
 def brief(x: object) -> str:
@@ -80,7 +74,8 @@ class KernelListing:
         for alias in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit):
             registration = self.op.table.live(alias)
             if registration is not None:
-                found.append(("other devices" if devices else "every device", _role(registration), _place(registration)))
+                left = "other devices" if devices else "every device"
+                found.append((left, _role(registration), _place(registration)))
                 break
         return found
 

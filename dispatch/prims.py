@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from .core import DispatchKey, OpOverload, expand, freeze
 from .operators import add as make_known
@@ -47,7 +48,7 @@ def _sum_to(x: Any, shape: Shape) -> Any:
 
 
 def _select(x: Any, axis: int, index: int) -> Any:
-    return x[(slice(None),) * (axis % x.ndim) + (index,)]
+    return x[(slice(None),) * normalize_axis_index(axis, x.ndim) + (index,)]
 
 
 def _stack(arrays: Any, axis: int = 0) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .core import OpOverload
-from .errors import ArgumentError, DefinitionError
+from .errors import ArgumentError, DefinitionError, kind_of
 from .grammar import split_name
 from .infer import compare, infer
 from .layer import find_layer, keys_of
@@ -131,7 +131,7 @@ def resolve(op: OpOverload | str) -> OpOverload:
         return op
     if isinstance(op, str):
         return find(op)
-    raise ArgumentError(f"an operator or its name, 'ns::name', is asked for, and a {type(op).__name__} was given.")
+    raise ArgumentError(f"an operator or its name, 'ns::name', is asked for, and {kind_of(op)} was given.")
 
 
 def register_kernel(

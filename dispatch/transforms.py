@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .core import Level, Tensor, sole
-from .errors import GradientError
+from .errors import GradientError, kind_of
 from .tape import TrackedTensor, protect, run_backward, track
 
 
@@ -104,7 +104,7 @@ def _leaf(args: tuple[Any, ...], number: int, level: Level) -> TrackedTensor:
         value = np.asarray(value)
     if not isinstance(value, (Tensor, np.ndarray, np.generic)):
         raise GradientError(
-            f"grad by argument {number} was asked for, which is a {type(value).__name__}. "
+            f"grad by argument {number} was asked for, which is {kind_of(value)}. "
             "Give an array of floating-point numbers; an integer has no gradient, write 2.0 for 2."
         )
     # protected: the caller's own array, which the function could write to while the tape needs it
@@ -123,7 +123,7 @@ def _check_scalar(value: Any) -> None:
     if isinstance(value, (float, int, complex)):
         return
     if not isinstance(value, (Tensor, np.ndarray, np.generic)):
-        raise GradientError(f"grad is of a function that returns one number, and this one returned a {type(value).__name__}.")
+        raise GradientError(f"grad is of a function that returns one number, and this one returned {kind_of(value)}.")
     if value.shape:
         raise GradientError(
             f"grad is of a function that returns one number, and this one returned shape {value.shape}. Sum the result."

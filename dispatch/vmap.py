@@ -14,8 +14,9 @@ import numpy as np
 from numpy import ndarray
 
 from .core import DispatchKey, Level, OpOverload, Tensor, split, wrap
-from .errors import BatchingError, DefinitionError
+from .errors import BatchingError, DefinitionError, kind_of
 from .layer import Kernel, Layer, by_position, check_parameters
+from .listing import describe_value
 from .prims import broadcast_to, moveaxis, select, stack
 
 
@@ -43,25 +44,13 @@ class BatchedTensor(Tensor):
         shape: tuple[int, ...] = self.value.shape
         return shape[: self.data] + shape[self.data + 1 :]
 
-    def _one_number(self, what: str) -> BatchingError:
-        return BatchingError(
-            f"{what} was asked of a batched value: each of the {self.level.payload.batch_size} items has its own. "
+    def item(self) -> Any:
+        raise BatchingError(
+            f"one number was asked of a batched value: each of the {self.level.payload.batch_size} items has its own. "
             "Use np.where for a choice, and return the value from the mapped function to look at it."
         )
 
-    def item(self) -> Any:
-        raise self._one_number("one number")
-
-    def __bool__(self) -> bool:
-        raise self._one_number("the truth")
-
-    def __float__(self) -> float:
-        raise self._one_number("one float")
-
-    def __int__(self) -> int:
-        raise self._one_number("one int")
-
-    __index__ = __int__
+    __bool__ = __float__ = __int__ = __index__ = __complex__ = item
 
     def __repr__(self) -> str:
         return f"BatchedTensor(shape={self.shape}, dtype={self.dtype}, dim={self.dim}, {self.level!r})"
@@ -80,23 +69,25 @@ class Vmap(Layer):
 
     def check(self, op: OpOverload, rule: Any) -> None:
         if not callable(rule):
-            raise DefinitionError(f"{op.name}: a vmap rule is a function, and a {type(rule).__name__} was given.")
+            raise DefinitionError(f"{op.name}: a vmap rule is a function, and {kind_of(rule)} was given.")
         check_parameters(op, rule, leading=2, what="vmap rule")
 
     def lower(self, op: OpOverload, rule: Callable[..., Any]) -> Kernel:
         rule = by_position(op, rule)
+        single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
 
         def kernel(*args: Any) -> Any:
             like, values, dims, _, _ = split(args)
             result = rule(like.level.payload, dims, *values)
             if type(result) is not tuple or len(result) != 2:
                 raise BatchingError(
-                    f"{op.name}: its vmap rule returned a {type(result).__name__}. Return (output, out_dims).", operator=op.name
+                    f"{op.name}: its vmap rule returned {kind_of(result)}. Return (output, out_dims).", operator=op.name
                 )
             out, dim = result
             size = like.level.payload.batch_size
-            if type(out) is ndarray and type(dim) is int and 0 <= dim < out.ndim and out.shape[dim] == size:
+            if single and type(out) is ndarray and type(dim) is int and 0 <= dim < out.ndim and out.shape[dim] == size:
                 return wrap(BatchedTensor, out, like, dim)
+            _check_outputs(op, out)
             return _wrapped(op, like, out, dim)
 
         return kernel
@@ -133,6 +124,20 @@ def _refusing(op: OpOverload) -> Kernel:
     return kernel
 
 
+def _check_outputs(op: OpOverload, out: Any) -> None:
+    """Refuse what a rule returned where it is not the operator's outputs, the residual among them."""
+    returns = op.schema.returns
+    outputs = (out,) if len(returns) == 1 else out if isinstance(out, (tuple, list)) else () if out is None else (out,)
+    fits = all(check(x) or hasattr(x, "shape") for check, x in zip(op.outputs.checks, outputs, strict=False))
+    if len(outputs) != len(returns) or not fits:
+        advice = f" Call {op.schema.name}.whole(...), which returns the residual too." if op.outputs.residual else ""
+        raise BatchingError(
+            f"{op.name}: its vmap rule returned {describe_value(out)} for its outputs, and the schema says -> "
+            f"({', '.join(str(r.type) for r in returns)}).{advice}",
+            operator=op.name,
+        )
+
+
 def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
     """The outputs of a rule as values of the level; `dim` is one for all, or one for each."""
     if isinstance(out, (tuple, list)):
@@ -147,15 +152,10 @@ def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
     if dim is None or not hasattr(out, "shape"):
         return out
     ndim, size = len(out.shape), like.level.payload.batch_size
-    if not isinstance(dim, int) or not -ndim <= dim < ndim:
+    if not isinstance(dim, int) or not -ndim <= dim < ndim or out.shape[dim] != size:
         raise BatchingError(
-            f"{op.name}: its vmap rule says the batch is axis {dim} of an output of shape {out.shape}, which has no such axis.",
-            operator=op.name,
-        )
-    if out.shape[dim] != size:
-        raise BatchingError(
-            f"{op.name}: its vmap rule says the batch is axis {dim} of an output of shape {out.shape}, and the batch has "
-            f"{size} items. Say which axis holds them, or None.",
+            f"{op.name}: its vmap rule says the batch, {size} items, is axis {dim!r} of an output of shape {out.shape}. "
+            "Say which axis holds the items, or None.",
             operator=op.name,
         )
     return wrap(BatchedTensor, out, like, dim % ndim)
@@ -187,26 +187,21 @@ def _column(op: OpOverload, like: BatchedTensor, column: Any) -> Any:
     first = column[0]
     if isinstance(first, (list, tuple)):
         if any(len(x) != len(first) for x in column):
-            raise BatchingError(
-                f"{op.name}: the items of the batch gave lists of different lengths, which make no batch.", operator=op.name
-            )
+            raise _unlike(op, "lists of different lengths")
         return [_column(op, like, items) for items in zip(*column, strict=True)]
     if isinstance(first, (bool, int, float, complex)) or hasattr(first, "shape"):
         shapes = {getattr(x, "shape", ()) for x in column}
         if len(shapes) > 1:
-            listed = ", ".join(map(str, sorted(shapes)[:3]))
-            raise BatchingError(
-                f"{op.name}: the items of the batch gave outputs of different shapes, {listed}, which make no batch.",
-                operator=op.name,
-            )
+            raise _unlike(op, f"outputs of different shapes, {', '.join(map(str, sorted(shapes)[:3]))}")
         column = column if any(isinstance(x, Tensor) for x in column) else [np.asarray(x) for x in column]
         return wrap(BatchedTensor, stack(list(column), 0), like, 0)
     if all(x == first for x in column):
         return first
-    raise BatchingError(
-        f"{op.name}: the items of the batch gave different values of type {type(first).__name__}, which make no batch.",
-        operator=op.name,
-    )
+    raise _unlike(op, f"different values of type {type(first).__name__}")
+
+
+def _unlike(op: OpOverload, what: str) -> BatchingError:
+    return BatchingError(f"{op.name}: the items of the batch gave {what}, which make no batch.", operator=op.name)
 
 
 def _none_of(op: OpOverload, like: BatchedTensor, values: tuple[Any, ...], dims: tuple[Any, ...]) -> Any:
@@ -294,7 +289,7 @@ def _checked_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
         for array in _leaves(x) if dim is not None else ():
             if not hasattr(array, "shape"):
                 raise BatchingError(
-                    f"vmap: argument {number} is a {type(array).__name__}, which has no axis to map. Give it in_dims=None."
+                    f"vmap: argument {number} is {kind_of(array)}, which has no axis to map. Give it in_dims=None."
                 )
             if not isinstance(dim, int) or not -len(array.shape) <= dim < len(array.shape):
                 raise BatchingError(
@@ -310,11 +305,13 @@ def _checked_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
 
 
 def _leaves(x: Any) -> list[Any]:
-    if isinstance(x, (list, tuple)):
-        return [leaf for item in x for leaf in _leaves(item)]
-    if isinstance(x, dict):
-        return _leaves(list(x.values()))
-    return [x]
+    items = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else None
+    return [x] if items is None else [leaf for item in items for leaf in _leaves(item)]
+
+
+def _like(x: Any, items: list[Any]) -> Any:
+    """A list, tuple or named tuple as `x`, of other items."""
+    return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
 
 
 def _into(x: Any, dim: int | None, level: Level) -> Any:
@@ -323,7 +320,7 @@ def _into(x: Any, dim: int | None, level: Level) -> Any:
     if type(x) is ndarray:
         return wrap(BatchedTensor, x, level, dim if dim >= 0 else dim + x.ndim)
     if isinstance(x, (list, tuple)):
-        return type(x)([_into(item, dim, level) for item in x])
+        return _like(x, [_into(item, dim, level) for item in x])
     if isinstance(x, dict):
         return {name: _into(item, dim, level) for name, item in x.items()}
     return wrap(BatchedTensor, x, level, dim % len(x.shape))
@@ -335,7 +332,7 @@ def _out_of(out: Any, dim: Any, level: Level, size: int) -> Any:
         dims = dim if isinstance(dim, tuple) else (dim,) * len(out)
         if len(dims) != len(out):
             raise BatchingError(f"vmap: out_dims names {len(dims)} outputs, and the function returned {len(out)}.")
-        return type(out)([_out_of(x, d, level, size) for x, d in zip(out, dims, strict=True)])
+        return _like(out, [_out_of(x, d, level, size) for x, d in zip(out, dims, strict=True)])
     if isinstance(out, dict):
         return {name: _out_of(x, dim, level, size) for name, x in out.items()}
     batched = isinstance(out, BatchedTensor) and out.level is level
@@ -347,7 +344,7 @@ def _out_of(out: Any, dim: Any, level: Level, size: int) -> Any:
         return out.value if dim == out.data else moveaxis(out.value, out.data, dim)
     if not isinstance(out, (Tensor, np.ndarray, np.generic, bool, int, float, complex)):
         raise BatchingError(
-            f"vmap: the function returned a {type(out).__name__}, which makes no batch. Return arrays, or out_dims=None for it."
+            f"vmap: the function returned {kind_of(out)}, which makes no batch. Return arrays, or out_dims=None for it."
         )
     whole = broadcast_to(np.asarray(out) if not isinstance(out, Tensor) else out, (size, *getattr(out, "shape", ())))
     return whole if dim == 0 else moveaxis(whole, 0, dim)

@@ -19,7 +19,8 @@ FLOORS = [
     {"errors"},  # the slab: imports nothing, everybody may raise
     {"core.vectorcall", "core.keys"},  # ground floor, compiled; knows no operator and no layer
     {"core.state"},
-    {"core.arrays", "core.tensor"},
+    {"core.arrays"},
+    {"core.tensor"},
     {"core.arguments"},
     {"core.outputs"},
     {"core.table"},

@@ -1,7 +1,7 @@
 """Arguments for every row of `dispatch.ops.np`: derived from its schema where that says enough, else written here.
 
-A case is a tuple of arguments, arrays and all. What takes nothing but arrays, and what reduces, is derived; a row that does
-anything else has an entry in ODD, a function from `make(shape)` to its cases, and `test_table.py` fails where it has none.
+A case is a tuple of arguments, arrays and all. What takes nothing but arrays, and what reduces, is derived; a row that
+does anything else has an entry in ODD, a function from `make(shape)` to its cases; `test_table.py` fails without one.
 """
 
 from collections.abc import Callable, Iterator
@@ -128,6 +128,11 @@ def indexed(x: Any, index: Any, arrays: list[Any]) -> Any:
     return x[tuple([next(queue) if i is ARRAY else i for i in index]) if isinstance(index, tuple) else index]
 
 
+def turned(make: Make, arrays: list[Any]) -> list[Any]:
+    """Index arrays with their places changed, so that the items of a batch differ."""
+    return [np.roll(i, make((), "i8")) for i in arrays]
+
+
 def joined(make: Make) -> list[Case]:
     return [
         ([make((2, 3)), make((1, 3))], 0),
@@ -150,9 +155,9 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make((), "?"), make(()), make((0, 2))),
     ],
     "matmul": lambda make: [(make(a), make(b)) for a, b in PRODUCTS],
-    "getitem": lambda make: [(make(shape), index, arrays) for shape, index, arrays in INDICES],
+    "getitem": lambda make: [(make(shape), index, turned(make, arrays)) for shape, index, arrays in INDICES],
     "scatter_add": lambda make: [
-        (np.asarray(make(np.shape(indexed(np.zeros(shape), index, arrays)))), index, shape, arrays)
+        (make(np.shape(indexed(np.zeros(shape), index, arrays))), index, shape, turned(make, arrays))
         for shape, index, arrays in INDICES
     ],
     "select_index": lambda make: [(make((3,)), 0, 1), (make((2, 3)), 1, 0), (make((2, 3, 4)), -2, 2)],
@@ -160,26 +165,40 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make((2, 3)), (3, 2)), (make((2, 3)), -1), (make((2, 3, 4)), (2, -1)), (make(()), (1, 1)), (make((3, 1)), [3]),
         (make((0, 3)), (3, 0)), (make((2, 3, 4)), (2, 3, 1, 4)), (make((2, 3, 4)), (6, 4)),
     ],
-    "transpose": lambda make: [(make(shape), None) for shape in SHAPES] + [(make((2, 3, 4)), (1, -1, 0)), (make((3,)), 0)],
+    "transpose": lambda make: [
+        *[(make(shape), None) for shape in SHAPES], (make((2, 3, 4)), (1, -1, 0)), (make((3,)), 0),
+    ],
     "swapaxes": lambda make: [(make((2, 3)), 0, 1), (make((2, 3, 4)), -1, 0), (make((3,)), 0, 0)],
     "moveaxis": lambda make: [(make((2, 3, 4)), 0, -1), (make((2, 3, 4)), (0, 1), [1, 2]), (make((2, 3)), 1, 1)],
-    "broadcast_to": lambda make: [(make((3,)), (2, 3)), (make(()), 2), (make((2, 1)), [4, 2, 3]), (make((1,)), (0,)), (make(()), ())],
-    "sum_to": lambda make: [(make((2, 3)), (3,)), (make((2, 3)), (2, 1)), (make((2, 3)), (2, 3)), (make((4, 2, 3)), (1, 3)), (make((3,)), ())],
+    "broadcast_to": lambda make: [
+        (make((3,)), (2, 3)), (make(()), 2), (make((2, 1)), [4, 2, 3]), (make((1,)), (0,)), (make(()), ()),
+    ],
+    "sum_to": lambda make: [
+        (make((2, 3)), (3,)), (make((2, 3)), (2, 1)), (make((2, 3)), (2, 3)), (make((4, 2, 3)), (1, 3)),
+        (make((3,)), ()),
+    ],
     "expand_dims": lambda make: [(make((2, 3)), 0), (make((2, 3)), -1), (make((3,)), (0, 2)), (make(()), [0, 1])],
-    "squeeze": lambda make: [(make((3, 1)), None), (make((1, 2, 1)), -1), (make((1, 2, 1)), (0, 2)), (make((2,)), None)],
+    "squeeze": lambda make: [
+        (make((3, 1)), None), (make((1, 2, 1)), -1), (make((1, 2, 1)), (0, 2)), (make((2,)), None),
+    ],
     "concatenate": joined,
-    "stack": lambda make: [([make((2, 3)), make((2, 3))], 0), ((make((2,)),) * 3, -1), ([make(()), make(())], 0), ([make((0, 2))], 1)],
+    "stack": lambda make: [
+        ([make((2, 3)), make((2, 3))], 0), ((make((2,)), make((2,)), make((2,))), -1), ([make(()), make(())], 0),
+        ([make((0, 2))], 1),
+    ],
     "astype": lambda make: [(make((2, 3)), dtype) for dtype in (np.float64, "f4", complex, np.dtype("i4"))],
     "empty": shaped,
     "zeros": shaped,
     "ones": shaped,
-    "full": lambda make: [((2, 3), make((3,)), None), ((2, 3), make(()), "c16"), (4, 2, None), ((2, 2), make((2, 1)), None)],
+    "full": lambda make: [
+        ((2, 3), make((3,)), None), ((2, 3), make(()), "c16"), (4, 2, None), ((2, 2), make((2, 1)), None),
+    ],
     "arange": lambda make: [(5, None, 1, None), (2, 9, 3, None), (0.5, 2.2, 0.4, None), (3, 0, 1, "f4")],
     "empty_like": likes,
     "zeros_like": likes,
     "ones_like": likes,
     "full_like": lambda make: [
-        (make((2, 3)), make((3,)), None, None), (make((2, 3)), 2, None, None), (make((3, 2)), make((2, 1)), "c16", (2, 3)),
-        (make(()), make(()), None, None),
+        (make((2, 3)), make((3,)), None, None), (make((2, 3)), 2, None, None), (make(()), make(()), None, None),
+        (make((3, 2)), make((2, 1)), "c16", (2, 3)),
     ],
 }  # fmt: skip

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from samples import DTYPES, MASKED, cases, indexed, laid_out, maker
+from samples import DTYPES, cases, laid_out, maker
 
 import dispatch
 from dispatch import FakeTensorMode, ops, vmap
 from dispatch.core import OpOverload, Tensor
-from dispatch.tape import TrackedTensor
 
 ROWS = {op.schema.name: op for op in ops.np}
 UNSET = {"empty", "empty_like"}  # what they hold is nobody's business
@@ -51,7 +50,7 @@ def memory_order(x: Any) -> Any:
     return [stride for n, stride in zip(x.shape, x.strides, strict=True) if n > 1] if x.size else []
 
 
-# -- kernels and shape rules -----------------------------------------------------------------------------------------------
+# -- kernels and shape rules -------------------------------------------------------------------------------------------
 
 
 @every_row
@@ -64,7 +63,7 @@ def test_the_shape_rule_gives_what_the_kernel_gives(op: OpOverload, dtype: Any) 
             try:
                 with np.errstate(all="ignore"):
                     real = op(*args)
-            except Exception as error:  # noqa: BLE001 - whatever NumPy refuses
+            except Exception as error:
                 with pytest.raises(type(error)), mode:
                     op(*fakes)
                 continue
@@ -80,7 +79,15 @@ def describe(args: Any) -> str:
     return ", ".join(f"{x.dtype}{x.shape}{x.strides}" if is_array(x) else repr(x) for x in args)
 
 
-# -- gradients -------------------------------------------------------------------------------------------------------------
+def test_a_row_without_cases_is_found() -> None:
+    op = dispatch.library.custom_op(
+        "table_tests::odd", lambda x, n: x, mutates_args=(), schema="(Tensor x, str n) -> Tensor"
+    )
+    with pytest.raises(LookupError, match=r"table_tests::odd\(Tensor x, str n\) -> Tensor: nothing is derived"):
+        cases(op, maker("f8"))
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
 
 
 def differentiable(case: Any) -> list[int]:
@@ -166,7 +173,7 @@ def test_the_second_gradient_is_that_of_the_first(op: OpOverload, dtype: Any) ->
         np.testing.assert_allclose(dispatch.grad(slope)(x), numeric(slope, x), rtol=1e-5, atol=1e-6)
 
 
-# -- batches ---------------------------------------------------------------------------------------------------------------
+# -- batches -----------------------------------------------------------------------------------------------------------
 
 
 def batches(op: OpOverload, dtype: Any) -> Iterator[tuple[Any, Any, int]]:
@@ -176,9 +183,12 @@ def batches(op: OpOverload, dtype: Any) -> Iterator[tuple[Any, Any, int]]:
         tensors = [i for i, x in enumerate(case) if is_array(x) or is_arrays(x)]
         choices = [chosen for chosen in (tensors, *[[i] for i in tensors if len(tensors) > 1]) if chosen]
         for chosen in choices:
-            for dim in (0, -1):
-                dims = [dim if i in chosen else None for i in range(len(case))]
-                args = [batched([c[i] for c in makes], dim) if i in chosen else case[i] for i in range(len(case))]
+            for first, others in {(0, 0), (-1, -1), (0, -1)} if len(chosen) > 1 else ((0, 0), (-1, -1)):
+                dims = [None if i not in chosen else first if i == chosen[0] else others for i in range(len(case))]
+                args = [
+                    x if dim is None else batched([c[i] for c in makes], dim)
+                    for i, (x, dim) in enumerate(zip(case, dims, strict=True))
+                ]
                 yield tuple(args), tuple(dims), 3
 
 
@@ -262,5 +272,5 @@ def test_the_gradient_through_a_batch_is_that_of_its_items(op: OpOverload) -> No
                 expected = dispatch.grad(lambda x: through(x, items))(args[at])
             except (TypeError, ValueError):
                 continue
-            found = dispatch.grad(lambda x: through(x, vmap(op, dims)))(args[at])
+            found = dispatch.grad(through)(args[at], vmap(op, dims))
             np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=f"{describe(args)}, {dims}")

@@ -183,6 +183,8 @@ cdef void note(PyObject *self, PyObject *const *args, Py_ssize_t n) noexcept:
     cdef PyObject *traceback
     PyErr_Fetch(&kind, &error, &traceback)
     PyErr_NormalizeException(&kind, &error, &traceback)
+    if error == NULL:                       # a kernel in C that failed without saying why: the interpreter will complain
+        return
     try:
         op.wording.note(op, values_of(args, n), <object>error)
     finally:

@@ -26,8 +26,14 @@ cdef extern from *:
     static PyObject *dispatch_allocate(PyObject *cls, PyObject *no_arguments) {
         return ((PyTypeObject *)cls)->tp_new((PyTypeObject *)cls, no_arguments, NULL);
     }
+    /* The commonest arguments that neither are wrappers nor hold any. */
+    static inline int dispatch_is_plain(PyObject *x) {
+        PyTypeObject *type = Py_TYPE(x);
+        return x == Py_None || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyUnicode_Type;
+    }
     """
     object dispatch_allocate(object cls, tuple no_arguments)
+    bint dispatch_is_plain(PyObject *x) noexcept
 
 cdef tuple NOTHING = ()
 
@@ -144,32 +150,37 @@ def wrap(cls, value, like, data=None, bint frozen=False):
 
 
 cdef Wrapped highest(object x, Wrapped found):
-    """The wrapper of the highest rank in x, a value or a list of values to any depth, and `found`."""
+    """The wrapper of the highest rank in x, a value or a list or dict of values to any depth, and `found`."""
     if isinstance(x, Wrapped):
         return <Wrapped>x if found is None or (<Wrapped>x).rank > found.rank else found
     if isinstance(x, (list, tuple)):
         for item in x:
             found = highest(item, found)
+    elif isinstance(x, dict):
+        for item in x.values():
+            found = highest(item, found)
     return found
 
 
 cdef object unwrapped(object x, rank_t rank):
-    """x with the wrappers of this rank taken off, inside lists too."""
+    """x with the wrappers of this rank taken off, inside lists and dicts too."""
     if isinstance(x, Wrapped):
         return (<Wrapped>x).value if (<Wrapped>x).rank == rank else x
     if isinstance(x, list):
         return [unwrapped(item, rank) for item in x]
     if isinstance(x, tuple):
         return tuple([unwrapped(item, rank) for item in x])
+    if isinstance(x, dict):
+        return {name: unwrapped(item, rank) for name, item in x.items()}
     return x
 
 
 cdef object kept(object x, rank_t rank):
-    """What the layer kept beside the wrappers of this rank; None where there is none, a list for a list."""
+    """What the layer kept beside the wrappers of this rank; None where there is none, a list for a list or dict."""
     if isinstance(x, Wrapped):
         return (<Wrapped>x).data if (<Wrapped>x).rank == rank else None
-    if isinstance(x, (list, tuple)):
-        found = [kept(item, rank) for item in x]
+    if isinstance(x, (list, tuple, dict)):
+        found = [kept(item, rank) for item in (x.values() if isinstance(x, dict) else x)]
         for item in found:
             if item is not None:
                 return found
@@ -205,10 +216,17 @@ def split(tuple args not None):
     cdef PyObject *found
     cdef tuple values = PyTuple_New(n), data = PyTuple_New(n)
     for x in args:
-        like = highest(x, like)
+        if not dispatch_is_plain(<PyObject *>x):
+            like = highest(x, like)
     rank = like.rank if like is not None else 0
     for i in range(n):
         x = args[i]
+        if dispatch_is_plain(<PyObject *>x):
+            Py_INCREF(x)
+            PyTuple_SET_ITEM(values, i, x)
+            Py_INCREF(None)
+            PyTuple_SET_ITEM(data, i, None)
+            continue
         item = unwrapped(x, rank)
         Py_INCREF(item)
         PyTuple_SET_ITEM(values, i, item)

@@ -12,7 +12,8 @@ from .creation import (
     zeros,
     zeros_like,
 )
-from .indexing import ARRAY, getitem, scatter_add, where
+from .indexing import getitem, scatter_add, where
+from .indices import ARRAY
 from .linalg import dot, matmul
 from .pointwise import (
     absolute,

@@ -27,7 +27,7 @@ from ..operators import ops
 from ..prims import define, moveaxis
 from ..tags import Tag
 from ..tape import CONSTANT, Pullback, Pullbacks, pullbacks
-from .layouts import as_shape, axes_of, elementwise, fake_result, layout_of, plain, reduced, ufunc_dtype, viewed
+from .layouts import as_shape, axes_of, elementwise, fake_reduced, layout_of, plain, ufunc_dtype, viewed
 
 Rule = Callable[..., Any]
 Partial = Rule | float | Pullback | None
@@ -109,19 +109,30 @@ def times(g: Any, partial: Any) -> Any:
 
 def conjugated(x: Any) -> Any:
     """The conjugate of a complex value; a real one as it is, which spares a copy."""
-    return ops.np.conjugate(x) if hasattr(x, "dtype") and x.dtype.kind == "c" else x
+    if hasattr(x, "dtype"):
+        return ops.np.conjugate(x) if x.dtype.kind == "c" else x
+    return x.conjugate() if isinstance(x, complex) else x
 
 
 def fake_pointwise(kernel: np.ufunc) -> Rule:
     """The shape rule of a ufunc."""
 
-    def rule(*xs: Any) -> FakeTensor:
+    def rule(*xs: Any) -> Any:
         if len(xs) == 2 and type(xs[0]) is type(xs[1]) is FakeTensor:  # the usual case, without the three lists
             return elementwise(ufunc_dtype(kernel, (xs[0].dtype, xs[1].dtype)), xs)
-        dtype = ufunc_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else type(x) for x in xs]))
-        return elementwise(dtype, [x for x in xs if isinstance(x, FakeTensor)])
+        fakes = [x for x in xs if isinstance(x, FakeTensor)]
+        if not fakes:
+            return kernel(*xs)  # numbers only
+        return elementwise(
+            ufunc_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else kind(x) for x in xs])), fakes
+        )
 
     return rule
+
+
+def kind(x: Any) -> Any:
+    """A Python number as promotion sees it: its type; a truth value is no number, but an array of one."""
+    return np.dtype(bool) if isinstance(x, bool) else type(x)
 
 
 def batched_pointwise(op: OpOverload) -> Rule:
@@ -133,10 +144,10 @@ def batched_pointwise(op: OpOverload) -> Rule:
     return rule
 
 
-def aligned(in_dims: tuple[Any, ...], xs: tuple[Any, ...], largest: int = 0) -> list[Any]:
+def aligned(in_dims: tuple[Any, ...], xs: tuple[Any, ...]) -> list[Any]:
     """Operands that broadcast as the items do: the batch first, and as many axes behind it as the largest item has."""
     ndims = [len(getattr(x, "shape", ())) - (dim is not None) for x, dim in zip(xs, in_dims, strict=True)]
-    largest = max(largest, *ndims)
+    largest = max(ndims)
     found = []
     for x, dim, ndim in zip(xs, in_dims, ndims, strict=True):
         if dim is not None:
@@ -155,21 +166,28 @@ def in_front(x: Any, dim: int | None) -> Any:
 # -- reductions ------------------------------------------------------------------------------------------------------------
 
 
-def reduction(text: str, kernel: Rule, pullback: Rule) -> OpOverload:
-    """A row that reduces axes, whose schema reads `(Tensor x, int[1]? axis=None, ..., bool keepdims=False)`."""
+def reduction(text: str, kernel: Rule, dtype_of: Rule, pullback: Rule) -> OpOverload:
+    """A row that reduces axes, whose schema reads `(Tensor x, int[1]? axis=None, ..., *, bool keepdims=False)`.
+
+    `dtype_of` gives the dtype of the result for the dtype of `x`, where the call does not say it.
+    """
     op = define(f"np::{text}", kernel, (Tag.reduction,))
-    return complete(op, fake=fake_reduction(kernel), autograd=pullbacks(x=pullback), vmap=batched_reduction(op))
+    return complete(op, fake=fake_reduction(kernel, dtype_of), autograd=pullbacks(x=pullback), vmap=batched_reduction(op))
 
 
-def fake_reduction(kernel: Rule) -> Rule:
+def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
     """The shape rule of a reduction."""
+    of_something = getattr(getattr(kernel, "__self__", None), "identity", 0) is None  # the largest of nothing is none
 
     def rule(x: Any, axis: Any, *options: Any) -> Any:
-        if not isinstance(x, FakeTensor):
-            return kernel(x, axis, *options)
-        axis = plain(axis)
-        shape = reduced(x.shape, axis, options[-1])
-        return fake_result(kernel, shape, x, x, axis, *options)
+        *dtype, keepdims = options
+        if not isinstance(x, FakeTensor):  # a Python number, which has no axes
+            x = fake_tensor((), np.asarray(x).dtype)
+        chosen = dtype_of(x.dtype) if not dtype or dtype[0] is None else np.dtype(dtype[0])
+        axes = axes_of(plain(axis), len(x.shape))
+        if of_something and 0 in x.shape and all(n or i in axes for i, n in enumerate(x.shape)):
+            kernel(np.empty(0), None, keepdims=False)  # raises in NumPy's own words
+        return fake_reduced(x, chosen.newbyteorder("="), axes, keepdims)
 
     return rule
 
@@ -181,7 +199,7 @@ def batched_reduction(op: OpOverload) -> Rule:
         dim = in_dims[0]
         axes = tuple([i + (i >= dim) for i in axes_of(plain(axis), len(x.shape) - 1)])
         before = 0 if options[-1] else sum(i < dim for i in axes)
-        return op(x, axes, *options), dim - before
+        return op(x, axes, *options[:-1], keepdims=options[-1]), dim - before
 
     return rule
 

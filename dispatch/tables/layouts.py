@@ -3,8 +3,9 @@
 NumPy lays a result out after its operands, by rules that are nowhere written down. They look at which strides are larger and
 at which axes have length 0 or 1, never at the other lengths, so a stand-in of a few elements gets the real one's answer:
 
-    seen     one element under the real shape and strides       for kernels that return a view, and read nothing
-    small    lengths of at most 2, strides in the same order    for kernels that compute
+    seen       one element under the real shape and strides     for kernels that return a view, and read nothing
+    small      lengths of at most 2, strides in the same order   for advanced indices
+    stand_in   one byte, lengths of at most 2, real strides     for nditer, which says in which order it would walk
     hollow   elements of no size under the real shape           for NumPy's own complaints about shapes
 
 Every answer is remembered, by the layouts it depends on.
@@ -74,14 +75,6 @@ def viewed(kernel: Kernel, layout: Layout, *args: Any) -> Layout:
     return layout_of(kernel(seen(layout), *args))  # type: ignore[no-any-return]
 
 
-@lru_cache(REMEMBERED)
-def computed(kernel: Kernel, *args: Any) -> tuple[np.dtype[Any], Order]:
-    """The dtype of a result and the order of its strides; layouts among the arguments stand for arrays."""
-    with np.errstate(all="ignore"):
-        out = kernel(*map(small, args))
-    return out.dtype, order_of(out)
-
-
 def order_of(x: Any) -> Order:
     """The axes of an array, the one with the smallest stride first."""
     return tuple(sorted(range(x.ndim), key=lambda axis: (x.strides[axis], -axis)))
@@ -98,12 +91,6 @@ def dense(shape: Shape, itemsize: int, order: Order) -> Shape:
     return tuple(strides)
 
 
-def fake_result(kernel: Kernel, shape: Shape, first: FakeTensor, *args: Any) -> FakeTensor:
-    """The fake of what a kernel computes of these arguments, given its shape; `first` says device and mode."""
-    dtype, order = computed(kernel, *map(layout_of, args))
-    return fake_tensor(shape, dtype, dense(shape, dtype.itemsize, order), first.device, first.mode)
-
-
 # -- elementwise -----------------------------------------------------------------------------------------------------------
 
 
@@ -116,17 +103,78 @@ def ufunc_dtype(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> np.dtype[Any]:
 @lru_cache(REMEMBERED)
 def broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
     """The shape that arrays of these shapes broadcast to."""
-    return np.broadcast_shapes(*shapes)
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        operands: Any = [np.broadcast_to(np.uint8(0), shape) for shape in shapes]
+        np.nditer(operands)  # raises in the words of NumPy's ufuncs
+        raise
+
+
+def stand_in(shape: Shape, strides: Shape) -> Any:
+    """One byte, at most 2 along each axis, under the real strides: for nditer to look at."""
+    return as_strided(np.zeros((), np.uint8), tuple([min(n, 2) for n in shape]), strides)
 
 
 @lru_cache(REMEMBERED)
 def elementwise_order(layouts: tuple[tuple[Shape, Shape], ...]) -> Order:
     """The order of an elementwise result's axes, which nditer tells without computing anything."""
-    byte = np.zeros((), np.uint8)
-    operands = [as_strided(byte, tuple(min(n, 2) for n in shape), strides) for shape, strides in layouts]
+    operands = [stand_in(*layout) for layout in layouts]
     flags = [["readonly"]] * len(operands) + [["writeonly", "allocate"]]
     walk: Any = np.nditer  # whose stubs know of one operand only
-    return order_of(walk([*operands, None], [], flags, op_dtypes=[None] * len(operands) + ["u1"]).operands[-1])
+    made = walk([*operands, None], ["zerosize_ok"], flags, op_dtypes=[None] * len(operands) + ["u1"]).operands[-1]
+    return order_of(made)
+
+
+@lru_cache(REMEMBERED)
+def reduced_order(shape: Shape, strides: Shape, axes: Shape) -> Order:
+    """The order of the axes that a reduction leaves, told by nditer as well."""
+    left = iter(range(len(shape)))
+    places = [-1 if i in axes else next(left) for i in range(len(shape))]
+    walk: Any = np.nditer
+    made = walk(
+        [stand_in(shape, strides), None],
+        ["reduce_ok", "zerosize_ok"],
+        [["readonly"], ["readwrite", "allocate"]],
+        op_axes=[[*range(len(shape))], places],
+        op_dtypes=["u1", "u1"],
+    ).operands[-1]
+    return order_of(made)
+
+
+@lru_cache(REMEMBERED)
+def joined_order(layouts: tuple[tuple[Shape, Shape], ...]) -> Order:
+    """The order of the axes of several arrays in one: an insertion sort by the strides of all that have both axes.
+
+    An axis goes before another, which varies faster, where some array says so by larger strides and none contradicts; axes
+    that no array compares, one of them having length 1 in each, stay as they are. Ties keep C order.
+    """
+    axes: list[int] = []
+    for axis in range(len(layouts[0][0])):
+        place = len(axes)
+        for i in range(len(axes) - 1, -1, -1):
+            said = [
+                abs(strides[axis]) > abs(strides[axes[i]])
+                for shape, strides in layouts
+                if shape[axis] != 1 and shape[axes[i]] != 1
+            ]
+            if said and not all(said):
+                break
+            if said:
+                place = i
+        axes.insert(place, axis)
+    return tuple(reversed(axes))
+
+
+def fake_reduced(x: FakeTensor, dtype: np.dtype[Any], axes: Shape, keepdims: Any) -> FakeTensor:
+    """The fake of what a reduction over these axes leaves."""
+    rest = tuple([n for i, n in enumerate(x.shape) if i not in axes])
+    strides = dense(rest, dtype.itemsize, reduced_order(x.shape, x.strides, axes)) if len(rest) > 1 else None
+    if keepdims:
+        found = iter(contiguous(rest, dtype.itemsize) if strides is None else strides)
+        strides = tuple([dtype.itemsize if i in axes else next(found) for i in range(len(x.shape))])
+        rest = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
+    return fake_tensor(rest, dtype, strides, x.device, x.mode)
 
 
 def elementwise(dtype: np.dtype[Any], fakes: Sequence[FakeTensor]) -> FakeTensor:

@@ -1,5 +1,6 @@
 """Rows of linear algebra: the product of matrices."""
 
+from contextlib import suppress
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -7,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
-from ..fake import FakeTensor
+from ..fake import FakeTensor, fake_tensor
 from ..prims import moveaxis
 from ..tape import pullbacks
 from .families import aligned, conjugated, in_front, row
-from .layouts import REMEMBERED, broadcast_shape, fake_result
+from .layouts import REMEMBERED, dense, elementwise_order, ufunc_dtype
 from .pointwise import multiply
 from .shape import expand_dims, reshape, squeeze, swapaxes
 
@@ -21,14 +22,21 @@ Shape = tuple[int, ...]
 @lru_cache(REMEMBERED)
 def product_shape(x: Shape, y: Shape) -> Shape:
     """The shape of a matrix product. Shapes that do not fit raise in NumPy's own words."""
-    if not x or not y or x[-1] != (y[-2] if len(y) > 1 else y[-1]):
-        np.matmul(np.broadcast_to(0.0, x), np.broadcast_to(0.0, y))
-    return (*broadcast_shape((x[:-2], y[:-2])), *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
+    if x and y and x[-1] == (y[-2] if len(y) > 1 else y[-1]):
+        with suppress(ValueError):
+            return (*np.broadcast_shapes(x[:-2], y[:-2]), *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
+    found: Shape = np.matmul(np.broadcast_to(0.0, x), np.broadcast_to(0.0, y)).shape
+    return found
 
 
 def _fake_matmul(x: Any, y: Any) -> FakeTensor:
-    first = x if isinstance(x, FakeTensor) else y
-    return fake_result(np.matmul, product_shape(getattr(x, "shape", ()), getattr(y, "shape", ())), first, x, y)
+    like = x if isinstance(x, FakeTensor) else y
+    shape = product_shape(getattr(x, "shape", ()), getattr(y, "shape", ()))
+    dtype = ufunc_dtype(np.matmul, tuple([a.dtype if isinstance(a, FakeTensor) else type(a) for a in (x, y)]))
+    loops = [(a.shape[:-2], a.strides[:-2]) for a in (x, y) if len(getattr(a, "shape", ())) > 2]
+    batch = elementwise_order(tuple(loops)) if loops else ()
+    order = (*range(len(shape) - 1, len(batch) - 1, -1), *batch)  # each matrix in C order, the batch as its operands lie
+    return fake_tensor(shape, dtype, dense(shape, dtype.itemsize, order), like.device, like.mode)
 
 
 def _adjoint(x: Any) -> Any:

@@ -19,33 +19,38 @@ Shape = tuple[int, ...]
 # -- kernels ---------------------------------------------------------------------------------------------------------------
 
 
-# NumPy's stubs say that some of what `reduce` takes goes by keyword only; by position it costs 40 ns less.
-_add: Any = np.add.reduce
-_maximum: Any = np.maximum.reduce
-_minimum: Any = np.minimum.reduce
-
-
-def _sum(x: Any, axis: Any, dtype: Any, keepdims: Any) -> Any:
-    return _add(x, tuple(axis) if type(axis) is list else axis, dtype, None, keepdims)
-
-
-def _mean(x: Any, axis: Any, dtype: Any, keepdims: Any) -> Any:
+def _mean(x: Any, axis: Any, dtype: Any, *, keepdims: Any) -> Any:
+    # np.mean's own steps: integers are added up as float64, half precision as float32, and the quotient is cast
     x = np.asanyarray(x)
-    kind = x.dtype.kind
-    # np.mean's own precautions: integers are added up as float64, half precision as float32
-    inner = dtype or ("f8" if kind in "iub" else "f4" if x.dtype == np.float16 else None)
-    total = _add(x, tuple(axis) if type(axis) is list else axis, inner, None, keepdims)
-    mean = total / (x.size // (total.size or 1))
-    wanted = total.dtype if dtype or kind in "iub" else x.dtype
-    return mean if mean.dtype == wanted else mean.astype(wanted)
+    half = x.dtype == np.float16 and dtype is None
+    inner = dtype or ("f8" if x.dtype.kind in "iub" else "f4" if half else None)
+    total = np.add.reduce(x, axis, inner, keepdims=keepdims)
+    count = np.intp(x.size // (total.size or 1))
+    if isinstance(total, np.ndarray):
+        mean = np.true_divide(total, count, out=total, casting="unsafe")
+    else:
+        mean = total.dtype.type(total / count)
+    return x.dtype.type(mean) if half else mean
 
 
-def _max(x: Any, axis: Any, keepdims: Any) -> Any:
-    return _maximum(x, tuple(axis) if type(axis) is list else axis, None, None, keepdims)
+# -- dtypes ----------------------------------------------------------------------------------------------------------------
 
 
-def _min(x: Any, axis: Any, keepdims: Any) -> Any:
-    return _minimum(x, tuple(axis) if type(axis) is list else axis, None, None, keepdims)
+def summed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of a sum: small integers are added up in the platform's integer, as NumPy does."""
+    if dtype.kind == "b" or (dtype.kind == "i" and dtype.itemsize < np.dtype(np.int_).itemsize):
+        return np.dtype(np.int_)
+    return np.dtype(np.uint) if dtype.kind == "u" and dtype.itemsize < np.dtype(np.uint).itemsize else dtype
+
+
+def averaged(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of a mean: that of integers is a float64."""
+    return np.dtype(np.float64) if dtype.kind in "iub" else dtype
+
+
+def unchanged(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of a largest or smallest value."""
+    return dtype
 
 
 # -- gradients -------------------------------------------------------------------------------------------------------------
@@ -70,16 +75,20 @@ def spread_mean(g: Any, x_shape: Shape, axis: Any, keepdims: Any) -> Any:
 def shared(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     """The pullback of a largest or smallest value: those that equal it share the gradient, as torch's amax has it."""
     chosen = equal(x, kept(out, x.shape, axis, keepdims))
-    count = sum(chosen, axis, g.dtype, True)
+    count = sum(chosen, axis, g.dtype, keepdims=True)
     return ops.np.where(chosen, divide(kept(g, x.shape, axis, keepdims), count), 0.0)
 
 
 # A table reads by its columns.
 # fmt: off
 
-#                 schema                                                                                       kernel  gradient in x
-sum  = reduction("sum(Tensor x, int[1]? axis=None, ScalarType? dtype=None, bool keepdims=False) -> Tensor",  _sum,  spread)
-mean = reduction("mean(Tensor x, int[1]? axis=None, ScalarType? dtype=None, bool keepdims=False) -> Tensor", _mean, spread_mean)
-max  = reduction("max(Tensor x, int[1]? axis=None, bool keepdims=False) -> Tensor",                          _max,  shared)
-min  = reduction("min(Tensor x, int[1]? axis=None, bool keepdims=False) -> Tensor",                          _min,  shared)
+#                 schema                                                        kernel             dtype      gradient in x
+sum  = reduction("sum(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor",
+                                                                                np.add.reduce,     summed,    spread)
+mean = reduction("mean(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor",
+                                                                                _mean,             averaged,  spread_mean)
+max  = reduction("max(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor",
+                                                                                np.maximum.reduce, unchanged, shared)
+min  = reduction("min(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor",
+                                                                                np.minimum.reduce, unchanged, shared)
 # fmt: on

@@ -14,8 +14,8 @@ from ..fake import FakeTensor, fake_tensor
 from ..operators import ops
 from ..prims import astype, broadcast_to, detach, moveaxis, select, stack, sum_to
 from ..tape import pullbacks
-from .families import batched_in_front, complete, in_front, kernel_of, row, view, view_rules
-from .layouts import as_shape, fake_like, fake_result, filled, hollow, layout_of, plain, reshaped, with_axes
+from .families import batched_in_front, complete, in_front, row, view, view_rules
+from .layouts import as_shape, dense, fake_like, fake_reduced, filled, hollow, joined_order, layout_of, plain, reshaped, with_axes
 
 Shape = tuple[int, ...]
 
@@ -66,9 +66,9 @@ def inverse(axes: Any) -> Any:
     )
 
 
-def behind(axis: Any, ndim: int) -> Shape:
-    """Axes of an item, counted with the batch in front."""
-    return tuple([1 + i for i in normalize_axis_tuple(plain(axis), ndim)])
+def behind(axis: Any, ndim: int, name: str | None = None) -> Shape:
+    """Axes of an item, counted with the batch in front; an error calls them by the name of their argument."""
+    return tuple([1 + i for i in normalize_axis_tuple(plain(axis), ndim, name)])
 
 
 def _squeezed(shape: Shape, axis: Any) -> tuple[Shape]:
@@ -131,12 +131,18 @@ swapaxes: OpOverload = view(
     "swapaxes(Tensor(a) x, int axis1, int axis2) -> Tensor(a)",
     _swapaxes,
     adjoint=lambda g, axis1, axis2: swapaxes(g, axis1, axis2),
-    batched=lambda shape, axis1, axis2: (*behind(axis1, len(shape) - 1), *behind(axis2, len(shape) - 1)),
+    batched=lambda shape, axis1, axis2: (
+        *behind(axis1, len(shape) - 1, "axis1"),
+        *behind(axis2, len(shape) - 1, "axis2"),
+    ),
 )
 view_rules(
     moveaxis,
     adjoint=lambda g, source, destination: moveaxis(g, destination, source),
-    batched=lambda shape, source, destination: (behind(source, len(shape) - 1), behind(destination, len(shape) - 1)),
+    batched=lambda shape, source, destination: (
+        behind(source, len(shape) - 1, "source"),
+        behind(destination, len(shape) - 1, "destination"),
+    ),
 )
 view_rules(broadcast_to, adjoint=lambda g: g, batched=lambda shape, new: (new,))
 complete(broadcast_to, vmap=_batched_broadcast_to)
@@ -180,7 +186,10 @@ def _fake_sum_to(x: FakeTensor, shape: Any) -> FakeTensor:
     shape = tuple(shape)
     if shape == x.shape:
         return x
-    return fake_result(kernel_of(sum_to), shape, x, x, tuple([min(n, 2) for n in shape]))
+    extra = len(x.shape) - len(shape)
+    axes = (*range(extra), *[extra + i for i, n in enumerate(shape) if n == 1 and x.shape[extra + i] != 1])
+    made = fake_reduced(x, x.dtype, axes, keepdims=True)
+    return fake_tensor(shape, made.dtype, made.strides[extra:], made.device, made.mode)
 
 
 def _batched_sum_to(info: Any, in_dims: Any, x: Any, shape: Any) -> tuple[Any, int]:
@@ -204,20 +213,25 @@ def _shapes(arrays: Any) -> list[Shape]:
     return [tuple(getattr(x, "shape", ())) for x in arrays]
 
 
-def _first(arrays: Any) -> FakeTensor:
-    return next(x for x in arrays if isinstance(x, FakeTensor))
+def _fake_join(shape: Shape, arrays: Any, layouts: list[tuple[Shape, Shape]]) -> FakeTensor:
+    """The fake of several arrays in one, whose axes lie as the layouts' do."""
+    fakes = [x for x in arrays if isinstance(x, FakeTensor)]
+    dtype = np.result_type(*[x.dtype if isinstance(x, FakeTensor) else np.asarray(x).dtype for x in arrays])
+    order = joined_order(tuple(layouts)) if len(shape) > 1 else (0,)
+    like = fakes[0] if fakes else fake_tensor((), dtype)  # else numbers only
+    return fake_tensor(shape, dtype, dense(shape, dtype.itemsize, order), like.device, like.mode)
 
 
-def _fake_concatenate(arrays: Any, axis: Any) -> FakeTensor:
-    shapes = _shapes(arrays)
+def _fake_concatenate(arrays: Any, axis: Any) -> Any:
+    shapes = _shapes(arrays) or [()]
     if axis is None:
         shape: Shape = (sum(map(prod, shapes)),)
     else:
         at = axis % (len(shapes[0]) or 1)
         if len({(len(s), s[:at], s[at + 1 :]) for s in shapes}) > 1 or not -len(shapes[0]) <= axis < len(shapes[0]):
-            np.concatenate([hollow(s) for s in shapes], axis)  # raises in NumPy's own words
+            np.concatenate([hollow(s) for s in _shapes(arrays)], axis)  # raises in NumPy's own words
         shape = (*shapes[0][:at], sum(s[at] for s in shapes), *shapes[0][at + 1 :])
-    return fake_result(np.concatenate, shape, _first(arrays), arrays, axis)
+    return _fake_join(shape, arrays, [(x.shape, x.strides) for x in arrays] if axis is not None else [])
 
 
 def _split(g: Any, shapes: list[Shape], axis: Any) -> list[Any]:
@@ -261,13 +275,14 @@ concatenate: OpOverload = row(
 )
 
 
-def _fake_stack(arrays: Any, axis: int) -> FakeTensor:
+def _fake_stack(arrays: Any, axis: int) -> Any:
     shapes = _shapes(arrays)
     if len(set(shapes)) != 1:
         np.stack([hollow(s) for s in shapes], axis)  # raises in NumPy's own words
     at = normalize_axis_index(axis, len(shapes[0]) + 1)
     shape = (*shapes[0][:at], len(shapes), *shapes[0][at:])
-    return fake_result(kernel_of(stack), shape, _first(arrays), arrays, axis)
+    before = [(getattr(x, "shape", ()), getattr(x, "strides", ())) for x in arrays]
+    return _fake_join(shape, arrays, [((*s[:at], 1, *s[at:]), (*steps[:at], 0, *steps[at:])) for s, steps in before])
 
 
 def _batched_stack(info: Any, in_dims: Any, arrays: Any, axis: int) -> tuple[Any, int]:

@@ -17,6 +17,7 @@ from ..errors import ArgumentError, UnsupportedError
 from ..operators import ops
 from . import creation, indexing, linalg, reduction, shape
 from .families import kernel_of
+from .indices import ARRAY
 
 Function = Callable[..., Any]
 
@@ -70,13 +71,11 @@ def getitem(x: Any, index: Any) -> Any:
     if not isinstance(index, tuple):
         if not isinstance(index, (np.ndarray, Tensor)):
             return indexing.getitem(x, index)
-        return indexing.getitem(x, (indexing.ARRAY,), [index])
+        return indexing.getitem(x, (ARRAY,), [index])
     arrays = [i for i in index if isinstance(i, (np.ndarray, Tensor))]
     if not arrays:
         return indexing.getitem(x, index)
-    return indexing.getitem(
-        x, tuple([indexing.ARRAY if isinstance(i, (np.ndarray, Tensor)) else i for i in index]), arrays
-    )
+    return indexing.getitem(x, tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else i for i in index]), arrays)
 
 
 def take(a: Any, indices: Any, axis: int | None = None) -> Any:

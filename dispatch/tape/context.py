@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor, settled, unwrap, wrap
-from ..errors import GradientError
+from ..errors import GradientError, kind_of
 from .modes import AUTOGRAD
 from .node import Node, Output, released
 from .saving import COPIED_BYTES, protect
@@ -119,10 +119,10 @@ class Context(Node):
             number = self._number(x)
             return x if number is None else Kept(x.value, number)
         if isinstance(x, (list, tuple)):
-            return [self._to_keep(item) for item in x]
+            return _alike(x, [self._to_keep(item) for item in x])
         if x is not None and not isinstance(x, (Tensor, np.ndarray, np.generic)):
             raise GradientError(
-                f"{self.op.name}: save_for_backward keeps arrays, and was given a {type(x).__name__}. "
+                f"{self.op.name}: save_for_backward keeps arrays, and was given {kind_of(x)}. "
                 "Set anything else as an attribute: ctx.name = value.",
                 operator=self.op.name,
             )
@@ -136,7 +136,7 @@ class Context(Node):
             if not self.recording:
                 return x.value
             return wrap(TrackedTensor, x.value, self.level, self.outputs[x.number] if self.outputs else self)
-        return [self._from_kept(item) for item in x] if type(x) is list else x
+        return _alike(x, [self._from_kept(item) for item in x]) if isinstance(x, (list, tuple)) else x
 
     def hide_outputs(self) -> None:
         """Keep outputs and plain arrays that were set as attributes in a form without a cycle and safe from writes."""
@@ -161,6 +161,11 @@ class Context(Node):
 
 
 _OWN = frozenset({"structure", "layouts", "recording", "outputs", "residual", "materialize", "non_differentiable", "kept"})
+
+
+def _alike(x: Any, items: list[Any]) -> Any:
+    """Items in a list or tuple of the type of `x`."""
+    return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
 
 
 def _holds_array(value: Any) -> bool:

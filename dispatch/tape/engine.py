@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Level, Setting, Tensor, has_layout, setting
-from ..errors import GradientError
+from ..errors import GradientError, kind_of
 from ..prims import add, astype, sum_to
 from .modes import AUTOGRAD, GROUND_ONLY, quiet_with
 from .node import Edge, Leaf, Node, Output, released
@@ -103,7 +103,7 @@ def _fitted(node: Node, target: Edge, grad: Any) -> Any:
             grad = np.asarray(grad, dtype)
         else:
             raise GradientError(
-                f"{node.op.name}: its backward gave a {type(grad).__name__} for {_input(node, target)}. "
+                f"{node.op.name}: its backward gave {kind_of(grad)} for {_input(node, target)}. "
                 "Return an array, or None where there is no gradient.",
                 operator=node.op.name,
             )

@@ -10,7 +10,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from ..core import DispatchKey, OpOverload, split
-from ..errors import DefinitionError, GradientError, NoRuleError
+from ..errors import DefinitionError, GradientError, NoRuleError, kind_of
 from ..layer import Kernel, Layer
 from ..where import where
 from .context import Context
@@ -70,7 +70,7 @@ layer = Autograd("autograd", DispatchKey.AUTOGRAD)
 def _check_functions(op: OpOverload, rule: Rule) -> None:
     for what, function in (("backward", rule.backward), ("setup_context", rule.setup_context)):
         if function is not None and not callable(function):
-            raise DefinitionError(f"{op.name}: {what} is a function, and a {type(function).__name__} was given.")
+            raise DefinitionError(f"{op.name}: {what} is a function, and {kind_of(function)} was given.")
     if rule.setup_context is None:
         return
     parameters = signature(rule.setup_context).parameters.values()

@@ -74,8 +74,8 @@ class set_grad_enabled:
         self._entered: list[Setting] = []
 
     def __enter__(self) -> None:
-        levels = quiet_now().levels
-        guard = Setting(AUTOGRAD, Quiet(-1 if self.enabled else newest_level(), levels))
+        quiet = Quiet() if self.enabled else Quiet(newest_level(), quiet_now().levels)
+        guard = Setting(AUTOGRAD, quiet)
         guard.__enter__()
         self._entered.append(guard)
 

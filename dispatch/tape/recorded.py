@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import OpOverload, inexact_layout, split, wrap
-from ..errors import GradientError
+from ..errors import GradientError, kind_of
 from ..layer import Kernel
 from .context import Context
 from .node import Output, edges_of, next_order, picking
@@ -133,8 +133,9 @@ def _materialized(node: Context, grad: Any) -> tuple[Any, ...]:
 def _checked(op: OpOverload, node: Context, grads: Any) -> list[Any]:
     """The gradients that a user's backward returned, in the order of the edges."""
     names = op.arguments.names
-    if not isinstance(grads, (tuple, list)):
-        grads = (grads,)
+    if not isinstance(grads, tuple):
+        listed = isinstance(grads, list) and not (len(names) == 1 and op.schema.arguments[0].type.parts)
+        grads = tuple(grads) if listed else (grads,)
     if len(grads) != len(names):
         raise GradientError(
             f"{op.name}: its backward returned {len(grads)} gradients, and the operator has {len(names)} arguments "
@@ -145,7 +146,7 @@ def _checked(op: OpOverload, node: Context, grads: Any) -> list[Any]:
     for name, edge, grad in zip(names, node.inputs, grads, strict=True):
         if type(edge) is list:
             if grad is not None and (not isinstance(grad, (list, tuple)) or len(grad) != len(edge)):
-                got = f"{len(grad)} in a list" if isinstance(grad, (list, tuple)) else f"a {type(grad).__name__}"
+                got = f"{len(grad)} in a list" if isinstance(grad, (list, tuple)) else kind_of(grad)
                 raise GradientError(
                     f"{op.name}: argument {name!r} is a list of {len(edge)} arrays, and its backward returned {got} for it. "
                     f"Return a list of {len(edge)} gradients, None for those without.",

@@ -185,7 +185,7 @@ def _entry(recording: Recording, inputs: list[tuple[str, Any]], column: Array, j
     return said if off > 1 else ""
 
 
-def _directions(random: np.random.Generator, label: str, x: Any) -> Any:
+def _directions(random: "np.random.Generator", label: str, x: Any) -> Any:
     """Single elements, all or some, then random directions: `(name, real component or None, direction)`."""
     count = as_reals(x).size
     chosen = set(random.permutation(count)[:ELEMENTS].tolist())

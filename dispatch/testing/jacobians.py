@@ -242,7 +242,7 @@ def from_reals(flat: Array, like: Any) -> Array:
     return values.astype(like.dtype).reshape(like.shape)
 
 
-def random_like(random: np.random.Generator, x: Array) -> Array:
+def random_like(random: "np.random.Generator", x: Array) -> Array:
     """Random values of the shape and dtype of an array, away from zero."""
     return from_reals(random.uniform(0.5, 1.5, _width(x) * x.size), x)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
-from ..errors import ArgumentError, did_you_mean
+from ..errors import ArgumentError, did_you_mean, kind_of
 from ..operators import Operator
 from ..registration import resolve
 from .batches import check_batches
@@ -109,7 +109,7 @@ def _single(op: Any) -> OpOverload:
             f"Name one: {op.name.replace('::', '.')}.{op.overloads()[0]}."
         )
     if not isinstance(op, OpOverload):
-        raise ArgumentError(f"opcheck checks an operator or its name, 'ns::name', and was given a {type(op).__name__}.")
+        raise ArgumentError(f"opcheck checks an operator or its name, 'ns::name', and was given {kind_of(op)}.")
     return op
 
 

@@ -98,7 +98,7 @@ def samples(op: OpOverload | str, seed: int = 0) -> Iterator[Sample]:
             return
 
 
-def _array_argument(a: Argument, kind: Type, shapes: list[Shape], random: np.random.Generator, dtype: Any) -> Any:
+def _array_argument(a: Argument, kind: Type, shapes: list[Shape], random: "np.random.Generator", dtype: Any) -> Any:
     if isinstance(kind, OptionalOf):
         return _array_argument(a, kind.element, shapes, random, dtype)
     if isinstance(kind, ListOf):

@@ -1,0 +1,200 @@
+"""The command npdispatch: what it prints, what it refuses, and how it ends."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch import __main__ as command
+
+ROOT = Path(__file__).parents[1]
+FLOAT = r"-?\d+\.\d{6}"
+
+MODULE = """
+import numpy as np
+from dispatch import custom_op
+
+@custom_op("{namespace}::halve", mutates_args=())
+def halve(x: np.ndarray, times: int = 1) -> np.ndarray:
+    \"\"\"Divide by two.
+
+    As often as asked.
+    \"\"\"
+    return x / 2**times
+
+@custom_op("{namespace}::double_", mutates_args=["x"])
+def double_(x: np.ndarray) -> None:
+    x *= 2
+
+@halve.register_fake
+def _(x, times):
+    return np.empty_like(x)
+"""
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch, request):
+    """A module of operators in the working directory, its name and its namespace."""
+    name = f"library_of_{request.node.name.partition('[')[0]}"
+    (tmp_path / f"{name}.py").write_text(MODULE.format(namespace=name))
+    monkeypatch.chdir(tmp_path)
+    return name
+
+
+@pytest.fixture(scope="module")
+def tour():
+    """The lines of the tour, with a tenth of its timing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "BATCH", command.BATCH / 10)
+        lines = []
+        patch.setattr("builtins.print", lambda text="": lines.extend(text.split("\n")))
+        assert command.main(["tour"]) == 0
+    return lines
+
+
+def section(tour, number):
+    """The lines under one of the tour's headings."""
+    heads = [i for i, line in enumerate(tour) if re.match(r"\d  ", line)] + [len(tour)]
+    return [line for line in tour[heads[number - 1] + 1 : heads[number]] if line]
+
+
+def numbers(line):
+    return np.array(re.findall(FLOAT, line), float)
+
+
+def test_the_tour_is_under_two_screens(tour):
+    assert len(tour) <= 50
+    assert max(map(len, tour)) <= 100
+    assert [line[0] for line in tour if re.match(r"\d  ", line)] == list("123456")
+
+
+def test_the_tour_shows_code_that_runs_and_the_schema_of_it(tour):
+    shown = "\n".join(line[4:] for line in section(tour, 1) if "slope(y) " not in line)
+    code = shown.partition("\nschema")[0]
+    scope = {"np": np, "custom_op": dispatch.custom_op}
+    exec(code.replace("tour::", "tour_as_shown::"), scope)
+    assert str(scope["slope"].schema) == "tour_as_shown::slope(Tensor y, float dx=1.0) -> Tensor"
+    assert "    schema     tour::slope(Tensor y, float dx=1.0) -> Tensor" in tour
+    exec("\n".join(line[4:] for line in section(tour, 2)[:-4]), scope)
+    assert not dispatch.testing.opcheck(scope["slope"], (dispatch.tensor(np.ones(3), requires_grad=True),)).failures
+
+
+def test_the_tour_shows_the_kernel_of_every_floor(tour):
+    found = [line.split() for line in section(tour, 2)[-4:]]
+    assert [" ".join(words[:-1]) for words in found] == [
+        "VMAP vmap rule", "AUTOGRAD autograd rule", "FAKE fake rule", "every device kernel (CompositeExplicit)",
+    ]  # fmt: skip
+    source = Path(command.__file__).read_text().splitlines()
+    for words in found:
+        file, _, line = words[-1].partition(":")
+        assert file == "__main__.py"
+        assert source[int(line) - 1].strip().startswith("@")
+
+
+def test_the_tour_prints_the_report_of_opcheck(tour):
+    assert [line.split()[:2] for line in section(tour, 3)] == [
+        [name, "SUCCESS"]
+        for name in ("test_schema", "test_autograd_registration", "test_faketensor", "test_vmap", "test_gradients")
+    ]
+
+
+def test_the_tour_prints_the_gradient_beside_the_numeric_one(tour):
+    exact, numeric = map(numbers, section(tour, 4))
+    t = np.linspace(0.0, 3.0, 7)
+    slope = np.diff(np.sin(t)) / 0.5
+    outward = slope / np.sqrt(1 + slope**2)  # d length / d y_i: what comes in from the left less what goes out
+    assert np.allclose(exact, np.append(0, outward) - np.append(outward, 0), atol=1e-6)
+    assert np.allclose(exact, numeric, atol=2e-6)
+
+
+def test_the_tour_prints_a_batch_whose_first_item_is_that_gradient(tour):
+    first, *others = map(numbers, section(tour, 5))
+    assert np.array_equal(first, numbers(section(tour, 4)[0]))
+    assert len(others) == 2
+
+
+def test_the_tour_prints_the_cost_of_the_operator_beside_the_bare_call(tour):
+    head, *rows, tracked = section(tour, 6)
+    assert head.split() == ["call", "function", "operator", "over"]
+    for row in rows:
+        bare, ours, over = row.partition(") ")[2].split()
+        assert float(bare) > 0
+        assert abs(float(ours) - float(bare) - float(over)) <= 1
+    assert len(tracked.partition(") ")[2].split()) == 2
+
+
+def test_list_prints_the_operators_of_numpy(capsys):
+    assert command.main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "np::sin(Tensor x) -> Tensor  [cpu | autograd fake vmap]" in lines
+    assert lines == sorted(lines, key=lambda line: line.partition("(")[0])
+
+
+def test_list_prints_the_operators_that_a_module_of_the_working_directory_defines(library, capsys):
+    assert command.main(["list", library]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{library}::double_(Tensor(a1!) x) -> ()  [every device | no rules]",
+        f"{library}::halve(Tensor x, int times=1) -> Tensor  [every device | fake]",
+    ]
+    assert os.getcwd() not in sys.path
+
+
+def test_explain_prints_what_runs_on_each_floor(library, capsys):
+    assert command.main(["explain", f"{library}::halve", "-m", library]) == 0
+    first, about, *table = capsys.readouterr().out.splitlines()
+    assert first == f"{library}::halve(Tensor x, int times=1) -> Tensor  [every device | fake]"
+    assert about == "    Divide by two."
+    assert [" ".join(line.split()) for line in table] == [
+        "VMAP the layer's default", "AUTOGRAD the layer's default", f"FAKE fake rule {library}.py:17",
+        f"every device kernel (CompositeExplicit) {library}.py:5",
+    ]  # fmt: skip
+
+
+def test_explain_prints_tags_and_leaves_out_the_signature_of_a_ufunc(capsys):
+    assert command.main(["explain", "np::sin"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:3] == ["    Trigonometric sine, element-wise.", "    tags: pointwise"]
+    assert lines[-1].endswith("<ufunc sin>")
+
+
+@pytest.mark.parametrize(("words", "status", "said"), [
+    (["tuor"], 2, "npdispatch: there is no command 'tuor'. Did you mean 'tour'? Commands: tour, list, explain."),
+    (["benchmark"], 2, "npdispatch: there is no command 'benchmark'. Commands: tour, list, explain."),
+    (["explain", "np::sinn"], 1, "npdispatch: there is no operator np::sinn. Did you mean 'sin'?"),
+    (["explain", "sin"], 1, "npdispatch: "),
+    (["list", "no_such_library"], 1, "npdispatch: No module named 'no_such_library'"),
+    (["list", "dispatch"], 1, "npdispatch: importing dispatch defines no operator it had not defined before."),
+])  # fmt: skip
+def test_a_wrong_word_is_refused_with_the_right_ones(words, status, said, capsys):
+    assert command.main(words) == status
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(said)
+    assert captured.err.count("\n") == 1
+
+
+def test_without_a_word_the_commands_are_listed(capsys):
+    assert command.main([]) == 0
+    printed = capsys.readouterr().out
+    assert all(f"\n    {name} " in printed for name in command.COMMANDS)
+
+
+def test_what_a_command_takes_is_asked_for(capsys):
+    with pytest.raises(SystemExit) as ended:
+        command.main(["explain"])
+    assert ended.value.code == 2
+    assert "arguments are required: name" in capsys.readouterr().err
+
+
+def test_python_m_dispatch_is_the_same_command_and_ends_quietly_when_the_reader_does():
+    done = subprocess.run(
+        f"{sys.executable} -W error -m dispatch list | head -1", shell=True, cwd=ROOT, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.stdout == "np::absolute(Tensor x) -> Tensor  [cpu | autograd fake vmap]\n"
+    assert done.stderr == ""

@@ -1,0 +1,404 @@
+"""NumPy's spellings mean the rows: tracked, fake and batched values answer them as `dispatch.ops.np` does, and as arrays do."""
+
+import operator
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch import FakeTensorMode, ops, vmap
+from dispatch.core import Tensor
+from dispatch.errors import ArgumentError, UnsupportedError
+from dispatch.numpy_protocols import ON_TENSORS
+from dispatch.tables.spellings import FUNCTIONS, UFUNCS
+
+A = np.array([[1.5, 0.5, 2.0], [0.25, 3.0, 1.0]])
+B = np.array([[2.0, 0.5, 1.0], [1.25, 2.0, 3.0]])
+
+# A spelling of NumPy's, and the row by its own name; x is the value under test, b a plain array.
+SPELLINGS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
+    "np.sum": (lambda x, b: np.sum(x), lambda x, b: ops.np.sum(x)),
+    "np.sum axis": (lambda x, b: np.sum(x, axis=-1, keepdims=True), lambda x, b: ops.np.sum(x, -1, keepdims=True)),
+    "np.sum dtype": (lambda x, b: np.sum(x, 0, np.float32), lambda x, b: ops.np.sum(x, 0, np.float32)),
+    "np.sum a=": (lambda x, b: np.sum(a=x, axis=0), lambda x, b: ops.np.sum(x, 0)),
+    "np.mean": (lambda x, b: np.mean(x, (0, 1)), lambda x, b: ops.np.mean(x, (0, 1))),
+    "np.max": (lambda x, b: np.max(x, axis=0), lambda x, b: ops.np.max(x, 0)),
+    "np.amax": (lambda x, b: np.amax(x), lambda x, b: ops.np.max(x)),
+    "np.min": (lambda x, b: np.min(x, 1, keepdims=True), lambda x, b: ops.np.min(x, 1, True)),
+    "np.amin": (lambda x, b: np.amin(x), lambda x, b: ops.np.min(x)),
+    "np.reshape": (lambda x, b: np.reshape(x, (3, 2)), lambda x, b: ops.np.reshape(x, (3, 2))),
+    "np.transpose": (lambda x, b: np.transpose(x), lambda x, b: ops.np.transpose(x)),
+    "np.swapaxes": (lambda x, b: np.swapaxes(x, 0, 1), lambda x, b: ops.np.swapaxes(x, 0, 1)),
+    "np.moveaxis": (lambda x, b: np.moveaxis(x, 0, -1), lambda x, b: ops.np.moveaxis(x, 0, -1)),
+    "np.broadcast_to": (lambda x, b: np.broadcast_to(x, (4, 2, 3)), lambda x, b: ops.np.broadcast_to(x, (4, 2, 3))),
+    "np.expand_dims": (lambda x, b: np.expand_dims(x, axis=1), lambda x, b: ops.np.expand_dims(x, 1)),
+    "np.squeeze": (lambda x, b: np.squeeze(x[:1]), lambda x, b: ops.np.squeeze(ops.np.getitem(x, slice(1)))),
+    "np.concatenate": (lambda x, b: np.concatenate([x, b], axis=1), lambda x, b: ops.np.concatenate([x, b], 1)),
+    "np.stack": (lambda x, b: np.stack((b, x)), lambda x, b: ops.np.stack((b, x))),
+    "np.where": (lambda x, b: np.where(x > b, x, 0.0), lambda x, b: ops.np.where(ops.np.greater(x, b), x, 0.0)),
+    "np.zeros_like": (lambda x, b: np.zeros_like(x), lambda x, b: ops.np.zeros_like(x)),
+    "np.ones_like": (lambda x, b: np.ones_like(x, dtype="f4"), lambda x, b: ops.np.ones_like(x, "f4")),
+    "np.full_like": (lambda x, b: np.full_like(x, 2.0, shape=(4,)), lambda x, b: ops.np.full_like(x, 2.0, shape=(4,))),
+    "np.real": (lambda x, b: np.real(x), lambda x, b: ops.np.real(x)),
+    "np.imag": (lambda x, b: np.imag(x * 1j), lambda x, b: ops.np.imag(ops.np.multiply(x, 1j))),
+    "np.copy": (lambda x, b: np.copy(x), lambda x, b: ops.np.copy(x)),
+    "np.take": (lambda x, b: np.take(x, [2, 0], axis=1), lambda x, b: ops.np.getitem(x, (slice(None), [2, 0]))),
+    "np.take flat": (lambda x, b: np.take(x, 4), lambda x, b: ops.np.getitem(ops.np.reshape(x, -1), 4)),
+    "np.ravel": (lambda x, b: np.ravel(x), lambda x, b: ops.np.reshape(x, -1)),
+    "np.dot": (lambda x, b: np.dot(x, b.T), lambda x, b: ops.np.matmul(x, b.T)),
+    "np.matmul": (lambda x, b: np.matmul(b.T, x), lambda x, b: ops.np.matmul(b.T, x)),
+    "np.add": (lambda x, b: np.add(b, x), lambda x, b: ops.np.add(b, x)),
+    "np.add.reduce": (lambda x, b: np.add.reduce(x), lambda x, b: ops.np.sum(x, 0)),
+    "np.maximum.reduce": (lambda x, b: np.maximum.reduce(x, 1), lambda x, b: ops.np.max(x, 1)),
+    "np.minimum.reduce": (
+        lambda x, b: np.minimum.reduce(x, axis=None, keepdims=True),
+        lambda x, b: ops.np.min(x, keepdims=True),
+    ),
+    "x + b": (lambda x, b: x + b, lambda x, b: ops.np.add(x, b)),
+    "b + x": (lambda x, b: b + x, lambda x, b: ops.np.add(b, x)),
+    "x - 1": (lambda x, b: x - 1, lambda x, b: ops.np.subtract(x, 1)),
+    "1 - x": (lambda x, b: 1 - x, lambda x, b: ops.np.subtract(1, x)),
+    "x * scalar": (lambda x, b: x * np.float32(2), lambda x, b: ops.np.multiply(x, np.float32(2))),
+    "scalar * x": (lambda x, b: np.float64(2.0) * x, lambda x, b: ops.np.multiply(np.float64(2.0), x)),
+    "0-d * x": (lambda x, b: np.array(2.0) * x, lambda x, b: ops.np.multiply(np.array(2.0), x)),
+    "x / b": (lambda x, b: x / b, lambda x, b: ops.np.divide(x, b)),
+    "2 / x": (lambda x, b: 2 / x, lambda x, b: ops.np.divide(2, x)),
+    "x // b": (lambda x, b: x // b, lambda x, b: ops.np.floor_divide(x, b)),
+    "b // x": (lambda x, b: b // x, lambda x, b: ops.np.floor_divide(b, x)),
+    "x % b": (lambda x, b: x % b, lambda x, b: ops.np.remainder(x, b)),
+    "5 % x": (lambda x, b: 5 % x, lambda x, b: ops.np.remainder(5, x)),
+    "x ** 2": (lambda x, b: x**2, lambda x, b: ops.np.power(x, 2)),
+    "2 ** x": (lambda x, b: 2**x, lambda x, b: ops.np.power(2, x)),
+    "x @ b": (lambda x, b: x @ b.T, lambda x, b: ops.np.matmul(x, b.T)),
+    "b @ x": (lambda x, b: b.T @ x, lambda x, b: ops.np.matmul(b.T, x)),
+    "-x": (lambda x, b: -x, lambda x, b: ops.np.negative(x)),
+    "+x": (lambda x, b: +x, lambda x, b: ops.np.positive(x)),
+    "abs(x)": (lambda x, b: abs(x), lambda x, b: ops.np.absolute(x)),
+    "x == b": (lambda x, b: x == b, lambda x, b: ops.np.equal(x, b)),
+    "b != x": (lambda x, b: b != x, lambda x, b: ops.np.not_equal(b, x)),
+    "x < b": (lambda x, b: x < b, lambda x, b: ops.np.less(x, b)),
+    "1 <= x": (lambda x, b: x >= 1, lambda x, b: ops.np.greater_equal(x, 1)),
+    "x > b": (lambda x, b: x > b, lambda x, b: ops.np.greater(x, b)),
+    "x <= b": (lambda x, b: x <= b, lambda x, b: ops.np.less_equal(x, b)),
+    "masks": (
+        lambda x, b: ~((x > 1) & (x < b) | (x == 2) ^ (x > b)),
+        lambda x, b: ops.np.invert(
+            ops.np.bitwise_or(
+                ops.np.bitwise_and(ops.np.greater(x, 1), ops.np.less(x, b)),
+                ops.np.bitwise_xor(ops.np.equal(x, 2), ops.np.greater(x, b)),
+            )
+        ),
+    ),
+    "x.sum": (lambda x, b: x.sum(0), lambda x, b: ops.np.sum(x, 0)),
+    "x.mean": (lambda x, b: x.mean(axis=1, keepdims=True), lambda x, b: ops.np.mean(x, 1, None, True)),
+    "x.max": (lambda x, b: x.max(), lambda x, b: ops.np.max(x)),
+    "x.min": (lambda x, b: x.min(axis=0), lambda x, b: ops.np.min(x, 0)),
+    "x.reshape": (lambda x, b: x.reshape(3, -1), lambda x, b: ops.np.reshape(x, (3, -1))),
+    "x.reshape one": (lambda x, b: x.reshape((6,)), lambda x, b: ops.np.reshape(x, 6)),
+    "x.transpose": (lambda x, b: x.transpose(), lambda x, b: ops.np.transpose(x)),
+    "x.transpose axes": (lambda x, b: x.transpose(1, 0), lambda x, b: ops.np.transpose(x, (1, 0))),
+    "x.transpose tuple": (lambda x, b: x.transpose((1, 0)), lambda x, b: ops.np.transpose(x, (1, 0))),
+    "x.swapaxes": (lambda x, b: x.swapaxes(0, 1), lambda x, b: ops.np.swapaxes(x, 0, 1)),
+    "x.squeeze": (lambda x, b: x[None].squeeze(0), lambda x, b: x),
+    "x.dot": (lambda x, b: x.dot(b.T), lambda x, b: ops.np.matmul(x, b.T)),
+    "x.take": (lambda x, b: x.take(np.array([1]), 1), lambda x, b: ops.np.getitem(x, (slice(None), [1]))),
+    "x.astype": (lambda x, b: x.astype(np.float32), lambda x, b: ops.np.astype(x, np.float32)),
+    "x.copy": (lambda x, b: x.copy(), lambda x, b: ops.np.copy(x)),
+    "x.ravel": (lambda x, b: x.ravel(), lambda x, b: ops.np.reshape(x, -1)),
+    "x.flatten": (lambda x, b: x.flatten(), lambda x, b: ops.np.reshape(x, -1)),
+    "x.conj": (lambda x, b: x.conj(), lambda x, b: ops.np.conjugate(x)),
+    "x.conjugate": (lambda x, b: x.conjugate(), lambda x, b: ops.np.conjugate(x)),
+    "x.T": (lambda x, b: x.T, lambda x, b: ops.np.transpose(x)),
+    "x.mT": (lambda x, b: x.mT, lambda x, b: ops.np.swapaxes(x, 0, 1)),
+    "x.real": (lambda x, b: x.real, lambda x, b: ops.np.real(x)),
+    "x.imag": (lambda x, b: (x * 2j).imag, lambda x, b: ops.np.multiply(x, 2.0)),
+    "x[1]": (lambda x, b: x[1], lambda x, b: ops.np.getitem(x, 1)),
+    "x[..., None]": (
+        lambda x, b: x[..., None, ::2],
+        lambda x, b: ops.np.getitem(x, (Ellipsis, None, slice(None, None, 2))),
+    ),
+    "x[[1, 0]]": (lambda x, b: x[[1, 0]], lambda x, b: ops.np.getitem(x, [1, 0])),
+    "x[:, [1, 0]]": (lambda x, b: x[:, [1, 0]], lambda x, b: ops.np.getitem(x, (slice(None), [1, 0]))),
+}
+
+
+@pytest.mark.parametrize(("spelled", "row"), SPELLINGS.values(), ids=SPELLINGS)
+class TestASpellingOfNumPys:
+    """It means the row, of whatever it is asked, and of an array what it always meant."""
+
+    def test_on_an_array(self, spelled: Any, row: Any) -> None:
+        if spelled is SPELLINGS["x.dot"][0] or hasattr(np.ndarray, "mT") or spelled is not SPELLINGS["x.mT"][0]:
+            np.testing.assert_array_equal(row(A, B), spelled(A, B))
+
+    def test_on_a_tracked_value(self, spelled: Any, row: Any) -> None:
+        x = dispatch.tensor(A, requires_grad=True)
+        found, expected = spelled(x, B), row(x, B)
+        assert type(found) is type(expected)
+        np.testing.assert_array_equal(plain(found), plain(expected))
+        np.testing.assert_array_equal(plain(found), spelled(A, B))
+        if isinstance(found, Tensor):
+            np.testing.assert_array_equal(gradient(spelled), gradient(row))
+
+    def test_on_a_batched_value(self, spelled: Any, row: Any) -> None:
+        batch = np.stack([A, B, A + B])
+        found = vmap(lambda x: spelled(x, B))(batch)
+        np.testing.assert_array_equal(found, vmap(lambda x: row(x, B))(batch))
+        np.testing.assert_allclose(found, [spelled(x, B) for x in batch])
+
+    def test_on_a_fake(self, spelled: Any, row: Any) -> None:
+        with FakeTensorMode() as mode:
+            x, b = mode.from_array(A), mode.from_array(B)
+            found, expected = spelled(x, b), row(x, b)
+        real = spelled(A, B)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype) == (real.shape, real.dtype)
+
+
+def plain(x: Any) -> Any:
+    return dispatch.detach(x)
+
+
+def gradient(f: Any) -> Any:
+    return dispatch.grad(lambda x: np.sum(np.real(f(x, B)) * 1.5))(A)
+
+
+def test_every_spelling_is_tried() -> None:
+    text = " ".join(SPELLINGS)
+    asked = {
+        np.shape,
+        np.ndim,
+        np.size,
+        np.result_type,
+        np.iscomplexobj,
+        np.isrealobj,
+    }  # what answers without an operator
+    factories = {np.empty, np.zeros, np.ones, np.full, np.empty_like, getattr(np, "astype", None)}
+    for function in FUNCTIONS.keys() - asked - factories:
+        assert f"np.{function.__name__}" in text
+    for name in ON_TENSORS:
+        assert name.startswith("__") or name == "detach" or f"x.{name}" in text
+
+
+@pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
+def test_every_ufunc_of_a_row_is_found(ufunc: np.ufunc) -> None:
+    whole = ufunc.types[0][0] in "?" and "d->" not in " ".join(ufunc.types)
+    operands = [np.array([3, 1]) if whole else np.array([2.5, 0.5])] * ufunc.nin
+    with FakeTensorMode() as mode:
+        fakes = [mode.from_array(x) for x in operands]
+        assert ufunc(*fakes).shape == (2,)
+    np.testing.assert_array_equal(vmap(ufunc)(*operands), ufunc(*operands))
+
+
+# -- what NumPy asks of an array -----------------------------------------------------------------------------------------
+
+
+def wrappers() -> Iterator[tuple[str, Any]]:
+    yield "tracked", dispatch.tensor(A, requires_grad=True)
+    with FakeTensorMode() as mode:
+        yield "fake", mode.from_array(A)
+
+
+def test_shapes_and_dtypes_are_told_without_an_operator() -> None:
+    for _, x in wrappers():
+        assert (np.shape(x), np.ndim(x), np.size(x), np.size(x, 1)) == ((2, 3), 2, 6, 3)
+        assert np.result_type(x, np.float32) == np.float64
+        assert np.isrealobj(x)
+        assert not np.iscomplexobj(x)
+        assert (len(x), x.ndim, x.size) == (2, 2, 6)
+
+
+def test_a_value_without_axes_has_no_length_and_no_items() -> None:
+    x = dispatch.tensor(1.0, requires_grad=True)
+    with pytest.raises(TypeError, match="0-d"):
+        len(x)
+    with pytest.raises(TypeError, match="0-d"):
+        list(x)
+    with pytest.raises(IndexError, match="too many indices"):
+        x[0]
+
+
+def test_a_value_is_iterated_row_by_row() -> None:
+    np.testing.assert_array_equal(
+        dispatch.grad(lambda x: sum(np.sum(row) * k for k, row in enumerate(x)))(A), [[0] * 3, [1] * 3]
+    )
+
+
+def test_factories_after_a_wrapper_are_spelled_as_numpys() -> None:
+    for _, x in wrappers():
+        for made in (np.zeros((2,), like=x), np.ones(2, like=x), np.empty((2,), like=x), np.full(2, 3.0, like=x)):
+            assert made.shape == (2,)
+        assert np.empty_like(x, dtype=int).dtype == int
+
+
+@pytest.mark.skipif(not hasattr(np, "astype"), reason="NumPy 2.1")
+def test_astype_as_a_function() -> None:
+    assert np.astype(dispatch.tensor(A, requires_grad=True), np.float32).dtype == np.float32
+
+
+# -- indices that are values -----------------------------------------------------------------------------------------------
+
+
+def test_an_index_that_differs_from_item_to_item() -> None:
+    rows, where = np.arange(12.0).reshape(3, 4), np.array([2, 0, 3])
+    np.testing.assert_array_equal(vmap(lambda x, i: x[i])(rows, where), rows[np.arange(3), where])
+    np.testing.assert_array_equal(vmap(lambda i: np.take(rows, i, 1), out_dims=1)(where), rows[:, where])
+    np.testing.assert_array_equal(
+        vmap(dispatch.grad(lambda x, i: x[i] ** 2))(rows, where), 2 * rows * (np.arange(4) == where[:, None])
+    )
+
+
+def test_a_mask_chooses_elements_of_a_tracked_value() -> None:
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(x[x > 1]))(A), A > 1)
+
+
+def test_numpy_integers_are_indices() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    np.testing.assert_array_equal(plain(x[np.int64(1), np.uint8(2)]), A[1, 2])
+    with FakeTensorMode() as mode:
+        assert mode.from_array(A)[:, np.int64(1)].strides == A[:, 1].strides
+
+
+# -- what is refused, and what is said ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("symbol", ["+", "-", "*", "/", "//", "%", "**"])
+def test_an_array_is_not_written_to_by_a_tracked_value(symbol: str) -> None:
+    names = {"+": "iadd", "-": "isub", "*": "imul", "/": "itruediv", "//": "ifloordiv", "%": "imod", "**": "ipow"}
+    a, x = A.copy(), dispatch.tensor(A, requires_grad=True)
+    with pytest.raises(UnsupportedError) as error:
+        getattr(operator, names[symbol])(a, x)
+    assert str(error.value) == (
+        f"a {symbol}= x would write a TrackedTensor of shape (2, 3) into an array, which cannot hold what it tracks. "
+        f"Write a = a {symbol} x."
+    )
+    np.testing.assert_array_equal(a, A)
+
+
+def test_augmented_assignment_of_a_value_makes_a_new_one() -> None:
+    x = before = dispatch.tensor(A, requires_grad=True)
+    x += 1
+    assert x is not before
+    np.testing.assert_array_equal(plain(before), A)
+    np.testing.assert_array_equal(plain(x), A + 1)
+
+
+def refused(call: Callable[[], Any]) -> str:
+    with pytest.raises(UnsupportedError) as error:
+        call()
+    return str(error.value)
+
+
+def test_out_is_refused_with_what_to_write() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    assert refused(lambda: np.add(x, 1.0, out=np.empty_like(A))) == (
+        "np.add: out= would write a TrackedTensor into an array that is there already. "
+        "Leave it out and take the result: y = np.add(...)."
+    )
+    assert refused(lambda: np.sum(x, out=np.empty(()))) == (
+        "np.sum: out= is not a parameter of np::sum(x, axis, dtype, keepdims). Leave it out and take the result."
+    )
+
+
+def test_a_parameter_that_the_row_has_not_is_named() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    own = "Leave it out and write it as an operation of its own."
+    assert (
+        refused(lambda: np.sum(x, where=A > 1))
+        == f"np.sum: where= is not a parameter of np::sum(x, axis, dtype, keepdims). {own}"
+    )
+    assert (
+        refused(lambda: np.max(x, initial=0.0))
+        == f"np.max: initial= is not a parameter of np::max(x, axis, keepdims). {own}"
+    )
+    assert (
+        refused(lambda: x.reshape(6, order="F"))
+        == f"np.reshape: order= is not a parameter of np::reshape(x, shape). {own}"
+    )
+    assert refused(lambda: np.add(x, 1, where=A > 1)) == f"np.add: where= is not a parameter of np::add(x, y). {own}"
+    assert refused(lambda: np.add(x, 1, dtype="f4")) == f"np.add: dtype= is not a parameter of np::add(x, y). {own}"
+
+
+def test_parameters_that_ask_for_nothing_are_taken() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    np.testing.assert_array_equal(plain(np.reshape(x, 6, order="C")), A.reshape(6))
+    np.testing.assert_array_equal(plain(np.sum(x, axis=0, out=None, where=True)), A.sum(0))
+    np.testing.assert_array_equal(np.zeros_like(x, order="K", subok=True), np.zeros_like(A))
+    np.testing.assert_array_equal(plain(np.add(x, 1, where=True)), A + 1)
+
+
+def test_a_function_without_a_row_says_how_to_make_one() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    assert refused(lambda: np.arcsin(x)) == (
+        "np.arcsin has no row in dispatch.ops.np, so it cannot take a Tensor. "
+        "Make it an operator, with register_autograd, register_vmap and register_fake where they are needed:\n"
+        '    @dispatch.custom_op("mylib::arcsin", mutates_args=())\n'
+        "    def arcsin(x: np.ndarray) -> np.ndarray:\n"
+        "        return np.arcsin(x)"
+    )
+    assert "np.linalg.solve has no row" in refused(lambda: np.linalg.solve(x, A))
+    assert "np.nanmax has no row" in refused(lambda: np.nanmax(x))
+    assert " Did you mean 'minimum'?" in refused(lambda: np.fmin.reduce(x)) or "np.fmin.reduce has no row" in refused(
+        lambda: np.fmin.reduce(x)
+    )
+    assert " Did you mean 'tanh'" in refused(lambda: np.tan(x))
+    assert "np.add.accumulate has no row" in refused(lambda: np.add.accumulate(x))
+    assert "np.multiply.outer has no row" in refused(lambda: np.multiply.outer(x, x))
+
+
+def test_the_advice_runs() -> None:
+    x = dispatch.tensor(A / 4, requires_grad=True)
+    advice = refused(lambda: np.arcsin(x)).partition("\n")[2]
+    scope: dict[str, Any] = {"dispatch": dispatch, "np": np}
+    exec("\n".join(line[4:] for line in advice.splitlines()).replace("mylib", "protocol_tests"), scope)  # noqa: S102 - our words
+    np.testing.assert_array_equal(plain(scope["arcsin"](x)), np.arcsin(A / 4))
+
+
+def test_an_element_is_not_assigned() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    with pytest.raises(UnsupportedError) as error:
+        x[0] = 1.0
+    assert str(error.value) == (
+        "x[...] = ... would write to a TrackedTensor in place, and tensors are not written to. "
+        "Write np.where(mask, new, x) for some elements, np.stack or np.concatenate for pieces."
+    )
+
+
+def test_a_list_for_an_array_is_refused_and_a_stranger_is_left_to_python() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    with pytest.raises(ArgumentError, match=r"np::add: argument 'y' is .* was given a list of length 3"):
+        x + [1.0, 2.0, 3.0]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        x + None
+    with pytest.raises(TypeError, match="unsupported operand"):
+        "a" * x
+    assert x != "a"
+
+
+def test_somebody_elses_array_may_answer() -> None:
+    class Theirs:
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> str:
+            return f"their {ufunc.__name__}"
+
+        def __radd__(self, other: Any) -> str:
+            return "their radd"
+
+    x = dispatch.tensor(A, requires_grad=True)
+    assert np.add(x, Theirs()) == "their add"
+    assert x + Theirs() == "their radd"
+    with pytest.raises(TypeError):
+        x * Fraction(1, 2)
+
+
+def test_too_many_arguments_are_counted() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    with pytest.raises(ArgumentError, match=r"np.sum takes 7 arguments by position and was given 8\."):
+        x.sum(0, None, None, False, 0, True, 1)
+
+
+def test_detach_is_a_constant_at_every_level() -> None:
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(x * x.detach()))(A), A)
+    np.testing.assert_array_equal(vmap(dispatch.grad(lambda x: np.sum(x * dispatch.detach(x))))(A), A)
+    assert not dispatch.detach(A).flags.writeable
+    assert A.flags.writeable
