@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import DispatchKey, OpOverload, Tensor, check_open, device_of
+from .core import Check, DispatchKey, OpOverload, Tensor, check_open, device_of
 from .errors import (
     AliasError,
     ArgumentError,
@@ -82,7 +82,9 @@ def _refused_value(op: OpOverload, argument: Argument, value: Any) -> DispatchEr
             f"{describe_value(value)}."
         )
         advice = f" Nothing is cast behind your back: write {argument.name}.astype({argument.dtype.name!r})."
-    elif argument.type.has_tensor and isinstance(value, (list, tuple)) and not _holds_list(argument):
+    elif _holds_list(argument):
+        advice = _about_items(op.arguments.checks[op.arguments.names.index(argument.name)], value)
+    elif argument.type.has_tensor and isinstance(value, (list, tuple)):
         advice = " Write np.asarray(...) around it."
     elif argument.type.has_tensor and value is None:
         advice = " Hint it `np.ndarray | None` if it may be left out."
@@ -93,6 +95,16 @@ def _refused_value(op: OpOverload, argument: Argument, value: Any) -> DispatchEr
     elif isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0:
         advice = " Write float(x) or int(x), or hint the parameter `np.ndarray | float`."
     return ArgumentError(said + advice, operator=op.name, argument=argument.name)
+
+
+def _about_items(check: Check, value: Any) -> str:
+    """What keeps a value from being the list that is asked for: it is none, or has other items, or too many."""
+    if not isinstance(value, (list, tuple)):
+        return " Write a list around it." if check.element is not None and check.element(value) else ""
+    for i, item in enumerate(value):
+        if check.element is not None and not check.element(item):
+            return f" Item {i} is {describe_value(item)}."
+    return ""
 
 
 def _holds_list(argument: Argument) -> bool:

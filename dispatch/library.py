@@ -3,6 +3,7 @@
 from .core import DispatchKey, Residual
 from .fake import get_ctx
 from .infer import infer_schema
+from .opaque import register_opaque_type
 from .registration import custom_op, register_autograd, register_fake, register_kernel, register_vmap
 from .tags import Tag
 from .testing import opcheck
@@ -18,5 +19,6 @@ __all__ = [
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_opaque_type",
     "register_vmap",
 ]

@@ -131,12 +131,13 @@ def _unary(op: OpOverload) -> Function:
     return unary
 
 
-def _method(function: Function) -> Function:
-    """A method that takes what NumPy's function of the same name takes, the array aside."""
+def _method(function: Function, op: OpOverload | None = None) -> Function:
+    """A method that takes what NumPy's function of the same name takes, the array aside; with nothing else, the row itself."""
     call = FUNCTIONS[function]
+    alone = call if op is None else op
 
     def method(self: Tensor, *args: Any, **keywords: Any) -> Any:
-        return call(self, *args, **keywords)
+        return call(self, *args, **keywords) if args or keywords else alone(self)
 
     return method
 
@@ -211,10 +212,10 @@ ON_TENSORS: dict[str, Any] = {
     "__invert__": _unary(tables.invert),
     "__getitem__": getitem,
     "__setitem__": _setitem,
-    "sum": _method(np.sum),
-    "mean": _method(np.mean),
-    "max": _method(np.max),
-    "min": _method(np.min),
+    "sum": _method(np.sum, tables.sum),
+    "mean": _method(np.mean, tables.mean),
+    "max": _method(np.max, tables.max),
+    "min": _method(np.min, tables.min),
     "swapaxes": _method(np.swapaxes),
     "squeeze": _method(np.squeeze),
     "dot": _method(np.dot),

@@ -20,7 +20,9 @@ from .tags import Tag
 Shape = tuple[int, ...]
 
 
-def define(text: str, kernel: Callable[..., Any], tags: tuple[Tag, ...] = ()) -> OpOverload:
+def define(
+    text: str, kernel: Callable[..., Any], tags: tuple[Tag, ...] = (), key: DispatchKey = DispatchKey.CPU
+) -> OpOverload:
     """An operator of the NumPy table, with its NumPy kernel and no rules yet.
 
     Its array arguments take Python numbers too, which pass through untouched, so that NumPy's own promotion decides.
@@ -28,7 +30,7 @@ def define(text: str, kernel: Callable[..., Any], tags: tuple[Tag, ...] = ()) ->
     schema = Schema.parse(text)
     arguments = tuple(replace(a, numbers=True) if a.type.has_tensor else a for a in schema.arguments)
     op = build(replace(schema, arguments=arguments), tags)
-    op.register_at(DispatchKey.CPU, kernel)
+    op.register_at(key, kernel)
     vars(op).update(__name__=schema.name, __qualname__=schema.name, __doc__=kernel.__doc__)
     return make_known(op, __name__, schema.full_name)
 

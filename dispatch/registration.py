@@ -88,6 +88,8 @@ def _define(
     place: str,
 ) -> OpOverload:
     split_name(name)
+    if not callable(fn):
+        raise DefinitionError(f"{name}: a kernel is a function, and {kind_of(fn)} was given.", operator=name)
     marks = tag_set(tags, name)
     if text is None:
         schema = infer(fn, name, mutates_args=mutates_args, tags=marks)

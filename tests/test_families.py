@@ -80,6 +80,7 @@ SHAPES_THAT_DO_NOT_FIT: list[tuple[str, Any]] = [
     ("squeeze", (np.ones((2, 1)), 0)),
     ("transpose", (np.ones((2, 3)), (0, 0))),
     ("max", (np.ones((0, 3)), 0)),
+    ("min", (np.ones((3, 0, 0)), 1)),
     ("full", ((2, 3), np.ones(2))),
     ("zeros", ((2, -1),)),
     ("getitem", (np.ones((2, 3)), (0, 3))),

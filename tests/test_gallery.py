@@ -3,6 +3,7 @@
 import os
 import runpy
 import shutil
+import warnings
 from itertools import product
 from pathlib import Path
 
@@ -244,6 +245,6 @@ def test_a_solution_has_the_dtype_of_its_system(lu, dtype):
 
 
 def test_a_singular_matrix_raises_what_numpy_raises_with_a_note(lu):
-    with pytest.raises(np.linalg.LinAlgError, match="singular") as caught, pytest.warns(match="singular|exactly zero"):
-        lu["solve"](np.zeros((2, 2)), np.ones(2))
+    with warnings.catch_warnings(action="ignore"), pytest.raises(np.linalg.LinAlgError, match="singular") as caught:
+        lu["solve"](np.zeros((2, 2)), np.ones(2))  # some versions of SciPy warn, too
     assert "in operator lu::solve(a: float64[2, 2], b: float64[2])" in caught.value.__notes__[0]

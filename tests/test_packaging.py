@@ -90,7 +90,7 @@ import sys, warnings, numpy as np
 before, state, filters, hooks = set(sys.modules), np.geterr(), list(warnings.filters), list(sys.meta_path)
 import dispatch
 libraries = {name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)
-print(sorted(name for name in libraries if not name.startswith("_")))
+print(sorted(name for name in libraries if not name.startswith(("_", "cython_runtime"))))  # Cython's own two
 print(np.geterr() == state, warnings.filters == filters, sys.meta_path == hooks)
 """
     done = run_python(code, tmp_path, PYTHONPATH=str(ROOT))

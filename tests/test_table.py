@@ -4,6 +4,7 @@ A row is held to them by being in the table; `samples.py` says with which argume
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,16 @@ OPAQUE = {"detach"}  # no gradient by intention, though the result depends on th
 
 every_row = pytest.mark.parametrize("op", ROWS.values(), ids=ROWS)
 every_dtype = pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+
+
+def run(op: OpOverload, args: Any) -> Any:
+    """Call a row with all its arguments in schema order."""
+    count = op.arguments.positional
+    return op(*args[:count], **dict(zip(op.arguments.keyword_names, args[count:], strict=True)))
+
+
+def run_with(op: OpOverload, *args: Any) -> Any:
+    return run(op, args)
 
 
 def is_array(x: Any) -> bool:
@@ -62,13 +73,13 @@ def test_the_shape_rule_gives_what_the_kernel_gives(op: OpOverload, dtype: Any) 
                 fakes = mapped(mode.from_array, args)
             try:
                 with np.errstate(all="ignore"):
-                    real = op(*args)
+                    real = run(op, args)
             except Exception as error:
                 with pytest.raises(type(error)), mode:
-                    op(*fakes)
+                    run(op, fakes)
                 continue
             with mode:
-                fake = op(*fakes)
+                fake = run(op, fakes)
             assert isinstance(real, (np.ndarray, np.generic))
             assert not isinstance(real, Tensor)
             assert (fake.shape, fake.dtype) == (real.shape, real.dtype), describe(args)
@@ -120,7 +131,7 @@ def projected(op: OpOverload, case: Any, at: int, weights: Any, part: int | None
 
     def f(x: Any) -> Any:
         value = x if part is None else [*case[at][:part], x, *case[at][part + 1 :]]
-        out = op(*replaced(case, at, value))
+        out = run(op, replaced(case, at, value))
         return np.sum(np.real(ops.np.multiply(out, np.conj(weights))))
 
     return f
@@ -131,7 +142,7 @@ def gradients(op: OpOverload, dtype: Any) -> Iterator[tuple[Any, Callable[[Any],
     make = maker(dtype)
     for case in cases(op, make):
         try:
-            out = op(*case)
+            out = run(op, case)
         except (TypeError, ValueError):  # no complex remainder, no largest element of none
             continue
         if out.dtype.name in ("float32", "complex64"):  # too coarse for differences
@@ -222,13 +233,13 @@ def test_a_batch_is_the_loop_over_it(op: OpOverload, dtype: Any) -> None:
     for args, dims, size in batches(op, dtype):
         try:
             with np.errstate(all="ignore"):
-                expected = loop(op, args, dims, size)
+                expected = loop(partial(run_with, op), args, dims, size)
         except (TypeError, ValueError) as error:
             with pytest.raises(type(error)):
-                vmap(op, dims)(*args)
+                vmap(partial(run_with, op), dims)(*args)
             continue
         with np.errstate(all="ignore"):
-            found = vmap(op, dims)(*args)
+            found = vmap(partial(run_with, op), dims)(*args)
         assert type(found) is np.ndarray
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=f"{describe(args)}, {dims}")
@@ -243,7 +254,7 @@ def test_the_gradient_of_each_item_is_the_loop_over_gradients(op: OpOverload) ->
                 continue
 
             def slope(*args: Any, at: int = at) -> Any:
-                return dispatch.grad(lambda x: np.sum(np.real(op(*replaced(args, at, x))) * 1.5))(args[at])
+                return dispatch.grad(lambda x: np.sum(np.real(run(op, replaced(args, at, x))) * 1.5))(args[at])
 
             try:
                 expected = loop(slope, args, dims, size)
@@ -266,11 +277,11 @@ def test_the_gradient_through_a_batch_is_that_of_its_items(op: OpOverload) -> No
                 return np.sum(np.real(f(*replaced(args, at, x))) * 1.5)
 
             def items(*given: Any, dims: Any = dims, size: int = size) -> Any:
-                return loop(op, given, dims, size)
+                return loop(partial(run_with, op), given, dims, size)
 
             try:
                 expected = dispatch.grad(lambda x: through(x, items))(args[at])
             except (TypeError, ValueError):
                 continue
-            found = dispatch.grad(through)(args[at], vmap(op, dims))
+            found = dispatch.grad(through)(args[at], vmap(partial(run_with, op), dims))
             np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=f"{describe(args)}, {dims}")

@@ -27,7 +27,7 @@ from .state import (
     setting,
 )
 from .table import Registration, registration_lock, set_layer
-from .tensor import Tensor, check_open, ground, settled, split, top, unwrap, wrap
+from .tensor import Tensor, check_open, descend, ground, settled, split, top, unwrap, wrap
 
 __all__ = [
     "Arguments",
@@ -45,6 +45,7 @@ __all__ = [
     "Without",
     "active_mode",
     "check_open",
+    "descend",
     "device_key",
     "device_of",
     "expand",

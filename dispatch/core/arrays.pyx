@@ -69,7 +69,7 @@ cdef int key_of(PyObject *x) noexcept:
     return <object>found if found != NULL else inherited_key(<object>Py_TYPE(x))
 
 
-cdef int inherited_key(type cls) noexcept:
+cdef int inherited_key(object cls) noexcept:       # not `type`: a class may have a metaclass
     for base in cls.__mro__[1:]:
         if base in keys_by_type:
             keys_by_type[cls] = keys_by_type[base]
@@ -141,10 +141,10 @@ def has_layout(x, tuple layout not None):
 def sole(x):
     """An array that nobody else holds and that can be written to: `x` itself where that is so already, else a copy.
 
-    The caller may hold it by one name.
+    The caller may hold it by one name. A NumPy scalar, which arithmetic makes of 0-d arrays, becomes one again.
     """
     if not isinstance(x, cnp.ndarray):
-        return x
+        return np.array(x) if isinstance(x, np.generic) else x
     if Py_REFCNT(<PyObject *>x) <= 2 and PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE):
         return x
     return PyArray_NewCopy(<cnp.ndarray>x, NPY_KEEPORDER)

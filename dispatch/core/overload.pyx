@@ -59,6 +59,8 @@ cdef PyObject *call_whole(PyObject *self, PyObject *const *args, size_t nargsf, 
     if keywords != NULL or n != (<OpOverload>self).arguments.count:
         return refused(self, args, n, keywords)
     for i in range(n):
+        if (<OpOverload>self).arguments.kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
+            continue
         if not (<OpOverload>self).arguments.accept(i, args[i], &rank):
             return refused(self, args, n, keywords)
     return run(self, args, (<OpOverload>self).arguments.positional, rank, True)

@@ -26,6 +26,9 @@ cdef extern from *:
     static PyObject *dispatch_allocate(PyObject *cls, PyObject *no_arguments) {
         return ((PyTypeObject *)cls)->tp_new((PyTypeObject *)cls, no_arguments, NULL);
     }
+    static inline PyObject *dispatch_call_with(PyObject *f, PyObject *values) {
+        return PyObject_Vectorcall(f, &PyTuple_GET_ITEM(values, 0), (size_t)PyTuple_GET_SIZE(values), NULL);
+    }
     /* The commonest arguments that neither are wrappers nor hold any. */
     static inline int dispatch_is_plain(PyObject *x) {
         PyTypeObject *type = Py_TYPE(x);
@@ -34,6 +37,7 @@ cdef extern from *:
     """
     object dispatch_allocate(object cls, tuple no_arguments)
     bint dispatch_is_plain(PyObject *x) noexcept
+    object dispatch_call_with(PyObject *f, PyObject *values)
 
 cdef tuple NOTHING = ()
 
@@ -187,28 +191,8 @@ cdef object kept(object x, rank_t rank):
     return None
 
 
-def split(tuple args not None):
-    """Take the topmost wrappers off a call's arguments: a layer's kernel begins with this.
-
-    Parameters
-    ----------
-    args : tuple
-        Every argument of the operator; at least one holds a wrapper.
-
-    Returns
-    -------
-    like : Tensor
-        One of the wrappers of the highest rank.
-    values : tuple
-        The arguments with the wrappers of that rank taken off, inside lists too.
-    data : tuple
-        For each argument what the layer kept beside its value, None where the argument is not the layer's own; a list
-        for a list that holds one of the layer's own.
-    own : int
-        Which arguments are the layer's own, or lists that hold one: bit i for argument i.
-    value : object
-        The newest Setting of the layer's key in this thread, or None.
-    """
+cdef tuple taken_off(object whole, tuple args):
+    """`split`, or `descend` where `whole` is given."""
     cdef Wrapped like = None
     cdef Py_ssize_t i, n = len(args)
     cdef rank_t rank
@@ -236,7 +220,55 @@ def split(tuple args not None):
         Py_INCREF(item)
         PyTuple_SET_ITEM(data, i, item)
     found = thread_state().settings[rank & 31]
-    return like, values, data, own, None if found == NULL else <object>found
+    value = None if found == NULL else <object>found
+    if whole is None:
+        return like, values, data, own, value
+    return dispatch_call_with(<PyObject *>whole, <PyObject *>values), like, values, data, own, value
+
+
+def split(tuple args not None):
+    """Take the topmost wrappers off a call's arguments: a layer's kernel begins with this.
+
+    Parameters
+    ----------
+    args : tuple
+        Every argument of the operator; at least one holds a wrapper.
+
+    Returns
+    -------
+    like : Tensor
+        One of the wrappers of the highest rank.
+    values : tuple
+        The arguments with the wrappers of that rank taken off, inside lists too.
+    data : tuple
+        For each argument what the layer kept beside its value, None where the argument is not the layer's own; a list
+        for a list that holds one of the layer's own.
+    own : int
+        Which arguments are the layer's own, or lists that hold one: bit i for argument i.
+    value : object
+        The newest Setting of the layer's key in this thread, or None.
+    """
+    return taken_off(None, args)
+
+
+def descend(whole not None, tuple args not None):
+    """Take the topmost wrappers off and call the operator again, one floor down: `split` and the call, in one step.
+
+    Parameters
+    ----------
+    whole : OpOverload
+        `op.whole`.
+    args : tuple
+        Every argument of the operator.
+
+    Returns
+    -------
+    out : object
+        What the operator gave.
+    like, values, data, own, value
+        As `split` returns them.
+    """
+    return taken_off(whole, args)
 
 
 def unwrap(x, rank_t rank):

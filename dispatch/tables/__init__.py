@@ -12,7 +12,7 @@ from .creation import (
     zeros,
     zeros_like,
 )
-from .indexing import getitem, scatter_add, where
+from .indexing import getitem, scatter_add, take, where
 from .indices import ARRAY
 from .linalg import dot, matmul
 from .pointwise import (
@@ -133,6 +133,7 @@ __all__ = [
     "subtract",
     "sum",
     "swapaxes",
+    "take",
     "tanh",
     "transpose",
     "where",

@@ -6,6 +6,7 @@
     view         the adjoint, and the arguments     -> gradient, shape rule, batching
                  for a batch in front
     creation     nothing                            -> shape rule; no gradient
+    composite    a function of other operators      -> everything, from theirs
 
 A partial derivative names what it reads, arguments or `out`, and what it does not name is not kept for it:
 
@@ -172,7 +173,9 @@ def reduction(text: str, kernel: Rule, dtype_of: Rule, pullback: Rule) -> OpOver
     `dtype_of` gives the dtype of the result for the dtype of `x`, where the call does not say it.
     """
     op = define(f"np::{text}", kernel, (Tag.reduction,))
-    return complete(op, fake=fake_reduction(kernel, dtype_of), autograd=pullbacks(x=pullback), vmap=batched_reduction(op))
+    return complete(
+        op, fake=fake_reduction(kernel, dtype_of), autograd=pullbacks(x=pullback), vmap=batched_reduction(op)
+    )
 
 
 def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
@@ -185,7 +188,7 @@ def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
             x = fake_tensor((), np.asarray(x).dtype)
         chosen = dtype_of(x.dtype) if not dtype or dtype[0] is None else np.dtype(dtype[0])
         axes = axes_of(plain(axis), len(x.shape))
-        if of_something and 0 in x.shape and all(n or i in axes for i, n in enumerate(x.shape)):
+        if of_something and 0 in x.shape and any(x.shape[i] == 0 for i in axes):
             kernel(np.empty(0), None, keepdims=False)  # raises in NumPy's own words
         return fake_reduced(x, chosen.newbyteorder("="), axes, keepdims)
 
@@ -266,3 +269,11 @@ def fake_creation(*args: Any) -> FakeTensor:
     if min(shape, default=0) < 0:
         np.empty(shape)  # raises in NumPy's own words
     return fake_tensor(shape, np.dtype(args[-1]))
+
+
+# -- composites ----------------------------------------------------------------------------------------------------------------
+
+
+def composite(text: str, function: Rule) -> OpOverload:
+    """A row made of other rows: every layer runs the function, and meets their rules."""
+    return define(f"np::{text}", function, (), DispatchKey.CompositeImplicit)

@@ -11,6 +11,7 @@ from operator import index as number_of
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload
 from ..errors import BatchingError
@@ -18,7 +19,7 @@ from ..fake import FakeTensor, fake_tensor
 from ..prims import broadcast_to, moveaxis
 from ..tape import pullbacks
 from .creation import arange
-from .families import aligned, in_front, row
+from .families import aligned, composite, in_front, row
 from .indices import ARRAY, Item, Reading, indexed, is_mask, placed, read, spelled, without_masks
 from .layouts import Layout, elementwise
 from .shape import reshape
@@ -175,3 +176,13 @@ where: OpOverload = row(
     autograd=pullbacks(x=lambda g, condition: where(condition, g, 0), y=lambda g, condition: where(condition, 0, g)),
     vmap=lambda info, in_dims, condition, x, y: (where(*aligned(in_dims, (condition, x, y))), 0),
 )
+
+
+def _take(x: Any, indices: Any, axis: int | None = None) -> Any:
+    if axis is None:
+        return getitem(reshape(x, (-1,)), (ARRAY,), [indices])
+    before = (slice(None),) * normalize_axis_index(axis, len(x.shape))
+    return getitem(x, (*before, ARRAY), [indices])
+
+
+take = composite("take(Tensor(a) x, Tensor indices, int? axis=None) -> Tensor(a)", _take)

@@ -11,7 +11,7 @@ from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..prims import moveaxis
 from ..tape import pullbacks
-from .families import aligned, conjugated, in_front, row
+from .families import aligned, composite, conjugated, in_front, row
 from .layouts import REMEMBERED, dense, elementwise_order, ufunc_dtype
 from .pointwise import multiply
 from .shape import expand_dims, reshape, squeeze, swapaxes
@@ -35,7 +35,10 @@ def _fake_matmul(x: Any, y: Any) -> FakeTensor:
     dtype = ufunc_dtype(np.matmul, tuple([a.dtype if isinstance(a, FakeTensor) else type(a) for a in (x, y)]))
     loops = [(a.shape[:-2], a.strides[:-2]) for a in (x, y) if len(getattr(a, "shape", ())) > 2]
     batch = elementwise_order(tuple(loops)) if loops else ()
-    order = (*range(len(shape) - 1, len(batch) - 1, -1), *batch)  # each matrix in C order, the batch as its operands lie
+    order = (
+        *range(len(shape) - 1, len(batch) - 1, -1),
+        *batch,
+    )  # each matrix in C order, the batch as its operands lie
     return fake_tensor(shape, dtype, dense(shape, dtype.itemsize, order), like.device, like.mode)
 
 
@@ -102,8 +105,7 @@ matmul: OpOverload = row(
 )
 
 
-def dot(x: Any, y: Any) -> Any:
-    """`np.dot` on operators: the last axis of x with the last but one of y."""
+def _dot(x: Any, y: Any) -> Any:
     of_x, of_y = getattr(x, "shape", ()), getattr(y, "shape", ())
     if not of_x or not of_y:
         return multiply(x, y)
@@ -112,3 +114,6 @@ def dot(x: Any, y: Any) -> Any:
     rows = moveaxis(y, -2, 0)
     product = matmul(x, reshape(rows, (of_y[-2], prod(of_y) // (of_y[-2] or 1))))
     return reshape(product, (*of_x[:-1], *of_y[:-2], of_y[-1]))
+
+
+dot = composite("dot(Tensor x, Tensor y) -> Tensor", _dot)

@@ -15,7 +15,19 @@ from ..operators import ops
 from ..prims import astype, broadcast_to, detach, moveaxis, select, stack, sum_to
 from ..tape import pullbacks
 from .families import batched_in_front, complete, in_front, row, view, view_rules
-from .layouts import as_shape, dense, fake_like, fake_reduced, filled, hollow, joined_order, layout_of, plain, reshaped, with_axes
+from .layouts import (
+    as_shape,
+    dense,
+    fake_like,
+    fake_reduced,
+    filled,
+    hollow,
+    joined_order,
+    layout_of,
+    plain,
+    reshaped,
+    with_axes,
+)
 
 Shape = tuple[int, ...]
 

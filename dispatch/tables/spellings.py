@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 
 from .. import prims
 from ..core import OpOverload, Tensor
@@ -48,10 +47,11 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any]) -> Any:
 
 
 def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Function, Function]:
-    """An entry of FUNCTIONS: a function of NumPy, its parameters in order by the row's names, and the row."""
-    order = parameters.split()
+    """An entry of FUNCTIONS: a function of NumPy, its parameters in order, `a:x` where the row has another name, the row."""
+    pairs = [text.partition(":") for text in parameters.split()]
+    names = {theirs: ours or theirs for theirs, _, ours in pairs}
+    order = tuple(names.values())
     spelling = f"np.{function.__name__}"
-    first = {"a", "array", "arrays", "prototype", "m", "val"} - {order[0]}
 
     def call(*args: Any, **keywords: Any) -> Any:
         if not keywords and len(args) <= 1:
@@ -59,8 +59,7 @@ def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Functi
         if len(args) > len(order):
             raise ArgumentError(f"{spelling} takes {len(order)} arguments by position and was given {len(args)}.")
         given = dict(zip(order, args, strict=False))
-        for name, value in keywords.items():
-            given[order[0] if name in first else name] = value
+        given.update({names.get(name, name): value for name, value in keywords.items()})
         return call_row(spelling, op, given)
 
     return function, call
@@ -78,11 +77,8 @@ def getitem(x: Any, index: Any) -> Any:
     return indexing.getitem(x, tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else i for i in index]), arrays)
 
 
-def take(a: Any, indices: Any, axis: int | None = None) -> Any:
-    """`np.take`: elements along one axis, or of all of them in a row."""
-    if axis is None:
-        return getitem(shape.reshape(a, (-1,)), indices)
-    return getitem(a, (*(slice(None),) * normalize_axis_index(axis, len(a.shape)), indices))
+def _take(a: Any, indices: Any, axis: int | None = None) -> Any:
+    return indexing.take(a, np.asarray(indices) if isinstance(indices, (list, tuple)) else indices, axis)
 
 
 def _size(a: Any, axis: int | None = None) -> Any:
@@ -94,35 +90,35 @@ def _result_type(*values: Any) -> Any:
 
 
 FUNCTIONS: dict[Any, Function] = dict([
-    spelled(np.sum, "x axis dtype out keepdims initial where", reduction.sum),
-    spelled(np.mean, "x axis dtype out keepdims where", reduction.mean),
-    spelled(np.max, "x axis out keepdims initial where", reduction.max),
-    spelled(np.min, "x axis out keepdims initial where", reduction.min),
-    spelled(np.amax, "x axis out keepdims initial where", reduction.max),
-    spelled(np.amin, "x axis out keepdims initial where", reduction.min),
-    spelled(np.reshape, "x shape order copy", shape.reshape),
-    spelled(np.transpose, "x axes", shape.transpose),
-    spelled(np.swapaxes, "x axis1 axis2", shape.swapaxes),
-    spelled(np.moveaxis, "x source destination", prims.moveaxis),
-    spelled(np.broadcast_to, "x shape subok", prims.broadcast_to),
-    spelled(np.expand_dims, "x axis", shape.expand_dims),
-    spelled(np.squeeze, "x axis", shape.squeeze),
-    spelled(np.real, "x", shape.real),
-    spelled(np.imag, "x", shape.imag),
-    spelled(np.copy, "x order subok", shape.copy),
+    spelled(np.sum, "a:x axis dtype out keepdims initial where", reduction.sum),
+    spelled(np.mean, "a:x axis dtype out keepdims where", reduction.mean),
+    spelled(np.max, "a:x axis out keepdims initial where", reduction.max),
+    spelled(np.min, "a:x axis out keepdims initial where", reduction.min),
+    spelled(np.amax, "a:x axis out keepdims initial where", reduction.max),
+    spelled(np.amin, "a:x axis out keepdims initial where", reduction.min),
+    spelled(np.reshape, "a:x shape order copy", shape.reshape),
+    spelled(np.transpose, "a:x axes", shape.transpose),
+    spelled(np.swapaxes, "a:x axis1 axis2", shape.swapaxes),
+    spelled(np.moveaxis, "a:x source destination", prims.moveaxis),
+    spelled(np.broadcast_to, "array:x shape subok", prims.broadcast_to),
+    spelled(np.expand_dims, "a:x axis", shape.expand_dims),
+    spelled(np.squeeze, "a:x axis", shape.squeeze),
+    spelled(np.real, "val:x", shape.real),
+    spelled(np.imag, "val:x", shape.imag),
+    spelled(np.copy, "a:x order subok", shape.copy),
     spelled(np.concatenate, "arrays axis out dtype casting", shape.concatenate),
     spelled(np.stack, "arrays axis out dtype casting", prims.stack),
     spelled(np.where, "condition x y", indexing.where),
-    spelled(np.empty_like, "x dtype order subok shape device", creation.empty_like),
-    spelled(np.zeros_like, "x dtype order subok shape device", creation.zeros_like),
-    spelled(np.ones_like, "x dtype order subok shape device", creation.ones_like),
-    spelled(np.full_like, "x fill_value dtype order subok shape device", creation.full_like),
+    spelled(np.empty_like, "prototype:x dtype order subok shape device", creation.empty_like),
+    spelled(np.zeros_like, "a:x dtype order subok shape device", creation.zeros_like),
+    spelled(np.ones_like, "a:x dtype order subok shape device", creation.ones_like),
+    spelled(np.full_like, "a:x fill_value dtype order subok shape device", creation.full_like),
     spelled(np.empty, "shape dtype order device", creation.empty),
     spelled(np.zeros, "shape dtype order device", creation.zeros),
     spelled(np.ones, "shape dtype order device", creation.ones),
     spelled(np.full, "shape fill_value dtype order device", creation.full),
-    (np.dot, linalg.dot),
-    (np.take, take),
+    spelled(np.dot, "a:x b:y out", linalg.dot),
+    (np.take, _take),
     (np.ravel, lambda a: shape.reshape(a, (-1,))),
     (np.shape, lambda a: a.shape),
     (np.ndim, lambda a: a.ndim),

@@ -100,10 +100,9 @@ class Context(Node):
         """Whether a missing gradient of an output comes as zeros, the default, or as None."""
         self.materialize = value
 
-    def release(self) -> None:
-        self.edges = self.inputs = ()
-        self.saved = None
-        self.rule = released
+    def forget(self) -> None:
+        """Let go of the inputs, the attributes and the residual, after the backward has run."""
+        self.inputs = ()
         if self.__dict__:
             self.__dict__.clear()
 
@@ -150,14 +149,27 @@ class Context(Node):
             for name in hidden:
                 del attributes[name]
             attributes["kept"] = hidden
+            self.rule = _showing(self.rule)
 
-    def __getattr__(self, name: str) -> Any:
-        kept = self.__dict__.get("kept")
-        if kept is not None and name in kept:
-            return self._from_kept(kept[name])
-        if self.rule is released:
-            released(self, None, False)
-        raise AttributeError(f"{self.op.name}: setup_context has set no attribute {name!r} on ctx.")
+    def show_outputs(self) -> dict[str, Any]:
+        """The attributes that `hide_outputs` took away, as a rule may use them."""
+        return {name: self._from_kept(x) for name, x in self.kept.items()}
+
+
+def _showing(rule: Any) -> Any:
+    """A rule that finds the hidden attributes on its context. A `__getattr__` would slow every other access down."""
+
+    def showing(node: Context, grad: Any, create_graph: bool) -> Any:
+        node.recording = create_graph
+        shown = node.show_outputs()
+        node.__dict__.update(shown)
+        try:
+            return rule(node, grad, create_graph)
+        finally:
+            for name in shown:
+                node.__dict__.pop(name, None)
+
+    return showing
 
 
 _OWN = frozenset({"structure", "layouts", "recording", "outputs", "residual", "materialize", "non_differentiable", "kept"})

@@ -87,12 +87,11 @@ def _walk(edges: Sequence[Edge], results: Any, keep: bool, create_graph: bool) -
         edges = node.edges
         results = node.rule(node, grads.pop(node), create_graph)
         if not keep:
-            if type(node) is Node:  # what release() does, spelled out for the commonest kind
-                node.edges = ()
-                node.saved = None
-                node.rule = released
-            else:
-                node.release()
+            node.edges = ()
+            node.saved = None
+            node.rule = released
+            if type(node) is not Node:
+                node.forget()
 
 
 def _fitted(node: Node, target: Edge, grad: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Any
 
-from ..core import DispatchKey, OpOverload, split
+from ..core import DispatchKey, OpOverload, descend
 from ..errors import DefinitionError, GradientError, NoRuleError, kind_of
 from ..layer import Kernel, Layer
 from ..where import where
@@ -87,7 +87,7 @@ def _constant(op: OpOverload) -> Kernel:
     whole = op.whole
 
     def kernel(*args: Any) -> Any:
-        return whole(*split(args)[1])
+        return descend(whole, args)[0]
 
     return kernel
 

@@ -49,12 +49,6 @@ class Node:
     layout: Layout
     order: int  # from `next_order()`: smaller than that of every node it was made of
 
-    def release(self) -> None:
-        """Let go of what was saved and of the nodes before; a second backward then says so."""
-        self.edges = ()
-        self.saved = None
-        self.rule = released
-
     @property
     def name(self) -> str:
         """The operator's name and `Backward`."""

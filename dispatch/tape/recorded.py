@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import OpOverload, inexact_layout, split, wrap
+from ..core import OpOverload, descend, inexact_layout, wrap
 from ..errors import GradientError, kind_of
 from ..layer import Kernel
 from .context import Context
@@ -41,8 +41,7 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
         return grads if node.own == every else picks[node.own](grads)
 
     def kernel(*args: Any) -> Any:
-        like, values, data, own, quiet = split(args)
-        result = whole(*values)
+        result, like, _, data, own, quiet = descend(whole, args)
         level = like.level
         if quiet is not None and quiet.covers(level.number):
             return result

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import OpOverload, inexact_layout, split, wrap
+from ..core import OpOverload, descend, inexact_layout, wrap
 from ..errors import DefinitionError
 from ..layer import Kernel, parameter_names
 from .node import Node, edges_of, next_order, picking
@@ -52,8 +52,7 @@ def row_kernel(op: OpOverload, rule: Pullbacks) -> Kernel:
     plans: dict[int, Plan] = {}
 
     def kernel(*args: Any) -> Any:
-        like, values, data, own, quiet = split(args)
-        out = whole(*values)
+        out, like, values, data, own, quiet = descend(whole, args)
         level = like.level
         if quiet is not None and quiet.covers(level.number):
             return out

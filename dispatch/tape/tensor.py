@@ -83,7 +83,7 @@ class TrackedTensor(Tensor):
         found = run_backward((self.data,), (seed,), self.level, keep, create_graph)
         while found:
             leaf, grad = found.popitem()
-            leaf.grad = sole(grad) if leaf.grad is None else add(leaf.grad, grad)
+            leaf.grad = sole(grad if leaf.grad is None else add(leaf.grad, grad))
 
     def item(self) -> Any:
         """The value of a tensor of one element, as a Python number."""
@@ -169,6 +169,11 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
         value = np.array(data, dtype=dtype)
     if not requires_grad:
         return value
+    if isinstance(value, TrackedTensor) and value.level is ground():
+        raise GradientError(
+            "tensor(x, requires_grad=True) was asked of a value that is tracked already. Use x itself, or "
+            "dispatch.detach(x) in its place for a new leaf, through which x gets no gradient."
+        )
     return track(value, ground())
 
 

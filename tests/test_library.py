@@ -1,0 +1,35 @@
+"""The face with torch.library's names."""
+
+import inspect
+
+import pytest
+
+import dispatch
+from dispatch import fake, infer, library, opaque, registration, tags, testing
+from dispatch.core import DispatchKey, Residual
+
+HOMES = [registration, fake, infer, opaque, tags, testing]
+
+
+def test_it_gathers_and_defines_nothing():
+    for name in library.__all__:
+        found = getattr(library, name)
+        assert found in (DispatchKey, Residual) or any(getattr(home, name, None) is found for home in HOMES), name
+
+
+def test_most_of_it_is_on_top_too():
+    for name in set(library.__all__) - {"get_ctx", "opcheck", "register_opaque_type"}:
+        assert getattr(dispatch, name) is getattr(library, name)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["custom_op", "register_kernel", "register_fake", "register_autograd", "register_vmap", "infer_schema"])
+def test_argument_names_are_torchs(name):
+    import torch
+
+    theirs = inspect.signature(getattr(torch.library, name)).parameters
+    ours = inspect.signature(getattr(library, name)).parameters
+    kinds = (inspect.Parameter.KEYWORD_ONLY,)
+    words = {p.name for p in ours.values() if p.kind in kinds}
+    assert words & set(theirs) == words - {"signature"}  # every keyword of ours is one of theirs
+    assert len(ours) <= len(theirs)
