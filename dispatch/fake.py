@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .core import DispatchKey, ModeGuard, OpOverload, Setting, Tensor, active_mode, device_of, ground, setting, wrap
-from .errors import DataDependentError, DispatchError, FakeTensorError, NoRuleError, kind_of
+from .errors import DataDependentError, DispatchError, FakeTensorError, GuardError, NoRuleError, kind_of
 from .layer import Kernel, Layer, by_position, check_parameters
 
 Shape = tuple[int, ...]
@@ -75,6 +75,9 @@ class FakeTensor(Tensor):
 
     def __float__(self) -> float:
         raise self._no_data("a float")
+
+    def __complex__(self) -> complex:
+        raise self._no_data("a complex")
 
     def __int__(self) -> int:
         raise self._no_data("an int")
@@ -144,6 +147,8 @@ class FakeTensorMode:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if not self._entered.guards:
+            raise GuardError("FakeTensorMode() is left in a thread in which it was not entered.")
         self._entered.guards.pop().__exit__(*exception)
 
     def from_array(self, a: Any) -> FakeTensor:

@@ -37,7 +37,7 @@ def define(
 
 def _broadcast_to(x: Any, shape: Any) -> Any:
     shape = shape if type(shape) is tuple else (shape,) if isinstance(shape, int) else tuple(shape)
-    view = expand(np.asarray(x), shape)
+    view = expand(x if type(x) is np.ndarray else np.asarray(x), shape)
     return np.broadcast_to(x, shape) if view is None else view  # which raises in NumPy's own words
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .core import Level, Tensor, sole
 from .errors import GradientError, kind_of
-from .tape import TrackedTensor, protect, run_backward, track
+from .tape import TrackedTensor, one, protect, run_backward, track, zeros
 
 
 def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -75,6 +75,8 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, ha
     @wraps(f)
     def value_and_gradient(*args: Any, **keywords: Any) -> Any:
         inside = list(args)
+        if len({number % (len(args) or 1) for number in numbers}) < len(numbers):
+            raise GradientError(f"grad by an argument was asked for twice: argnums={argnums}. Name each once.")
         with Level("grad") as level:
             leaves = []
             for number in numbers:
@@ -86,8 +88,8 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, ha
             _check_scalar(value)
             found = {}
             if tracked:
-                found = run_backward((value.data,), (np.ones((), value.dtype),), level, False, False)
-            grads = [sole(found.pop(x.data)) if x.data in found else np.zeros(x.shape, x.dtype) for x in leaves]
+                found = run_backward((value.data,), (one(value),), level, False, False)
+            grads = [sole(found.pop(x.data)) if x.data in found else zeros(x.data.layout, x.value) for x in leaves]
             value = value.value if tracked else value
             aux = _lowered(aux, level)
         gradients = grads[0] if isinstance(argnums, int) else tuple(grads)

@@ -56,12 +56,17 @@ class BatchedTensor(Tensor):
         return f"BatchedTensor(shape={self.shape}, dtype={self.dtype}, dim={self.dim}, {self.level!r})"
 
 
-class Residuals(list[Any]):
-    """The residuals of a loop's items, which the operators that take one get item by item."""
+class Residuals(Tensor):
+    """The residuals of a loop's items, as a list; the operators that take one get them item by item."""
 
-    def __init__(self, items: list[Any], level: Level) -> None:
-        super().__init__(items)
-        self.level = level
+    __slots__ = ()
+    key = DispatchKey.VMAP
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.value[i]
 
 
 class Vmap(Layer):
@@ -94,34 +99,26 @@ class Vmap(Layer):
 
     def default(self, op: OpOverload) -> Kernel:
         whole = op.whole
-        if op.schema.is_mutable:
-            return _refusing(op)
+
+        def refusing(*args: Any) -> Any:
+            raise BatchingError(
+                f"{op.name} writes to {', '.join(op.schema.mutable_arguments)}, and the loop over a batch cannot. Give it a "
+                f"rule: {op.schema.name}.register_vmap(rule).",
+                operator=op.name,
+            )
 
         def kernel(*args: Any) -> Any:
             like, values, dims, _, _ = split(args)
             size = like.level.payload.batch_size
             if size == 0:
                 return _none_of(op, like, values, dims)
-            results = [
-                whole(*[_item(value, dim, i, like) for value, dim in zip(values, dims, strict=True)]) for i in range(size)
-            ]
+            results = [whole(*[_item(x, d, i) for x, d in zip(values, dims, strict=True)]) for i in range(size)]
             return _stacked(op, like, results)
 
-        return kernel
+        return refusing if op.schema.is_mutable else kernel
 
 
 layer = Vmap("vmap", DispatchKey.VMAP)
-
-
-def _refusing(op: OpOverload) -> Kernel:
-    def kernel(*args: Any) -> Any:
-        raise BatchingError(
-            f"{op.name} writes to {', '.join(op.schema.mutable_arguments)}, and the loop over a batch cannot. Give it a rule: "
-            f"{op.schema.name}.register_vmap(rule).",
-            operator=op.name,
-        )
-
-    return kernel
 
 
 def _check_outputs(op: OpOverload, out: Any) -> None:
@@ -147,8 +144,7 @@ def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
                 f"{op.name}: its vmap rule returned {len(out)} outputs and {len(dims)} out_dims. Return one for each.",
                 operator=op.name,
             )
-        wrapped = [_wrapped(op, like, x, d) for x, d in zip(out, dims, strict=True)]
-        return wrapped if isinstance(out, list) else tuple(wrapped)
+        return _like(out, [_wrapped(op, like, x, d) for x, d in zip(out, dims, strict=True)])
     if dim is None or not hasattr(out, "shape"):
         return out
     ndim, size = len(out.shape), like.level.payload.batch_size
@@ -161,23 +157,24 @@ def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
     return wrap(BatchedTensor, out, like, dim % ndim)
 
 
-def _item(value: Any, dim: Any, i: int, like: BatchedTensor) -> Any:
+def _item(value: Any, dim: Any, i: int) -> Any:
     """One item of an argument."""
     if dim is None:
-        return value[i] if isinstance(value, Residuals) and value.level is like.level else value
+        return value
     if isinstance(dim, list):
-        return [_item(x, d, i, like) for x, d in zip(value, dim, strict=True)]
+        return [_item(x, d, i) for x, d in zip(value, dim, strict=True)]
+    if isinstance(value, list):
+        return value[i]  # of Residuals
     return select(value, dim, i)
 
 
 def _stacked(op: OpOverload, like: BatchedTensor, results: list[Any]) -> Any:
     """The items' results as one batch."""
-    residual = op.outputs.residual
     if len(op.schema.returns) == 0:
         return None
     if len(op.schema.returns) > 1:
         columns = list(zip(*results, strict=True))
-        kept = [Residuals(list(columns.pop()), like.level)] if residual else []
+        kept = [wrap(Residuals, list(columns.pop()), like, 0)] if op.outputs.residual else []
         return (*(_column(op, like, column) for column in columns), *kept)
     return _column(op, like, results)
 

@@ -21,6 +21,7 @@ cdef enum Kind:
     TUPLE = 14
     DICT = 15
     NONE = 16
+    RESIDUAL = 17
 
 
 cdef class Check:
@@ -33,6 +34,7 @@ cdef class Check:
     cdef readonly object dtype              # of a TENSOR: the only dtype that passes, in native byte order
 
     cdef bint accept(self, PyObject *x, rank_t *rank) noexcept
+    cdef bint accept_wrapped(self, PyObject *x, rank_t *rank) noexcept
     cdef bint accept_list(self, PyObject *x, rank_t *rank) noexcept
     cdef bint accept_tuple(self, PyObject *x, rank_t *rank) noexcept
     cdef bint accept_dict(self, PyObject *x, rank_t *rank) noexcept

@@ -34,7 +34,7 @@ cdef type NUMBER = np.number, GENERIC = np.generic
 cdef object DTYPE_TYPE = np.dtype              # its class is a metaclass of its own
 
 KINDS = {
-    "Any": ANY, "Residual": ANY, "Tensor": TENSOR, "int": INT, "float": FLOAT, "complex": COMPLEX, "bool": BOOL, "str": STR,
+    "Any": ANY, "Residual": RESIDUAL, "Tensor": TENSOR, "int": INT, "float": FLOAT, "complex": COMPLEX, "bool": BOOL, "str": STR,
     "bytes": BYTES, "Scalar": SCALAR, "ScalarType": DTYPE, "Device": STR, "Callable": CALLABLE, "None": NONE,
 }
 
@@ -100,10 +100,8 @@ cdef class Check:
             if is_exact(x):
                 key = 0
             elif is_wrapped(x):
-                if not (<Wrapped>x).level.open:
-                    return False            # it escaped from its transform
-                if (<Wrapped>x).rank > rank[0]:
-                    rank[0] = (<Wrapped>x).rank
+                if not self.accept_wrapped(x, rank):
+                    return False
                 key = 0
             else:
                 key = key_of(x)
@@ -112,6 +110,8 @@ cdef class Check:
                 if <rank_t>key > rank[0]:
                     rank[0] = key
             return self.dtype is None or (<object>x).dtype == self.dtype
+        if kind == RESIDUAL:                # anything; a wrapper is what a batch's items kept, and leads to its layer
+            return not is_wrapped(x) or self.accept_wrapped(x, rank)
         if kind == LIST:
             return self.accept_list(x, rank)
         if kind == TUPLE:
@@ -139,6 +139,13 @@ cdef class Check:
         if kind == INSTANCE:
             return isinstance(<object>x, self.cls)
         return kind == ANY
+
+    cdef bint accept_wrapped(self, PyObject *x, rank_t *rank) noexcept:
+        if not (<Wrapped>x).level.open:
+            return False                    # it escaped from its transform
+        if (<Wrapped>x).rank > rank[0]:
+            rank[0] = (<Wrapped>x).rank
+        return True
 
     cdef bint accept_list(self, PyObject *x, rank_t *rank) noexcept:
         cdef Py_ssize_t i, n

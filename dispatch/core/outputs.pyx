@@ -61,9 +61,7 @@ class Residual:
 
     Examples
     --------
-    >>> cimport numpy as cnp
-
-import numpy as np
+    >>> import numpy as np
     >>> from dispatch import Residual, custom_op
     >>> @custom_op("doc::halved", mutates_args=())
     ... def halved(x: np.ndarray) -> tuple[np.ndarray, Residual]:

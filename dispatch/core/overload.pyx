@@ -26,6 +26,8 @@ from .state cimport thread_state
 from .table cimport KernelTable, Registration
 from .vectorcall cimport ARGUMENTS_OFFSET, count, hold, install_vectorcall, release, type_of, vectorcall
 
+from types import GenericAlias
+
 from ..errors import DefinitionError, LayerNotFoundError
 
 cdef extern from *:
@@ -305,6 +307,11 @@ cdef class OpOverload:
     def unregister(self, Registration registration not None):
         """Take a registration away; the one it covered is live again."""
         self.table.remove(registration)
+
+    @classmethod
+    def __class_getitem__(cls, parameters):
+        """`OpOverload[[np.ndarray, float], np.ndarray]`, as type checkers know it: parameters and result."""
+        return GenericAlias(cls, parameters)
 
     def __getattr__(self, str name):
         if name == "default" and not self.schema.overload:

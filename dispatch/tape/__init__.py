@@ -13,10 +13,10 @@
 from .engine import run_backward
 from .layer import CONSTANT, layer
 from .modes import enable_grad, no_grad, set_grad_enabled
-from .node import Leaf, Node
+from .node import Leaf, Node, zeros
 from .rows import Pullback, Pullbacks, pullbacks
 from .saving import protect
-from .tensor import TrackedTensor, tensor, track
+from .tensor import TrackedTensor, one, tensor, track
 
 __all__ = [
     "CONSTANT",
@@ -28,10 +28,12 @@ __all__ = [
     "enable_grad",
     "layer",
     "no_grad",
+    "one",
     "protect",
     "pullbacks",
     "run_backward",
     "set_grad_enabled",
     "tensor",
     "track",
+    "zeros",
 ]

@@ -37,11 +37,9 @@ class Context(Node):
         The operator's Residual output, where it has one.
     """
 
-    __slots__ = ("__dict__", "inputs", "own", "simple")
+    __slots__ = ("__dict__", "simple")
 
-    simple: bool  # `saved` holds wrappers and arrays, no output and no list
-    own: int  # which arguments are tracked, bit i for argument i
-    inputs: tuple[Any, ...]  # for each argument its edge, None where it is not tracked, a list for a list
+    simple: bool | None  # `saved` holds wrappers and arrays, no output and no list; None: there was no setup_context
 
     # Fields that few rules touch live in the instance's dictionary once they are set; these are what they are before.
     layouts: tuple[Any, ...] = ()
@@ -101,8 +99,7 @@ class Context(Node):
         self.materialize = value
 
     def forget(self) -> None:
-        """Let go of the inputs, the attributes and the residual, after the backward has run."""
-        self.inputs = ()
+        """Let go of the attributes and the residual, after the backward has run."""
         if self.__dict__:
             self.__dict__.clear()
 
@@ -160,7 +157,8 @@ def _showing(rule: Any) -> Any:
     """A rule that finds the hidden attributes on its context. A `__getattr__` would slow every other access down."""
 
     def showing(node: Context, grad: Any, create_graph: bool) -> Any:
-        node.recording = create_graph
+        if create_graph:
+            node.recording = True
         shown = node.show_outputs()
         node.__dict__.update(shown)
         try:

@@ -43,7 +43,7 @@ def run_backward(
         return _walk(roots, seeds, keep, create_graph)
 
 
-def _walk(edges: Sequence[Edge], results: Any, keep: bool, create_graph: bool) -> dict[Leaf, Any]:
+def _walk(edges: Sequence[Edge | None], results: Any, keep: bool, create_graph: bool) -> dict[Leaf, Any]:
     grads: dict[Node, Any] = {}
     leaves: dict[Leaf, Any] = {}
     waiting: list[tuple[int, Node]] = []  # a heap of the nodes that a gradient has arrived for, but the newest
@@ -51,7 +51,7 @@ def _walk(edges: Sequence[Edge], results: Any, keep: bool, create_graph: bool) -
     node: Any = None
     while True:
         for target, result in zip(edges, results):  # noqa: B905 - strict costs 90 ns a node, and the rules count
-            if result is None:
+            if result is None or target is None:
                 continue
             if not has_layout(result, target.layout):
                 result = _fitted(node, target, result)  # noqa: PLW2901 - the same gradient, as its input wants it
@@ -87,10 +87,10 @@ def _walk(edges: Sequence[Edge], results: Any, keep: bool, create_graph: bool) -
         edges = node.edges
         results = node.rule(node, grads.pop(node), create_graph)
         if not keep:
-            node.edges = ()
+            node.edges = node.inputs = ()
             node.saved = None
             node.rule = released
-            if type(node) is not Node:
+            if type(node) is not Node and node.simple is not None:
                 node.forget()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Level, OpOverload
+from ..core import Level, OpOverload, Tensor
 from ..errors import GradientError
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]
@@ -39,11 +39,12 @@ class Node:
     several outputs. Fields are set by the layer's kernel, without a constructor, which would cost 200 ns a call.
     """
 
-    __slots__ = ("__weakref__", "edges", "layout", "level", "op", "order", "rule", "saved")
+    __slots__ = ("__weakref__", "edges", "inputs", "layout", "level", "op", "order", "rule", "saved")
 
     op: OpOverload
     level: Level
-    edges: "tuple[Edge, ...]"
+    inputs: tuple[Any, ...]  # for each argument its edge, None where it is not tracked, a list for a list
+    edges: "tuple[Edge | None, ...]"  # the same tuple, or where an argument is a list, the edges alone
     rule: "Callable[[Any, Any, bool], Any]"
     saved: Any
     layout: Layout
@@ -97,3 +98,9 @@ def edges_of(data: Any) -> tuple[Any, ...]:
             else:
                 found.append(item)
     return tuple(found)
+
+
+def zeros(layout: Layout, like: Any) -> Any:
+    """A gradient of zeros: an array, or of the kind of a wrapper, so that fakes meet fakes."""
+    shape, dtype = layout
+    return np.zeros_like(like, dtype=dtype, shape=shape) if isinstance(like, Tensor) else np.zeros(shape, dtype)

@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..core import OpOverload, descend, inexact_layout, wrap
 from ..errors import GradientError, kind_of
 from ..layer import Kernel
 from .context import Context
-from .node import Output, edges_of, next_order, picking
+from .node import Output, edges_of, next_order, zeros
 from .tensor import TrackedTensor
 
 
@@ -27,21 +25,22 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
     single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
 
     count = op.arguments.count
-    every = (1 << count) - 1
     others = [i for i, a in enumerate(op.schema.arguments) if not a.type.has_tensor]
+    bare = None if setup_context is None and single else False  # None: nothing is kept on the context but its fields
     lists = any(a.type.parts and a.type.has_tensor for a in op.schema.arguments)
-    picks: dict[int, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {}  # by the set of tracked arguments, unless all are
 
     def pull(node: Context, grad: Any, create_graph: bool) -> Any:
-        if create_graph or node.recording:
-            node.recording = create_graph
+        if create_graph:
+            node.recording = True
         grads = backward(node, grad) if single else backward(node, *_materialized(node, grad))
+        if create_graph:
+            node.recording = False
         if type(grads) is not tuple or len(grads) != count or lists or (others and any([grads[i] is not None for i in others])):
             return _checked(op, node, grads)
-        return grads if node.own == every else picks[node.own](grads)
+        return grads
 
     def kernel(*args: Any) -> Any:
-        result, like, _, data, own, quiet = descend(whole, args)
+        result, like, _, data, _, quiet = descend(whole, args)
         level = like.level
         if quiet is not None and quiet.covers(level.number):
             return result
@@ -53,16 +52,9 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
         node.level = level
         node.rule = pull
         node.saved = None
-        node.simple = False
+        node.simple = bare
         node.inputs = data
-        if own == every and not lists:
-            node.edges = data
-        elif lists:
-            node.edges = edges_of(data)
-        else:
-            pick = picks.get(own) or picks.setdefault(own, picking([i for i in range(count) if own >> i & 1]))
-            node.edges = pick(data)
-        node.own = own
+        node.edges = edges_of(data) if lists else data
         node.order = next_order()
         if single:
             node.layout = layout
@@ -121,8 +113,9 @@ def _materialized(node: Context, grad: Any) -> tuple[Any, ...]:
     """The gradients as the rule gets them: one for each output, a list for a list, zeros for those that are missing."""
     flat = [grad.get(i) for i in range(len(node.layouts))]
     if node.materialize:
+        like = next(iter(grad.values()))
         flat = [
-            np.zeros(*layout) if g is None and layout is not None else g
+            zeros(layout, like) if g is None and layout is not None else g
             for g, layout in zip(flat, node.layouts, strict=True)
         ]
     queue = iter(flat)
@@ -153,14 +146,15 @@ def _checked(op: OpOverload, node: Context, grads: Any) -> list[Any]:
                     argument=name,
                 )
             found += [g for e, g in zip(edge, grad or [None] * len(edge), strict=True) if e is not None]
-        elif edge is not None:
-            found.append(grad)
-        elif grad is not None and not _takes_arrays(op, name):
+            continue
+        if edge is None and grad is not None and not _takes_arrays(op, name):
             raise GradientError(
                 f"{op.name}: its backward returned a gradient for argument {name!r}, which is no array. Return None for it.",
                 operator=op.name,
                 argument=name,
             )
+        if edge is not None or node.edges is node.inputs:
+            found.append(grad)
     return found
 
 

@@ -39,7 +39,7 @@ def pullbacks(**by_argument: Callable[..., Any]) -> Pullbacks:
 class Plan(NamedTuple):
     """What to record when a certain set of arguments is tracked."""
 
-    edges: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None  # None: every argument, as it is
+    lists: bool  # a tracked argument is a list
     values: Callable[[tuple[Any, ...]], Any] | None  # None: every argument, as it is
     layouts: tuple[int, ...]  # arguments of which shape and dtype are saved, those that no edge tells
     out: bool
@@ -59,7 +59,7 @@ def row_kernel(op: OpOverload, rule: Pullbacks) -> Kernel:
         layout = inexact_layout(out)
         if layout is None:
             return out
-        edges, keep, layouts, keeps_out, pull = plans.get(own) or plans.setdefault(own, plan_for(op, rule, own))
+        lists, keep, layouts, keeps_out, pull = plans.get(own) or plans.setdefault(own, plan_for(op, rule, own))
         if pull is None:
             return out
         node = Node()
@@ -68,10 +68,10 @@ def row_kernel(op: OpOverload, rule: Pullbacks) -> Kernel:
         node.layout = layout
         node.order = next_order()
         node.rule = pull
-        node.edges = data if edges is None else edges(data)
+        node.inputs = data
+        node.edges = edges_of(data) if lists else data
         node.saved = (
             values if keep is None else keep(values),
-            data,
             [_layout(values[i]) for i in layouts] if layouts else None,
             out if keeps_out else None,
         )
@@ -85,7 +85,7 @@ def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
     names = op.arguments.names
     tracked = [i for i in range(len(names)) if own >> i & 1 and names[i] in rule.by_argument]
     if not tracked:
-        return Plan(None, None, (), False, None)
+        return Plan(False, None, (), False, None)
     wanted = [rule.by_argument[names[i]] for i in tracked]
     read = {name for pullback in wanted for name in pullback.reads}
     values = [i for i, name in enumerate(names) if name in read]
@@ -93,31 +93,25 @@ def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
     layouts = tuple(
         i for i, name in enumerate(names) if read & {f"{name}_shape", f"{name}_dtype"} and (parts[i] or not own >> i & 1)
     )
-    lists = [i for i in tracked if parts[i]]
+    lists = any(parts[i] for i in tracked)
     # An argument that is not tracked, or a list, may hold a plain array that the caller can write to.
     guarded = [i for i in values if op.schema.arguments[i].type.has_tensor and (not own >> i & 1 or parts[i])]
-    calls = [
-        f"f{j}({', '.join(_source(op, name, values, layouts, own) for name in pullback.reads)})"
-        for j, pullback in enumerate(wanted)
-    ]
     # One function for each set, written out: generic unpacking would cost as much as the rule.
-    scope: dict[str, Any] = {f"f{j}": pullback.function for j, pullback in enumerate(wanted)}
-    scope |= {"tracked_again": _tracked_again, "numbers": values, "flat": _flat, "tracked": tracked}
+    scope: dict[str, Any] = {f"f{i}": pullback.function for i, pullback in zip(tracked, wanted, strict=True)}
+    scope |= {"tracked_again": _tracked_again, "numbers": values, "flat": _flat}
+    calls = ["None"] * len(names)
+    for i, pullback in zip(tracked, wanted, strict=True):
+        calls[i] = f"f{i}({', '.join(_source(op, name, values, layouts, own) for name in pullback.reads)})"
     results = f"({', '.join(calls)},)"
-    exec(PULL.format(results=f"flat({results}, data, tracked)" if lists else results), scope)  # noqa: S102 - made of our own names
+    exec(PULL.format(results=f"flat({results}, data)" if lists else results), scope)  # noqa: S102 - made of our own names
     pull = scope["pull"]
-    every = tracked == list(range(len(names)))
     return Plan(
-        None if every and not lists else _picking(tracked, lists),
+        lists,
         None if values == list(range(len(names))) and not guarded else _keeping(values, guarded),
         layouts,
         "out" in read,
         pull,
     )
-
-
-def _picking(tracked: list[int], lists: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    return (lambda data: edges_of([data[i] for i in tracked])) if lists else picking(tracked)
 
 
 def _keeping(values: list[int], guarded: list[int]) -> Callable[[tuple[Any, ...]], Any]:
@@ -128,7 +122,8 @@ def _keeping(values: list[int], guarded: list[int]) -> Callable[[tuple[Any, ...]
 
 PULL = """
 def pull(node, g, create_graph):
-    values, data, layouts, out = node.saved
+    values, layouts, out = node.saved
+    data = node.inputs
     if create_graph:
         values, out = tracked_again(node, numbers)
     return {results}
@@ -137,18 +132,19 @@ def pull(node, g, create_graph):
 
 def _tracked_again(node: Node, numbers: list[int]) -> tuple[list[Any], Any]:
     """The saved values and the result with their history, for a backward that is itself recorded."""
-    values, data, _, out = node.saved
-    tracked = [_rewrapped(x, data[i], node) for i, x in zip(numbers, values, strict=True)]
+    values, _, out = node.saved
+    tracked = [_rewrapped(x, node.inputs[i], node) for i, x in zip(numbers, values, strict=True)]
     return tracked, None if out is None else wrap(TrackedTensor, out, node.level, node)
 
 
-def _flat(grads: tuple[Any, ...], data: tuple[Any, ...], tracked: list[int]) -> list[Any]:
+def _flat(grads: tuple[Any, ...], data: tuple[Any, ...]) -> list[Any]:
     """The gradients in the order of the edges: of a list those of its tracked arrays, one after the other."""
     found: list[Any] = []
-    for grad, i in zip(grads, tracked, strict=True):
-        if type(data[i]) is list:
-            found += [g for g, edge in zip(grad, data[i], strict=True) if edge is not None]
-        else:
+    for grad, edge in zip(grads, data, strict=True):
+        if type(edge) is list:
+            parts = [None] * len(edge) if grad is None else grad
+            found += [g for g, part in zip(parts, edge, strict=True) if part is not None]
+        elif edge is not None:
             found.append(grad)
     return found
 

@@ -47,9 +47,12 @@ class TrackedTensor(Tensor):
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        if not isinstance(self.data, Leaf):
-            raise GradientError("only a leaf has a .grad that can be set, and this value is the result of an operator.")
-        self.data.grad = value
+        try:
+            self.data.grad = value
+        except AttributeError:
+            raise GradientError(
+                "only a leaf has a .grad that can be set, and this value is the result of an operator."
+            ) from None
 
     def backward(self, gradient: Any = None, *, retain_graph: bool | None = None, create_graph: bool = False) -> None:
         """Add the gradient of this value to the `.grad` of every leaf it was made of.
@@ -78,7 +81,8 @@ class TrackedTensor(Tensor):
         """
         check_open(self)
         shape, dtype = self.data.layout
-        seed = one(dtype) if gradient is None and not shape else seed_of(self, gradient)
+        usual = gradient is None and not shape and not isinstance(self.value, Tensor)
+        seed = _one(dtype) if usual else seed_of(self, gradient)
         keep = create_graph if retain_graph is None else retain_graph
         found = run_backward((self.data,), (seed,), self.level, keep, create_graph)
         while found:
@@ -113,9 +117,13 @@ class TrackedTensor(Tensor):
         return f"tensor({self.value!r}, {'requires_grad=True' if made is None else f'grad_fn={made!r}'})"
 
 
+def one(x: TrackedTensor) -> Any:
+    """The gradient of a 0-d value with respect to itself: 1, which nobody can write to; of a fake's a fake."""
+    return np.ones_like(x.value) if isinstance(x.value, Tensor) else _one(x.data.layout[1])
+
+
 @lru_cache(maxsize=64)
-def one(dtype: np.dtype[Any]) -> Any:
-    """The gradient of a value with respect to itself: 1, which nobody can write to."""
+def _one(dtype: np.dtype[Any]) -> Any:
     return freeze(np.ones((), dtype))
 
 
@@ -128,7 +136,7 @@ def seed_of(x: TrackedTensor, gradient: Any) -> Any:
                 f"backward begins at a value of shape {x.shape}, and only a 0-d value has an obvious gradient to begin with. "
                 "Sum it first, or pass gradient= of its shape."
             )
-        return one(dtype)
+        return one(x)
     if not isinstance(gradient, Tensor):
         gradient = np.asarray(gradient, dtype=x.dtype)
     if gradient.shape != x.shape:

@@ -39,8 +39,8 @@ def test_a_rule_that_ignores_where_the_axis_is_is_caught():
     op = with_vmap(lambda info, in_dims, x: (x * 2.0, 0), lambda x: x * 2.0, "(Tensor x) -> Tensor")
     assert vmap_fault(op, (A,)) == (
         "RULE raises BatchingError under vmap('x': -1) of a batch of 4, where KERNEL does not item by item: "
-        "its vmap rule says the batch is axis 0 of an output of shape (2, 3, 4), and the batch has 4 items. "
-        "Say which axis holds them, or None."
+        "its vmap rule says the batch, 4 items, is axis 0 of an output of shape (2, 3, 4). "
+        "Say which axis holds the items, or None."
     )
 
 

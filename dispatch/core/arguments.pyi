@@ -1,0 +1,60 @@
+from typing import Any
+
+import numpy as np
+from typing_extensions import Self, disjoint_base
+
+KINDS: dict[str, int]
+
+@disjoint_base
+class Check:
+    def __init__(
+        self,
+        kind: str,
+        *,
+        optional: bool = False,
+        element: Check | None = None,
+        members: tuple[Check, ...] = (),
+        size: int = -1,
+        cls: type[Any] | None = None,
+        dtype: np.dtype[Any] | None = None,
+    ) -> None: ...
+    @property
+    def kind(self) -> int: ...
+    @property
+    def optional(self) -> bool: ...
+    @property
+    def element(self) -> Check | None: ...
+    @property
+    def members(self) -> tuple[Check, ...]: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def cls(self) -> type[Any] | None: ...
+    @property
+    def dtype(self) -> np.dtype[Any] | None: ...
+    def __call__(self, x: object) -> bool: ...
+
+@disjoint_base
+class Arguments:
+    def __new__(
+        cls,
+        names: tuple[str, ...],
+        checks: tuple[Check, ...],
+        defaults: tuple[tuple[Any, ...], ...],
+        positional_only: int = 0,
+        keyword_only: int = 0,
+    ) -> Self: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def checks(self) -> tuple[Check, ...]: ...
+    @property
+    def defaults(self) -> tuple[tuple[Any, ...], ...]: ...
+    @property
+    def keyword_names(self) -> tuple[str, ...]: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def positional(self) -> int: ...
+    @property
+    def positional_only(self) -> int: ...

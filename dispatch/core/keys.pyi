@@ -1,0 +1,34 @@
+import enum
+
+class DispatchKey(enum.IntEnum):
+    CPU = 0
+    CUDA = 1
+    DASK = 2
+    BACKEND_3 = 3
+    BACKEND_4 = 4
+    BACKEND_5 = 5
+    BACKEND_6 = 6
+    BACKEND_7 = 7
+    BACKEND_8 = 8
+    BACKEND_9 = 9
+    BACKEND_10 = 10
+    BACKEND_11 = 11
+    BACKEND_12 = 12
+    BACKEND_13 = 13
+    BACKEND_14 = 14
+    BACKEND_15 = 15
+    FAKE = 16
+    TRACE = 17
+    FUNCTIONALIZE = 18
+    MODE = 19
+    JVP = 20
+    AUTOGRAD = 21
+    VMAP = 22
+    CompositeExplicit = 64
+    CompositeImplicit = 65
+    Autograd = 66
+
+    @property
+    def is_backend(self) -> bool: ...
+    @property
+    def is_alias(self) -> bool: ...

@@ -1,0 +1,449 @@
+"""Batching: rules against the loop they stand for."""
+
+import collections
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dispatch
+from dispatch import ops, vmap
+from dispatch.core import DispatchKey
+from dispatch.errors import BatchingError, DefinitionError, NoRuleError
+from dispatch.operators import build
+from dispatch.schema import Schema
+from dispatch.vmap import BatchedTensor
+
+A = np.arange(12.0).reshape(3, 4) + 1
+B = np.arange(8.0).reshape(4, 2) - 3
+_numbers = itertools.count()
+
+
+def define(schema, kernel, rule=None, fake=None):
+    op = build(Schema.parse(schema, name=f"vmaptests::op{next(_numbers)}"))
+    op.register_at(DispatchKey.CPU, kernel)
+    if rule is not None:
+        op.register_vmap(rule)
+    if fake is not None:
+        op.register_fake(fake)
+    return op
+
+
+def said(call, error=BatchingError):
+    with pytest.raises(error) as caught:
+        call()
+    return str(caught.value)
+
+
+def loop(f, in_dims, *args):
+    """What vmap stands for."""
+    size = next(np.shape(x)[dim] for x, dim in zip(args, in_dims, strict=True) if dim is not None)
+    items = [[x if dim is None else np.take(x, i, dim) for x, dim in zip(args, in_dims, strict=True)] for i in range(size)]
+    return np.stack([f(*item) for item in items])
+
+
+# -- axes ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1, -2, -3])
+@pytest.mark.parametrize("out", [0, 1, 2, -1, -3])
+def test_any_axis_in_and_any_axis_out(dim, out):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    wanted = np.moveaxis(loop(np.sin, (dim,), x), 0, out)
+    assert np.array_equal(vmap(np.sin, in_dims=dim, out_dims=out)(x), wanted)
+
+
+@pytest.mark.parametrize("dims", [(0, None), (None, 0), (1, 0), (-1, 0), (1, None), (None, -1)])
+def test_an_axis_for_each_argument(dims):
+    x, y = (np.arange(5.0) if dim is None else np.moveaxis(np.arange(15.0).reshape(3, 5), 0, dim) for dim in dims)
+    assert np.array_equal(vmap(np.matmul, in_dims=dims)(x, y), loop(np.matmul, dims, x, y))
+
+
+def test_keyword_arguments_are_handed_on_as_they_are():
+    assert np.array_equal(vmap(lambda x, *, y: x * y)(A, y=A[0]), A * A[0])
+
+
+def test_several_outputs_and_an_axis_for_each():
+    first, second = vmap(lambda x: (x, x * 2), out_dims=(0, 1))(A)
+    assert np.array_equal(first, A)
+    assert np.array_equal(second, A.T * 2)
+
+
+def test_arrays_in_lists_tuples_dicts_and_named_tuples():
+    Pair = collections.namedtuple("Pair", "first second")
+
+    def f(xs, named, pair):
+        assert (type(xs), type(named), type(pair)) == (list, dict, Pair)
+        assert {x.shape for x in (*xs, named["a"], *pair)} == {(4,)}
+        return [xs[0] + xs[1]], {"b": named["a"]}, Pair(pair.second, pair.first)
+
+    found = vmap(f)([A, A + 1], {"a": A}, Pair(A, A * 2))
+    assert np.array_equal(found[0][0], 2 * A + 1)
+    assert np.array_equal(found[1]["b"], A)
+    assert isinstance(found[2], Pair)
+    assert np.array_equal(found[2].first, 2 * A)
+
+
+def test_an_output_that_ignores_the_batch_is_repeated():
+    assert np.array_equal(vmap(lambda x: A)(A), np.stack([A] * 3))
+    assert np.array_equal(vmap(lambda x: A[0], out_dims=1)(A), np.stack([A[0]] * 3, 1))
+    assert np.array_equal(vmap(lambda x: 2.5)(A), np.full(3, 2.5))
+    assert vmap(lambda x: (x, "text"), out_dims=(0, None))(A)[1] == "text"
+    assert vmap(lambda x: A, out_dims=None)(A) is A
+
+
+def test_the_function_keeps_its_name():
+    def f(x):
+        """What it says."""
+        return x
+
+    assert (vmap(f).__name__, vmap(f).__doc__) == ("f", "What it says.")
+
+
+def test_numpy_scalars_and_lists_of_numbers_for_arrays():
+    assert np.array_equal(vmap(lambda x: x)(A[:, 0]), A[:, 0])
+    assert np.array_equal(vmap(lambda x, y: x + y, in_dims=(0, None))(A, np.float64(2)), A + 2)
+
+
+MISUSE = [
+    (lambda: vmap(np.add)(A, B), "vmap: the mapped axes differ in length: argument 0 has 3 along axis 0; argument 1 has 4 along axis 0."),
+    (lambda: vmap(lambda xs: xs[0])([A, B]), "vmap: the mapped axes differ in length: argument 0 has 3 along axis 0; argument 0 has 4 along axis 0."),
+    (lambda: vmap(np.add, in_dims=(0, 1))(A, A), "vmap: the mapped axes differ in length: argument 0 has 3 along axis 0; argument 1 has 4 along axis 1."),
+    (lambda: vmap(np.sin, in_dims=(0, 0))(A), "vmap: in_dims names 2 arguments, and 1 were given. Give one for each."),
+    (lambda: vmap(np.sin, in_dims=None)(A), "vmap: no argument is mapped. Give at least one an axis in in_dims."),
+    (lambda: vmap(np.sin)(), "vmap: no argument is mapped. Give at least one an axis in in_dims."),
+    (lambda: vmap(np.sin)(2.0), "vmap: argument 0 is a float, which has no axis to map. Give it in_dims=None."),
+    (lambda: vmap(np.add)(A, None), "vmap: argument 1 is None, which has no axis to map. Give it in_dims=None."),
+    (lambda: vmap(np.sin, in_dims=2)(A), "vmap: argument 0 has shape (3, 4) and no axis 2 to map. in_dims is an axis, None, or a tuple of one for each argument."),
+    (lambda: vmap(np.sin, in_dims=-3)(A), "vmap: argument 0 has shape (3, 4) and no axis -3 to map. in_dims is an axis, None, or a tuple of one for each argument."),
+    (lambda: vmap(np.sin)(A[0, 0]), "vmap: argument 0 has shape () and no axis 0 to map. in_dims is an axis, None, or a tuple of one for each argument."),
+    (lambda: vmap(np.sin, in_dims="a")(A), "vmap: argument 0 has shape (3, 4) and no axis 'a' to map. in_dims is an axis, None, or a tuple of one for each argument."),
+    (lambda: vmap(np.sin, out_dims=None)(A), "vmap: out_dims is None for an output that differs from item to item. Give it an axis."),
+    (lambda: vmap(lambda x: (x, x), out_dims=(0, 1, 2))(A), "vmap: out_dims names 3 outputs, and the function returned 2."),
+    (lambda: vmap(lambda x: "text")(A), "vmap: the function returned a str, which makes no batch. Return arrays, or out_dims=None for it."),
+    (lambda: vmap(lambda x: None)(A), "vmap: the function returned None, which makes no batch. Return arrays, or out_dims=None for it."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), MISUSE)
+def test_what_makes_no_batch(call, message):
+    assert said(call) == message
+
+
+@pytest.mark.parametrize("dim", [2, -4])
+def test_an_axis_that_an_output_does_not_have(dim):
+    with pytest.raises((BatchingError, ValueError)):
+        vmap(np.sin, out_dims=dim)(A)
+
+
+@pytest.mark.parametrize("read", [bool, float, int, complex, lambda x: x.item(), lambda x: [1, 2][x], lambda x: 1 if x > 0 else 2])
+def test_one_number_is_not_to_be_had_of_a_batch(read):
+    assert said(lambda: vmap(read)(A[:, 0])) == (
+        "one number was asked of a batched value: each of the 3 items has its own. "
+        "Use np.where for a choice, and return the value from the mapped function to look at it."
+    )
+
+
+def test_a_batched_value_reads_as_one_item():
+    seen = []
+    vmap(lambda x: seen.append((x.shape, x.dtype, x.ndim, x.size, len(x), x.dim, repr(x))) or x, in_dims=1)(A)
+    ((shape, dtype, ndim, size, length, dim, text),) = seen
+    assert (shape, dtype, ndim, size, length, dim) == ((3,), A.dtype, 1, 3, 3, 1)
+    assert text.startswith("BatchedTensor(shape=(3,), dtype=float64, dim=1, vmap (level ")
+
+
+# -- rules -----------------------------------------------------------------------------------------------------------------
+
+
+def scaled(x, factor):
+    return x * factor
+
+
+@pytest.mark.parametrize("dims", [(0, None), (1, None), (-1, None)])
+def test_a_rule_gets_size_axes_and_every_argument(dims):
+    seen = []
+
+    def rule(info, in_dims, x, factor):
+        seen.append((info.batch_size, in_dims, type(x), factor))
+        return x * factor, in_dims[0]
+
+    op = define("(Tensor x, float factor=2.0) -> Tensor", scaled, rule)
+    assert np.array_equal(vmap(op, in_dims=dims[0])(A), loop(lambda x: scaled(x, 2.0), dims[:1], A))
+    axis = dims[0] % 2
+    assert seen == [(A.shape[axis], (axis, None), np.ndarray, 2.0)]
+
+
+def test_a_rule_is_not_asked_where_nothing_is_batched():
+    op = define("(Tensor x, float factor=2.0) -> Tensor", scaled, lambda info, in_dims, x, factor: 1 / 0)
+    assert np.array_equal(vmap(lambda x: op(A) + x[0])(A), [op(A) + x[0] for x in A])
+
+
+def test_lists_have_lists_of_axes():
+    seen = []
+
+    def rule(info, in_dims, xs):
+        seen.append(in_dims)
+        return np.stack([np.moveaxis(x, dim or 0, 0) if dim is not None else np.stack([x] * 3) for x, dim in zip(xs, *in_dims, strict=True)]), 1
+
+    op = define("(Tensor[] xs) -> Tensor", np.stack, rule)
+    found = vmap(lambda x, y: op([x, A[0], y]), in_dims=(0, 1))(A, A.T)
+    assert np.array_equal(found, np.stack([np.stack([x, A[0], x]) for x in A]))
+    assert seen == [([0, None, 1],)]
+
+
+def test_several_outputs_of_a_rule():
+    def two(x):
+        return x + 1, x.sum()
+
+    one_for_all = define("(Tensor x) -> (Tensor, Tensor)", two, lambda info, in_dims, x: ((x + 1, np.sum(x, 1)), 0))
+    one_for_each = define("(Tensor x) -> (Tensor, Tensor)", two, lambda info, in_dims, x: ((x.T + 1, np.sum(x, 1)), (1, 0)))
+    partly = define("(Tensor x) -> (Tensor, Tensor)", two, lambda info, in_dims, x: ((x + 1, np.sum(A)), (0, None)))
+    for op in (one_for_all, one_for_each):
+        first, second = vmap(op)(A)
+        assert np.array_equal(first, A + 1)
+        assert np.array_equal(second, A.sum(1))
+    assert np.array_equal(vmap(partly)(A)[1], np.full(3, A.sum()))
+
+
+def test_an_output_without_the_batch():
+    op = define("(Tensor x) -> Tensor", lambda x: B + 0, lambda info, in_dims, x: (B + 0, None))
+    assert np.array_equal(vmap(op)(A), np.stack([B] * 3))
+    assert isinstance(vmap(lambda x: op(x), out_dims=None)(A), np.ndarray)
+
+
+RULES = [
+    ("(Tensor x) -> Tensor", lambda x: x, "its vmap rule returned an ndarray. Return (output, out_dims)."),
+    ("(Tensor x) -> Tensor", lambda x: [x, 0], "its vmap rule returned a list. Return (output, out_dims)."),
+    ("(Tensor x) -> Tensor", lambda x: None, "its vmap rule returned None. Return (output, out_dims)."),
+    ("(Tensor x) -> Tensor", lambda x: (x, 0, 0), "its vmap rule returned a tuple. Return (output, out_dims)."),
+    ("(Tensor x) -> Tensor", lambda x: (None, 0), "its vmap rule returned None for its outputs, and the schema says -> (Tensor)."),
+    ("(Tensor x) -> Tensor", lambda x: (2.0, None), "its vmap rule returned a float for its outputs, and the schema says -> (Tensor)."),
+    ("(Tensor x) -> Tensor", lambda x: ((x, x), 0), "its vmap rule returned a tuple of length 2 for its outputs, and the schema says -> (Tensor)."),
+    ("(Tensor x) -> (Tensor, Tensor)", lambda x: (x, 0), "its vmap rule returned an ndarray of shape (3, 4) and dtype float64 for its outputs, and the schema says -> (Tensor, Tensor)."),
+    ("(Tensor x) -> (Tensor, Tensor)", lambda x: ((x, x, x), 0), "its vmap rule returned a tuple of length 3 for its outputs, and the schema says -> (Tensor, Tensor)."),
+    ("(Tensor x) -> (Tensor, Tensor)", lambda x: ((x, x), (0, 0, 0)), "its vmap rule returned 2 outputs and 3 out_dims. Return one for each."),
+    ("(Tensor x) -> ()", lambda x: (x, 0), "its vmap rule returned an ndarray of shape (3, 4) and dtype float64 for its outputs, and the schema says -> ()."),
+    ("(Tensor x) -> Tensor", lambda x: (x[:2], 0), "its vmap rule says the batch, 3 items, is axis 0 of an output of shape (2, 4). Say which axis holds the items, or None."),
+    ("(Tensor x) -> Tensor", lambda x: (x, 1), "its vmap rule says the batch, 3 items, is axis 1 of an output of shape (3, 4). Say which axis holds the items, or None."),
+    ("(Tensor x) -> Tensor", lambda x: (x, -3), "its vmap rule says the batch, 3 items, is axis -3 of an output of shape (3, 4). Say which axis holds the items, or None."),
+    ("(Tensor x) -> Tensor", lambda x: (x, "0"), "its vmap rule says the batch, 3 items, is axis '0' of an output of shape (3, 4). Say which axis holds the items, or None."),
+    ("(Tensor x) -> Tensor", lambda x: (x, (0,)), "its vmap rule says the batch, 3 items, is axis (0,) of an output of shape (3, 4). Say which axis holds the items, or None."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "result", "message"), RULES)
+def test_a_rule_that_returns_something_else(schema, result, message):
+    op = define(schema, lambda x: None, lambda info, in_dims, x: result(x))
+    assert said(lambda: vmap(op)(A)) == f"{op.name}: {message}"
+
+
+def test_a_rule_is_a_function_with_the_operators_parameter_names():
+    op = define("(Tensor x, float factor=2.0) -> Tensor", scaled)
+    assert said(lambda: op.register_vmap(3), DefinitionError) == f"{op.name}: a vmap rule is a function, and an int was given."
+    assert said(lambda: op.register_vmap(lambda info, in_dims, x, f: x), DefinitionError) == (
+        f"{op.name}: the vmap rule takes (x, f), and the operator (x, factor). "
+        "Rules bind by parameter name: give the rule the operator's own names, in its order."
+    )
+
+
+def test_keyword_only_arguments_come_last_in_the_axes():
+    def rule(info, in_dims, x, *, y):
+        assert in_dims == (0, 1)
+        return x + y.T, 0
+
+    op = define("(Tensor x, *, Tensor y) -> Tensor", lambda x, *, y: x + y, rule)
+    assert np.array_equal(vmap(lambda x, y: op(x, y=y), in_dims=(0, 1))(A, A.T), A + A)
+
+
+# -- nesting ---------------------------------------------------------------------------------------------------------------
+
+
+def outer_products(x, y):
+    return vmap(lambda a: vmap(lambda b: a * b)(y))(x)
+
+
+def test_nested():
+    x, y = A[0], B[0]
+    assert np.array_equal(outer_products(x, y), np.outer(x, y))
+    assert np.array_equal(vmap(outer_products)(A, A), np.stack([np.outer(x, x) for x in A]))
+    deep = vmap(vmap(vmap(np.sum, in_dims=1), in_dims=0), in_dims=-1, out_dims=-1)
+    z = np.random.default_rng(0).normal(size=(2, 3, 4, 5))
+    assert np.allclose(deep(z), np.moveaxis([[[z[i, :, k, b].sum() for k in range(4)] for i in range(2)] for b in range(5)], 0, -1))
+
+
+def test_the_rule_runs_once_a_level_and_may_call_its_operator_again():
+    seen = []
+
+    def rule(info, in_dims, x):
+        seen.append(info.batch_size)
+        return op(x), in_dims[0]
+
+    op = define("(Tensor x) -> Tensor", lambda x: x * 2, rule)
+    assert np.array_equal(vmap(vmap(op))(np.ones((2, 3, 4))), np.full((2, 3, 4), 2.0))
+    assert seen == [3, 2]
+
+
+def test_an_outer_value_in_an_inner_function():
+    found = vmap(lambda x: vmap(lambda y: x @ y)(A))(A)
+    assert np.array_equal(found, A @ A.T)
+
+
+# -- the loop --------------------------------------------------------------------------------------------------------------
+
+
+def test_an_operator_without_a_rule_is_run_in_a_loop():
+    calls = []
+    op = define("(Tensor x, float factor=2.0) -> Tensor", lambda x, factor: calls.append(x.shape) or x * factor)
+    assert np.array_equal(vmap(op, in_dims=1, out_dims=1)(A), A * 2)
+    assert calls == [(3,)] * 4
+    assert np.array_equal(vmap(vmap(op))(np.ones((2, 3, 4))), np.full((2, 3, 4), 2.0))
+
+
+def test_the_loop_takes_and_gives_lists():
+    op = define("(Tensor[] xs, int n) -> Tensor[]", lambda xs, n: [x * n for x in xs])
+    first, second = vmap(lambda x: op([x, A[0]], 3))(A)
+    assert np.array_equal(first, A * 3)
+    assert np.array_equal(second, np.stack([A[0] * 3] * 3))
+
+
+def test_the_loop_gives_several_outputs_numbers_and_equal_values():
+    op = define("(Tensor x) -> (Tensor, float, int, str)", lambda x: (x + 1, float(x.sum()), len(x), "same"))
+    first, second, third, fourth = vmap(op, out_dims=(0, 0, 0, None))(A)
+    assert np.array_equal(first, A + 1)
+    assert np.array_equal(second, A.sum(1))
+    assert np.array_equal(third, [4, 4, 4])
+    assert fourth == "same"
+
+
+def test_the_loop_with_numpy_scalars_and_0d_items():
+    op = define("(Tensor x) -> Tensor", lambda x: np.sin(x))
+    assert np.array_equal(vmap(op)(A[0]), np.sin(A[0]))
+    assert isinstance(vmap(op)(A[0]), np.ndarray)
+
+
+@pytest.mark.parametrize(
+    ("schema", "kernel", "what"),
+    [
+        ("(Tensor x) -> Tensor", lambda x: np.ones(int(x[0])), "outputs of different shapes, (1,), (5,), (9,)"),
+        ("(Tensor x) -> Tensor[]", lambda x: [x + i for i in range(int(x[0]))], "lists of different lengths"),
+        ("(Tensor x) -> str", lambda x: str(x[0]), "different values of type str"),
+    ],
+)
+def test_items_that_make_no_batch(schema, kernel, what):
+    op = define(schema, kernel)
+    assert said(lambda: vmap(op)(A)) == f"{op.name}: the items of the batch gave {what}, which make no batch."
+
+
+def test_a_batch_of_no_items_takes_its_shape_from_the_fake_rule():
+    empty = A[:0]
+    op = define("(Tensor x, int n) -> Tensor", scaled, fake=lambda x, n: np.empty((n, *x.shape), "f4"))
+    found = vmap(op, in_dims=(0, None))(empty, 5)
+    assert (found.shape, found.dtype) == ((0, 5, 4), np.dtype("f4"))
+    listed = define("(Tensor[] xs) -> (Tensor[], float)", scaled, fake=lambda xs: (xs, 1.5))
+    (first, second), number = vmap(lambda x: listed([x, A]), out_dims=((0, 1), None))(empty)
+    assert (first.shape, second.shape, number) == ((0, 4), (3, 0, 4), 1.5)
+    assert vmap(np.sin)(empty).shape == (0, 4)
+    bare = define("(Tensor x) -> Tensor", scaled)
+    assert said(lambda: vmap(bare)(empty), NoRuleError).startswith(f"the shape of {bare.name}'s output was asked for")
+
+
+def test_an_operator_that_writes_is_not_looped_over():
+    op = define("(Tensor x, Tensor(a!) out) -> ()", lambda x, out: None)
+    assert said(lambda: vmap(lambda x: op(x, A + 0))(A)) == (
+        f"{op.name} writes to out, and the loop over a batch cannot. Give it a rule: {op.schema.name}.register_vmap(rule)."
+    )
+
+    def rule(info, in_dims, x, out):
+        out += x
+        return None, None
+
+    op.register_vmap(rule)
+    out = np.zeros(A.shape)
+    vmap(op, out_dims=None)(A, out)
+    assert np.array_equal(out, A)
+
+
+# -- residuals -------------------------------------------------------------------------------------------------------------
+
+
+def solver(rule=None):
+    op = define("(Tensor x) -> (Tensor, Residual)", lambda x: (x * 2, ["kept", x.shape]), rule)
+    back = define("(Tensor g, Residual kept) -> Tensor", lambda g, kept: g * (2 if kept[0] == "kept" else 0))
+
+    def setup(ctx, inputs, output):
+        seen.append(ctx.residual)
+
+    seen = []
+    op.register_autograd(lambda ctx, g: back(g, ctx.residual), setup_context=setup)
+    return op, seen
+
+
+def test_a_residual_becomes_a_list_under_the_loop_which_an_operator_takes_item_by_item():
+    op, seen = solver()
+    assert np.array_equal(vmap(op)(A), A * 2)
+    assert np.array_equal(vmap(dispatch.grad(lambda x: np.sum(op(x))))(A), np.full(A.shape, 2.0))
+    assert [list(residual) for residual in seen] == [[["kept", (4,)]] * 3]
+    assert np.array_equal(dispatch.grad(lambda x: np.sum(vmap(op)(x)))(A), np.full(A.shape, 2.0))
+
+
+def test_a_rule_hands_the_residual_on():
+    def rule(info, in_dims, x):
+        y, residual = op.whole(x)
+        return (y, residual), (in_dims[0], None)
+
+    op, seen = solver(rule)
+    assert np.array_equal(vmap(op)(A), A * 2)
+    assert np.array_equal(vmap(dispatch.grad(lambda x: np.sum(op(x))))(A), np.full(A.shape, 2.0))
+    assert seen == [["kept", (3, 4)]]
+
+
+def test_a_rule_that_loses_the_residual_is_told_how_to_hand_it_on():
+    op, _ = solver(lambda info, in_dims, x: (x * 2, 0))
+    assert said(lambda: vmap(op)(A)) == (
+        f"{op.name}: its vmap rule returned an ndarray of shape (3, 4) and dtype float64 for its outputs, and the schema says -> "
+        f"(Tensor, Residual). Call {op.schema.name}.whole(...), which returns the residual too."
+    )
+
+
+# -- random programs -------------------------------------------------------------------------------------------------------
+
+STEPS = {
+    "sin": lambda x, y, k: np.sin(x),
+    "add": lambda x, y, k: x + y,
+    "outer value": lambda x, y, k: x * k,
+    "mean": lambda x, y, k: x - np.mean(x, axis=0),
+    "transpose": lambda x, y, k: np.swapaxes(x, 0, 1),
+    "matmul": lambda x, y, k: np.tanh(x @ k),
+    "where": lambda x, y, k: np.where(x > 0, x, y),
+    "stack": lambda x, y, k: np.sum(np.stack([x, y, k]), axis=0),
+    "index": lambda x, y, k: x[::-1] + y[0],
+    "inner vmap": lambda x, y, k: vmap(lambda a, b: a * b[0])(x, y),
+    "looped": lambda x, y, k: LOOPED(x, y),
+}
+LOOPED = define("(Tensor x, Tensor y) -> Tensor", lambda x, y: x - 0.5 * y)
+
+
+@given(st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5), st.integers(0, 2), st.sampled_from([0, 1, 2, None]))
+def test_a_random_closure_is_its_loop(names, dim, other):
+    random = np.random.default_rng(3)
+    constant = random.normal(size=(3, 3))
+    shape = [3, 3]
+    shape.insert(dim, 2)
+    x = random.normal(size=shape)
+    y = random.normal(size=(3, 3)) if other is None else random.normal(size=[*[3, 3][:other], 2, *[3, 3][other:]])
+
+    def f(x, y):
+        for name in names:
+            x, y = STEPS[name](x, y, constant), x
+        return x
+
+    assert np.allclose(vmap(f, in_dims=(dim, other))(x, y), loop(f, (dim, other), x, y))
+
+
+def test_wrappers_do_not_leave_the_function():
+    seen = []
+    vmap(lambda x: seen.append(x) or ops.np.sin(x))(A)
+    assert isinstance(seen[0], BatchedTensor)
+    assert not seen[0].level.open
