@@ -134,7 +134,8 @@ def _operator() -> OpOverload:
     def _(info, in_dims, y, dx):  # type: ignore[no-untyped-def]
         return slope(np.moveaxis(y, in_dims[0], 0), dx), 0
 
-    return slope
+    made: OpOverload = slope
+    return made
 
 
 def _tour(options: argparse.Namespace) -> None:

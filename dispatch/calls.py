@@ -195,7 +195,7 @@ def sign(op: OpOverload) -> Signature:
         return signature(function)
     parameters = []
     for a in op.schema.arguments:
-        kind = Parameter.POSITIONAL_ONLY if a.positional_only else Parameter.POSITIONAL_OR_KEYWORD
+        kind: Any = Parameter.POSITIONAL_ONLY if a.positional_only else Parameter.POSITIONAL_OR_KEYWORD
         kind = Parameter.KEYWORD_ONLY if a.kwarg_only else kind
         parameters.append(Parameter(a.name, kind, default=a.default if a.has_default else Parameter.empty))
     return Signature(parameters)

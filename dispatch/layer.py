@@ -37,6 +37,9 @@ class Layer:
     <DispatchKey.VMAP: 22>
     """
 
+    name: str
+    key: DispatchKey
+
     def __init__(self, name: str, key: DispatchKey) -> None:
         if name in layers:
             raise DefinitionError(f"there is a layer named {name!r} already, at {layers[name].key}. Take another name.")

@@ -70,7 +70,8 @@ class KernelListing:
             elif key in {layer.key for layer in layers.values()}:
                 found.append((key.name, "the layer's default", ""))
         devices = [key for key in sorted(DispatchKey, reverse=True) if key.is_backend and self.op.table.live(key)]
-        found += [(key.name, "kernel", _place(self.op.table.live(key))) for key in devices]
+        kernels = [(key, self.op.table.live(key)) for key in devices]
+        found += [(key.name, "kernel", _place(kernel)) for key, kernel in kernels if kernel is not None]
         for alias in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit):
             registration = self.op.table.live(alias)
             if registration is not None:

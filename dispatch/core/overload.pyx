@@ -28,7 +28,7 @@ from .vectorcall cimport ARGUMENTS_OFFSET, count, hold, install_vectorcall, rele
 
 from types import GenericAlias
 
-from ..errors import DefinitionError, LayerNotFoundError
+from ..errors import DefinitionError
 
 cdef extern from *:
     void PyErr_Fetch(PyObject **, PyObject **, PyObject **)

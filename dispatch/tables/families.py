@@ -61,7 +61,7 @@ def complete(op: OpOverload, **rules: Any) -> OpOverload:
 
 def kernel_of(op: OpOverload) -> Callable[..., Any]:
     """The NumPy kernel of a row."""
-    return op.at(DispatchKey.CPU)  # type: ignore[no-any-return]
+    return op.at(DispatchKey.CPU)
 
 
 # -- pointwise -------------------------------------------------------------------------------------------------------------

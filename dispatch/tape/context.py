@@ -74,7 +74,8 @@ class Context(Node):
         if self.rule is released:
             released(self, None, False)
         if self.simple and not self.recording:
-            return unwrap(self.saved, self.level.number << 6 | AUTOGRAD)  # type: ignore[no-any-return] - a tuple for a tuple
+            values: tuple[Any, ...] = unwrap(self.saved, self.level.number << 6 | AUTOGRAD)
+            return values
         return tuple([self._from_kept(x) for x in self.saved or ()])
 
     def mark_non_differentiable(self, *outputs: Any) -> None:

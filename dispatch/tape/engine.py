@@ -50,20 +50,22 @@ def _walk(edges: Sequence[Edge | None], results: Any, keep: bool, create_graph: 
     newest: Node | None = None  # kept out of the heap, which a chain of calls then never touches
     node: Any = None
     while True:
-        for target, result in zip(edges, results):  # noqa: B905 - strict costs 90 ns a node, and the rules count
-            if result is None or target is None:
+        for edge, result in zip(edges, results):  # noqa: B905 - strict costs 90 ns a node, and the rules count
+            if result is None or edge is None:
                 continue
-            if not has_layout(result, target.layout):
-                result = _fitted(node, target, result)  # noqa: PLW2901 - the same gradient, as its input wants it
-            if type(target) is Leaf:
-                leaves[target] = add(leaves[target], result) if target in leaves else result
+            if not has_layout(result, edge.layout):
+                result = _fitted(node, edge, result)
+            if type(edge) is Leaf:
+                leaves[edge] = add(leaves[edge], result) if edge in leaves else result
                 continue
-            if type(target) is Output:
-                if target.node in grads:
-                    found = grads[target.node]
-                    found[target.number] = add(found[target.number], result) if target.number in found else result
+            target: Any = edge
+            if type(edge) is Output:
+                target = edge.node
+                if target in grads:
+                    found = grads[target]
+                    found[edge.number] = add(found[edge.number], result) if edge.number in found else result
                     continue
-                target, result = target.node, {target.number: result}  # noqa: PLW2901 - from here on as a node
+                result = {edge.number: result}
             if target in grads:
                 grads[target] = add(grads[target], result)
                 continue

@@ -44,7 +44,7 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
         level = like.level
         if quiet is not None and quiet.covers(level.number):
             return result
-        layout = inexact_layout(result) if single else None
+        layout: Any = inexact_layout(result) if single else None
         if single and layout is None:
             return result
         node = Context()
@@ -58,7 +58,8 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
         node.order = next_order()
         if single:
             node.layout = layout
-            out = output = wrap(TrackedTensor, result, like, node, True)
+            output: Any = wrap(TrackedTensor, result, like, node, True)
+            out = output
         else:
             outputs = list(result) if type(result) in (tuple, list) and len(op.schema.returns) > 1 else [result]
             if residual:

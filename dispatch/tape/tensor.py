@@ -171,6 +171,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     >>> x.grad
     array([6.])
     """
+    value: Any
     if isinstance(data, Tensor):
         value = data if dtype is None else data.astype(dtype)
     else:
