@@ -114,7 +114,7 @@ def _explain(options: argparse.Namespace) -> None:
 def _operator() -> OpOverload:
     """A kernel of our own, and a rule for each layer; the tour prints what is written here, paragraph by paragraph."""
 
-    @custom_op("tour::slope", mutates_args=())  # type: ignore[untyped-decorator]
+    @custom_op("tour::slope", mutates_args=())
     def slope(y: np.ndarray, dx: float = 1.0) -> np.ndarray:
         return (y[..., 1:] - y[..., :-1]) / dx  # type: ignore[no-any-return]
 

@@ -113,6 +113,8 @@ def _holds_list(argument: Argument) -> bool:
 
 
 def _arrays(values: Any) -> list[Any]:
+    if isinstance(values, dict):
+        values = list(values.values())
     if isinstance(values, (list, tuple)):
         return [array for value in values for array in _arrays(value)]
     return [values]

@@ -186,7 +186,7 @@ class FakeContext:
     def __init__(self, op: OpOverload) -> None:
         self.op = op
 
-    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:  # noqa: A002 - torch's names
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
         """A size that depends on data; fake tensors here have static sizes, so it is refused, by its own exception."""
         raise DataDependentError(
             f"{self.op.name}: its fake rule asks for a size that depends on data, and sizes are static: symbolic sizes are not "

@@ -11,6 +11,7 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any
 
+from .adapting import adapted
 from .core import DispatchKey, OpOverload, device_key, set_layer
 from .errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you_mean, kind_of
 from .where import where
@@ -176,7 +177,7 @@ class Kernels(Layer):
         if not callable(rule):
             raise DefinitionError(f"{op.name}: a kernel is a function, and {kind_of(rule)} was given.")
         for key in keys:
-            op.register_at(key, rule)
+            op.register_at(key, adapted(op, rule))
         return rule
 
     def default(self, op: OpOverload) -> Kernel:

@@ -166,7 +166,9 @@ def find(name: str) -> OpOverload:
     """
     namespace, word, overload = split_name(name)
     found = getattr(getattr(ops, namespace), word)
-    return found if isinstance(found, OpOverload) and found.schema.overload == overload else getattr(found, overload or "default")
+    if isinstance(found, OpOverload) and found.schema.overload == overload:
+        return found
+    return getattr(found, overload or "default")  # type: ignore[no-any-return]
 
 
 def add(op: OpOverload, module: str, place: str) -> OpOverload:

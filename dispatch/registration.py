@@ -5,9 +5,10 @@ function, the mutated arguments and the tags are all looked at before the operat
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-from .core import OpOverload
+from .adapting import adapted
+from .core import OpOverload, Residual
 from .errors import ArgumentError, DefinitionError, kind_of
 from .grammar import split_name
 from .infer import compare, infer
@@ -18,8 +19,48 @@ from .tags import Tag, check_tags, tag_set
 from .where import caller
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
 
 
+class Define(Protocol):
+    """What `custom_op` without a function is: it makes an operator with the function's own parameters and result.
+
+    A residual stays inside the operator, so that it is not among the result.
+    """
+
+    @overload
+    def __call__(self, fn: Callable[P, tuple[A, Residual]], /) -> OpOverload[P, A]: ...
+    @overload
+    def __call__(self, fn: Callable[P, tuple[A, B, Residual]], /) -> OpOverload[P, tuple[A, B]]: ...
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> OpOverload[P, R]: ...
+
+
+@overload
+def custom_op(
+    name: str,
+    fn: Callable[P, R],
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: str | Sequence[str] | None = None,
+    schema: str | None = None,
+    tags: Tag | Sequence[Tag] = (),
+) -> OpOverload[P, R]: ...
+@overload
+def custom_op(
+    name: str,
+    fn: None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: str | Sequence[str] | None = None,
+    schema: str | None = None,
+    tags: Tag | Sequence[Tag] = (),
+) -> Define: ...
 def custom_op(
     name: str,
     fn: Function | None = None,
@@ -106,7 +147,7 @@ def _define(
             attributes[attribute] = value
     attributes["__wrapped__"] = fn
     for key in keys:
-        op.register_at(key, fn)
+        op.register_at(key, adapted(op, fn))
     return add(op, module, place)
 
 

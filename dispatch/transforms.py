@@ -131,7 +131,9 @@ def _check_scalar(value: Any) -> None:
             f"grad is of a function that returns one number, and this one returned shape {value.shape}. Sum the result."
         )
     if value.dtype.kind == "c":
-        raise GradientError("grad is of a function that returns a real number, and this one returned a complex one. Take .real.")
+        raise GradientError(
+            "grad is of a function that returns a real number, and this one returned a complex one. Take .real."
+        )
 
 
 def _lowered(aux: Any, level: Level) -> Any:

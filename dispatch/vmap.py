@@ -203,21 +203,23 @@ def _unlike(op: OpOverload, what: str) -> BatchingError:
 
 def _none_of(op: OpOverload, like: BatchedTensor, values: tuple[Any, ...], dims: tuple[Any, ...]) -> Any:
     """The result for a batch of no items, whose shape only the fake rule can tell."""
+    return _empty(op.at(DispatchKey.FAKE)(*map(_logical, values, dims)), like)
 
-    def logical(value: Any, dim: Any) -> Any:
-        if isinstance(dim, list):
-            return [logical(x, d) for x, d in zip(value, dim, strict=True)]
-        if not hasattr(value, "shape"):
-            return value
-        shape = value.shape if dim is None else value.shape[:dim] + value.shape[dim + 1 :]
-        return np.broadcast_to(np.zeros((), value.dtype), shape)  # one element: the rule reads no more than the metadata
 
-    def empty(x: Any) -> Any:
-        if isinstance(x, (list, tuple)):
-            return type(x)(map(empty, x))
-        return wrap(BatchedTensor, np.zeros((0, *x.shape), x.dtype), like, 0) if hasattr(x, "shape") else x
+def _logical(x: Any, dim: Any) -> Any:
+    """An argument as one item sees it, in shape and dtype."""
+    if isinstance(dim, list):
+        return [_logical(item, d) for item, d in zip(x, dim, strict=True)]
+    if not hasattr(x, "shape"):
+        return x
+    shape = x.shape if dim is None else x.shape[:dim] + x.shape[dim + 1 :]
+    return np.broadcast_to(np.zeros((), x.dtype), shape)  # one element: the rule reads no more than the metadata
 
-    return empty(op.at(DispatchKey.FAKE)(*map(logical, values, dims)))
+
+def _empty(x: Any, like: BatchedTensor) -> Any:
+    if isinstance(x, (list, tuple)):
+        return _like(x, [_empty(item, like) for item in x])
+    return wrap(BatchedTensor, np.zeros((0, *x.shape), x.dtype), like, 0) if hasattr(x, "shape") else x
 
 
 def vmap(f: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:

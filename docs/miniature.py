@@ -1,6 +1,6 @@
 # The prose between the code says what docstrings would; rows are named after NumPy's functions, and their kernels must
 # have the rows' own signatures, not NumPy's longer ones:
-# ruff: noqa: A001, D101, D102, D204, FBT002, PLW0108
+# ruff: noqa: A001, D101, D204, PLW0108
 # The page is set by hand, so that prose and code alternate without gaps and tables look like tables:
 # fmt: off
 """The whole of `dispatch` in pure Python. Read it first: every file of the package will then look familiar.

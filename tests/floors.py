@@ -35,6 +35,7 @@ FLOORS = [
     {"opaque"},
     {"hints"},
     {"infer"},
+    {"adapting"},
     {"layer"},
     {"listing"},
     {"containers"},

@@ -229,7 +229,7 @@ def test_devices_and_their_keys():
 def test_a_kernel_is_a_function():
     with pytest.raises(DefinitionError) as caught:
         scale.register_kernel("cpu", 3)
-    assert str(caught.value) == "layertests::scale: a kernel is a function, and a int was given."
+    assert str(caught.value) == "layertests::scale: a kernel is a function, and an int was given."
 
 
 def test_an_operator_without_a_kernel_for_its_arrays():

@@ -1,7 +1,7 @@
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from typing_extensions import Self, disjoint_base
+from typing_extensions import disjoint_base
 
 KINDS: dict[str, int]
 

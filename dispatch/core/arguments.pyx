@@ -60,7 +60,7 @@ cdef bint is_dtype(PyObject *x) noexcept:
         return False
     try:
         np.dtype(<object>x)
-    except TypeError:                       # NumPy's own word for "no dtype of that name": the answer is no
+    except Exception:                       # TypeError, ValueError, SyntaxError, a warning: NumPy has no dtype of that name
         return False
     return True
 
@@ -86,6 +86,9 @@ cdef class Check:
         self.size = size
         self.cls = cls
         self.dtype = dtype
+        if (self.kind in (LIST, DICT) and element is None or self.kind == DICT and len(members) != 1
+                or not all([isinstance(member, Check) for member in members])):
+            raise ValueError(f"a check of a {kind} is made of the checks of what is in it: element=, members=.")
 
     def __call__(self, x):
         """Whether x fits. The same answer as in a call, for tests and for overload resolution."""
@@ -153,7 +156,8 @@ cdef class Check:
         if not (PyList_Check(<object>x) or PyTuple_Check(<object>x)):
             if self.size >= 0 and self.element.accept(x, rank):
                 return True                 # `int[2] size=3`: one stands for all
-            return self.element.kind == INT and isinstance(<object>x, range)
+            return (self.element.kind == INT and isinstance(<object>x, range)
+                    and (self.size <= 1 or len(<object>x) == self.size))
         n = PySequence_Fast_GET_SIZE(x)
         if self.size > 1 and n != self.size:
             return False
@@ -201,6 +205,8 @@ cdef class Arguments:
                   Py_ssize_t keyword_only=0):
         cdef Py_ssize_t i
         cdef Check check
+        if not len(names) == len(checks) == len(defaults) or keyword_only + positional_only > len(names):
+            raise ValueError(f"{len(names)} names, {len(checks)} checks and {len(defaults)} defaults: one of each an argument.")
         self.names, self.checks, self.defaults = names, checks, defaults
         self.count = len(names)
         self.positional = self.count - keyword_only

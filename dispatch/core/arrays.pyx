@@ -151,17 +151,20 @@ def sole(x):
 
 
 def unwritten(x, Py_ssize_t limit):
-    """An array with the elements of `x` that nobody else writes to, or None where only a large copy would be one.
+    """An array with the elements of `x` that nobody else writes to, or None where only a closer look can tell.
 
     `x` itself, where neither it nor the owner of its memory is writeable; a copy, read-only, where it has at most `limit`
-    bytes or the memory is another array's.
+    bytes or the memory is another array's. None where memory of more than `limit` bytes would have to be copied, or is
+    read-only now but may have been made so for a while.
     """
     cdef PyObject *owner = owner_of(<PyObject *>x)
     if not isinstance(x, cnp.ndarray):
         return x
     if not PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE):
-        if not (isinstance(<object>owner, cnp.ndarray) and PyArray_CHKFLAGS(<cnp.ndarray><object>owner, NPY_ARRAY_WRITEABLE)):
+        if not isinstance(<object>owner, cnp.ndarray):
             return x
+        if not PyArray_CHKFLAGS(<cnp.ndarray><object>owner, NPY_ARRAY_WRITEABLE):
+            return x if PyArray_NBYTES(<cnp.ndarray><object>owner) <= limit else None
     if owner == <PyObject *>x and PyArray_NBYTES(<cnp.ndarray>x) > limit:
         return None
     return freeze(PyArray_NewCopy(<cnp.ndarray>x, NPY_KEEPORDER))

@@ -3,6 +3,7 @@
 Number and types of the outputs; that no output is an argument, by pointer; that none is a view of one, by the owner of its
 memory, and where two arrays have one owner by the bounds of their memory, so that disjoint halves of one buffer pass.
 """
+from cpython.dict cimport PyDict_Check, PyDict_Next
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_Check
@@ -71,18 +72,47 @@ class Residual:
     """
 
 
-cdef bint apart(PyObject *out, PyObject *const *args, Py_ssize_t count) noexcept:
-    """Whether an output is none of the arguments, nor a view of one or of an array in a list of arguments."""
-    cdef Py_ssize_t i
+cdef enum:
+    DEPTH = 3                               # how deep lists of arrays are nested: as Tensor[][], in a tuple
+
+
+cdef bint apart(PyObject *out, PyObject *const *args, Py_ssize_t count, int depth) noexcept:
+    """Whether an array is none of the arguments, nor a view of one or of an array in a list or dict of arguments."""
+    cdef Py_ssize_t i, position
+    cdef PyObject *item
     cdef PyObject *owner = owner_of(out)
     for i in range(count):
         if args[i] == out:
             return False
-        if not is_exact(args[i]) and (PyList_Check(<object>args[i]) or PyTuple_Check(<object>args[i])):
-            if not apart(out, PySequence_Fast_ITEMS(args[i]), PySequence_Fast_GET_SIZE(args[i])):
+        if cnp.PyArray_Check(<object>args[i]):
+            if owner_of(args[i]) == owner and may_share_memory(<object>out, <object>args[i]):
                 return False
-        elif owner_of(args[i]) == owner and may_share_memory(<object>out, <object>args[i]):
-            return False
+        elif depth and (PyList_Check(<object>args[i]) or PyTuple_Check(<object>args[i])):
+            if not apart(out, PySequence_Fast_ITEMS(args[i]), PySequence_Fast_GET_SIZE(args[i]), depth - 1):
+                return False
+        elif depth and PyDict_Check(<object>args[i]):
+            position = 0
+            while PyDict_Next(<object>args[i], &position, NULL, &item):
+                if not apart(out, &item, 1, depth - 1):
+                    return False
+    return True
+
+
+cdef bint all_apart(PyObject *out, PyObject *const *args, Py_ssize_t count, int depth) noexcept:
+    """The same of every array in an output, and that none stands there twice."""
+    cdef Py_ssize_t i, position = 0
+    cdef PyObject *item
+    if cnp.PyArray_Check(<object>out):
+        return apart(out, args, count, DEPTH)
+    if depth and (PyList_Check(<object>out) or PyTuple_Check(<object>out)):
+        for i in range(PySequence_Fast_GET_SIZE(out)):
+            if not all_apart(PySequence_Fast_ITEMS(out)[i], args, count, depth - 1):
+                return False
+        return not repeated(PySequence_Fast_ITEMS(out), PySequence_Fast_GET_SIZE(out))
+    if depth and PyDict_Check(<object>out):
+        while PyDict_Next(<object>out, &position, NULL, &item):
+            if not all_apart(item, args, count, depth - 1):
+                return False
     return True
 
 
@@ -111,11 +141,11 @@ cdef class Outputs:
         cdef Py_ssize_t i, total = self.count + self.residual
         cdef PyObject **items
         if self.single and is_exact(result):
-            return dispatch_is_fresh(result, args, count) or apart(result, args, count)
+            return dispatch_is_fresh(result, args, count) or apart(result, args, count, DEPTH)
         if total == 0:
             return result == Py_None
         if total == 1:
-            return self.accept_one(0, result, args, count)
+            return self.count == 0 or self.accept_one(0, result, args, count)       # a lone residual may be anything
         if not (PyTuple_Check(<object>result) or PyList_Check(<object>result)) or PySequence_Fast_GET_SIZE(result) != total:
             return False
         items = PySequence_Fast_ITEMS(result)
@@ -126,20 +156,7 @@ cdef class Outputs:
 
     cdef bint accept_one(self, Py_ssize_t i, PyObject *out, PyObject *const *args, Py_ssize_t count) noexcept:
         cdef rank_t rank = 0
-        cdef Py_ssize_t k
-        if not (<Check>self.checks[i]).accept(out, &rank):
-            return False
-        if self.aliased:
-            return True
-        if isinstance(<object>out, np.ndarray):
-            return apart(out, args, count)
-        if PyList_Check(<object>out) or PyTuple_Check(<object>out):
-            for k in range(PySequence_Fast_GET_SIZE(out)):
-                if (isinstance(<object>PySequence_Fast_ITEMS(out)[k], np.ndarray)
-                        and not apart(PySequence_Fast_ITEMS(out)[k], args, count)):
-                    return False
-            return not repeated(PySequence_Fast_ITEMS(out), PySequence_Fast_GET_SIZE(out))
-        return True
+        return (<Check>self.checks[i]).accept(out, &rank) and (self.aliased or all_apart(out, args, count, DEPTH))
 
     cdef PyObject *without_residual(self, PyObject *result) noexcept:
         """What the caller sees of a kernel's outputs: a new reference."""
@@ -157,6 +174,6 @@ cdef bint repeated(PyObject **items, Py_ssize_t count) noexcept:
     cdef Py_ssize_t i, k
     for i in range(count):
         for k in range(i):
-            if items[i] == items[k] and isinstance(<object>items[i], np.ndarray):
+            if items[i] == items[k] and cnp.PyArray_Check(<object>items[i]):
                 return True
     return False

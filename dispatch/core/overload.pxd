@@ -15,5 +15,6 @@ cdef class OpOverload:
     cdef object wording                     # finds the words for what was refused here with yes or no
     cdef OpOverload inner                   # `whole`, once it was asked for and where it is not self
     cdef OpOverload primary                 # of a `whole`: the operator it belongs to; else None
+    cdef list past                          # what redefinitions replaced: a call that is running may still read it
     cdef dict __dict__
     cdef object __weakref__

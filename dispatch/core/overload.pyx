@@ -8,18 +8,18 @@
                          operator again, one floor down, and wraps what comes back
 
 A kernel is called with the whole tuple of arguments in schema order, defaults filled in: a backend's as its function was
-written, keyword-only arguments by keyword; a layer's with everything by position, since it only hands them on. A call that gives all arguments by position hands the caller's own argument array through, so
-the way down costs about 20 ns, most of it the two calls. Everything else is beside that way: binding of keywords and
-defaults, the search for words when a call is refused, the note on a kernel's exception.
+written, keyword-only arguments by keyword; a layer's with everything by position, since it only hands them on. A call that
+gives all arguments by position hands the caller's own argument array through, so the way down costs about 20 ns, most of it
+the two calls. Everything else is beside that way: binding of keywords and defaults, the search for words when a call is
+refused, the note on a kernel's exception.
 """
 cimport cython
 from cpython.exc cimport PyErr_SetObject
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
-from cpython.tuple cimport PyTuple_New
 
 from .arguments cimport TENSOR_OR_NUMBER, Arguments
-from .arrays cimport NDARRAY, is_exact, key_of
+from .arrays cimport NDARRAY, is_exact
 from .keys cimport FAKE, KEYS, rank_t
 from .outputs cimport Outputs
 from .state cimport thread_state
@@ -42,30 +42,32 @@ cdef enum:
 
 cdef PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) noexcept:
     """The plain call: all arguments by position."""
+    cdef PyObject *arguments = <PyObject *>(<OpOverload>self).arguments
     cdef rank_t rank = thread_state().rank
     cdef Py_ssize_t i, n = count(nargsf)
-    if keywords != NULL or n != (<OpOverload>self).arguments.direct:
+    if keywords != NULL or n != (<Arguments>arguments).direct:
         return call_bound(self, args, n, keywords)
     for i in range(n):
-        if (<OpOverload>self).arguments.kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
+        if (<Arguments>arguments).kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
             continue
-        if not (<OpOverload>self).arguments.accept(i, args[i], &rank):
+        if not (<Arguments>arguments).accept(i, args[i], &rank):
             return refused(self, args, n, keywords)
-    return run(self, args, nargsf, rank, False)
+    return run(self, arguments, args, nargsf, rank, False)
 
 
 cdef PyObject *call_whole(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) noexcept:
     """The call as layers make it: every argument by position, keyword-only ones too, and the residual comes back."""
+    cdef PyObject *arguments = <PyObject *>(<OpOverload>self).arguments
     cdef rank_t rank = thread_state().rank
     cdef Py_ssize_t i, n = count(nargsf)
-    if keywords != NULL or n != (<OpOverload>self).arguments.count:
+    if keywords != NULL or n != (<Arguments>arguments).count:
         return refused(self, args, n, keywords)
     for i in range(n):
-        if (<OpOverload>self).arguments.kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
+        if (<Arguments>arguments).kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
             continue
-        if not (<OpOverload>self).arguments.accept(i, args[i], &rank):
-            return refused(self, args, n, keywords)
-    return run(self, args, (<OpOverload>self).arguments.positional, rank, True)
+        if not (<Arguments>arguments).accept(i, args[i], &rank):
+            return refused(self, args, (<Arguments>arguments).positional, (<Arguments>arguments).kernel_keywords)
+    return run(self, arguments, args, (<Arguments>arguments).positional, rank, True)
 
 
 cdef PyObject *call_bound(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) noexcept:
@@ -93,38 +95,40 @@ cdef PyObject *call_bound(PyObject *self, PyObject *const *args, Py_ssize_t n, P
                 result = refused(self, args, n, keywords)
                 break
         else:
-            result = run(self, <PyObject *const *>full, arguments.positional | ARGUMENTS_OFFSET, rank, False)
+            result = run(self, <PyObject *>arguments, <PyObject *const *>full, arguments.positional | ARGUMENTS_OFFSET, rank, False)
     if arguments.count > ON_STACK:
         PyMem_Free(full - 1)
     return result
 
 
-cdef PyObject *run(PyObject *self, PyObject *const *args, size_t nargsf, rank_t rank, bint whole) noexcept:
+cdef PyObject *run(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, rank_t rank,
+                   bint whole) noexcept:
     """Floor, kernel, call; the arguments have been checked, and keyword-only ones stand after the positional ones."""
     cdef unsigned int key = rank & (KEYS - 1)
     cdef PyObject *kernel = (<OpOverload>self).table.slots[key]
+    cdef PyObject *outputs = <PyObject *>(<OpOverload>self).outputs     # the kernel may redefine its operator while it runs
     cdef PyObject *result
-    cdef Py_ssize_t n = (<OpOverload>self).arguments.count      # before the kernel has a chance to redefine its operator
+    cdef Py_ssize_t n = (<Arguments>arguments).count
     if kernel == NULL:
         kernel = resolved(self, key)
         if kernel == NULL:
             return NULL
     if 0 < key < FAKE and not one_device(self, args, key):
-        return refused(self, args, n, NULL)
+        return refused(self, args, (<Arguments>arguments).positional, (<Arguments>arguments).kernel_keywords)
     hold(kernel)                            # a kernel may register another one for its own operator while it runs
     if key < FAKE:
-        result = vectorcall(kernel, args, nargsf, (<OpOverload>self).arguments.kernel_keywords)
+        result = vectorcall(kernel, args, nargsf, (<Arguments>arguments).kernel_keywords)
     else:
         result = vectorcall(kernel, args, n, NULL)
     release(kernel)
     if key < FAKE:
         if result == NULL:
             note(self, args, n)
-        elif not (<OpOverload>self).outputs.accept(result, args, n):
+        elif not (<Outputs>outputs).accept(result, args, n):
             return refused_output(self, args, n, result)
-    if (<OpOverload>self).outputs.residual and not whole and result != NULL:
+    if (<Outputs>outputs).residual and not whole and result != NULL:
         kernel = result
-        result = (<OpOverload>self).outputs.without_residual(kernel)
+        result = (<Outputs>outputs).without_residual(kernel)
         release(kernel)
     return result
 
@@ -191,8 +195,9 @@ cdef void note(PyObject *self, PyObject *const *args, Py_ssize_t n) noexcept:
         return
     try:
         op.wording.note(op, values_of(args, n), <object>error)
-    finally:
-        PyErr_Restore(kind, error, traceback)
+    except BaseException:                   # without a note, then: what arrives is what the kernel raised
+        pass
+    PyErr_Restore(kind, error, traceback)
 
 
 @cython.final
@@ -229,6 +234,7 @@ cdef class OpOverload:
 
     def __init__(self, schema not None, Arguments arguments not None, Outputs outputs not None, wording not None, tuple tags=()):
         self.slot = call
+        self.past = []
         self.table = KernelTable()
         self.schema, self.arguments, self.outputs, self.wording, self.tags = schema, arguments, outputs, wording, tags
 
@@ -237,6 +243,7 @@ cdef class OpOverload:
 
     def redefine(self, OpOverload other not None):
         """Become `other`, schema, checks and an empty table, so that old handles call the new definition."""
+        self.past.append((self.arguments, self.outputs))
         self.schema, self.arguments, self.outputs, self.tags = other.schema, other.arguments, other.outputs, other.tags
         self.table, self.inner = other.table, None
         attributes = vars(self)

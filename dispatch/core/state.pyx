@@ -119,6 +119,8 @@ cdef class Level(Guard):
         self.payload = payload
 
     def __enter__(self):
+        if self.number or self.open:
+            raise GuardError(f"{self!r} has been entered before, and what it left behind would be open again. Make a new Level.")
         Guard.__enter__(self)
         self.number = dispatch_next_level()
         self.open = True

@@ -47,6 +47,18 @@ def from_positions(kernel, tuple keywords not None):
     return by_position
 
 
+def from_operator(kernel):
+    """A kernel around an operator that is registered as one: it counts how deep calls are.
+
+    The way from one operator to the next is C and does not count, so that two operators which are each other's kernels
+    would run until the stack ends.
+    """
+    def through(*args, **keywords):
+        return kernel(*args, **keywords)
+
+    return through
+
+
 cdef class KernelTable:
     """Registrations and slots of one operator."""
 
@@ -113,6 +125,8 @@ cdef class KernelTable:
                     kernel = from_positions(kernel, op.arguments.keyword_names)
             else:
                 kernel = layers[key].default(op)
+            if type(kernel) is type(op):
+                kernel = from_operator(kernel)
             self.owned[key] = kernel
             self.slots[key] = <PyObject *>kernel
             return kernel

@@ -1,8 +1,8 @@
 from collections.abc import Iterator
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
-from typing_extensions import Self, disjoint_base
+from typing_extensions import disjoint_base
 
 from .keys import DispatchKey
 from .overload import OpOverload
@@ -24,6 +24,7 @@ class Tensor(Wrapped):
     __slots__ = ()
     __array_priority__: ClassVar[float]
     key: ClassVar[DispatchKey | None]
+    def __init__(self, *args: Any, **options: Any) -> None: ...
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property
@@ -106,9 +107,7 @@ class Tensor(Wrapped):
 
 def wrap(cls: type[_W], value: Any, like: Wrapped | Level, data: Any = None, frozen: bool = False) -> _W: ...
 def split(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[Any, ...], int, Any]: ...
-def descend(
-    whole: OpOverload, args: tuple[Any, ...]
-) -> tuple[Any, Any, tuple[Any, ...], tuple[Any, ...], int, Any]: ...
+def descend(whole: OpOverload, args: tuple[Any, ...]) -> tuple[Any, Any, tuple[Any, ...], tuple[Any, ...], int, Any]: ...
 def unwrap(x: Any, rank: int) -> Any: ...
 def top(*values: Any) -> Any: ...
 def settled(values: tuple[Any, ...], data: Any, limit: int) -> tuple[Any, ...] | None: ...

@@ -3,11 +3,11 @@
 A wrapper carries exactly one key at one level, kept as one integer, its rank, and outranks what it wraps. So the highest
 rank among the arguments of a call names the layer that has to act, and taking the wrapper off always leads one floor down.
 """
-cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
+from .arrays cimport is_exact
 from .keys cimport rank_t
 from .state cimport GROUND, Level, thread_state
 
@@ -29,6 +29,10 @@ cdef extern from *:
     static inline PyObject *dispatch_call_with(PyObject *f, PyObject *values) {
         return PyObject_Vectorcall(f, &PyTuple_GET_ITEM(values, 0), (size_t)PyTuple_GET_SIZE(values), NULL);
     }
+    /* `highest` is the first to walk a call's arguments, in C, where nothing else would end it in a list that holds itself. */
+    static inline int dispatch_enter(void) {
+        return Py_EnterRecursiveCall(" while looking for tensors in an argument") ? -1 : 0;
+    }
     /* The commonest arguments that neither are wrappers nor hold any. */
     static inline int dispatch_is_plain(PyObject *x) {
         PyTypeObject *type = Py_TYPE(x);
@@ -38,8 +42,11 @@ cdef extern from *:
     object dispatch_allocate(object cls, tuple no_arguments)
     bint dispatch_is_plain(PyObject *x) noexcept
     object dispatch_call_with(PyObject *f, PyObject *values)
+    int dispatch_enter() except -1
+    void dispatch_leave "Py_LeaveRecursiveCall"()
 
 cdef tuple NOTHING = ()
+cdef tuple ARRAYS = (np.ndarray, np.generic)
 
 
 cdef class Wrapped:
@@ -71,6 +78,11 @@ class Tensor(Wrapped):
     __slots__ = ()
     __array_priority__ = 1000.0             # above every library's arrays: theirs give way to ours
     key = None                              # a subclass names its layer's DispatchKey
+
+    def __init__(self, *args, **options):
+        raise TypeError(
+            f"a {type(self).__name__} is not made by calling its class: it belongs to a tape, a transform or a mode. "
+            "Write dispatch.tensor(a, requires_grad=True), or mode.from_array(a) under a FakeTensorMode.")
 
     @property
     def shape(self):
@@ -116,7 +128,7 @@ class Tensor(Wrapped):
                         "copied. Take its value out first: dispatch.detach(x).")
 
 
-def wrap(cls, value, like, data=None, bint frozen=False):
+def wrap(cls, value, like not None, data=None, bint frozen=False):
     """A wrapper of class `cls` around `value`.
 
     Parameters
@@ -157,12 +169,14 @@ cdef Wrapped highest(object x, Wrapped found):
     """The wrapper of the highest rank in x, a value or a list or dict of values to any depth, and `found`."""
     if isinstance(x, Wrapped):
         return <Wrapped>x if found is None or (<Wrapped>x).rank > found.rank else found
-    if isinstance(x, (list, tuple)):
-        for item in x:
+    if not isinstance(x, (list, tuple, dict)):
+        return found
+    dispatch_enter()
+    try:
+        for item in (x.values() if isinstance(x, dict) else x):
             found = highest(item, found)
-    elif isinstance(x, dict):
-        for item in x.values():
-            found = highest(item, found)
+    finally:
+        dispatch_leave()
     return found
 
 
@@ -291,20 +305,23 @@ def settled(tuple values not None, data, Py_ssize_t limit):
     `unwritten(x, limit)` has none for, and anything that is neither.
     """
     cdef Py_ssize_t i, n = len(values)
+    cdef list found = None                  # the values, once one of them had to be copied
     for i in range(n):
         x = values[i]
         if isinstance(x, Wrapped):
             if (<Wrapped>x).data is data:
                 return None
         else:
-            if not isinstance(x, (np.ndarray, np.generic)):
+            if not is_exact(<PyObject *>x) and not isinstance(x, ARRAYS):
                 return None
             made = unwritten(x, limit)
             if made is None:
                 return None
             if made is not x:
-                values = values[:i] + (made,) + values[i + 1:]
-    return values
+                if found is None:
+                    found = list(values)
+                found[i] = made
+    return values if found is None else tuple(found)
 
 
 def check_open(Wrapped x not None):

@@ -42,8 +42,7 @@ class Context(Node):
     simple: bool | None  # `saved` holds wrappers and arrays, no output and no list; None: there was no setup_context
 
     # Fields that few rules touch live in the instance's dictionary once they are set; these are what they are before.
-    layouts: tuple[Any, ...] = ()
-    outputs: tuple[Node | Output | None, ...] = ()
+    layouts: tuple[Any, ...] = ()  # of the outputs, where they are several; no edges, which refer to this node
     residual: Any = None
     materialize = True
     recording = False  # whether the backward that runs makes a graph
@@ -65,7 +64,7 @@ class Context(Node):
         *tensors : array, list of arrays or None
         """
         # The common case, inputs and small arrays, is settled in C; an output, a list or a large array takes the long way.
-        kept = None if self.outputs else settled(tensors, self, COPIED_BYTES)
+        kept = None if self.layouts else settled(tensors, self, COPIED_BYTES)
         self.simple = kept is not None
         self.saved = tuple([self._to_keep(x) for x in tensors]) if kept is None else kept
 
@@ -111,12 +110,19 @@ class Context(Node):
             return 0
         return edge.number if isinstance(edge, Output) and edge.node is self else None
 
-    def _to_keep(self, x: Any) -> Any:
+    def _hidden(self, x: Any) -> Any:
         if isinstance(x, TrackedTensor):
             number = self._number(x)
             return x if number is None else Kept(x.value, number)
+        if isinstance(x, (list, tuple, dict)):
+            return _mapped(self._hidden, x)
+        return protect(x) if isinstance(x, np.ndarray) else x
+
+    def _to_keep(self, x: Any) -> Any:
+        if isinstance(x, TrackedTensor):
+            return self._hidden(x)
         if isinstance(x, (list, tuple)):
-            return _alike(x, [self._to_keep(item) for item in x])
+            return _mapped(self._to_keep, x)
         if x is not None and not isinstance(x, (Tensor, np.ndarray, np.generic)):
             raise GradientError(
                 f"{self.op.name}: save_for_backward keeps arrays, and was given {kind_of(x)}. "
@@ -132,16 +138,17 @@ class Context(Node):
         if type(x) is Kept:
             if not self.recording:
                 return x.value
-            return wrap(TrackedTensor, x.value, self.level, self.outputs[x.number] if self.outputs else self)
-        return _alike(x, [self._from_kept(item) for item in x]) if isinstance(x, (list, tuple)) else x
+            edge = Output(self, x.number, self.layouts[x.number]) if self.layouts else self
+            return wrap(TrackedTensor, x.value, self.level, edge)
+        return _mapped(self._from_kept, x) if isinstance(x, (list, tuple, dict)) else x
 
     def hide_outputs(self) -> None:
         """Keep outputs and plain arrays that were set as attributes in a form without a cycle and safe from writes."""
         attributes = self.__dict__
         hidden = {
-            name: self._to_keep(value)
+            name: self._hidden(value)
             for name, value in attributes.items()
-            if name not in _OWN and isinstance(value, (Tensor, np.ndarray, list, tuple)) and _holds_array(value)
+            if name not in _OWN and isinstance(value, (Tensor, np.ndarray, list, tuple, dict)) and _holds_array(value)
         }
         if hidden:
             for name in hidden:
@@ -171,17 +178,20 @@ def _showing(rule: Any) -> Any:
     return showing
 
 
-_OWN = frozenset({"structure", "layouts", "recording", "outputs", "residual", "materialize", "non_differentiable", "kept"})
+_OWN = frozenset({"structure", "layouts", "recording", "residual", "materialize", "non_differentiable", "kept"})
 
 
-def _alike(x: Any, items: list[Any]) -> Any:
-    """Items in a list or tuple of the type of `x`."""
+def _mapped(function: Any, x: Any) -> Any:
+    """A list, tuple or dict of the type of `x`, with a function's values in place of its items."""
+    if isinstance(x, dict):
+        return {name: function(item) for name, item in x.items()}
+    items = [function(item) for item in x]
     return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
 
 
 def _holds_array(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(map(_holds_array, value))
+    if isinstance(value, (list, tuple, dict)):
+        return any(map(_holds_array, value.values() if isinstance(value, dict) else value))
     return isinstance(value, (Tensor, np.ndarray))
 
 

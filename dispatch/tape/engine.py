@@ -16,6 +16,7 @@ from ..prims import add, astype, sum_to
 from .modes import AUTOGRAD, GROUND_ONLY, quiet_with
 from .node import Edge, Leaf, Node, Output, released
 
+
 def run_backward(
     roots: Sequence[Edge], seeds: Sequence[Any], level: Level, keep: bool, create_graph: bool
 ) -> dict[Leaf, Any]:
@@ -54,7 +55,7 @@ def _walk(edges: Sequence[Edge | None], results: Any, keep: bool, create_graph: 
             if result is None or edge is None:
                 continue
             if not has_layout(result, edge.layout):
-                result = _fitted(node, edge, result)
+                result = _fitted(node, edges, edge, result)
             if type(edge) is Leaf:
                 leaves[edge] = add(leaves[edge], result) if edge in leaves else result
                 continue
@@ -96,7 +97,7 @@ def _walk(edges: Sequence[Edge | None], results: Any, keep: bool, create_graph: 
                 node.forget()
 
 
-def _fitted(node: Node, target: Edge, grad: Any) -> Any:
+def _fitted(node: Node, edges: Sequence[Edge | None], target: Edge, grad: Any) -> Any:
     """A gradient summed and cast to the shape and dtype of its input, where broadcasting explains the difference."""
     shape, dtype = target.layout
     if not isinstance(grad, (np.ndarray, np.generic, Tensor)):
@@ -104,7 +105,7 @@ def _fitted(node: Node, target: Edge, grad: Any) -> Any:
             grad = np.asarray(grad, dtype)
         else:
             raise GradientError(
-                f"{node.op.name}: its backward gave {kind_of(grad)} for {_input(node, target)}. "
+                f"{node.op.name}: its backward gave {kind_of(grad)} for {_input(node, edges, target)}. "
                 "Return an array, or None where there is no gradient.",
                 operator=node.op.name,
             )
@@ -112,8 +113,8 @@ def _fitted(node: Node, target: Edge, grad: Any) -> Any:
         extra = len(grad.shape) - len(shape)
         if extra < 0 or any(n not in (1, m) for n, m in zip(shape, grad.shape[extra:], strict=True)):
             raise GradientError(
-                f"{node.op.name}: its backward gave a gradient of shape {grad.shape} for {_input(node, target)}, which has shape "
-                f"{shape}. A gradient has the shape of its input, or one that broadcasting makes of it.",
+                f"{node.op.name}: its backward gave a gradient of shape {grad.shape} for {_input(node, edges, target)}, which "
+                f"has shape {shape}. A gradient has the shape of its input, or one that broadcasting makes of it.",
                 operator=node.op.name,
             )
         grad = sum_to(grad, shape)
@@ -122,8 +123,9 @@ def _fitted(node: Node, target: Edge, grad: Any) -> Any:
     return grad
 
 
-def _input(node: Node, target: Edge) -> str:
-    for name, edge in zip(node.op.arguments.names, getattr(node, "inputs", ()), strict=False):
-        if edge is target or (isinstance(edge, list) and target in edge):
-            return f"argument {name!r}"
-    return "a tracked input"
+def _input(node: Node, edges: Sequence[Edge | None], target: Edge) -> str:
+    """Which argument an edge stands for, in words; of lists the edges do not tell."""
+    arguments = node.op.schema.arguments
+    if len(edges) != len(arguments) or any(a.type.parts and a.type.has_tensor for a in arguments):
+        return "a tracked input"
+    return f"argument {arguments[edges.index(target)].name!r}"

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..core import DispatchKey, Setting, newest_level, setting
 
-
 NONE: frozenset[int] = frozenset()
 AUTOGRAD = int(DispatchKey.AUTOGRAD)
 

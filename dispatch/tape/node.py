@@ -74,6 +74,7 @@ Edge = Leaf | Node | Output
 
 
 def released(node: Node, grad: Any, create_graph: bool) -> Any:
+    """Refuse a second backward: the rule of a node that has let go of what it saved."""
     raise GradientError(
         f"backward reaches {node.op.name} a second time, and what it saved was let go after the first. "
         "Pass retain_graph=True to the first backward.",

@@ -10,6 +10,9 @@ from .context import Context
 from .node import Output, edges_of, next_order, zeros
 from .tensor import TrackedTensor
 
+# Attributes of these types hold no array; most contexts have no other, and are spared the search.
+INERT = frozenset({bool, int, float, complex, str, type(None)})
+
 
 class Rule(NamedTuple):
     """A user's rule."""
@@ -19,6 +22,7 @@ class Rule(NamedTuple):
 
 
 def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
+    """Make the kernel that records an operator with a user's rule."""
     whole = op.whole
     backward, setup_context = rule
     residual = op.outputs.residual
@@ -71,10 +75,12 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
             out = (*wrapped, node.residual) if residual else output
         if setup_context is not None:
             setup_context(node, args, output)
-            if node.__dict__:
-                node.hide_outputs()
-                if node.non_differentiable:
-                    out = _plain_outputs(node, out)
+            for value in node.__dict__.values():
+                if type(value) not in INERT:
+                    node.hide_outputs()
+                    if node.non_differentiable:
+                        out = _plain_outputs(node, out)
+                    break
         return out
 
     return kernel
@@ -83,21 +89,18 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
 def _wrapped_outputs(node: Context, like: Any, outputs: list[Any]) -> list[Any]:
     """Wrap the outputs that can carry a gradient, numbered across lists."""
     layouts: list[Any] = []
-    edges: list[Any] = []
-
-    def one(x: Any) -> Any:
-        if isinstance(x, (list, tuple)):
-            return [one(item) for item in x]
-        layout = inexact_layout(x)
-        layouts.append(layout)
-        edges.append(None if layout is None else Output(node, len(edges), layout))
-        return x if layout is None else wrap(TrackedTensor, x, like, edges[-1], True)
-
-    wrapped = [one(x) for x in outputs]
+    wrapped = [_wrapped_output(node, like, layouts, x) for x in outputs]
     node.layouts = tuple(layouts)
-    node.outputs = tuple(edges)
     node.structure = tuple(len(x) if isinstance(x, (list, tuple)) else None for x in outputs)
     return wrapped
+
+
+def _wrapped_output(node: Context, like: Any, layouts: list[Any], x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return [_wrapped_output(node, like, layouts, item) for item in x]
+    layout = inexact_layout(x)
+    layouts.append(layout)
+    return x if layout is None else wrap(TrackedTensor, x, like, Output(node, len(layouts) - 1, layout), True)
 
 
 def _plain_outputs(node: Context, out: Any) -> Any:

@@ -103,7 +103,7 @@ def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
     for i, pullback in zip(tracked, wanted, strict=True):
         calls[i] = f"f{i}({', '.join(_source(op, name, values, layouts, own) for name in pullback.reads)})"
     results = f"({', '.join(calls)},)"
-    exec(PULL.format(results=f"flat({results}, data)" if lists else results), scope)  # noqa: S102 - made of our own names
+    exec(PULL.format(results=f"flat({results}, data)" if lists else results), scope)
     pull = scope["pull"]
     return Plan(
         lists,

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core import unwritten
+from ..core import freeze, unwritten
 
 # Up to here a copy (about 1 us) costs less than the bookkeeping of a hold (about 3 us).
 COPIED_BYTES = 16_384
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a finalizer may run wherever memory is allocated, here too
 _holds: dict[int, int] = {}  # id of an array that is held -> how many times; the finalizers keep the array alive
 
 
@@ -25,7 +25,18 @@ def protect(x: Any) -> Any:
     if type(x) is list:
         return [protect(item) for item in x]
     kept = unwritten(x, COPIED_BYTES)
-    return _hold(x) if kept is None and x is not None else kept
+    return _protect_large(x) if kept is None and x is not None else kept
+
+
+def _protect_large(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A held view of an array that owns its memory; of one that is read-only already, itself, unless that will pass."""
+    with _lock:
+        if x.flags.writeable or id(x) in _holds:
+            return _hold(x)
+        owner = x
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        return freeze(x.copy()) if id(owner) in _holds else x
 
 
 def _hold(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -129,9 +129,8 @@ def _one(dtype: np.dtype[Any]) -> Any:
 
 def seed_of(x: TrackedTensor, gradient: Any) -> Any:
     """The gradient a backward begins with."""
-    shape, dtype = x.data.layout
     if gradient is None:
-        if shape:
+        if x.shape:
             raise GradientError(
                 f"backward begins at a value of shape {x.shape}, and only a 0-d value has an obvious gradient to begin with. "
                 "Sum it first, or pass gradient= of its shape."

@@ -124,7 +124,7 @@ def gradients(seeded: list[tuple[Any, Any]], leaves: list[Any], *, create_graph:
     """The gradients of the leaves, zeros where none arrives, for pairs of an output and its gradient."""
     tracked = [(x.data, seed) for x, seed in seeded if isinstance(x, TrackedTensor)]
     roots, seeds = [edge for edge, _ in tracked], [seed for _, seed in tracked]
-    found = run_backward(roots, seeds, ground(), True, create_graph) if roots else {}  # noqa: FBT003 - by position alone
+    found = run_backward(roots, seeds, ground(), True, create_graph) if roots else {}
     return [found.get(x.data, np.zeros(x.shape, x.dtype)) for x in leaves]
 
 
