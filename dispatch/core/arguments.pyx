@@ -34,8 +34,8 @@ cdef type NUMBER = np.number, GENERIC = np.generic
 cdef object DTYPE_TYPE = np.dtype              # its class is a metaclass of its own
 
 KINDS = {
-    "Any": ANY, "Residual": RESIDUAL, "Tensor": TENSOR, "int": INT, "float": FLOAT, "complex": COMPLEX, "bool": BOOL, "str": STR,
-    "bytes": BYTES, "Scalar": SCALAR, "ScalarType": DTYPE, "Device": STR, "Callable": CALLABLE, "None": NONE,
+    "Any": ANY, "Residual": RESIDUAL, "Tensor": TENSOR, "int": INT, "float": FLOAT, "complex": COMPLEX, "bool": BOOL,
+    "str": STR, "bytes": BYTES, "Scalar": SCALAR, "ScalarType": DTYPE, "Device": STR, "Callable": CALLABLE, "None": NONE,
 }
 
 

@@ -95,7 +95,8 @@ cdef PyObject *call_bound(PyObject *self, PyObject *const *args, Py_ssize_t n, P
                 result = refused(self, args, n, keywords)
                 break
         else:
-            result = run(self, <PyObject *>arguments, <PyObject *const *>full, arguments.positional | ARGUMENTS_OFFSET, rank, False)
+            result = run(self, <PyObject *>arguments, <PyObject *const *>full, arguments.positional | ARGUMENTS_OFFSET, rank,
+                         False)
     if arguments.count > ON_STACK:
         PyMem_Free(full - 1)
     return result
@@ -232,7 +233,8 @@ cdef class OpOverload:
     array([2., 2.])
     """
 
-    def __init__(self, schema not None, Arguments arguments not None, Outputs outputs not None, wording not None, tuple tags=()):
+    def __init__(self, schema not None, Arguments arguments not None, Outputs outputs not None, wording not None,
+                 tuple tags=()):
         self.slot = call
         self.past = []
         self.table = KernelTable()

@@ -61,7 +61,8 @@ cdef class Guard:
     def __enter__(self):
         cdef ThreadState *thread = thread_state()
         if self.active:
-            raise GuardError(f"{self!r} is entered already, and can be entered once at a time. Make a new one for the inner block.")
+            raise GuardError(
+                f"{self!r} is entered already, and can be entered once at a time. Make a new one for the inner block.")
         self.below = <Guard>thread.top if thread.top != NULL else None
         self.active = True
         Py_INCREF(self)
@@ -120,7 +121,7 @@ cdef class Level(Guard):
 
     def __enter__(self):
         if self.number or self.open:
-            raise GuardError(f"{self!r} has been entered before, and what it left behind would be open again. Make a new Level.")
+            raise GuardError(f"{self!r} has been entered before, and what it left would be open again. Make a new Level.")
         Guard.__enter__(self)
         self.number = dispatch_next_level()
         self.open = True

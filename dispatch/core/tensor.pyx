@@ -9,7 +9,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from .arrays cimport is_exact
 from .keys cimport rank_t
-from .state cimport GROUND, Level, thread_state
+from .state cimport GROUND, thread_state
 
 import numpy as np
 
@@ -158,8 +158,8 @@ def wrap(cls, value, like not None, data=None, bint frozen=False):
         made.rank = made.level.number * 64 + <rank_t>cls.key
     if isinstance(value, Wrapped) and (<Wrapped>value).rank >= made.rank:
         raise EscapedValueError(
-            f"a {cls.__name__} of {made.level!r} was asked around a {type(value).__name__} of {(<Wrapped>value).level!r}, which "
-            "stands above it. Make it outside the inner transform, or wrap the value that went into that.")
+            f"a {cls.__name__} of {made.level!r} was asked around a {type(value).__name__} of {(<Wrapped>value).level!r}, "
+            "which stands above it. Make it outside the inner transform, or wrap the value that went into that.")
     made.value = freeze(value) if frozen else value
     made.data = data
     return made

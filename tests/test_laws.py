@@ -1,0 +1,392 @@
+"""The laws of the design, each with the trap below it: one test named after each.
+
+They are collected here so that one page shows them all; the files of the modules go further into each.
+"""
+
+import gc
+import itertools
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch import FakeTensorMode, grad, no_grad, ops, vmap
+from dispatch.core import DispatchKey, Level, ModeGuard, Tensor, active_mode, ground, open_levels, setting, wrap
+from dispatch.errors import ArgumentError, EscapedValueError, FakeTensorError, GuardError, NoRuleError
+from dispatch.operators import build
+from dispatch.schema import Schema
+from dispatch.tape import TrackedTensor
+from dispatch.vmap import Batch, BatchedTensor
+
+A = np.array([0.5, 1.0, 2.0])
+_numbers = itertools.count()
+
+
+def define(schema, kernel, key=DispatchKey.CPU, **rules):
+    op = build(Schema.parse(schema, name=f"lawtests::op{next(_numbers)}"))
+    op.register_at(key, kernel)
+    for name, rule in rules.items():
+        getattr(op, f"register_{name}")(rule)
+    return op
+
+
+def leaf(x=A):
+    return dispatch.tensor(x, requires_grad=True)
+
+
+def said(error, call):
+    with pytest.raises(error) as caught:
+        call()
+    return str(caught.value)
+
+
+def in_threads(count, work):
+    """What `work(i)` gave in each of some threads that run at once."""
+    found, start = [None] * count, threading.Barrier(count)
+
+    def run(i):
+        start.wait()
+        try:
+            found[i] = work(i)
+        except BaseException as error:
+            found[i] = error
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+# -- levels ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("transform", "name"), [(vmap, "vmap"), (lambda f: grad(lambda x: np.sum(f(x))), "grad")])
+def test_a_value_whose_level_has_closed_raises_naming_the_transform_it_escaped_from(transform, name):
+    kept = []
+    transform(lambda x: kept.append(x) or np.sin(x))(A)
+    uses = [
+        lambda: np.sin(kept[0]), lambda: kept[0] + 1, lambda: np.stack([kept[0]]), lambda: np.sum(kept[0]), lambda: ops.np.add(A, kept[0]),
+        lambda: transform(lambda x: x + kept[0])(A), lambda: ops.np.stack([A, kept[0]]),
+    ]  # fmt: skip
+    for use in uses:
+        message = said(EscapedValueError, use)
+        assert f" of {name} (level {kept[0].level.number}) is used after that transform has ended" in message
+        assert message.endswith("Return it from the transformed function instead.")
+
+
+def test_an_inner_level_ranks_higher_and_no_number_is_used_twice():
+    with Level("outer") as outer, Level("inner") as inner:
+        assert ground().number < outer.number < inner.number
+    with Level("next") as later:
+        assert later.number > inner.number
+
+    def numbers(i):
+        found = []
+        for _ in range(200):
+            with Level("one") as level:
+                found.append(level.number)
+        return found
+
+    lists = in_threads(4, numbers)
+    assert all(found == sorted(found) for found in lists)
+    assert len(set(itertools.chain(*lists))) == 800
+
+
+def test_a_wrapper_outranks_what_it_wraps():
+    with Level("outer", Batch(3)) as outer, Level("inner", Batch(3)) as inner:
+        low = wrap(BatchedTensor, A, outer, 0)
+        high = wrap(BatchedTensor, low, inner, 0)
+        assert high.rank > low.rank
+        assert said(EscapedValueError, lambda: wrap(BatchedTensor, high, outer, 0)) == (
+            f"a BatchedTensor of {outer!r} was asked around a BatchedTensor of {inner!r}, which stands above it. "
+            "Make it outside the inner transform, or wrap the value that went into that."
+        )
+
+
+@pytest.mark.parametrize("transform", [vmap, lambda f: grad(lambda x: np.sum(f(x)))], ids=["vmap", "grad"])
+def test_tensor_with_requires_grad_is_refused_around_inner_values(transform):
+    assert "which stands above it" in said(EscapedValueError, lambda: transform(leaf)(np.ones((2, 3))))
+
+
+def test_perturbations_are_not_confused():
+    assert grad(lambda x: x * grad(lambda y: x + y)(1.0))(1.0) == 1.0
+    assert grad(lambda x: x * vmap(lambda y: grad(lambda z: x * z)(y))(A)[0])(3.0) == 6.0
+
+
+def test_closures_over_outer_values_come_out_right():
+    weights = leaf()
+    np.sum(vmap(lambda s: np.sum(grad(lambda x: np.sum(x * x * s * weights))(A)))(A)).backward()
+    assert np.allclose(weights.grad, 2 * A * np.sum(A))
+    assert np.array_equal(vmap(lambda x: vmap(lambda y: x * y)(A))(A), np.outer(A, A))
+    assert np.array_equal(grad(lambda x: np.sum(vmap(lambda y: np.sum(x) * y)(A)))(A), np.full(3, np.sum(A)))
+
+
+def test_transforms_in_worker_threads_do_not_meet():
+    def work(i):
+        scale = float(i + 1)
+        for _ in range(30):
+            first = vmap(grad(lambda x: np.sin(x * scale)))(A)
+            second = grad(lambda x: np.sum(vmap(lambda y: grad(lambda z: z**3 * scale)(y))(x)))(A)
+        return first, second
+
+    for i, (first, second) in enumerate(in_threads(4, work)):
+        assert np.allclose(first, (i + 1) * np.cos(A * (i + 1)))
+        assert np.allclose(second, (i + 1) * 6 * A)
+
+
+def test_a_value_of_an_open_transform_can_be_used_in_another_thread():
+    def f(x):
+        return np.sum(np.stack(in_threads(3, lambda i: np.sin(x) * i)))
+
+    assert np.allclose(grad(f)(A), 3 * np.cos(A))
+
+
+# -- the call --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_call_holds_its_own_reference_to_the_kernel():
+    def kernel(x):
+        for registration in op.table.all():
+            op.unregister(registration)
+        gc.collect()
+        return x + 1
+
+    op = define("(Tensor x) -> Tensor", kernel)
+    watched = weakref.ref(kernel)
+    del kernel
+    assert np.array_equal(op(A), A + 1)
+    assert watched() is None
+
+
+# Two backend keys in one call raise DeviceMismatchError: no array type can be registered yet, so no call has two.
+# tests/test_calls.py asks for the words themselves.
+
+
+def test_a_numpy_scalar_is_a_0d_array_as_input_and_as_output():
+    op = define("(Tensor x) -> Tensor", lambda x: np.sum(x), autograd=lambda ctx, g: np.broadcast_to(g, (3,)))
+    assert op(A) == np.sum(A)
+    assert op(np.float64(2)) == 2.0
+    x = leaf()
+    op(x).backward()
+    assert np.array_equal(x.grad, np.ones(3))
+
+
+def test_python_numbers_are_arrays_in_the_rows_only_and_pass_through_untouched():
+    assert np.multiply(leaf(A.astype("f4")), 2.0).dtype == "f4"
+    assert ops.np.multiply(A.astype("f4"), 2.0).dtype == "f4"
+    seen = []
+    op = define("(Tensor x) -> Tensor", lambda x: seen.append(x) or np.ones(3))
+    assert "was given a float" in said(ArgumentError, lambda: op(2.0))
+    assert seen == []
+
+
+def test_seeds_and_zeros_take_the_outputs_dtype():
+    seen = []
+    op = define(
+        "(Tensor x) -> (Tensor, Tensor)", lambda x: (x * 1, x * 2), autograd=lambda ctx, g, h: seen.append((g.dtype, h.dtype)) or g
+    )
+    np.sum(op(leaf(A.astype("f4")))[0]).backward()
+    assert seen == [(np.dtype("f4"), np.dtype("f4"))]
+
+
+@pytest.mark.parametrize("kind", ["float", "int", "complex", "bool", "float?", "Scalar"])
+def test_a_wrapper_for_a_number_is_refused_with_the_hint(kind):
+    op = define(f"(Tensor x, {kind} factor) -> Tensor", lambda x, factor: x * factor)
+    hint = (
+        "cannot become a number without losing what it tracks: hint the parameter `factor: np.ndarray | float`, so that it takes both."
+    )
+    calls = {
+        "TrackedTensor": lambda: op(A, leaf(2.0)),
+        "BatchedTensor": lambda: vmap(lambda f: op(A, f))(A),
+        "FakeTensor": lambda: op(A, FakeTensorMode().from_array(np.array(1.0))),
+    }
+    for name, call in calls.items():
+        message = said(ArgumentError, call)
+        assert message.startswith(f"{op.name}: argument 'factor' is {kind}, and was given a {name} of shape () and dtype float64.")
+        assert message.endswith(hint)
+
+
+# -- the tape --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [3, 100_000])
+@pytest.mark.parametrize("f", [np.multiply, lambda x, y: ops.np.stack([x * y, y])[0], lambda x, y: np.matmul(x, y)])
+def test_a_workspace_that_is_reused_in_place_gives_no_silent_wrong_gradient(f, size):
+    workspace, x = np.full(size, 3.0), leaf(np.full(size, 2.0))
+    y = np.sum(f(x, workspace))
+    try:
+        workspace[:] = 100.0
+    except ValueError as error:
+        assert "read-only" in str(error)
+    y.backward()
+    assert np.array_equal(x.grad, np.full(size, 3.0))
+    workspace[:] = 0.0  # the tape has let go
+
+
+def test_no_grad_covers_the_open_levels_and_a_transform_inside_it_records():
+    x = leaf()
+    with no_grad():
+        assert type(np.sin(x)) is np.ndarray
+        assert np.array_equal(grad(lambda y: np.sum(np.sin(y) * x))(A), np.cos(A) * A)
+
+    def f(y):
+        with no_grad():
+            return np.sum(y) + np.sum(grad(lambda z: np.sum(z * z))(A))
+
+    assert np.array_equal(grad(f)(A), np.zeros(3))
+
+
+def test_backward_rules_run_under_no_grad_unless_create_graph():
+    seen = []
+    op = define("(Tensor x) -> Tensor", lambda x: x * 1, autograd=lambda ctx, g: seen.append(type(np.sin(closure))) or g)
+    closure = leaf()
+    np.sum(op(leaf())).backward()
+    np.sum(op(leaf())).backward(create_graph=True)
+    assert seen == [np.ndarray, TrackedTensor]
+
+
+def test_setup_context_gets_wrappers_so_that_what_it_keeps_stays_differentiable():
+    op = build(Schema.parse("lawtests::kept(Tensor x) -> Tensor"))
+    op.register_at(DispatchKey.CPU, lambda x: x**3)
+
+    def setup(ctx, inputs, output):
+        ctx.square = inputs[0] * inputs[0]
+
+    op.register_autograd(lambda ctx, g: g * 3 * ctx.square, setup_context=setup)
+    assert np.allclose(grad(lambda x: np.sum(grad(lambda x: np.sum(op(x)))(x)))(A), 6 * A)
+
+
+def test_an_operator_without_a_rule_gives_a_node_that_raises():
+    op = define("(Tensor x) -> Tensor", lambda x: x * 1)
+    assert isinstance(op(leaf()), Tensor)
+    assert "which has no derivative" in said(NoRuleError, lambda: np.sum(op(leaf())).backward())
+    assert "which has no derivative" in said(NoRuleError, lambda: grad(lambda x: np.sum(op(x)))(A))
+
+
+def test_a_saved_output_makes_no_cycle_and_a_rule_keeps_only_what_it_reads():
+    op = build(Schema.parse("lawtests::exp(Tensor x) -> Tensor"))
+    op.register_at(DispatchKey.CPU, np.exp)
+    op.register_autograd(lambda ctx, g: g * ctx.saved_tensors[0], setup_context=lambda ctx, inputs, out: ctx.save_for_backward(out))
+    gc.disable()
+    try:
+        for f in (op, np.exp):
+            x = leaf() * 1.0
+            y = f(x)
+            argument, result = weakref.ref(x.value), weakref.ref(y)
+            del x
+            assert argument() is None
+            del y
+            assert result() is None
+    finally:
+        gc.enable()
+
+
+# -- fakes -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_fake_rule_may_return_plain_arrays_of_which_only_the_metadata_is_read():
+    op = define("(Tensor x) -> Tensor", lambda x: x, fake=lambda x: np.broadcast_to(np.float32(0), (10**9, *x.shape)))
+    with FakeTensorMode() as mode:
+        out = op(mode.from_array(A))
+    assert (out.shape, out.dtype) == ((10**9, 3), np.dtype("f4"))
+
+
+def test_a_bare_fake_mode_refuses_plain_arrays_and_says_what_to_write():
+    with FakeTensorMode() as mode:
+        assert "mode.from_array(a)" in said(FakeTensorError, lambda: np.add(mode.from_array(A), A))
+
+
+def test_strides_of_length_1_axes_and_of_empty_arrays_do_not_count():
+    for shape in ((3, 1), (1, 3), (0, 3)):
+        odd = np.lib.stride_tricks.as_strided(np.ones(3), shape, (16, 24))
+        op = define("(Tensor x) -> Tensor", lambda x: np.ones(x.shape), fake=lambda x: odd)  # noqa: B023
+        dispatch.testing.opcheck(op, (np.ones(shape),), test_utils="fake") if shape != (1, 3) else None
+
+
+# -- guards ----------------------------------------------------------------------------------------------------------------
+
+
+def thread_is_clean():
+    return open_levels() == [] and all(active_mode(key) is None and setting(key) is None for key in DispatchKey if not key.is_alias)
+
+
+def failing(*args):
+    raise ZeroDivisionError
+
+
+def test_exceptions_leave_no_level_mode_guard_or_setting_behind():
+    kernel = define("(Tensor x) -> Tensor", failing)
+    fake = define("(Tensor x) -> Tensor", failing, fake=failing)
+    backward = define("(Tensor x) -> Tensor", lambda x: x * 1, autograd=failing)
+    batched = define("(Tensor x) -> Tensor", lambda x: x * 1, vmap=failing)
+    mode = FakeTensorMode()
+    calls = [
+        lambda: kernel(A), lambda: vmap(kernel)(A), lambda: grad(lambda x: np.sum(kernel(x)))(A), lambda: vmap(grad(kernel))(A),
+        lambda: grad(lambda x: np.sum(backward(x)))(A), lambda: vmap(grad(backward))(A), lambda: np.sum(backward(leaf())).backward(),
+        lambda: np.sum(backward(leaf())).backward(create_graph=True), lambda: vmap(batched)(A), lambda: grad(lambda x: np.sum(vmap(batched)(x)))(A),
+        lambda: fake(mode.from_array(A)), lambda: vmap(failing)(A), lambda: grad(failing)(A), no_grad()(failing),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(ZeroDivisionError):
+            call()
+        assert thread_is_clean()
+        with pytest.raises(ZeroDivisionError), mode, no_grad():
+            fake(mode.from_array(A))
+        assert thread_is_clean()
+    assert np.array_equal(vmap(np.sin)(A), np.sin(A))
+
+
+def test_a_guard_that_is_not_on_top_raises_and_never_pops_a_stranger():
+    outer, inner = ModeGuard(DispatchKey.FAKE, "outer"), ModeGuard(DispatchKey.TRACE, "inner")
+    outer.__enter__()
+    inner.__enter__()
+    message = said(GuardError, outer.__exit__)
+    assert "do not hold one over an `await` or over the `yield` of a generator" in message
+    assert active_mode(DispatchKey.TRACE) is inner
+    assert active_mode(DispatchKey.FAKE) is None
+    inner.__exit__()
+    assert thread_is_clean()
+
+
+def test_a_guard_is_left_in_the_thread_that_entered_it():
+    guard = no_grad()
+    guard.__enter__()
+    (found,) = in_threads(1, lambda i: Level("there").__exit__())
+    assert isinstance(found, GuardError)
+    assert "is left in a thread in which it was not entered" in str(found)
+    guard.__exit__(None, None, None)
+
+
+# -- rules -----------------------------------------------------------------------------------------------------------------
+
+
+def test_rules_bind_by_parameter_name_and_kernels_by_position():
+    op = define("(Tensor x, int n) -> Tensor", lambda first, second: first * second)
+    assert np.array_equal(op(A, 2), 2 * A)
+    assert np.array_equal(op(n=2, x=A), 2 * A)
+    for verb in (op.register_fake, lambda rule: op.register_vmap(lambda info, in_dims, n, x: rule)):
+        assert "Rules bind by parameter name" in said(ValueError, lambda: verb(lambda n, x: x))  # noqa: B023
+
+
+def test_keyword_only_arrays_come_last_in_axes_inputs_and_gradients():
+    seen = []
+
+    def setup(ctx, inputs, output):
+        seen.append([None if isinstance(x, np.ndarray) else type(x) for x in inputs])
+
+    def rule(info, in_dims, x, n, *, y):
+        seen.append(in_dims)
+        return x * n + y, 0
+
+    op = define("(Tensor x, int n=2, *, Tensor y) -> Tensor", lambda x, n, *, y: x * n + y, vmap=rule)
+    op.register_autograd(lambda ctx, g: (g * 2, None, g), setup_context=setup)
+    x, y = leaf(), leaf()
+    np.sum(op(x, y=y)).backward()
+    assert np.array_equal(x.grad, [2, 2, 2])
+    assert np.array_equal(y.grad, [1, 1, 1])
+    vmap(lambda x, y: op(x, y=y))(A, A)
+    assert seen == [[TrackedTensor, int, TrackedTensor], (0, None, 0)]
