@@ -278,7 +278,7 @@ def _batch_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
                     return _checked_size(args, dims)
                 size = length
     except (AttributeError, IndexError, TypeError):
-        return _checked_size(args, dims)
+        size = -1
     return _checked_size(args, dims) if size < 0 else size
 
 

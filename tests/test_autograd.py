@@ -12,5 +12,5 @@ def test_it_gathers_and_defines_nothing():
 
 def test_it_is_on_top_too():
     assert dispatch.autograd is autograd
-    for name in {"grad", "value_and_grad", "no_grad", "enable_grad", "set_grad_enabled"}:
+    for name in ("grad", "value_and_grad", "no_grad", "enable_grad", "set_grad_enabled"):
         assert getattr(dispatch, name) is getattr(autograd, name)

@@ -36,7 +36,7 @@ def signatures(draw):
     defaults = draw(st.integers(0, len(kinds)))
     parameters, text, written = [], [], set()
     for i, kind in enumerate(kinds):
-        required = kind is not KINDS[2] and i < defaults or (kind is KINDS[2] and draw(st.booleans()))
+        required = (kind is not KINDS[2] and i < defaults) or (kind is KINDS[2] and draw(st.booleans()))
         default = inspect.Parameter.empty if required else i
         parameters.append(inspect.Parameter("abcde"[i], kind, default=default))
         if kind is KINDS[2] and "*" not in written:
@@ -304,7 +304,7 @@ def test_a_kernels_exception_keeps_its_type_and_gets_one_note():
 
     op = define(kernel, "(Tensor? x, int n) -> Tensor")
     outer = define(lambda x: op(x, 3), "(Tensor x) -> Tensor")
-    with pytest.raises(ZeroDivisionError, match="^as it was") as caught:
+    with pytest.raises(ZeroDivisionError, match=r"^as it was") as caught:
         op(A, 3)
     assert caught.value.__notes__ == [f"in operator {op.name}(x: float64[3], n: int), kernel {where(kernel)}"]
     with pytest.raises(ZeroDivisionError) as caught:

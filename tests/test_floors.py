@@ -8,7 +8,7 @@ from floors import FLOORS, LAWS, MOST_CORE_LINES, MOST_LINES, WRAPPERS, floor_na
 ROOT = Path(__file__).parents[1]
 
 # law, the files of a small package that breaks it, what the law must say
-# ruff: noqa: E501 -- a row is one line
+
 BROKEN = [
     ("every_room_has_its_floor", {"attic.py": ""}, "attic is on no floor"),
     ("every_room_has_its_floor", {"core/attic.pyx": ""}, "core.attic is on no floor"),

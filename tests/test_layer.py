@@ -101,9 +101,9 @@ def test_a_name_and_a_key_belong_to_one_layer(naming):
 
 def test_a_layer_says_how_its_rules_become_kernels_and_what_stands_in_for_them():
     bare = Layer.__new__(Layer)
-    with pytest.raises(NotImplementedError, match="Layer says how its rules become kernels by overriding `lower`."):
+    with pytest.raises(NotImplementedError, match=r"Layer says how its rules become kernels by overriding `lower`."):
         bare.lower(scale, None)
-    with pytest.raises(NotImplementedError, match="Layer says what an operator without a rule gets by overriding `default`."):
+    with pytest.raises(NotImplementedError, match=r"Layer says what an operator without a rule gets by overriding `default`."):
         bare.default(scale)
     assert bare.check(scale, None) is None
     assert bare.rule("as it is") == "as it is"

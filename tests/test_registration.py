@@ -240,7 +240,7 @@ def test_what_an_operator_is():
     with pytest.raises(ArgumentError) as caught:
         register_fake(double, fake)
     assert str(caught.value) == "an operator or its name, 'ns::name', is asked for, and a function was given."
-    with pytest.raises(OperatorNotFoundError, match="there is no operator np::sine. Did you mean 'sin"):
+    with pytest.raises(OperatorNotFoundError, match=r"there is no operator np::sine. Did you mean 'sin"):
         register_vmap("np::sine", fake)
 
 

@@ -116,9 +116,9 @@ def test_the_gradient_is_the_numeric_one(f):
 @pytest.mark.parametrize("f", PROGRAMS.values(), ids=PROGRAMS)
 def test_second_and_third_order_are_numeric_ones_of_the_order_below(f):
     direction = np.array([1.0, -2.0, 0.5])
-    first = lambda x: np.sum(grad(f)(x) * direction)  # noqa: E731
+    first = lambda x: np.sum(grad(f)(x) * direction)
     assert np.allclose(grad(first)(A), numeric(first, A), rtol=1e-5, atol=1e-6)
-    second = lambda x: np.sum(grad(first)(x) * direction)  # noqa: E731
+    second = lambda x: np.sum(grad(first)(x) * direction)
     assert np.allclose(grad(second)(A), numeric(second, A), rtol=1e-5, atol=1e-5)
 
 

@@ -141,7 +141,7 @@ def test_what_has_no_gradient(call, message):
 
 
 def test_gradients_of_gradients():
-    g = lambda x: np.sin(x) * x  # noqa: E731
+    g = lambda x: np.sin(x) * x
     derivatives = [lambda x: np.cos(x) * x + np.sin(x), lambda x: 2 * np.cos(x) - x * np.sin(x), lambda x: -3 * np.sin(x) - x * np.cos(x)]
     h = g
     for derivative in derivatives:

@@ -79,11 +79,11 @@ cdef class Guard:
         cdef bint on_top = guard is self
         while guard is not None and guard is not self:
             above, guard = guard, guard.below
-        self.active = False
         if guard is None:
             raise GuardError(
                 f"{self!r} is left in a thread in which it was not entered. Enter and leave it in one thread; "
                 "a generator or coroutine that moves between threads must not hold it over a yield or an await.")
+        self.active = False
         if on_top:
             thread.top = <PyObject *>self.below if self.below is not None else NULL
             if self.below is not None:
