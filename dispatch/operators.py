@@ -100,10 +100,13 @@ class Namespace:
     def __init__(self, name: str) -> None:
         self._name = name
         self._operators: dict[str, Operator] = {}
+        self._aliases: dict[str, str] = {}
 
     def __getattr__(self, name: str) -> Any:
+        if name in self._aliases:
+            return getattr(self, self._aliases[name])
         if name not in self._operators:
-            known = sorted(self._operators)
+            known = sorted([*self._operators, *self._aliases])
             advice = did_you_mean(name, known) or f" Operators: {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}."
             raise OperatorNotFoundError(f"there is no operator {self._name}::{name}.{advice}")
         overloads = self._operators[name]._overloads
@@ -115,7 +118,7 @@ class Namespace:
         return (op for operator in list(self._operators.values()) for op in list(operator._overloads.values()))
 
     def __dir__(self) -> list[str]:
-        return sorted(self._operators)
+        return sorted([*self._operators, *self._aliases])
 
     def __repr__(self) -> str:
         return f"<namespace {self._name}: {len(self._operators)} operators>"
@@ -209,6 +212,36 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
             operator._overloads[schema.overload] = op
             namespace.__dict__.pop(schema.name, None)
         return operator._overloads[schema.overload]
+
+
+def alias(op: OpOverload, name: str) -> None:
+    """Give an operator a second name in its namespace, as NumPy has `abs` for `absolute`.
+
+    Parameters
+    ----------
+    op : OpOverload
+    name : str
+        Without the namespace. The operator keeps its own in messages and pickles.
+
+    Raises
+    ------
+    DefinitionError
+        If the name is taken by another operator.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> dispatch.ops.np.abs is dispatch.ops.np.absolute
+    True
+    """
+    with registration_lock:
+        namespace = getattr(ops, op.schema.namespace)
+        if name in namespace._operators or namespace._aliases.get(name, op.schema.name) != op.schema.name:
+            raise DefinitionError(
+                f"{op.schema.namespace}::{name} is the name of another operator and cannot be one of {op.name} too.",
+                operator=op.name,
+            )
+        namespace._aliases[name] = op.schema.name
 
 
 def _load(name: str, module: str) -> OpOverload:

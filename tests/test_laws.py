@@ -7,6 +7,7 @@ import gc
 import itertools
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -43,22 +44,10 @@ def said(error, call):
 
 
 def in_threads(count, work):
-    """What `work(i)` gave in each of some threads that run at once."""
-    found, start = [None] * count, threading.Barrier(count)
-
-    def run(i):
-        start.wait()
-        try:
-            found[i] = work(i)
-        except BaseException as error:
-            found[i] = error
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
+    """What `work(i)` gives in each of some threads that run at once."""
+    start = threading.Barrier(count)
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(lambda i: (start.wait(), work(i))[1], range(count)))
 
 
 # -- levels ----------------------------------------------------------------------------------------------------------------
@@ -359,9 +348,8 @@ def test_a_guard_that_is_not_on_top_raises_and_never_pops_a_stranger():
 def test_a_guard_is_left_in_the_thread_that_entered_it():
     guard = no_grad()
     guard.__enter__()
-    (found,) = in_threads(1, lambda i: Level("there").__exit__())
-    assert isinstance(found, GuardError)
-    assert "is left in a thread in which it was not entered" in str(found)
+    message = said(GuardError, lambda: in_threads(1, lambda i: Level("there").__exit__()))
+    assert "is left in a thread in which it was not entered" in message
     guard.__exit__(None, None, None)
 
 

@@ -11,8 +11,9 @@ import pytest
 from dispatch import OpOverload, custom_op, ops
 from dispatch.core import DispatchKey
 from dispatch.errors import ArgumentError, DefinitionError, DispatchError, OperatorNotFoundError, SchemaError
-from dispatch.operators import Namespace, Operator, add, build, find
+from dispatch.operators import Namespace, Operator, add, alias, build, find
 from dispatch.schema import Schema
+from dispatch.tables import SECOND_NAMES
 from dispatch.tags import Tag
 
 A = np.arange(3.0)
@@ -246,3 +247,22 @@ def test_an_operator_keeps_the_name_and_the_document_of_its_function():
     assert scale.__module__ == __name__
     assert scale.__wrapped__(A) is not None
     assert ops.np.sin.__name__ == "sin"
+
+
+def test_a_second_name_is_the_same_operator():
+    for name, op in SECOND_NAMES.items():
+        args = (A + 1, A + 2)[: sum(not a.has_default for a in op.schema.arguments)]
+        assert np.array_equal(op(*args), getattr(np, name)(*args))
+        assert getattr(ops.np, name) is op
+        assert find(f"np::{name}") is op
+        assert name in dir(ops.np)
+    assert len(list(ops.np)) == len({op.name for op in ops.np})
+
+
+def test_a_second_name_that_is_taken():
+    with pytest.raises(DefinitionError) as caught:
+        alias(ops.np.sin, "cos")
+    assert str(caught.value) == "np::cos is the name of another operator and cannot be one of np::sin too."
+    with pytest.raises(DefinitionError):
+        alias(ops.np.sin, "abs")
+    alias(ops.np.absolute, "abs")  # once more is no harm

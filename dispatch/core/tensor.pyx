@@ -46,6 +46,7 @@ cdef extern from *:
     void dispatch_leave "Py_LeaveRecursiveCall"()
 
 cdef tuple NOTHING = ()
+cdef object ONE = 1                         # a Python number: shifted, it does not overflow
 cdef tuple ARRAYS = (np.ndarray, np.generic)
 
 
@@ -210,6 +211,7 @@ cdef tuple taken_off(object whole, tuple args):
     cdef Wrapped like = None
     cdef Py_ssize_t i, n = len(args)
     cdef rank_t rank
+    cdef rank_t low = 0                     # the first 64 bits of `own`; hardly an operator has more arguments
     cdef object own = 0
     cdef PyObject *found
     cdef tuple values = PyTuple_New(n), data = PyTuple_New(n)
@@ -230,11 +232,15 @@ cdef tuple taken_off(object whole, tuple args):
         PyTuple_SET_ITEM(values, i, item)
         item = kept(x, rank)
         if item is not None:
-            own = 1 << i if own == 0 else own | 1 << i
+            if i < 64:
+                low |= <rank_t>1 << i
+            else:
+                own = own | ONE << i
         Py_INCREF(item)
         PyTuple_SET_ITEM(data, i, item)
     found = thread_state().settings[rank & 31]
     value = None if found == NULL else <object>found
+    own = low if n <= 64 else own | low
     if whole is None:
         return like, values, data, own, value
     return dispatch_call_with(<PyObject *>whole, <PyObject *>values), like, values, data, own, value

@@ -1,5 +1,6 @@
 """The NumPy operators: `dispatch.ops.np`, one row each, bound here to their names."""
 
+from ..operators import alias
 from ..prims import astype, broadcast_to, detach, moveaxis, stack
 from .creation import (
     arange,
@@ -67,8 +68,20 @@ from .shape import (
     transpose,
 )
 
+SECOND_NAMES = {  # NumPy's other names of the same functions
+    "abs": absolute,
+    "amax": max,
+    "amin": min,
+    "conj": conjugate,
+    "mod": remainder,
+    "true_divide": divide,
+}
+for _name, _op in SECOND_NAMES.items():
+    alias(_op, _name)
+
 __all__ = [
     "ARRAY",
+    "SECOND_NAMES",
     "absolute",
     "add",
     "arange",

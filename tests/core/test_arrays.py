@@ -80,7 +80,9 @@ STRANGERS = [
 @pytest.mark.parametrize("x", ARRAYS, ids=lambda x: type(x).__name__)
 def test_numpy_s_arrays_subclasses_and_scalars_are_the_cpu_s(x):
     assert device_of(x) == "cpu"
-    assert made("(Tensor x) -> Any", lambda x: [x])(x)[0] is x
+    seen = []
+    made("(Tensor x) -> ()", seen.append)(x)
+    assert seen[0] is x
 
 
 @pytest.mark.parametrize("x", STRANGERS, ids=lambda x: type(x).__name__)
@@ -89,7 +91,7 @@ def test_what_is_not_in_the_table_is_no_array_and_is_refused_by_the_name_of_its_
     with pytest.raises(
         ArgumentError, match=rf"argument 'x' is Tensor, and was given .*{type(x).__name__.removesuffix('Type')}"
     ):
-        made("(Tensor x) -> Any", lambda x: [x])(x)
+        made("(Tensor x) -> ()", lambda x: None)(x)
 
 
 def test_an_array_type_that_is_not_known_is_named_with_its_module():
@@ -159,7 +161,7 @@ def test_has_layout_compares_shape_and_dtype(x, y):
 
 
 @given(
-    hnp.arrays(st.sampled_from(["f8", ">i2", "c16", "O"]), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)),
+    hnp.arrays(st.sampled_from(["f8", ">i2", "c16", "S2"]), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)),
     st.data(),
 )
 def test_expand_is_numpy_s_broadcast_to_and_read_only(x, data):
@@ -172,7 +174,7 @@ def test_expand_is_numpy_s_broadcast_to_and_read_only(x, data):
     else:
         got = expand(x, shape)
         assert (got.shape, got.dtype, got.flags.writeable) == (expected.shape, expected.dtype, False)
-        assert np.array_equal(got, expected)
+        assert got.tobytes() == expected.tobytes()
         assert np.shares_memory(got, x) == bool(got.size)
 
 
@@ -180,7 +182,7 @@ def test_expand_holds_its_array_and_nothing_more():
     class Owner(np.ndarray):
         pass
 
-    x = np.zeros((1, 3)).view(Owner)
+    x = Owner((1, 3))
     seen = weakref.ref(x)
     view = expand(x, (2, 3))
     del x

@@ -138,7 +138,7 @@ def test_split_takes_the_highest_wrappers_off_and_leaves_the_lower_ones(data):
         expected = mapped(list(args), off)
         assert [mapped(v, id) for v in values] == [mapped(e, id) for e in expected]
         assert [mapped(unwrap(x, highest.rank), id) for x in args] == [mapped(e, id) for e in expected]
-        assert all(unwrap(x, highest.rank + 1) == x for x in args if not isinstance(x, (np.ndarray, list, tuple, dict)))
+        assert all(unwrap(x, highest.rank + 1) is x for x in args if not isinstance(x, (np.ndarray, list, tuple, dict)))
         mine = [highest in [x for x in flat([arg]) if isinstance(x, Tensor) and x is highest] for arg in args]
         assert [bool(own >> i & 1) for i in range(len(args))] == mine
         assert [datum is not None for datum in kept] == mine

@@ -1,0 +1,260 @@
+"""Batching rules, the loop that stands in for them, and residuals under both."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch import vmap
+from dispatch.core import DispatchKey
+from dispatch.errors import BatchingError, DefinitionError, NoRuleError
+from dispatch.operators import build
+from dispatch.schema import Schema
+
+A = np.arange(12.0).reshape(3, 4) + 1
+B = np.arange(8.0).reshape(4, 2) - 3
+_numbers = itertools.count()
+
+
+def define(schema, kernel, rule=None, fake=None):
+    op = build(Schema.parse(schema, name=f"vmaptests::op{next(_numbers)}"))
+    op.register_at(DispatchKey.CPU, kernel)
+    if rule is not None:
+        op.register_vmap(rule)
+    if fake is not None:
+        op.register_fake(fake)
+    return op
+
+
+def said(call, error=BatchingError):
+    with pytest.raises(error) as caught:
+        call()
+    return str(caught.value)
+
+
+def loop(f, in_dims, *args):
+    """What vmap stands for."""
+    size = next(np.shape(x)[dim] for x, dim in zip(args, in_dims, strict=True) if dim is not None)
+    items = [[x if dim is None else np.take(x, i, dim) for x, dim in zip(args, in_dims, strict=True)] for i in range(size)]
+    return np.stack([f(*item) for item in items])
+
+
+# -- rules -----------------------------------------------------------------------------------------------------------------
+
+
+def scaled(x, factor):
+    return x * factor
+
+
+@pytest.mark.parametrize("dims", [(0, None), (1, None), (-1, None)])
+def test_a_rule_gets_size_axes_and_every_argument(dims):
+    seen = []
+
+    def rule(info, in_dims, x, factor):
+        seen.append((info.batch_size, in_dims, type(x), factor))
+        return x * factor, in_dims[0]
+
+    op = define("(Tensor x, float factor=2.0) -> Tensor", scaled, rule)
+    assert np.array_equal(vmap(op, in_dims=dims[0])(A), loop(lambda x: scaled(x, 2.0), dims[:1], A))
+    axis = dims[0] % 2
+    assert seen == [(A.shape[axis], (axis, None), np.ndarray, 2.0)]
+
+
+def test_a_rule_is_not_asked_where_nothing_is_batched():
+    op = define("(Tensor x, float factor=2.0) -> Tensor", scaled, lambda info, in_dims, x, factor: 1 / 0)
+    assert np.array_equal(vmap(lambda x: op(A) + x[0])(A), [op(A) + x[0] for x in A])
+
+
+def test_lists_have_lists_of_axes():
+    seen = []
+
+    def rule(info, in_dims, xs):
+        seen.append(in_dims)
+        return np.stack([np.moveaxis(x, dim or 0, 0) if dim is not None else np.stack([x] * 3) for x, dim in zip(xs, *in_dims, strict=True)]), 1
+
+    op = define("(Tensor[] xs) -> Tensor", np.stack, rule)
+    found = vmap(lambda x, y: op([x, A[0], y]), in_dims=(0, 1))(A, A.T)
+    assert np.array_equal(found, np.stack([np.stack([x, A[0], x]) for x in A]))
+    assert seen == [([0, None, 1],)]
+
+
+def test_several_outputs_of_a_rule():
+    def two(x):
+        return x + 1, x.sum()
+
+    one_for_all = define("(Tensor x) -> (Tensor, Tensor)", two, lambda info, in_dims, x: ((x + 1, np.sum(x, 1)), 0))
+    one_for_each = define("(Tensor x) -> (Tensor, Tensor)", two, lambda info, in_dims, x: ((x.T + 1, np.sum(x, 1)), (1, 0)))
+    partly = define("(Tensor x) -> (Tensor, Tensor)", two, lambda info, in_dims, x: ((x + 1, np.sum(A)), (0, None)))
+    for op in (one_for_all, one_for_each):
+        first, second = vmap(op)(A)
+        assert np.array_equal(first, A + 1)
+        assert np.array_equal(second, A.sum(1))
+    assert np.array_equal(vmap(partly)(A)[1], np.full(3, A.sum()))
+
+
+def test_an_output_without_the_batch():
+    op = define("(Tensor x) -> Tensor", lambda x: B + 0, lambda info, in_dims, x: (B + 0, None))
+    assert np.array_equal(vmap(op)(A), np.stack([B] * 3))
+    assert isinstance(vmap(lambda x: op(x), out_dims=None)(A), np.ndarray)
+
+
+RULES = [
+    ("(Tensor x) -> Tensor", lambda x: x, "its vmap rule returned an ndarray. Return (output, out_dims)."),
+    ("(Tensor x) -> Tensor", lambda x: [x, 0], "its vmap rule returned a list. Return (output, out_dims)."),
+    ("(Tensor x) -> Tensor", lambda x: None, "its vmap rule returned None. Return (output, out_dims)."),
+    ("(Tensor x) -> Tensor", lambda x: (x, 0, 0), "its vmap rule returned a tuple. Return (output, out_dims)."),
+    ("(Tensor x) -> Tensor", lambda x: (None, 0), "its vmap rule returned None for its outputs, and the schema says -> (Tensor)."),
+    ("(Tensor x) -> Tensor", lambda x: (2.0, None), "its vmap rule returned a float for its outputs, and the schema says -> (Tensor)."),
+    ("(Tensor x) -> Tensor", lambda x: ((x, x), 0), "its vmap rule returned a tuple of length 2 for its outputs, and the schema says -> (Tensor)."),
+    ("(Tensor x) -> (Tensor, Tensor)", lambda x: (x, 0), "its vmap rule returned an ndarray of shape (3, 4) and dtype float64 for its outputs, and the schema says -> (Tensor, Tensor)."),
+    ("(Tensor x) -> (Tensor, Tensor)", lambda x: ((x, x, x), 0), "its vmap rule returned a tuple of length 3 for its outputs, and the schema says -> (Tensor, Tensor)."),
+    ("(Tensor x) -> (Tensor, Tensor)", lambda x: ((x, x), (0, 0, 0)), "its vmap rule returned 2 outputs and 3 out_dims. Return one for each."),
+    ("(Tensor x) -> ()", lambda x: (x, 0), "its vmap rule returned an ndarray of shape (3, 4) and dtype float64 for its outputs, and the schema says -> ()."),
+    ("(Tensor x) -> Tensor", lambda x: (x[:2], 0), "its vmap rule says the batch, 3 items, is axis 0 of an output of shape (2, 4). Say which axis holds the items, or None."),
+    ("(Tensor x) -> Tensor", lambda x: (x, 1), "its vmap rule says the batch, 3 items, is axis 1 of an output of shape (3, 4). Say which axis holds the items, or None."),
+    ("(Tensor x) -> Tensor", lambda x: (x, -3), "its vmap rule says the batch, 3 items, is axis -3 of an output of shape (3, 4). Say which axis holds the items, or None."),
+    ("(Tensor x) -> Tensor", lambda x: (x, "0"), "its vmap rule says the batch, 3 items, is axis '0' of an output of shape (3, 4). Say which axis holds the items, or None."),
+    ("(Tensor x) -> Tensor", lambda x: (x, (0,)), "its vmap rule says the batch, 3 items, is axis (0,) of an output of shape (3, 4). Say which axis holds the items, or None."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "result", "message"), RULES)
+def test_a_rule_that_returns_something_else(schema, result, message):
+    op = define(schema, lambda x: None, lambda info, in_dims, x: result(x))
+    assert said(lambda: vmap(op)(A)) == f"{op.name}: {message}"
+
+
+def test_a_rule_is_a_function_with_the_operators_parameter_names():
+    op = define("(Tensor x, float factor=2.0) -> Tensor", scaled)
+    assert said(lambda: op.register_vmap(3), DefinitionError) == f"{op.name}: a vmap rule is a function, and an int was given."
+    assert said(lambda: op.register_vmap(lambda info, in_dims, x, f: x), DefinitionError) == (
+        f"{op.name}: the vmap rule takes (x, f), and the operator (x, factor). "
+        "Rules bind by parameter name: give the rule the operator's own names, in its order."
+    )
+
+
+def test_keyword_only_arguments_come_last_in_the_axes():
+    def rule(info, in_dims, x, *, y):
+        assert in_dims == (0, 1)
+        return x + y.T, 0
+
+    op = define("(Tensor x, *, Tensor y) -> Tensor", lambda x, *, y: x + y, rule)
+    assert np.array_equal(vmap(lambda x, y: op(x, y=y), in_dims=(0, 1))(A, A.T), A + A)
+
+
+# -- the loop --------------------------------------------------------------------------------------------------------------
+
+
+def test_an_operator_without_a_rule_is_run_in_a_loop():
+    calls = []
+    op = define("(Tensor x, float factor=2.0) -> Tensor", lambda x, factor: calls.append(x.shape) or x * factor)
+    assert np.array_equal(vmap(op, in_dims=1, out_dims=1)(A), A * 2)
+    assert calls == [(3,)] * 4
+    assert np.array_equal(vmap(vmap(op))(np.ones((2, 3, 4))), np.full((2, 3, 4), 2.0))
+
+
+def test_the_loop_takes_and_gives_lists():
+    op = define("(Tensor[] xs, int n) -> Tensor[]", lambda xs, n: [x * n for x in xs])
+    first, second = vmap(lambda x: op([x, A[0]], 3))(A)
+    assert np.array_equal(first, A * 3)
+    assert np.array_equal(second, np.stack([A[0] * 3] * 3))
+
+
+def test_the_loop_gives_several_outputs_numbers_and_equal_values():
+    op = define("(Tensor x) -> (Tensor, float, int, str)", lambda x: (x + 1, float(x.sum()), len(x), "same"))
+    first, second, third, fourth = vmap(op, out_dims=(0, 0, 0, None))(A)
+    assert np.array_equal(first, A + 1)
+    assert np.array_equal(second, A.sum(1))
+    assert np.array_equal(third, [4, 4, 4])
+    assert fourth == "same"
+
+
+def test_the_loop_with_numpy_scalars_and_0d_items():
+    op = define("(Tensor x) -> Tensor", lambda x: np.sin(x))
+    assert np.array_equal(vmap(op)(A[0]), np.sin(A[0]))
+    assert isinstance(vmap(op)(A[0]), np.ndarray)
+
+
+@pytest.mark.parametrize(
+    ("schema", "kernel", "what"),
+    [
+        ("(Tensor x) -> Tensor", lambda x: np.ones(int(x[0])), "outputs of different shapes, (1,), (5,), (9,)"),
+        ("(Tensor x) -> Tensor[]", lambda x: [x + i for i in range(int(x[0]))], "lists of different lengths"),
+        ("(Tensor x) -> str", lambda x: str(x[0]), "different values of type str"),
+    ],
+)
+def test_items_that_make_no_batch(schema, kernel, what):
+    op = define(schema, kernel)
+    assert said(lambda: vmap(op)(A)) == f"{op.name}: the items of the batch gave {what}, which make no batch."
+
+
+def test_a_batch_of_no_items_takes_its_shape_from_the_fake_rule():
+    empty = A[:0]
+    op = define("(Tensor x, int n) -> Tensor", scaled, fake=lambda x, n: np.empty((n, *x.shape), "f4"))
+    found = vmap(op, in_dims=(0, None))(empty, 5)
+    assert (found.shape, found.dtype) == ((0, 5, 4), np.dtype("f4"))
+    listed = define("(Tensor[] xs) -> (Tensor[], float)", scaled, fake=lambda xs: (xs, 1.5))
+    (first, second), number = vmap(lambda x: listed([x, A]), out_dims=((0, 1), None))(empty)
+    assert (first.shape, second.shape, number) == ((0, 4), (3, 0, 4), 1.5)
+    assert vmap(np.sin)(empty).shape == (0, 4)
+    bare = define("(Tensor x) -> Tensor", scaled)
+    assert said(lambda: vmap(bare)(empty), NoRuleError).startswith(f"the shape of {bare.name}'s output was asked for")
+
+
+def test_an_operator_that_writes_is_not_looped_over():
+    op = define("(Tensor x, Tensor(a!) out) -> ()", lambda x, out: None)
+    assert said(lambda: vmap(lambda x: op(x, A + 0))(A)) == (
+        f"{op.name} writes to out, and the loop over a batch cannot. Give it a rule: {op.schema.name}.register_vmap(rule)."
+    )
+
+    def rule(info, in_dims, x, out):
+        out += x
+        return None, None
+
+    op.register_vmap(rule)
+    out = np.zeros(A.shape)
+    vmap(op, out_dims=None)(A, out)
+    assert np.array_equal(out, A)
+
+
+# -- residuals -------------------------------------------------------------------------------------------------------------
+
+
+def solver(rule=None):
+    op = define("(Tensor x) -> (Tensor, Residual)", lambda x: (x * 2, ["kept", x.shape]), rule)
+    back = define("(Tensor g, Residual kept) -> Tensor", lambda g, kept: g * (2 if kept[0] == "kept" else 0))
+
+    def setup(ctx, inputs, output):
+        seen.append(ctx.residual)
+
+    seen = []
+    op.register_autograd(lambda ctx, g: back(g, ctx.residual), setup_context=setup)
+    return op, seen
+
+
+def test_a_residual_becomes_a_list_under_the_loop_which_an_operator_takes_item_by_item():
+    op, seen = solver()
+    assert np.array_equal(vmap(op)(A), A * 2)
+    assert np.array_equal(vmap(dispatch.grad(lambda x: np.sum(op(x))))(A), np.full(A.shape, 2.0))
+    assert [list(residual) for residual in seen] == [[["kept", (4,)]] * 3]
+    assert np.array_equal(dispatch.grad(lambda x: np.sum(vmap(op)(x)))(A), np.full(A.shape, 2.0))
+
+
+def test_a_rule_hands_the_residual_on():
+    def rule(info, in_dims, x):
+        y, residual = op.whole(x)
+        return (y, residual), (in_dims[0], None)
+
+    op, seen = solver(rule)
+    assert np.array_equal(vmap(op)(A), A * 2)
+    assert np.array_equal(vmap(dispatch.grad(lambda x: np.sum(op(x))))(A), np.full(A.shape, 2.0))
+    assert seen == [["kept", (3, 4)]]
+
+
+def test_a_rule_that_loses_the_residual_is_told_how_to_hand_it_on():
+    op, _ = solver(lambda info, in_dims, x: (x * 2, 0))
+    assert said(lambda: vmap(op)(A)) == (
+        f"{op.name}: its vmap rule returned an ndarray of shape (3, 4) and dtype float64 for its outputs, and the schema says -> "
+        f"(Tensor, Residual). Call {op.schema.name}.whole(...), which returns the residual too."
+    )
