@@ -96,14 +96,18 @@ class TrackedTensor(Tensor):
     def __bool__(self) -> bool:
         return bool(self.value)
 
-    def __float__(self) -> float:
-        return float(self.value)
+    def _number(self) -> Any:
+        # NumPy fills `array[i] = x` with float(x), and no protocol tells it from a float() that a user wrote.
+        raise ConversionError(
+            f"a number was asked of a tracked value of shape {self.shape} and dtype {self.dtype}, by float() or by writing it into "
+            "a plain array: its gradient would be lost in silence. Write x.item() where the number is meant; to build an array "
+            "of tracked values, np.stack them, or np.where(mask, x, other)."
+        )
 
-    def __int__(self) -> int:
-        return int(self.value)
+    __float__ = __int__ = __complex__ = _number
 
-    def __complex__(self) -> complex:
-        return complex(self.value)
+    def __format__(self, spec: str) -> str:
+        return format(self.value if self.shape else self.value.item(), spec)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise ConversionError(

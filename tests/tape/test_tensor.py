@@ -83,13 +83,27 @@ def test_a_leaf_around_an_inner_value_is_refused(transform):
 # -- reading them ----------------------------------------------------------------------------------------------------------
 
 
-def test_one_number_can_be_read():
+def test_one_number_can_be_read_by_item_and_compared():
     x = leaf(2.5)
-    assert (float(x), int(x), bool(x), complex(x), x.item()) == (2.5, 2, True, 2.5 + 0j, 2.5)
+    assert (x.item(), type(x.item()), bool(x)) == (2.5, float, True)
     assert leaf([3.0]).item() == 3.0
     assert (1 if x > 2 else 0) == 1
+    assert f"{x:.1f} {x}" == "2.5 2.5"
     with pytest.raises(ValueError, match="truth value"):
         bool(leaf())
+
+
+def write(x):
+    np.zeros(2)[0] = x
+
+
+@pytest.mark.parametrize("read", [float, int, complex, write])
+def test_a_number_is_not_made_of_one_in_silence(read):
+    assert said(lambda: read(leaf(2.5)), ConversionError) == (
+        "a number was asked of a tracked value of shape () and dtype float64, by float() or by writing it into a plain array: its "
+        "gradient would be lost in silence. Write x.item() where the number is meant; to build an array of tracked values, np.stack "
+        "them, or np.where(mask, x, other)."
+    )
 
 
 @pytest.mark.parametrize("read", [np.asarray, np.array, lambda x: np.zeros(3).__setitem__(slice(None), x), lambda x: dispatch.tensor([x, x])])
@@ -112,7 +126,7 @@ def test_one_is_not_copied_or_pickled(make):
 def test_length_iteration_and_hash():
     x = leaf()
     assert len(x) == 3
-    assert [float(item) for item in x] == list(A)
+    assert [item.item() for item in x] == list(A)
     assert {x: 1}[x] == 1
     assert said(lambda: len(leaf(2.0)), TypeError) == "len() of a 0-d tensor: it has no axis to count."
 
