@@ -58,9 +58,17 @@ class AliasError(OutputError):
 class OperatorNotFoundError(DispatchError, AttributeError):
     """A namespace, an operator or an overload that nobody has defined."""
 
+    def __init__(self, *args: object, operator: str = "", argument: str = "") -> None:
+        super().__init__(*args, operator=operator, argument=argument)
+        self.name = ""  # else Python adds close matches of its own where it prints the traceback
+
 
 class LayerNotFoundError(DispatchError, AttributeError):
     """A `register_<layer>` for which there is no layer."""
+
+    def __init__(self, *args: object, operator: str = "", argument: str = "") -> None:
+        super().__init__(*args, operator=operator, argument=argument)
+        self.name = ""  # else Python adds close matches of its own where it prints the traceback
 
 
 class NoKernelError(DispatchError, NotImplementedError):

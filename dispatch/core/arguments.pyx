@@ -31,6 +31,7 @@ cdef extern from *:
 
 cdef type INTEGER = np.integer, FLOATING = np.floating, COMPLEXFLOATING = np.complexfloating, NUMPY_BOOL = np.bool_
 cdef type NUMBER = np.number, GENERIC = np.generic
+cdef type TIMEDELTA = np.timedelta64           # an integer by inheritance, and no number: it has a unit
 cdef object DTYPE_TYPE = np.dtype              # its class is a metaclass of its own
 
 KINDS = {
@@ -40,7 +41,8 @@ KINDS = {
 
 
 cdef bint is_int(PyObject *x) noexcept:
-    return (PyLong_Check(x) and not PyBool_Check(x)) or isinstance(<object>x, INTEGER)
+    return ((PyLong_Check(x) and not PyBool_Check(x))
+            or (isinstance(<object>x, INTEGER) and not isinstance(<object>x, TIMEDELTA)))
 
 
 cdef bint is_float(PyObject *x) noexcept:
@@ -134,7 +136,8 @@ cdef class Check:
         if kind == BYTES:
             return PyBytes_Check(x)
         if kind == SCALAR:
-            return is_number(x) or isinstance(<object>x, NUMBER) or is_bool(x)
+            return (is_number(x) or is_bool(x)
+                    or (isinstance(<object>x, NUMBER) and not isinstance(<object>x, TIMEDELTA)))
         if kind == DTYPE:
             return is_dtype(x)
         if kind == CALLABLE:
