@@ -32,7 +32,12 @@ __all__ = ["describe", "kernels", "misfit", "note", "on_device", "refused", "ref
 def refused(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError:
     """The exception for a call that the core refused."""
     found = misfit(op, args, keywords)
-    return found if found is not None else _two_devices(op, [*args, *keywords.values()])
+    if found is not None:
+        return found
+    values = [*args, *keywords.values()]
+    if len({device_of(x) for x in _arrays(values)} - {None}) > 1:
+        return _two_devices(op, values)
+    return ArgumentError(f"{op.name} was defined anew while it was called. Call it again.", operator=op.name)
 
 
 def misfit(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError | None:

@@ -332,17 +332,26 @@ def test_the_signature_is_the_functions_or_else_the_schemas():
     assert str(inspect.signature(ops.np.add)) == "(x, y)"
 
 
-def test_arrays_of_another_device_are_told_apart():
+def test_arrays_of_another_device_are_told_apart(monkeypatch):
     # No array type can be registered yet, so no call has arrays of two devices; the words are asked for themselves.
     assert calls.on_device([A, 3, None, "text"], DispatchKey.CPU)
     assert not calls.on_device(A, DispatchKey.CUDA)
     assert calls.on_device(np.array(1.0), DispatchKey.CUDA)
     assert device_of(A) == "cpu"
-    error = calls.refused(BINDING, (A,), {})
+    monkeypatch.setattr(calls, "device_of", lambda x: "cuda" if x is A else device_of(x))
+    op = define(lambda x, y: None, "(Tensor x, Tensor[] y) -> ()")
+    error = calls.refused(op, (A, [A[:2]]), {})
     assert isinstance(error, DeviceMismatchError)
     assert str(error) == (
-        f"{BINDING.name}: the arrays of one call live on one device, and these do not: float64[3] on cpu. Move them together first."
+        f"{op.name}: the arrays of one call live on one device, and these do not: float64[3] on cuda, float64[2] on cpu. "
+        "Move them together first."
     )
+
+
+def test_a_call_that_fits_by_the_time_the_words_are_sought_says_so():
+    error = calls.refused(BINDING, (A,), {})  # another thread has redefined the operator since the core said no
+    assert isinstance(error, ArgumentError)
+    assert str(error) == f"{BINDING.name} was defined anew while it was called. Call it again."
 
 
 def test_residual_is_a_hint_and_no_value():

@@ -7,7 +7,7 @@ import fractions
 import numbers
 import sys
 import typing
-from typing import Annotated, Any, Dict, ForwardRef, List, Literal, NewType, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Annotated, Any, Dict, ForwardRef, List, Literal, NewType, Optional, Sequence, Tuple, TypeVar, Union, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +86,7 @@ TABLE = [
     (type, "ScalarType"),
     (type[np.floating], "ScalarType"),
     (np.dtype | type | str, "ScalarType"),
-    (npt.DTypeLike, "ScalarType"),
+    (npt.DTypeLike, "ScalarType?" if type(None) in get_args(npt.DTypeLike) else "ScalarType"),  # None is one in older releases
     (Optional[npt.DTypeLike], "ScalarType?"),
     # None
     (np.ndarray | None, "Tensor?"),

@@ -28,7 +28,7 @@ def named(x: "np.ndarray", mode: "str" = "full", *, device: "str | None" = None)
 
 
 def many(
-    xs: list[np.ndarray], axes: tuple[int, int] = (0, 1), dtype: npt.DTypeLike = np.float32
+    xs: list[np.ndarray], axes: tuple[int, int] = (0, 1), dtype: np.dtype = np.float32
 ) -> list[np.ndarray]: ...
 
 

@@ -35,6 +35,7 @@ cdef extern from *:
     void PyErr_NormalizeException(PyObject **, PyObject **, PyObject **)
     void PyErr_Restore(PyObject *, PyObject *, PyObject *)
     PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept
+    object call_with "PyVectorcall_Call"(object, tuple, dict)
 
 cdef enum:
     ON_STACK = 24                           # arguments that are bound without an allocation
@@ -114,9 +115,11 @@ cdef PyObject *run(PyObject *self, PyObject *arguments, PyObject *const *args, s
         kernel = resolved(self, key)
         if kernel == NULL:
             return NULL
+    else:
+        hold(kernel)                        # a kernel may register another one for its own operator while it runs
     if 0 < key < FAKE and not one_device(self, args, key):
+        release(kernel)
         return refused(self, args, (<Arguments>arguments).positional, (<Arguments>arguments).kernel_keywords)
-    hold(kernel)                            # a kernel may register another one for its own operator while it runs
     if key < FAKE:
         result = vectorcall(kernel, args, nargsf, (<Arguments>arguments).kernel_keywords)
     else:
@@ -135,10 +138,12 @@ cdef PyObject *run(PyObject *self, PyObject *arguments, PyObject *const *args, s
 
 
 cdef PyObject *resolved(PyObject *self, int key) noexcept:
-    """The kernel for an empty slot, borrowed from the table; NULL with the reason where there is none."""
+    """The kernel for an empty slot, a new reference; NULL with the reason where there is none."""
     cdef OpOverload op = <OpOverload>self
+    cdef KernelTable table = op.table       # held: a redefinition by another thread lets go of it
     try:
-        kernel = op.table.resolve(op.primary if op.primary is not None else op, key)
+        kernel = table.resolve(op.primary if op.primary is not None else op, key)
+        hold(<PyObject *>kernel)
         return <PyObject *>kernel
     except BaseException as error:
         PyErr_SetObject(type(error), error)
@@ -240,8 +245,9 @@ cdef class OpOverload:
         self.table = KernelTable()
         self.schema, self.arguments, self.outputs, self.wording, self.tags = schema, arguments, outputs, wording, tags
 
-    def __call__(self):
-        """Replaced by the slot when the module is loaded; here so that the class reads, and is made ready, as callable."""
+    def __call__(self, *args, **keywords):
+        """What `op.__call__` is; `op(...)` itself goes by the slot, which is set when the module is loaded."""
+        return call_with(self, args, keywords)
 
     def redefine(self, OpOverload other not None):
         """Become `other`, schema, checks and an empty table, so that old handles call the new definition."""

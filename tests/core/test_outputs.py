@@ -114,7 +114,7 @@ def test_one_array_as_two_outputs_is_refused(text):
         y = x + 1
         return (y, 1, y) if "int" in text else (y, y)
 
-    with pytest.raises(AliasError, match="returned one array as two outputs. Return a copy for one of them"):
+    with pytest.raises(AliasError, match=r"returned one array as two outputs\. Return a copy for one of them"):
         returns(text, kernel)(X)
 
 

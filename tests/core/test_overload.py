@@ -1,0 +1,299 @@
+"""The call: which floor, which kernel, what reaches it and what comes back; and what an operator is besides."""
+
+import copy
+import functools
+import gc
+import inspect
+import pickle
+import traceback
+import weakref
+
+import numpy as np
+import pytest
+from making import made, shadow
+
+from dispatch import OpOverload, Tag, custom_op
+from dispatch.core import DispatchKey, Level, ModeGuard, Without, active_mode, ground, open_levels
+from dispatch.errors import ArgumentError, LayerNotFoundError
+from dispatch.operators import build
+from dispatch.schema import Schema
+
+A = np.arange(6.0)
+MODE, JVP = DispatchKey.MODE, DispatchKey.JVP
+
+
+@custom_op("overloadtests::scale", mutates_args=())
+def scale(x: np.ndarray, factor: float = 2.0) -> np.ndarray:
+    """Scale an array."""
+    return x * factor
+
+
+# -- arrays go through unchanged -------------------------------------------------------------------------------------------
+
+
+def odd_arrays(folder):
+    read_only = A.copy()
+    read_only.flags.writeable = False
+    mapped = np.memmap(folder / "a", np.float64, "w+", shape=(4,))
+    unaligned = np.frombuffer(bytearray(33), np.uint8)[1:].view(np.float64)
+    return {
+        "read-only": read_only,
+        "Fortran": np.asfortranarray(A.reshape(2, 3)),
+        "backwards": A[::-1],
+        "strided": A[::2],
+        "repeated": np.broadcast_to(A[:1], (1000,)),
+        "0-d": np.array(3.0),
+        "a scalar": np.float64(3.0),
+        "empty": np.zeros((0, 3)),
+        "byte-swapped": A.astype(">f8"),
+        "unaligned": unaligned,
+        "memory-mapped": mapped,
+        "a view of a memory map": mapped[1:],
+        "a subclass": A.view(np.recarray),
+        "masked": np.ma.masked_less(A, 2),
+        "structured": np.zeros(2, [("a", "f8"), ("b", "i4")]),
+        "of objects": np.array([None, "a"], object),
+        "of dates": np.zeros(2, "M8[s]"),
+    }
+
+
+def face(x):
+    return type(x), x.dtype, x.shape, x.strides, x.flags.num, x.__array_interface__["data"]
+
+
+@pytest.mark.parametrize("name", ["read-only", "Fortran", "backwards", "strided", "repeated", "0-d", "a scalar", "empty", "byte-swapped",
+    "unaligned", "memory-mapped", "a view of a memory map", "a subclass", "masked", "structured", "of objects", "of dates"])  # fmt: skip
+def test_an_odd_array_reaches_the_kernel_as_the_very_object_it_is(name, tmp_path):
+    x = odd_arrays(tmp_path)[name]
+    before = face(x) if name != "a scalar" else None
+    seen = []
+    one = made("(Tensor x, int n=1) -> ()", lambda x, n: seen.append(x))
+    two = made("(Tensor[] x, *, Tensor? y=None) -> ()", lambda x, *, y: seen.extend([*x, y]))
+    one(x)
+    one(x, 2)
+    one(n=3, x=x)
+    one.whole(x, 1)
+    two([x], y=x)
+    assert len(seen) == 6
+    assert all(got is x for got in seen)
+    if before is not None:
+        assert face(x) == before
+
+
+def test_what_goes_in_comes_out_without_a_wrapper_anywhere():
+    out = scale(A)
+    assert (type(out), out.flags.writeable, out.base) == (np.ndarray, True, None)
+    assert np.array_equal(out, A * 2)
+
+
+@pytest.mark.parametrize("value", [(1, 2), [1, 2], 3, True, 2.5, "text", b"b", None, {"a": 1}, range(3)])
+def test_plain_arguments_are_handed_on_as_they_are(value):
+    seen = []
+    made("(Any value) -> ()", seen.append)(value)
+    assert seen[0] is value
+
+
+# -- which floor -----------------------------------------------------------------------------------------------------------
+
+
+def layered(text="(Tensor x) -> str"):
+    op = made(text, lambda *args, **keywords: "cpu")
+    op.register_at(MODE, lambda *args, **keywords: "MODE")
+    op.register_at(JVP, lambda *args, **keywords: "JVP")
+    return op
+
+
+def test_the_highest_rank_among_arguments_and_modes_decides():
+    op = layered()
+    with Level("t") as level:
+        assert op(A) == "cpu"
+        assert op(shadow(A, level)) == op(shadow(A, ground())) == "JVP"
+        with ModeGuard(int(MODE), "mode") as mode:
+            assert op(A) == "MODE"
+            assert op(shadow(A, ground())) == "JVP"  # at level 0 the order of the keys decides
+            with Without(mode):
+                assert op(A) == "cpu"
+        with ModeGuard(int(MODE), "mode", level):
+            assert op(shadow(A, ground())) == "MODE"  # and otherwise the level
+            assert op(shadow(A, level)) == "JVP"
+
+
+def test_a_mode_catches_operators_without_array_arguments():
+    op = layered("(int n) -> str")
+    with ModeGuard(int(MODE), "mode"):
+        assert op(3) == op(n=3) == "MODE"
+    assert op(3) == "cpu"
+
+
+@pytest.mark.parametrize("text", ["(Any a, Tensor x) -> str", "(Any a, *, Tensor x) -> str", "(Any a, Tensor[] x) -> str", "(Any a, Tensor?[] x) -> str",
+    "(Any a, Dict(str, Tensor) x) -> str", "(Any a, (int, Tensor) x) -> str", "(Any a, Tensor[][] x) -> str"])  # fmt: skip
+def test_a_wrapper_is_found_wherever_the_schema_has_an_array(text):
+    x = shadow(A, ground())
+    inside = {
+        "Tensor[]": [A, x],
+        "Tensor?[]": [None, x],
+        "Dict(str, Tensor)": {"a": x},
+        "(int, Tensor)": (1, x),
+        "Tensor[][]": [[A], [x]],
+    }
+    given = inside.get(text[len("(Any a, ") : text.index(" x)")], x)
+    assert layered(text)(None, x=given) == "JVP"
+
+
+def test_what_a_layer_s_kernel_raises_leaves_nothing_on_and_gets_no_note():
+    def kernel(x):
+        with Level("inner"), ModeGuard(int(MODE), "m"):
+            raise KeyError("rule")
+
+    op = made("(Tensor x) -> Tensor", np.negative)
+    op.register_at(JVP, kernel)
+    with pytest.raises(KeyError) as caught:
+        op(shadow(A, ground()))
+    assert not hasattr(caught.value, "__notes__")
+    assert (open_levels(), active_mode(int(MODE))) == ([], None)
+
+
+# -- what a kernel raises --------------------------------------------------------------------------------------------------
+
+
+class Odd(BaseException):
+    def __init__(self, a, b):
+        super().__init__(a)
+
+
+@pytest.mark.parametrize(
+    "error", [ZeroDivisionError("by zero"), KeyError("key"), Odd(1, 2), KeyboardInterrupt(), StopIteration(3), SystemExit(1)]
+)
+@pytest.mark.parametrize("call", [lambda op: op(A, 2), lambda op: op(n=2, x=A), lambda op: op(A), lambda op: op.whole(A, 1)])
+def test_an_exception_of_a_kernel_keeps_its_type_and_traceback_and_gets_one_note(error, call):
+    def kernel(x, n):
+        raise error
+
+    error.__notes__, error.__traceback__ = [], None
+    op = made("(Tensor x, int n=1) -> Tensor", kernel)
+    with pytest.raises(type(error)) as caught:
+        call(op)
+    assert caught.value is error
+    assert traceback.extract_tb(error.__traceback__)[-1].name == "kernel"
+    (note,) = error.__notes__
+    assert note.startswith("in operator making::op(x: float64[6], n: int), kernel ")
+    assert note.endswith(f"test_overload.py:{kernel.__code__.co_firstlineno}")
+
+
+def test_an_exception_gets_its_note_from_the_lowest_operator_alone():
+    inner = made("(Tensor y) -> Tensor", lambda y: y / [])
+    middle = made("(Tensor[] x) -> Tensor", lambda x: inner(x[0]))
+    outer = made("(Tensor x, str s) -> Tensor", lambda x, s: middle([x]))
+    with pytest.raises(ValueError, match="could not be broadcast") as caught:
+        outer(A, "s")
+    (note,) = caught.value.__notes__
+    assert note.startswith("in operator making::op(y: float64[6])")
+
+
+def test_an_exception_arrives_even_where_no_note_can_be_made():
+    class Speechless(np.ndarray):
+        @property
+        def dtype(self):
+            raise RuntimeError("no dtype today")
+
+    op = made("(Tensor x) -> Tensor", lambda x: {}["key"])
+    with pytest.raises(KeyError, match="key") as caught:
+        op(Speechless((2,)))
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_an_exception_knows_in_whose_handling_it_was_raised():
+    op = made("(Tensor x) -> Tensor", lambda x: {}["key"])
+    try:
+        raise ZeroDivisionError
+    except ZeroDivisionError as outer:
+        with pytest.raises(KeyError) as caught:
+            op(A)
+        assert caught.value.__context__ is outer
+        with pytest.raises(ArgumentError) as refused:
+            op(1)
+        assert refused.value.__context__ is outer
+
+
+# -- an operator as an object ----------------------------------------------------------------------------------------------
+
+
+def test_an_operator_is_found_again_by_its_name_and_copied_as_itself():
+    for copied in (pickle.loads(pickle.dumps(scale)), copy.copy(scale), copy.deepcopy([scale])[0]):
+        assert copied is scale
+
+
+def test_an_operator_takes_weak_references_and_goes_with_its_last_name():
+    op = made("(Tensor x) -> Tensor", np.negative)
+    seen = weakref.ref(op)
+    op(A)
+    op.whole(A)
+    del op
+    gc.collect()
+    assert seen() is None
+
+
+def test_no_class_is_made_of_the_operator_s():
+    with pytest.raises(TypeError, match="is not an acceptable base type"):
+        type("Sub", (OpOverload,), {})
+
+
+def test_an_operator_looks_like_its_function():
+    assert (scale.__name__, scale.__doc__, scale.__module__) == ("scale", "Scale an array.", __name__)
+    assert inspect.signature(scale) == inspect.signature(scale.__wrapped__)
+    assert callable(scale)
+    assert np.array_equal(scale.__wrapped__(A), scale(A))
+
+
+def test_an_operator_without_a_function_has_its_schema_s_signature():
+    op = made("(Tensor x, /, int n=3, *, float y) -> Tensor")
+    assert str(inspect.signature(op)) == "(x, /, n=3, *, y)"
+
+
+def test_an_operator_says_its_name_its_schema_and_its_tags():
+    op = build(Schema.parse("making::op.two(Tensor x) -> Tensor"), (Tag.pointwise,) if hasattr(Tag, "pointwise") else ())
+    assert op.name == "making::op.two"
+    assert isinstance(op.tags, tuple)
+    assert repr(op).startswith("making::op.two(Tensor x) -> Tensor")
+    assert not hasattr(op, "default")
+    assert scale.default is scale
+
+
+@pytest.mark.parametrize("name", ["nothing", "regster_fake", "__wrapped__"])
+def test_an_unknown_attribute_is_refused_with_the_operator_s_name(name):
+    with pytest.raises(AttributeError, match=rf"making::op has no attribute '{name}'\."):
+        getattr(made("() -> ()"), name)
+
+
+def test_a_misspelt_layer_is_refused_with_close_matches():
+    with pytest.raises(
+        LayerNotFoundError, match=r"there is no layer named 'fakee', so no register_fakee\. Did you mean 'fake'\?"
+    ):
+        _ = scale.register_fakee
+    assert not hasattr(scale, "register_nothing")
+
+
+def test_the_class_may_be_subscripted_as_type_checkers_know_it():
+    alias = OpOverload[[np.ndarray], np.ndarray]
+    assert alias.__origin__ is OpOverload
+    assert alias.__args__ == ([np.ndarray], np.ndarray)
+
+
+def test_an_operator_is_called_however_python_calls():
+    for out in (
+        scale.__call__(A),
+        OpOverload.__call__(scale, A),
+        functools.partial(scale, factor=2.0)(A),
+        next(map(scale, [A])),
+        scale(*[A]),
+    ):
+        assert np.array_equal(out, A * 2)
+
+
+def test_an_operator_that_was_not_made_is_no_crash():
+    with pytest.raises(TypeError):
+        OpOverload.__new__(OpOverload)()
+    for missing in ("schema", "arguments", "outputs", "wording"):
+        parts = {"schema": scale.schema, "arguments": scale.arguments, "outputs": scale.outputs, "wording": object()}
+        with pytest.raises(TypeError, match=r"must not be None|got NoneType"):
+            OpOverload(**(parts | {missing: None}))

@@ -1,0 +1,106 @@
+"""A kernel that calls, replaces or redefines its own operator while it runs: the call it is in stays what it was."""
+
+import contextlib
+import gc
+
+import numpy as np
+import pytest
+from making import made
+
+from dispatch.core import DispatchKey
+from dispatch.errors import OutputError
+from dispatch.operators import build
+from dispatch.schema import Schema
+
+A = np.arange(6.0)
+
+
+# -- a kernel that changes its own operator --------------------------------------------------------------------------------
+
+
+def test_a_kernel_may_replace_and_remove_itself_while_it_runs():
+    def kernel(x):
+        op.unregister(handle)
+        op.register_at(DispatchKey.CPU, lambda x: "new")
+        gc.collect()
+        return "old"
+
+    op = made("(Tensor x) -> str")
+    handle = op.register_at(DispatchKey.CPU, kernel)
+    del kernel
+    assert [op(A), op(A)] == ["old", "new"]
+
+
+@pytest.mark.parametrize("result", [A + 1, None, "raises"])
+@pytest.mark.parametrize("call", [lambda op: op(A, a=1), lambda op: op(A), lambda op: op(x=A, a=2)])
+def test_a_kernel_may_redefine_its_operator_while_it_runs(call, result):
+    def kernel(x, *, a):
+        other = build(Schema.parse("(Tensor x, int y=1, int z=2) -> (Tensor, int)", name="making::op"))
+        other.register_at(DispatchKey.CPU, lambda x, y, z: (x + y, z))
+        op.redefine(other)
+        gc.collect()
+        if isinstance(result, str):
+            raise KeyError(result)
+        return result
+
+    op = made("(Tensor x, *, int a=0) -> Tensor", kernel)
+    del kernel
+    if result is None:
+        with pytest.raises(OutputError):  # the old definition's: a tuple would have passed under the new one
+            call(op)
+    elif isinstance(result, str):
+        with pytest.raises(KeyError):
+            call(op)
+    else:
+        assert call(op) is result
+    assert op(A, z=5)[1] == 5
+    assert op.arguments.names == ("x", "y", "z")
+
+
+def test_a_check_may_redefine_the_operator_too():
+    class Meta(type):
+        def __instancecheck__(cls, x):
+            op.redefine(build(Schema.parse("() -> ()", name="making::op")))
+            gc.collect()
+            return True
+
+    class Odd(metaclass=Meta):
+        pass
+
+    op = made("(Any a, Any b, Any c) -> str", lambda a, b, c: "kernel")
+    checked = made("(fractions.Fraction a, Tensor b, Tensor c) -> str", lambda a, b, c: "kernel")
+    checks = checked.arguments.checks
+    checks[0].__init__("instance", cls=Odd)
+    op.redefine(checked)
+    with contextlib.suppress(Exception):
+        op(1, A, A)
+    assert op.arguments.count == 0
+
+
+def test_redefined_an_operator_is_the_new_one_to_every_handle():
+    op = made("(Tensor x) -> str", lambda x: "old")
+    handle, whole = op, op.whole
+    op.old_attribute = 1
+    other = made("(Tensor x, int n) -> str", lambda x, n: "new")
+    other.new_attribute = 2
+    op.redefine(other)
+    assert handle(A, 1) == whole(A, 1) == "new"
+    assert (op.schema, op.new_attribute) == (other.schema, 2)
+    assert not hasattr(op, "old_attribute")
+
+
+# -- recursion -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", [lambda op: op(A), lambda op: op(x=A), lambda op: op.whole(A)])
+def test_an_operator_whose_kernel_calls_it_again_ends_in_a_recursion_error(call):
+    op = made("(Tensor x) -> Tensor", lambda x: call(op))
+    with pytest.raises(RecursionError):
+        call(op)
+
+
+def test_an_operator_that_is_its_own_kernel_ends_in_a_recursion_error():
+    op = made("(Tensor x) -> Tensor")
+    op.register_at(DispatchKey.CPU, op)
+    with pytest.raises(RecursionError):
+        op(A)
