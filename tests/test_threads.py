@@ -8,6 +8,7 @@ import pytest
 from making import made, shadow
 
 import dispatch
+from dispatch import calls
 from dispatch.core import DispatchKey, Level, OpOverload, Registration, Setting, open_levels, setting
 from dispatch.errors import ArgumentError, EscapedValueError, OutputError
 from dispatch.operators import build
@@ -121,6 +122,13 @@ def test_calls_while_another_redefines_get_one_definition_whole():
 
     at_once(redefine, call, call)
     assert op(A) == 1
+
+
+def test_a_call_that_fits_by_the_time_the_words_are_sought_says_so():
+    op = made("(Tensor x) -> int", lambda x: 1)
+    error = calls.refused(op, (A,), {})  # the core said no, and before the words were found another thread redefined
+    assert isinstance(error, ArgumentError)
+    assert str(error) == "making::op was defined anew while it was called. Call it again."
 
 
 def test_definitions_of_many_threads_are_all_found():

@@ -22,12 +22,14 @@ from .state import (
     Setting,
     Without,
     active_mode,
+    conversions,
+    count_conversion,
     newest_level,
     open_levels,
     setting,
 )
 from .table import Registration, registration_lock, set_layer
-from .tensor import Tensor, check_open, descend, ground, settled, split, top, unwrap, wrap
+from .tensor import Tensor, check_open, descend, ground, settled, split, unwrap, wrap
 
 __all__ = [
     "Arguments",
@@ -45,6 +47,8 @@ __all__ = [
     "Without",
     "active_mode",
     "check_open",
+    "conversions",
+    "count_conversion",
     "descend",
     "device_key",
     "device_of",
@@ -61,7 +65,6 @@ __all__ = [
     "settled",
     "sole",
     "split",
-    "top",
     "unwrap",
     "unwritten",
     "wrap",

@@ -9,12 +9,14 @@ cdef extern from *:
         unsigned long long rank;            /* highest rank among the thread's active modes; 0: none */
         PyObject *top;                      /* the newest guard (owned), or NULL */
         PyObject *settings[32];             /* by key: the value of the newest Setting (borrowed from it), or NULL */
+        unsigned long long conversions;     /* how many wrappers have given up their data as numbers */
     } dispatch_thread_state;
     """
     ctypedef struct ThreadState "dispatch_thread_state":
         rank_t rank
         PyObject *top
         PyObject *settings[KEYS]
+        rank_t conversions
 
 
 cdef ThreadState *thread_state() noexcept nogil    # valid for the calling thread, as long as that thread lives

@@ -239,6 +239,16 @@ def setting(int key):
     return None if value == NULL else <object>value
 
 
+def conversions():
+    """How many wrappers have been turned into numbers in this thread; what changes it meanwhile, has cut a derivative."""
+    return thread_state().conversions
+
+
+def count_conversion():
+    """Note that a wrapper gives up its data as a number."""
+    thread_state().conversions += 1
+
+
 def open_levels():
     """The levels that are open in this thread, outermost first."""
     cdef ThreadState *thread = thread_state()

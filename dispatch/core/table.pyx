@@ -80,12 +80,6 @@ cdef class KernelTable:
                 stack.remove(registration)
                 self.reset()
 
-    def clear(self):
-        """Take every registration away."""
-        with registration_lock:
-            self.stacks.clear()
-            self.reset()
-
     def reset(self):
         cdef int key
         for key in range(KEYS):

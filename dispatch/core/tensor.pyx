@@ -296,14 +296,6 @@ def unwrap(x, rank_t rank):
     return unwrapped(x, rank)
 
 
-def top(*values):
-    """The wrapper of the highest rank among values and lists of values, or None where there is none."""
-    cdef Wrapped found = None
-    for x in values:
-        found = highest(x, found)
-    return found
-
-
 def settled(tuple values not None, data, Py_ssize_t limit):
     """`values` in a form that nobody else writes to, where that is cheaply had; else None.
 

@@ -1,9 +1,9 @@
 """Users' derivatives: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`, as torch has them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..core import OpOverload, descend, inexact_layout, wrap
+from ..core import OpOverload, conversions, descend, inexact_layout, wrap
 from ..errors import GradientError, kind_of
 from ..layer import Kernel
 from .context import Context
@@ -44,7 +44,7 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
         return grads
 
     def kernel(*args: Any) -> Any:
-        result, like, _, data, _, quiet = descend(whole, args)
+        result, like, values, data, _, quiet = descend(whole, args)
         level = like.level
         if quiet is not None and quiet.covers(level.number):
             return result
@@ -74,7 +74,10 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
                 return result
             out = (*wrapped, node.residual) if residual else output
         if setup_context is not None:
+            before = conversions()
             setup_context(node, args, output)
+            if conversions() != before:
+                node.rule = once_differentiable(pull, inside=any(isinstance(x, TrackedTensor) for x in flat(values)))
             for value in node.__dict__.values():
                 if type(value) not in INERT:
                     node.hide_outputs()
@@ -84,6 +87,33 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
         return out
 
     return kernel
+
+
+def flat(values: Iterable[Any]) -> Iterator[Any]:
+    """The values of a call, those in lists too."""
+    for x in values:
+        if isinstance(x, (list, tuple)):
+            yield from flat(x)
+        else:
+            yield x
+
+
+def once_differentiable(rule: Callable[..., Any], *, inside: bool) -> Callable[..., Any]:
+    """The rule of a node whose setup_context turned a tracked value into a number, which no second derivative sees through.
+
+    `inside`: the values themselves are tracked by another transform, to which this backward is a part of the function.
+    """
+
+    def once(node: Context, grad: Any, create_graph: bool) -> Any:
+        if create_graph or inside:
+            raise GradientError(
+                f"a second derivative was asked of {node.op.name}, whose setup_context turned a tracked value into a number by "
+                "x.item(): the derivative of that number would be lost in silence. Keep the array: ctx.save_for_backward(x).",
+                operator=node.op.name,
+            )
+        return rule(node, grad, create_graph)
+
+    return once
 
 
 def _wrapped_outputs(node: Context, like: Any, outputs: list[Any]) -> list[Any]:

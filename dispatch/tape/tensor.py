@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, Tensor, check_open, freeze, ground, sole, wrap
+from ..core import DispatchKey, Tensor, check_open, count_conversion, freeze, ground, sole, wrap
 from ..errors import ConversionError, GradientError
 from ..prims import add
 from .engine import run_backward
@@ -90,7 +90,8 @@ class TrackedTensor(Tensor):
             leaf.grad = sole(grad if leaf.grad is None else add(leaf.grad, grad))
 
     def item(self) -> Any:
-        """The value of a tensor of one element, as a Python number."""
+        """The value of a tensor of one element, as a Python number: a constant, to every derivative."""
+        count_conversion()
         return self.value.item()
 
     def __bool__(self) -> bool:

@@ -72,7 +72,8 @@ def test_the_table_lists_what_is_registered():
     assert op.table.live(FAKE) is None
     assert op.table.has_backend()
     assert repr(b).startswith("Registration(CPU, <function named.")
-    op.table.clear()
+    for registration in (a, b, c):
+        op.unregister(registration)
     assert op.table.all() == []
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import Shadow, made, shadow
 
-from dispatch.core import DispatchKey, Level, Setting, Tensor, check_open, descend, ground, settled, split, top, unwrap, wrap
+from dispatch.core import DispatchKey, Level, Setting, Tensor, check_open, descend, ground, settled, split, unwrap, wrap
 from dispatch.errors import ArgumentError, ConversionError, EscapedValueError
 
 A = np.arange(3.0)
@@ -45,7 +45,7 @@ def test_an_inner_level_outranks_an_outer_one_whatever_the_keys():
     with Level("outer") as outer, Level("inner") as inner:
         low, high = wrap(Upper, A, outer), shadow(A, inner)
     assert high.rank > low.rank
-    assert top(low, [high], None, 3) is high
+    assert split((low, [high], None, 3))[0] is high
 
 
 def test_at_one_level_the_keys_decide():
@@ -133,7 +133,6 @@ def test_split_takes_the_highest_wrappers_off_and_leaves_the_lower_ones(data):
 
         like, values, kept, own, value = split(args)
         assert like is highest
-        assert top(*args) is highest
         assert value is None
         expected = mapped(list(args), off)
         assert [mapped(v, id) for v in values] == [mapped(e, id) for e in expected]
@@ -196,7 +195,7 @@ def test_a_list_without_end_is_a_recursion_error_and_no_crash(depth):
             outer = [outer]
     with Level("t") as level:
         x = shadow(A, level)
-        for walk in (lambda: split((x, outer)), lambda: descend(len, (x, outer)), lambda: top(x, outer)):
+        for walk in (lambda: split((x, outer)), lambda: descend(len, (x, outer))):
             with pytest.raises(RecursionError, match="while looking for tensors in an argument"):
                 walk()
     inner.clear()

@@ -180,3 +180,28 @@ def test_the_forward_runs_once_for_value_and_gradient():
     op = define("(Tensor x) -> (Tensor, Residual)", lambda x: (calls.append(1) or x * 2, "kept"), lambda ctx, g: g * 2)
     dispatch.value_and_grad(lambda x: np.sum(op(x)))(A)
     assert calls == [1]
+
+
+# -- second order ----------------------------------------------------------------------------------------------------------
+
+
+def squared(setup, factor):
+    """x * x whose backward finds x where `setup` has put it."""
+    return define("(Tensor x) -> Tensor", lambda x: x * x, lambda ctx, g: g * factor(ctx) * 2, setup)
+
+
+def test_a_number_kept_in_setup_context_is_differentiated_once():
+    kept = squared(lambda ctx, inputs, output: ctx.save_for_backward(*inputs), lambda ctx: ctx.saved_tensors[0])
+    cut = squared(lambda ctx, inputs, output: setattr(ctx, "x", inputs[0].item()), lambda ctx: ctx.x)
+    assert grad(grad(kept))(3.0) == 2.0
+    assert grad(cut)(3.0) == 6.0
+    said_of = (
+        f"a second derivative was asked of {cut.name}, whose setup_context turned a tracked value into a number by x.item(): "
+        "the derivative of that number would be lost in silence. Keep the array: ctx.save_for_backward(x)."
+    )
+    assert said(lambda: grad(grad(cut))(3.0)) == said_of
+    x = leaf(3.0)
+    assert said(lambda: cut(x).backward(create_graph=True)) == said_of
+    cut(x).backward()
+    assert x.grad == 6.0
+    assert grad(lambda y: grad(cut)(3.0) * y)(2.0) == 6.0  # what does not depend on y is no second order of it
