@@ -18,7 +18,7 @@ from dispatch.errors import DispatchError
 A = np.arange(1.0, 4.0)
 SECRET = np.full(3, 87123.0)
 _numbers = itertools.count()
-INSIDES = re.compile(r"0x[0-9a-f]{6}|<function|<lambda>|object at|\b_\w+\(|vectorcall|OpOverload|KernelTable|NoneType|__main__|/work|\.pyx|87123")
+INSIDES = re.compile(r"0x[0-9a-f]{6}|<function|<lambda>|object at|\b_\w+\(|vectorcall|OpOverload|KernelTable|NoneType|__main__|/dispatch/|\.pyx|87123")
 
 
 def name():
