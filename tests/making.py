@@ -1,8 +1,13 @@
-"""Operators and wrappers for one test: of a schema and a kernel, known to nobody by name."""
+"""What many tests begin with: operators of a schema and a kernel, known to nobody by name; wrappers; leaves; loops."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pytest
+
+import dispatch
 from dispatch.core import DispatchKey, Level, OpOverload, Tensor, wrap
 from dispatch.operators import build
 from dispatch.schema import Schema
@@ -14,6 +19,50 @@ def made(text: str, kernel: Callable[..., Any] | None = None, key: DispatchKey =
     if kernel is not None:
         op.register_at(key, kernel)
     return op
+
+
+_numbers = itertools.count()
+
+
+def define(
+    text: str, kernel: Callable[..., Any], *, key: DispatchKey = DispatchKey.CPU, setup: Any = None, **rules: Any
+) -> OpOverload:
+    """An operator with a name of its own, a kernel, and rules by the names of their layers; None is no rule."""
+    op = build(Schema.parse(text, name=f"making::op{next(_numbers)}"))
+    op.register_at(key, kernel)
+    for name, rule in rules.items():
+        if rule is not None:
+            getattr(op, f"register_{name}")(rule, **({"setup_context": setup} if name == "autograd" else {}))
+    return op
+
+
+def batched(text: str, kernel: Callable[..., Any], rule: Any = None, fake: Any = None) -> OpOverload:
+    """An operator with a batching rule."""
+    return define(text, kernel, vmap=rule, fake=fake)
+
+
+def recorded(text: str, kernel: Callable[..., Any], backward: Any = None, setup: Any = None) -> OpOverload:
+    """An operator with a gradient."""
+    return define(text, kernel, autograd=backward, setup=setup)
+
+
+def leaf(x: Any = (0.5, 1.0, 2.0)) -> Any:
+    """A tracked value to begin with."""
+    return dispatch.tensor(x, requires_grad=True)
+
+
+def said(call: Callable[[], object], error: type[Exception]) -> str:
+    """The message of the exception that a call raises."""
+    with pytest.raises(error) as caught:
+        call()
+    return str(caught.value)
+
+
+def loop(f: Callable[..., Any], in_dims: Any, *args: Any) -> Any:
+    """What vmap stands for."""
+    size = next(np.shape(x)[dim] for x, dim in zip(args, in_dims, strict=True) if dim is not None)
+    items = [[x if dim is None else np.take(x, i, dim) for x, dim in zip(args, in_dims, strict=True)] for i in range(size)]
+    return np.stack([f(*item) for item in items])
 
 
 class Shadow(Tensor):

@@ -10,38 +10,22 @@ import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
+import making
 import numpy as np
 import pytest
 
-import dispatch
 from dispatch import FakeTensorMode, grad, no_grad, ops, vmap
 from dispatch.core import DispatchKey, Level, ModeGuard, active_mode, ground, open_levels, setting, wrap
 from dispatch.errors import ArgumentError, EscapedValueError, GuardError
-from dispatch.operators import build
-from dispatch.schema import Schema
 from dispatch.tape import TrackedTensor
 from dispatch.vmap import Batch, BatchedTensor
 
 A = np.array([0.5, 1.0, 2.0])
-_numbers = itertools.count()
-
-
-def define(schema, kernel, key=DispatchKey.CPU, **rules):
-    op = build(Schema.parse(schema, name=f"lawtests::op{next(_numbers)}"))
-    op.register_at(key, kernel)
-    for name, rule in rules.items():
-        getattr(op, f"register_{name}")(rule)
-    return op
-
-
-def leaf(x=A):
-    return dispatch.tensor(x, requires_grad=True)
+define, leaf = making.define, making.leaf
 
 
 def said(error, call):
-    with pytest.raises(error) as caught:
-        call()
-    return str(caught.value)
+    return making.said(call, error)
 
 
 def in_threads(count, work):

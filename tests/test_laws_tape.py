@@ -1,9 +1,9 @@
 """The laws of the design about the tape and about fakes: one test named after each."""
 
 import gc
-import itertools
 import weakref
 
+import making
 import numpy as np
 import pytest
 
@@ -16,25 +16,11 @@ from dispatch.schema import Schema
 from dispatch.tape import TrackedTensor
 
 A = np.array([0.5, 1.0, 2.0])
-_numbers = itertools.count()
-
-
-def define(schema, kernel, key=DispatchKey.CPU, **rules):
-    op = build(Schema.parse(schema, name=f"lawtests::op{next(_numbers)}"))
-    op.register_at(key, kernel)
-    for name, rule in rules.items():
-        getattr(op, f"register_{name}")(rule)
-    return op
-
-
-def leaf(x=A):
-    return dispatch.tensor(x, requires_grad=True)
+define, leaf = making.define, making.leaf
 
 
 def said(error, call):
-    with pytest.raises(error) as caught:
-        call()
-    return str(caught.value)
+    return making.said(call, error)
 
 
 # -- the tape --------------------------------------------------------------------------------------------------------------

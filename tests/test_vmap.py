@@ -1,46 +1,24 @@
 """Batching: rules against the loop they stand for."""
 
 import collections
-import itertools
 
+import making
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dispatch import ops, vmap
-from dispatch.core import DispatchKey
 from dispatch.errors import BatchingError
-from dispatch.operators import build
-from dispatch.schema import Schema
 from dispatch.vmap import BatchedTensor
 
 A = np.arange(12.0).reshape(3, 4) + 1
 B = np.arange(8.0).reshape(4, 2) - 3
-_numbers = itertools.count()
-
-
-def define(schema, kernel, rule=None, fake=None):
-    op = build(Schema.parse(schema, name=f"vmaptests::op{next(_numbers)}"))
-    op.register_at(DispatchKey.CPU, kernel)
-    if rule is not None:
-        op.register_vmap(rule)
-    if fake is not None:
-        op.register_fake(fake)
-    return op
+define, loop = making.batched, making.loop
 
 
 def said(call, error=BatchingError):
-    with pytest.raises(error) as caught:
-        call()
-    return str(caught.value)
-
-
-def loop(f, in_dims, *args):
-    """What vmap stands for."""
-    size = next(np.shape(x)[dim] for x, dim in zip(args, in_dims, strict=True) if dim is not None)
-    items = [[x if dim is None else np.take(x, i, dim) for x, dim in zip(args, in_dims, strict=True)] for i in range(size)]
-    return np.stack([f(*item) for item in items])
+    return making.said(call, error)
 
 
 # -- axes ------------------------------------------------------------------------------------------------------------------

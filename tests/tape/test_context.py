@@ -1,39 +1,23 @@
 """ctx: what setup_context sees, what it keeps, and what it says about the outputs."""
 
 import gc
-import itertools
 import weakref
 
+import making
 import numpy as np
 import pytest
 
 import dispatch
 from dispatch import grad
-from dispatch.core import DispatchKey, Tensor
+from dispatch.core import Tensor
 from dispatch.errors import GradientError
-from dispatch.operators import build
-from dispatch.schema import Schema
 
 A = np.array([0.5, 1.0, 2.0])
-_numbers = itertools.count()
-
-
-def define(schema, kernel, backward=None, setup=None):
-    op = build(Schema.parse(schema, name=f"recordedtests::op{next(_numbers)}"))
-    op.register_at(DispatchKey.CPU, kernel)
-    if backward is not None:
-        op.register_autograd(backward, setup_context=setup)
-    return op
-
-
-def leaf(x=A):
-    return dispatch.tensor(x, requires_grad=True)
+define, leaf = making.recorded, making.leaf
 
 
 def said(call, error=GradientError):
-    with pytest.raises(error) as caught:
-        call()
-    return str(caught.value)
+    return making.said(call, error)
 
 
 # -- what setup_context sees -----------------------------------------------------------------------------------------------
