@@ -18,7 +18,7 @@ from .node import Edge, Leaf, Node, Output, released
 
 
 def run_backward(
-    roots: Sequence[Edge], seeds: Sequence[Any], level: Level, keep: bool, create_graph: bool
+    roots: Sequence[Edge | None], seeds: Any, level: Level, keep: bool, create_graph: bool
 ) -> dict[Leaf, Any]:
     """Carry gradients from the roots to the leaves.
 
@@ -39,62 +39,59 @@ def run_backward(
     dict
         The gradient of each leaf that one arrived for.
     """
-    usual = not create_graph and setting(AUTOGRAD) is None and not level.number
-    with Setting(AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph)):
-        return _walk(roots, seeds, keep, create_graph)
-
-
-def _walk(edges: Sequence[Edge | None], results: Any, keep: bool, create_graph: bool) -> dict[Leaf, Any]:
     grads: dict[Node, Any] = {}
     leaves: dict[Leaf, Any] = {}
     waiting: list[tuple[int, Node]] = []  # a heap of the nodes that a gradient has arrived for, but the newest
     newest: Node | None = None  # kept out of the heap, which a chain of calls then never touches
     node: Any = None
-    while True:
-        for edge, result in zip(edges, results):  # noqa: B905 - strict costs 90 ns a node, and the rules count
-            if result is None or edge is None:
-                continue
-            if not has_layout(result, edge.layout):
-                result = _fitted(node, edges, edge, result)
-            if type(edge) is Leaf:
-                leaves[edge] = add(leaves[edge], result) if edge in leaves else result
-                continue
-            target: Any = edge
-            if type(edge) is Output:
-                target = edge.node
-                if target in grads:
-                    found = grads[target]
-                    found[edge.number] = add(found[edge.number], result) if edge.number in found else result
+    edges, results = roots, seeds
+    usual = not create_graph and setting(AUTOGRAD) is None and not level.number
+    with Setting(AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph)):
+        while True:
+            for edge, result in zip(edges, results):  # noqa: B905 - strict costs 90 ns a node, and the rules count
+                if result is None or edge is None:
                     continue
-                result = {edge.number: result}
-            if target in grads:
-                grads[target] = add(grads[target], result)
-                continue
-            grads[target] = result
+                if not has_layout(result, edge.layout):
+                    result = _fitted(node, edges, edge, result)
+                if type(edge) is Leaf:
+                    leaves[edge] = add(leaves[edge], result) if edge in leaves else result
+                    continue
+                target: Any = edge
+                if type(edge) is Output:
+                    target = edge.node
+                    if target in grads:
+                        found = grads[target]
+                        found[edge.number] = add(found[edge.number], result) if edge.number in found else result
+                        continue
+                    result = {edge.number: result}
+                if target in grads:
+                    grads[target] = add(grads[target], result)
+                    continue
+                grads[target] = result
+                if newest is None:
+                    newest = target
+                elif target.order < newest.order:
+                    heappush(waiting, (newest.order, newest))
+                    newest = target
+                else:
+                    heappush(waiting, (target.order, target))
             if newest is None:
-                newest = target
-            elif target.order < newest.order:
-                heappush(waiting, (newest.order, newest))
-                newest = target
+                if not waiting:
+                    return leaves
+                node = heappop(waiting)[1]
+            elif waiting and waiting[0][0] < newest.order:
+                node = heapreplace(waiting, (newest.order, newest))[1]
             else:
-                heappush(waiting, (target.order, target))
-        if newest is None:
-            if not waiting:
-                return leaves
-            node = heappop(waiting)[1]
-        elif waiting and waiting[0][0] < newest.order:
-            node = heapreplace(waiting, (newest.order, newest))[1]
-        else:
-            node = newest
-        newest = None
-        edges = node.edges
-        results = node.rule(node, grads.pop(node), create_graph)
-        if not keep:
-            node.edges = node.inputs = ()
-            node.saved = None
-            node.rule = released
-            if type(node) is not Node and node.simple is not None:
-                node.forget()
+                node = newest
+            newest = None
+            edges = node.edges
+            results = node.rule(node, grads.pop(node), create_graph)
+            if not keep:
+                node.edges = node.inputs = ()
+                node.saved = None
+                node.rule = released
+                if type(node) is not Node and node.simple is not None:
+                    node.forget()
 
 
 def _fitted(node: Node, edges: Sequence[Edge | None], target: Edge, grad: Any) -> Any:
