@@ -57,7 +57,7 @@ class Layer:
         """Refuse a rule that cannot be one of this operator, at the registration rather than at the first call."""
 
     def lower(self, op: OpOverload, rule: Any) -> Kernel:
-        """Make a kernel of `op`, with the operator's own signature, of a rule; asked at the first call that needs it."""
+        """Make a kernel of `op` of a rule, which takes every argument by position; asked at the first call that needs it."""
         raise NotImplementedError(f"{type(self).__name__} says how its rules become kernels by overriding `lower`.")
 
     def default(self, op: OpOverload) -> Kernel:

@@ -21,7 +21,7 @@ class Rule(NamedTuple):
     setup_context: Callable[..., Any] | None = None
 
 
-def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:
+def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:  # noqa: C901 - two kernels that share what is fixed for an operator
     """Make the kernel that records an operator with a user's rule."""
     whole = op.whole
     backward, setup_context = rule
