@@ -71,6 +71,10 @@ class LayerNotFoundError(DispatchError, AttributeError):
         self.name = ""  # else Python adds close matches of its own where it prints the traceback
 
 
+class LibraryError(DispatchError, RuntimeError):
+    """A library that is asked for what it cannot do: it was destroyed, is of another kind, or another owns the namespace."""
+
+
 class NoKernelError(DispatchError, NotImplementedError):
     """An operator called with arrays for which it has no kernel."""
 

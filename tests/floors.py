@@ -47,6 +47,9 @@ FLOORS = [
     {"calls"},
     {"operators"},
     {"registration"},
+    {"libraries"},
+    {"defining"},
+    {"kernel_functions"},
     {"memory"},  # mezzanine: what the layers are built of
     {"prims"},
     {"views"},
