@@ -111,6 +111,10 @@ class DataDependentError(FakeTensorError):
     """The data of a fake tensor, which has none, was asked for."""
 
 
+class MissingOpProfileError(FakeTensorError):
+    """A call under fake rules made of profiles, for which none was recorded."""
+
+
 class ConversionError(DispatchError, TypeError):
     """A wrapper asked for its data where that would drop what it tracks."""
 

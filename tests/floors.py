@@ -47,7 +47,7 @@ FLOORS = [
     {"calls"},
     {"operators"},
     {"registration"},
-    {"libraries"},
+    {"libraries", "out_variants"},
     {"defining"},
     {"kernel_functions"},
     {"memory"},  # mezzanine: what the layers are built of
