@@ -27,6 +27,7 @@ from .state import (
     newest_level,
     open_levels,
     setting,
+    turned_on,
 )
 from .table import Registration, registration_lock, set_layer
 from .tensor import Tensor, check_open, descend, ground, settled, split, unwrap, wrap
@@ -65,6 +66,7 @@ __all__ = [
     "settled",
     "sole",
     "split",
+    "turned_on",
     "unwrap",
     "unwritten",
     "wrap",
