@@ -6,7 +6,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from .core import open_levels, turned_on
-from .errors import EscapedValueError, GuardError, kind_of
+from .errors import ArgumentError, EscapedValueError, kind_of
 from .where import where
 
 P = ParamSpec("P")
@@ -46,7 +46,7 @@ def carry(f: Callable[P, R]) -> Callable[P, R]:
     ('TrackedTensor', 'ndarray')
     """
     if not callable(f):
-        raise GuardError(f"carry takes a function, and was given {kind_of(f)}. Write carry(f), and call what it returns.")
+        raise ArgumentError(f"carry takes a function, and was given {kind_of(f)}. Write carry(f), and call what it returns.")
     guards, levels = turned_on(), open_levels()
 
     @wraps(f)

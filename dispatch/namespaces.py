@@ -23,7 +23,7 @@ class Operator:
     call that fits two equally well is an error that says which, and one that fits none lists why each was passed over.
     """
 
-    __slots__ = ("__weakref__", "_decided", "_overloads", "name")
+    __slots__ = ("_decided", "_overloads", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name

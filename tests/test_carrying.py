@@ -11,7 +11,7 @@ import pytest
 import dispatch
 from dispatch import FakeTensorMode, carry, custom_op, detach, enable_grad, grad, no_grad, tensor, vmap
 from dispatch.core import DispatchKey, Level, ModeGuard, Setting, Without, active_mode, open_levels, setting, turned_on
-from dispatch.errors import EscapedValueError, GuardError
+from dispatch.errors import ArgumentError, EscapedValueError
 
 A = np.arange(1.0, 4.0)
 AUTOGRAD, FAKE, VMAP = int(DispatchKey.AUTOGRAD), int(DispatchKey.FAKE), int(DispatchKey.VMAP)
@@ -148,6 +148,6 @@ def test_the_carried_function_looks_like_the_function():
 
 
 def test_what_is_no_function_is_refused():
-    with pytest.raises(GuardError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         carry(None)
     assert str(caught.value) == "carry takes a function, and was given None. Write carry(f), and call what it returns."
