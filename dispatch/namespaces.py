@@ -165,5 +165,5 @@ def find(name: str) -> OpOverload:
     if isinstance(found, OpOverload):
         if found.schema.overload == overload:
             return found
-        found = getattr(ops, namespace)._operators[found.schema.name]
+        found = getattr(ops, namespace)._operators.get(found.schema.name, found)
     return getattr(found, overload or "default")  # type: ignore[no-any-return]

@@ -130,7 +130,7 @@ def _look_up(name: str, kind: str) -> Any:
             namespace, word, _ = split_name(name)
             return getattr(getattr(ops, namespace), word)
         return find(name).whole if kind == _WHOLE else find(name)
-    except DispatchError:
+    except (DispatchError, AttributeError):  # the second where another thread takes it away meanwhile
         return None
 
 
