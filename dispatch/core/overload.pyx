@@ -223,7 +223,7 @@ cdef class OpOverload:
     def whole(self):
         """The operator as a layer's kernel calls it: all arguments by position, and the residual comes back too."""
         cdef OpOverload inner
-        if not self.outputs.residual and self.arguments.kernel_keywords == NULL:
+        if self.primary is not None or (not self.outputs.residual and self.arguments.kernel_keywords == NULL):
             return self
         if self.inner is None:
             inner = OpOverload(self.schema, self.arguments, self.outputs, self.wording, self.tags)
@@ -311,6 +311,12 @@ cdef class OpOverload:
     def unregister(self, Registration registration not None):
         """Take a registration away; the one it covered is live again."""
         self.table.remove(registration)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
 
     @classmethod
     def __class_getitem__(cls, parameters):
