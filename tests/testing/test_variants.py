@@ -12,6 +12,7 @@ SAMPLES = [
     (np.asfortranarray(np.arange(6).reshape(2, 3)), 2.0),
     ([np.ones(3), np.zeros((2, 2), ">f4")], None, "text"),
     (np.array(2.0), np.float64(3.0)),
+    (np.array(2.0), np.ones(3)),
     (np.zeros((0, 4)),),
     (np.array([True, False]), True),
     (np.array([1 + 2j, 3]), {"a": np.ones((2, 1, 2))}),
