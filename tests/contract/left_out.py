@@ -12,11 +12,11 @@ LEFT_OUT = {
         "library_register_autocast_list_input": "NumPy has no autocast.",
         "library_register_autocast_multiple_times": "NumPy has no autocast.",
         "library_register_autocast_multiple_times_different_devices": "NumPy has no autocast.",
-        "layout_constraint_tags": "The tags speak to torch's compiler; layouts of arguments are hints here, `Annotated[np.ndarray, \"C\"]`.",
+        "layout_constraint_tags": 'The tags speak to torch\'s compiler; layouts of arguments are hints here, `Annotated[np.ndarray, "C"]`.',
     },
     "TestPythonRegistration": {
         "override_cuda_with_jiterator": "Jiterator compiles CUDA sources inside torch.",
-        "alias_analysis": "It tests a pass of TorchScript; the argument of the name is taken, `\"CONSERVATIVE\"` as a tag.",
+        "alias_analysis": 'It tests a pass of TorchScript; the argument of the name is taken, `"CONSERVATIVE"` as a tag.',
         "returning_symint": "Sizes are static: symbolic ones are not built.",
     },
 }

@@ -78,7 +78,9 @@ def tables(name: str, folder: Path = HERE) -> dict[str, dict[str, str]]:
             named = isinstance(node, ast.Assign) and [getattr(t, "id", "") for t in node.targets] == [name]
             if named and isinstance(node.value, ast.Dict):
                 for group, listed in ast.literal_eval(node.value).items():
-                    found.setdefault(group, {}).update(listed if isinstance(listed, dict) else dict.fromkeys(listed.split(), ""))
+                    found.setdefault(group, {}).update(
+                        listed if isinstance(listed, dict) else dict.fromkeys(listed.split(), "")
+                    )
     return found
 
 
