@@ -27,6 +27,7 @@ FLOORS = [
     {"core.overload"},
     {"core"},
     {"extras", "where"},  # first floor, the language
+    {"dimensions"},
     {"grammar"},
     {"defaults"},
     {"reader"},
@@ -35,6 +36,7 @@ FLOORS = [
     {"opaque"},
     {"hints"},
     {"infer"},
+    {"measuring"},
     {"adapting"},
     {"layer"},
     {"listing"},
