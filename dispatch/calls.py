@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import Check, DispatchKey, OpOverload, Tensor, check_open, device_of
+from .core import Check, DispatchKey, OpOverload, Tensor, bound, check_open, device_of, device_of_key, devices, redispatched
 from .errors import (
     AliasError,
     ArgumentError,
@@ -20,13 +20,18 @@ from .errors import (
     OutputError,
     did_you_mean,
 )
-from .grammar import ListOf, OptionalOf
+from .grammar import DEVICE, ListOf, OptionalOf
+from .guards import switch
 from .layer import find_layer
 from .listing import brief, describe, describe_value, kernels
 from .schema import Argument
+from .watching import observed
 from .where import where
 
-__all__ = ["describe", "kernels", "misfit", "note", "on_device", "refused", "refused_output", "sign", "verb"]
+__all__ = [
+    "bound", "describe", "kernels", "misfit", "note", "observed", "on_device", "redispatched", "refused", "refused_output",
+    "sign", "switch", "verb",
+]  # fmt: skip
 
 
 def refused(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError:
@@ -87,6 +92,19 @@ def _refused_value(op: OpOverload, argument: Argument, value: Any) -> DispatchEr
             f"{describe_value(value)}."
         )
         advice = f" Nothing is cast behind your back: write {argument.name}.astype({argument.dtype.name!r})."
+    elif argument.is_write and isinstance(value, (np.ndarray, np.generic)):
+        return ArgumentError(
+            f"{op.name}: argument {argument.name!r} is written to, and was given {_read_only(value)}. "
+            f"Pass an array that can be written to, {argument.name}.copy() say, and look there for the result.",
+            operator=op.name,
+            argument=argument.name,
+        )
+    elif isinstance(value, str) and argument.type in (DEVICE, OptionalOf(DEVICE)):
+        return ArgumentError(
+            f"{op.name}: there is no device {value!r}. Devices: {', '.join(sorted(devices()))}.",
+            operator=op.name,
+            argument=argument.name,
+        )
     elif _holds_list(argument):
         advice = _about_items(op.arguments.checks[op.arguments.names.index(argument.name)], value)
     elif argument.type.has_tensor and isinstance(value, (list, tuple)):
@@ -100,6 +118,11 @@ def _refused_value(op: OpOverload, argument: Argument, value: Any) -> DispatchEr
     elif isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0:
         advice = " Write float(x) or int(x), or hint the parameter `np.ndarray | float`."
     return ArgumentError(said + advice, operator=op.name, argument=argument.name)
+
+
+def _read_only(value: Any) -> str:
+    said = describe_value(value)
+    return said if isinstance(value, np.generic) else said.replace("an ndarray", "a read-only ndarray")
 
 
 def _about_items(check: Check, value: Any) -> str:
@@ -137,14 +160,9 @@ def on_device(x: Any, key: int) -> bool:
     """Whether every array in `x` belongs to the backend of `key`, 0-d ones of the CPU aside."""
     for array in _arrays(x):
         device = device_of(array)
-        if device is not None and device != device_names()[key] and not (device == "cpu" and np.ndim(array) == 0):
+        if device is not None and device != device_of_key(key) and not (device == "cpu" and np.ndim(array) == 0):
             return False
     return True
-
-
-def device_names() -> dict[int, str]:
-    """The device of each backend's key."""
-    return {key.value: key.name.lower() for key in DispatchKey if key.is_backend}
 
 
 def refused_output(op: OpOverload, args: tuple[Any, ...], result: Any) -> DispatchError:
@@ -166,6 +184,15 @@ def refused_output(op: OpOverload, args: tuple[Any, ...], result: Any) -> Dispat
             which = f" as output {i}" if total > 1 else ""
             return OutputError(
                 f"{said} {describe_value(output)}{which}, and its schema says {schema_returns[i].type}.", operator=op.name
+            )
+    for i, argument in enumerate(op.outputs.returned):
+        if argument >= 0 and outputs[i] is not args[argument]:
+            name = op.arguments.names[argument]
+            return OutputError(
+                f"{said} another array as output {i}, and its schema says that it is argument {name!r} itself. "
+                f"Write to {name} and return it.",
+                operator=op.name,
+                argument=name,
             )
     return _aliased_output(op, said, args, outputs)
 

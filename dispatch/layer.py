@@ -166,6 +166,43 @@ def keys_of(device_types: str | Sequence[str] | None) -> list[DispatchKey]:
     return [device_key(device) for device in devices]
 
 
+# torch.library's names for keys that have another name here.
+TORCH_KEYS = {
+    "compositeexplicitautograd": DispatchKey.CompositeExplicit,
+    "compositeimplicitautograd": DispatchKey.CompositeImplicit,
+    "default": DispatchKey.CompositeExplicit,
+    "meta": DispatchKey.FAKE,
+    "python": DispatchKey.MODE,
+    "functorchbatched": DispatchKey.VMAP,
+}
+
+
+def key_of_name(name: str | DispatchKey) -> DispatchKey:
+    """The key that a name means: a member of DispatchKey by itself or by its name, in any case, or torch's name for it.
+
+    Parameters
+    ----------
+    name : str or DispatchKey
+
+    Raises
+    ------
+    DefinitionError
+        If there is no such key.
+
+    Examples
+    --------
+    >>> key_of_name("CPU"), key_of_name("CompositeImplicitAutograd")
+    (<DispatchKey.CPU: 0>, <DispatchKey.CompositeImplicit: 65>)
+    """
+    if isinstance(name, DispatchKey):
+        return name
+    known = {key.name.lower(): key for key in DispatchKey} | TORCH_KEYS
+    if str(name).lower() not in known:
+        listed = ", ".join(key.name for key in DispatchKey if not key.name.startswith("BACKEND"))
+        raise DefinitionError(f"there is no dispatch key {name!r}. Keys: {listed}.")
+    return known[str(name).lower()]
+
+
 class Kernels(Layer):
     """What answers for the backends: a rule is the kernel itself, and nothing stands in for a missing one."""
 

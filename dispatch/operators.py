@@ -14,9 +14,9 @@ from typing import Any
 from . import calls
 from .core import Arguments, Check, OpOverload, Outputs, registration_lock
 from .errors import ArgumentError, DefinitionError, OperatorNotFoundError, did_you_mean
-from .grammar import Base, ClassType, DictOf, ListOf, OptionalOf, TupleOf, Type, split_name
+from .grammar import DEVICE, TENSOR, Base, ClassType, DictOf, ListOf, OptionalOf, TupleOf, Type, split_name
 from .opaque import find_class
-from .schema import Argument, Schema
+from .schema import Argument, Return, Schema
 from .tags import Tag
 
 
@@ -36,22 +36,47 @@ def check_of(kind: Type, argument: Argument | None = None, *, optional: bool = F
     assert isinstance(kind, Base)
     if kind.name != "Tensor" or argument is None:
         return Check(kind.name, optional=optional)
-    return Check("Tensor|Scalar" if argument.numbers else "Tensor", optional=optional, dtype=argument.dtype)
+    return Check(
+        "Tensor|Scalar" if argument.numbers else "Tensor", optional=optional, dtype=argument.dtype, written=argument.is_write
+    )
 
 
 def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
     """An operator without kernels, known to nobody yet."""
+    checks = tuple(check_of(a.type, a) for a in schema.arguments)
+    if not any(a.type.has_tensor for a in schema.arguments):
+        checks = tuple(_deciding(a.type) or check for a, check in zip(schema.arguments, checks, strict=True))
     arguments = Arguments(
         tuple(sys.intern(a.name) for a in schema.arguments),
-        tuple(check_of(a.type, a) for a in schema.arguments),
+        checks,
         tuple((a.default,) if a.has_default else () for a in schema.arguments),
         sum(a.positional_only for a in schema.arguments),
         sum(a.kwarg_only for a in schema.arguments),
     )
     returns = schema.returns[:-1] if schema.has_residual else schema.returns
     aliased = any(r.alias is not None for r in schema.returns)
-    outputs = Outputs(tuple(check_of(r.type) for r in returns), residual=schema.has_residual, aliased=aliased)
+    outputs = Outputs(
+        tuple(check_of(r.type) for r in returns),
+        residual=schema.has_residual,
+        aliased=aliased,
+        returned=tuple(_returned(schema, r) for r in returns),
+    )
     return OpOverload(schema, arguments, outputs, calls, tuple(tags))
+
+
+def _deciding(kind: Type) -> Check | None:
+    """The check of a device that says which kernel runs, where no array does."""
+    optional = isinstance(kind, OptionalOf)
+    inside = kind.element if isinstance(kind, OptionalOf) else kind
+    return Check("deciding Device", optional=optional) if inside == DEVICE else None
+
+
+def _returned(schema: Schema, result: Return) -> int:
+    """The number of the argument that a return has to be, or -1: what is written and returned is the argument itself."""
+    if result.alias is None or not result.alias.is_write or result.type != TENSOR:
+        return -1
+    written = [i for i, a in enumerate(schema.arguments) if a.alias is not None and a.alias.before == result.alias.before]
+    return written[0] if len(written) == 1 else -1
 
 
 class Operator:

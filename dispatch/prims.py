@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from .core import DispatchKey, OpOverload, expand, freeze
+from .core import DispatchKey, OpOverload, freeze
+from .memory import expand
 from .operators import add as make_known
 from .operators import build
 from .schema import Schema

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .core import Level, Tensor, sole
+from .core import Level, Tensor
 from .errors import GradientError, kind_of
+from .memory import sole
 from .tape import TrackedTensor, one, protect, run_backward, track, zeros
 
 

@@ -81,8 +81,8 @@ def test_what_is_written_to_is_never_a_copy():
     with pytest.raises(ArgumentError) as refused:
         fill(np.broadcast_to(np.zeros(3), (2, 3)))
     assert str(refused.value) == (
-        "adaptingtests::fill: argument 'out' is written to, and was given a read-only array of shape (2, 3) and dtype "
-        "float64. Pass out.copy()."
+        "adaptingtests::fill: argument 'out' is written to, and was given a read-only ndarray of shape (2, 3) and dtype "
+        "float64. Pass an array that can be written to, out.copy() say, and look there for the result."
     )
     with pytest.raises(ArgumentError) as refused:
         fill(np.zeros((3, 2)).T)

@@ -12,26 +12,30 @@ except ModuleNotFoundError as error:
     ) from error
 
 from .arguments import Arguments, Check
-from .arrays import device_key, device_of, expand, freeze, has_layout, inexact_layout, sole, unwritten
+from .arrays import device_key, device_of, device_of_key, devices, freeze, set_array_type
 from .outputs import Outputs, Residual
 from .overload import OpOverload
+from .redispatching import bound, floor_of, redispatched, run_at
 from .state import (
+    ABOVE,
     Guard,
     Level,
     ModeGuard,
     Setting,
     Without,
     active_mode,
+    active_modes,
     conversions,
     count_conversion,
     newest_level,
     open_levels,
     setting,
 )
-from .table import Registration, registration_lock, set_layer
-from .tensor import Tensor, check_open, descend, ground, settled, split, unwrap, wrap
+from .table import Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback, set_layer
+from .tensor import Tensor, check_open, descend, ground, seen_through, split, unwrap, wrap
 
 __all__ = [
+    "ABOVE",
     "Arguments",
     "Check",
     "DispatchKey",
@@ -46,26 +50,32 @@ __all__ = [
     "Tensor",
     "Without",
     "active_mode",
+    "active_modes",
+    "add_fallback",
+    "bound",
     "check_open",
     "conversions",
     "count_conversion",
     "descend",
     "device_key",
     "device_of",
-    "expand",
+    "device_of_key",
+    "devices",
+    "fallthrough_kernel",
+    "floor_of",
     "freeze",
     "ground",
-    "has_layout",
-    "inexact_layout",
     "newest_level",
     "open_levels",
+    "redispatched",
     "registration_lock",
+    "remove_fallback",
+    "run_at",
+    "seen_through",
+    "set_array_type",
     "set_layer",
     "setting",
-    "settled",
-    "sole",
     "split",
     "unwrap",
-    "unwritten",
     "wrap",
 ]

@@ -22,11 +22,13 @@ cdef enum Kind:
     DICT = 15
     NONE = 16
     RESIDUAL = 17
+    DEVICE = 18                             # of an operator without arrays: the device decides which kernel runs
 
 
 cdef class Check:
     cdef readonly int kind
     cdef readonly bint optional             # None passes
+    cdef readonly bint written              # of a TENSOR: the operator writes to it
     cdef readonly Check element             # of a LIST, of the values of a DICT
     cdef readonly tuple members             # of a TUPLE: one Check each
     cdef readonly Py_ssize_t size           # of a LIST: -1, or the length, and then one element stands for all

@@ -10,7 +10,7 @@ from cpython.tuple cimport PyTuple_Check
 
 import numpy as np
 
-from .arrays cimport is_exact, is_number, key_of
+from .arrays cimport device_number, is_array, is_exact, is_number, key_of
 from .keys cimport rank_t
 from .tensor cimport Wrapped, is_wrapped
 
@@ -37,6 +37,8 @@ cdef object DTYPE_TYPE = np.dtype              # its class is a metaclass of its
 KINDS = {
     "Any": ANY, "Residual": RESIDUAL, "Tensor": TENSOR, "int": INT, "float": FLOAT, "complex": COMPLEX, "bool": BOOL,
     "str": STR, "bytes": BYTES, "Scalar": SCALAR, "ScalarType": DTYPE, "Device": STR, "Callable": CALLABLE, "None": NONE,
+    "list": LIST, "tuple": TUPLE, "dict": DICT, "instance": INSTANCE, "Tensor|Scalar": TENSOR_OR_NUMBER,
+    "deciding Device": DEVICE,
 }
 
 
@@ -72,22 +74,22 @@ cdef class Check:
 
     Parameters
     ----------
-    kind : int
-        One of `KINDS`' values, or LIST, TUPLE, DICT, INSTANCE, TENSOR_OR_NUMBER, given by name through `Check.of`.
+    kind : str
+        A name in `KINDS`.
+    written : bool
+        Whether the operator writes to the array, so that it has to be one that can be written to.
     """
 
     def __init__(self, str kind not None, *, optional=False, Check element=None, tuple members=(), Py_ssize_t size=-1,
-                 cls=None, dtype=None):
-        self.kind = {"list": LIST, "tuple": TUPLE, "dict": DICT, "instance": INSTANCE, "Tensor|Scalar": TENSOR_OR_NUMBER}.get(
-            kind, -1)
-        if self.kind < 0:
-            self.kind = KINDS[kind]
+                 cls=None, dtype=None, written=False):
+        self.kind = KINDS[kind]
         self.optional = optional
         self.element = element
         self.members = members
         self.size = size
         self.cls = cls
         self.dtype = dtype
+        self.written = written
         if (self.kind in (LIST, DICT) and element is None or self.kind == DICT and len(members) != 1
                 or not all([isinstance(member, Check) for member in members])):
             raise ValueError(f"a check of a {kind} is made of the checks of what is in it: element=, members=.")
@@ -114,6 +116,8 @@ cdef class Check:
                     return kind == TENSOR_OR_NUMBER and is_number(x)
                 if <rank_t>key > rank[0]:
                     rank[0] = key
+            if self.written and is_array(x) and not (<object>x).flags.writeable:
+                return False
             return self.dtype is None or (<object>x).dtype == self.dtype
         if kind == RESIDUAL:                # anything; a wrapper is what a batch's items kept, and leads to its layer
             return not is_wrapped(x) or self.accept_wrapped(x, rank)
@@ -140,6 +144,11 @@ cdef class Check:
                     or (isinstance(<object>x, NUMBER) and not isinstance(<object>x, TIMEDELTA)))
         if kind == DTYPE:
             return is_dtype(x)
+        if kind == DEVICE:
+            key = device_number(<object>x) if PyUnicode_Check(x) else -1
+            if <rank_t>max(key, 0) > rank[0]:
+                rank[0] = key
+            return key >= 0
         if kind == CALLABLE:
             return PyCallable_Check(x)
         if kind == INSTANCE:
@@ -222,8 +231,8 @@ cdef class Arguments:
             raise MemoryError
         for i in range(self.count):
             check = checks[i]
-            # a dtype has to be looked at: 255 is no kind, so that an exact ndarray takes the long way too
-            self.kinds[i] = 255 if check.dtype is not None else check.kind
+            # dtype and flags have to be looked at: 255 is no kind, so that an exact ndarray takes the long way too
+            self.kinds[i] = 255 if check.dtype is not None or check.written else check.kind
 
     def __dealloc__(self):
         PyMem_Free(self.kinds)

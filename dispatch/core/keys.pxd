@@ -12,6 +12,7 @@ cdef enum:
     JVP = 20
     AUTOGRAD = 21
     VMAP = 22
+    OBSERVE = 31                            # no DispatchKey: where a call goes that is watched, above every level
     KEYS = 32                               # slots in a table; a power of two above the last key
     COMPOSITE_EXPLICIT = 64                 # aliases: places to register at, never floors
     COMPOSITE_IMPLICIT = 65

@@ -9,6 +9,7 @@ cdef class Outputs:
     cdef readonly Py_ssize_t count
     cdef readonly bint residual             # the kernel's last output is the operator's own
     cdef readonly bint aliased              # the schema declares what its outputs share with the arguments
+    cdef readonly tuple returned            # for each output the argument that it has to be, or -1
     cdef bint single                        # one plain Tensor and nothing else
 
     cdef bint accept(self, PyObject *result, PyObject *const *args, Py_ssize_t count) noexcept

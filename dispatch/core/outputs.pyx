@@ -127,13 +127,16 @@ cdef class Outputs:
         Whether the kernel gives back one output more, which the operator keeps.
     aliased : bool
         Whether the schema says what the outputs share with the arguments.
+    returned : tuple of int, optional
+        For each output the number of the argument that it has to be, or -1: an operator in place returns what it wrote to.
     """
 
-    def __init__(self, tuple checks not None, *, residual=False, aliased=False):
+    def __init__(self, tuple checks not None, *, residual=False, aliased=False, tuple returned=None):
         self.checks = checks
         self.count = len(checks)
         self.residual = residual
         self.aliased = aliased
+        self.returned = returned if returned is not None else (-1,) * len(checks)
         self.single = (self.count == 1 and not residual and not aliased and (<Check>checks[0]).kind == TENSOR
                        and not (<Check>checks[0]).optional)
 
@@ -156,6 +159,9 @@ cdef class Outputs:
 
     cdef bint accept_one(self, Py_ssize_t i, PyObject *out, PyObject *const *args, Py_ssize_t count) noexcept:
         cdef rank_t rank = 0
+        cdef Py_ssize_t argument = <Py_ssize_t>self.returned[i]
+        if argument >= 0:
+            return out == args[argument]
         return (<Check>self.checks[i]).accept(out, &rank) and (self.aliased or all_apart(out, args, count, DEPTH))
 
     cdef PyObject *without_residual(self, PyObject *result) noexcept:

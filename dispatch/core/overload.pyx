@@ -19,9 +19,10 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 
 from .arguments cimport TENSOR_OR_NUMBER, Arguments
-from .arrays cimport NDARRAY, is_exact
-from .keys cimport FAKE, KEYS, rank_t
+from .arrays cimport NDARRAY, is_exact, key_of
+from .keys cimport FAKE, KEYS, OBSERVE, rank_t
 from .outputs cimport Outputs
+from .refusing cimport note, refused, refused_output
 from .state cimport thread_state
 from .table cimport KernelTable, Registration
 from .vectorcall cimport ARGUMENTS_OFFSET, count, hold, install_vectorcall, release, type_of, vectorcall
@@ -31,9 +32,6 @@ from types import GenericAlias
 from ..errors import DefinitionError
 
 cdef extern from *:
-    void PyErr_Fetch(PyObject **, PyObject **, PyObject **)
-    void PyErr_NormalizeException(PyObject **, PyObject **, PyObject **)
-    void PyErr_Restore(PyObject *, PyObject *, PyObject *)
     PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept
     object call_with "PyVectorcall_Call"(object, tuple, dict)
 
@@ -108,15 +106,21 @@ cdef PyObject *run(PyObject *self, PyObject *arguments, PyObject *const *args, s
     """Floor, kernel, call; the arguments have been checked, and keyword-only ones stand after the positional ones."""
     cdef unsigned int key = rank & (KEYS - 1)
     cdef PyObject *kernel = (<OpOverload>self).table.slots[key]
-    cdef PyObject *outputs = <PyObject *>(<OpOverload>self).outputs     # the kernel may redefine its operator while it runs
-    cdef PyObject *result
-    cdef Py_ssize_t n = (<Arguments>arguments).count
     if kernel == NULL:
         kernel = resolved(self, key)
         if kernel == NULL:
             return NULL
     else:
         hold(kernel)                        # a kernel may register another one for its own operator while it runs
+    return run_kernel(self, arguments, args, nargsf, key, whole, kernel)
+
+
+cdef PyObject *run_kernel(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
+                                 bint whole, PyObject *kernel) noexcept:
+    """Call a kernel, of which this takes the reference, and look at what it gives back."""
+    cdef PyObject *outputs = <PyObject *>(<OpOverload>self).outputs     # the kernel may redefine its operator while it runs
+    cdef PyObject *result
+    cdef Py_ssize_t n = (<Arguments>arguments).count
     if 0 < key < FAKE and not one_device(self, args, key):
         release(kernel)
         return refused(self, args, (<Arguments>arguments).positional, (<Arguments>arguments).kernel_keywords)
@@ -152,58 +156,11 @@ cdef PyObject *resolved(PyObject *self, int key) noexcept:
 
 cdef bint one_device(PyObject *self, PyObject *const *args, int key) noexcept:
     """Whether all arrays of a call on a device other than the CPU are that device's, 0-d ones of the CPU aside."""
-    cdef Arguments arguments = (<OpOverload>self).arguments
     cdef Py_ssize_t i
-    for i in range(arguments.count):
-        if not (<OpOverload>self).wording.on_device(<object>args[i], key):
+    for i in range((<OpOverload>self).arguments.count):
+        if key_of(args[i]) != key and not (<OpOverload>self).wording.on_device(<object>args[i], key):
             return False
     return True
-
-
-cdef tuple values_of(PyObject *const *args, Py_ssize_t n):
-    return tuple([<object>args[i] for i in range(n)])
-
-
-cdef PyObject *refused(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) noexcept:
-    """Raise what is wrong with the arguments, in words."""
-    cdef OpOverload op = <OpOverload>self
-    cdef Py_ssize_t i
-    try:
-        named = {} if keywords == NULL else {name: <object>args[n + i] for i, name in enumerate(<tuple><object>keywords)}
-        error = op.wording.refused(op, values_of(args, n), named)
-    except BaseException as failure:        # the search for words is ordinary Python and may fail too
-        error = failure
-    PyErr_SetObject(type(error), error)
-    return NULL
-
-
-cdef PyObject *refused_output(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *result) noexcept:
-    """Raise what is wrong with a kernel's outputs, in words, and let go of them."""
-    cdef OpOverload op = <OpOverload>self
-    try:
-        error = op.wording.refused_output(op, values_of(args, n), <object>result)
-    except BaseException as failure:
-        error = failure
-    release(result)
-    PyErr_SetObject(type(error), error)
-    return NULL
-
-
-cdef void note(PyObject *self, PyObject *const *args, Py_ssize_t n) noexcept:
-    """Add operator, kernel and shapes to the exception of a kernel; its type and traceback stay."""
-    cdef OpOverload op = <OpOverload>self
-    cdef PyObject *kind
-    cdef PyObject *error
-    cdef PyObject *traceback
-    PyErr_Fetch(&kind, &error, &traceback)
-    PyErr_NormalizeException(&kind, &error, &traceback)
-    if error == NULL:                       # a kernel in C that failed without saying why: the interpreter will complain
-        return
-    try:
-        op.wording.note(op, values_of(args, n), <object>error)
-    except BaseException:                   # without a note, then: what arrives is what the kernel raised
-        pass
-    PyErr_Restore(kind, error, traceback)
 
 
 @cython.final
@@ -296,6 +253,37 @@ cdef class OpOverload:
             raise DefinitionError(f"{self.name}: {key} is no floor but an alias; ask at one of the keys it fills.")
         return self.table.resolve(self, key)
 
+    def set_kernel_enabled(self, device_type, enabled=True):
+        """A `with` block in which the kernel for a device, or several, is off (or on again) in this thread.
+
+        A call then runs what that kernel covers: the one registered before it, or the one for every device.
+        """
+        return self.wording.switch(self, device_type, enabled)
+
+    def redispatch(self, below, *args, **keywords):
+        """Call the operator on the floors below a key: what a kernel at that key does to go on.
+
+        Values and modes of the keys from `below` up are seen through, as if they were constants and off, for this call.
+
+        Parameters
+        ----------
+        below : DispatchKey
+        *args, **keywords
+            As in a call of the operator.
+
+        Raises
+        ------
+        GuardError
+            If a batched or a fake value would have to be a constant.
+        """
+        if not 0 < below < KEYS:
+            raise DefinitionError(f"{self.name}: redispatch goes below a floor, and nothing is below {below}.")
+        return self.redispatch_past((<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below), *self.wording.bound(self, args, keywords))
+
+    def redispatch_past(self, keys, *args):
+        """`redispatch` for a set of keys, bit k for key k, and every argument by position."""
+        return self.wording.redispatched(self, keys, args)
+
     def register(self, layer, rule):
         """Give this operator a layer's rule; the one verb behind all the others.
 
@@ -313,9 +301,9 @@ cdef class OpOverload:
         layer.check(self, rule)
         return self.register_at(layer.key, rule, layer)
 
-    def register_at(self, key, rule, layer=None):
+    def register_at(self, key, rule, layer=None, *, keyed=False):
         """Register a kernel, or with a layer a rule, at a key or an alias of keys, unchecked."""
-        registration = Registration(key, rule, layer)
+        registration = Registration(key, rule, layer, keyed=keyed)
         self.table.add(registration)
         return registration
 

@@ -55,4 +55,5 @@ cdef class Without(Guard):
     cdef readonly ModeGuard guard
 
 
+cdef rank_t highest_mode(rank_t without)
 cdef Level GROUND

@@ -233,6 +233,23 @@ def active_mode(int key):
     return None
 
 
+def active_modes():
+    """The guards of all active modes in this thread, newest first."""
+    cdef ThreadState *thread = thread_state()
+    return active_guards(<Guard>thread.top) if thread.rank else []
+
+
+cdef rank_t highest_mode(rank_t without):
+    """The highest rank among the thread's modes, those at the keys of the bits in `without` left out."""
+    cdef ModeGuard guard
+    cdef rank_t rank = 0
+    if thread_state().rank:
+        for guard in active_modes():
+            if not without >> guard.key & 1 and guard.rank > rank:
+                rank = guard.rank
+    return rank
+
+
 def setting(int key):
     """The value of the newest Setting of `key` in this thread, or None."""
     cdef PyObject *value = thread_state().settings[key & (KEYS - 1)]
@@ -268,3 +285,7 @@ def newest_level():
 
 GROUND = Level("ground level")
 GROUND.open = True
+# Observers are modes of a level above all others: they see each call first, and cost nothing when none is on.
+cdef Level above = Level("observers")
+above.number, above.open = <rank_t>1 << 57, True
+ABOVE = above

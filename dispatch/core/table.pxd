@@ -8,12 +8,14 @@ cdef class Registration:
     cdef readonly object key                # the DispatchKey, an alias included
     cdef readonly object rule               # as it was given; without a layer it is the kernel itself
     cdef readonly object layer              # the layer that lowers the rule, or None
+    cdef readonly bint keyed                # the kernel takes the key at which it runs
     cdef object kernel                      # lowered at the first call that needs it
 
 
 cdef class KernelTable:
     cdef PyObject *slots[KEYS]              # borrowed from `owned`; NULL: not computed since the last registration
     cdef dict owned
+    cdef readonly object gone               # None, or the message with which calls to a removed operator fail
     cdef dict stacks                        # key -> list of Registration, the newest last and live
 
     cdef object resolve(self, object op, int key)

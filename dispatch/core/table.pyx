@@ -3,16 +3,21 @@
 Registrations at a key are a stack: the newest is live, and removing it brings back the one below. A slot is computed from
 the stacks at the first call that needs it and remembered until the next registration. It holds the first of: the key's own
 kernel; CompositeExplicit, at a backend's key; CompositeImplicit, at a backend's key, at FAKE, and at another layer's key
-only where no backend has a kernel; Autograd, at the tape's key; the default of the key's layer.
+only where no backend has a kernel; Autograd, at the tape's key; the key's fallback, which is for every operator; the default
+of the key's layer. A key that has neither is transparent.
 """
 import threading
 
 from cpython.object cimport PyObject
 
-from .keys cimport AUTOGRAD, AUTOGRAD_ALIAS, COMPOSITE_EXPLICIT, COMPOSITE_IMPLICIT, FAKE, KEYS
+from functools import partial
+
+from .keys cimport AUTOGRAD, AUTOGRAD_ALIAS, COMPOSITE_EXPLICIT, COMPOSITE_IMPLICIT, FAKE, KEYS, OBSERVE
 from .keys import DispatchKey
+from ..errors import OperatorNotFoundError
 
 cdef dict layers = {}                       # key -> its layer, which gives the default
+cdef dict fallbacks = {}                    # key -> registrations for every operator, the newest last and live
 # Registration is rare and calls into Python; readers never take the lock, they see the old slot or the new one.
 registration_lock = threading.RLock()
 
@@ -23,11 +28,36 @@ def set_layer(key not None, layer not None):
         raise ValueError(f"{DispatchKey(key)} belongs to {layers[int(key)]!r} already.")
 
 
-cdef class Registration:
-    """One rule or kernel, as it was registered; the handle that removes it."""
+def fallthrough_kernel(*args, **keywords):
+    """Registered as a kernel it makes the key transparent: its values count as constants, and the call goes on below.
 
-    def __init__(self, key, rule, layer=None):
-        self.key, self.rule, self.layer = key, rule, layer
+    Raises
+    ------
+    NotImplementedError
+        If it is called: it is a sign, and computes nothing.
+    """
+    raise NotImplementedError("fallthrough_kernel is registered as a kernel, to let calls through, and is never called.")
+
+
+def add_fallback(Registration registration not None):
+    """Make a registration the live one at its key for every operator that has none of its own; slots are not reset."""
+    fallbacks.setdefault(int(registration.key), []).append(registration)
+
+
+def remove_fallback(Registration registration not None):
+    """Take it away again, wherever in its stack it is; twice is once."""
+    if registration in fallbacks.get(int(registration.key), []):
+        fallbacks[int(registration.key)].remove(registration)
+
+
+cdef class Registration:
+    """One rule or kernel, as it was registered; the handle that removes it.
+
+    With `keyed` the kernel takes, before everything else, the key at which it runs; a fallback takes the operator.
+    """
+
+    def __init__(self, key, rule, layer=None, *, keyed=False):
+        self.key, self.rule, self.layer, self.keyed = key, rule, layer, keyed
 
     def lowered(self, op):
         """The kernel of `op` that this registration stands for."""
@@ -69,6 +99,8 @@ cdef class KernelTable:
     def add(self, Registration registration not None):
         """Make a registration the live one at its key."""
         with registration_lock:
+            if self.gone is not None:
+                raise OperatorNotFoundError(self.gone)
             self.stacks.setdefault(int(registration.key), []).append(registration)
             self.reset()
 
@@ -86,10 +118,23 @@ cdef class KernelTable:
             self.slots[key] = NULL
         self.owned = {}                     # a running call holds its own reference to its kernel
 
-    def live(self, key):
-        """The registration that counts at `key`, an alias included, or None."""
-        stack = self.stacks.get(int(key))
-        return stack[-1] if stack else None
+    def retire(self, str message not None):
+        """Forget every kernel: the operator is gone, and calls raise with `message` from here on."""
+        with registration_lock:
+            self.gone = message
+            self.stacks = {}
+            self.reset()
+
+    def live(self, key, passed=()):
+        """The registration that counts at `key`, an alias included, or None; those in `passed` are passed over."""
+        for registration in reversed(self.stacks.get(int(key), ())):
+            if registration not in passed:
+                return registration
+        return None
+
+    def holds(self, Registration registration not None):
+        """Whether a registration is still here, live or covered."""
+        return registration in self.stacks.get(int(registration.key), ())
 
     def all(self):
         """Every registration, by key, in each stack the live one last."""
@@ -99,28 +144,42 @@ cdef class KernelTable:
         """Whether some backend has a kernel that was registered for it or for all of them."""
         return any(stack and (key < FAKE or key == COMPOSITE_EXPLICIT) for key, stack in self.stacks.items())
 
-    def source(self, int key):
+    def source(self, int key, passed=()):
         """The registration that fills the slot of `key`, or None where the layer's default does."""
-        found = self.live(key)
+        found = None if key == OBSERVE else self.live(key, passed)
         if found is None and key < FAKE:
-            found = self.live(COMPOSITE_EXPLICIT)
-        if found is None and (key <= FAKE or not self.has_backend()):
-            found = self.live(COMPOSITE_IMPLICIT)
+            found = self.live(COMPOSITE_EXPLICIT, passed)
+        if found is None and key != OBSERVE and (key <= FAKE or not self.has_backend()):
+            found = self.live(COMPOSITE_IMPLICIT, passed)
         if found is None and key == AUTOGRAD:
-            found = self.live(AUTOGRAD_ALIAS)
+            found = self.live(AUTOGRAD_ALIAS, passed)
+        if found is None and fallbacks.get(key):
+            found = fallbacks[key][-1]
         return found
+
+    def lowered(self, op, int key, passed=()):
+        """The kernel for the slot of `key`, the registrations in `passed` passed over."""
+        cdef Registration found
+        if self.gone is not None:
+            raise OperatorNotFoundError(self.gone)
+        found = self.source(key, passed)
+        if found is None:
+            kernel = layers[key].default(op) if key in layers else partial(op.whole.redispatch_past, 1 << key)
+        elif found.rule is fallthrough_kernel:
+            kernel = partial(op.whole.redispatch_past, 1 << key)
+        else:
+            kernel = found.lowered(op)
+            if found.keyed:
+                kernel = partial(kernel, DispatchKey(key))
+            if not self.holds(found):           # a fallback: it is told which operator it stands in for
+                kernel = partial(kernel, op)
+            if found.layer is None and key >= FAKE and op.arguments.keyword_names:
+                kernel = from_positions(kernel, op.arguments.keyword_names)
+        return from_operator(kernel) if type(kernel) is type(op) else kernel
 
     cdef object resolve(self, object op, int key):
         with registration_lock:
-            found = self.source(key)
-            if found is not None:
-                kernel = found.lowered(op)
-                if found.layer is None and key >= FAKE and op.arguments.keyword_names:
-                    kernel = from_positions(kernel, op.arguments.keyword_names)
-            else:
-                kernel = layers[key].default(op)
-            if type(kernel) is type(op):
-                kernel = from_operator(kernel)
+            kernel = self.lowered(op, key)
             self.owned[key] = kernel
             self.slots[key] = <PyObject *>kernel
             return kernel

@@ -7,14 +7,12 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from .arrays cimport is_exact
-from .keys cimport rank_t
+from .keys cimport FAKE, KEYS, VMAP, rank_t
 from .state cimport GROUND, thread_state
 
-import numpy as np
-
-from ..errors import ConversionError, EscapedValueError
-from .arrays import freeze, unwritten
+from ..errors import ConversionError, EscapedValueError, GuardError
+from .keys import DispatchKey
+from .arrays import freeze
 
 cdef extern from *:
     PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
@@ -46,8 +44,8 @@ cdef extern from *:
     void dispatch_leave "Py_LeaveRecursiveCall"()
 
 cdef tuple NOTHING = ()
+cdef rank_t OPAQUE = (1 << FAKE) | (1 << VMAP)          # keys of values that are no constants
 cdef object ONE = 1                         # a Python number: shifted, it does not overflow
-cdef tuple ARRAYS = (np.ndarray, np.generic)
 
 
 cdef class Wrapped:
@@ -194,6 +192,35 @@ cdef object unwrapped(object x, rank_t rank):
     return x
 
 
+def seen_through(x, rank_t keys):
+    """`x` with the wrappers of some keys taken off at every level, inside lists and dicts too: they count as constants.
+
+    Parameters
+    ----------
+    x : object
+    keys : int
+        Bit k for key k.
+
+    Raises
+    ------
+    GuardError
+        If a batched or a fake value would have to be a constant: one item of it is no value, and a fake has none.
+    """
+    while isinstance(x, Wrapped) and keys >> ((<Wrapped>x).rank & (KEYS - 1)) & 1:
+        if OPAQUE >> ((<Wrapped>x).rank & (KEYS - 1)) & 1:
+            raise GuardError(
+                f"a call below {DispatchKey((<Wrapped>x).rank & (KEYS - 1))} was asked of a {type(x).__name__} of shape "
+                f"{x.shape}, which is no constant of what it stands for. Let the layer act, and redispatch below a lower key.")
+        x = (<Wrapped>x).value
+    if isinstance(x, list):
+        return [seen_through(item, keys) for item in x]
+    if isinstance(x, tuple):
+        return tuple([seen_through(item, keys) for item in x])
+    if isinstance(x, dict):
+        return {name: seen_through(item, keys) for name, item in x.items()}
+    return x
+
+
 cdef object kept(object x, rank_t rank):
     """What the layer kept beside the wrappers of this rank; None where there is none, a list for a list or dict."""
     if isinstance(x, Wrapped):
@@ -294,32 +321,6 @@ def descend(whole not None, tuple args not None):
 def unwrap(x, rank_t rank):
     """`x` with the wrappers of a rank taken off, inside lists and tuples too."""
     return unwrapped(x, rank)
-
-
-def settled(tuple values not None, data, Py_ssize_t limit):
-    """`values` in a form that nobody else writes to, where that is cheaply had; else None.
-
-    Wrappers stay as they are, but one beside which `data` was kept makes the answer None; so does an array that
-    `unwritten(x, limit)` has none for, and anything that is neither.
-    """
-    cdef Py_ssize_t i, n = len(values)
-    cdef list found = None                  # the values, once one of them had to be copied
-    for i in range(n):
-        x = values[i]
-        if isinstance(x, Wrapped):
-            if (<Wrapped>x).data is data:
-                return None
-        else:
-            if not is_exact(<PyObject *>x) and not isinstance(x, ARRAYS):
-                return None
-            made = unwritten(x, limit)
-            if made is None:
-                return None
-            if made is not x:
-                if found is None:
-                    found = list(values)
-                found[i] = made
-    return values if found is None else tuple(found)
 
 
 def check_open(Wrapped x not None):

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, settled, unwrap, wrap
+from ..core import Tensor, unwrap, wrap
 from ..errors import GradientError, kind_of
+from ..memory import settled
 from .modes import AUTOGRAD
 from .node import Node, Output, released
 from .saving import COPIED_BYTES, protect

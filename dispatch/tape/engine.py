@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Level, Setting, Tensor, has_layout, setting
+from ..core import Level, Setting, Tensor, setting
 from ..errors import GradientError, kind_of
+from ..memory import has_layout
 from ..prims import add, astype, sum_to
 from .modes import AUTOGRAD, GROUND_ONLY, quiet_with
 from .node import Edge, Leaf, Node, Output, released

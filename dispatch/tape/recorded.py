@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..core import OpOverload, conversions, descend, inexact_layout, wrap
+from ..core import OpOverload, conversions, descend, wrap
 from ..errors import GradientError, kind_of
 from ..layer import Kernel
+from ..memory import inexact_layout
 from .context import Context
 from .node import Output, edges_of, next_order, zeros
 from .tensor import TrackedTensor

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import OpOverload, descend, inexact_layout, wrap
+from ..core import OpOverload, descend, wrap
 from ..errors import DefinitionError
 from ..layer import Kernel, parameter_names
+from ..memory import inexact_layout
 from .node import Node, edges_of, next_order, picking
 from .saving import protect
 from .tensor import TrackedTensor

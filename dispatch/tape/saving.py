@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import freeze, unwritten
+from ..core import freeze
+from ..memory import unwritten
 
 # Up to here a copy (about 1 us) costs less than the bookkeeping of a hold (about 3 us).
 COPIED_BYTES = 16_384

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, Tensor, check_open, count_conversion, freeze, ground, sole, wrap
+from ..core import DispatchKey, Tensor, check_open, count_conversion, freeze, ground, wrap
 from ..errors import ConversionError, GradientError
+from ..memory import sole
 from ..prims import add
 from .engine import run_backward
 from .node import Leaf, Node

@@ -233,15 +233,15 @@ ORACLES |= {f"{kind}?": optional(one) for kind, one in ORACLES.items() if kind n
 
 @pytest.mark.parametrize("kind", ORACLES)
 def test_a_type_takes_what_is_of_it_and_nothing_else_and_hands_it_on_unchanged(kind):
-    op = made(f"({kind} x, int y=0) -> ()", lambda x, y: seen.append(x))
+    op = made(f"({kind} x, int y=0, Tensor? z=None) -> ()", lambda x, y, z: seen.append(x))
     # the wrapper's floor has a kernel too: a wrapper inside makes it run
-    op.register_at(type(X).key, lambda x, y: seen.append(x))
-    (check, _) = op.arguments.checks
+    op.register_at(type(X).key, lambda x, y, z: seen.append(x))
+    (check, *_) = op.arguments.checks
     for value in VALUES:
         seen = []
         expected = ORACLES[kind](value)
         assert check(value) == expected, value
-        for call in (lambda: op(value), lambda: op(x=value), lambda: op(value, 0), lambda: op.whole(value, 0)):  # noqa: B023
+        for call in (lambda: op(value), lambda: op(x=value), lambda: op(value, 0), lambda: op.whole(value, 0, None)):  # noqa: B023
             if expected:
                 call()
                 assert seen.pop() is value

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import Shadow, made, shadow
 
-from dispatch.core import DispatchKey, Level, Setting, Tensor, check_open, descend, ground, settled, split, unwrap, wrap
+from dispatch.core import DispatchKey, Level, Setting, Tensor, check_open, descend, ground, split, unwrap, wrap
 from dispatch.errors import ArgumentError, ConversionError, EscapedValueError
 
 A = np.arange(3.0)
@@ -199,22 +199,6 @@ def test_a_list_without_end_is_a_recursion_error_and_no_crash(depth):
             with pytest.raises(RecursionError, match="while looking for tensors in an argument"):
                 walk()
     inner.clear()
-
-
-def test_settled_values_are_ones_that_nobody_writes_to():
-    frozen, mine = np.arange(3.0), A.copy()
-    frozen.flags.writeable = False
-    with Level("t") as level:
-        x = shadow(A, level, "node")
-        found = settled((frozen, mine, x), "another node", 1000)
-        assert found[0] is frozen
-        assert found[2] is x
-        assert found[1] is not mine
-        assert not found[1].flags.writeable
-        assert settled((frozen,), "node", 1000)[0] is frozen
-        assert settled((frozen, x), "node", 1000) is None
-        assert settled((frozen, "text"), "node", 1000) is None
-        assert settled((mine,), "node", 1) is None
 
 
 # -- what a wrapper is to its users ----------------------------------------------------------------------------------------

@@ -155,9 +155,8 @@ def test_another_array_in_place_of_the_written_one_is_caught():
 
     op = define(kernel, "(Tensor(a!) x) -> Tensor(a!)", mutates_args=("x",))
     assert fault(op, (B,), "test_schema") == (
-        f"{op.name}: output 0 of the kernel {where(kernel)} is declared to be the argument it writes to, and is "
-        "another array. "
-        "Return the argument itself."
+        f"{op.name}: the kernel {where(kernel)} returned another array as output 0, and its schema says that it is "
+        "argument 'x' itself. Write to x and return it."
     )
 
 
