@@ -32,6 +32,10 @@ class Watcher(ModeGuard):
         """The registrations of an operator that do not count."""
         return ()
 
+    def handed(self, op: OpOverload, rank: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments that the step's kernel is given in place of these."""
+        return args
+
     def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]) -> Any:
         """Run one step of a call, `proceed()`, and give back what it gives."""
         return proceed()
@@ -50,6 +54,8 @@ def observed(op: OpOverload, args: tuple[Any, ...], keys: int = 0, whole: bool =
     values = tuple([seen_through(x, keys) for x in args]) if keys else args
     rank = floor_of(op, values, keys)
     kernel = op.table.lowered(op, rank & 31, passed) if passed else None
+    for watcher in watchers:
+        values = watcher.handed(op, rank, values)
     proceed: Callable[[], Any] = partial(run_at, op, rank, values, kernel, whole=whole)
     for watcher in watchers:
         proceed = partial(watcher.watch, op, rank, values, proceed)

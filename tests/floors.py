@@ -45,6 +45,7 @@ FLOORS = [
     {"watching"},
     {"guards"},
     {"listing"},
+    {"explaining"},
     {"containers"},
     {"calls"},
     {"operators"},
@@ -59,7 +60,7 @@ FLOORS = [
     {"passes"},
     {"compiling"},
     {"symbolic"},
-    {"observe"},
+    {"observe", "validating"},
     {"tables.layouts"},  # top floor: the NumPy operators
     {"tables.families"},
     {"tables/"},
