@@ -71,6 +71,10 @@ class LayerNotFoundError(DispatchError, AttributeError):
         self.name = ""  # else Python adds close matches of its own where it prints the traceback
 
 
+class LibraryError(DispatchError, RuntimeError):
+    """A library that is asked for what it cannot do: it was destroyed, is of another kind, or another owns the namespace."""
+
+
 class NoKernelError(DispatchError, NotImplementedError):
     """An operator called with arrays for which it has no kernel."""
 
@@ -105,6 +109,10 @@ class FakeTensorError(DispatchError, TypeError):
 
 class DataDependentError(FakeTensorError):
     """The data of a fake tensor, which has none, was asked for."""
+
+
+class MissingOpProfileError(FakeTensorError):
+    """A call under fake rules made of profiles, for which none was recorded."""
 
 
 class ConversionError(DispatchError, TypeError):

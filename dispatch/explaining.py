@@ -114,6 +114,8 @@ def explain(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Explan
     """
     watchers = [guard for guard in active_modes() if isinstance(guard, Watcher)]
     off = {registration: repr(watcher) for watcher in watchers for registration in watcher.passed(op)}
+    if op.table.gone is not None:
+        return Explanation(op.name, [], [f"The call is refused: {op.table.gone}"])
     if not args and not keywords:
         return Explanation(op.name, list(_every_floor(op, off)), [])
     floors: list[Floor] = []

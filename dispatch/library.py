@@ -2,9 +2,12 @@
 
 from .array_types import register_array_type
 from .core import DispatchKey, Residual, fallthrough_kernel
+from .defining import define, impl, impl_abstract
 from .fake import get_ctx
 from .guards import ExcludeDispatchKeyGuard, IncludeDispatchKeyGuard
 from .infer import infer_schema
+from .kernel_functions import get_kernel
+from .libraries import Library
 from .opaque import register_opaque_type
 from .registration import custom_op, register_autograd, register_fake, register_kernel, register_vmap
 from .tags import Tag
@@ -14,11 +17,16 @@ __all__ = [
     "DispatchKey",
     "ExcludeDispatchKeyGuard",
     "IncludeDispatchKeyGuard",
+    "Library",
     "Residual",
     "Tag",
     "custom_op",
+    "define",
     "fallthrough_kernel",
     "get_ctx",
+    "get_kernel",
+    "impl",
+    "impl_abstract",
     "infer_schema",
     "opcheck",
     "register_array_type",

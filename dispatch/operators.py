@@ -7,7 +7,7 @@ types fit.
 
 import copyreg
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -133,7 +133,8 @@ class Namespace:
         if name not in self._operators:
             known = sorted([*self._operators, *self._aliases])
             advice = did_you_mean(name, known) or f" Operators: {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}."
-            raise OperatorNotFoundError(f"there is no operator {self._name}::{name}.{advice}")
+            waiting = waiting_for(f"{self._name}::{name}")
+            raise OperatorNotFoundError(f"there is no operator {self._name}::{name}.{advice}{waiting}")
         overloads = self._operators[name]._overloads
         found = next(iter(overloads.values())) if len(overloads) == 1 else self._operators[name]
         self.__dict__[name] = found  # the next look-up finds it without this function
@@ -177,6 +178,50 @@ class Namespaces:
 
 ops = Namespaces()
 _owners: dict[str, tuple[str, str]] = {}  # full name -> (module, file:line) that defined it
+# full name -> what libraries registered for it, to be registered again with each definition: call(op, module, again)
+_waiting: dict[str, list[Callable[[OpOverload, str, bool], None]]] = {}
+
+
+def wait(name: str, registration: Callable[[OpOverload, str, bool], None]) -> None:
+    """Have `registration(op, module, again)` called whenever an operator of this full name is defined."""
+    _waiting.setdefault(name, []).append(registration)
+
+
+def stop_waiting(name: str, registration: Callable[[OpOverload, str, bool], None]) -> None:
+    """Take a waiting registration away."""
+    _waiting[name].remove(registration)
+    if not _waiting[name]:
+        del _waiting[name]
+
+
+def waiting_for(name: str) -> str:
+    """What waits for an operator that is not defined, in words."""
+    places = [getattr(w, "place", "?") for full, found in _waiting.items() for w in found if full.partition(".")[0] == name]
+    if not places:
+        return ""
+    some = "a kernel waits" if len(places) == 1 else f"{len(places)} kernels wait"
+    return f" For one of this name {some}, registered before it is defined: {', '.join(places)}."
+
+
+def known(name: str) -> OpOverload | None:
+    """The operator of a full name, or None where nobody has defined one."""
+    namespace, word, overload = split_name(name)
+    found = ops._namespaces.get(namespace)
+    operator = found._operators.get(word) if found is not None else None
+    return operator._overloads.get(overload) if operator is not None else None
+
+
+def remove(op: OpOverload) -> None:
+    """Forget an operator: its name is free, and `ops` no longer finds it."""
+    schema = op.schema
+    with registration_lock:
+        namespace = ops._namespaces[schema.namespace]
+        overloads = namespace._operators[schema.name]._overloads
+        del overloads[schema.overload]
+        namespace.__dict__.pop(schema.name, None)
+        if not overloads:
+            del namespace._operators[schema.name]
+        _owners.pop(schema.full_name, None)
 
 
 def find(name: str) -> OpOverload:
@@ -231,12 +276,16 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         namespace = ops._namespaces.setdefault(schema.namespace, Namespace(schema.namespace))
         operator = namespace._operators.setdefault(schema.name, Operator(schema.qualname))
         _owners[schema.full_name] = (module, place)
-        if schema.overload in operator._overloads:
+        again = schema.overload in operator._overloads
+        if again:
             operator._overloads[schema.overload].redefine(op)
         else:
             operator._overloads[schema.overload] = op
             namespace.__dict__.pop(schema.name, None)
-        return operator._overloads[schema.overload]
+        found = operator._overloads[schema.overload]
+        for registration in list(_waiting.get(schema.full_name, ())):
+            registration(found, module, again)
+        return found
 
 
 def alias(op: OpOverload, name: str) -> None:

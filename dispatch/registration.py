@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from .adapting import adapted
-from .core import OpOverload, Residual
+from .core import OpOverload, Registration, Residual, registration_lock
 from .errors import ArgumentError, DefinitionError, kind_of
 from .grammar import split_name
 from .infer import compare, infer
@@ -17,7 +17,7 @@ from .measuring import derived_rule
 from .operators import add, build, find
 from .schema import Schema
 from .tags import Tag, check_tags, tag_set
-from .where import caller
+from .where import caller, where
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -180,8 +180,35 @@ def resolve(op: OpOverload | str) -> OpOverload:
     raise ArgumentError(f"an operator or its name, 'ns::name', is asked for, and {kind_of(op)} was given.")
 
 
+class Keeper(Protocol):
+    """What `lib=` asks of a library: to keep a registration, and to take it away with itself."""
+
+    def keep(self, op: OpOverload, registration: Registration) -> None:
+        """Let a registration go with this library."""
+
+
+def _attach(layer: str, op: OpOverload | str, lib: Keeper | None, func: Any, *before: Any, **options: Any) -> Any:
+    """What `op.register_<layer>` does, the registration kept by a library."""
+    op = resolve(op)
+    if func is None:
+        return lambda func: _attach(layer, op, lib, func, *before, **options)
+    with registration_lock:
+        already = op.table.all()
+        find_layer(layer).attach(op, *before, func, **options)
+        if lib is not None:
+            for registration in op.table.all():
+                if registration not in already:
+                    lib.keep(op, registration)
+    return func
+
+
 def register_kernel(
-    op: OpOverload | str, device_types: str | Sequence[str] | None, func: Function | None = None, /
+    op: OpOverload | str,
+    device_types: str | Sequence[str] | None,
+    func: Function | None = None,
+    /,
+    *,
+    lib: Keeper | None = None,
 ) -> Any:
     """Give an operator a kernel for some devices.
 
@@ -192,6 +219,8 @@ def register_kernel(
         None: for every device that has no kernel of its own.
     func : callable, optional
         With the operator's own signature. Without it this is a decorator.
+    lib : Library, optional
+        What the kernel goes with; without it the kernel stays.
 
     Returns
     -------
@@ -210,10 +239,12 @@ def register_kernel(
     >>> negate(np.ones(2))
     array([-1., -1.])
     """
-    return find_layer("kernel").attach(resolve(op), device_types, func)
+    return _attach("kernel", op, lib, func, device_types)
 
 
-def register_fake(op: OpOverload | str, func: Function | None = None, /) -> Any:
+def register_fake(
+    op: OpOverload | str, func: Function | None = None, /, *, lib: Keeper | None = None, allow_override: bool = True
+) -> Any:
     """Give an operator its fake rule, which says shape and dtype of the outputs without data; see `dispatch.fake`.
 
     Parameters
@@ -222,11 +253,23 @@ def register_fake(op: OpOverload | str, func: Function | None = None, /) -> Any:
     func : callable, optional
         Takes the operator's arguments, by its parameter names, with fake tensors for arrays; returns fake tensors, or plain
         arrays of which only the metadata is read. Without it this is a decorator.
+    lib : Library, optional
+        What the rule goes with; without it the rule stays.
+    allow_override : bool
+        False refuses an operator that has a fake rule.
     """
-    return find_layer("fake").attach(resolve(op), func)
+    op = resolve(op)
+    held = op.table.source(find_layer("fake").key)
+    if held is not None and not allow_override:
+        raise DefinitionError(
+            f"{op.name} has a fake rule already, {where(held.rule)}, and allow_override is False.", operator=op.name
+        )
+    return _attach("fake", op, lib, func)
 
 
-def register_autograd(op: OpOverload | str, backward: Function, /, *, setup_context: Function | None = None) -> Any:
+def register_autograd(
+    op: OpOverload | str, backward: Function, /, *, setup_context: Function | None = None, lib: Keeper | None = None
+) -> Any:
     """Give an operator its gradient; see `dispatch.tape`.
 
     Parameters
@@ -236,11 +279,13 @@ def register_autograd(op: OpOverload | str, backward: Function, /, *, setup_cont
         `backward(ctx, *grads)`, a gradient for each output, returns one for each input, None for those without.
     setup_context : callable, optional
         `setup_context(ctx, inputs, output)` keeps on `ctx` what the backward needs.
+    lib : Library, optional
+        What the gradient goes with; without it the gradient stays.
     """
-    return find_layer("autograd").attach(resolve(op), backward, setup_context=setup_context)
+    return _attach("autograd", op, lib, backward, setup_context=setup_context)
 
 
-def register_vmap(op: OpOverload | str, func: Function | None = None, /) -> Any:
+def register_vmap(op: OpOverload | str, func: Function | None = None, /, *, lib: Keeper | None = None) -> Any:
     """Give an operator its batching rule; see `dispatch.vmap`.
 
     Parameters
@@ -248,5 +293,7 @@ def register_vmap(op: OpOverload | str, func: Function | None = None, /) -> Any:
     op : OpOverload or str
     func : callable, optional
         `rule(info, in_dims, *args)` returns `(output, out_dims)`. Without it this is a decorator.
+    lib : Library, optional
+        What the rule goes with; without it the rule stays.
     """
-    return find_layer("vmap").attach(resolve(op), func)
+    return _attach("vmap", op, lib, func)

@@ -50,6 +50,9 @@ FLOORS = [
     {"calls"},
     {"operators"},
     {"registration"},
+    {"libraries", "out_variants"},
+    {"defining"},
+    {"kernel_functions"},
     {"memory"},  # mezzanine: what the layers are built of
     {"prims"},
     {"views"},

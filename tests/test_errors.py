@@ -19,6 +19,8 @@ BUILTIN = {
     "AliasError": TypeError,
     "OperatorNotFoundError": AttributeError,
     "LayerNotFoundError": AttributeError,
+    "LibraryError": RuntimeError,
+    "MissingOpProfileError": TypeError,
     "NoKernelError": NotImplementedError,
     "NoRuleError": NotImplementedError,
     "DeviceMismatchError": ValueError,

@@ -5,10 +5,23 @@ import inspect
 import pytest
 
 import dispatch
-from dispatch import array_types, fake, guards, infer, library, opaque, registration, tags, testing
+from dispatch import (
+    array_types,
+    defining,
+    fake,
+    guards,
+    infer,
+    kernel_functions,
+    libraries,
+    library,
+    opaque,
+    registration,
+    tags,
+    testing,
+)
 from dispatch.core import DispatchKey, Residual, fallthrough_kernel
 
-HOMES = [array_types, guards, registration, fake, infer, opaque, tags, testing]
+HOMES = [array_types, defining, guards, kernel_functions, libraries, registration, fake, infer, opaque, tags, testing]
 
 
 def test_it_gathers_and_defines_nothing():

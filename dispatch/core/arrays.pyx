@@ -89,10 +89,12 @@ def set_array_type(cls not None, str device not None):
     if key is None:
         free = [k for k in DispatchKey if k.name.startswith("BACKEND_") and k not in keys_by_device.values()]
         if not free:
-            raise DefinitionError(f"there is no key left for a device {device!r}. Devices: {', '.join(sorted(keys_by_device))}.")
+            known = ", ".join(sorted(keys_by_device))
+            raise DefinitionError(f"there is no key left for a device {device!r}. Devices: {known}.")
         key = free[0]
     if registered_types.get(cls, int(key)) != key:
-        raise DefinitionError(f"{cls.__qualname__} is an array type already, of the device {device_of_key(registered_types[cls])!r}.")
+        other = device_of_key(registered_types[cls])
+        raise DefinitionError(f"{cls.__qualname__} is an array type already, of the device {other!r}.")
     keys_by_device[device] = key
     registered_types[cls] = int(key)
     keys_by_type.clear()

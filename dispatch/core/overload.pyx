@@ -116,7 +116,7 @@ cdef PyObject *run(PyObject *self, PyObject *arguments, PyObject *const *args, s
 
 
 cdef PyObject *run_kernel(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
-                                 bint whole, PyObject *kernel) noexcept:
+                          bint whole, PyObject *kernel) noexcept:
     """Call a kernel, of which this takes the reference, and look at what it gives back."""
     cdef PyObject *outputs = <PyObject *>(<OpOverload>self).outputs     # the kernel may redefine its operator while it runs
     cdef PyObject *result
@@ -285,7 +285,8 @@ cdef class OpOverload:
         """
         if not 0 < below < KEYS:
             raise DefinitionError(f"{self.name}: redispatch goes below a floor, and nothing is below {below}.")
-        return self.redispatch_past((<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below), *self.wording.bound(self, args, keywords))
+        keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
+        return self.redispatch_past(keys, *self.wording.bound(self, args, keywords))
 
     def redispatch_past(self, keys, *args):
         """`redispatch` for a set of keys, bit k for key k, and every argument by position."""

@@ -21,6 +21,7 @@ cdef extern from *:
     PyObject **items_of "dispatch_items"(PyObject *) noexcept
     int raise_pending "dispatch_raise_pending"(PyObject *) except -1
 
+
 def bound(OpOverload op not None, tuple args not None, dict keywords not None):
     """The arguments of a call in schema order, defaults filled in; what the call does wrong is raised."""
     cdef tuple names = tuple(keywords), given = (*args, *keywords.values())

@@ -1,21 +1,37 @@
 """Checking operators, gradients and values; what a test suite of operators stands on."""
 
 from .close import assert_close
+from .generated import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
 from .gradcheck import gradcheck, gradgradcheck
 from .opcheck import opcheck
+from .profiles import (
+    OpProfile,
+    generate_fake_kernels,
+    load_op_profiles,
+    record_op_profiles,
+    save_op_profiles,
+)
 from .report import Report
 from .samples import Sample, samples
 from .variants import layouts, sizes, values
 
 __all__ = [
+    "OpProfile",
     "Report",
     "Sample",
     "assert_close",
+    "dont_generate_opcheck_tests",
+    "generate_fake_kernels",
+    "generate_opcheck_tests",
     "gradcheck",
     "gradgradcheck",
+    "is_inside_opcheck_mode",
     "layouts",
+    "load_op_profiles",
     "opcheck",
+    "record_op_profiles",
     "samples",
+    "save_op_profiles",
     "sizes",
     "values",
 ]
