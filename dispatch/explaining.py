@@ -181,9 +181,7 @@ def _every_floor(op: OpOverload, off: Mapping[Registration, str]) -> Iterator[Fl
 def _floor(op: OpOverload, key: DispatchKey, off: Mapping[Registration, str], reason: str = "") -> Floor:
     live = op.table.source(key, off)
     runs, place = what_runs(op, key, live)
-    passed = tuple(
-        f"{role_of(r)} {place_of(r)}: {why}" for r, why in _passed_over(op, key, live, off) if r is not live
-    )
+    passed = tuple(f"{role_of(r)} {place_of(r)}: {why}" for r, why in _passed_over(op, key, live, off) if r is not live)
     return Floor(key.name, runs, place, reason, passed)
 
 
@@ -218,7 +216,7 @@ def _passed_over(
             if registration in off:
                 yield registration, f"passed over by {off[registration]}"
             elif at is DispatchKey.CompositeImplicit and key > DispatchKey.FAKE and op.table.has_backend():
-                yield registration, "a backend has a kernel of its own, so that this one is not taken apart by layers"
+                yield registration, "layers use it only where no backend has a kernel"
             elif live is not None and live.key == at:
                 yield registration, "covered by a newer registration"
             elif live is not None:

@@ -55,9 +55,7 @@ class Validation(Watcher):
     def handed(self, op: OpOverload, rank: int, args: Arguments) -> Arguments:
         if not self._looks(op, rank):
             return args
-        return tuple(
-            [_read_only(x) if _is_only_read(a) else x for a, x in zip(op.schema.arguments, args, strict=True)]
-        )
+        return tuple([_read_only(x) if _is_only_read(a) else x for a, x in zip(op.schema.arguments, args, strict=True)])
 
     def watch(self, op: OpOverload, rank: int, args: Arguments, proceed: Callable[[], Any]) -> Any:
         if not self._looks(op, rank):
