@@ -5,6 +5,7 @@ kernels for each device, a shape rule, gradients, batching, and a checker that f
 """
 
 from . import autograd, library, testing
+from .carrying import carry
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .fake import FakeTensor, FakeTensorMode
 from .library import (
@@ -19,6 +20,7 @@ from .library import (
 from .numpy_protocols import detach
 from .observe import log_calls, profile
 from .operators import ops
+from .pickling import MissingOperator
 from .schema import Schema
 from .tape import enable_grad, no_grad, set_grad_enabled, tensor
 from .transforms import grad, value_and_grad
@@ -31,12 +33,14 @@ __all__ = [
     "DispatchKey",
     "FakeTensor",
     "FakeTensorMode",
+    "MissingOperator",
     "OpOverload",
     "Residual",
     "Schema",
     "Tag",
     "Tensor",
     "autograd",
+    "carry",
     "custom_op",
     "detach",
     "enable_grad",

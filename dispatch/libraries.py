@@ -22,7 +22,8 @@ from .core import (
 from .errors import DefinitionError, LibraryError, kind_of
 from .grammar import check_name, split_name
 from .layer import find_layer, key_of_name
-from .operators import add, build, known, ops, remove, stop_waiting, wait
+from .namespaces import known, ops, stop_waiting, wait
+from .operators import add, build, remove
 from .schema import Schema
 from .tags import Tag, check_tags, tag_set
 from .where import caller, where

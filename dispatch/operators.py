@@ -1,23 +1,23 @@
-"""Operators by name: `ops.ns.name[.overload]`.
+"""Operators: made of a schema, made known by a name, given a second one, and removed."""
 
-A namespace is closed: an unknown name is an error with close matches, never a new object. An operator with one overload is
-that overload, so that `ops.ns.name(x)` costs what `op(x)` costs; with several it is an `Operator`, which finds the one whose
-types fit.
-"""
-
-import copyreg
+import os
 import sys
-from collections.abc import Callable, Iterator
-from importlib import import_module
-from typing import Any
 
 from . import calls
 from .core import Arguments, Check, OpOverload, Outputs, registration_lock
-from .errors import ArgumentError, DefinitionError, OperatorNotFoundError, did_you_mean
-from .grammar import DEVICE, TENSOR, Base, ClassType, DictOf, ListOf, OptionalOf, TupleOf, Type, split_name
+from .errors import DefinitionError
+from .grammar import DEVICE, TENSOR, Base, ClassType, DictOf, ListOf, OptionalOf, TupleOf, Type
+from .namespaces import Namespace, Operator, find, known, ops, waiting_for
 from .opaque import find_class
+from .overloads import refuse_ambiguous
 from .schema import Argument, Return, Schema
 from .tags import Tag
+from .where import Caller
+
+__all__ = ["Namespace", "Operator", "add", "alias", "build", "check_of", "find", "known", "ops", "remove"]
+
+_KEPT = ("defined_in", "epoch")  # what `add` writes on an operator
+_MAINS = ("__main__", "__mp_main__")  # the second is what a process that multiprocessing spawned calls the first
 
 
 def check_of(kind: Type, argument: Argument | None = None, *, optional: bool = False) -> Check:
@@ -79,171 +79,6 @@ def _returned(schema: Schema, result: Return) -> int:
     return written[0] if len(written) == 1 else -1
 
 
-class Operator:
-    """A name and its overloads.
-
-    Calling it runs the overload whose types fit. The order of definition never decides: a call that fits two is an error
-    that says which, and one that fits none lists why each was passed over.
-    """
-
-    __slots__ = ("_overloads", "name")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._overloads: dict[str, OpOverload] = {}
-
-    def overloads(self) -> list[str]:
-        """The names of the overloads, `"default"` for the one without a name."""
-        return [name or "default" for name in self._overloads]
-
-    def __getattr__(self, name: str) -> OpOverload:
-        try:
-            return self._overloads["" if name == "default" else name]
-        except KeyError:
-            known = self.overloads()
-            raise OperatorNotFoundError(
-                f"{self.name} has no overload {name!r}.{did_you_mean(name, known)} Overloads: {', '.join(known)}."
-            ) from None
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        refusals = {op.name: calls.misfit(op, args, keywords) for op in self._overloads.values()}
-        fitting = [name for name, refusal in refusals.items() if refusal is None]
-        if len(fitting) == 1:
-            return next(op for op in self._overloads.values() if op.name == fitting[0])(*args, **keywords)
-        if fitting:
-            raise ArgumentError(f"{self.name}: the call fits {' and '.join(fitting)}. Name the overload: {fitting[0]}.")
-        reasons = "\n".join(f"  {refusal}" for refusal in refusals.values())
-        raise ArgumentError(f"{self.name}: no overload fits the call.\n{reasons}")
-
-    def __repr__(self) -> str:
-        return "\n".join(map(repr, self._overloads.values()))
-
-
-class Namespace:
-    """The operators of one library: `ops.ns`."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._operators: dict[str, Operator] = {}
-        self._aliases: dict[str, str] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self._aliases:
-            return getattr(self, self._aliases[name])
-        if name not in self._operators:
-            known = sorted([*self._operators, *self._aliases])
-            advice = did_you_mean(name, known) or f" Operators: {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}."
-            waiting = waiting_for(f"{self._name}::{name}")
-            raise OperatorNotFoundError(f"there is no operator {self._name}::{name}.{advice}{waiting}")
-        overloads = self._operators[name]._overloads
-        found = next(iter(overloads.values())) if len(overloads) == 1 else self._operators[name]
-        self.__dict__[name] = found  # the next look-up finds it without this function
-        return found
-
-    def __iter__(self) -> Iterator[OpOverload]:
-        return (op for operator in list(self._operators.values()) for op in list(operator._overloads.values()))
-
-    def __dir__(self) -> list[str]:
-        return sorted([*self._operators, *self._aliases])
-
-    def __repr__(self) -> str:
-        return f"<namespace {self._name}: {len(self._operators)} operators>"
-
-
-class Namespaces:
-    """Every namespace: `dispatch.ops`."""
-
-    def __init__(self) -> None:
-        self._namespaces: dict[str, Namespace] = {}
-
-    def __getattr__(self, name: str) -> Namespace:
-        if name not in self._namespaces:
-            known = sorted(self._namespaces)
-            raise OperatorNotFoundError(
-                f"there is no namespace {name!r}.{did_you_mean(name, known)} Namespaces: {', '.join(known)}. "
-                "A namespace exists once an operator is defined in it: import the module that does."
-            )
-        self.__dict__[name] = self._namespaces[name]
-        return self._namespaces[name]
-
-    def __iter__(self) -> Iterator[OpOverload]:
-        return (op for namespace in list(self._namespaces.values()) for op in namespace)
-
-    def __dir__(self) -> list[str]:
-        return sorted(self._namespaces)
-
-    def __repr__(self) -> str:
-        return f"<operators of {', '.join(sorted(self._namespaces))}>"
-
-
-ops = Namespaces()
-_owners: dict[str, tuple[str, str]] = {}  # full name -> (module, file:line) that defined it
-# full name -> what libraries registered for it, to be registered again with each definition: call(op, module, again)
-_waiting: dict[str, list[Callable[[OpOverload, str, bool], None]]] = {}
-
-
-def wait(name: str, registration: Callable[[OpOverload, str, bool], None]) -> None:
-    """Have `registration(op, module, again)` called whenever an operator of this full name is defined."""
-    _waiting.setdefault(name, []).append(registration)
-
-
-def stop_waiting(name: str, registration: Callable[[OpOverload, str, bool], None]) -> None:
-    """Take a waiting registration away."""
-    _waiting[name].remove(registration)
-    if not _waiting[name]:
-        del _waiting[name]
-
-
-def waiting_for(name: str) -> str:
-    """What waits for an operator that is not defined, in words."""
-    places = [getattr(w, "place", "?") for full, found in _waiting.items() for w in found if full.partition(".")[0] == name]
-    if not places:
-        return ""
-    some = "a kernel waits" if len(places) == 1 else f"{len(places)} kernels wait"
-    return f" For one of this name {some}, registered before it is defined: {', '.join(places)}."
-
-
-def known(name: str) -> OpOverload | None:
-    """The operator of a full name, or None where nobody has defined one."""
-    namespace, word, overload = split_name(name)
-    found = ops._namespaces.get(namespace)
-    operator = found._operators.get(word) if found is not None else None
-    return operator._overloads.get(overload) if operator is not None else None
-
-
-def remove(op: OpOverload) -> None:
-    """Forget an operator: its name is free, and `ops` no longer finds it."""
-    schema = op.schema
-    with registration_lock:
-        namespace = ops._namespaces[schema.namespace]
-        overloads = namespace._operators[schema.name]._overloads
-        del overloads[schema.overload]
-        namespace.__dict__.pop(schema.name, None)
-        if not overloads:
-            del namespace._operators[schema.name]
-        _owners.pop(schema.full_name, None)
-
-
-def find(name: str) -> OpOverload:
-    """The operator of a qualified name.
-
-    Parameters
-    ----------
-    name : str
-        `"ns::name"` or `"ns::name.overload"`.
-
-    Raises
-    ------
-    OperatorNotFoundError
-        With close matches, if there is none.
-    """
-    namespace, word, overload = split_name(name)
-    found = getattr(getattr(ops, namespace), word)
-    if isinstance(found, OpOverload) and found.schema.overload == overload:
-        return found
-    return getattr(found, overload or "default")  # type: ignore[no-any-return]
-
-
 def add(op: OpOverload, module: str, place: str) -> OpOverload:
     """Make an operator known by its name; defined again by the same module it is replaced in place.
 
@@ -262,30 +97,84 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
     Raises
     ------
     DefinitionError
-        If another module has defined the name.
+        If another module has defined the name, or an overload beside it takes some call as exactly. Nothing has changed then.
     """
     schema = op.schema
     with registration_lock:
-        owner = _owners.get(schema.full_name)
-        if owner is not None and owner[0] != module:
-            raise DefinitionError(
-                f"{schema.full_name} is defined already, by {owner[0]} ({owner[1]}); {module} ({place}) defines it again. "
-                "Take another name or another namespace.",
-                operator=schema.full_name,
-            )
-        namespace = ops._namespaces.setdefault(schema.namespace, Namespace(schema.namespace))
-        operator = namespace._operators.setdefault(schema.name, Operator(schema.qualname))
-        _owners[schema.full_name] = (module, place)
-        again = schema.overload in operator._overloads
-        if again:
-            operator._overloads[schema.overload].redefine(op)
-        else:
-            operator._overloads[schema.overload] = op
-            namespace.__dict__.pop(schema.name, None)
-        found = operator._overloads[schema.overload]
-        for registration in list(_waiting.get(schema.full_name, ())):
-            registration(found, module, again)
+        namespace = ops._namespaces.get(schema.namespace) or Namespace(schema.namespace)
+        operator = namespace._operators.get(schema.name) or Operator(schema.qualname)
+        existing = operator._overloads.get(schema.overload)
+        _check_free(schema, namespace, existing, module, place)
+        refuse_ambiguous(schema, [other.schema for name, other in operator._overloads.items() if name != schema.overload])
+        found = op if existing is None else existing
+        attributes = vars(op)
+        attributes["defined_in"] = Caller(module, place)
+        attributes["epoch"] = 1 if existing is None else vars(existing)["epoch"] + 1
+        attributes["overloads"] = operator.overloads
+        if schema.overload:
+            attributes[schema.overload] = found  # as `op.default` is the operator itself
+        if existing is not None:
+            existing.redefine(op)
+        operator._set(schema.overload, found)
+        namespace._operators[schema.name] = operator
+        namespace.__dict__.pop(schema.name, None)
+        ops._namespaces[schema.namespace] = namespace
+        for registration in waiting_for(schema.full_name):
+            registration(found, module, existing is not None)
         return found
+
+
+def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | None, module: str, place: str) -> None:
+    """Refuse a name that is somebody else's."""
+    name, overload = schema.full_name, schema.overload
+    owner = Caller(module, place) if existing is None else vars(existing)["defined_in"]
+    if not _is_one_module(owner.module, module):
+        raise DefinitionError(
+            f"{name} is defined already, by {owner.module} ({owner.place}); {module} ({place}) defines it again. "
+            "Take another name or another namespace.",
+            operator=name,
+        )
+    if schema.name in namespace._aliases:
+        raise DefinitionError(
+            f"{name} cannot be defined: it is a second name of {schema.namespace}::{namespace._aliases[schema.name]}. "
+            "Take another name or another namespace.",
+            operator=name,
+        )
+    taken = overload in _KEPT or hasattr(Operator, overload) or hasattr(OpOverload, overload)
+    if overload and (taken or overload.startswith("register_")):
+        raise DefinitionError(
+            f"{name}: an overload cannot be named {overload!r}, which is an attribute of every operator. Take another name.",
+            operator=name,
+        )
+
+
+def _is_one_module(one: str, other: str) -> bool:
+    """Whether two names are of one module: a program is `__main__` and, imported or spawned, has another name too."""
+    if one == other or (one in _MAINS and other in _MAINS):
+        return True
+    files = {os.path.abspath(getattr(sys.modules.get(name), "__file__", None) or f"<{name}>") for name in (one, other)}
+    return (one in _MAINS or other in _MAINS) and len(files) == 1
+
+
+def remove(op: OpOverload) -> None:
+    """Make an operator unknown by its name again; its name is free, for any module.
+
+    Parameters
+    ----------
+    op : OpOverload
+        One that is not known, or no longer, is left as it is.
+    """
+    schema = op.schema
+    with registration_lock:
+        namespace = ops._namespaces.get(schema.namespace)
+        operator = None if namespace is None else namespace._operators.get(schema.name)
+        if namespace is None or operator is None or operator._overloads.get(schema.overload) is not op:
+            return
+        operator._set(schema.overload, None)
+        namespace.__dict__.pop(schema.name, None)
+        if not operator._overloads:
+            del namespace._operators[schema.name]
+            namespace._aliases = {second: name for second, name in namespace._aliases.items() if name != schema.name}
 
 
 def alias(op: OpOverload, name: str) -> None:
@@ -316,17 +205,3 @@ def alias(op: OpOverload, name: str) -> None:
                 operator=op.name,
             )
         namespace._aliases[name] = op.schema.name
-
-
-def _load(name: str, module: str) -> OpOverload:
-    """Find an operator in another process, where importing the module that defines it may make it known."""
-    if module not in sys.modules:
-        import_module(module)
-    return find(name)
-
-
-def _reduce(op: OpOverload) -> tuple[Any, tuple[str, str]]:
-    return _load, (op.name, _owners[op.name][0])
-
-
-copyreg.pickle(OpOverload, _reduce)  # pickled by name; deepcopy finds the same operator

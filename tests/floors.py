@@ -29,6 +29,7 @@ FLOORS = [
     {"core.redispatching"},
     {"core"},
     {"extras", "where"},  # first floor, the language
+    {"carrying"},
     {"dimensions"},
     {"grammar"},
     {"defaults"},
@@ -48,7 +49,10 @@ FLOORS = [
     {"explaining"},
     {"containers"},
     {"calls"},
+    {"overloads"},
+    {"namespaces"},
     {"operators"},
+    {"pickling"},
     {"registration"},
     {"libraries", "out_variants"},
     {"defining"},
@@ -83,7 +87,7 @@ WRAPPERS = {  # and the layer that owns each
     "TracedTensor": "tracing",
 }
 LATE_IMPORTS = {"extras", "interop/", "__main__"}  # what is optional, or what a command needs, is imported when used
-LOADERS = {"operators"}  # an unpickled operator imports the module that defines it, as pickle does for a class
+LOADERS = {"pickling"}  # an unpickled operator imports the module that defines it, as pickle does for a class
 OUTSIDE = {"numpy", "cython", "cpython", "libc"}  # NumPy is the only dependency; the others exist at compile time
 OUTSIDE_OF = {"testing/": {"pytest"}}  # the pytest plugin is loaded by pytest
 FORBIDDEN_WORDS = {"util", "utils", "misc", "common", "helper", "helpers", "manager", "info"}

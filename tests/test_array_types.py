@@ -134,3 +134,18 @@ def test_a_factory_chooses_by_device():
 def test_a_class_that_is_not_registered_is_no_array():
     with pytest.raises(TypeError, match="Fraction is no array type that is known here"):
         sin(Fraction(1, 2))
+
+
+def test_a_gpu_s_arrays_run_the_kernels_of_their_device():
+    cupy = pytest.importorskip("cupy")
+    try:
+        x = cupy.asarray(X)
+    except cupy.cuda.runtime.CUDARuntimeError:
+        pytest.skip("CuPy is installed, and there is no GPU")
+    register_array_type(cupy.ndarray, device="cuda")
+    sin.register_kernel("cuda")(cupy.sin)
+    out = sin(x)
+    assert isinstance(out, cupy.ndarray)
+    assert np.allclose(cupy.asnumpy(out), np.sin(X))
+    with pytest.raises(DeviceMismatchError, match="on cuda, float64"):
+        define("(Tensor x, Tensor y) -> Tensor", np.add)(x, X)

@@ -59,7 +59,7 @@ KEPT = {
     "__init__.py": '"""The face."""\nfrom . import autograd\nfrom .library import custom_op\nfrom .vmap import vmap',
     "__main__.py": "def main():\n    from . import vmap\n    import argparse",
     "autograd.py": "from .tape import grad",
-    "operators.py": "from importlib import import_module\ndef _load(name): import_module(name)",
+    "pickling.py": "from importlib import import_module\ndef load(name): import_module(name)",
     "library.py": "from .registration import custom_op",
     "registration.py": "from .schema import Schema\n# from .vmap import vmap",
     "schema.py": '"""Read `mylib::scale`.\n\n>>> import dispatch\n"""\nfrom .errors import SchemaError\nimport numpy as np',
@@ -80,7 +80,7 @@ KEPT = {
     "core/overload.pyx": "from .keys cimport rank_t\ncimport numpy as cnp\nfrom libc.stdint cimport uint64_t",
 }
 TESTS_OF_KEPT = """
-    main autograd library operators registration schema errors extras where vmap tape table interop/torch testing core/keys core/overload
+    main autograd library pickling registration schema errors extras where vmap tape table interop/torch testing core/keys core/overload
 """
 
 

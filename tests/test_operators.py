@@ -1,17 +1,15 @@
-"""Operators by name, and several overloads of one."""
+"""Operators are defined, defined again, given a second name and removed."""
 
-import copy
-import pickle
+import importlib
 import sys
-import types
 
 import numpy as np
 import pytest
 
-from dispatch import OpOverload, custom_op, ops
+from dispatch import custom_op, ops
 from dispatch.core import DispatchKey
-from dispatch.errors import ArgumentError, DefinitionError, DispatchError, OperatorNotFoundError, SchemaError
-from dispatch.operators import Namespace, Operator, add, alias, build, find
+from dispatch.errors import DefinitionError, OperatorNotFoundError, SchemaError
+from dispatch.operators import add, alias, build, find, remove
 from dispatch.schema import Schema
 from dispatch.tables import SECOND_NAMES
 from dispatch.tags import Tag
@@ -29,136 +27,6 @@ def define(text, kernel, module=__name__, place="here.py:1"):
 def scale(x: np.ndarray, factor: float = 2.0) -> np.ndarray:
     """Scale an array."""
     return x * factor
-
-
-@pytest.fixture(scope="module")
-def pick():
-    define("operatortests::pick(Tensor x) -> str", lambda x: "array")
-    define("operatortests::pick.number(float x) -> str", lambda x: "number")
-    define("operatortests::pick.pair(Tensor x, float y) -> str", lambda x, y: "pair")
-    return ops.operatortests.pick
-
-
-# -- by name ---------------------------------------------------------------------------------------------------------------
-
-
-def test_an_operator_with_one_overload_is_that_overload():
-    assert ops.operatortests.scale is scale
-    assert ops.operatortests.scale.default is scale
-    assert find("operatortests::scale") is scale
-    assert isinstance(scale, OpOverload)
-    assert ops.operatortests.scale is ops.operatortests.scale
-
-
-def test_an_operator_with_several_is_found_by_the_name_of_the_overload(pick):
-    assert isinstance(pick, Operator)
-    assert pick.overloads() == ["default", "number", "pair"]
-    assert pick.default is find("operatortests::pick")
-    assert pick.number is find("operatortests::pick.number")
-    assert pick.number.name == "operatortests::pick.number"
-    assert repr(pick).splitlines() == [repr(pick.default), repr(pick.number), repr(pick.pair)]
-
-
-def test_a_second_overload_is_seen_where_the_first_one_was_looked_up_before():
-    define("operatortests::late(Tensor x) -> str", lambda x: "first")
-    first = ops.operatortests.late
-    assert first(A) == "first"
-    define("operatortests::late.second(int x) -> str", lambda x: "second")
-    assert ops.operatortests.late(3) == "second"
-    assert ops.operatortests.late(A) == "first" == first(A)
-
-
-NOT_FOUND = [
-    (lambda: ops.operatortets, "there is no namespace 'operatortets'. Did you mean 'operatortests'? Namespaces: "),
-    (lambda: ops.operatortests.scal, "there is no operator operatortests::scal. Did you mean 'scale'"),
-    (lambda: ops.operatortests.quux, "there is no operator operatortests::quux. Operators: "),
-    (lambda: ops.np.sine, "there is no operator np::sine. Did you mean 'sin"),
-    (lambda: find("np::sine"), "there is no operator np::sine. Did you mean 'sin"),
-    (lambda: find("nq::sin"), "there is no namespace 'nq'. Did you mean 'np'? Namespaces: "),
-    (lambda: ops.operatortests.pick.numbr, "operatortests::pick has no overload 'numbr'. Did you mean 'number'? Overloads: default, number, pair."),
-    (lambda: find("operatortests::pick.quux"), "operatortests::pick has no overload 'quux'. Overloads: default, number, pair."),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("look", "message"), NOT_FOUND)
-def test_a_name_that_nobody_has_defined(look, message, pick):
-    with pytest.raises(OperatorNotFoundError) as caught:
-        look()
-    assert str(caught.value).startswith(message)
-    assert isinstance(caught.value, AttributeError)
-
-
-def test_an_overload_that_a_single_operator_does_not_have():
-    with pytest.raises((OperatorNotFoundError, AttributeError)) as caught:
-        find("operatortests::scale.other")
-    assert "operatortests::scale has no" in str(caught.value)
-    assert "'other'" in str(caught.value)
-
-
-def test_how_to_come_by_a_namespace_that_is_not_there():
-    with pytest.raises(OperatorNotFoundError) as caught:
-        ops.quux
-    assert str(caught.value).endswith("A namespace exists once an operator is defined in it: import the module that does.")
-    assert not hasattr(ops, "quux")
-    assert not hasattr(ops.np, "__array__")
-
-
-@pytest.mark.parametrize("name", ["scale", "::scale", "a::b::c", "a b::c", "a::b.c.d", ""])
-def test_a_text_that_is_no_qualified_name(name):
-    with pytest.raises(DispatchError):
-        find(name)
-
-
-def test_what_is_there_can_be_listed():
-    assert {"np", "operatortests"} <= set(dir(ops))
-    assert {"sin", "add"} <= set(dir(ops.np))
-    assert scale in list(ops.operatortests)
-    assert {op.name for op in ops} >= {"np::sin", "operatortests::scale"}
-    assert all(isinstance(op, OpOverload) for op in ops)
-    assert repr(ops.operatortests) == f"<namespace operatortests: {len(dir(ops.operatortests))} operators>"
-    assert repr(ops) == f"<operators of {', '.join(dir(ops))}>"
-
-
-def test_a_long_list_of_operators_is_cut():
-    namespace = Namespace("long")
-    namespace._operators.update({f"op{i:02}": Operator(f"long::op{i:02}") for i in range(30)})
-    with pytest.raises(OperatorNotFoundError) as caught:
-        namespace.something_else
-    assert str(caught.value).endswith("op18, op19, ....")
-
-
-# -- overloads -------------------------------------------------------------------------------------------------------------
-
-
-def test_the_overload_whose_types_fit_runs(pick):
-    assert pick(A) == "array"
-    assert pick(3.0) == "number"
-    assert pick(A, 3.0) == pick(x=A, y=3) == "pair"
-
-
-def test_a_call_that_fits_none_lists_why_each_was_passed_over(pick):
-    with pytest.raises(ArgumentError) as caught:
-        pick("text")
-    assert str(caught.value).splitlines() == [
-        "operatortests::pick: no overload fits the call.",
-        "  operatortests::pick: argument 'x' is Tensor, and was given a str. builtins.str is no array type that is known here.",
-        "  operatortests::pick.number: argument 'x' is float, and was given a str.",
-        "  operatortests::pick.pair(x, y): 'y' must be given.",
-    ]
-
-
-def test_a_call_that_fits_two_is_refused_in_whatever_order_they_were_defined():
-    for first, second in ("ab", "ba"):
-        define(f"operatortests::fits{first}.{first}(float x) -> str", lambda x: "float")
-        define(f"operatortests::fits{first}.{second}(int x) -> str", lambda x: "int")
-        both = getattr(ops.operatortests, f"fits{first}")
-        assert both(2.5) == "float"
-        with pytest.raises(ArgumentError) as caught:
-            both(2)
-        full = [f"operatortests::fits{first}.{name}" for name in (first, second)]
-        assert str(caught.value) == (
-            f"operatortests::fits{first}: the call fits {full[0]} and {full[1]}. Name the overload: {full[0]}."
-        )
 
 
 # -- defining --------------------------------------------------------------------------------------------------------------
@@ -205,40 +73,172 @@ def test_tags_are_kept():
     assert ops.np.sin.tags == (Tag.pointwise,)
 
 
-# -- pickle and copy -------------------------------------------------------------------------------------------------------
+def test_a_definition_knows_where_it_stands_and_how_often_it_was_made():
+    op = define("operatortests::counted(Tensor x) -> str", lambda x: "a", "one.module", "one.py:3")
+    assert (op.epoch, op.defined_in.module, op.defined_in.place) == (1, "one.module", "one.py:3")
+    again = define("operatortests::counted(Tensor x, int n=0) -> str", lambda x, n: "b", "one.module", "one.py:9")
+    assert again is op
+    assert (op.epoch, op.defined_in.place) == (2, "one.py:9")
 
 
-def test_an_operator_is_pickled_and_copied_by_its_name():
-    for op in (scale, ops.np.sin, ops.np.sum):
-        assert pickle.loads(pickle.dumps(op)) is op
-        assert copy.deepcopy(op) is op
-        assert copy.copy(op) is op
+@pytest.mark.parametrize(("first", "second"), [("__main__", "__mp_main__"), ("__mp_main__", "__main__")])
+def test_a_program_is_one_module_by_either_of_its_names(first, second):
+    op = define(f"operatortests::from{first}(Tensor x) -> str", lambda x: "a", first)
+    assert define(str(op.schema), lambda x: "b", second) is op
+    assert op(A) == "b"
+    with pytest.raises(DefinitionError, match=f"is defined already, by {second} "):
+        define(str(op.schema), lambda x: "c", "another.module")
 
 
-def test_loading_an_operator_imports_the_module_that_defines_it(monkeypatch):
-    made = []
+def test_a_program_that_is_imported_too_is_one_module(monkeypatch):
+    module = type(sys)("operatortests_program")
+    module.__file__ = "/somewhere/operatortests_program.py"
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    op = define("operatortests::imported(Tensor x) -> str", lambda x: "a", "__main__")
+    with pytest.raises(DefinitionError, match="is defined already"):
+        define(str(op.schema), lambda x: "b", module.__name__)
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", module.__file__, raising=False)
+    assert define(str(op.schema), lambda x: "b", module.__name__)(A) == "b"
 
-    class Finder:
-        @staticmethod
-        def find_spec(name, path=None, target=None):
-            return None if name != "operatortests_elsewhere" else types.SimpleNamespace(
-                name=name, loader=Finder, origin=None, submodule_search_locations=None, cached=None, has_location=False, parent=""
-            )  # fmt: skip
 
-        @staticmethod
-        def create_module(spec):
-            return types.ModuleType(spec.name)
+CELL = """
+import numpy as np
+from dispatch import custom_op
+@custom_op("operatortests::cell", mutates_args=())
+def cell(x: np.ndarray) -> int:
+    return {number}
+"""
 
-        @staticmethod
-        def exec_module(module):
-            made.append(define("operatortests::elsewhere(Tensor x) -> str", lambda x: "found", module.__name__))
 
-    monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
-    __import__("operatortests_elsewhere")
-    data = pickle.dumps(made[0])
-    monkeypatch.delitem(sys.modules, "operatortests_elsewhere")
-    assert pickle.loads(data)(A) == "found"
-    assert len(made) == 2
+def test_the_cells_of_a_notebook_are_one_module():
+    space = {"__name__": "__main__"}
+    for number in (1, 2):
+        exec(compile(CELL.format(number=number), f"<ipython-input-{number}-0123456789ab>", "exec"), space)
+        if number == 1:
+            old = space["cell"]
+            assert old.defined_in.place == "<ipython-input-1-0123456789ab>:4"
+    assert space["cell"] is old
+    assert old(A) == 2
+    with pytest.raises(DefinitionError) as caught:
+        exec(compile(CELL.format(number=3), "elsewhere.py", "exec"), {"__name__": "elsewhere"})
+    assert str(caught.value) == (
+        "operatortests::cell is defined already, by __main__ (<ipython-input-2-0123456789ab>:4); elsewhere (elsewhere.py:4) "
+        "defines it again. Take another name or another namespace."
+    )
+    assert old(A) == 2
+
+
+def test_a_module_that_is_loaded_anew_replaces_its_operators(tmp_path, monkeypatch):
+    path = tmp_path / "operatortests_reloaded.py"
+    path.write_text(CELL.format(number=1).replace("::cell", "::reloaded"))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    module = importlib.import_module("operatortests_reloaded")
+    monkeypatch.delitem(sys.modules, "operatortests_reloaded")  # at the end; reload wants it there
+    sys.modules["operatortests_reloaded"] = module
+    old = module.cell
+    old.register_fake(lambda x: 7)
+    path.write_text(CELL.format(number=22).replace("::cell", "::reloaded"))
+    importlib.invalidate_caches()
+    importlib.reload(module)
+    assert module.cell is old is ops.operatortests.reloaded
+    assert (old(A), old.epoch) == (22, 2)
+    assert old.table.live(DispatchKey.FAKE) is None
+    with pytest.raises(DefinitionError, match=r"by operatortests_reloaded \(operatortests_reloaded.py:4\); .*test_operators"):
+        custom_op("operatortests::reloaded", lambda x: 1, mutates_args=(), schema="(Tensor x) -> int")
+
+
+def test_an_overload_that_a_call_could_not_tell_from_another_is_refused_and_leaves_nothing():
+    define("operatortests::told(Tensor x, int n=1) -> str", lambda x, n: "told")
+    told = ops.operatortests.told
+    for _ in range(2):
+        with pytest.raises(DefinitionError) as caught:
+            define("operatortests::told.again(Tensor y, int? k=None) -> str", lambda y, k: "again")
+        assert str(caught.value) == (
+            "operatortests::told.again(Tensor y, int? k=None) cannot stand beside operatortests::told(Tensor x, int n=1): the call "
+            "told(Tensor) fits both, and one as exactly as the other. Change a type or the number of arguments, or require a "
+            "keyword."
+        )
+    assert ops.operatortests.told is told
+    assert told.overloads() == ["default"]
+    assert define("operatortests::told.again(Tensor y, *, int? k) -> str", lambda y, k: "again").epoch == 1
+    with pytest.raises(DefinitionError, match=r"the call told\(Tensor\) fits both"):
+        define("operatortests::told.again(Tensor y) -> str", lambda y: "worse")
+    assert ops.operatortests.told(A, k=None) == "again"
+    with pytest.raises(DefinitionError):
+        define("operatorteststhatarenot::f.name(Tensor x) -> str", lambda x: "")
+    assert "operatorteststhatarenot" not in dir(ops)
+
+
+@pytest.mark.parametrize("word", ["name", "overloads", "register_fake", "schema", "epoch", "defined_in", "whole"])
+def test_an_overload_with_the_name_of_an_attribute_is_refused(word):
+    with pytest.raises(DefinitionError) as caught:
+        define(f"operatortests::scale.{word}(str x) -> str", lambda x: x)
+    assert str(caught.value) == (
+        f"operatortests::scale.{word}: an overload cannot be named {word!r}, which is an attribute of every operator. "
+        "Take another name."
+    )
+
+
+def test_a_second_name_cannot_be_defined_as_an_operator():
+    with pytest.raises(DefinitionError) as caught:
+        define("np::abs.of_text(str x) -> str", lambda x: x)
+    assert str(caught.value) == (
+        "np::abs.of_text cannot be defined: it is a second name of np::absolute. Take another name or another namespace."
+    )
+
+
+# -- removing --------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_removed_is_not_known_any_more_and_its_name_is_free():
+    op = define("operatortests::gone(Tensor x) -> str", lambda x: "gone", "one.module")
+    alias(op, "vanished")
+    assert ops.operatortests.gone is op is ops.operatortests.vanished
+    assert remove(op) is None
+    for name in ("gone", "vanished"):
+        assert name not in dir(ops.operatortests)
+        assert not hasattr(ops.operatortests, name)
+        with pytest.raises(OperatorNotFoundError, match=f"there is no operator operatortests::{name}"):
+            find(f"operatortests::{name}")
+    assert op not in list(ops.operatortests)
+    remove(op)  # once more is no harm
+    other = define("operatortests::gone(Tensor x, int n) -> str", lambda x, n: "other", "another.module")
+    assert ops.operatortests.gone is other is not op
+    assert other.epoch == 1
+    remove(op)  # and takes nobody else's name away
+    assert ops.operatortests.gone is other
+
+
+def test_one_overload_of_several_is_removed_alone():
+    whole = define("operatortests::some(Tensor x) -> str", lambda x: "array")
+    number = define("operatortests::some.number(float x) -> str", lambda x: "number")
+    some = ops.operatortests.some
+    assert (some(A), some(2.0)) == ("array", "number")
+    remove(whole)
+    assert ops.operatortests.some is number is ops.operatortests.some.number
+    assert some.overloads() == ["number"]
+    assert some(2.0) == "number"
+    with pytest.raises(TypeError, match="no overload fits the call"):
+        some(A)  # what was remembered of it went with it
+    remove(number)
+    assert repr(some) == "operatortests::some  [no overload]"
+    gone = "operatortests::some has been removed, by what had defined it. Define it again, and look it up anew."
+    for use in (lambda: some(A), lambda: some.number, lambda: some(x=A)):
+        with pytest.raises(OperatorNotFoundError) as caught:
+            use()
+        assert str(caught.value) == gone
+
+
+def test_a_namespace_without_operators_says_so():
+    remove(define("operatortestsempty::only(Tensor x) -> str", lambda x: ""))
+    with pytest.raises(OperatorNotFoundError) as caught:
+        ops.operatortestsempty.only
+    assert str(caught.value) == "there is no operator operatortestsempty::only. Operators: none."
+    assert list(ops.operatortestsempty) == []
+
+
+# -- names and second names --------------------------------------------------------------------------------------------------
 
 
 def test_an_operator_keeps_the_name_and_the_document_of_its_function():

@@ -10,8 +10,8 @@ from making import made, shadow
 import dispatch
 from dispatch import calls
 from dispatch.core import DispatchKey, Level, OpOverload, Registration, Setting, open_levels, setting
-from dispatch.errors import ArgumentError, EscapedValueError, OutputError
-from dispatch.operators import build
+from dispatch.errors import ArgumentError, DispatchError, EscapedValueError, OperatorNotFoundError, OutputError
+from dispatch.operators import add, build, remove
 from dispatch.schema import Schema
 
 A = np.arange(4.0)
@@ -28,14 +28,14 @@ def _often_switched():
     sys.setswitchinterval(interval)
 
 
-def at_once(*works):
+def at_once(*works, rounds=ROUNDS):
     """Run each function in a thread of its own, all from one moment on; raise what the first that failed raised."""
     start, errors = threading.Barrier(len(works)), []
 
     def run(work):
         start.wait()
         try:
-            for i in range(ROUNDS):
+            for i in range(rounds):
                 work(i)
         except BaseException as error:
             errors.append(error)
@@ -201,3 +201,101 @@ def test_refusals_and_failures_of_many_threads_keep_to_themselves():
         assert len(caught.value.__notes__) == 1
 
     at_once(refused, output, raised)
+
+
+def known(text, kernel):
+    """An operator made known by its name, or the older one of that name, which has become it."""
+    op = build(Schema.parse(text))
+    op.register_at(CPU, kernel)
+    return add(op, __name__, "test_threads.py:1")
+
+
+def test_sixteen_threads_register_redefine_and_call_one_operator_and_lose_nothing():
+    rounds = 60
+    op = known("threadtests_all::op(Tensor x) -> str", lambda x: "0")
+    by_name = lambda: dispatch.ops.threadtests_all.op
+    made_by_all, handles = [], []
+
+    def redefine(number):
+        def work(i):
+            new = known("threadtests_all::op(Tensor x) -> str", lambda x: f"{number}.{i}")
+            assert new is op
+            made_by_all.append(new.epoch)
+
+        return work
+
+    def overload(number):
+        def work(i):
+            text = f"threadtests_all::op.o{number}_{i}(Tensor x, *, int n{number}_{i}) -> str"
+            new = known(text, lambda x, **keywords: f"overload {number}.{i}")
+            found = by_name()
+            assert found(A, **{f"n{number}_{i}": 1}) == f"overload {number}.{i}"
+            assert getattr(found, f"o{number}_{i}") is new
+            if i % 2:
+                remove(new)
+
+        return work
+
+    def register(i):
+        handles.append(op.register_at(JVP, lambda x: "jvp"))
+
+    def call(i):
+        for use in (op, by_name()):
+            assert use(A).partition(".")[0] in {"0", "1", "2", "3", "4"}
+            assert use(x=A)
+
+    def define(number):
+        def work(i):
+            new = known(f"threadtests_all::own{number}_{i}(Tensor x) -> int", lambda x: i)
+            assert getattr(dispatch.ops.threadtests_all, f"own{number}_{i}") is new
+            assert new(A) == i
+
+        return work
+
+    works = [*map(redefine, range(1, 5)), *map(overload, range(4)), register, register, call, call, call, call, define(0), define(1)]
+    assert len(works) == 16
+    at_once(*works, rounds=rounds)
+    assert op.epoch == 1 + 4 * rounds
+    assert max(made_by_all) == op.epoch
+    assert len(handles) == 2 * rounds
+    assert sorted(by_name().overloads()) == sorted(["default", *(f"o{n}_{i}" for n in range(4) for i in range(0, rounds, 2))])
+    assert {f"own{n}_{i}" for n in range(2) for i in range(rounds)} <= set(dir(dispatch.ops.threadtests_all))
+
+
+def test_what_was_found_by_types_is_never_older_than_the_overloads():
+    known("threadtests_types::op(float x) -> str", lambda x: "float")
+    known("threadtests_types::op.text(str x) -> str", lambda x: "text")
+    op = dispatch.ops.threadtests_types.op
+    here = threading.Lock()
+
+    def change(i):
+        with here:  # the only one who adds and removes: what a call gives in between is certain
+            nearer = known("threadtests_types::op.integer(int x) -> str", lambda x: "int")
+            assert op(1) == "int"
+            remove(nearer)
+            assert op(1) == "float"
+
+    def call(i):
+        assert op(1) in {"int", "float"}
+        assert op("text") == op(x="text") == "text"
+
+    at_once(change, call, call, call)
+    assert op(1) == "float"
+
+
+def test_a_name_that_comes_and_goes_is_there_or_not_there():
+    known("threadtests_gone::stays(Tensor x) -> int", lambda x: 0)
+
+    def change(i):
+        remove(known("threadtests_gone::op(Tensor x) -> int", lambda x: i))
+
+    def call(i):
+        try:
+            assert dispatch.ops.threadtests_gone.op(A) in range(ROUNDS)
+        except OperatorNotFoundError as error:
+            assert "there is no operator threadtests_gone::op" in str(error)
+        assert dispatch.ops.threadtests_gone.stays(A) == 0
+
+    at_once(change, call, call)
+    with pytest.raises(DispatchError):
+        dispatch.ops.threadtests_gone.op

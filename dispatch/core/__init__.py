@@ -30,6 +30,7 @@ from .state import (
     newest_level,
     open_levels,
     setting,
+    turned_on,
 )
 from .table import Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback, set_layer
 from .tensor import Tensor, check_open, descend, ground, seen_through, split, unwrap, wrap
@@ -76,6 +77,7 @@ __all__ = [
     "set_layer",
     "setting",
     "split",
+    "turned_on",
     "unwrap",
     "wrap",
 ]

@@ -223,7 +223,7 @@ cdef class OpOverload:
     def whole(self):
         """The operator as a layer's kernel calls it: all arguments by position, and the residual comes back too."""
         cdef OpOverload inner
-        if not self.outputs.residual and self.arguments.kernel_keywords == NULL:
+        if self.primary is not None or (not self.outputs.residual and self.arguments.kernel_keywords == NULL):
             return self
         if self.inner is None:
             inner = OpOverload(self.schema, self.arguments, self.outputs, self.wording, self.tags)
@@ -237,10 +237,7 @@ cdef class OpOverload:
         return self.wording.kernels(self)
 
     def explain(self, *args, **keywords):
-        """Which kernel a call with these arguments would run on each of its floors, what was passed over and why.
-
-        Nothing is run. Without arguments the floors are all there are. Prints as a table.
-        """
+        """What a call would run on each of its floors, and what was passed over; without arguments on all floors there are."""
         return self.wording.explain(self, args, keywords)
 
     def at(self, key):
@@ -286,7 +283,9 @@ cdef class OpOverload:
         if not 0 < below < KEYS:
             raise DefinitionError(f"{self.name}: redispatch goes below a floor, and nothing is below {below}.")
         keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
-        return self.redispatch_past(keys, *self.wording.bound(self, args, keywords))
+        if keywords or len(args) != self.arguments.direct:
+            args = self.wording.bound(self, args, keywords)
+        return self.wording.redispatched(self, keys, args)
 
     def redispatch_past(self, keys, *args):
         """`redispatch` for a set of keys, bit k for key k, and every argument by position."""
@@ -318,6 +317,12 @@ cdef class OpOverload:
     def unregister(self, Registration registration not None):
         """Take a registration away; the one it covered is live again."""
         self.table.remove(registration)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
 
     @classmethod
     def __class_getitem__(cls, parameters):

@@ -151,6 +151,10 @@ cdef class Setting(Guard):
     cdef void undo(self, ThreadState *thread):
         thread.settings[self.key] = self.setting_before
 
+    def twin(self):
+        """A new guard that turns on the same, in another thread say."""
+        return Setting(self.key, self.value)
+
     def __repr__(self):
         return f"{self.value!r}"
 
@@ -182,6 +186,12 @@ cdef class ModeGuard(Guard):
 
     cdef void undo(self, ThreadState *thread):
         thread.rank = self.rank_before
+
+    def twin(self):
+        """A new guard that turns on the same, in another thread say, at the rank of this one."""
+        cdef ModeGuard guard = ModeGuard(self.key, self.mode)
+        guard.rank = self.rank
+        return guard
 
     def __repr__(self):
         return f"{self.mode!r}"
@@ -248,6 +258,18 @@ cdef rank_t highest_mode(rank_t without):
             if not without >> guard.key & 1 and guard.rank > rank:
                 rank = guard.rank
     return rank
+
+
+def turned_on():
+    """The settings and the modes, but those taken off, that are on in this thread, oldest first."""
+    cdef ThreadState *thread = thread_state()
+    cdef Guard guard = <Guard>thread.top if thread.top != NULL else None
+    cdef list modes = active_guards(guard), found = []
+    while guard is not None:
+        if isinstance(guard, Setting) or guard in modes:
+            found.append(guard)
+        guard = guard.below
+    return found[::-1]
 
 
 def setting(int key):
