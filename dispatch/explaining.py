@@ -26,7 +26,7 @@ from .core import (
 from .errors import DispatchError
 from .layer import layers
 from .listing import brief, place_of, role_of
-from .watching import OBSERVE, Watcher
+from .watching import OBSERVE, watchers
 
 Arguments = tuple[Any, ...]
 MODES = (1 << OBSERVE) - 1  # bit k for key k: every mode but the watchers
@@ -112,8 +112,8 @@ def explain(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Explan
     np::sin(x: float64[2])
     CPU  kernel  <ufunc sin>  the arrays are on cpu
     """
-    watchers = [guard for guard in active_modes() if isinstance(guard, Watcher)]
-    off = {registration: repr(watcher) for watcher in watchers for registration in watcher.passed(op)}
+    watching = watchers()
+    off = {registration: repr(watcher) for watcher in watching for registration in watcher.passed(op)}
     if op.table.gone is not None:
         return Explanation(op.name, [], [f"The call is refused: {op.table.gone}"])
     if not args and not keywords:
@@ -125,7 +125,7 @@ def explain(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Explan
         values = bound(op, args, keywords)
         title += f"({', '.join(f'{name}: {brief(x)}' for name, x in zip(op.arguments.names, values, strict=True))})"
         without = 0
-        for watcher in watchers:
+        for watcher in watching:
             without |= watcher.excluded
             words = ", ".join(key.name for key in DispatchKey if not key.is_alias and watcher.excluded >> key & 1)
             notes += [f"{words} is left out by {watcher!r}: values count as constants, and modes as off."] if words else []
@@ -138,7 +138,7 @@ def explain(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Explan
 
 def _floors(op: OpOverload, values: Arguments, without: int, off: Mapping[Registration, str]) -> Iterator[Floor]:
     """The floors of a call, the first one first; the last computes, or has no data to go on with."""
-    modes = [m for m in active_modes() if not isinstance(m, Watcher) and not without >> m.key & 1]
+    modes = [m for m in active_modes() if m.key != OBSERVE and not without >> m.key & 1]
     modes.sort(key=lambda mode: mode.rank, reverse=True)
     while True:
         rank = floor_of(op, values, MODES)

@@ -3,22 +3,23 @@
 Both are watchers: they stand above every floor, see each step of each call of their thread, and cost nothing where none is on.
 """
 
+import threading
 from collections.abc import Callable
 from html import escape
 from time import perf_counter_ns
 from typing import Any, NamedTuple, TextIO
 
-from .core import DispatchKey, OpOverload, active_modes
+from .core import DispatchKey, OpOverload
 from .explaining import what_runs
 from .listing import brief
-from .watching import OBSERVE, Watcher
+from .watching import OBSERVE, Watcher, watchers
 
 Proceed = Callable[[], Any]
 
 
 def _kernel_of(op: OpOverload, key: DispatchKey) -> str:
     """What runs at a key in this thread, in short: where it is written, or what it is."""
-    off = {r for watcher in active_modes() if isinstance(watcher, Watcher) for r in watcher.passed(op)}
+    off = {r for watcher in watchers() for r in watcher.passed(op)}
     runs, place = what_runs(op, key, op.table.source(key, off))
     return place or runs
 
@@ -35,27 +36,35 @@ class _Line:
         return f"{'  ' * self.depth}{self.start}{self.end}"
 
 
+class _Written(threading.local):
+    """What a log has to write, in one thread."""
+
+    def __init__(self) -> None:
+        self.lines: list[_Line] = []
+        self.depth = 0
+        self.spent = 0  # nanoseconds that the log itself took
+
+
 class CallLog(Watcher):
     """Writes a line for each step of each call; made by `log_calls`."""
 
     def __init__(self, file: TextIO | None) -> None:
         super().__init__()
         self._file = file
-        self._lines: list[_Line] = []
-        self._depth = 0
-        self._spent = 0  # nanoseconds that the log itself took
+        self._here = _Written()
 
     def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Proceed) -> Any:
         entered = perf_counter_ns()
         key = DispatchKey(rank & OBSERVE)
         given = ", ".join(map(brief, args))
-        line = _Line(self._depth, f"{op.name}  {key.name}  {_kernel_of(op, key)}  ({given})")
-        self._lines.append(line)
-        self._depth += 1
+        here = self._here
+        line = _Line(here.depth, f"{op.name}  {key.name}  {_kernel_of(op, key)}  ({given})")
+        here.lines.append(line)
+        here.depth += 1
         result = ""
         start = perf_counter_ns()
-        self._spent += start - entered
-        spent = self._spent
+        here.spent += start - entered
+        spent = here.spent
         try:
             out = proceed()
         except BaseException as error:
@@ -65,11 +74,11 @@ class CallLog(Watcher):
             result = brief(out)
             return out
         finally:
-            took = perf_counter_ns() - start - (self._spent - spent)
+            took = perf_counter_ns() - start - (here.spent - spent)
             line.end = f" -> {result}  {took / 1000:.1f} us"
-            self._depth -= 1
-            if not self._depth:
-                lines, self._lines = self._lines, []
+            here.depth -= 1
+            if not here.depth:
+                lines, here.lines = here.lines, []
                 print("\n".join(map(str, lines)), file=self._file)
 
 
@@ -119,32 +128,42 @@ class ProfileRow(NamedTuple):
     own: float
 
 
+class _Running(threading.local):
+    """The steps that are running in one thread."""
+
+    def __init__(self) -> None:
+        self.places: list[tuple[str, str]] = []
+        self.inside = [0]  # nanoseconds of the steps inside each of them
+
+
 class Profile(Watcher):
     """Sums up calls by operator and floor; made by `profile`. Prints as a table, the most expensive first."""
 
     def __init__(self) -> None:
         super().__init__()
         self._sums: dict[tuple[str, str], list[int]] = {}  # calls, total and own nanoseconds
-        self._running: list[tuple[str, str]] = []
-        self._inside = [0]  # nanoseconds of the steps inside each step that is running
+        self._here = _Running()
+        self._lock = threading.Lock()
 
     def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Proceed) -> Any:
         place = op.name, DispatchKey(rank & OBSERVE).name
-        outermost = place not in self._running  # a step inside one of its own kind is in that one's total already
-        self._running.append(place)
-        self._inside.append(0)
+        here = self._here
+        outermost = place not in here.places  # a step inside one of its own kind is in that one's total already
+        here.places.append(place)
+        here.inside.append(0)
         start = perf_counter_ns()
         try:
             return proceed()
         finally:
             took = perf_counter_ns() - start
-            self._running.pop()
-            own = took - self._inside.pop()
-            self._inside[-1] += took
-            sums = self._sums.setdefault(place, [0, 0, 0])
-            sums[0] += 1
-            sums[1] += took if outermost else 0
-            sums[2] += own
+            here.places.pop()
+            own = took - here.inside.pop()
+            here.inside[-1] += took
+            with self._lock:
+                sums = self._sums.setdefault(place, [0, 0, 0])
+                sums[0] += 1
+                sums[1] += took if outermost else 0
+                sums[2] += own
 
     @property
     def rows(self) -> list[ProfileRow]:

@@ -19,7 +19,7 @@ from .fake import FakeTensor, FakeTensorMode
 from .listing import brief, place_of
 from .schema import Argument
 from .tags import Tag
-from .watching import OBSERVE, Watcher
+from .watching import OBSERVE, Watcher, watchers
 
 LEVELS = ("off", "default", "full")
 MOST_WORK = 10_000  # candidates that `np.shares_memory` tries before the bounds of the memory decide
@@ -40,7 +40,7 @@ class Validation(Watcher):
 
     def __enter__(self) -> "Validation":
         # With nothing to look at and nothing to end, the block costs its calls nothing.
-        self._idle = self.level != "full" and not any(isinstance(guard, Validation) for guard in active_modes())
+        self._idle = self.level != "full" and not any(isinstance(w, Validation) for w in watchers())
         return self if self._idle else super().__enter__()
 
     def __exit__(self, *exception: object) -> None:
@@ -50,7 +50,7 @@ class Validation(Watcher):
     def _looks(self, op: OpOverload, rank: int) -> bool:
         if rank & OBSERVE >= DispatchKey.FAKE or Tag.maybe_aliasing_or_mutating in op.tags:
             return False
-        return self.level == "full" and next(g for g in active_modes() if isinstance(g, Validation)) is self
+        return self.level == "full" and next(w for w in watchers() if isinstance(w, Validation)) is self
 
     def handed(self, op: OpOverload, rank: int, args: Arguments) -> Arguments:
         if not self._looks(op, rank):

@@ -2,6 +2,7 @@
 
 import io
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -144,3 +145,11 @@ def test_the_backward_is_seen_too():
     with profile() as seen:
         np.sin(x).sum().backward()
     assert {"np::sin", "np::cos", "np::multiply"} <= {row.operator for row in seen.rows}
+
+
+def test_carried_into_threads_they_see_those_threads_too():
+    file = io.StringIO()
+    with ThreadPoolExecutor(4) as pool, profile() as seen, log_calls(file):
+        list(pool.map(dispatch.carry(lambda i: dispatch.vmap(np.sin)(np.ones((2, 3)))), range(40)))
+    assert {(row.operator, row.key): row.calls for row in seen.rows} == {("np::sin", "VMAP"): 40, ("np::sin", "CPU"): 40}
+    assert [line.split()[1] for line in file.getvalue().splitlines()].count("VMAP") == 40

@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -313,3 +314,10 @@ def test_the_environment_turns_it_on(value, code, text):
     )
     assert done.returncode == code
     assert text in done.stdout + done.stderr
+
+
+def test_carried_into_a_thread_it_looks_there_too():
+    with ThreadPoolExecutor(1) as pool, validate("full"):
+        assert pool.submit(wrong(), A).result().shape == (2, 3)
+        with pytest.raises(OutputError):
+            pool.submit(dispatch.carry(wrong()), A).result()
