@@ -37,9 +37,7 @@ def keep_first(ctx, inputs, output):
 
 def refusal(ns, fn, schema=None, *, tag, mutates_args):
     """What is said of a definition that its tag does not allow, without the schema below it."""
-    message = said(
-        lambda: custom_op(f"{ns}::refused", fn, mutates_args=mutates_args, schema=schema, tags=tag), DefinitionError
-    )
+    message = said(lambda: custom_op(f"{ns}::refused", fn, mutates_args=mutates_args, schema=schema, tags=tag), DefinitionError)
     first, *rest = message.split("\n")
     assert not rest or rest[0].startswith(f"  {ns}::refused("), message
     assert not hasattr(getattr(dispatch.ops, ns, None), "refused")
@@ -109,7 +107,9 @@ def test_custom_op_inplace_tag_fake(ns):
 
 def test_custom_op_inplace_tag_returns_wrong_tensor(ns):
     """A kernel that returns another array than the one it was to write to is refused at the call."""
-    op = custom_op(f"{ns}::wrong", lambda x: x + 1, mutates_args=("x",), tags=Tag.inplace, schema="(Tensor(a!) x) -> Tensor(a!)")
+    op = custom_op(
+        f"{ns}::wrong", lambda x: x + 1, mutates_args=("x",), tags=Tag.inplace, schema="(Tensor(a!) x) -> Tensor(a!)"
+    )
     message = said(lambda: op(X.copy()), OutputError)
     assert "returned another array as output 0, and its schema says that it is argument 'x' itself." in message
     assert message.endswith("Write to x and return it.")
@@ -497,7 +497,10 @@ def test_custom_op_out_tag_manual_schema(ns):
         ),
         ("(Tensor x, *, Tensor(a!) out) -> Tensor", "Tag.out asks for what is written, in order: 'out' as Tensor(a!)."),
         ("(Tensor x, *, Tensor(a!) out) -> ()", "Tag.out asks for one return for each written argument: 1, not 0."),
-        ("(Tensor x, *, Tensor(a!)[] out) -> Tensor", "Tag.out asks that what is written is a plain Tensor; 'out' is a Tensor[]."),
+        (
+            "(Tensor x, *, Tensor(a!)[] out) -> Tensor",
+            "Tag.out asks that what is written is a plain Tensor; 'out' is a Tensor[].",
+        ),
     ],
 )
 def test_custom_op_out_tag_bad_manual_schema(schema, message, ns):
