@@ -1,4 +1,4 @@
-"""The compiled rooms: every dispatch/core/*.pyx becomes an extension. All metadata is in pyproject.toml.
+"""The compiled rooms: every .pyx under dispatch/ becomes an extension. All metadata is in pyproject.toml.
 
 Three switches, environment variables set to 1, as in `DISPATCH_DEBUG=1 python setup.py build_ext --inplace`. After
 turning one off build once with `--force`: file times do not tell one kind of build from another.
@@ -39,13 +39,13 @@ if COVERAGE:
 
 extensions = [
     Extension(
-        f"dispatch.core.{source.stem}",
+        ".".join(source.with_suffix("").parts),
         [source.as_posix()],
         include_dirs=[np.get_include()],
         define_macros=macros,
         extra_compile_args=compile_args,
     )
-    for source in sorted(Path("dispatch/core").glob("*.pyx"))
+    for source in sorted(Path("dispatch").rglob("*.pyx"))
 ]
 
 # Coverage finds the C file only beside its .pyx; everything else stays out of the package's folder.

@@ -41,8 +41,12 @@ FLOORS = [
     {"containers"},
     {"calls"},
     {"operators"},
-    {"registration"},
     {"prims"},  # mezzanine: what the layers are built of
+    {"signatures", "items"},
+    {"walks"},
+    {"loops"},
+    {"gufuncs"},
+    {"registration"},
     {"views"},
     {"fake", "tape/", "forward", "vmap", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
@@ -55,7 +59,7 @@ FLOORS = [
     {"tables.layouts"},  # top floor: the NumPy operators
     {"tables.families"},
     {"tables/"},
-    {"numpy_protocols"},
+    {"numpy_protocols", "ufuncs"},
     {"testing/"},
     {"interop/"},
     {"library", "autograd"},  # the faces

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SOURCES = sorted((ROOT / "dispatch" / "core").glob("*.pyx"))
-MODULES = [f"dispatch.core.{source.stem}" for source in SOURCES]
+SOURCES = sorted((ROOT / "dispatch").rglob("*.pyx"))
+MODULES = [".".join(source.relative_to(ROOT).with_suffix("").parts) for source in SOURCES]
 
 
 def test_there_are_compiled_rooms():
