@@ -128,7 +128,19 @@ class Calls:
         return self.bind_shapes(tuple([getattr(args[i], "shape", ()) for i in self.places]))
 
     def bind_shapes(self, shapes: tuple[Shape, ...]) -> Binding:
+        """The same of shapes."""
         return self.signature.bind(shapes, self.names, self.op.name)
+
+    def shapes(self, binding: Binding) -> tuple[Shape, ...]:
+        """The shapes of the outputs."""
+        found = self.signature.shapes(binding)
+        if found is None:
+            raise NoRuleError(
+                f"{self.op.name}: no input says how long {', '.join(self.signature.unknown)} of {self.signature} is, and "
+                f"the kernel is not run to learn it. Add a shape rule: {self.op.schema.name}.register_fake(rule).",
+                operator=self.op.name,
+            )
+        return found
 
     # -- the kernel --------------------------------------------------------------------------------------------------------
 
@@ -167,13 +179,7 @@ class Calls:
         said = dtypes if len(dtypes) >= len(self.signature.outputs) else (None,) * len(self.signature.outputs)
 
         def rule(*args: Any) -> Any:
-            shapes = self.signature.shapes(self.bind(args))
-            if shapes is None:
-                raise NoRuleError(
-                    f"{self.op.name}: no input says how long {', '.join(self.signature.unknown)} of {self.signature} is, and "
-                    f"the kernel is not run to learn it. Add a shape rule: {self.op.schema.name}.register_fake(rule).",
-                    operator=self.op.name,
-                )
+            shapes = self.shapes(self.bind(args))
             arrays = [args[i] for i in self.places]
             promoted = np.result_type(*[getattr(x, "dtype", x) for x in arrays]) if None in said else None
             made = [hollow(shape, promoted if dtype is None else dtype) for shape, dtype in zip(shapes, said, strict=False)]

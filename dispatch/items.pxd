@@ -99,6 +99,7 @@ cdef extern from *:
     }
     #define dispatch_fields(x) ((PyArrayObject_fields *)(x))
     #define dispatch_raised() (-1)
+    #define dispatch_signalled() (PyErr_CheckSignals() < 0)
     #define dispatch_type_of(x) ((PyObject *)Py_TYPE(x))
     #define dispatch_copy(to, from) PyArray_CopyInto((PyArrayObject *)(to), (PyArrayObject *)(from))
     """
@@ -129,6 +130,7 @@ cdef extern from *:
     object dispatch_hollow(object, int, cnp.npy_intp *, cnp.npy_intp *, void *)
     int dispatch_copy(object, object) except -1
     Fields *dispatch_fields(PyObject *) noexcept
+    bint dispatch_signalled() noexcept          # whether a signal's handler raised
     int dispatch_raised() except -1             # lets an exception out that is set already
     PyObject *dispatch_type_of(PyObject *) noexcept
     bint PyArray_CheckExact(PyObject *) noexcept

@@ -125,7 +125,6 @@ cdef class Loop:
     cdef int bind(self, tuple args, cnp.npy_intp *shape, cnp.npy_intp *sizes) except -1:
         """The sizes of the core dimensions and the shape of the loop; how many axes that has, or why there is none."""
         cdef Fields *array
-        cdef PyObject *x
         cdef int *core
         cdef int axis, k, start, ndim = 0
         cdef Py_ssize_t i

@@ -161,11 +161,12 @@ class Signature:
         for name, core, shape in zip(names, self.inputs, shapes, strict=True):
             kept = tuple(word for word in core if word not in missing)
             start = len(shape) - len(kept)
-            sizes = [f"{word}={n}" for word, n in zip(kept, shape[start:], strict=True)] if start >= 0 else []
-            loop = [f"loop {shape[:start]}"] if start >= 0 else []
-            rows.append((name, _spelled(core, self.optional), f"shape {shape}", " ".join(sizes), *loop))
-        widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        return ["  " + "  ".join(f"{x:{w}}" for x, w in zip(row, [*widths, 0], strict=False) if w).rstrip() for row in rows]
+            sizes = [f"{word}={n}" for word, n in zip(kept, shape[max(start, 0) :], strict=False) if not word.isdigit()]
+            known = (" ".join(sizes), f"loop {shape[:start]}") if start >= 0 else ("", "")
+            rows.append((name, _spelled(core, self.optional), f"shape {shape}", *known))
+        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        used = [i for i in range(5) if widths[i]]
+        return ["  " + "  ".join(f"{row[i]:{widths[i]}}" for i in used).rstrip() for row in rows]
 
     def __str__(self) -> str:
         sides = (self.inputs, self.outputs)

@@ -7,7 +7,6 @@ its input, or the same workspace each time.
 Yes or no is decided here; the words for a no come from `words`, as for a call that is refused.
 """
 cimport numpy as cnp
-from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_Check
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
@@ -18,7 +17,7 @@ import numpy as np
 from .core.vectorcall cimport ARGUMENTS_OFFSET, hold, release, vectorcall
 from .items cimport (
     MAX_AXES, Operand, Output, PyArray_CheckExact, dispatch_copy, dispatch_fields, dispatch_point, dispatch_put,
-    dispatch_raised, dispatch_view,
+    dispatch_raised, dispatch_signalled, dispatch_view,
 )
 
 cnp.import_array()
@@ -31,7 +30,7 @@ cdef enum:
     RAISED = -1
     DONE = 0
     LOOK = 1                                # a result that is not simply copied
-    SIGNALS = 1024                          # items between two looks for a signal, Ctrl-C say
+    SIGNALS = 1024                          # a power of 2: items between two looks for a signal, Ctrl-C say
 
 
 cdef struct Cursor:
@@ -61,7 +60,7 @@ cdef int step(Walk walk, Cursor *cursor, Py_ssize_t stop) noexcept:
             return LOOK
         release(cursor.result)
         advance(walk, cursor)
-        if cursor.item % SIGNALS == 0 and PyErr_CheckSignals() < 0:
+        if cursor.item & (SIGNALS - 1) == 0 and dispatch_signalled():
             return RAISED
     return DONE
 
