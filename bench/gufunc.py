@@ -45,9 +45,19 @@ def both(x: Any, y: Any) -> Any:
     return x, y
 
 
+KEPT: deque[Any] = deque(maxlen=1)
+
+
+def keeping(x: Any) -> Any:
+    """A kernel that keeps its item, so that the next one is a new object."""
+    KEPT.append(x)
+    return x
+
+
 KERNELS = {
     "lambda x: x, ()": Kernel(same, "()->()", "(Tensor x) -> Tensor", ((),)),
     "lambda x: x, (3)": Kernel(same, "(n)->(n)", "(Tensor x) -> Tensor", ((3,),)),
+    "one that keeps x, (3)": Kernel(keeping, "(n)->(n)", "(Tensor x) -> Tensor", ((3,),)),
     "lambda x, y: x, (3)": Kernel(first, "(n),(n)->(n)", "(Tensor x, Tensor y) -> Tensor", ((3,), (3,))),
     "lambda x, y: (x, y)": Kernel(both, "(n),(n)->(n),(n)", "(Tensor x, Tensor y) -> (Tensor, Tensor)", ((3,), (3,))),
     "np.dot, vectors": Kernel(np.dot, "(n),(n)->()", "(Tensor x, Tensor y) -> Tensor", ((3,), (3,))),

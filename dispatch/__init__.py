@@ -10,6 +10,7 @@ from .fake import FakeTensor, FakeTensorMode
 from .library import (
     Tag,
     custom_op,
+    from_ufunc,
     infer_schema,
     register_autograd,
     register_fake,
@@ -38,6 +39,7 @@ __all__ = [
     "custom_op",
     "detach",
     "enable_grad",
+    "from_ufunc",
     "grad",
     "infer_schema",
     "library",

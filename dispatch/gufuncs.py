@@ -87,7 +87,7 @@ def _check(op: OpOverload, signature: Signature, *, broadcasts: bool, workers: i
         faults.append(f"the signature has {len(signature.outputs)} outputs, and the operator returns {len(outputs)}")
     if schema.has_residual and not broadcasts:
         faults.append("the loop has no one residual to keep; a kernel that broadcasts by itself has, broadcasts=True")
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+    if type(workers) is not int or workers < 1:
         faults.append(f"workers= is a number of threads, 1 or more, and was given as {kind_of(workers)}")
     elif workers > 1 and broadcasts:
         faults.append("workers= share the loop, and with broadcasts=True there is none")
@@ -174,15 +174,16 @@ class Calls:
 
     # -- the rules ---------------------------------------------------------------------------------------------------------
 
-    def fake_rule(self, dtypes: tuple[np.dtype[Any] | None, ...]) -> Kernel:
+    def fake_rule(self, hinted: tuple[np.dtype[Any] | None, ...]) -> Kernel:
         """The shapes by binding and broadcasting; the dtypes by the return's hint, else by promotion of the arrays."""
-        said = dtypes if len(dtypes) >= len(self.signature.outputs) else (None,) * len(self.signature.outputs)
+        nout = len(self.signature.outputs)
+        said = hinted[:nout] if len(hinted) >= nout else (None,) * nout
 
         def rule(*args: Any) -> Any:
             shapes = self.shapes(self.bind(args))
-            arrays = [args[i] for i in self.places]
-            promoted = np.result_type(*[getattr(x, "dtype", x) for x in arrays]) if None in said else None
-            made = [hollow(shape, promoted if dtype is None else dtype) for shape, dtype in zip(shapes, said, strict=False)]
+            arrays = [getattr(args[i], "dtype", args[i]) for i in self.places]
+            dtypes = [np.result_type(*arrays) if dtype is None else dtype for dtype in said]
+            made = [hollow(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
             return made[0] if len(made) == 1 else tuple(made)
 
         return rule

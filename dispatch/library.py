@@ -7,12 +7,14 @@ from .opaque import register_opaque_type
 from .registration import custom_op, register_autograd, register_fake, register_kernel, register_vmap
 from .tags import Tag
 from .testing import opcheck
+from .ufuncs import from_ufunc
 
 __all__ = [
     "DispatchKey",
     "Residual",
     "Tag",
     "custom_op",
+    "from_ufunc",
     "get_ctx",
     "infer_schema",
     "opcheck",

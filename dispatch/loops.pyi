@@ -2,11 +2,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from typing_extensions import disjoint_base
 
 from .walks import Walk
 
 def hollow(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]: ...
 
+@disjoint_base
 class Loop:
     def __init__(
         self,

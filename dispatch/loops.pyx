@@ -29,6 +29,7 @@ cdef extern from *:
 cdef enum:
     FOREIGN = -2                            # an array whose items are not ours to make
     REFUSED = -3                            # shapes that do not fit
+    DIMENSIONS = 128                        # twice the axes of an array: what a call keeps on the stack
 
 cdef PyObject *MEMMAP = <PyObject *>np.memmap       # an ndarray in all that matters here
 
@@ -72,6 +73,8 @@ cdef class Loop:
     def __init__(self, kernel, tuple inputs not None, tuple outputs not None, tuple sizes not None, tuple places not None,
                  Py_ssize_t positional, tuple keywords not None, words, spread=None):
         cdef Py_ssize_t i = 0
+        if len(sizes) > DIMENSIONS:
+            raise ValueError(f"a signature has at most {DIMENSIONS} dimensions, and this one {len(sizes)}")
         self.kernel, self.words, self.spread = kernel, words, spread
         self.inputs, self.outputs, self.places, self.fixed, self.keywords = inputs, outputs, places, sizes, keywords
         self.names = <PyObject *>self.keywords if keywords else NULL
@@ -97,8 +100,8 @@ cdef class Loop:
     def __call__(self, *args, **keywords):
         cdef Py_ssize_t i, items = 1
         cdef int ndim
-        cdef cnp.npy_intp shape[128]
-        cdef cnp.npy_intp sizes[128]
+        cdef cnp.npy_intp shape[DIMENSIONS]
+        cdef cnp.npy_intp sizes[DIMENSIONS]
         cdef Walk walk
         if keywords:
             args += tuple([keywords[name] for name in self.keywords])
@@ -258,8 +261,8 @@ cdef bint is_single(x):
 
 def hollow(tuple shape not None, dtype not None):
     """An array of one element under this shape in C order: to be looked at, never to be read."""
-    cdef cnp.npy_intp lengths[128]
-    cdef cnp.npy_intp strides[128]
+    cdef cnp.npy_intp lengths[DIMENSIONS]
+    cdef cnp.npy_intp strides[DIMENSIONS]
     cdef int axis, ndim = <int>len(shape)
     cdef cnp.npy_intp step = dtype.itemsize
     cdef cnp.ndarray one = np.zeros((), dtype)

@@ -202,7 +202,8 @@ def _dimension(text: str, word: str, marks: dict[str, bool]) -> str:
     name = str(int(found["name"])) if found["name"].isdigit() else found["name"]
     optional = bool(found["optional"])
     if marks.setdefault(name, optional) != optional:
-        raise SchemaError(f"signature {text!r}: {name!r} stands there with '?' and without. Write it at every place, or at none.")
+        advice = "Write it at every place, or at none."
+        raise SchemaError(f"signature {text!r}: {name!r} stands there with '?' and without. {advice}")
     return name
 
 

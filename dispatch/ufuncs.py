@@ -81,10 +81,12 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
             "np.vectorize makes none either, but custom_op(..., signature=) does."
         )
     _check(f)
-    op = UFUNCS.get(f) if name is None and isinstance(f, np.ufunc) else None
+    op = _row(f) if name is None else None
     if op is None:
         full_name = _name_of(f) if name is None else name
         op = _known(f, full_name) or _define(f, inner, full_name)
+        if f is inner and inner.nin <= len(FEW):
+            UFUNCS.setdefault(f, op)  # so that f(x) of a wrapper finds it
     if derivative is not None:
         find_layer("autograd").attach(op, _gradient(op, inner, derivative))
     return op
@@ -101,6 +103,12 @@ def _check(f: Any) -> None:
             f"from_ufunc: {f.__name__} writes to its arguments, {written}, and the operator of a ufunc writes to nothing. "
             "Make it with custom_op(..., mutates_args=...)."
         )
+
+
+def _row(f: Any) -> OpOverload | None:
+    """The row of NumPy's table whose kernel this ufunc is."""
+    op = UFUNCS.get(f) if isinstance(f, np.ufunc) else None
+    return op if op is not None and op.schema.namespace == "np" else None
 
 
 def _known(f: Any, name: str) -> OpOverload | None:
@@ -134,8 +142,6 @@ def _define(f: Any, inner: np.ufunc, name: str) -> OpOverload:
     op = add(op, module, place)
     for other in [other for other, known in UFUNCS.items() if known is op]:
         del UFUNCS[other]  # the operator has been another ufunc's
-    if isinstance(f, np.ufunc) and inner.nin <= len(FEW):
-        UFUNCS.setdefault(f, op)  # so that f(x) of a wrapper finds it
     return op
 
 
@@ -171,7 +177,8 @@ def _dtypes(f: Any, inner: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[A
     elements: that compiles it and computes nothing.
     """
     if f is inner:
-        return inner.resolve_dtypes((*kinds, *(None,) * inner.nout))[-inner.nout :]
+        found: tuple[np.dtype[Any], ...] = inner.resolve_dtypes((*kinds, *(None,) * inner.nout))
+        return found[-inner.nout :]
     return _of_nothing(f, inner, kinds)
 
 
@@ -229,8 +236,8 @@ def _gradient(op: OpOverload, inner: np.ufunc, derivative: Partial | Sequence[Pa
     if inner.signature or inner.nout > 1:
         what = "generalised" if inner.signature else f"of {inner.nout} results"
         raise DefinitionError(
-            f"{op.name}: derivative= takes the partial derivatives of one result, element by element, and this ufunc is {what}. "
-            f"Write them as a rule: {op.schema.name}.register_autograd(backward, setup_context=...).",
+            f"{op.name}: derivative= takes the partial derivatives of one result, element by element, and this ufunc is "
+            f"{what}.\nWrite them as a rule: {op.schema.name}.register_autograd(backward, setup_context=...).",
             operator=op.name,
         )
     if len(partials) != len(names):

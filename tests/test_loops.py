@@ -14,7 +14,7 @@ from dispatch.loops import Loop, hollow
 from dispatch.signatures import Signature
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """What `Told` answers with, to tell it from anything else that is raised."""
 
 
@@ -22,7 +22,7 @@ class Told:
     """Notes what a loop asks for in place of words."""
 
     def __getattr__(self, name):
-        return lambda *args: Refused(name, *args)
+        return lambda *args: RefusedError(name, *args)
 
     def empty(self, args):
         return "empty"
@@ -42,7 +42,7 @@ def looped(text, kernel, *, places=None, positional=None, keywords=(), spread=No
 
 
 def refusal(call):
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         call()
     return caught.value.args
 
@@ -314,6 +314,13 @@ def test_the_kernel_of_one_item_is_found():
         return x
 
     assert looped("()->()", kernel).__wrapped__ is kernel
+
+
+def test_a_signature_has_so_many_dimensions_and_no_more():
+    names = ",".join(f"n{i}" for i in range(128))
+    looped(f"({names})->()", np.sum)
+    with pytest.raises(ValueError, match="a signature has at most 128 dimensions, and this one 129"):
+        looped(f"({names},n128)->()", np.sum)
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (2, 3), (10**6, 10**6, 10)])

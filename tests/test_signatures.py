@@ -122,44 +122,44 @@ MISFITS = [
     (
         "(m,n),(n)->(m)",
         ((5, 2, 3), (4,)),
-        "tests::f: dimension n of (m,n),(n)->(m) is 3 in 'a' and 4 in 'x'.\n"
-        "  a  (m,n)  shape (5, 2, 3)  m=2 n=3  loop (5,)\n"
-        "  x  (n)    shape (4,)       n=4      loop ()",
+        ("tests::f: dimension n of (m,n),(n)->(m) is 3 in 'a' and 4 in 'x'.\n"
+         "  a  (m,n)  shape (5, 2, 3)  m=2 n=3  loop (5,)\n"
+         "  x  (n)    shape (4,)       n=4      loop ()"),
     ),
     (
         "(n,n),()->()",
         ((2, 3), ()),
-        "tests::f: dimension n of (n,n),()->() is 2 in 'a' and 3 in 'a'.\n"
-        "  a  (n,n)  shape (2, 3)  n=2 n=3  loop ()\n"
-        "  x  ()     shape ()               loop ()",
+        ("tests::f: dimension n of (n,n),()->() is 2 in 'a' and 3 in 'a'.\n"
+         "  a  (n,n)  shape (2, 3)  n=2 n=3  loop ()\n"
+         "  x  ()     shape ()               loop ()"),
     ),
     (
         "(m,n),(n)->(m)",
         ((3,), (3,)),
-        "tests::f: 'a' has 1 axis, and (m,n) asks for 2 at least.\n"
-        "  a  (m,n)  shape (3,)\n"
-        "  x  (n)    shape (3,)  n=3  loop ()",
+        ("tests::f: 'a' has 1 axis, and (m,n) asks for 2 at least.\n"
+         "  a  (m,n)  shape (3,)\n"
+         "  x  (n)    shape (3,)  n=3  loop ()"),
     ),
     (
         "(n?,k),(k)->(n?)",
         ((), (3,)),
-        "tests::f: 'a' has 0 axes, and (n?,k) asks for 1 at least.\n"
-        "  a  (n?,k)  shape ()\n"
-        "  x  (k)     shape (3,)  k=3  loop ()",
+        ("tests::f: 'a' has 0 axes, and (n?,k) asks for 1 at least.\n"
+         "  a  (n?,k)  shape ()\n"
+         "  x  (k)     shape (3,)  k=3  loop ()"),
     ),
     (
         "(3),()->()",
         ((2,), ()),
-        "tests::f: an axis of 'a' has length 2, and (3),()->() says 3.\n"
-        "  a  (3)  shape (2,)  loop ()\n"
-        "  x  ()   shape ()    loop ()",
+        ("tests::f: an axis of 'a' has length 2, and (3),()->() says 3.\n"
+         "  a  (3)  shape (2,)  loop ()\n"
+         "  x  ()   shape ()    loop ()"),
     ),
     (
         "(n),()->()",
         ((5, 2), (4,)),
-        "tests::f: the loop dimensions (5,) of 'a' and (4,) of 'x' do not broadcast.\n"
-        "  a  (n)  shape (5, 2)  n=2  loop (5,)\n"
-        "  x  ()   shape (4,)         loop (4,)",
+        ("tests::f: the loop dimensions (5,) of 'a' and (4,) of 'x' do not broadcast.\n"
+         "  a  (n)  shape (5, 2)  n=2  loop (5,)\n"
+         "  x  ()   shape (4,)         loop (4,)"),
     ),
 ]
 

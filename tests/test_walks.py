@@ -77,11 +77,11 @@ def test_parts_run_at_once_in_threads():
 
 
 def test_a_signal_is_answered_between_items():
-    class Heard(Exception):
+    class HeardError(Exception):
         pass
 
     def hear(*args):
-        raise Heard
+        raise HeardError
 
     # C to the bottom, where nobody looks for a signal: the first time the key of 0.0 is asked for, one is sent.
     send = partial(ctypes.CDLL(None)["raise"], int(signal.SIGUSR1))
@@ -89,7 +89,7 @@ def test_a_signal_is_answered_between_items():
     rows = np.zeros((5000, 1))
     before = signal.signal(signal.SIGUSR1, hear)
     try:
-        with pytest.raises(Heard) as caught:
+        with pytest.raises(HeardError) as caught:
             looped("(n)->()", kernel)(rows)
     finally:
         signal.signal(signal.SIGUSR1, before)
