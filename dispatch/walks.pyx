@@ -16,8 +16,8 @@ import numpy as np
 
 from .core.vectorcall cimport ARGUMENTS_OFFSET, hold, release, vectorcall
 from .items cimport (
-    MAX_AXES, Operand, Output, PyArray_CheckExact, dispatch_copy, dispatch_fields, dispatch_point, dispatch_put,
-    dispatch_raised, dispatch_signalled, dispatch_view,
+    MAX_AXES, Operand, Output, PyArray_CheckExact, dispatch_copy, dispatch_fields, dispatch_is_tuple, dispatch_member,
+    dispatch_point, dispatch_put, dispatch_raised, dispatch_signalled, dispatch_view,
 )
 
 cnp.import_array()
@@ -46,8 +46,6 @@ cdef int step(Walk walk, Cursor *cursor, Py_ssize_t stop) noexcept:
     cdef Py_ssize_t i, n = walk.nin
     cdef PyObject *kernel = <PyObject *>walk.kernel
     cdef Operand *x
-    cdef Output *out = walk.outputs
-    cdef bint single = walk.nout == 1
     while cursor.item < stop and cursor.item < walk.limit:
         for i in range(n):
             x = &walk.operands[i]
@@ -56,13 +54,28 @@ cdef int step(Walk walk, Cursor *cursor, Py_ssize_t stop) noexcept:
         cursor.result = vectorcall(kernel, cursor.vector, walk.positional | ARGUMENTS_OFFSET, walk.names)
         if cursor.result == NULL:
             return RAISED
-        if not single or not walk.made or not dispatch_put(out, cursor.result, out.array.data + cursor.item * out.nbytes):
+        if not walk.made or not stored(walk, cursor):
             return LOOK
         release(cursor.result)
         advance(walk, cursor)
         if cursor.item & (SIGNALS - 1) == 0 and dispatch_signalled():
             return RAISED
     return DONE
+
+
+cdef bint stored(Walk walk, Cursor *cursor) noexcept:
+    """Whether the item's results were simply copied."""
+    cdef Py_ssize_t i
+    cdef Output *out = walk.outputs
+    if walk.nout == 1:
+        return dispatch_put(out, cursor.result, out.array.data + cursor.item * out.nbytes)
+    if not dispatch_is_tuple(cursor.result, walk.nout):
+        return False
+    for i in range(walk.nout):
+        out = &walk.outputs[i]
+        if not dispatch_put(out, dispatch_member(cursor.result, i), out.array.data + cursor.item * out.nbytes):
+            return False
+    return True
 
 
 cdef void advance(Walk walk, Cursor *cursor) noexcept:
