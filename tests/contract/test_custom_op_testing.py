@@ -69,9 +69,7 @@ def test_incorrect_schema_view(lib):
 
 def test_opcheck_cpu_stride_mismatch(ns):
     """A fake rule with other strides than the kernel is found."""
-    op = custom_op(
-        f"{ns}::moved", lambda x: x.copy().transpose(2, 0, 1), mutates_args=(), schema="(Tensor x) -> Tensor"
-    )
+    op = custom_op(f"{ns}::moved", lambda x: x.copy().transpose(2, 0, 1), mutates_args=(), schema="(Tensor x) -> Tensor")
     op.register_fake(lambda x: np.empty((x.shape[2], *x.shape[:2]), x.dtype))
     assert "output 0 has strides (128, 32, 8) by the fake rule" in finding(op, (np.ones((4, 4, 3)),), "test_faketensor")
 
@@ -229,7 +227,7 @@ def test_assert_raises_regex(ns):
         raise KeyError("no such table")
 
     op = custom_op(f"{ns}::foo", kernel, mutates_args=(), schema="(Tensor x) -> Tensor")
-    with pytest.raises(OpCheckError, match="raises KeyError on the sample .*: 'no such table'") as caught:
+    with pytest.raises(OpCheckError, match=r"raises KeyError on the sample .*: 'no such table'") as caught:
         opcheck(op, (X,))
     assert isinstance(caught.value.__cause__, KeyError)
     report = opcheck(op, (X,), test_utils="test_vmap", raise_exception=False)
