@@ -61,6 +61,7 @@ def define(
         return decorate
     if not isinstance(qualname, str):
         raise DefinitionError(f"define asks for the name 'ns::name' or a Library, and {kind_of(qualname)} was given.")
+    split_name(qualname)
     if lib is None:
         add(definition(schema, qualname, alias_analysis, tags), *caller())
     else:
