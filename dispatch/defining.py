@@ -116,10 +116,13 @@ def impl(
 def key_of_type(name: str | DispatchKey) -> DispatchKey:
     """A key by its name, or the key of a device."""
     found = devices().get(name) if isinstance(name, str) else None
+    if found is not None:
+        return found
     try:
-        return found if found is not None else key_of_name(name)
+        return key_of_name(name)
     except DefinitionError as error:
-        raise DefinitionError(f"{error} Devices: {', '.join(sorted(devices()))}.") from None
+        known = ", ".join(sorted(devices()))
+        raise DefinitionError(f"{name!r} is no device ({known}), and {str(error)[0].lower()}{str(error)[1:]}") from None
 
 
 def impl_abstract(op: OpOverload | str, func: Function | None = None, /, *, lib: Library | None = None) -> Any:

@@ -190,7 +190,7 @@ class FakeContext:
         """A size that depends on data; fake tensors here have static sizes, so it is refused, by its own exception."""
         if min < 0 or (max is not None and max < min):
             raise DefinitionError(
-                f"{self.op.name}: its fake rule asks for a size between {min} and {max}. Sizes begin at 0, and min is the smaller.",
+                f"{self.op.name}: its fake rule asks for a size from {min} to {max}. Sizes begin at 0, and min is the smaller.",
                 operator=self.op.name,
             )
         raise DataDependentError(

@@ -48,7 +48,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    tags: Tag | Sequence[Tag] = (),
+    tags: Tag | Sequence[Tag] | None = (),
 ) -> OpOverload[P, R]: ...
 @overload
 def custom_op(
@@ -59,7 +59,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    tags: Tag | Sequence[Tag] = (),
+    tags: Tag | Sequence[Tag] | None = (),
 ) -> Define: ...
 def custom_op(
     name: str,
@@ -69,7 +69,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    tags: Tag | Sequence[Tag] = (),
+    tags: Tag | Sequence[Tag] | None = (),
 ) -> Any:
     """Make an operator of a function that computes on arrays.
 
@@ -124,7 +124,7 @@ def _define(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None,
     text: str | None,
-    tags: Tag | Sequence[Tag],
+    tags: Tag | Sequence[Tag] | None,
     module: str,
     place: str,
 ) -> OpOverload:

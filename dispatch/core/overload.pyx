@@ -279,7 +279,9 @@ cdef class OpOverload:
         if not 0 < below < KEYS:
             raise DefinitionError(f"{self.name}: redispatch goes below a floor, and nothing is below {below}.")
         keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
-        return self.redispatch_past(keys, *self.wording.bound(self, args, keywords))
+        if keywords or len(args) != self.arguments.direct:
+            args = self.wording.bound(self, args, keywords)
+        return self.wording.redispatched(self, keys, args)
 
     def redispatch_past(self, keys, *args):
         """`redispatch` for a set of keys, bit k for key k, and every argument by position."""

@@ -244,8 +244,8 @@ def test_impl_device_function(lib, ops, ns):
 def test_impl_device_invalid():
     """`impl` for a device or key that nobody knows is refused at once, with those that are known."""
     message = said(lambda: impl("blah::blah", "somethingsomething"), DefinitionError)
-    assert message.startswith("there is no dispatch key 'somethingsomething'. Keys: CPU, CUDA, ")
-    assert " Devices: cpu, cuda, dask" in message
+    assert message.startswith("'somethingsomething' is no device (cpu, cuda, dask")
+    assert "and there is no dispatch key 'somethingsomething'. Keys: CPU, CUDA, " in message
 
 
 @pytest.mark.parametrize("device", ["hip", "mkldnn", ["cpu", "hip"]])
@@ -255,12 +255,12 @@ def test_impl_invalid_devices(device, ns):
     Difference: a device becomes known when an array type is registered for it, so that the list is open.
     """
     schema = "(Tensor x) -> Tensor"
+    op = custom_op(f"{ns}::foo", once, mutates_args=(), schema=schema, device_types="cuda")
     for call in (
         lambda: register_kernel(op, device, np.sin),
         lambda: op.register_kernel(device)(np.sin),
         lambda: custom_op(f"{ns}::bar", once, mutates_args=(), schema=schema, device_types=device),
     ):
-        op = custom_op(f"{ns}::foo", once, mutates_args=(), schema=schema, device_types="cuda")
         message = said(call, DefinitionError)
         assert message.startswith(f"there is no device {'hip' if isinstance(device, list) else device!r}. Devices: cpu, cuda, ")
         with pytest.raises(NoKernelError, match=f"{ns}::foo has no kernel for these arrays. Kernels: CUDA"):
@@ -274,7 +274,7 @@ def test_impl_on_existing_op(lib, ops, ns):
     with Library(ns, "IMPL") as other:
         register_kernel(f"{ns}::foo", None, np.sin, lib=other)
         assert np.array_equal(ops.foo(X), np.sin(X))
-    with pytest.raises(NoKernelError, match="has no kernel for these arrays. Kernels: none"):
+    with pytest.raises(NoKernelError, match=r"has no kernel for these arrays\. Kernels: none"):
         ops.foo(X)
 
 
@@ -371,7 +371,7 @@ def test_override_cea(lib, ops, ns):
     """
     lib.define("foo(Tensor x) -> Tensor")
     lib.impl("foo", once, "CompositeExplicitAutograd")
-    with pytest.raises(NotImplementedError, match="and it has no fake rule. Add one: foo.register_fake"):
+    with pytest.raises(NotImplementedError, match=r"and it has no fake rule\. Add one: foo\.register_fake"):
         fake_shape(ops.foo)
     register_fake(f"{ns}::foo", twice, lib=lib)
     assert fake_shape(ops.foo) == (6,)
