@@ -18,11 +18,13 @@ from .library import (
     register_vmap,
 )
 from .numpy_protocols import detach
+from .observe import log_calls, profile
 from .operators import ops
 from .pickling import MissingOperator
 from .schema import Schema
 from .tape import enable_grad, no_grad, set_grad_enabled, tensor
 from .transforms import grad, value_and_grad
+from .validating import validate
 from .vmap import vmap
 
 __version__ = "0.1.0"
@@ -45,8 +47,10 @@ __all__ = [
     "grad",
     "infer_schema",
     "library",
+    "log_calls",
     "no_grad",
     "ops",
+    "profile",
     "register_autograd",
     "register_fake",
     "register_kernel",
@@ -54,6 +58,7 @@ __all__ = [
     "set_grad_enabled",
     "tensor",
     "testing",
+    "validate",
     "value_and_grad",
     "vmap",
 ]

@@ -13,6 +13,7 @@ from .errors import ArgumentError, DefinitionError, kind_of
 from .grammar import split_name
 from .infer import compare, infer
 from .layer import find_layer, keys_of
+from .measuring import derived_rule
 from .operators import add, build, find
 from .schema import Schema
 from .tags import Tag, check_tags, tag_set
@@ -148,6 +149,8 @@ def _define(
     attributes["__wrapped__"] = fn
     for key in keys:
         op.register_at(key, adapted(op, fn))
+    if (rule := derived_rule(op, fn)) is not None:
+        op.register(find_layer("fake"), rule)
     return add(op, module, place)
 
 

@@ -178,7 +178,7 @@ cdef class OpOverload:
     outputs : core.Outputs
     wording : module or object
         Says what is wrong with a call: `refused`, `refused_output`, `note`, `on_device`,
-        `describe`, `kernels`, `sign`, `verb`.
+        `describe`, `kernels`, `explain`, `sign`, `verb`.
     tags : tuple of Tag, optional
 
     Attributes
@@ -235,6 +235,10 @@ cdef class OpOverload:
     def kernels(self):
         """What is registered and which of it runs on each floor; prints as a table."""
         return self.wording.kernels(self)
+
+    def explain(self, *args, **keywords):
+        """What a call would run on each of its floors, and what was passed over; without arguments on all floors there are."""
+        return self.wording.explain(self, args, keywords)
 
     def at(self, key):
         """The kernel that runs at a key, which a layer calls to ask another layer's answer.
