@@ -144,7 +144,7 @@ def test_nonzero(nonzero, ns):
 def test_inplace(ns):
     """An operator that writes to its argument, and says so, is checked on copies: the test sees one write.
 
-    Adapted: opcheck wants a fake rule and a batching rule of it, so that the checks of writes alone are made.
+    Adapted: the check of writes is the one that is looked at.
     """
     sin_ = custom_op(
         f"{ns}::sin_", lambda x: np.sin(x, out=x), mutates_args=("x",), schema="(Tensor(a!) x) -> Tensor(a!)", tags=Tag.inplace
