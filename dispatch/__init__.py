@@ -11,6 +11,7 @@ from .fake import FakeTensor, FakeTensorMode
 from .library import (
     Tag,
     custom_op,
+    from_ufunc,
     infer_schema,
     register_autograd,
     register_fake,
@@ -44,6 +45,7 @@ __all__ = [
     "custom_op",
     "detach",
     "enable_grad",
+    "from_ufunc",
     "grad",
     "infer_schema",
     "library",

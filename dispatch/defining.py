@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .core import DispatchKey, OpOverload, devices
-from .errors import DefinitionError, LibraryError, kind_of
+from .errors import DefinitionError, kind_of
 from .grammar import split_name
 from .layer import key_of_name
-from .libraries import RESERVED, Library, definition
+from .libraries import Library, definition
 from .operators import add
 from .registration import register_fake
 from .tags import Tag
@@ -61,10 +61,8 @@ def define(
         return decorate
     if not isinstance(qualname, str):
         raise DefinitionError(f"define asks for the name 'ns::name' or a Library, and {kind_of(qualname)} was given.")
-    namespace = split_name(qualname)[0]
+    split_name(qualname)
     if lib is None:
-        if namespace in RESERVED:
-            raise LibraryError(f"the namespace {namespace!r} is this package's own. Take another.")
         add(definition(schema, qualname, alias_analysis, tags), *caller())
     else:
         if "(" not in schema or schema.partition("(")[0].strip():

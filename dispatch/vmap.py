@@ -185,7 +185,7 @@ def _column(op: OpOverload, like: BatchedTensor, column: Any) -> Any:
     if isinstance(first, (list, tuple)):
         if any(len(x) != len(first) for x in column):
             raise _unlike(op, "lists of different lengths")
-        return [_column(op, like, items) for items in zip(*column, strict=True)]
+        return _like(first, [_column(op, like, items) for items in zip(*column, strict=True)])
     if isinstance(first, (bool, int, float, complex)) or hasattr(first, "shape"):
         shapes = {getattr(x, "shape", ()) for x in column}
         if len(shapes) > 1:

@@ -2,4 +2,5 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("jaxtyping") else ["dimensions.md"]
+NEEDS = {"dimensions.md": "jaxtyping", "ufuncs.md": "scipy"}
+collect_ignore = [page for page, library in NEEDS.items() if not find_spec(library)]

@@ -53,12 +53,16 @@ FLOORS = [
     {"namespaces"},
     {"operators"},
     {"pickling"},
+    {"memory"},  # mezzanine: what the layers are built of
+    {"prims"},
+    {"signatures", "items"},
+    {"walks"},
+    {"loops"},
+    {"gufuncs"},
     {"registration"},
     {"libraries", "out_variants"},
     {"defining"},
     {"kernel_functions"},
-    {"memory"},  # mezzanine: what the layers are built of
-    {"prims"},
     {"views"},
     {"fake", "tape/", "forward", "vmap", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
@@ -71,7 +75,7 @@ FLOORS = [
     {"tables.layouts"},  # top floor: the NumPy operators
     {"tables.families"},
     {"tables/"},
-    {"numpy_protocols"},
+    {"numpy_protocols", "ufuncs"},
     {"testing/"},
     {"interop/"},
     {"library", "autograd"},  # the faces

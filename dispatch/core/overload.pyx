@@ -32,7 +32,6 @@ from types import GenericAlias
 from ..errors import DefinitionError
 
 cdef extern from *:
-    PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept
     object call_with "PyVectorcall_Call"(object, tuple, dict)
 
 cdef enum:
@@ -112,11 +111,11 @@ cdef PyObject *run(PyObject *self, PyObject *arguments, PyObject *const *args, s
             return NULL
     else:
         hold(kernel)                        # a kernel may register another one for its own operator while it runs
-    return run_kernel(self, arguments, args, nargsf, key, whole, kernel)
+    return finish(self, arguments, args, nargsf, key, whole, kernel)
 
 
-cdef PyObject *run_kernel(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
-                          bint whole, PyObject *kernel) noexcept:
+cdef inline PyObject *finish(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
+                             bint whole, PyObject *kernel) noexcept:
     """Call a kernel, of which this takes the reference, and look at what it gives back."""
     cdef PyObject *outputs = <PyObject *>(<OpOverload>self).outputs     # the kernel may redefine its operator while it runs
     cdef PyObject *result
@@ -139,6 +138,11 @@ cdef PyObject *run_kernel(PyObject *self, PyObject *arguments, PyObject *const *
         result = (<Outputs>outputs).without_residual(kernel)
         release(kernel)
     return result
+
+
+cdef PyObject *run_kernel(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
+                          bint whole, PyObject *kernel) noexcept:
+    return finish(self, arguments, args, nargsf, key, whole, kernel)
 
 
 cdef PyObject *resolved(PyObject *self, int key) noexcept:
@@ -285,10 +289,6 @@ cdef class OpOverload:
         keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
         if keywords or len(args) != self.arguments.direct:
             args = self.wording.bound(self, args, keywords)
-        return self.wording.redispatched(self, keys, args)
-
-    def redispatch_past(self, keys, *args):
-        """`redispatch` for a set of keys, bit k for key k, and every argument by position."""
         return self.wording.redispatched(self, keys, args)
 
     def register(self, layer, rule):

@@ -128,7 +128,8 @@ def _wrapped_outputs(node: Context, like: Any, outputs: list[Any]) -> list[Any]:
 
 def _wrapped_output(node: Context, like: Any, layouts: list[Any], x: Any) -> Any:
     if isinstance(x, (list, tuple)):
-        return [_wrapped_output(node, like, layouts, item) for item in x]
+        made = [_wrapped_output(node, like, layouts, item) for item in x]
+        return made if isinstance(x, list) else tuple(made)
     layout = inexact_layout(x)
     layouts.append(layout)
     return x if layout is None else wrap(TrackedTensor, x, like, Output(node, len(layouts) - 1, layout), True)
