@@ -84,9 +84,9 @@ class Context(Node):
         Parameters
         ----------
         *outputs : Tensor
-            Outputs as `setup_context` was given them. Those that are not floating-point have no gradient as it is.
+            Outputs as `setup_context` was given them. Arrays that are not floating-point have no gradient as it is.
         """
-        numbers = [self._number(x) for x in outputs if inexact_layout(x) is not None]
+        numbers = [self._number(x) for x in outputs if not hasattr(x, "dtype") or inexact_layout(x) is not None]
         if None in numbers:
             raise GradientError(
                 f"{self.op.name}: mark_non_differentiable was given a value that is no output of the operator. "

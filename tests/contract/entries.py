@@ -36,11 +36,10 @@ ENTRIES = {
         backward_impl_on_existing_op_with_key define_with_tags builtin_aten_ops_are_pt2_compliant builtin_torchscript_ops
         autogen_aten_ops_are_pt2_compliant
     """,
-    "MiniOpTest": """
+    "MiniOpTest and MiniOpTestOther": """
         dont_generate mm mm_meta mm_fake mm_errors nonzero inplace incorrect_schema no_abstract delayed_error
-        delayed_error_no_requires_grad
+        delayed_error_no_requires_grad nonzero_again
     """,
-    "MiniOpTestOther": "nonzero_again",
     "TestCustomOpAPI": """
         custom_op_tags custom_op_tags_dedup_pt2_compliant custom_op_inplace_out_tags_mutually_exclusive custom_op_inplace_tag
         custom_op_inplace_tag_returns_wrong_tensor custom_op_inplace_tag_mutates_args_iterable custom_op_inplace_tag_autograd

@@ -1,6 +1,15 @@
 """What of the contract has no test, class by class, and why."""
 
 LEFT_OUT = {
+    "TestCustomOp": {
+        "list_layout": "Torch's Layout, dense or sparse, has no counterpart: an array is dense.",
+        "list_memory_format": 'Torch\'s MemoryFormat has no counterpart; layouts of arguments are hints, `Annotated[np.ndarray, "F"]`.',
+        "data_dependent_compile": "It is about torch.compile; a call under fakes stands in `data_dependent_fake_tracing`.",
+        "data_dependent_nms_dynamic_compile": "It is about torch.compile, and fails in torch too.",
+        "builtin_aten_ops_are_pt2_compliant": "The tag pt2_compliant_tag does not exist here.",
+        "builtin_torchscript_ops": "There is no TorchScript.",
+        "autogen_aten_ops_are_pt2_compliant": "The tag pt2_compliant_tag does not exist here.",
+    },
     "TestCustomOpAPI": {
         "custom_op_inplace_tag_compile": "It is about torch.compile; a plain call and a call under fakes stand in `custom_op_inplace_tag`.",
         "custom_op_out_tag_compile": "It is about torch.compile; a plain call and a call under fakes stand in `custom_op_out_tag`.",

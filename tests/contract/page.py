@@ -61,13 +61,19 @@ def _of(path: Path) -> list[Entry]:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             paragraphs = [" ".join(p.split()) for p in (ast.get_docstring(node) or "").split("\n\n")]
             said = {
-                word: " ".join(p.removeprefix(f"{word}:").strip() for p in paragraphs[1:] if p.startswith(f"{word}:"))
+                word: " ".join(sentence(p.removeprefix(f"{word}:")) for p in paragraphs[1:] if p.startswith(f"{word}:"))
                 for word in ("Adapted", "Difference")
             }
             name = node.name.removeprefix("test_")
             title = part.strip() or heading.strip()
             found.append(Entry(group, title, path.name, name, paragraphs[0], said["Adapted"], said["Difference"]))
     return found
+
+
+def sentence(text: str) -> str:
+    """What stands behind a word and a colon as a sentence of its own; a name keeps its letters."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+[ ,]", text) else text
 
 
 def tables(name: str, folder: Path = HERE) -> dict[str, dict[str, str]]:
