@@ -73,7 +73,7 @@ def _of(path: Path) -> list[Entry]:
 def sentence(text: str) -> str:
     """What stands behind a word and a colon as a sentence of its own; a name keeps its letters."""
     text = text.strip()
-    return text[:1].upper() + text[1:] if re.match(r"[a-z]+[ ,]", text) else text
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+('s)?[ ,]", text) else text
 
 
 def tables(name: str, folder: Path = HERE) -> dict[str, dict[str, str]]:
@@ -122,11 +122,7 @@ def page(folder: Path = HERE) -> str:
         for name, reason in reasons.items()
     ]
     lines += ["", "## What differs on purpose\n"]
-    differences: dict[str, list[str]] = {}
-    for entry in found:
-        if entry.difference:
-            differences.setdefault(entry.difference, []).append(entry.name)
-    lines += [f"- {cell(text)} ({', '.join(f'`{name}`' for name in names)})" for text, names in differences.items()]
+    lines += [f"- `{e.name}`: {cell(e.contract)} *{cell(e.difference)}*" for e in found if e.difference]
     return "\n".join(lines) + "\n"
 
 

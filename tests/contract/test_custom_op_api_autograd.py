@@ -232,6 +232,9 @@ def test_register_autograd_error_cases(ns):
     assert said(lambda: register_autograd(f"{ns}::none", lambda ctx, g: g), OperatorNotFoundError) == (
         f"there is no operator {ns}::none. Operators: op."
     )
+    nothing = custom_op(f"{ns}::nothing", lambda x: None, mutates_args=(), schema="(Tensor x) -> ()")
+    message = said(lambda: nothing.register_autograd(lambda ctx: None), DefinitionError)
+    assert message.startswith(f"{ns}::nothing returns nothing")
     assert type(op(X)) is np.ndarray
     assert repr(op).endswith("| no rules]")  # a rule that was refused left nothing behind
 
