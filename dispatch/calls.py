@@ -29,7 +29,7 @@ from .watching import observed
 from .where import where
 
 __all__ = [
-    "bound", "describe", "kernels", "misfit", "note", "observed", "on_device", "redispatched", "refused", "refused_output",
+    "bound", "describe", "functional", "kernels", "misfit", "note", "observed", "on_device", "redispatched", "refused", "refused_output",
     "sign", "switch", "verb",
 ]  # fmt: skip
 
@@ -233,6 +233,15 @@ def sign(op: OpOverload) -> Signature:
         kind = Parameter.KEYWORD_ONLY if a.kwarg_only else kind
         parameters.append(Parameter(a.name, kind, default=a.default if a.has_default else Parameter.empty))
     return Signature(parameters)
+
+
+functional_form: list[Callable[[OpOverload], OpOverload]] = []  # its maker stands above this page and puts itself here
+
+
+def functional(op: OpOverload) -> OpOverload:
+    """`op.functional`: the operator that returns what this one writes; made when it is asked for, and remembered."""
+    made: OpOverload = vars(op).setdefault("functional", functional_form[0](op))
+    return made
 
 
 def verb(op: OpOverload, name: str) -> Callable[..., Any]:

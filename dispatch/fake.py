@@ -254,8 +254,9 @@ class Fake(Layer):
         return kernel
 
     def default(self, op: OpOverload) -> Kernel:
-        if not op.schema.returns:
-            return lambda *args: None
+        returned = op.outputs.returned
+        if min(returned, default=0) >= 0 and not op.outputs.residual:  # nothing but what is written comes back
+            return self.lower(op, lambda *args: [args[place] for place in returned] if len(returned) != 1 else args[returned[0]])
 
         def kernel(*args: Any) -> Any:
             raise NoRuleError(
@@ -323,8 +324,15 @@ def _outputs(op: OpOverload, out: Any, args: tuple[Any, ...], mode: FakeTensorMo
 
 
 def _output(op: OpOverload, x: Any, args: tuple[Any, ...], mode: FakeTensorMode | None, i: int) -> Any:
+    if (place := op.outputs.returned[i]) >= 0 and x is not args[place]:
+        name = op.arguments.names[place]
+        raise FakeTensorError(
+            f"{op.name}: its fake rule returned another array as output {i}, and the schema says that it is argument {name!r} "
+            f"itself. Return {name}.",
+            operator=op.name,
+        )
     if type(x) is FakeTensor:
-        fresh = x.mode is mode and not any(x is arg for arg in args)
+        fresh = place >= 0 or (x.mode is mode and not any(x is arg for arg in args))
         return x if fresh else fake_tensor(x.shape, x.dtype, x.strides, x.device, mode)
     if isinstance(x, (np.ndarray, np.generic)):
         return fake_tensor(x.shape, x.dtype, x.strides, "cpu", mode)

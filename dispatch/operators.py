@@ -199,6 +199,13 @@ def find(name: str) -> OpOverload:
     return getattr(found, overload or "default")  # type: ignore[no-any-return]
 
 
+def known(name: str) -> OpOverload | None:
+    """The operator of a qualified name, or None where there is none."""
+    namespace, word, overload = split_name(name)
+    operators = ops._namespaces[namespace]._operators if namespace in ops._namespaces else {}
+    return operators[word]._overloads.get(overload) if word in operators else None
+
+
 def add(op: OpOverload, module: str, place: str) -> OpOverload:
     """Make an operator known by its name; defined again by the same module it is replaced in place.
 

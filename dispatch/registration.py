@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from .adapting import adapted
 from .core import OpOverload, Residual
 from .errors import ArgumentError, DefinitionError, kind_of
+from .functional import make_known, name_for
 from .grammar import split_name
 from .infer import compare, infer
 from .layer import find_layer, keys_of
@@ -49,6 +50,7 @@ def custom_op(
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
     tags: Tag | Sequence[Tag] = (),
+    functional: bool | str = False,
 ) -> OpOverload[P, R]: ...
 @overload
 def custom_op(
@@ -60,6 +62,7 @@ def custom_op(
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
     tags: Tag | Sequence[Tag] = (),
+    functional: bool | str = False,
 ) -> Define: ...
 def custom_op(
     name: str,
@@ -70,6 +73,7 @@ def custom_op(
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
     tags: Tag | Sequence[Tag] = (),
+    functional: bool | str = False,
 ) -> Any:
     """Make an operator of a function that computes on arrays.
 
@@ -87,6 +91,9 @@ def custom_op(
         `"(Tensor x, float factor=2.0) -> Tensor"`, in place of the function's type hints.
     tags : Tag or sequence of Tag, optional
         What is to be known about the operator, `Tag.inplace` or `Tag.out` among it.
+    functional : bool or str
+        Of an operator that writes to its arguments, make its functional form too, which returns what this one writes, and
+        name it: `ns::add` for `ns::add_`, else `<name>_functional`, or as the text says. See docs/mutation.md.
 
     Returns
     -------
@@ -114,8 +121,8 @@ def custom_op(
     """
     module, place = caller()
     if fn is None:
-        return lambda fn: _define(name, fn, mutates_args, device_types, schema, tags, module, place)
-    return _define(name, fn, mutates_args, device_types, schema, tags, module, place)
+        return lambda fn: _define(name, fn, mutates_args, device_types, schema, tags, functional, module, place)
+    return _define(name, fn, mutates_args, device_types, schema, tags, functional, module, place)
 
 
 def _define(
@@ -125,6 +132,7 @@ def _define(
     device_types: str | Sequence[str] | None,
     text: str | None,
     tags: Tag | Sequence[Tag],
+    functional: bool | str,
     module: str,
     place: str,
 ) -> OpOverload:
@@ -140,6 +148,7 @@ def _define(
         _check_mutated(schema, mutates_args)
         check_tags(schema, marks)
     keys = keys_of(device_types)
+    form = name_for(schema, functional) if functional else ""
     op = build(schema, tuple(sorted(marks, key=lambda tag: tag.name)))
     attributes = vars(op)
     for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
@@ -148,7 +157,10 @@ def _define(
     attributes["__wrapped__"] = fn
     for key in keys:
         op.register_at(key, adapted(op, fn))
-    return add(op, module, place)
+    op = add(op, module, place)
+    if form:
+        make_known(op, form, module, place)
+    return op
 
 
 def _check_mutated(schema: Schema, mutates_args: str | Iterable[str]) -> None:

@@ -46,6 +46,7 @@ FLOORS = [
     {"containers"},
     {"calls"},
     {"operators"},
+    {"functional"},
     {"registration"},
     {"memory"},  # mezzanine: what the layers are built of
     {"prims"},

@@ -178,7 +178,7 @@ cdef class OpOverload:
     outputs : core.Outputs
     wording : module or object
         Says what is wrong with a call: `refused`, `refused_output`, `note`, `on_device`,
-        `describe`, `kernels`, `sign`, `verb`.
+        `describe`, `kernels`, `sign`, `verb`, `functional`.
     tags : tuple of Tag, optional
 
     Attributes
@@ -323,6 +323,8 @@ cdef class OpOverload:
             return self.wording.verb(self, name[len("register_"):])
         if name == "__signature__":
             return self.wording.sign(self)
+        if name == "functional":
+            return self.wording.functional(self)
         raise AttributeError(f"{self.name} has no attribute {name!r}.")
 
     def __repr__(self):
