@@ -29,8 +29,8 @@ from .watching import observed
 from .where import where
 
 __all__ = [
-    "bound", "describe", "functional", "kernels", "misfit", "note", "observed", "on_device", "redispatched", "refused", "refused_output",
-    "sign", "switch", "verb",
+    "bound", "describe", "functional", "kernels", "misfit", "note", "observed", "on_device", "redispatched", "refused",
+    "refused_output", "sign", "switch", "verb",
 ]  # fmt: skip
 
 
@@ -240,7 +240,11 @@ functional_form: list[Callable[[OpOverload], OpOverload]] = []  # its maker stan
 
 def functional(op: OpOverload) -> OpOverload:
     """`op.functional`: the operator that returns what this one writes; made when it is asked for, and remembered."""
-    made: OpOverload = vars(op).setdefault("functional", functional_form[0](op))
+    made: OpOverload | None = vars(op).get("functional")
+    if made is None:
+        made = functional_form[0](op)
+        if made is not op:
+            made = vars(op).setdefault("functional", made)
     return made
 
 

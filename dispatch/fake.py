@@ -256,7 +256,8 @@ class Fake(Layer):
     def default(self, op: OpOverload) -> Kernel:
         returned = op.outputs.returned
         if min(returned, default=0) >= 0 and not op.outputs.residual:  # nothing but what is written comes back
-            return self.lower(op, lambda *args: [args[place] for place in returned] if len(returned) != 1 else args[returned[0]])
+            single = len(returned) == 1
+            return self.lower(op, lambda *args: args[returned[0]] if single else [args[place] for place in returned])
 
         def kernel(*args: Any) -> Any:
             raise NoRuleError(

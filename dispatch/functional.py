@@ -10,13 +10,14 @@ operator that writes as its functional form, whose values no later write changes
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import calls
 from .core import DispatchKey, OpOverload, Tensor
-from .errors import DefinitionError
+from .errors import BatchingError, DefinitionError
 from .grammar import Alias, split_name
 from .layer import find_layer
 from .operators import add, build, known
@@ -49,6 +50,16 @@ class Form(NamedTuple):
         rest = iter([*outputs[: -len(self.written) - 1], outputs[-1]] if self.residual else outputs)
         results = [args[place] if place >= 0 else next(rest) for place in self.returned]
         return results[0] if len(results) == 1 else tuple(results) if results else None
+
+
+    def returning(self, result: Any, args: tuple[Any, ...]) -> Any:
+        """What a call of the operator returns, with the arguments themselves where those are written and returned."""
+        if max(self.returned, default=-1) < 0:
+            return result
+        if len(self.returned) == 1:
+            return args[self.returned[0]]
+        results = result or [None] * len(self.returned)
+        return tuple([x if place < 0 else args[place] for x, place in zip(results, self.returned, strict=True)])
 
 
 def form_of(schema: Schema) -> Form:
@@ -175,6 +186,31 @@ def leaves(x: Any) -> Iterator[Any]:
             yield from leaves(item)
 
 
+def check_mapped(op: OpOverload, i: int, x: Any, dim: Any) -> None:
+    """Refuse a written argument that is one array for all items of a batch.
+
+    Parameters
+    ----------
+    op : OpOverload
+    i : int
+        The number of the argument.
+    x : object
+        What was given for it.
+    dim : int, None, or list of these
+        Its axis of the batch, None where it has none.
+    """
+    if isinstance(x, (list, tuple)):
+        for item, its in zip(x, dim or repeat(None), strict=False):
+            check_mapped(op, i, item, its)
+    elif dim is None and hasattr(x, "shape"):
+        name = op.arguments.names[i]
+        raise BatchingError(
+            f"{op.name}: argument {name!r} is written, and is one array for a whole batch, so that each item would overwrite "
+            f"what the one before wrote. Map {name} too, or call {op.schema.name}.functional, which returns what each writes.",
+            operator=op.name,
+        )
+
+
 def origin_of(op: OpOverload) -> OpOverload | None:
     """The operator that writes, of which `op` is the functional form; None for every other."""
     found: OpOverload | None = vars(op).get("origin")
@@ -200,7 +236,8 @@ def name_for(schema: Schema, functional: bool | str) -> str:
     if isinstance(functional, str):
         name = functional if "::" in functional else f"{schema.namespace}::{functional}"
     else:
-        word = schema.name.removesuffix("_") if schema.name.strip("_") and schema.name.endswith("_") else f"{schema.name}_functional"
+        word = schema.name[:-1] if schema.name.endswith("_") else ""
+        word = word if word.strip("_") else f"{schema.name}_functional"
         name = f"{schema.namespace}::{word}{'.' if schema.overload else ''}{schema.overload}"
     other = known(name)
     origin = None if other is None else origin_of(other)

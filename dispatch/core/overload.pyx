@@ -236,6 +236,11 @@ cdef class OpOverload:
         """What is registered and which of it runs on each floor; prints as a table."""
         return self.wording.kernels(self)
 
+    @property
+    def functional(self):
+        """The operator that returns what this one writes to its arguments; of one that writes to nothing, itself."""
+        return self.wording.functional(self)
+
     def at(self, key):
         """The kernel that runs at a key, which a layer calls to ask another layer's answer.
 
@@ -323,8 +328,6 @@ cdef class OpOverload:
             return self.wording.verb(self, name[len("register_"):])
         if name == "__signature__":
             return self.wording.sign(self)
-        if name == "functional":
-            return self.wording.functional(self)
         raise AttributeError(f"{self.name} has no attribute {name!r}.")
 
     def __repr__(self):

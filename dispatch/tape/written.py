@@ -6,7 +6,7 @@ was computed of the old value keeps its gradient, and nothing has to be refused 
 written value holds its array, and no rule may read it, the array itself is written to.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from sys import getrefcount
 from typing import Any
 
@@ -14,10 +14,11 @@ import numpy as np
 
 from ..core import OpOverload, Tensor, freeze, split
 from ..errors import GradientError
-from ..functional import copied, form_of, leaves
+from ..functional import Form, copied, form_of, leaves
 from ..layer import Kernel
 from ..listing import describe_value
 from ..memory import has_layout, inexact_layout, rewrite
+from ..tags import Tag
 from .node import Leaf, Node, next_order
 from .tensor import TrackedTensor
 from .views import shares_memory
@@ -37,6 +38,7 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
     form = form_of(op.schema)
     functional, whole = op.functional.whole, op.whole
     written = form.written
+    gives_up = Tag.inplace_view not in op.tags  # which would give an array that is still somebody's another shape
 
     def run(*values: Any) -> Any:
         if any(isinstance(x, Tensor) for x in leaves(values)):
@@ -53,11 +55,11 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
         found = split(args)
         like, quiet = found[0], found[4]
         del found  # with the values, of which the reference counts below are taken
-        targets = [x for i in written for x in leaves(args[i]) if x is not None]
         if quiet is not None and quiet.covers(like.level.number):
-            return quietly(like.rank, args, targets)
+            return _write_quietly(op, form, like.rank, args, gives_up=gives_up)
         _check(op, like, args)
-        given = [] if reads else _given_up(like.rank, targets)
+        targets = [x for i in written for x in leaves(args[i]) if x is not None]
+        given = [] if reads or not gives_up else _given_up(like.rank, targets)
         try:
             result = recorded(*args)
         except BaseException:
@@ -71,34 +73,35 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
             _rebase(op, x, new)
         return form.given_back(outputs, args)
 
-    def quietly(rank: int, args: tuple[Any, ...], targets: list[Any]) -> Any:
-        """Write without recording: the values are constants, and what is written keeps its place on the tape."""
-        own = [x for x in targets if isinstance(x, TrackedTensor) and x.rank == rank]
-        for x in own:
-            if shares_memory(x):
-                raise _shared(op, args, x)
-        given = set(map(id, _given_up(rank, own)))
-        fresh = {id(x): x.value if id(x) in given else copied(x.value) for x in own}
-        try:
-            values = [_replaced(x, fresh) if i in written else x for i, x in enumerate(args)]
-            result = whole(*split(tuple(values))[1] if any(_of_rank(x, rank) for x in leaves(values)) else values)
-        finally:
-            for x in own:
-                if id(x) in given:
-                    freeze(x.value)
-        for x in own:
-            if not has_layout(fresh[id(x)], x.data.layout):
-                raise GradientError(
-                    f"{op.name} changes the shape of {_name(op, args, x)} under no_grad, where a tracked value keeps its place on "
-                    "the tape, and so its shape. Write to dispatch.detach(x).copy().",
-                    operator=op.name,
-                )
-            rewrite(x, fresh[id(x)], x.data)
-            x.writes = x.version + 1
-        outputs = form.outputs(result, args)
-        return form.given_back(outputs, args)
-
     return kernel
+
+
+def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...], *, gives_up: bool) -> Any:
+    """Write without recording: the values of the rank are constants, and what is written keeps its place on the tape."""
+    own = {id(x): x for i in form.written for x in leaves(args[i]) if _of_rank(x, rank)}
+    for x in own.values():
+        if shares_memory(x):
+            raise _shared(op, args, x)
+    given = {id(x): x for x in (_given_up(rank, own.values()) if gives_up else [])}
+    fresh = {key: x.value if key in given else copied(x.value) for key, x in own.items()}
+    values = tuple([_replaced(x, fresh) if i in form.written else x for i, x in enumerate(args)])
+    if any(_of_rank(x, rank) for x in leaves(values)):
+        values = split(values)[1]
+    try:
+        result = op.whole(*values)
+    finally:
+        for x in given.values():
+            freeze(x.value)
+    for key, x in own.items():
+        if not has_layout(fresh[key], x.data.layout):
+            raise GradientError(
+                f"{op.name} changes the shape of {_name(op, args, x)} under no_grad, where a tracked value keeps its place on "
+                "the tape, and so its shape. Write to a copy: dispatch.detach(x).copy().",
+                operator=op.name,
+            )
+        rewrite(x, fresh[key], x.data)
+        x.writes = x.version + 1
+    return form.given_back(form.outputs(result, values), args)
 
 
 def _fresh(x: Any) -> Any:
@@ -108,14 +111,14 @@ def _fresh(x: Any) -> Any:
     return type(x)(map(_fresh, x)) if isinstance(x, (list, tuple)) else copied(x)
 
 
-def _given_up(rank: int, targets: list[Any]) -> list[TrackedTensor]:
+def _given_up(rank: int, targets: Iterable[Any]) -> list[TrackedTensor]:
     """The written values whose arrays nobody else holds, made writeable: this reference and the wrapper's are all there are."""
     found = []
     for x in targets:
-        if type(x) is TrackedTensor and x.rank == rank and type(x.value) is np.ndarray:
-            if getrefcount(x.value) <= 2 and x.value.flags.owndata:
-                x.value.flags.writeable = True
-                found.append(x)
+        plain = type(x) is TrackedTensor and x.rank == rank and type(x.value) is np.ndarray
+        if plain and getrefcount(x.value) <= 2 and x.value.flags.owndata:
+            x.value.flags.writeable = True
+            found.append(x)
     return found
 
 
@@ -191,6 +194,8 @@ def _check(op: OpOverload, like: TrackedTensor, args: tuple[Any, ...]) -> None:
                 raise _shared(op, args, item)
             elif any(item is other for other in seen):
                 raise _twice(op, args, item)
+            elif isinstance(x, dict):
+                raise _in_dict(op, argument.name)
             else:
                 seen.append(item)
 
@@ -208,23 +213,23 @@ def instead(op: OpOverload) -> str:
     schema = op.functional.schema
     who = f"{op.schema.name}.functional" if "functional" in schema.overload else schema.name
     names = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in op.schema.arguments]
-    given = [r for r in range(len(schema.returns) - len(op.schema.mutable_arguments) - schema.has_residual)]
-    results = ", ".join([*["..." for _ in given], *op.schema.mutable_arguments])
+    others = len(schema.returns) - len(op.schema.mutable_arguments) - schema.has_residual
+    results = ", ".join([*["..."] * others, *op.schema.mutable_arguments])
     return f"{results} = {who}({', '.join(names)})"
 
 
 def _leaf(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
     return GradientError(
-        f"{op.name}: {_name(op, args, x)} is a leaf that requires a gradient, and a write would take away what its gradient is of. "
-        f"Write `{instead(op)}`; or write to it under dispatch.no_grad(), as a step of an optimizer does.",
+        f"{op.name}: {_name(op, args, x)} is a leaf that requires a gradient, and a write would take away what that is the "
+        f"gradient of. Write `{instead(op)}`; or write to it under dispatch.no_grad(), as a step of an optimizer does.",
         operator=op.name,
     )
 
 
 def _shared(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
     return GradientError(
-        f"{op.name}: {_name(op, args, x)} shares memory with another tracked value, a view of it or what it is a view of, and a "
-        "write to one would have to show in the other, which the tape cannot follow. "
+        f"{op.name}: {_name(op, args, x)} shares memory with another tracked value, a view of it or what it is a view of, and "
+        "a write to one would have to show in the other, which the tape cannot follow. "
         f"Write before the view is taken or after it is gone, or write `{instead(op)}`.",
         operator=op.name,
     )
@@ -238,11 +243,19 @@ def _twice(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
     )
 
 
+def _in_dict(op: OpOverload, name: str) -> GradientError:
+    return GradientError(
+        f"{op.name}: argument {name!r} is a dict that holds tracked values, and is written. The tape follows writes to arrays "
+        "and to lists of arrays: pass a list.",
+        operator=op.name,
+    )
+
+
 def _lost(op: OpOverload, args: tuple[Any, ...], x: Any, like: Any) -> GradientError:
     what = describe_value(x) + (f" of {x.level!r}" if isinstance(x, Tensor) else "")
     inside = "" if like.level.number == 0 else f" of {like.level!r}"
     return GradientError(
-        f"{op.name}: {_name(op, args, x)} is {what}, and tracked values{inside} would be written to it: their gradient would be "
-        f"lost in silence. Write `{instead(op)}`; or pass dispatch.detach(...) of the values, where constants are meant.",
+        f"{op.name}: {_name(op, args, x)} is {what}, and tracked values{inside} would be written to it: their gradient would "
+        f"be lost in silence. Write `{instead(op)}`; or pass dispatch.detach(...) of the values, where constants are meant.",
         operator=op.name,
     )
