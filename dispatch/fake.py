@@ -219,7 +219,7 @@ class Fake(Layer):
 
     def lower(self, op: OpOverload, rule: Callable[..., Any]) -> Kernel:
         context = FakeContext(op)
-        single = len(op.schema.returns) == 1
+        single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,)
 
         rule = by_position(op, rule)
         arrays = [a.type.has_tensor for a in op.schema.arguments]

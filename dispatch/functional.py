@@ -236,8 +236,7 @@ def name_for(schema: Schema, functional: bool | str) -> str:
     if isinstance(functional, str):
         name = functional if "::" in functional else f"{schema.namespace}::{functional}"
     else:
-        word = schema.name[:-1] if schema.name.endswith("_") else ""
-        word = word if word.strip("_") else f"{schema.name}_functional"
+        word = schema.name[:-1] if schema.name.endswith("_") else f"{schema.name}_functional"
         name = f"{schema.namespace}::{word}{'.' if schema.overload else ''}{schema.overload}"
     other = known(name)
     origin = None if other is None else origin_of(other)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import dispatch
 from dispatch import custom_op, grad, vmap
-from dispatch.errors import GradientError, NoRuleError
+from dispatch.errors import NoRuleError
 
 A = np.array([0.5, 1.0, 2.0])
 

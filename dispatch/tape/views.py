@@ -5,6 +5,7 @@ write into another value, and refuses it while there is one. Values that share m
 object, and how many do is that object's reference count, so that a view which is gone counts no more and nothing is listed.
 """
 
+import gc
 from sys import getrefcount
 from typing import Any
 
@@ -24,7 +25,10 @@ class Family:
 
 def shares_memory(x: TrackedTensor) -> bool:
     """Whether another tracked value that is alive may share memory with `x`."""
-    return hasattr(x, "family") and getrefcount(x.family) > 2  # the member's own reference, and the one that is passed
+    if not hasattr(x, "family") or getrefcount(x.family) <= 2:  # the member's own reference, and the one that is passed
+        return False
+    gc.collect()  # a traceback that was caught, say, holds values in a cycle which nobody reaches any more
+    return getrefcount(x.family) > 2
 
 
 def with_views(op: OpOverload, kernel: Kernel) -> Kernel:

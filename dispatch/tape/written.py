@@ -41,8 +41,9 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
     gives_up = Tag.inplace_view not in op.tags  # which would give an array that is still somebody's another shape
 
     def run(*values: Any) -> Any:
-        if any(isinstance(x, Tensor) for x in leaves(values)):
-            return functional(*values)
+        through = any(x is not None and inexact_layout(x) is None for i in written for x in leaves(values[i]))
+        if not through and any(isinstance(x, Tensor) for x in leaves(values)):
+            return functional(*values)  # each layer below may need another array than a copy of what is written
         fresh = list(values)
         for i in written:
             fresh[i] = _fresh(values[i])
@@ -106,7 +107,9 @@ def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...],
 
 def _fresh(x: Any) -> Any:
     """What the operator writes to in place of a value: a copy, or the array itself where it was given up, or is no float."""
-    if isinstance(x, np.ndarray) and (x.flags.writeable or inexact_layout(x) is None):
+    if isinstance(x, np.ndarray) and x.flags.writeable:
+        return x
+    if isinstance(x, Tensor) and inexact_layout(x) is None:
         return x
     return type(x)(map(_fresh, x)) if isinstance(x, (list, tuple)) else copied(x)
 
@@ -142,9 +145,7 @@ def _paired(x: Any, new: Any) -> list[Any]:
 def _rebase(op: OpOverload, x: Any, new: Any) -> None:
     """Let a written value stand for what the functional form gave for it."""
     if not isinstance(x, TrackedTensor):
-        if new is not x:  # an array of integers, which carries no gradient, beside values of several layers
-            x[...] = new
-        return
+        return  # an array of integers, which carries no gradient, and was written to itself
     if type(new) is TrackedTensor and new.rank == x.rank:
         rewrite(x, new.value, new.data)
     else:  # the rule says that it has no derivative
