@@ -20,6 +20,7 @@ from ..listing import describe_value
 from ..memory import has_layout, inexact_layout, rewrite
 from ..tags import Tag
 from .node import Leaf, Node, next_order
+from .saving import COPIED_BYTES
 from .tensor import TrackedTensor
 from .views import shares_memory
 
@@ -37,18 +38,19 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
     """
     form = form_of(op.schema)
     functional, whole = op.functional.whole, op.whole
-    written = form.written
-    gives_up = Tag.inplace_view not in op.tags  # which would give an array that is still somebody's another shape
+    written, arguments = form.written, op.schema.arguments
+    flat = not any(a.type.parts and a.type.has_tensor for a in arguments)  # no lists, no None
+    single = len(op.functional.schema.returns) == 1
 
     def run(*values: Any) -> Any:
-        through = any(x is not None and inexact_layout(x) is None for i in written for x in leaves(values[i]))
-        if not through and any(isinstance(x, Tensor) for x in leaves(values)):
-            return functional(*values)  # each layer below may need another array than a copy of what is written
+        wrapped = any([isinstance(x, Tensor) for x in (values if flat else leaves(values))])
+        if wrapped and all(x is None or inexact_layout(x) is not None for i in written for x in leaves(values[i])):
+            return functional(*values)  # a layer below may need more than copies, one for each item say
         fresh = list(values)
         for i in written:
             fresh[i] = _fresh(values[i])
         outputs = form.outputs(whole(*fresh), fresh)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return outputs[0] if single else tuple(outputs)
 
     recorded = record(run)
 
@@ -57,33 +59,34 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
         like, quiet = found[0], found[4]
         del found  # with the values, of which the reference counts below are taken
         if quiet is not None and quiet.covers(like.level.number):
-            return _write_quietly(op, form, like.rank, args, gives_up=gives_up)
-        _check(op, like, args)
-        targets = [x for i in written for x in leaves(args[i]) if x is not None]
-        given = [] if reads or not gives_up else _given_up(like.rank, targets)
+            return _write_quietly(op, form, like.rank, args)
+        targets = [args[i] for i in written] if flat else [x for i in written for x in leaves(args[i]) if x is not None]
+        _check(op, like, args, targets)
+        given = [] if reads else _given_up(op, like.rank, targets)
         try:
             result = recorded(*args)
         except BaseException:
             for x in given:  # half written, perhaps: no backward may take it for what it was
                 rewrite(x, x.value, _end(op, x, _half_written))
             raise
-        outputs = list(result) if type(result) in (tuple, list) and len(op.functional.schema.returns) > 1 else [result]
+        outputs = [result] if single else list(result)
         made = outputs[len(outputs) - len(written) - form.residual :]
-        news = [x for i, new in zip(written, made, strict=False) for x in _paired(args[i], new)]
-        for x, new in zip(targets, news, strict=True):
+        if not flat:
+            made = [x for i, new in zip(written, made, strict=False) for x in _paired(args[i], new)]
+        for x, new in zip(targets, made, strict=False):
             _rebase(op, x, new)
         return form.given_back(outputs, args)
 
     return kernel
 
 
-def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...], *, gives_up: bool) -> Any:
+def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...]) -> Any:
     """Write without recording: the values of the rank are constants, and what is written keeps its place on the tape."""
     own = {id(x): x for i in form.written for x in leaves(args[i]) if _of_rank(x, rank)}
     for x in own.values():
         if shares_memory(x):
             raise _shared(op, args, x)
-    given = {id(x): x for x in (_given_up(rank, own.values()) if gives_up else [])}
+    given = {id(x): x for x in _given_up(op, rank, own.values())}
     fresh = {key: x.value if key in given else copied(x.value) for key, x in own.items()}
     values = tuple([_replaced(x, fresh) if i in form.written else x for i, x in enumerate(args)])
     if any(_of_rank(x, rank) for x in leaves(values)):
@@ -114,12 +117,15 @@ def _fresh(x: Any) -> Any:
     return type(x)(map(_fresh, x)) if isinstance(x, (list, tuple)) else copied(x)
 
 
-def _given_up(rank: int, targets: Iterable[Any]) -> list[TrackedTensor]:
-    """The written values whose arrays nobody else holds, made writeable: this reference and the wrapper's are all there are."""
+def _given_up(op: OpOverload, rank: int, targets: Iterable[Any]) -> list[TrackedTensor]:
+    """The written values whose large arrays nobody else holds, made writeable: this reference and the wrapper's are all.
+
+    A small array is copied, which costs no more, so that an operator that raises midway leaves it as it was.
+    """
     found = []
     for x in targets:
-        plain = type(x) is TrackedTensor and x.rank == rank and type(x.value) is np.ndarray
-        if plain and getrefcount(x.value) <= 2 and x.value.flags.owndata:
+        plain = type(x) is TrackedTensor and x.rank == rank and type(x.value) is np.ndarray and x.value.nbytes > COPIED_BYTES
+        if plain and getrefcount(x.value) <= 2 and x.value.flags.owndata and Tag.inplace_view not in op.tags:
             x.value.flags.writeable = True
             found.append(x)
     return found
@@ -177,28 +183,21 @@ def _half_written(node: Node, grad: Any, create_graph: bool) -> Any:
 # -- what cannot be written to ---------------------------------------------------------------------------------------------
 
 
-def _check(op: OpOverload, like: TrackedTensor, args: tuple[Any, ...]) -> None:
+def _check(op: OpOverload, like: TrackedTensor, args: tuple[Any, ...], targets: list[Any]) -> None:
     """Refuse what would lose a gradient, or give it to the wrong value."""
-    seen: list[Any] = []
-    for argument, x in zip(op.schema.arguments, args, strict=True):
-        if not argument.is_write:
-            continue
-        for item in leaves(x):
-            if item is None:
-                continue
-            if not isinstance(item, TrackedTensor) or item.rank != like.rank:
-                if inexact_layout(item) is not None:
-                    raise _lost(op, args, item, like)
-            elif isinstance(item.data, Leaf):
-                raise _leaf(op, args, item)
-            elif shares_memory(item):
-                raise _shared(op, args, item)
-            elif any(item is other for other in seen):
-                raise _twice(op, args, item)
-            elif isinstance(x, dict):
-                raise _in_dict(op, argument.name)
-            else:
-                seen.append(item)
+    for i, x in enumerate(targets):
+        if not isinstance(x, TrackedTensor) or x.rank != like.rank:
+            if inexact_layout(x) is not None:
+                raise _lost(op, args, x, like)
+        elif type(x.data) is Leaf:
+            raise _leaf(op, args, x)
+        elif shares_memory(x):
+            raise _shared(op, args, x)
+        elif any([x is other for other in targets[:i]]):
+            raise _twice(op, args, x)
+    for argument, value in zip(op.schema.arguments, args, strict=True):
+        if type(value) is dict and argument.is_write and any(x is item for x in targets for item in leaves(value)):
+            raise _in_dict(op, argument.name)
 
 
 def _name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:
