@@ -18,7 +18,7 @@ import numpy as np
 from . import calls
 from .core import DispatchKey, OpOverload, Tensor
 from .errors import BatchingError, DefinitionError
-from .grammar import Alias, split_name
+from .grammar import Alias, OptionalOf, split_name
 from .layer import find_layer
 from .operators import add, build, known
 from .schema import Argument, Return, Schema
@@ -82,7 +82,8 @@ def _argument_of(schema: Schema, result: Return) -> int:
     if result.alias is None or not result.alias.is_write:
         return -1
     found = [i for i, a in enumerate(schema.arguments) if a.is_write and a.alias and a.alias.before == result.alias.before]
-    return found[0] if len(found) == 1 and schema.arguments[found[0]].type == result.type else -1
+    kind = schema.arguments[found[0]].type if len(found) == 1 else None
+    return found[0] if result.type in (kind, kind.element if isinstance(kind, OptionalOf) else None) else -1
 
 
 def _sets(alias: Alias | None) -> frozenset[str]:

@@ -8,6 +8,7 @@ import pytest
 
 import dispatch
 from dispatch import FakeTensorMode, Tag, custom_op, ops, vmap
+from dispatch.array_types import register_array_type
 from dispatch.core import Residual
 from dispatch.errors import DefinitionError, NoRuleError, OperatorNotFoundError
 from dispatch.functional import copied, form_of, functional_schema, origin_of
@@ -30,8 +31,9 @@ B = A[::-1] * 2
         ("(Tensor(a!) x) -> (int n, Tensor(a!) y)", "(Tensor x) -> (int n, Tensor)"),
         ("(Tensor(a!)? x=None, /) -> ()", "(Tensor? x=None, /) -> Tensor?"),
         ("(Tensor(a!)[] xs, Tensor(b!)?[] ys) -> Tensor(a!)[]", "(Tensor[] xs, Tensor?[] ys) -> (Tensor[], Tensor?[])"),
-        ("(Tensor x, Tensor(a!)? out=None) -> Tensor(a!)", "(Tensor x, Tensor? out=None) -> (Tensor, Tensor?)"),
+        ("(Tensor x, Tensor(a!)? out=None) -> Tensor(a!)", "(Tensor x, Tensor? out=None) -> Tensor?"),
         ("(Tensor(a!) x, Tensor(b) y) -> (Tensor(a), Tensor(b))", "(Tensor x, Tensor(b) y) -> (Tensor, Tensor(b), Tensor)"),
+        ("(Tensor(a!)[] xs) -> Tensor(a!)", "(Tensor[] xs) -> (Tensor, Tensor[])"),
         ("(Tensor(a!) x) -> (float, Residual)", "(Tensor x) -> (float, Tensor, Residual)"),
         ("(Tensor(a!) x) -> Residual", "(Tensor x) -> (Tensor, Residual)"),
     ],
@@ -111,6 +113,31 @@ def test_copies():
     assert made["a"][0] is not A
     assert copied(np.asfortranarray(A)).flags.f_contiguous
     assert copied(np.broadcast_to(1.0, (3,))).strides == (8,)
+
+
+class Elsewhere:
+    """An array of another library, which has a copy of its own."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def copy(self):
+        return Elsewhere(list(self.values))
+
+
+register_array_type(Elsewhere, device="elsewhere")
+
+
+def test_an_array_of_another_library_is_copied_by_its_own_method():
+    op = making.made("(Tensor(a!) x) -> ()")
+
+    @op.register_kernel("elsewhere")
+    def _(x):
+        x.values[0] = 7
+
+    x = Elsewhere([1, 2])
+    assert op.functional(x).values == [7, 2]
+    assert x.values == [1, 2]
 
 
 def test_the_fake_rule_is_the_same_call_on_fakes():
