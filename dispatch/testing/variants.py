@@ -178,6 +178,8 @@ def _with_nan(x: Array) -> Array:
 
 
 def _reversed(x: Array) -> Array:
+    if not x.ndim:
+        return x.copy()
     flip = (slice(None, None, -1),) * x.ndim
     return np.ascontiguousarray(x[flip]).reshape(x.shape)[flip]
 
