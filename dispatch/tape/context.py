@@ -114,7 +114,7 @@ class Context(Node):
     def _hidden(self, x: Any) -> Any:
         if isinstance(x, TrackedTensor):
             number = self._number(x)
-            return x if number is None else Kept(x.value, number)
+            return protect(x) if number is None else Kept(x.value, number)
         if isinstance(x, (list, tuple, dict)):
             return _mapped(self._hidden, x)
         return protect(x) if isinstance(x, np.ndarray) else x
