@@ -22,6 +22,7 @@ NAMES = (
     "forward + backward",
     "vmap",
     "fake",
+    "mode",
 )
 
 Function = Callable[..., Any]

@@ -17,6 +17,7 @@ from .library import (
     register_kernel,
     register_vmap,
 )
+from .modes import Mode
 from .numpy_protocols import detach
 from .operators import ops
 from .pickling import MissingOperator
@@ -32,6 +33,7 @@ __all__ = [
     "FakeTensor",
     "FakeTensorMode",
     "MissingOperator",
+    "Mode",
     "OpOverload",
     "Residual",
     "Schema",

@@ -9,7 +9,7 @@ from .infer import infer_schema
 from .kernel_functions import get_kernel
 from .libraries import Library
 from .opaque import register_opaque_type
-from .registration import custom_op, register_autograd, register_fake, register_kernel, register_vmap
+from .registration import custom_op, register_autograd, register_dispatch, register_fake, register_kernel, register_vmap
 from .tags import Tag
 from .testing import opcheck
 
@@ -31,6 +31,7 @@ __all__ = [
     "opcheck",
     "register_array_type",
     "register_autograd",
+    "register_dispatch",
     "register_fake",
     "register_kernel",
     "register_opaque_type",

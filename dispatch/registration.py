@@ -282,6 +282,36 @@ def register_autograd(
     return _attach("autograd", op, lib, backward, setup_context=setup_context)
 
 
+def register_dispatch(
+    op: OpOverload | str, cls_or_mode: type, func: Function | None = None, /, *, lib: Keeper | None = None
+) -> Any:
+    """Say what one operator does under a class of modes, or where a class of arrays is among its arguments; see `Mode`.
+
+    Parameters
+    ----------
+    op : OpOverload or str
+    cls_or_mode : type
+        A subclass of `Mode`, or an array type: a subclass of `numpy.ndarray`, or a class given to `register_array_type`.
+        Subclasses inherit the rule; of two rules for one class the newer runs.
+    func : callable, optional
+        `rule(mode_or_class, op, types, args, kwargs)` gives the result: for modes in place of `__dispatch__`, for arrays in
+        place of the kernel. Without it this is a decorator.
+    lib : Library, optional
+        What the rule goes with; without it the rule stays.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> class Celsius(np.ndarray): ...
+    >>> @dispatch.library.register_dispatch("np::add", Celsius)
+    ... def _(cls, op, types, args, kwargs):
+    ...     return op(*[np.asarray(x) for x in args]).view(Celsius)
+    >>> dispatch.ops.np.add(np.ones(2).view(Celsius), 1.0)
+    Celsius([2., 2.])
+    """
+    return _attach("dispatch", op, lib, func, cls_or_mode)
+
+
 def register_vmap(op: OpOverload | str, func: Function | None = None, /, *, lib: Keeper | None = None) -> Any:
     """Give an operator its batching rule; see `dispatch.vmap`.
 

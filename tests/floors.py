@@ -57,7 +57,7 @@ FLOORS = [
     {"memory"},  # mezzanine: what the layers are built of
     {"prims"},
     {"views"},
-    {"fake", "tape/", "forward", "vmap", "tracing", "functionalize"},  # second floor, the layers
+    {"fake", "tape/", "forward", "modes", "vmap", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"transforms"},
     {"graph"},
