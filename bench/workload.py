@@ -23,6 +23,7 @@ NAMES = (
     "forward + backward",
     "vmap",
     "fake",
+    "mode",
 )
 
 Function = Callable[..., Any]

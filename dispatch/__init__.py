@@ -18,6 +18,7 @@ from .library import (
     register_kernel,
     register_vmap,
 )
+from .modes import Mode
 from .numpy_protocols import detach
 from .observe import log_calls, profile
 from .operators import ops
@@ -35,6 +36,7 @@ __all__ = [
     "FakeTensor",
     "FakeTensorMode",
     "MissingOperator",
+    "Mode",
     "OpOverload",
     "Residual",
     "Schema",

@@ -168,7 +168,8 @@ def _reason(op: OpOverload, key: DispatchKey, rank: int, values: Arguments, mode
 def _every_floor(op: OpOverload, off: Mapping[Registration, str]) -> Iterator[Floor]:
     owners = {layer.key for layer in layers.values()}
     for key in sorted((k for k in DispatchKey if not (k.is_alias or k.is_backend)), reverse=True):
-        if key in owners or op.table.source(key) is not None:
+        asked = key in owners and key is not DispatchKey.MODE  # a mode asks no rule
+        if asked or op.table.source(key) is not None:
             yield _floor(op, key, off)
     devices = [key for key in sorted(DispatchKey, reverse=True) if key.is_backend and _stack(op, key)]
     for key in devices:

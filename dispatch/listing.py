@@ -49,7 +49,9 @@ def describe(op: OpOverload) -> str:
     devices = [key.name.lower() for key in DispatchKey if key.is_backend and op.table.live(key)]
     if not devices and op.table.has_backend():
         devices = ["every device"]
-    rules = [name for name, layer in sorted(layers.items()) if not layer.key.is_alias and op.table.live(layer.key)]
+    by_layer = {r.layer for r in op.table.all()}
+    named = [(name, layer) for name, layer in sorted(layers.items()) if not layer.key.is_alias]
+    rules = [name for name, layer in named if op.table.live(layer.key) or layer in by_layer]
     return f"{op.schema}  [{' '.join(devices) or 'no kernel'} | {' '.join(rules) or 'no rules'}]"
 
 
@@ -62,12 +64,13 @@ class KernelListing:
     @property
     def rows(self) -> list[tuple[str, str, str]]:
         """`(key, what runs there, where it is defined)`, the highest floor first."""
-        found = []
+        around = [r for r in self.op.table.all() if r.layer is not None and r.key not in list(DispatchKey)]
+        found = [("around", role_of(r), place_of(r)) for r in reversed(around)]
         for key in sorted((k for k in DispatchKey if not (k.is_alias or k.is_backend)), reverse=True):
             registration = self.op.table.source(key)
             if registration is not None:
                 found.append((key.name, role_of(registration), place_of(registration)))
-            elif key in {layer.key for layer in layers.values()}:
+            elif key is not DispatchKey.MODE and key in {layer.key for layer in layers.values()}:  # a mode asks no rule
                 found.append((key.name, "the layer's default", ""))
         devices = [key for key in sorted(DispatchKey, reverse=True) if key.is_backend and self.op.table.live(key)]
         kernels = [(key, self.op.table.live(key)) for key in devices]

@@ -60,12 +60,12 @@ FLOORS = [
     {"walks"},
     {"loops"},
     {"gufuncs"},
-    {"registration"},
+    {"registration", "custom_ops"},
     {"libraries", "out_variants"},
     {"defining"},
     {"kernel_functions"},
     {"views"},
-    {"fake", "tape/", "forward", "vmap", "tracing", "functionalize"},  # second floor, the layers
+    {"fake", "tape/", "forward", "modes", "vmap", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"transforms"},
     {"graph"},

@@ -7,6 +7,7 @@ import pytest
 import dispatch
 from dispatch import (
     array_types,
+    custom_ops,
     defining,
     fake,
     guards,
@@ -22,7 +23,7 @@ from dispatch import (
 )
 from dispatch.core import DispatchKey, Residual, fallthrough_kernel
 
-HOMES = [array_types, defining, guards, kernel_functions, libraries, registration, fake, infer, opaque, tags, testing, ufuncs]
+HOMES = [array_types, custom_ops, defining, guards, kernel_functions, libraries, registration, fake, infer, opaque, tags, testing, ufuncs]
 
 
 def test_it_gathers_and_defines_nothing():

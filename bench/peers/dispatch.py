@@ -60,6 +60,13 @@ def chain(length: int) -> tuple[Callable[[], object], Callable[[], object]]:
     return forward, backward
 
 
+class Passing(dispatch.Mode):
+    """A mode that calls on."""
+
+    def __dispatch__(self, op: Any, types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return op(*args, **kwargs)
+
+
 @cache
 def cases() -> dict[str, Case]:
     """Every case."""
@@ -86,5 +93,6 @@ def cases() -> dict[str, Case]:
             "forward + backward": Case("t0.grad = None; op(t0, x1).sum().backward()", tracked),
             "vmap": Case("mapped(r0, r1)", rows),
             "fake": Case("op(f0, f1)", fakes, within=lambda: mode),
+            "mode": Case("op(x0, x1)", {"op": op, "x0": ones(), "x1": ones()}, within=Passing),
         }
     )

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from bench.timing import Case
 from bench.workload import Function
@@ -39,9 +40,21 @@ def faked(op: Function) -> dict[str, Case]:
     return {"fake": Case("op(f0, f1)", names, within=lambda: mode)}
 
 
+class Passing(TorchDispatchMode):
+    """A mode that calls on."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]  # torch's own signature
+        return func(*args, **(kwargs or {}))
+
+
+def watched(op: Function) -> dict[str, Case]:
+    """The call under a mode of a user; no kernel beside it, for torch's would meet the mode too."""
+    return {"mode": Case("op(x0, x1)", {"op": op, "x0": ones(), "x1": ones()}, within=Passing)}
+
+
 def transformed(op: Function, kernel: Function) -> dict[str, Case]:
     """The calls with a gradient and under a transform, of an operator with every rule."""
-    return tracked(op, kernel) | batched(op) | faked(op)
+    return tracked(op, kernel) | batched(op) | faked(op) | watched(op)
 
 
 def chain(length: int) -> tuple[Callable[[], object], Callable[[], object]]:

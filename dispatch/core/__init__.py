@@ -12,7 +12,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from .arguments import Arguments, Check
-from .arrays import device_key, device_of, device_of_key, devices, freeze, set_array_type
+from .arrays import device_key, device_of, device_of_key, devices, freeze, is_array_type, set_array_type
 from .outputs import Outputs, Residual
 from .overload import OpOverload
 from .redispatching import bound, floor_of, redispatched, run_at
@@ -66,6 +66,7 @@ __all__ = [
     "floor_of",
     "freeze",
     "ground",
+    "is_array_type",
     "newest_level",
     "open_levels",
     "redispatched",

@@ -133,6 +133,11 @@ def device_of(x):
     return device_of_key(key_of(<PyObject *>x))
 
 
+def is_array_type(cls not None):
+    """Whether the values of a class are arrays."""
+    return cls in keys_by_type or inherited_key(cls) >= 0
+
+
 def freeze(x):
     """Make an ndarray read-only and return it; anything else is returned as it is."""
     if isinstance(x, cnp.ndarray):

@@ -17,3 +17,4 @@ cdef enum:
     COMPOSITE_EXPLICIT = 64                 # aliases: places to register at, never floors
     COMPOSITE_IMPLICIT = 65
     AUTOGRAD_ALIAS = 66
+    AROUND = 67                             # no DispatchKey: rules that stand around the kernels of several keys

@@ -12,7 +12,7 @@ from cpython.object cimport PyObject
 
 from functools import partial
 
-from .keys cimport AUTOGRAD, AUTOGRAD_ALIAS, COMPOSITE_EXPLICIT, COMPOSITE_IMPLICIT, FAKE, KEYS, OBSERVE
+from .keys cimport AROUND, AUTOGRAD, AUTOGRAD_ALIAS, COMPOSITE_EXPLICIT, COMPOSITE_IMPLICIT, FAKE, KEYS, OBSERVE
 from .keys import DispatchKey
 from ..errors import OperatorNotFoundError
 
@@ -168,7 +168,17 @@ cdef class KernelTable:
         return found
 
     def lowered(self, op, int key, passed=()):
-        """The kernel for the slot of `key`, the registrations in `passed` passed over."""
+        """The kernel for the slot of `key`, the registrations in `passed` passed over.
+
+        A rule at AROUND takes it from `covered`, and may put another one before it; no registration at the key covers that.
+        """
+        around = self.live(AROUND)
+        if around is None:
+            return self.covered(op, key, passed)
+        return around.rule(op, key, partial(self.covered, op, key, passed))
+
+    def covered(self, op, int key, passed=()):
+        """`lowered`, as it is where nothing stands around it."""
         cdef Registration found
         if self.gone is not None:
             raise OperatorNotFoundError(self.gone)

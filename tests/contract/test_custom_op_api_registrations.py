@@ -12,9 +12,6 @@ from dispatch.where import where
 
 X = np.array([0.5, 1.0, 2.0])
 
-# Until register_dispatch and Mode are there, what needs them is known to fail.
-MODES = pytest.mark.xfail(strict=True, reason="there is no register_dispatch and no Mode", raises=AttributeError)
-
 
 def simple(ns, kernel=lambda x: x * 1, **options):
     return custom_op(f"{ns}::op", kernel, mutates_args=(), schema="(Tensor x) -> Tensor", **options)
@@ -145,7 +142,6 @@ def test_library_register_fake(ns, lib, ops):
 # -- modes and array classes -------------------------------------------------------------------------------------------------
 
 
-@MODES
 def test_library_register_torch_dispatch_rule_subclass(ns, remote):
     """What an operator does where an array of a class is among its arguments is registered by that class.
 
@@ -165,7 +161,6 @@ def test_library_register_torch_dispatch_rule_subclass(ns, remote):
     assert seen == [(remote, op, (remote,))]
 
 
-@MODES
 def test_library_register_torch_dispatch_rule_mode(ns):
     """What an operator does under a mode is registered by the mode's class; other operators go to the mode itself.
 
@@ -187,7 +182,6 @@ def test_library_register_torch_dispatch_rule_mode(ns):
     assert seen == ["np::sin"]
 
 
-@MODES
 @pytest.mark.parametrize("door", ["function", "name", "decorator", "method"])
 def test_library_register_torch_dispatch(door, ns):
     """A rule for a mode is registered by any door, and a newer one takes its place.
@@ -215,7 +209,6 @@ def test_library_register_torch_dispatch(door, ns):
             assert np.array_equal(op(X), X + n)
 
 
-@MODES
 def test_library_register_torch_dispatch_low_level(lib, ops):
     """A rule for a mode of an operator that a library defines goes with the library it is registered through."""
 
