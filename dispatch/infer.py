@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, NoReturn
 from .defaults import accept, spell
 from .errors import DefinitionError, HintError, SchemaError, did_you_mean
 from .grammar import TENSOR, Alias, Type, split_name
-from .hints import ALLOWED, HintReader
+from .hints import HintReader
+from .nearest import ALLOWED
 from .schema import MISSING, Argument, Return, Schema
 from .tags import Tag, check_tags, tag_set
 from .where import innermost, where

@@ -17,7 +17,7 @@ from pathlib import Path
 # in "/" is a whole folder: its files may import each other, without a cycle. Every file must be found here.
 FLOORS = [
     {"errors"},  # the slab: imports nothing, everybody may raise
-    {"core.vectorcall", "core.keys"},  # ground floor, compiled; knows no operator and no layer
+    {"core.vectorcall", "core.keys", "core.containers"},  # ground floor, compiled; knows no operator and no layer
     {"core.state"},
     {"core.arrays"},
     {"core.tensor"},
@@ -30,21 +30,21 @@ FLOORS = [
     {"core"},
     {"extras", "where"},  # first floor, the language
     {"carrying"},
-    {"grammar"},
+    {"grammar", "nearest"},
+    {"opaque", "containers"},
+    {"records"},
+    {"hints"},
     {"defaults"},
     {"reader"},
     {"schema"},
     {"tags"},
-    {"opaque"},
     {"array_types"},
-    {"hints"},
     {"infer"},
     {"adapting"},
     {"layer"},
     {"watching"},
     {"guards"},
     {"listing"},
-    {"containers"},
     {"calls"},
     {"overloads"},
     {"namespaces"},

@@ -13,6 +13,7 @@ except ModuleNotFoundError as error:
 
 from .arguments import Arguments, Check
 from .arrays import device_key, device_of, device_of_key, devices, freeze, set_array_type
+from .containers import items_of, rebuilt, set_record
 from .outputs import Outputs, Residual
 from .overload import OpOverload
 from .redispatching import bound, floor_of, redispatched, run_at
@@ -66,8 +67,10 @@ __all__ = [
     "floor_of",
     "freeze",
     "ground",
+    "items_of",
     "newest_level",
     "open_levels",
+    "rebuilt",
     "redispatched",
     "registration_lock",
     "remove_fallback",
@@ -75,6 +78,7 @@ __all__ = [
     "seen_through",
     "set_array_type",
     "set_layer",
+    "set_record",
     "setting",
     "split",
     "turned_on",
