@@ -16,6 +16,7 @@ from typing import Annotated, Any, ForwardRef, Literal, Union
 import numpy as np
 
 from .core import Residual, Tensor
+from .dtype_hints import dtype_of, is_dtype_like, is_numpys_own
 from .errors import HintError, SchemaError, did_you_mean
 from .grammar import (
     ANY,
@@ -67,19 +68,6 @@ def _word(hint: object) -> Type | None:
         return _WORDS.get(hint)
     except TypeError:  # the metadata of Annotated need not be hashable
         return None
-
-
-def _root(hint: object) -> object:
-    return typing.get_origin(hint) or hint
-
-
-def _is_dtype_like(members: list[object]) -> bool:
-    # numpy.typing.DTypeLike is a union, and `DTypeLike | None` a larger one: both are known by what is in them.
-    roots = [_root(member) for member in members]
-    private = [str(getattr(root, "__module__", "")).startswith("numpy._typing") for root in roots]
-    return np.dtype in roots and all(
-        ours or root in (np.dtype, type, str, tuple, list) for root, ours in zip(roots, private, strict=True)
-    )
 
 
 class HintReader:
@@ -210,7 +198,7 @@ class HintReader:
         if origin is type or origin is np.dtype:
             return SCALAR_TYPE
         if isinstance(origin, type) and issubclass(origin, np.ndarray):
-            self._dtypes.add(_dtype_of(members))
+            self._dtypes.add(dtype_of(members))
             return TENSOR
         return self._container(origin, members)
 
@@ -300,9 +288,9 @@ class HintReader:
             found = self._literal(choices)
         elif len(rest) < 2:
             found = self._read(rest[0]) if rest else NONE
-        elif _is_dtype_like(rest):
+        elif is_dtype_like(rest):
             found = SCALAR_TYPE
-        elif any(str(getattr(_root(member), "__module__", "")).startswith("numpy._typing") for member in rest):
+        elif any(map(is_numpys_own, rest)):
             raise self._unknown("np.ndarray")  # numpy.typing.ArrayLike
         else:
             outside, self._dtypes = self._dtypes, set()
@@ -328,22 +316,16 @@ class HintReader:
         raise self._unknown("typing.Any")
 
 
-def _dtype_of(members: tuple[Any, ...]) -> np.dtype[Any] | None:
-    # np.ndarray[shape, np.dtype[np.float64]]. np.floating and type variables are no dtype; text and dates lack a size.
-    inner = typing.get_args(members[1]) if len(members) > 1 else ()
-    if inner and isinstance(inner[0], type) and inner[0] in _CONCRETE:
-        return np.dtype(inner[0])
-    return None
-
-
 def class_of_text(name: str) -> ClassType:
     """The type of a class that a schema's text names: a record where it is one, which takes its module to be imported."""
     kind = ClassType(name)
     try:
-        found = HintReader("schema", None).class_type(find_class(kind))
+        cls = find_class(kind)
     except SchemaError:
         return kind
+    try:
+        found = HintReader("schema", None).class_type(cls)
+    except HintError as error:
+        reason = str(error).partition(", ")[2].replace("\n", " ")
+        raise SchemaError(f"{name} cannot be a record: {reason}") from None
     return kind if found is None else ClassType(name, found.cls, found.fields)
-
-
-_CONCRETE = frozenset(np.sctypeDict.values()) - {np.str_, np.bytes_, np.void, np.datetime64, np.timedelta64}

@@ -11,7 +11,7 @@ import numpy as np
 
 ALLOWED = (
     "np.ndarray, int, float, bool, complex, str, bytes, np.dtype, numbers.Number, typing.Any, typing.Callable, "
-    "Literal[...], enumerations, dataclasses, list[...], tuple[...], dict[str, ...] and ... | None"
+    "Literal[...], an Enum, a dataclass or NamedTuple, list[...], tuple[...], dict[str, ...] and ... | None"
 )
 
 # Hints that are often written, and what was probably meant. The first column is compared by identity.

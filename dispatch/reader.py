@@ -194,9 +194,14 @@ class Reader:
             names.append("*" if self.take("*") else self.word("an alias set, as in Tensor(a!)"))
         return frozenset(names)
 
-    def literal(self) -> object:
-        """Read the text of a default."""
+    def literal(self, whose: str = "") -> object:
+        """Read the text of a default; `whose` begins the message about one without a text."""
         start = self.at
+        if self.peek("..."):
+            self.fail(
+                f"{whose}'...' stands for a default that has no text, an object or a function. Define the operator by a "
+                "function with that default, or leave the default out."
+            )
         for left, right in ("[]", "()"):
             if self.take(left):
                 items: list[object] = []
@@ -204,10 +209,10 @@ class Reader:
                     if items:
                         self.expect(",", right)
                     if not items or not self.peek(right):  # (1,) as Python prints it
-                        items.append(self.literal())
+                        items.append(self.literal(whose))
                 return tuple(items)
         if self.take("{"):
-            return self._dictionary()
+            return self._dictionary(whose)
         if found := _STRING.match(self.text, start) or _NUMBER.match(self.text, start):
             self.at = found.end()
             self._skip()
@@ -223,15 +228,7 @@ class Reader:
             self.fail(f"'{word}' is no default. A string needs quotes; a dtype is one of NumPy's names.", start)
         return dtype
 
-    def _default(self, name: str) -> object:
-        if self.peek("..."):
-            self.fail(
-                f"argument '{name}': '...' stands for a default that has no text, an object or a function. Define the operator "
-                "by a function with that default, or leave the default out."
-            )
-        return self.literal()
-
-    def _dictionary(self) -> dict[object, object]:
+    def _dictionary(self, whose: str) -> dict[object, object]:
         found: dict[object, object] = {}
         while not self.take("}"):
             if found:
@@ -240,7 +237,7 @@ class Reader:
             if not isinstance(key, (str, int)):
                 self.fail("the keys of a dictionary are str or int.")
             self.expect(":")
-            found[key] = self.literal()
+            found[key] = self.literal(whose)
         return found
 
     def _member(self, word: str, start: int) -> object:
@@ -290,7 +287,7 @@ class Reader:
             else:
                 declared = self._declaration()
                 name = self.word(f"the name of an argument after its type, {declared.type}")
-                default = (self._default(name),) if self.take("=") else ()
+                default = (self.literal(f"argument '{name}': "),) if self.take("=") else ()
                 found.append(declared._replace(name=name, default=default))
             if self.take(","):
                 if self.peek(")"):

@@ -57,7 +57,7 @@ def record_of(cls: type, read: Callable[[type, str, object], Field]) -> ClassTyp
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception as error:
         raise SchemaError(
-            f"the hints of {name} raised {type(error).__name__}: {error}. Import what they name at the top of its module, "
+            f"The hints of {name} raised {type(error).__name__}: {error}. Import what they name at the top of its module, "
             "outside `if TYPE_CHECKING`."
         ) from error
     fields = tuple(read(cls, word, hints[word]) for word in field_names(cls) or ())
@@ -70,7 +70,7 @@ def record_of(cls: type, read: Callable[[type, str, object], Field]) -> ClassTyp
 
 
 def mentions_arrays(hint: object, seen: frozenset[object] = frozenset()) -> bool:
-    """Whether an array class stands anywhere in a hint, or in the fields of a record that it names.
+    """Whether an array class, or a variable for a type, stands anywhere in a hint, or in the fields of a record it names.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def mentions_arrays(hint: object, seen: frozenset[object] = frozenset()) -> bool
     (True, False)
     """
     root = typing.get_origin(hint) or hint
-    if isinstance(root, type) and issubclass(root, (np.ndarray, Tensor)):
+    if isinstance(root, typing.TypeVar) or (isinstance(root, type) and issubclass(root, (np.ndarray, Tensor))):
         return True
     inside = list(typing.get_args(hint))
     if isinstance(root, type) and root not in seen and is_record(root):

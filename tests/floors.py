@@ -30,7 +30,7 @@ FLOORS = [
     {"core"},
     {"extras", "where"},  # first floor, the language
     {"carrying"},
-    {"grammar", "nearest"},
+    {"grammar", "nearest", "dtype_hints"},
     {"opaque", "containers"},
     {"records"},
     {"hints"},
