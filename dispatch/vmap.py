@@ -187,23 +187,24 @@ def _column(op: OpOverload, like: BatchedTensor, column: Any, *, field: bool = F
     `field`: of a record, where a number that is the same for every item stays one, as the hint of the field has it.
     """
     first = column[0]
+    if any(x is None for x in column):
+        if any(x is not None for x in column):
+            raise _unlike(op, "None and values")
+        return None
     if (items := items_of(first)) is not None:
-        kinds = {(type(x), tuple(x) if isinstance(x, dict) else len(items_of(x) or ())) for x in column}
-        if len(kinds) > 1:
+        if len({tuple(x) if isinstance(x, dict) else len(items_of(x) or ()) for x in column}) > 1:
             raise _unlike(op, f"{type(first).__name__}s of different {'keys' if isinstance(first, dict) else 'lengths'}")
         record = field_names(type(first)) is not None
         columns = zip(*map(items_of, column), strict=True) if items else ()
         return rebuilt(first, [_column(op, like, inner, field=record) for inner in columns])
     number = isinstance(first, (bool, int, float, complex)) and not (field and all(x == first for x in column))
     if number or hasattr(first, "shape"):
-        if any(x is None for x in column):
-            raise _unlike(op, "None and values")
         shapes = {getattr(x, "shape", ()) for x in column}
         if len(shapes) > 1:
             raise _unlike(op, f"outputs of different shapes, {', '.join(map(str, sorted(shapes)[:3]))}")
         column = column if any(isinstance(x, Tensor) for x in column) else [np.asarray(x) for x in column]
         return wrap(BatchedTensor, stack(list(column), 0), like, 0)
-    if all(x is first or (x is not None and first is not None and x == first) for x in column):
+    if all(x == first for x in column):
         return first
     raise _unlike(op, f"different values of type {type(first).__name__}")
 

@@ -134,13 +134,19 @@ def names_around(fn: object) -> tuple[dict[str, Any], dict[str, Any]]:
     frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001  the only way to variables that are not closed over
     around = code
     while frame is not None and around is not None:
-        if frame.f_code.co_name != "<module>" and any(constant is around for constant in frame.f_code.co_consts):
+        if frame.f_code.co_name != "<module>" and _encloses(frame.f_code, around):
             inner = {**frame.f_locals, **inner}
             around = frame.f_code
         frame = frame.f_back
     cells = zip(getattr(code, "co_freevars", ()), getattr(opened, "__closure__", None) or (), strict=False)
     inner |= {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
     return getattr(opened, "__globals__", {}), inner
+
+
+def _encloses(outer: types.CodeType, inner: types.CodeType) -> bool:
+    """Whether a function or class is written inside another, at any depth."""
+    written = [constant for constant in outer.co_consts if isinstance(constant, types.CodeType)]
+    return any(code is inner or _encloses(code, inner) for code in written)
 
 
 def _is_ours(frame: types.FrameType) -> bool:

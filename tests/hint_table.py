@@ -2,12 +2,13 @@
 
 The laws over it are in test_hint_table.py; a new type is one row here.
 """
+# ruff: noqa: UP045  the older spelling is read too
 
 import enum
 import math
 import numbers
 from dataclasses import dataclass, field
-from typing import Any, Callable, Literal, NamedTuple, Optional  # noqa: UP035  the older spelling is read too
+from typing import Any, Callable, Literal, NamedTuple, Optional  # noqa: UP035
 
 import numpy as np
 import numpy.typing as npt

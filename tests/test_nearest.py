@@ -2,7 +2,7 @@
 
 import collections
 import collections.abc
-import datetime
+import datetime as dt
 import pathlib
 import typing
 from typing import NamedTuple, TypedDict, TypeVar
@@ -50,7 +50,7 @@ TABLE = [
     (T, "typing.Any"),
     (Options, "dict[str, np.ndarray], or a dataclass in place of Options"),
     (Empty, "a typing.NamedTuple in place of Empty, whose fields have hints"),
-    (datetime.date, "typing.Any, or register_opaque_type(date)"),
+    (dt.date, "typing.Any, or register_opaque_type(date)"),
     (42, "typing.Any"),
 ]
 

@@ -176,8 +176,8 @@ def _difference(
         if steps(got) != steps(first):
             return f"{len(mine)} items{f' at {path}' if path else ''}, and expected are {len(parts_of(first) or ())}."
         rows = zip(steps(first), mine, zip(*map(parts_of, column), strict=True), strict=True)
-        found = (_difference(x, list(c), tolerances, random=random, path=path + step) for step, x, c in rows)
-        return next((words for words in found if words is not None), None)
+        each = (_difference(x, list(c), tolerances, random=random, path=path + step) for step, x, c in rows)
+        return next((words for words in each if words is not None), None)
     if not _makes_batch(first):
         return difference(got, first, place=path)
     expected = np.stack([np.asarray(x) for x in column])
