@@ -49,7 +49,7 @@ def paths(x: Any) -> Iterator[str]:
     Examples
     --------
     >>> list(paths([1, {"a": (3,)}]))
-    ['[0]', "['a'][0]"]
+    ['[0]', "[1]['a'][0]"]
     """
     items = items_of(x)
     if items is None:

@@ -230,7 +230,7 @@ class HintReader:
     def class_type(self, cls: type) -> ClassType | None:
         """Return the type of a class that is opaque, an enumeration or a record; None for any other."""
         if (opaque := opaque_type(cls)) is not None or not is_record(cls):
-            return opaque
+            return None if opaque is None else ClassType(opaque.qualname, cls)
         if cls in self._open:
             raise SchemaError("A record that holds itself has no end. Hint its arrays, or register_opaque_type it.")
         return record_of(cls, self._field)

@@ -52,7 +52,7 @@ def record_of(cls: type, read: Callable[[type, str, object], Field]) -> ClassTyp
         If the class has no place in a module, text in its hints names nothing, or it makes its values itself.
     """
     name = f"{cls.__module__}.{cls.__qualname__}"
-    kind = ClassType(name)
+    ClassType(name)  # a class inside a function is refused before its fields are read
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception as error:
@@ -62,7 +62,7 @@ def record_of(cls: type, read: Callable[[type, str, object], Field]) -> ClassTyp
         ) from error
     fields = tuple(read(cls, word, hints[word]) for word in field_names(cls) or ())
     if not any(field.type.has_tensor for field in fields):
-        return kind
+        return ClassType(name, cls)
     if dataclasses.is_dataclass(cls) and cls.__new__ is not object.__new__:
         raise SchemaError(f"{name} holds arrays and has a __new__ of its own, so none can be made of other arrays.")
     register_record(cls)

@@ -190,8 +190,8 @@ WRAPPER = "cannot become a number without losing what it tracks: hint the parame
         (STATE, State([1.0]), f"is {STATE}, and was given a State. Its field 'position' is Tensor, and holds a list of length 1."),
         (STATE, State(A, None, 1.5), f"is {STATE}, and was given a State. Its field 'steps' is int, and holds a float."),
         (STATE, Heir(A), f"is {STATE}, and was given a Heir. A subclass of {STATE} has fields of its own: hint the parameter with it."),
-        (LAYER, Layer(A, A.astype("f4")), f"is {LAYER}, and was given a Layer. Its field 'bias' is Tensor of float64, and holds an "
-         "ndarray of shape (3,) and dtype float32."),
+        (LAYER, Layer(A, A.astype("f4")), (f"is {LAYER}, and was given a Layer. Its field 'bias' is Tensor of float64, and holds an "
+         "ndarray of shape (3,) and dtype float32.")),
         ("hint_table.Colour", 1, "is hint_table.Colour, and was given an int."),
     ],
 )

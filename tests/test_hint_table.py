@@ -2,9 +2,15 @@
 batched, faked and checked wherever in a value the arrays stand."""
 
 import inspect
+import numbers
+import re
+import typing
+from pathlib import Path
 from typing import Any
 
+import hint_table
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hint_table import TABLE, Row
 from making import said
@@ -13,6 +19,8 @@ import dispatch
 from dispatch import calls
 from dispatch.containers import leaves, mapped
 from dispatch.errors import ArgumentError, SchemaError
+from dispatch.grammar import BASES
+from dispatch.hints import HintReader
 from dispatch.infer import infer
 from dispatch.operators import build, check_of
 from dispatch.schema import MISSING, Schema
@@ -119,6 +127,25 @@ def test_a_value_reaches_the_kernel_untouched(row):
     if row.default is not MISSING:
         op()
         assert got.pop() is op.schema.arguments[0].default
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "custom_operators.md"
+CELLS = re.findall(r"^\| `(.+?)` \| `(.+?)` \| .* \|$", PAGE.read_text().partition("## Hints")[2], re.MULTILINE)
+
+
+@pytest.mark.parametrize(("hint", "schema"), CELLS)
+def test_the_page_says_what_is(hint, schema):
+    here = "hint_table."
+    scope = {**vars(typing), "np": np, "numbers": numbers, "NDArray": npt.NDArray, "typing": typing}
+    scope |= {"State": hint_table.State, "Mode": hint_table.Colour, "Settings": hint_table.Config}
+    named = {"module.State": f"{here}State", "module.Mode": f"{here}Colour", "module.Settings": f"{here}Config"}
+    said = str(HintReader("page::op", None).argument("x", eval(hint.replace("\\|", "|"), scope)))
+    assert said == named.get(schema, schema)
+
+
+def test_the_page_has_every_kind_of_type():
+    words = " ".join(schema for _, schema in CELLS)
+    assert all(word in words for word in [*(word for word in BASES if word not in ("Device", "Residual", "None")), "Dict(", "Literal["])
 
 
 # ------------------------------------------------------------------------------- wherever in a value there are arrays

@@ -125,9 +125,9 @@ def test_the_names_around_a_function_are_its_modules_its_own_and_those_of_the_fu
 
         found = names_around(functools.partial(fn))
         assert found[0] is globals()
-        return found[1]
+        return found[1], inner, shadowed
 
-    names = middle()
+    names, *_ = middle()
     assert (names["outer"], names["inner"], names["shadowed"]) == ("outer", "inner", "inner")
     assert shadowed == "outer"
 

@@ -6,15 +6,15 @@ import subprocess
 import sys
 
 import numpy as np
-from hint_table import State
 import pytest
+from hint_table import State
 from making import said
 
 import dispatch
 from dispatch import custom_op
 from dispatch.errors import DefinitionError, OpCheckError
-from dispatch.testing import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
 from dispatch.schema import Schema
+from dispatch.testing import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
 from dispatch.testing.generated import ACCEPT, SAVE, repro
 from dispatch.testing.opcheck import ALL
 
