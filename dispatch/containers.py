@@ -12,7 +12,7 @@ from typing import Any
 
 from .core import items_of, rebuilt, set_record
 
-__all__ = ["items_of", "leaves", "mapped", "paths", "rebuilt", "register_record"]
+__all__ = ["arrays", "items_of", "leaves", "mapped", "mapped_arrays", "paths", "rebuilt", "register_record"]
 
 
 def leaves(x: Any) -> Iterator[Any]:
@@ -41,6 +41,32 @@ def mapped(f: Callable[[Any], Any], x: Any) -> Any:
     """
     items = items_of(x)
     return f(x) if items is None else rebuilt(x, [mapped(f, item) for item in items])
+
+
+def arrays(x: Any) -> list[Any]:
+    """The leaves of a container, without those fields of records that are no arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from collections import namedtuple
+    >>> arrays([1, namedtuple("Named", "x n")(np.ones(2), 3)])
+    [1, array([1., 1.])]
+    """
+    items = items_of(x)
+    return [x] if items is None else [leaf for item in items if _is_mapped(x, item) for leaf in arrays(item)]
+
+
+def mapped_arrays(f: Callable[[Any], Any], x: Any) -> Any:
+    """`mapped`, for the leaves that `arrays` gives; the other fields of records stay as they are."""
+    items = items_of(x)
+    if items is None:
+        return f(x)
+    return rebuilt(x, [mapped_arrays(f, item) if _is_mapped(x, item) else item for item in items])
+
+
+def _is_mapped(x: Any, item: Any) -> bool:
+    return field_names(type(x)) is None or hasattr(item, "shape") or items_of(item) is not None
 
 
 def paths(x: Any) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from .containers import field_names, items_of, leaves, rebuilt
+from .containers import arrays, field_names, items_of, mapped_arrays, rebuilt
 from .core import DispatchKey, Level, OpOverload, Tensor, split, wrap
 from .errors import BatchingError, DefinitionError, kind_of
 from .layer import Kernel, Layer, by_position, check_parameters
@@ -243,7 +243,7 @@ def vmap(f: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable
         Written for one item: it sees its arguments without the mapped axis.
     in_dims : int, None, or tuple of these
         The mapped axis of each positional argument, None for an argument that every item gets whole; one for all. It holds
-        for every array in an argument that is a list, tuple or dict. Keyword arguments are not mapped.
+        for every array in an argument that is a list, tuple, dict or record. Keyword arguments are not mapped.
     out_dims : int, None, or tuple of these
         Where the mapped axis goes in each output; None for an output that does not depend on the item.
 
@@ -297,7 +297,7 @@ def _batch_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
 def _checked_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
     sizes: dict[str, int] = {}
     for number, (x, dim) in enumerate(zip(args, dims, strict=True)):
-        for array in leaves(x) if dim is not None else ():
+        for array in arrays(x) if dim is not None else ():
             if not hasattr(array, "shape"):
                 raise BatchingError(
                     f"vmap: argument {number} is {kind_of(array)}, which has no axis to map. Give it in_dims=None."
@@ -320,20 +320,17 @@ def _into(x: Any, dim: int | None, level: Level) -> Any:
         return x
     if type(x) is ndarray:
         return wrap(BatchedTensor, x, level, dim if dim >= 0 else dim + x.ndim)
-    if (items := items_of(x)) is not None:
-        return rebuilt(x, [_into(item, dim, level) for item in items])
-    return wrap(BatchedTensor, x, level, dim % len(x.shape))
+    return mapped_arrays(lambda array: wrap(BatchedTensor, array, level, dim % len(array.shape)), x)
 
 
 def _out_of(out: Any, dim: Any, level: Level, size: int) -> Any:
     """A result without its wrapper, the mapped axis where it was asked for; one that ignores the batch is repeated."""
-    if isinstance(out, (list, tuple)):
-        dims = dim if isinstance(dim, tuple) else (dim,) * len(out)
-        if len(dims) != len(out):
-            raise BatchingError(f"vmap: out_dims names {len(dims)} outputs, and the function returned {len(out)}.")
-        return rebuilt(out, [_out_of(x, d, level, size) for x, d in zip(out, dims, strict=True)])
-    if (items := items_of(out)) is not None:
-        return rebuilt(out, [_out_of(x, dim, level, size) for x in items])
+    if isinstance(out, (list, tuple)) and isinstance(dim, tuple):
+        if len(dim) != len(out):
+            raise BatchingError(f"vmap: out_dims names {len(dim)} outputs, and the function returned {len(out)}.")
+        return rebuilt(out, [_out_of(x, d, level, size) for x, d in zip(out, dim, strict=True)])
+    if items_of(out) is not None:
+        return mapped_arrays(lambda x: _out_of(x, dim, level, size), out)
     batched = isinstance(out, BatchedTensor) and out.level is level
     if dim is None:
         if batched:

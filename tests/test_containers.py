@@ -9,7 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dispatch.containers import field_names, items_of, leaves, made_of, mapped, paths, rebuilt, register_record, steps
+from dispatch.containers import (
+    arrays,
+    field_names,
+    items_of,
+    leaves,
+    made_of,
+    mapped,
+    mapped_arrays,
+    paths,
+    rebuilt,
+    register_record,
+    steps,
+)
 
 
 @dataclasses.dataclass
@@ -104,6 +116,16 @@ def test_a_function_of_every_leaf_changes_nothing_else(x):
 def test_a_path_leads_to_its_leaf(x):
     for path, leaf in zip(paths(x), leaves(x), strict=True):
         assert eval("x" + path, {"x": x}) is leaf
+
+
+@given(containers)
+def test_arrays_are_the_leaves_but_for_other_fields_of_records(x):
+    whole = mapped(lambda leaf: np.zeros(()), x)
+    assert list(map(id, arrays(whole))) == list(map(id, leaves(whole)))
+    assert mapped_arrays(lambda leaf: 1, whole) == mapped(lambda leaf: 1, x)
+    kept = [leaf for leaf, path in zip(leaves(x), paths(x), strict=True) if not path.endswith((".x", ".y"))]
+    assert arrays(x) == kept
+    assert mapped_arrays(lambda leaf: leaf, x) == x
 
 
 @pytest.mark.parametrize("x", [Plain(1), Frozen(1), Slots(1, 2), Both(x=1, y=2), Heir(1), Named(1)])

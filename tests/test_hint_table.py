@@ -35,6 +35,7 @@ HOLDING = [
     for i, value in enumerate(row.fits)
     if row.text != "Any" and any(isinstance(x, np.ndarray) and x.dtype == float for x in leaves(value))
 ]
+RECORDS = (hint_table.State, hint_table.Layer, hint_table.Factors, hint_table.Model)
 FILLED = pytest.mark.parametrize(("row", "value"), HOLDING)
 
 
@@ -70,6 +71,13 @@ def test_the_text_reads_back_as_the_same_type(row):
     again = Schema.parse(str(schema))
     assert again == schema
     assert shown(again) == shown(schema)
+
+
+@pytest.mark.parametrize("row", [r for r in TABLE if (r.text != "Any" and "Tensor" in r.text) or r.hint in RECORDS], ids=lambda row: row.text)
+def test_what_holds_arrays_can_be_written_and_the_text_says_so(row):
+    schema = infer(function(Row(row.hint, row.text, [], [])), "hints::op", mutates_args="unknown")
+    assert schema.mutable_arguments == ("v",)
+    assert Schema.parse(str(schema)) == schema
 
 
 @ROWS
