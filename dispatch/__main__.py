@@ -105,7 +105,7 @@ def _explain(options: argparse.Namespace) -> None:
             print(textwrap.indent(about, "    "))
         if op.tags:
             print(f"    tags: {', '.join(tag.name for tag in op.tags)}")
-        print(textwrap.indent(repr(op.kernels).partition("\n")[2], "    "))
+        print(textwrap.indent(repr(op.explain()).partition("\n")[2], "    "))
 
 
 # -- the tour ----------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from .errors import (
     OutputError,
     did_you_mean,
 )
+from .explaining import explain
 from .grammar import DEVICE, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type
 from .guards import switch
 from .layer import find_layer
@@ -30,8 +31,8 @@ from .watching import observed
 from .where import where
 
 __all__ = [
-    "bound", "describe", "kernels", "misfit", "note", "observed", "on_device", "redispatched", "refused", "refused_output",
-    "sign", "switch", "verb",
+    "bound", "describe", "explain", "kernels", "misfit", "note", "observed", "on_device", "redispatched", "refused",
+    "refused_output", "sign", "switch", "verb",
 ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .containers import items_of, leaves, mapped, rebuilt
 from .core import DispatchKey, ModeGuard, OpOverload, Setting, Tensor, active_mode, device_of, ground, setting, wrap
-from .errors import DataDependentError, DispatchError, FakeTensorError, GuardError, NoRuleError, kind_of
+from .errors import DataDependentError, DefinitionError, DispatchError, FakeTensorError, GuardError, NoRuleError, kind_of
 from .layer import Kernel, Layer, by_position, check_parameters
 
 Shape = tuple[int, ...]
@@ -189,6 +189,11 @@ class FakeContext:
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
         """A size that depends on data; fake tensors here have static sizes, so it is refused, by its own exception."""
+        if min < 0 or (max is not None and max < min):
+            raise DefinitionError(
+                f"{self.op.name}: its fake rule asks for a size from {min} to {max}. Sizes begin at 0, and min is the smaller.",
+                operator=self.op.name,
+            )
         raise DataDependentError(
             f"{self.op.name}: its fake rule asks for a size that depends on data, and sizes are static: symbolic sizes are not "
             "built. Call the operator on real arrays, outside FakeTensorMode.",

@@ -1,8 +1,8 @@
 """Type hints: which schema type a Python annotation stands for.
 
-`HintReader` reads the hints of one function. Besides the type, a hint can say three things about an array, which the
-reader notes for each argument: its dtype (`NDArray[np.float64]`), its layout (`Annotated[np.ndarray, "C"]`), and that
-Python numbers may stand for it (`np.ndarray | float`).
+`HintReader` reads the hints of one function. Besides the type, a hint can say four things about an array, which the
+reader notes for each argument: its dtype (`NDArray[np.float64]`), its layout (`Annotated[np.ndarray, "C"]`), that
+Python numbers may stand for it (`np.ndarray | float`), and the names of its axes (`Float64[np.ndarray, "m n"]`).
 """
 
 import collections.abc
@@ -16,6 +16,7 @@ from typing import Annotated, Any, ForwardRef, Literal, Union
 import numpy as np
 
 from .core import Residual, Tensor
+from .dimensions import Tree, dtype_of_array, is_array_hint, tree_of
 from .dtype_hints import dtype_of, is_dtype_like, is_numpys_own
 from .errors import HintError, SchemaError, did_you_mean
 from .grammar import (
@@ -107,6 +108,10 @@ class HintReader:
         if len(self._dtypes) > 1:
             raise self._fault("Two dtypes in one parameter: write the same for all of its arrays, or none.")
         return next(iter(self._dtypes), None)
+
+    def dimensions(self) -> Tree:
+        """What the last hint says of the axes of its arrays, as `Float64[np.ndarray, "m n"]` does."""
+        return tree_of(self._hint, self._evaluated)
 
     def argument(self, name: str, hint: object) -> Type:
         """Return the type of a parameter."""
@@ -218,8 +223,8 @@ class HintReader:
 
     def _single(self, hint: object) -> Type:
         if isinstance(hint, type):
-            if issubclass(hint, (np.ndarray, Tensor)):
-                self._dtypes.add(None)
+            if issubclass(hint, (np.ndarray, Tensor)) or is_array_hint(hint):
+                self._dtypes.add(dtype_of_array(hint))
                 return TENSOR
             if (found := self.class_type(hint)) is not None:
                 return found

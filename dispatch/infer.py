@@ -11,6 +11,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple, NoReturn
 
 from .defaults import accept, spell
+from .dimensions import Places, Tree
 from .errors import DefinitionError, HintError, SchemaError, did_you_mean
 from .grammar import TENSOR, Alias, Type, split_name
 from .hints import HintReader
@@ -118,6 +119,8 @@ def infer(
             operator=name,
         )
     results = reader.returns(result)
+    tree = _dimensions(reader)
+    sizes = tree.members if isinstance(tree, Places) and len(results) > 1 else (tree,) * len(results)
     aliases: list[Alias | None] = [None] * len(results)
     if promised and not promised.isdisjoint((Tag.inplace, Tag.out, Tag.view)):
         shared = [a.alias for a in arguments if a.alias is not None]
@@ -126,7 +129,7 @@ def infer(
         for i, (kind, alias) in enumerate(zip(results, shared, strict=False)):
             aliases[i] = alias if kind == TENSOR else None
     try:
-        schema = Schema(*full_name, arguments, tuple(map(Return, results, (None,) * len(results), aliases)))
+        schema = Schema(*full_name, arguments, tuple(map(Return, results, (None,) * len(results), aliases, sizes)))
     except SchemaError as error:
         raise HintError(str(error), operator=name) from None
     check_tags(schema, promised)
@@ -189,9 +192,17 @@ def _read(reader: HintReader, parameter: _Parameter) -> tuple[Type, dict[str, An
         )
     kind = reader.argument(word, parameter.hint)
     dtype = reader.dtype
-    if dtype is None and not reader.layout and not reader.numbers:
+    dimensions = _dimensions(reader)
+    if dtype is None and not reader.layout and not reader.numbers and dimensions is None:
         return kind, {}
-    return kind, {"dtype": dtype, "layout": reader.layout, "numbers": reader.numbers}
+    return kind, {"dtype": dtype, "layout": reader.layout, "numbers": reader.numbers, "dimensions": dimensions}
+
+
+def _dimensions(reader: HintReader) -> Tree:
+    try:
+        return reader.dimensions()
+    except SchemaError as error:
+        raise HintError(f"{reader.operator}: {error}", operator=reader.operator) from None
 
 
 def _argument(name: str, parameter: _Parameter, kind: Type, alias: Alias | None, notes: dict[str, Any]) -> Argument:

@@ -12,6 +12,7 @@ from .opaque import register_opaque_type
 from .registration import custom_op, register_autograd, register_fake, register_kernel, register_vmap
 from .tags import Tag
 from .testing import opcheck
+from .ufuncs import from_ufunc
 
 __all__ = [
     "DispatchKey",
@@ -23,6 +24,7 @@ __all__ = [
     "custom_op",
     "define",
     "fallthrough_kernel",
+    "from_ufunc",
     "get_ctx",
     "get_kernel",
     "impl",

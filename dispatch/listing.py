@@ -66,17 +66,17 @@ class KernelListing:
         for key in sorted((k for k in DispatchKey if not (k.is_alias or k.is_backend)), reverse=True):
             registration = self.op.table.source(key)
             if registration is not None:
-                found.append((key.name, _role(registration), _place(registration)))
+                found.append((key.name, role_of(registration), place_of(registration)))
             elif key in {layer.key for layer in layers.values()}:
                 found.append((key.name, "the layer's default", ""))
         devices = [key for key in sorted(DispatchKey, reverse=True) if key.is_backend and self.op.table.live(key)]
         kernels = [(key, self.op.table.live(key)) for key in devices]
-        found += [(key.name, "kernel", _place(kernel)) for key, kernel in kernels if kernel is not None]
+        found += [(key.name, "kernel", place_of(kernel)) for key, kernel in kernels if kernel is not None]
         for alias in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit):
             registration = self.op.table.live(alias)
             if registration is not None:
                 left = "other devices" if devices else "every device"
-                found.append((left, _role(registration), _place(registration)))
+                found.append((left, role_of(registration), place_of(registration)))
                 break
         return found
 
@@ -90,13 +90,15 @@ class KernelListing:
         return f"<table><caption>{self.op.name}</caption>{cells}</table>"
 
 
-def _role(registration: Registration) -> str:
+def role_of(registration: Registration) -> str:
+    """What a registration is: `"vmap rule"`, `"kernel (CompositeExplicit)"`."""
     if registration.layer is not None:
         return f"{registration.layer.name} rule"
     return "kernel" if not registration.key.is_alias else f"kernel ({registration.key.name})"
 
 
-def _place(registration: Registration) -> str:
+def place_of(registration: Registration) -> str:
+    """Where its rule is written: `"file.py:12"`."""
     layer = registration.layer
     return where(registration.rule) if layer is None else layer.place(registration.rule)
 

@@ -5,7 +5,7 @@ import sys
 
 from . import calls
 from .core import Arguments, Check, OpOverload, Outputs, registration_lock
-from .errors import DefinitionError
+from .errors import DefinitionError, LibraryError, SchemaError
 from .grammar import DEVICE, TENSOR, Base, ClassType, DictOf, Field, ListOf, LiteralOf, OptionalOf, TupleOf, Type
 from .namespaces import Namespace, Operator, find, known, ops, waiting_for
 from .opaque import find_class
@@ -16,6 +16,7 @@ from .where import Caller
 
 __all__ = ["Namespace", "Operator", "add", "alias", "build", "check_of", "find", "known", "ops", "remove"]
 
+RESERVED = {"prim", "prims", "np"}  # of this package; anybody may add kernels to what is in them
 _KEPT = ("defined_in", "epoch")  # what `add` writes on an operator
 _MAINS = ("__main__", "__mp_main__")  # the second is what a process that multiprocessing spawned calls the first
 
@@ -49,7 +50,10 @@ def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: 
 
 def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
     """An operator without kernels, known to nobody yet."""
-    checks = tuple(check_of(a.type, a) for a in schema.arguments)
+    try:
+        checks = tuple(check_of(a.type, a) for a in schema.arguments)
+    except SchemaError as error:  # a class that is not known
+        raise SchemaError(f"{schema.full_name}: {error}", operator=schema.full_name) from None
     if not any(a.type.has_tensor for a in schema.arguments):
         checks = tuple(_deciding(a.type) or check for a, check in zip(schema.arguments, checks, strict=True))
     arguments = Arguments(
@@ -152,6 +156,8 @@ def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | Non
             f"{name}: an overload cannot be named {overload!r}, which is an attribute of every operator. Take another name.",
             operator=name,
         )
+    if schema.namespace in RESERVED and module.partition(".")[0] != __package__:
+        raise LibraryError(f"the namespace {schema.namespace!r} is this package's own. Take another.", operator=name)
 
 
 def _is_one_module(one: str, other: str) -> bool:

@@ -5,14 +5,16 @@ function, the mutated arguments and the tags are all looked at before the operat
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 from .adapting import adapted
 from .core import OpOverload, Registration, Residual, registration_lock
 from .errors import ArgumentError, DefinitionError, kind_of
 from .grammar import split_name
+from .gufuncs import equip
 from .infer import compare, infer
 from .layer import find_layer, keys_of
+from .measuring import derived_rule
 from .operators import add, build, find
 from .schema import Schema
 from .tags import Tag, check_tags, tag_set
@@ -48,7 +50,10 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    tags: Tag | Sequence[Tag] = (),
+    tags: Tag | Sequence[Tag] | None = (),
+    signature: str | None = None,
+    broadcasts: bool = False,
+    workers: int = 1,
 ) -> OpOverload[P, R]: ...
 @overload
 def custom_op(
@@ -59,7 +64,10 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    tags: Tag | Sequence[Tag] = (),
+    tags: Tag | Sequence[Tag] | None = (),
+    signature: str | None = None,
+    broadcasts: bool = False,
+    workers: int = 1,
 ) -> Define: ...
 def custom_op(
     name: str,
@@ -69,7 +77,10 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    tags: Tag | Sequence[Tag] = (),
+    tags: Tag | Sequence[Tag] | None = (),
+    signature: str | None = None,
+    broadcasts: bool = False,
+    workers: int = 1,
 ) -> Any:
     """Make an operator of a function that computes on arrays.
 
@@ -87,6 +98,13 @@ def custom_op(
         `"(Tensor x, float factor=2.0) -> Tensor"`, in place of the function's type hints.
     tags : Tag or sequence of Tag, optional
         What is to be known about the operator, `Tag.inplace` or `Tag.out` among it.
+    signature : str, optional
+        The axes of one item of each array, `"(m,n),(n)->(m)"`, as those of generalised ufuncs. Axes before them are loop
+        dimensions and broadcast. The function is called for each item; shapes and batches follow from the signature.
+    broadcasts : bool
+        With a signature: the function takes the loop dimensions too, and is called once.
+    workers : int
+        With a signature: how many threads share the loop, for a function that releases the interpreter's lock.
 
     Returns
     -------
@@ -111,11 +129,26 @@ def custom_op(
     array([3., 3.])
     >>> print(scale.schema)
     doc::scale(Tensor x, float factor=2.0) -> Tensor
+
+    >>> @custom_op("doc::apply", mutates_args=(), signature="(m,n),(n)->(m)")
+    ... def apply(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    ...     return a @ x
+    >>> apply(np.ones((5, 2, 3)), np.ones(3)).shape
+    (5, 2)
     """
     module, place = caller()
+    items = _Items(signature, broadcasts, workers)
     if fn is None:
-        return lambda fn: _define(name, fn, mutates_args, device_types, schema, tags, module, place)
-    return _define(name, fn, mutates_args, device_types, schema, tags, module, place)
+        return lambda fn: _define(name, fn, mutates_args, device_types, schema, tags, items, module, place)
+    return _define(name, fn, mutates_args, device_types, schema, tags, items, module, place)
+
+
+class _Items(NamedTuple):
+    """What `custom_op` was told about items."""
+
+    signature: str | None
+    broadcasts: bool
+    workers: int
 
 
 def _define(
@@ -124,7 +157,8 @@ def _define(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None,
     text: str | None,
-    tags: Tag | Sequence[Tag],
+    tags: Tag | Sequence[Tag] | None,
+    items: _Items,
     module: str,
     place: str,
 ) -> OpOverload:
@@ -146,8 +180,22 @@ def _define(
         if (value := getattr(fn, attribute, None)) is not None:
             attributes[attribute] = value
     attributes["__wrapped__"] = fn
+    if items.signature is None:
+        if items.broadcasts or items.workers != 1:
+            said = "broadcasts=True" if items.broadcasts else "workers="
+            raise DefinitionError(
+                f'{name}: {said} is about the items of a signature, and none is given. Write signature="(n)->()", say.',
+                operator=name,
+            )
+        kernel = adapted(op, fn)
+    else:
+        kernel = equip(
+            op, fn, items.signature, broadcasts=items.broadcasts, workers=items.workers, hinted=text is None
+        )
     for key in keys:
-        op.register_at(key, adapted(op, fn))
+        op.register_at(key, kernel)
+    if items.signature is None and (rule := derived_rule(op, fn)) is not None:
+        op.register(find_layer("fake"), rule)
     return add(op, module, place)
 
 

@@ -30,6 +30,7 @@ FLOORS = [
     {"core"},
     {"extras", "where"},  # first floor, the language
     {"carrying"},
+    {"dimensions"},
     {"grammar", "nearest", "dtype_hints"},
     {"opaque", "containers"},
     {"records"},
@@ -40,22 +41,28 @@ FLOORS = [
     {"tags"},
     {"array_types"},
     {"infer"},
+    {"measuring"},
     {"adapting"},
     {"layer"},
     {"watching"},
     {"guards"},
     {"listing"},
+    {"explaining"},
     {"calls"},
     {"overloads"},
     {"namespaces"},
     {"operators"},
     {"pickling"},
+    {"memory"},  # mezzanine: what the layers are built of
+    {"prims"},
+    {"signatures", "items"},
+    {"walks"},
+    {"loops"},
+    {"gufuncs"},
     {"registration"},
     {"libraries", "out_variants"},
     {"defining"},
     {"kernel_functions"},
-    {"memory"},  # mezzanine: what the layers are built of
-    {"prims"},
     {"views"},
     {"fake", "tape/", "forward", "vmap", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
@@ -64,11 +71,11 @@ FLOORS = [
     {"passes"},
     {"compiling"},
     {"symbolic"},
-    {"observe"},
+    {"observe", "validating"},
     {"tables.layouts"},  # top floor: the NumPy operators
     {"tables.families"},
     {"tables/"},
-    {"numpy_protocols"},
+    {"numpy_protocols", "ufuncs"},
     {"testing/"},
     {"interop/"},
     {"library", "autograd"},  # the faces

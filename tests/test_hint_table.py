@@ -146,6 +146,8 @@ def test_the_page_says_what_is(hint, schema):
     here = "hint_table."
     scope = {**vars(typing), "np": np, "numbers": numbers, "NDArray": npt.NDArray, "typing": typing}
     scope |= {"State": hint_table.State, "Mode": hint_table.Colour, "Settings": hint_table.Config}
+    if "Float64" in hint:
+        scope["Float64"] = pytest.importorskip("jaxtyping").Float64
     named = {"module.State": f"{here}State", "module.Mode": f"{here}Colour", "module.Settings": f"{here}Config"}
     said = str(HintReader("page::op", None).argument("x", eval(hint.replace("\\|", "|"), scope)))
     assert said == named.get(schema, schema)

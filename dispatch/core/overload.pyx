@@ -32,7 +32,6 @@ from types import GenericAlias
 from ..errors import DefinitionError
 
 cdef extern from *:
-    PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept
     object call_with "PyVectorcall_Call"(object, tuple, dict)
 
 cdef enum:
@@ -112,11 +111,11 @@ cdef PyObject *run(PyObject *self, PyObject *arguments, PyObject *const *args, s
             return NULL
     else:
         hold(kernel)                        # a kernel may register another one for its own operator while it runs
-    return run_kernel(self, arguments, args, nargsf, key, whole, kernel)
+    return finish(self, arguments, args, nargsf, key, whole, kernel)
 
 
-cdef PyObject *run_kernel(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
-                          bint whole, PyObject *kernel) noexcept:
+cdef inline PyObject *finish(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
+                             bint whole, PyObject *kernel) noexcept:
     """Call a kernel, of which this takes the reference, and look at what it gives back."""
     cdef PyObject *outputs = <PyObject *>(<OpOverload>self).outputs     # the kernel may redefine its operator while it runs
     cdef PyObject *result
@@ -139,6 +138,11 @@ cdef PyObject *run_kernel(PyObject *self, PyObject *arguments, PyObject *const *
         result = (<Outputs>outputs).without_residual(kernel)
         release(kernel)
     return result
+
+
+cdef PyObject *run_kernel(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
+                          bint whole, PyObject *kernel) noexcept:
+    return finish(self, arguments, args, nargsf, key, whole, kernel)
 
 
 cdef PyObject *resolved(PyObject *self, int key) noexcept:
@@ -178,7 +182,7 @@ cdef class OpOverload:
     outputs : core.Outputs
     wording : module or object
         Says what is wrong with a call: `refused`, `refused_output`, `note`, `on_device`,
-        `describe`, `kernels`, `sign`, `verb`.
+        `describe`, `kernels`, `explain`, `sign`, `verb`.
     tags : tuple of Tag, optional
 
     Attributes
@@ -236,6 +240,10 @@ cdef class OpOverload:
         """What is registered and which of it runs on each floor; prints as a table."""
         return self.wording.kernels(self)
 
+    def explain(self, *args, **keywords):
+        """What a call would run on each of its floors, and what was passed over; without arguments on all floors there are."""
+        return self.wording.explain(self, args, keywords)
+
     def at(self, key):
         """The kernel that runs at a key, which a layer calls to ask another layer's answer.
 
@@ -279,10 +287,8 @@ cdef class OpOverload:
         if not 0 < below < KEYS:
             raise DefinitionError(f"{self.name}: redispatch goes below a floor, and nothing is below {below}.")
         keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
-        return self.redispatch_past(keys, *self.wording.bound(self, args, keywords))
-
-    def redispatch_past(self, keys, *args):
-        """`redispatch` for a set of keys, bit k for key k, and every argument by position."""
+        if keywords or len(args) != self.arguments.direct:
+            args = self.wording.bound(self, args, keywords)
         return self.wording.redispatched(self, keys, args)
 
     def register(self, layer, rule):

@@ -6,6 +6,7 @@ for what watches calls, and for what only asks.
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 
+from .arrays cimport is_exact
 from .keys cimport KEYS, OBSERVE, rank_t
 from .overload cimport OpOverload, run, run_kernel
 from .state cimport highest_mode, thread_state
@@ -93,5 +94,9 @@ def redispatched(OpOverload op not None, rank_t keys, tuple args not None):
     cdef bint whole = op.primary is not None
     if thread_state().rank & (KEYS - 1) == OBSERVE:
         return op.wording.observed(op, args, keys, whole)
-    values = tuple([seen_through(x, keys) for x in args])
+    cdef tuple values = args
+    for x in args:
+        if not is_exact(<PyObject *>x):
+            values = tuple([seen_through(x, keys) for x in args])
+            break
     return run_at(op, floor_of(op, values, keys), values, whole=whole)

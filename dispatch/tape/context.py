@@ -7,7 +7,7 @@ import numpy as np
 from ..containers import items_of, leaves, mapped
 from ..core import Tensor, unwrap, wrap
 from ..errors import GradientError, kind_of
-from ..memory import settled
+from ..memory import inexact_layout, settled
 from .modes import AUTOGRAD
 from .node import Node, Output, released
 from .saving import COPIED_BYTES, protect
@@ -86,9 +86,9 @@ class Context(Node):
         Parameters
         ----------
         *outputs : Tensor
-            Outputs as `setup_context` was given them.
+            Outputs as `setup_context` was given them. Arrays that are not floating-point have no gradient as it is.
         """
-        numbers = [self._number(x) for x in outputs]
+        numbers = [self._number(x) for x in outputs if not hasattr(x, "dtype") or inexact_layout(x) is not None]
         if None in numbers:
             raise GradientError(
                 f"{self.op.name}: mark_non_differentiable was given a value that is no output of the operator. "

@@ -71,6 +71,11 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
     for what, function in (("backward", rule.backward), ("setup_context", rule.setup_context)):
         if function is not None and not callable(function):
             raise DefinitionError(f"{op.name}: {what} is a function, and {kind_of(function)} was given.")
+    if not op.schema.returns and not op.schema.is_mutable:
+        raise DefinitionError(
+            f"{op.name} returns nothing and writes to nothing, so that no gradient comes back to it. Leave the backward out.",
+            operator=op.name,
+        )
     if rule.setup_context is None:
         return
     parameters = signature(rule.setup_context).parameters.values()

@@ -110,12 +110,12 @@ class Checking(Watcher):
         self.inside = True
         try:
             if op.schema.namespace in self.namespaces and all(_is_checkable(x) for x in arrays_in(args)):
-                self.check(op, args)
+                self.check(op, args, proceed)
             return proceed()
         finally:
             self.inside = False
 
-    def check(self, op: OpOverload, args: tuple[Any, ...]) -> None:
+    def check(self, op: OpOverload, args: tuple[Any, ...], proceed: Callable[[], Any]) -> None:
         """Run the check, and hold what it finds against what is known."""
         status = self.failures.status(op.name, self.test)
         if status == "skip":
@@ -131,7 +131,9 @@ class Checking(Watcher):
             self.failures.enter(op.name, self.test, "xfail" if failed else "")
         elif failed:
             error = report.failures[self.util]
-            raise OpCheckError(f"{error}\n{repro(op, args[:count], named, self.util)}", operator=op.name) from error
+            text = f"{error}\n{repro(op, args[:count], named, self.util)}"
+            proceed()  # a test of what a call raises sees that, and no fault
+            raise OpCheckError(text, operator=op.name) from error
         else:
             raise OpCheckError(
                 f"{op.name} passes {self.test}, and {self.failures.path} says that it fails. Remove it there, or run the tests "

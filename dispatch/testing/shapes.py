@@ -15,6 +15,7 @@ from ..errors import DataDependentError, NoRuleError
 from ..fake import FakeTensor, FakeTensorMode
 from ..listing import brief
 from ..tags import Tag
+from ..validating import counted_strides
 from .cases import Case, arrays_in, named_outputs
 from .close import NUMBERS, difference
 from .memory import Guarded
@@ -150,18 +151,6 @@ def _array(case: Case, findings: Findings, name: str, fake: Any, real: Any) -> N
         _differ(case, findings, name, "strides", f"has strides {a}", str(b), hint)
     elif fake.device != (device := device_of(real)):
         _differ(case, findings, name, "device", f"is on {fake.device}", f"on {device}", "Build it from an argument.")
-
-
-def counted_strides(x: Any) -> tuple[int | None, ...]:
-    """The strides of an array, None where they mean nothing: for axes of length 1, and for all of an empty array.
-
-    Examples
-    --------
-    >>> counted_strides(np.ones((2, 1, 3)))
-    (24, None, 8)
-    """
-    empty = 0 in x.shape
-    return tuple(None if empty or n == 1 else s for n, s in zip(x.shape, getattr(x, "strides", ()), strict=False))
 
 
 def _structure(x: Any) -> str:
