@@ -31,8 +31,8 @@ from .watching import observed
 from .where import where
 
 __all__ = [
-    "bound", "describe", "explain", "kernels", "misfit", "note", "observed", "on_device", "redispatched", "refused",
-    "refused_output", "sign", "switch", "verb",
+    "bound", "describe", "explain", "functional", "kernels", "misfit", "note", "observed", "on_device", "redispatched",
+    "refused", "refused_output", "sign", "switch", "verb",
 ]  # fmt: skip
 
 
@@ -248,6 +248,20 @@ def sign(op: OpOverload) -> Signature:
         kind = Parameter.KEYWORD_ONLY if a.kwarg_only else kind
         parameters.append(Parameter(a.name, kind, default=a.default if a.has_default else Parameter.empty))
     return Signature(parameters)
+
+
+FORM = "functional form"  # among the attributes of an operator; those that are words are its overloads
+functional_form: list[Callable[[OpOverload], OpOverload]] = []  # its maker stands above this page and puts itself here
+
+
+def functional(op: OpOverload) -> OpOverload:
+    """`op.functional`: the operator that returns what this one writes; made when it is asked for, and remembered."""
+    made: OpOverload | None = vars(op).get(FORM)
+    if made is None:
+        made = functional_form[0](op)
+        if made is not op:
+            made = vars(op).setdefault(FORM, made)
+    return made
 
 
 def verb(op: OpOverload, name: str) -> Callable[..., Any]:

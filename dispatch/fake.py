@@ -15,6 +15,7 @@ import numpy as np
 from .containers import items_of, leaves, mapped, rebuilt
 from .core import DispatchKey, ModeGuard, OpOverload, Setting, Tensor, active_mode, device_of, ground, setting, wrap
 from .errors import DataDependentError, DefinitionError, DispatchError, FakeTensorError, GuardError, NoRuleError, kind_of
+from .functional import form_of, is_argument
 from .layer import Kernel, Layer, by_position, check_parameters
 
 Shape = tuple[int, ...]
@@ -225,7 +226,7 @@ class Fake(Layer):
 
     def lower(self, op: OpOverload, rule: Callable[..., Any]) -> Kernel:
         context = FakeContext(op)
-        single = len(op.schema.returns) == 1
+        single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,)
 
         rule = by_position(op, rule)
         arrays = [a.type.has_tensor for a in op.schema.arguments]
@@ -260,8 +261,9 @@ class Fake(Layer):
         return kernel
 
     def default(self, op: OpOverload) -> Kernel:
-        if not op.schema.returns:
-            return lambda *args: None
+        form = form_of(op.schema)
+        if -1 not in form.returned:  # nothing but what is written comes back
+            return self.lower(op, lambda *args: form.returning(None, args))
 
         def kernel(*args: Any) -> Any:
             raise NoRuleError(
@@ -322,6 +324,8 @@ def _outputs(op: OpOverload, out: Any, args: tuple[Any, ...], mode: FakeTensorMo
 
 
 def _output(op: OpOverload, x: Any, args: tuple[Any, ...], mode: FakeTensorMode | None, i: int) -> Any:
+    if is_argument(op, i, x, args):
+        return x
     made = mapped(lambda leaf: _fresh(leaf, args, mode), x)
     if isinstance(made, Tensor):
         return made

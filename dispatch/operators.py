@@ -14,7 +14,7 @@ from .schema import Argument, Return, Schema
 from .tags import Tag
 from .where import Caller
 
-__all__ = ["Namespace", "Operator", "add", "alias", "build", "check_of", "find", "known", "ops", "remove"]
+__all__ = ["Namespace", "Operator", "add", "alias", "build", "check_definable", "check_of", "find", "known", "ops", "remove"]
 
 RESERVED = {"prim", "prims", "np"}  # of this package; anybody may add kernels to what is in them
 _KEPT = ("defined_in", "epoch")  # what `add` writes on an operator
@@ -114,8 +114,7 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         namespace = ops._namespaces.get(schema.namespace) or Namespace(schema.namespace)
         operator = namespace._operators.get(schema.name) or Operator(schema.qualname)
         existing = operator._overloads.get(schema.overload)
-        _check_free(schema, namespace, existing, module, place)
-        refuse_ambiguous(schema, [other.schema for name, other in operator._overloads.items() if name != schema.overload])
+        check_definable(schema, module, place)
         found = op if existing is None else existing
         attributes = vars(op)
         attributes["defined_in"] = Caller(module, place)
@@ -132,6 +131,14 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         for registration in waiting_for(schema.full_name):
             registration(found, module, existing is not None)
         return found
+
+
+def check_definable(schema: Schema, module: str, place: str) -> None:
+    """Refuse a name that is another module's, and an overload beside which another takes some call as exactly."""
+    namespace = ops._namespaces.get(schema.namespace) or Namespace(schema.namespace)
+    operator = namespace._operators.get(schema.name) or Operator(schema.qualname)
+    _check_free(schema, namespace, operator._overloads.get(schema.overload), module, place)
+    refuse_ambiguous(schema, [other.schema for name, other in operator._overloads.items() if name != schema.overload])
 
 
 def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | None, module: str, place: str) -> None:

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 from .adapting import adapted
 from .core import OpOverload, Registration, Residual, registration_lock
 from .errors import ArgumentError, DefinitionError, kind_of
+from .functional import add_with_form
 from .grammar import split_name
 from .gufuncs import equip
 from .infer import compare, infer
 from .layer import find_layer, keys_of
 from .measuring import derived_rule
-from .operators import add, build, find
+from .operators import build, find
 from .schema import Schema
 from .tags import Tag, check_tags, tag_set
 from .where import caller, where
@@ -54,6 +55,7 @@ def custom_op(
     signature: str | None = None,
     broadcasts: bool = False,
     workers: int = 1,
+    functional: bool | str = False,
 ) -> OpOverload[P, R]: ...
 @overload
 def custom_op(
@@ -68,6 +70,7 @@ def custom_op(
     signature: str | None = None,
     broadcasts: bool = False,
     workers: int = 1,
+    functional: bool | str = False,
 ) -> Define: ...
 def custom_op(
     name: str,
@@ -81,6 +84,7 @@ def custom_op(
     signature: str | None = None,
     broadcasts: bool = False,
     workers: int = 1,
+    functional: bool | str = False,
 ) -> Any:
     """Make an operator of a function that computes on arrays.
 
@@ -105,6 +109,8 @@ def custom_op(
         With a signature: the function takes the loop dimensions too, and is called once.
     workers : int
         With a signature: how many threads share the loop, for a function that releases the interpreter's lock.
+    functional : bool or str
+        Name the form that returns what the operator writes: `ns::add` for `ns::add_`, or as the text says (docs/mutation.md).
 
     Returns
     -------
@@ -139,8 +145,8 @@ def custom_op(
     module, place = caller()
     items = _Items(signature, broadcasts, workers)
     if fn is None:
-        return lambda fn: _define(name, fn, mutates_args, device_types, schema, tags, items, module, place)
-    return _define(name, fn, mutates_args, device_types, schema, tags, items, module, place)
+        return lambda fn: _define(name, fn, mutates_args, device_types, schema, tags, items, functional, module, place)
+    return _define(name, fn, mutates_args, device_types, schema, tags, items, functional, module, place)
 
 
 class _Items(NamedTuple):
@@ -159,6 +165,7 @@ def _define(
     text: str | None,
     tags: Tag | Sequence[Tag] | None,
     items: _Items,
+    functional: bool | str,
     module: str,
     place: str,
 ) -> OpOverload:
@@ -189,14 +196,12 @@ def _define(
             )
         kernel = adapted(op, fn)
     else:
-        kernel = equip(
-            op, fn, items.signature, broadcasts=items.broadcasts, workers=items.workers, hinted=text is None
-        )
+        kernel = equip(op, fn, items.signature, broadcasts=items.broadcasts, workers=items.workers, hinted=text is None)
     for key in keys:
         op.register_at(key, kernel)
     if items.signature is None and (rule := derived_rule(op, fn)) is not None:
         op.register(find_layer("fake"), rule)
-    return add(op, module, place)
+    return add_with_form(op, functional, module, place)
 
 
 def _check_mutated(schema: Schema, mutates_args: str | Iterable[str]) -> None:

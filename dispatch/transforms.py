@@ -110,8 +110,8 @@ def _leaf(args: tuple[Any, ...], number: int, level: Level) -> TrackedTensor:
             f"grad by argument {number} was asked for, which is {kind_of(value)}. "
             "Give an array of floating-point numbers; an integer has no gradient, write 2.0 for 2."
         )
-    # protected: the caller's own array, which the function could write to while the tape needs it
-    return track(np.asarray(protect(value)) if isinstance(value, (np.ndarray, np.generic)) else value, level)
+    # protected: the caller's own array or value, which the function could write to while the tape needs it
+    return track(protect(value) if isinstance(value, Tensor) else np.asarray(protect(value)), level)
 
 
 def _parts(result: Any, has_aux: bool) -> tuple[Any, Any]:

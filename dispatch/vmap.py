@@ -16,8 +16,10 @@ from numpy import ndarray
 from .containers import arrays, field_names, items_of, mapped_arrays, rebuilt
 from .core import DispatchKey, Level, OpOverload, Tensor, split, wrap
 from .errors import BatchingError, DefinitionError, kind_of
+from .functional import check_mapped, form_of
 from .layer import Kernel, Layer, by_position, check_parameters
 from .listing import describe_value
+from .memory import set_rewritable
 from .prims import broadcast_to, moveaxis, select, stack
 
 
@@ -57,6 +59,9 @@ class BatchedTensor(Tensor):
         return f"BatchedTensor(shape={self.shape}, dtype={self.dtype}, dim={self.dim}, {self.level!r})"
 
 
+set_rewritable(BatchedTensor, frozen=False)
+
+
 class Residuals(Tensor):
     """The residuals of a loop's items, as a list; the operators that take one get them item by item."""
 
@@ -80,7 +85,8 @@ class Vmap(Layer):
 
     def lower(self, op: OpOverload, rule: Callable[..., Any]) -> Kernel:
         rule = by_position(op, rule)
-        single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
+        single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts and not op.schema.is_mutable
+        form = form_of(op.schema)
 
         def kernel(*args: Any) -> Any:
             like, values, dims, _, _ = split(args)
@@ -94,29 +100,24 @@ class Vmap(Layer):
             if single and type(out) is ndarray and type(dim) is int and 0 <= dim < out.ndim and out.shape[dim] == size:
                 return wrap(BatchedTensor, out, like, dim)
             _check_outputs(op, out)
-            return _wrapped(op, like, out, dim)
+            return form.returning(_wrapped(op, like, out, dim), args)
 
         return kernel
 
     def default(self, op: OpOverload) -> Kernel:
-        whole = op.whole
-
-        def refusing(*args: Any) -> Any:
-            raise BatchingError(
-                f"{op.name} writes to {', '.join(op.schema.mutable_arguments)}, and the loop over a batch cannot. Give it a "
-                f"rule: {op.schema.name}.register_vmap(rule).",
-                operator=op.name,
-            )
+        whole, form = op.whole, form_of(op.schema)
 
         def kernel(*args: Any) -> Any:
             like, values, dims, _, _ = split(args)
             size = like.level.payload.batch_size
+            for i in form.written:  # through views, item by item
+                check_mapped(op, i, values[i], dims[i])
             if size == 0:
-                return _none_of(op, like, values, dims)
+                return form.returning(_none_of(op, like, values, dims), args)
             results = [whole(*[_item(x, d, i) for x, d in zip(values, dims, strict=True)]) for i in range(size)]
-            return _stacked(op, like, results)
+            return form.returning(_stacked(op, like, results) if -1 in form.returned else None, args)
 
-        return refusing if op.schema.is_mutable else kernel
+        return kernel
 
 
 layer = Vmap("vmap", DispatchKey.VMAP)

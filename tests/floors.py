@@ -53,6 +53,7 @@ FLOORS = [
     {"namespaces"},
     {"operators"},
     {"pickling"},
+    {"functional"},
     {"memory"},  # mezzanine: what the layers are built of
     {"prims"},
     {"signatures", "items"},

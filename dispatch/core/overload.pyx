@@ -182,7 +182,7 @@ cdef class OpOverload:
     outputs : core.Outputs
     wording : module or object
         Says what is wrong with a call: `refused`, `refused_output`, `note`, `on_device`,
-        `describe`, `kernels`, `explain`, `sign`, `verb`.
+        `describe`, `kernels`, `explain`, `sign`, `verb`, `functional`.
     tags : tuple of Tag, optional
 
     Attributes
@@ -334,8 +334,8 @@ cdef class OpOverload:
             return self
         if name.startswith("register_"):
             return self.wording.verb(self, name[len("register_"):])
-        if name == "__signature__":
-            return self.wording.sign(self)
+        if name in ("__signature__", "functional"):
+            return self.wording.sign(self) if name == "__signature__" else self.wording.functional(self)
         raise AttributeError(f"{self.name} has no attribute {name!r}.")
 
     def __repr__(self):

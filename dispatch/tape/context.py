@@ -116,7 +116,7 @@ class Context(Node):
     def _hidden(self, x: Any) -> Any:
         if isinstance(x, TrackedTensor):
             number = self._number(x)
-            return x if number is None else Kept(x.value, number)
+            return protect(x) if number is None else Kept(x.value, number)
         if items_of(x) is not None:
             return mapped(self._hidden, x)
         return protect(x) if isinstance(x, np.ndarray) else x

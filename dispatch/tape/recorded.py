@@ -24,9 +24,8 @@ class Rule(NamedTuple):
     setup_context: Callable[..., Any] | None = None
 
 
-def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:  # noqa: C901 - two kernels that share what is fixed for an operator
-    """Make the kernel that records an operator with a user's rule."""
-    whole = op.whole
+def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Kernel:  # noqa: C901 - two kernels that share what is fixed for an operator
+    """Make the kernel that records an operator with a user's rule; `whole` runs it one floor down."""
     backward, setup_context = rule
     residual = op.outputs.residual
     single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts

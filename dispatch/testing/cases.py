@@ -9,6 +9,7 @@ from ..calls import refused
 from ..containers import leaves, mapped, paths
 from ..core import DispatchKey, OpOverload, Tensor
 from ..errors import ArgumentError
+from ..functional import origin_of
 from ..listing import brief, describe_value
 from ..tape import Pullbacks, TrackedTensor
 from ..where import where
@@ -72,6 +73,8 @@ class Case(NamedTuple):
     def rule(self, key: DispatchKey) -> Any:
         """What is registered at a key, or None."""
         registration = self.op.table.source(key)
+        if registration is None and key == DispatchKey.AUTOGRAD and (origin := origin_of(self.op)) is not None:
+            registration = origin.table.source(key)
         return None if registration is None else registration.rule
 
     def place(self, key: DispatchKey) -> str:

@@ -322,7 +322,6 @@ def test_backward_impl_on_existing_op_incorrect_schema_views(lib, ops):
     assert np.array_equal(x.grad, [0.0, 1.0, 1.0])
 
 
-@pytest.mark.xfail(strict=True, raises=DefinitionError, reason="gradients of operators that write stand on the in-place tape")
 def test_backward_impl_on_existing_op_incorrect_schema_mutable(lib, ops):
     """An operator that writes to its argument takes a gradient, that of its functional form.
 
