@@ -15,7 +15,6 @@ X = np.array([0.5, 1.0, 2.0])
 Array = np.ndarray
 
 # Until operators that write are recorded and have their shape rules made, what needs that is known to fail.
-WRITTEN = pytest.mark.xfail(strict=True, reason="operators that write are not recorded, and no shape rule is made for them")
 
 
 def sin_(x: Array) -> Array:
@@ -93,7 +92,6 @@ def test_custom_op_inplace_tag(ns):
     assert opcheck(op, (X.copy(),), test_utils="test_schema")["test_schema"] == "SUCCESS"
 
 
-@WRITTEN
 def test_custom_op_inplace_tag_fake(ns):
     """Its shape rule need not be written: under fakes the first argument comes back.
 
@@ -122,7 +120,6 @@ def test_custom_op_inplace_tag_mutates_args_iterable(names, ns):
     assert op.schema.mutable_arguments == ("x",)
 
 
-@WRITTEN
 def test_custom_op_inplace_tag_autograd(ns):
     """An operator in place has a gradient: the written value takes the place of the old one.
 
@@ -138,7 +135,6 @@ def test_custom_op_inplace_tag_autograd(ns):
     assert "argument 'x' is a leaf that requires a gradient" in said(lambda: op(leaf(X)), GradientError)
 
 
-@WRITTEN
 def test_custom_op_inplace_tag_register_fake_warns(ns):
     """A shape rule of an operator in place is not needed, and held to what is needed of it: to return the argument.
 
@@ -274,7 +270,6 @@ def test_custom_op_out_tag(ns):
     assert opcheck(op, (X,), {"out": np.empty(3)}, test_utils="test_schema")["test_schema"] == "SUCCESS"
 
 
-@WRITTEN
 def test_custom_op_out_tag_fake(ns):
     """Its shape rule need not be written: under fakes `out` comes back.
 
@@ -317,7 +312,6 @@ def test_custom_op_out_tag_returns_wrong_tensor(ns):
     assert "returned another array as output 0, and its schema says that it is argument 's' itself." in message
 
 
-@WRITTEN
 def test_custom_op_out_tag_autograd(ns):
     """A tracked argument is refused where a plain `out` would take its value, and recorded where `out` is tracked too.
 
@@ -338,7 +332,6 @@ def test_custom_op_out_tag_autograd(ns):
         assert np.array_equal(op(X, out=np.empty(3)), np.sin(X))
 
 
-@WRITTEN
 def test_custom_op_out_tag_register_fake_warns(ns):
     """A shape rule of an operator with `out` is not needed, and held to returning `out`.
 
@@ -368,7 +361,6 @@ def test_custom_op_register_fake_ordinary_op(ns):
         assert op(mode.from_array(X)).shape == (3,)
 
 
-@WRITTEN
 def test_custom_op_out_tag_register_autograd(ns):
     """A gradient may be registered for an operator with `out`: it is that of the operator which returns what this one writes.
 
@@ -381,7 +373,6 @@ def test_custom_op_out_tag_register_autograd(ns):
     assert np.allclose(x.grad, np.cos(X))
 
 
-@WRITTEN
 def test_library_register_autograd_out_tag_low_level(lib, ops):
     """A gradient may be registered for an operator with `out` that a library defines.
 
