@@ -9,12 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import dispatch
+from dispatch import custom_op
 from dispatch.errors import HintError, SchemaError
 from dispatch.grammar import ClassType
 from dispatch.hints import HintReader, class_of_text
 from dispatch.opaque import register_opaque_type
 from dispatch.records import is_record, mentions_arrays
 from dispatch.schema import Schema
+from dispatch.testing import opcheck
 
 T = TypeVar("T")
 
@@ -216,3 +219,27 @@ def test_a_record_that_is_written_has_an_alias_behind_its_name():
     schema = Schema.parse(text)
     assert str(schema) == text
     assert schema.mutable_arguments == ("p",)
+
+
+def test_the_functional_form_of_an_operator_that_writes_to_a_record_returns_one():
+    @custom_op("recordtests::push", mutates_args=("p",), functional=True)
+    def push(p: Pair, by: float) -> None:
+        for x in (p.first, *p.second.values()):
+            x += by
+
+    push.register_fake(lambda p, by: None)
+    given = Pair(np.zeros(2), {"a": np.ones(3)})
+    made = push.functional(given, 2.0)
+    assert (made.first.tolist(), made.second["a"].tolist()) == ([2, 2], [3, 3, 3])
+    assert (given.first.tolist(), given.second["a"].tolist()) == ([0, 0], [1, 1, 1])
+    for op in (push, push.functional):
+        assert not opcheck(op, (given, 2.0)).failures
+
+
+def test_a_record_that_is_looked_at_in_full_is_left_as_it_is():
+    seen = []
+    op = custom_op("recordtests::seen", lambda p: seen.append(p), mutates_args=(), schema=f"({__name__}.Pair p) -> ()")
+    with dispatch.validate("full"):
+        op(Pair(np.zeros(2), {}))
+    assert type(seen[0]) is Pair
+    assert not seen[0].first.flags.writeable
