@@ -199,17 +199,18 @@ def test_library_register_torch_dispatch(door, ns):
         pass
 
     op = simple(ns)
+
+    def adding(n):
+        return lambda mode, func, types, args, kwargs: func(*args, **kwargs) + n
+
+    doors = {
+        "function": lambda rule: dispatch.library.register_dispatch(op, Plain, rule),
+        "name": lambda rule: dispatch.library.register_dispatch(f"{ns}::op", Plain, rule),
+        "decorator": lambda rule: dispatch.library.register_dispatch(op, Plain)(rule),
+        "method": lambda rule: op.register_dispatch(Plain, rule),
+    }
     for n in (1, 2):
-
-        def rule(mode, func, types, args, kwargs, n=n):
-            return func(*args, **kwargs) + n
-
-        {
-            "function": lambda: dispatch.library.register_dispatch(op, Plain, rule),
-            "name": lambda: dispatch.library.register_dispatch(f"{ns}::op", Plain, rule),
-            "decorator": lambda: dispatch.library.register_dispatch(op, Plain)(rule),
-            "method": lambda: op.register_dispatch(Plain, rule),
-        }[door]()
+        doors[door](adding(n))
         with Plain():
             assert np.array_equal(op(X), X + n)
 

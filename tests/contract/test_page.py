@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from contract.page import PAGE, cell, entries, page, tables
+
+from tests.contract.page import PAGE, cell, entries, page, tables
 
 ENTRIES = tables("ENTRIES")
 LEFT_OUT = tables("LEFT_OUT")
