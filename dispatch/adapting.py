@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .containers import items_of, rebuilt
 from .core import OpOverload
 from .errors import ArgumentError
 from .measuring import checked
@@ -68,8 +69,8 @@ def _adapter(op: OpOverload, argument: Argument) -> Adapter:
     writeable = "writeable" in argument.layout
 
     def adapt(x: Any) -> Any:
-        if isinstance(x, (list, tuple)):
-            return type(x)(map(adapt, x))
+        if (items := items_of(x)) is not None:
+            return rebuilt(x, [adapt(item) for item in items])
         if isinstance(x, np.generic):
             return np.asarray(x)
         if not isinstance(x, np.ndarray):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any, NamedTuple
 
+from .containers import leaves
 from .core import (
     DispatchKey,
     ModeGuard,
@@ -155,7 +156,7 @@ def _floors(op: OpOverload, values: Arguments, without: int, off: Mapping[Regist
 def _reason(op: OpOverload, key: DispatchKey, rank: int, values: Arguments, mode: ModeGuard | None) -> str:
     if key.is_backend:
         device = device_of_key(key)
-        named = any(device_of(x) == device for x in _flat(values))
+        named = any(device_of(x) == device for x in leaves(values))
         return f"the arrays are on {device}" if named else f"no array decides, and {device} is chosen"
     for name, x in zip(op.arguments.names, values, strict=True):
         for wrapper in _tensors(x):
@@ -224,13 +225,5 @@ def _passed_over(
                 yield registration, f"{live.key.name} comes first"
 
 
-def _flat(x: Any) -> Iterator[Any]:
-    if isinstance(x, (list, tuple, dict)):
-        for item in x.values() if isinstance(x, dict) else x:
-            yield from _flat(item)
-    else:
-        yield x
-
-
 def _tensors(x: Any) -> list[Tensor]:
-    return [value for value in _flat(x) if isinstance(value, Tensor)]
+    return [value for value in leaves(x) if isinstance(value, Tensor)]

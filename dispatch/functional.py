@@ -8,7 +8,7 @@ other one, called on copies, so that it runs wherever that does; the same call o
 operator that writes as its functional form, whose values no later write changes.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import calls
+from .containers import items_of, mapped_arrays
 from .core import DispatchKey, OpOverload, Tensor, registration_lock
 from .errors import BatchingError, DefinitionError, FakeTensorError
 from .grammar import Alias, OptionalOf, split_name
@@ -163,31 +164,19 @@ def copying(op: OpOverload) -> Callable[..., Any]:
 
 
 def copied(x: Any, order: Any = "K") -> Any:
-    """A copy of an array that can be written to, laid out as it is unless an order is given; of a list its arrays' copies."""
+    """A copy of an array that can be written to, laid out as it is unless an order is given; of a container its arrays'."""
     if isinstance(x, np.ndarray):
         return x.copy(order)
     if isinstance(x, np.generic):
         return np.array(x)
-    if isinstance(x, (list, tuple)):
-        return type(x)([copied(item, order) for item in x])
-    if isinstance(x, dict):
-        return {name: copied(item, order) for name, item in x.items()}
+    if items_of(x) is not None:
+        return mapped_arrays(lambda item: copied(item, order), x)
     if not isinstance(x, Tensor):
         return x.copy() if hasattr(x, "copy") else x
     made = x.copy()
     if order == "C":
         return np.reshape(np.ravel(made), x.shape)
     return np.reshape(np.ravel(made.T), made.T.shape).T if order == "F" else made
-
-
-def leaves(x: Any) -> Iterator[Any]:
-    """The values in an argument, those in lists and dicts too."""
-    items = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else None
-    if items is None:
-        yield x
-    else:
-        for item in items:
-            yield from leaves(item)
 
 
 def check_mapped(op: OpOverload, i: int, x: Any, dim: Any) -> None:
@@ -203,8 +192,8 @@ def check_mapped(op: OpOverload, i: int, x: Any, dim: Any) -> None:
     dim : int, None, or list of these
         Its axis of the batch, None where it has none.
     """
-    if isinstance(x, (list, tuple)):
-        for item, its in zip(x, dim or repeat(None), strict=False):
+    if (items := items_of(x)) is not None:
+        for item, its in zip(items, dim or repeat(None), strict=False):
             check_mapped(op, i, item, its)
     elif dim is None and hasattr(x, "shape"):
         name = op.arguments.names[i]

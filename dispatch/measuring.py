@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .containers import leaves
 from .core import OpOverload
 from .dimensions import ArrayHint, Bindings, Each, Places, Shape, Tree, integers_of
 from .errors import ArgumentError, DefinitionError, DispatchError, NoRuleError, OutputError
@@ -236,7 +237,7 @@ def derived_rule(op: OpOverload, fn: Function) -> Function | None:
     def rule(*args: Any, **keywords: Any) -> Any:
         full = (*args, *[keywords[name] for name in measure.keywords])
         _, bindings, integers = measure.solution(full)
-        found = [x for i in arrays for x in _flat(full[i]) if hasattr(x, "dtype")]
+        found = [x for i in arrays for x in leaves(full[i]) if hasattr(x, "dtype")]
         made = [_made(op, hint, bindings.shape(hint, integers), found) for hint in hints]
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -336,9 +337,3 @@ def arrays_in(tree: Tree, value: Any, name: str) -> Iterator[tuple[ArrayHint, An
 
 def _has_dimensions(schema: Schema) -> bool:
     return [a for a in schema.arguments if a.dimensions] + [r for r in schema.returns if r.dimensions] != []
-
-
-def _flat(x: Any) -> list[Any]:
-    if isinstance(x, dict):
-        x = list(x.values())
-    return [array for item in x for array in _flat(item)] if isinstance(x, (list, tuple)) else [x]

@@ -6,7 +6,7 @@ import sys
 from . import calls
 from .core import Arguments, Check, OpOverload, Outputs, registration_lock
 from .errors import DefinitionError, LibraryError, SchemaError
-from .grammar import DEVICE, TENSOR, Base, ClassType, DictOf, ListOf, OptionalOf, TupleOf, Type
+from .grammar import DEVICE, TENSOR, Base, ClassType, DictOf, Field, ListOf, LiteralOf, OptionalOf, TupleOf, Type
 from .namespaces import Namespace, Operator, find, known, ops, waiting_for
 from .opaque import find_class
 from .overloads import refuse_ambiguous
@@ -21,7 +21,7 @@ _KEPT = ("defined_in", "epoch")  # what `add` writes on an operator
 _MAINS = ("__main__", "__mp_main__")  # the second is what a process that multiprocessing spawned calls the first
 
 
-def check_of(kind: Type, argument: Argument | None = None, *, optional: bool = False) -> Check:
+def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: bool = False) -> Check:
     """The compiled check of a schema type; an argument adds what its hint asked for beyond the type."""
     if isinstance(kind, OptionalOf):
         return check_of(kind.element, argument, optional=True)
@@ -33,7 +33,13 @@ def check_of(kind: Type, argument: Argument | None = None, *, optional: bool = F
     if isinstance(kind, DictOf):
         return Check("dict", optional=optional, members=(check_of(kind.key),), element=check_of(kind.value, argument))
     if isinstance(kind, ClassType):
-        return Check("instance", optional=optional, cls=find_class(kind))
+        if not kind.fields:
+            return Check("instance", optional=optional, cls=find_class(kind))
+        written = argument is not None and argument.is_write
+        members = tuple(check_of(field.type, field._replace(is_write=written)) for field in kind.fields)
+        return Check("tuple", optional=optional, members=members, cls=find_class(kind))
+    if isinstance(kind, LiteralOf):
+        return Check("literal", optional=optional, cls=kind.choices)
     assert isinstance(kind, Base)
     if kind.name != "Tensor" or argument is None:
         return Check(kind.name, optional=optional)

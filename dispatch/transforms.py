@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .containers import mapped
 from .core import Level, Tensor
 from .errors import GradientError, kind_of
 from .memory import sole
@@ -139,10 +140,4 @@ def _check_scalar(value: Any) -> None:
 
 def _lowered(aux: Any, level: Level) -> Any:
     """What a function returned beside its value, out of the level it was computed at."""
-    if isinstance(aux, TrackedTensor) and aux.level is level:
-        return aux.value
-    if isinstance(aux, (list, tuple)):
-        return type(aux)([_lowered(item, level) for item in aux])
-    if isinstance(aux, dict):
-        return {name: _lowered(item, level) for name, item in aux.items()}
-    return aux
+    return mapped(lambda x: x.value if isinstance(x, TrackedTensor) and x.level is level else x, aux)

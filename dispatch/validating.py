@@ -13,6 +13,7 @@ from zlib import crc32
 
 import numpy as np
 
+from .containers import leaves, mapped, paths
 from .core import DispatchKey, OpOverload, Without, active_modes, device_of
 from .errors import ArgumentError, DataDependentError, NoRuleError, OutputError, did_you_mean, kind_of
 from .fake import FakeTensor, FakeTensorMode
@@ -153,7 +154,7 @@ class _Call:
         if live is None or live.layer is None or self.op.schema.returns == ():
             return None
         with FakeTensorMode() as mode:
-            fakes = [_mapped(lambda x: mode.from_array(x) if device_of(x) is not None else x, x) for x in self.args]
+            fakes = [mapped(lambda x: mode.from_array(x) if device_of(x) is not None else x, x) for x in self.args]
             try:
                 return self.outputs_of(self.op.at(DispatchKey.FAKE)(*fakes))
             except (DataDependentError, NoRuleError):
@@ -215,28 +216,14 @@ def _read_only(x: Any) -> Any:
         seen.flags.writeable = False
         return seen
 
-    return _mapped(view, x)
-
-
-def _mapped(f: Callable[[Any], Any], x: Any) -> Any:
-    if type(x) in (list, tuple):
-        made: Any = [_mapped(f, item) for item in x]
-        return x if all(a is b for a, b in zip(x, made, strict=True)) else type(x)(made)
-    if type(x) is dict:
-        made = {name: _mapped(f, item) for name, item in x.items()}
-        return x if all(made[name] is item for name, item in x.items()) else made
-    return f(x)
+    made = mapped(view, x)
+    return x if all(a is b for a, b in zip(leaves(x), leaves(made), strict=True)) else made
 
 
 def _arrays(x: Any, name: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(x, (np.ndarray, np.generic, FakeTensor)):
-        yield name, x
-    elif isinstance(x, (list, tuple)):
-        for i, item in enumerate(x):
-            yield from _arrays(item, f"{name}[{i}]")
-    elif isinstance(x, dict):
-        for key, item in x.items():
-            yield from _arrays(item, f"{name}[{key!r}]")
+    for path, leaf in zip(paths(x), leaves(x), strict=True):
+        if isinstance(leaf, (np.ndarray, np.generic, FakeTensor)):
+            yield name + path, leaf
 
 
 def _checksum(x: Array) -> int | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 # in "/" is a whole folder: its files may import each other, without a cycle. Every file must be found here.
 FLOORS = [
     {"errors"},  # the slab: imports nothing, everybody may raise
-    {"core.vectorcall", "core.keys"},  # ground floor, compiled; knows no operator and no layer
+    {"core.vectorcall", "core.keys", "core.containers"},  # ground floor, compiled; knows no operator and no layer
     {"core.state"},
     {"core.arrays"},
     {"core.tensor"},
@@ -31,14 +31,15 @@ FLOORS = [
     {"extras", "where"},  # first floor, the language
     {"carrying"},
     {"dimensions"},
-    {"grammar"},
+    {"grammar", "nearest", "dtype_hints"},
+    {"opaque", "containers"},
+    {"records"},
+    {"hints"},
     {"defaults"},
     {"reader"},
     {"schema"},
     {"tags"},
-    {"opaque"},
     {"array_types"},
-    {"hints"},
     {"infer"},
     {"measuring"},
     {"adapting"},
@@ -47,7 +48,6 @@ FLOORS = [
     {"guards"},
     {"listing"},
     {"explaining"},
-    {"containers"},
     {"calls"},
     {"overloads"},
     {"namespaces"},

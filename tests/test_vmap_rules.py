@@ -4,6 +4,7 @@
 import making
 import numpy as np
 import pytest
+from hint_table import Factors, State
 
 import dispatch
 from dispatch import vmap
@@ -12,6 +13,7 @@ from dispatch.errors import BatchingError, DefinitionError, NoRuleError
 A = np.arange(12.0).reshape(3, 4) + 1
 B = np.arange(8.0).reshape(4, 2) - 3
 define, loop = making.batched, making.loop
+STATE, FACTORS = (f"{cls.__module__}.{cls.__qualname__}" for cls in (State, Factors))
 
 
 def said(call, error=BatchingError):
@@ -160,11 +162,54 @@ def test_the_loop_with_numpy_scalars_and_0d_items():
         ("(Tensor x) -> Tensor", lambda x: np.ones(int(x[0])), "outputs of different shapes, (1,), (5,), (9,)"),
         ("(Tensor x) -> Tensor[]", lambda x: [x + i for i in range(int(x[0]))], "lists of different lengths"),
         ("(Tensor x) -> str", lambda x: str(x[0]), "different values of type str"),
+        ("(Tensor x) -> Tensor?", lambda x: None if x[0] == 1 else x * 2, "None and values"),
+        ("(Tensor x) -> Tensor?", lambda x: x * 2 if x[0] == 1 else None, "None and values"),
+        ("(Tensor x) -> Dict(str, Tensor)", lambda x: {str(x[0]): x * 2}, "dicts of different keys"),
+        (f"(Tensor x) -> {FACTORS}", lambda x: Factors(x * 2, x[: int(x[0])] * 2), "outputs of different shapes, (1,), (4,)"),
     ],
 )
 def test_items_that_make_no_batch(schema, kernel, what):
     op = define(schema, kernel)
     assert said(lambda: vmap(op)(A)) == f"{op.name}: the items of the batch gave {what}, which make no batch."
+
+
+def test_the_loop_and_a_rule_with_records_and_dicts():
+    schema = f"({STATE} s, Dict(str, Tensor) d) -> ({FACTORS}, Dict(str, Tensor), Tensor?)"
+
+    def kernel(s, d):
+        return Factors(s.position * 2, d["a"] + 1, s.steps), {"a": d["a"] * s.position}, None
+
+    def rule(info, in_dims, s, d):
+        seen.append(in_dims)
+        q, named = s.position * 2, d["a"] * s.position
+        return (Factors(q, d["a"] + 1, s.steps), {"a": named}, None), ((0, None, None), {"a": 0}, None)
+
+    seen = []
+    for op in (define(schema, kernel), define(schema, kernel, rule)):
+        factors, named, none = vmap(lambda x, op=op: op(State(x, None, 3), {"a": A[0]}), out_dims=(0, 0, None))(A)
+        assert np.array_equal(factors.q, A * 2)
+        assert np.array_equal(factors.r, np.stack([A[0] + 1] * 3))
+        assert factors.rank == 3
+        assert np.array_equal(named["a"], A[0] * A)
+        assert none is None
+    assert seen == [([0, None, None, None], None)]
+
+
+def test_a_number_in_a_record_stays_one_where_it_is_the_same_for_every_item():
+    same = define(f"(Tensor x) -> {FACTORS}", lambda x: Factors(x * 2, x * 3, 7))
+    other = define(f"(Tensor x) -> {FACTORS}", lambda x: Factors(x * 2, x * 3, int(x[0])))
+    ranks = []
+    vmap(lambda x: ranks.append(same(x).rank) or x)(A)
+    assert ranks == [7]
+    assert np.array_equal(vmap(lambda x: other(x).rank)(A), [1, 5, 9])
+
+
+def test_a_batch_of_no_items_takes_its_shape_from_the_fake_rule_in_records_too():
+    op = define(
+        f"({STATE} s) -> {FACTORS}", scaled, fake=lambda s: Factors(np.empty_like(s.position), np.empty(s.velocity.shape[:1]), s.steps)
+    )
+    found = vmap(lambda x: op(State(x, A, 5)))(A[:0])
+    assert (found.q.shape, found.r.shape) == ((0, 4), (0, 3))
 
 
 def test_a_batch_of_no_items_takes_its_shape_from_the_fake_rule():

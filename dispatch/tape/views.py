@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..containers import arrays
 from ..core import OpOverload, Tensor
-from ..functional import leaves
 from ..layer import Kernel
 from .tensor import TrackedTensor
 
@@ -37,10 +37,10 @@ def with_views(op: OpOverload, kernel: Kernel) -> Kernel:
 
     def viewing(*args: Any) -> Any:
         out = kernel(*args)
-        for made in (out,) if type(out) is TrackedTensor else leaves(out):
+        for made in (out,) if type(out) is TrackedTensor else arrays(out):
             if type(made) is TrackedTensor:
                 for i in places:
-                    for x in (args[i],) if type(args[i]) is TrackedTensor else leaves(args[i]):
+                    for x in (args[i],) if type(args[i]) is TrackedTensor else arrays(args[i]):
                         if type(x) is TrackedTensor and x.rank == made.rank and x is not made:
                             _join(made, x)
         return out

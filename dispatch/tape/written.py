@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ..containers import arrays, items_of, mapped, mapped_arrays
 from ..core import OpOverload, Tensor, freeze, split
 from ..errors import GradientError
-from ..functional import Form, copied, form_of, leaves
+from ..functional import Form, copied, form_of
 from ..layer import Kernel
 from ..listing import describe_value
 from ..memory import has_layout, inexact_layout, rewrite
@@ -43,8 +44,8 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
     single = len(op.functional.schema.returns) == 1
 
     def run(*values: Any) -> Any:
-        wrapped = any([isinstance(x, Tensor) for x in (values if flat else leaves(values))])
-        if wrapped and all(x is None or inexact_layout(x) is not None for i in written for x in leaves(values[i])):
+        wrapped = any([isinstance(x, Tensor) for x in (values if flat else arrays(values))])
+        if wrapped and all(x is None or inexact_layout(x) is not None for i in written for x in arrays(values[i])):
             return functional(*values)  # a layer below may need more than copies, one for each item say
         fresh = list(values)
         for i in written:
@@ -60,7 +61,7 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
         del found  # with the values, of which the reference counts below are taken
         if quiet is not None and quiet.covers(like.level.number):
             return _write_quietly(op, form, like.rank, args)
-        targets = [args[i] for i in written] if flat else [x for i in written for x in leaves(args[i]) if x is not None]
+        targets = [args[i] for i in written] if flat else [x for i in written for x in arrays(args[i]) if x is not None]
         _check(op, like, args, targets)
         given = [] if reads else _given_up(op, like.rank, targets)
         try:
@@ -82,14 +83,14 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
 
 def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...]) -> Any:
     """Write without recording: the values of the rank are constants, and what is written keeps its place on the tape."""
-    own = {id(x): x for i in form.written for x in leaves(args[i]) if _of_rank(x, rank)}
+    own = {id(x): x for i in form.written for x in arrays(args[i]) if _of_rank(x, rank)}
     for x in own.values():
         if shares_memory(x):
             raise _shared(op, args, x)
     given = {id(x): x for x in _given_up(op, rank, own.values())}
     fresh = {key: x.value if key in given else copied(x.value) for key, x in own.items()}
     values = tuple([_replaced(x, fresh) if i in form.written else x for i, x in enumerate(args)])
-    if any(_of_rank(x, rank) for x in leaves(values)):
+    if any(_of_rank(x, rank) for x in arrays(values)):
         values = split(values)[1]
     try:
         result = op.whole(*values)
@@ -114,7 +115,7 @@ def _fresh(x: Any) -> Any:
         return x
     if isinstance(x, Tensor) and inexact_layout(x) is None:
         return x
-    return type(x)(map(_fresh, x)) if isinstance(x, (list, tuple)) else copied(x)
+    return copied(x) if items_of(x) is None else mapped_arrays(_fresh, x)
 
 
 def _given_up(op: OpOverload, rank: int, targets: Iterable[Any]) -> list[TrackedTensor]:
@@ -136,16 +137,12 @@ def _of_rank(x: Any, rank: int) -> bool:
 
 
 def _replaced(x: Any, fresh: dict[int, Any]) -> Any:
-    if isinstance(x, (list, tuple)):
-        return type(x)([_replaced(item, fresh) for item in x])
-    if isinstance(x, dict):
-        return {name: _replaced(item, fresh) for name, item in x.items()}
-    return fresh.get(id(x), x)
+    return mapped(lambda item: fresh.get(id(item), item), x)
 
 
 def _paired(x: Any, new: Any) -> list[Any]:
     """The new values of the arrays in a written argument, in their order."""
-    return [n for old, n in zip(leaves(x), leaves(new), strict=True) if old is not None]
+    return [n for old, n in zip(arrays(x), arrays(new), strict=True) if old is not None]
 
 
 def _rebase(op: OpOverload, x: Any, new: Any) -> None:
@@ -196,14 +193,14 @@ def _check(op: OpOverload, like: TrackedTensor, args: tuple[Any, ...], targets: 
         elif any([x is other for other in targets[:i]]):
             raise _twice(op, args, x)
     for argument, value in zip(op.schema.arguments, args, strict=True):
-        if type(value) is dict and argument.is_write and any(x is item for x in targets for item in leaves(value)):
+        if type(value) is dict and argument.is_write and any(x is item for x in targets for item in arrays(value)):
             raise _in_dict(op, argument.name)
 
 
 def _name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:
     """What a value is called: `argument 'x'`."""
     for argument, value in zip(op.schema.arguments, args, strict=True):
-        if argument.is_write and any(item is x for item in leaves(value)):
+        if argument.is_write and any(item is x for item in arrays(value)):
             return f"argument {argument.name!r}"
     return "an argument"
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..containers import field_names, items_of
 from ..core import OpOverload, Setting, Tensor, Without, setting
 from ..errors import DefinitionError, OpCheckError, did_you_mean
 from ..tape import TrackedTensor
@@ -157,6 +158,11 @@ def repro(op: OpOverload, args: Sequence[Any], kwargs: dict[str, Any], util: str
         if isinstance(x, (np.ndarray, np.generic)):
             saved[f"a{len(saved)}"] = x
             return f"saved['a{len(saved) - 1}']" if save else f"np.ones({x.shape}, {x.dtype.str!r})"
+        if isinstance(x, dict):
+            return "{" + ", ".join(f"{key!r}: {text(item)}" for key, item in x.items()) + "}"
+        items, names = items_of(x), field_names(type(x))
+        if items is not None and names is not None:
+            return f"{type(x).__qualname__}({', '.join(f'{n}={text(item)}' for n, item in zip(names, items, strict=True))})"
         if isinstance(x, (list, tuple)):
             inside = ", ".join(map(text, x))
             return f"[{inside}]" if isinstance(x, list) else f"({inside}{',' if len(x) == 1 else ''})"

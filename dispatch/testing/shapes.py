@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..containers import field_names, items_of
 from ..core import DispatchKey, device_of
 from ..errors import DataDependentError, NoRuleError
 from ..fake import FakeTensor, FakeTensorMode
@@ -156,10 +157,11 @@ def _structure(x: Any) -> str:
     """What a value is, arrays and numbers alike whether real or fake."""
     if isinstance(x, (FakeTensor, np.ndarray)):
         return "an array"
-    if isinstance(x, (list, tuple)):
-        return f"[{', '.join(map(_structure, x))}]"
     if isinstance(x, dict):
         return f"{{{', '.join(f'{name!r}: {_structure(item)}' for name, item in x.items())}}}"
+    if (items := items_of(x)) is not None:
+        name = "" if field_names(type(x)) is None else type(x).__qualname__
+        return f"{name}[{', '.join(map(_structure, items))}]"
     return "a number" if isinstance(x, (np.generic, *NUMBERS)) else brief(x)
 
 
