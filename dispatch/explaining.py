@@ -26,7 +26,7 @@ from .core import (
 )  # fmt: skip
 from .errors import DispatchError
 from .layer import layers
-from .listing import brief, place_of, role_of
+from .listing import brief, name_of, place_of, role_of
 from .watching import OBSERVE, watchers
 
 Arguments = tuple[Any, ...]
@@ -184,7 +184,7 @@ def _floor(op: OpOverload, key: DispatchKey, off: Mapping[Registration, str], re
     live = op.table.source(key, off)
     runs, place = what_runs(op, key, live)
     passed = tuple(f"{role_of(r)} {place_of(r)}: {why}" for r, why in _passed_over(op, key, live, off) if r is not live)
-    return Floor(key.name, runs, place, reason, passed)
+    return Floor(name_of(key), runs, place, reason, passed)
 
 
 def what_runs(op: OpOverload, key: DispatchKey, live: Registration | None) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .core import DispatchKey, OpOverload, Registration, Tensor
+from .core import DispatchKey, OpOverload, Registration, Tensor, device_of_key
 from .errors import kind_of
 from .layer import layers
 from .where import where
@@ -46,13 +46,19 @@ def describe(op: OpOverload) -> str:
     >>> dispatch.ops.np.sin
     np::sin(Tensor x) -> Tensor  [cpu | autograd fake vmap]
     """
-    devices = [key.name.lower() for key in DispatchKey if key.is_backend and op.table.live(key)]
+    devices = [device_of_key(key) or key.name.lower() for key in DispatchKey if key.is_backend and op.table.live(key)]
     if not devices and op.table.has_backend():
         devices = ["every device"]
     by_layer = {r.layer for r in op.table.all()}
     named = [(name, layer) for name, layer in sorted(layers.items()) if not layer.key.is_alias]
     rules = [name for name, layer in named if op.table.live(layer.key) or layer in by_layer]
     return f"{op.schema}  [{' '.join(devices) or 'no kernel'} | {' '.join(rules) or 'no rules'}]"
+
+
+def name_of(key: DispatchKey) -> str:
+    """A key by its name, and with the device of a user's own that it stands for."""
+    device = device_of_key(key) if key.name.startswith("BACKEND_") else None
+    return key.name if device is None else f"{key.name} ({device})"
 
 
 class KernelListing:
@@ -74,7 +80,7 @@ class KernelListing:
                 found.append((key.name, "the layer's default", ""))
         devices = [key for key in sorted(DispatchKey, reverse=True) if key.is_backend and self.op.table.live(key)]
         kernels = [(key, self.op.table.live(key)) for key in devices]
-        found += [(key.name, "kernel", place_of(kernel)) for key, kernel in kernels if kernel is not None]
+        found += [(name_of(key), "kernel", place_of(kernel)) for key, kernel in kernels if kernel is not None]
         for alias in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit):
             registration = self.op.table.live(alias)
             if registration is not None:

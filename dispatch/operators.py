@@ -85,8 +85,9 @@ def _returned(schema: Schema, result: Return) -> int:
     """The number of the argument that a return has to be, or -1: what is written and returned is the argument itself."""
     if result.alias is None or not result.alias.is_write or result.type != TENSOR:
         return -1
-    written = [i for i, a in enumerate(schema.arguments) if a.alias is not None and a.alias.before == result.alias.before]
-    return written[0] if len(written) == 1 else -1
+    before = result.alias.before
+    written = [i for i, a in enumerate(schema.arguments) if a.alias is not None and a.alias.before == before]
+    return written[0] if len(written) == 1 and schema.arguments[written[0]].type in (TENSOR, OptionalOf(TENSOR)) else -1
 
 
 def add(op: OpOverload, module: str, place: str) -> OpOverload:

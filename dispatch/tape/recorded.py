@@ -165,9 +165,10 @@ def _checked(op: OpOverload, node: Context, grads: Any) -> list[Any]:
     if not isinstance(grads, tuple) or (alone and field_names(type(grads)) is not None):
         grads = tuple(grads) if isinstance(grads, list) and not alone else (grads,)
     if len(grads) != len(names):
+        some = "1 gradient" if len(grads) == 1 else f"{len(grads)} gradients"
         raise GradientError(
-            f"{op.name}: its backward returned {len(grads)} gradients, and the operator has {len(names)} arguments "
-            f"({', '.join(names)}). Return one for each, None for those without.",
+            f"{op.name}: its backward returned {some}, and the operator has {len(names)} arguments ({', '.join(names)}). "
+            "Return one for each, None for those without.",
             operator=op.name,
         )
     found: list[Any] = []

@@ -40,8 +40,8 @@ def test_register_autograd_incorrect_num_gradients(count, ns):
     op = product(ns, lambda ctx, g: (None,) * count)
     message = said(op(leaf(X), leaf(X)).sum().backward, GradientError)
     assert message == (
-        f"{ns}::product: its backward returned {count} gradients, and the operator has 3 arguments (x, y, n). Return one for "
-        "each, None for those without."
+        f"{ns}::product: its backward returned {count} gradient{'s' * (count > 1)}, and the operator has 3 arguments (x, y, n). "
+        "Return one for each, None for those without."
     )
 
 
@@ -85,7 +85,7 @@ def test_register_autograd_defaulted_inputs_too_few_gradients(grads, ns):
 
     scaled.register_autograd(lambda ctx, g: grads)
     message = said(scaled(leaf(X)).sum().backward, GradientError)
-    assert "returned 1 gradients, and the operator has 3 arguments (x, n, m)." in message
+    assert "returned 1 gradient, and the operator has 3 arguments (x, n, m)." in message
 
 
 @pytest.mark.parametrize("name", ["_pt_metadata", "structure_of_mine", "metadata"])

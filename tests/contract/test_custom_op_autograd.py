@@ -181,7 +181,7 @@ def test_backward_dict_requires_keys_for_input_tensors(backward, make):
     op = make("(Tensor x, Tensor y) -> Tensor", backward)
     x = leaf(X)
     assert backward_message(op(x, x)) == (
-        f"{op.name}: its backward returned 1 gradients, and the operator has 2 arguments (x, y). "
+        f"{op.name}: its backward returned 1 gradient, and the operator has 2 arguments (x, y). "
         "Return one for each, None for those without."
     )
 
@@ -190,7 +190,7 @@ def test_backward_dict_requires_keys_for_input_optional_tensors(make):
     """An array that was left out has its place among the gradients all the same."""
     op = make("(Tensor x, Tensor? y) -> Tensor", lambda ctx, g: (cosine(ctx, g),))
     message = backward_message(op(leaf(X), None))
-    assert "its backward returned 1 gradients, and the operator has 2 arguments (x, y)." in message
+    assert "its backward returned 1 gradient, and the operator has 2 arguments (x, y)." in message
     op.register_autograd(lambda ctx, g: (cosine(ctx, g), None), setup_context=keep_first)
     x = leaf(X)
     op(x, None).sum().backward()

@@ -29,8 +29,8 @@ THREE = "(Tensor x, Tensor y, float w=1.0) -> Tensor"
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        (lambda g: g, "its backward returned 1 gradients, and the operator has 3 arguments (x, y, w). Return one for each, None for those without."),
-        (lambda g: None, "its backward returned 1 gradients, and the operator has 3 arguments (x, y, w). Return one for each, None for those without."),
+        (lambda g: g, "its backward returned 1 gradient, and the operator has 3 arguments (x, y, w). Return one for each, None for those without."),
+        (lambda g: None, "its backward returned 1 gradient, and the operator has 3 arguments (x, y, w). Return one for each, None for those without."),
         (lambda g: (g, g), "its backward returned 2 gradients, and the operator has 3 arguments (x, y, w). Return one for each, None for those without."),
         (lambda g: (g, g, None, None), "its backward returned 4 gradients, and the operator has 3 arguments (x, y, w). Return one for each, None for those without."),
         (lambda g: (g, g, g), "its backward returned a gradient for argument 'w', which is no array. Return None for it."),
