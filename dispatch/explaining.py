@@ -5,7 +5,6 @@ the next is what is left. Each slot is filled by the rule in `core.table`, retol
 """
 
 from collections.abc import Iterator, Mapping
-from html import escape
 from typing import Any, NamedTuple
 
 from .containers import leaves
@@ -26,7 +25,7 @@ from .core import (
 )  # fmt: skip
 from .errors import DispatchError
 from .layer import layers
-from .listing import brief, name_of, place_of, role_of
+from .listing import brief, escape, name_of, place_of, role_of
 from .watching import OBSERVE, watchers
 
 Arguments = tuple[Any, ...]

@@ -5,13 +5,12 @@ Both are watchers: they stand above every floor, see each step of each call of t
 
 import threading
 from collections.abc import Callable
-from html import escape
 from time import perf_counter_ns
 from typing import Any, NamedTuple, TextIO
 
 from .core import DispatchKey, OpOverload
 from .explaining import what_runs
-from .listing import brief
+from .listing import brief, escape
 from .watching import OBSERVE, Watcher, watchers
 
 Proceed = Callable[[], Any]
