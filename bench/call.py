@@ -1,8 +1,7 @@
 """What does op(x, y) cost over the kernel itself?
 
-Plain calls of 1 to 50 arrays of three float64, with keywords and with options left out, tracked, forward and backward
-of the sum, under vmap with a rule, under fake mode, under a mode
-that calls on; all peers in one process, on one thread.
+Plain calls of 1 to 50 arrays of three float64, with keywords and with options left out, in place, tracked, forward and backward
+of the sum, under vmap with a rule, under fake mode, under a mode that calls on; all peers in one process, on one thread.
 
     python -m bench call                    every peer that is installed
     python -m bench call dispatch python    these alone
@@ -59,6 +58,10 @@ def figures(timings: Timings) -> list[table.Figure]:
         one, other = timings.get(("dispatch", name)), timings.get(("dispatch", than))
         return None if one is None or other is None else one.call - other.call
 
+    def extra(name: str, than: str) -> float | None:
+        one, other = seen(name), seen(than)
+        return None if one is None or other is None else one - other
+
     def share(name: str) -> float | None:
         ours, theirs = seen(name), seen(name, UNIT)
         return None if ours is None or theirs is None else 100 * ours / theirs
@@ -74,6 +77,7 @@ def figures(timings: Timings) -> list[table.Figure]:
             "options by keyword, more than by position", more("options by keyword", "2 arrays, 2 options"), 60
         ),
         table.Figure("options left out, more than given", more("options left out", "2 arrays, 2 options"), 60),
+        table.Figure("mutable, more than functional", extra("mutable", "2 arrays"), 60),
         table.Figure("tracked forward, over the kernel", seen("tracked forward"), 1200),
         table.Figure("forward + backward of sum(op(x, y))", seen("forward + backward"), 7000),
         table.Figure("vmap(op) with a rule", seen("vmap"), 4000),

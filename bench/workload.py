@@ -18,6 +18,7 @@ NAMES = (
     "2 arrays, 2 options",
     "options by keyword",
     "options left out",
+    "mutable",
     "tracked forward",
     "forward + backward",
     "vmap",

@@ -11,6 +11,7 @@ from .fake import FakeTensor, FakeTensorMode
 from .library import (
     Tag,
     custom_op,
+    from_ufunc,
     infer_schema,
     register_autograd,
     register_fake,
@@ -19,11 +20,13 @@ from .library import (
 )
 from .modes import Mode
 from .numpy_protocols import detach
+from .observe import log_calls, profile
 from .operators import ops
 from .pickling import MissingOperator
 from .schema import Schema
 from .tape import enable_grad, no_grad, set_grad_enabled, tensor
 from .transforms import grad, value_and_grad
+from .validating import validate
 from .vmap import vmap
 
 __version__ = "0.1.0"
@@ -44,11 +47,14 @@ __all__ = [
     "custom_op",
     "detach",
     "enable_grad",
+    "from_ufunc",
     "grad",
     "infer_schema",
     "library",
+    "log_calls",
     "no_grad",
     "ops",
+    "profile",
     "register_autograd",
     "register_fake",
     "register_kernel",
@@ -56,6 +62,7 @@ __all__ = [
     "set_grad_enabled",
     "tensor",
     "testing",
+    "validate",
     "value_and_grad",
     "vmap",
 ]

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from .core import OpOverload
+from .custom_ops import custom_op
 from .errors import DispatchError, OperatorNotFoundError, did_you_mean
 from .operators import find, ops
-from .registration import custom_op
 from .tape import tensor
 from .testing import opcheck
 from .transforms import grad
@@ -105,7 +105,7 @@ def _explain(options: argparse.Namespace) -> None:
             print(textwrap.indent(about, "    "))
         if op.tags:
             print(f"    tags: {', '.join(tag.name for tag in op.tags)}")
-        print(textwrap.indent(repr(op.kernels).partition("\n")[2], "    "))
+        print(textwrap.indent(repr(op.explain()).partition("\n")[2], "    "))
 
 
 # -- the tour ----------------------------------------------------------------------------------------------------------

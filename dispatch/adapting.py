@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from .containers import items_of, rebuilt
 from .core import OpOverload
 from .errors import ArgumentError
+from .measuring import checked
 from .schema import Argument
 
 Adapter = Callable[[Any], Any]
 
 
 def adapted(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel that gets its arrays in the layouts the operator's hints ask for.
+    """A kernel that gets its arrays in the layouts the operator's hints ask for, and of the dimensions that they name.
 
     Parameters
     ----------
@@ -30,7 +32,7 @@ def adapted(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
     Returns
     -------
     callable
-        `kernel` itself where no layout is asked for; it costs nothing then.
+        `kernel` itself where neither is hinted; it costs nothing then.
 
     Raises
     ------
@@ -50,7 +52,7 @@ def adapted(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
     adapters = {i: _adapter(op, a) for i, a in enumerate(op.schema.arguments) if a.layout and not a.kwarg_only}
     named = {a.name: _adapter(op, a) for a in op.schema.arguments if a.layout and a.kwarg_only}
     if not adapters and not named:
-        return kernel
+        return checked(op, kernel)
 
     @wraps(kernel)
     def adapting(*args: Any, **keywords: Any) -> Any:
@@ -58,7 +60,7 @@ def adapted(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
         options = {name: named[name](x) if name in named else x for name, x in keywords.items()}
         return kernel(*values, **options)
 
-    return adapting
+    return checked(op, adapting)
 
 
 def _adapter(op: OpOverload, argument: Argument) -> Adapter:
@@ -67,8 +69,8 @@ def _adapter(op: OpOverload, argument: Argument) -> Adapter:
     writeable = "writeable" in argument.layout
 
     def adapt(x: Any) -> Any:
-        if isinstance(x, (list, tuple)):
-            return type(x)(map(adapt, x))
+        if (items := items_of(x)) is not None:
+            return rebuilt(x, [adapt(item) for item in items])
         if isinstance(x, np.generic):
             return np.asarray(x)
         if not isinstance(x, np.ndarray):

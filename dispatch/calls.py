@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .containers import items_of, leaves, steps
 from .core import Check, DispatchKey, OpOverload, Tensor, bound, check_open, device_of, device_of_key, devices, redispatched
 from .errors import (
     AliasError,
@@ -20,7 +21,8 @@ from .errors import (
     OutputError,
     did_you_mean,
 )
-from .grammar import DEVICE, ListOf, OptionalOf
+from .explaining import explain
+from .grammar import DEVICE, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type
 from .guards import switch
 from .layer import find_layer
 from .listing import brief, describe, describe_value, kernels
@@ -29,8 +31,8 @@ from .watching import observed
 from .where import where
 
 __all__ = [
-    "bound", "describe", "kernels", "misfit", "note", "observed", "on_device", "redispatched", "refused", "refused_output",
-    "sign", "switch", "verb",
+    "bound", "describe", "explain", "functional", "kernels", "misfit", "note", "observed", "on_device", "redispatched",
+    "refused", "refused_output", "sign", "switch", "verb",
 ]  # fmt: skip
 
 
@@ -40,7 +42,7 @@ def refused(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) 
     if found is not None:
         return found
     values = [*args, *keywords.values()]
-    if len({device_of(x) for x in _arrays(values)} - {None}) > 1:
+    if len({device_of(x) for x in leaves(values)} - {None}) > 1:
         return _two_devices(op, values)
     return ArgumentError(f"{op.name} was defined anew while it was called. Call it again.", operator=op.name)
 
@@ -64,7 +66,7 @@ def misfit(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
     missing = [name for name, default in zip(names, op.arguments.defaults, strict=True) if name not in bound and not default]
     if missing:
         return ArgumentError(f"{call}: {', '.join(map(repr, missing))} must be given.", operator=op.name, argument=missing[0])
-    for x in _arrays(list(bound.values())):
+    for x in leaves(list(bound.values())):
         if isinstance(x, Tensor):
             try:
                 check_open(x)
@@ -105,8 +107,8 @@ def _refused_value(op: OpOverload, argument: Argument, value: Any) -> DispatchEr
             operator=op.name,
             argument=argument.name,
         )
-    elif _holds_list(argument):
-        advice = _about_items(op.arguments.checks[op.arguments.names.index(argument.name)], value)
+    elif (found := _about_parts(argument, op.arguments.checks[op.arguments.names.index(argument.name)], value)) is not None:
+        advice = found
     elif argument.type.has_tensor and isinstance(value, (list, tuple)):
         advice = " Write np.asarray(...) around it."
     elif argument.type.has_tensor and value is None:
@@ -125,31 +127,44 @@ def _read_only(value: Any) -> str:
     return said if isinstance(value, np.generic) else said.replace("an ndarray", "a read-only ndarray")
 
 
-def _about_items(check: Check, value: Any) -> str:
-    """What keeps a value from being the list that is asked for: it is none, or has other items, or too many."""
-    if not isinstance(value, (list, tuple)):
-        return " Write a list around it." if check.element is not None and check.element(value) else ""
-    for i, item in enumerate(value):
-        if check.element is not None and not check.element(item):
-            return f" Item {i} is {describe_value(item)}."
+def _about_parts(argument: Argument, check: Check, value: Any) -> str | None:
+    """What keeps a value from being the container or the choice that is asked for; None for a type without parts."""
+    kind: Type = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
+    if isinstance(kind, LiteralOf):
+        return did_you_mean(value, [x for x in kind.choices if isinstance(x, str)]) if isinstance(value, str) else ""
+    items = items_of(value)
+    if isinstance(kind, ListOf):
+        if not isinstance(value, (list, tuple)):
+            return " Write a list around it." if check.element is not None and check.element(value) else ""
+        checks = [check.element] * len(value)
+    elif isinstance(kind, DictOf):
+        if not isinstance(value, dict):
+            return ""
+        if wrong := [key for key in value if not check.members[0](key)]:
+            return f" A key is {describe_value(wrong[0])}."
+        checks = [check.element] * len(value)
+    elif isinstance(kind, TupleOf) or (isinstance(kind, ClassType) and kind.fields):
+        if not isinstance(value, check.cls):
+            return " Write tuple(...) around it." if isinstance(kind, TupleOf) and isinstance(value, list) else ""
+        if items is None or len(items) != len(check.members):
+            subclass = f" A subclass of {kind} has fields of its own: hint the parameter with it."
+            return subclass if isinstance(kind, ClassType) else ""
+        checks = list(check.members)
+    else:
+        return None
+    for i, (step, item, part) in enumerate(zip(steps(value), items or (), checks, strict=False)):
+        if part is not None and not part(item):
+            read_only = argument.is_write and isinstance(item, np.ndarray) and not item.flags.writeable
+            given = _read_only(item) if read_only else describe_value(item)
+            if not isinstance(kind, ClassType):
+                return f" Item {step[1:-1]} is {given}."
+            field = kind.fields[i]
+            return f" Its field {field.name!r} is {field.type}{f' of {field.dtype}' if field.dtype else ''}, and holds {given}."
     return ""
 
 
-def _holds_list(argument: Argument) -> bool:
-    inside = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
-    return isinstance(inside, ListOf)
-
-
-def _arrays(values: Any) -> list[Any]:
-    if isinstance(values, dict):
-        values = list(values.values())
-    if isinstance(values, (list, tuple)):
-        return [array for value in values for array in _arrays(value)]
-    return [values]
-
-
 def _two_devices(op: OpOverload, values: list[Any]) -> DispatchError:
-    listed = ", ".join(f"{brief(x)} on {device_of(x)}" for x in _arrays(values) if device_of(x) is not None)
+    listed = ", ".join(f"{brief(x)} on {device_of(x)}" for x in leaves(values) if device_of(x) is not None)
     return DeviceMismatchError(
         f"{op.name}: the arrays of one call live on one device, and these do not: {listed}. Move them together first.",
         operator=op.name,
@@ -158,7 +173,7 @@ def _two_devices(op: OpOverload, values: list[Any]) -> DispatchError:
 
 def on_device(x: Any, key: int) -> bool:
     """Whether every array in `x` belongs to the backend of `key`, 0-d ones of the CPU aside."""
-    for array in _arrays(x):
+    for array in leaves(x):
         device = device_of(array)
         if device is not None and device != device_of_key(key) and not (device == "cpu" and np.ndim(array) == 0):
             return False
@@ -199,10 +214,10 @@ def refused_output(op: OpOverload, args: tuple[Any, ...], result: Any) -> Dispat
 
 def _aliased_output(op: OpOverload, said: str, args: tuple[Any, ...], outputs: list[Any]) -> DispatchError:
     remedy = "Return a copy, or declare it in the schema, as in (Tensor(a) x) -> Tensor(a)."
-    flat = [array for output in outputs for array in _arrays(output) if isinstance(array, np.ndarray)]
+    flat = [array for output in outputs for array in leaves(output) if isinstance(array, np.ndarray)]
     for output in flat:
         for name, value in zip(op.arguments.names, args, strict=True):
-            for x in _arrays(value):
+            for x in leaves(value):
                 if output is x:
                     return AliasError(f"{said} its input {name!r} itself. {remedy}", operator=op.name, argument=name)
                 if isinstance(x, np.ndarray) and np.may_share_memory(output, x):
@@ -233,6 +248,20 @@ def sign(op: OpOverload) -> Signature:
         kind = Parameter.KEYWORD_ONLY if a.kwarg_only else kind
         parameters.append(Parameter(a.name, kind, default=a.default if a.has_default else Parameter.empty))
     return Signature(parameters)
+
+
+FORM = "functional form"  # among the attributes of an operator; those that are words are its overloads
+functional_form: list[Callable[[OpOverload], OpOverload]] = []  # its maker stands above this page and puts itself here
+
+
+def functional(op: OpOverload) -> OpOverload:
+    """`op.functional`: the operator that returns what this one writes; made when it is asked for, and remembered."""
+    made: OpOverload | None = vars(op).get(FORM)
+    if made is None:
+        made = functional_form[0](op)
+        if made is not op:
+            made = vars(op).setdefault(FORM, made)
+    return made
 
 
 def verb(op: OpOverload, name: str) -> Callable[..., Any]:

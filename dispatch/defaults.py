@@ -2,17 +2,22 @@
 
 A default is kept as it was written in Python (a list becomes a tuple), because a kernel must get what the undecorated
 function would have got. Its text reads back as a value with the same text; two defaults are equal when their texts are.
+A function, an object of some class: those have no text, and print as `...`, which nothing reads back.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from enum import Enum, Flag
 
 import numpy as np
 
+from .containers import leaves
+from .core import Tensor
 from .errors import SchemaError
 from .grammar import (
     ANY,
     BOOL,
     BYTES,
+    CALLABLE,
     COMPLEX,
     DEVICE,
     FLOAT,
@@ -21,11 +26,17 @@ from .grammar import (
     SCALAR,
     SCALAR_TYPE,
     STR,
+    ClassType,
+    DictOf,
     ListOf,
+    LiteralOf,
     OptionalOf,
     TupleOf,
     Type,
 )  # fmt: skip
+from .opaque import find_class
+
+NO_TEXT = "..."
 
 _BOOLS = (bool, np.bool_)
 _INTEGERS = (int, np.integer)
@@ -61,8 +72,13 @@ _TAKES: dict[Type, Callable[[object], bool]] = {
     BYTES: lambda value: isinstance(value, bytes),
     SCALAR_TYPE: _is_dtype,
     NONE: lambda value: value is None,
-    ANY: lambda value: value is None or isinstance(value, (*_BOOLS, *_NUMBERS, str, bytes)),
+    CALLABLE: callable,
+    ANY: lambda value: type(value) not in (list, tuple, range, dict) and not _holds_array(value),
 }
+
+
+def _holds_array(value: object) -> bool:
+    return any(isinstance(x, (np.ndarray, Tensor)) for x in leaves(value))
 
 
 def accept(kind: Type, value: object) -> object:
@@ -98,9 +114,16 @@ def accept(kind: Type, value: object) -> object:
             return tuple(accept(kind.element, item) for item in value)
         if isinstance(kind, TupleOf) and len(kind.members) == len(value):
             return tuple(map(accept, kind.members, value))
-        if kind == ANY:
+        if kind == ANY and type(value) in (list, tuple, range):
             return tuple(accept(kind, item) for item in value)
     if isinstance(kind, ListOf) and kind.size is not None and kind.element == INT and _TAKES[INT](value):
+        return value
+    if isinstance(value, dict) and (isinstance(kind, DictOf) or kind == ANY):
+        keys, values = (kind.key, kind.value) if isinstance(kind, DictOf) else (ANY, ANY)
+        return {accept(keys, name): accept(values, item) for name, item in value.items()}
+    if isinstance(kind, LiteralOf) and any(type(value) is type(choice) and value == choice for choice in kind.choices):
+        return value
+    if isinstance(kind, ClassType) and isinstance(value, find_class(kind)) and not _holds_array(value):
         return value
     if value is None:
         raise SchemaError(f"a default of None does not fit {kind}. Write {kind}? for a value that may be left out.")
@@ -108,8 +131,8 @@ def accept(kind: Type, value: object) -> object:
         raise SchemaError(
             f"a default of type {_named(value)} does not fit {kind}: the default of a Tensor can only be None."
         )
-    if takes is None and not isinstance(kind, (ListOf, TupleOf)):
-        raise SchemaError(f"a default of type {_named(value)} for {kind} has no text. Write {kind}? and None.")
+    if isinstance(kind, LiteralOf):
+        raise SchemaError(f"a default of type {_named(value)} is none of the choices of {kind}.")
     raise SchemaError(f"a default of type {_named(value)} does not fit {kind}.")
 
 
@@ -143,13 +166,39 @@ def spell(kind: Type, value: object) -> str:
         kind = kind.element
     if value is None:
         return "None"
-    if isinstance(value, tuple):
-        if isinstance(kind, TupleOf):
-            return f"({', '.join(map(spell, kind.members, value))})"
-        return f"[{', '.join(spell(_element(kind), item) for item in value)}]"
+    if isinstance(kind, ClassType):
+        return _spell_member(value) if isinstance(value, Enum) else NO_TEXT
+    if isinstance(value, tuple) and isinstance(kind, TupleOf):
+        return _joined("(", map(spell, kind.members, value), ")")
+    if type(value) is tuple:
+        return _joined("[", (spell(_element(kind), item) for item in value), "]")
+    if isinstance(value, dict):
+        keys, values = (kind.key, kind.value) if isinstance(kind, DictOf) else (ANY, ANY)
+        items = [(spell(keys, name), spell(values, item)) for name, item in value.items()]
+        return _joined("{", (NO_TEXT if text == NO_TEXT else f"{name}: {text}" for name, text in items), "}")
     if kind == SCALAR_TYPE:
         return _spell_dtype(np.dtype(value))  # type: ignore[call-overload]  # `accept` let it in
-    return _spell_plain(value)
+    if kind == ANY and isinstance(value, Enum):
+        return _spell_member(value)
+    plain = isinstance(value, (*_BOOLS, *_NUMBERS, str, bytes)) and not isinstance(value, np.timedelta64)
+    return _spell_plain(value) if plain and kind != CALLABLE else NO_TEXT
+
+
+def _joined(left: str, texts: Iterable[str], right: str) -> str:
+    """The text of a container, which has none where something in it has none."""
+    found = list(texts)
+    return NO_TEXT if NO_TEXT in found else f"{left}{', '.join(found)}{right}"
+
+
+def _spell_member(value: Enum) -> str:
+    cls = type(value)
+    members = list(value) if isinstance(value, Flag) and value.name not in cls.__members__ else [value]
+    try:
+        name = str(ClassType(f"{cls.__module__}.{cls.__qualname__}"))
+    except SchemaError:  # a class inside a function
+        return NO_TEXT
+    whole = members and all(member.name in cls.__members__ for member in members)
+    return "|".join(f"{name}.{member.name}" for member in members) if whole else NO_TEXT
 
 
 def _element(kind: Type) -> Type:

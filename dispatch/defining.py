@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .core import DispatchKey, OpOverload, devices
-from .errors import DefinitionError, LibraryError, kind_of
+from .errors import DefinitionError, kind_of
 from .grammar import split_name
 from .layer import key_of_name
-from .libraries import RESERVED, Library, definition
+from .libraries import Library, definition
 from .operators import add
 from .registration import register_fake
 from .tags import Tag
@@ -61,10 +61,8 @@ def define(
         return decorate
     if not isinstance(qualname, str):
         raise DefinitionError(f"define asks for the name 'ns::name' or a Library, and {kind_of(qualname)} was given.")
-    namespace = split_name(qualname)[0]
+    split_name(qualname)
     if lib is None:
-        if namespace in RESERVED:
-            raise LibraryError(f"the namespace {namespace!r} is this package's own. Take another.")
         add(definition(schema, qualname, alias_analysis, tags), *caller())
     else:
         if "(" not in schema or schema.partition("(")[0].strip():
@@ -118,7 +116,13 @@ def impl(
 def key_of_type(name: str | DispatchKey) -> DispatchKey:
     """A key by its name, or the key of a device."""
     found = devices().get(name) if isinstance(name, str) else None
-    return found if found is not None else key_of_name(name)
+    if found is not None:
+        return found
+    try:
+        return key_of_name(name)
+    except DefinitionError as error:
+        known = ", ".join(sorted(devices()))
+        raise DefinitionError(f"{name!r} is no device ({known}), and {str(error)[0].lower()}{str(error)[1:]}") from None
 
 
 def impl_abstract(op: OpOverload | str, func: Function | None = None, /, *, lib: Library | None = None) -> Any:

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from .containers import items_of, leaves, mapped, rebuilt
 from .core import DispatchKey, ModeGuard, OpOverload, Setting, Tensor, active_mode, device_of, ground, setting, wrap
-from .errors import DataDependentError, DispatchError, FakeTensorError, GuardError, NoRuleError, kind_of
+from .errors import DataDependentError, DefinitionError, DispatchError, FakeTensorError, GuardError, NoRuleError, kind_of
+from .functional import form_of, is_argument
 from .layer import Kernel, Layer, by_position, check_parameters
 
 Shape = tuple[int, ...]
@@ -188,6 +190,11 @@ class FakeContext:
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
         """A size that depends on data; fake tensors here have static sizes, so it is refused, by its own exception."""
+        if min < 0 or (max is not None and max < min):
+            raise DefinitionError(
+                f"{self.op.name}: its fake rule asks for a size from {min} to {max}. Sizes begin at 0, and min is the smaller.",
+                operator=self.op.name,
+            )
         raise DataDependentError(
             f"{self.op.name}: its fake rule asks for a size that depends on data, and sizes are static: symbolic sizes are not "
             "built. Call the operator on real arrays, outside FakeTensorMode.",
@@ -219,7 +226,7 @@ class Fake(Layer):
 
     def lower(self, op: OpOverload, rule: Callable[..., Any]) -> Kernel:
         context = FakeContext(op)
-        single = len(op.schema.returns) == 1
+        single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,)
 
         rule = by_position(op, rule)
         arrays = [a.type.has_tensor for a in op.schema.arguments]
@@ -254,8 +261,9 @@ class Fake(Layer):
         return kernel
 
     def default(self, op: OpOverload) -> Kernel:
-        if not op.schema.returns:
-            return lambda *args: None
+        form = form_of(op.schema)
+        if -1 not in form.returned:  # nothing but what is written comes back
+            return self.lower(op, lambda *args: form.returning(None, args))
 
         def kernel(*args: Any) -> Any:
             raise NoRuleError(
@@ -275,14 +283,7 @@ _PASSING = frozenset({FakeTensor, int, float, bool, str, type(None), complex})
 
 def _mode_of(args: Iterable[Any]) -> FakeTensorMode | None:
     """The mode of the first fake among the arguments, which an operator outside the mode goes back into."""
-    for x in args:
-        if isinstance(x, FakeTensor):
-            return x.mode
-        if isinstance(x, (list, tuple)):
-            found = _mode_of(x)
-            if found is not None:
-                return found
-    return None
+    return next((x.mode for x in leaves(tuple(args)) if isinstance(x, FakeTensor)), None)
 
 
 def _faked(op: OpOverload, x: Any, mode: FakeTensorMode | None) -> Any:
@@ -291,8 +292,8 @@ def _faked(op: OpOverload, x: Any, mode: FakeTensorMode | None) -> Any:
         if x.mode is not mode and x.mode is not None and mode is not None:
             raise FakeTensorError(f"{op.name} was given fake tensors of two modes. Make both in one.", operator=op.name)
         return x
-    if type(x) in (list, tuple):
-        return type(x)([_faked(op, item, mode) for item in x])
+    if (items := items_of(x)) is not None:
+        return rebuilt(x, [_faked(op, item, mode) for item in items])
     if isinstance(x, np.ndarray) and mode is not None:
         raise FakeTensorError(
             f"{op.name} was given a real array of shape {x.shape} and dtype {x.dtype} where arrays are fake. "
@@ -323,19 +324,23 @@ def _outputs(op: OpOverload, out: Any, args: tuple[Any, ...], mode: FakeTensorMo
 
 
 def _output(op: OpOverload, x: Any, args: tuple[Any, ...], mode: FakeTensorMode | None, i: int) -> Any:
-    if type(x) is FakeTensor:
-        fresh = x.mode is mode and not any(x is arg for arg in args)
-        return x if fresh else fake_tensor(x.shape, x.dtype, x.strides, x.device, mode)
-    if isinstance(x, (np.ndarray, np.generic)):
-        return fake_tensor(x.shape, x.dtype, x.strides, "cpu", mode)
-    if isinstance(x, (list, tuple)):
-        return type(x)([_output(op, item, args, mode, i) for item in x])
-    if isinstance(x, Tensor):
+    if is_argument(op, i, x, args):
         return x
-    if not op.outputs.checks[i](x):
+    made = mapped(lambda leaf: _fresh(leaf, args, mode), x)
+    if isinstance(made, Tensor):
+        return made
+    if not op.outputs.checks[i](made):
         raise FakeTensorError(
             f"{op.name}: its fake rule returned {type(x).__name__ if x is not None else 'None'} as output {i}, and the schema "
             f"says {op.schema.returns[i].type}. Return an array of the right shape and dtype, np.empty(shape, dtype) say.",
             operator=op.name,
         )
-    return x
+    return made
+
+
+def _fresh(x: Any, args: tuple[Any, ...], mode: FakeTensorMode | None) -> Any:
+    """An array of an output as a fake of its own, which no argument is."""
+    if type(x) is FakeTensor:
+        fresh = x.mode is mode and not any(x is arg for arg in args)
+        return x if fresh else fake_tensor(x.shape, x.dtype, x.strides, x.device, mode)
+    return fake_tensor(x.shape, x.dtype, x.strides, "cpu", mode) if isinstance(x, (np.ndarray, np.generic)) else x

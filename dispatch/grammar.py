@@ -2,15 +2,16 @@
 
     type   := base [alias] suffix*            suffix  := "[]" | "[" int "]" | "?"
     base   := Tensor | int | float | bool | complex | str | bytes | Scalar | ScalarType | Device | Any | Callable
-            | Residual | None | module.Class | Dict(K, V) | (T1, T2, ...)
+            | Residual | None | module.Class | Literal[value, ...] | Dict(K, V) | (T1, T2, ...)
     alias  := "(" set ["!"] ["->" set] ")"    set     := name ("|" name)* | "*"
 
-The alias stands right after `Tensor`, inside all suffixes: `Tensor(a!)[]`, `Tensor(a!)?`. Every type prints as a text
-that reads back as the same type; what has no such text cannot be built.
+The alias stands right after `Tensor`, or a class that holds arrays, inside all suffixes: `Tensor(a!)[]`, `Tensor(a!)?`.
+Every type prints as a text that reads back as the same type; what has no such text cannot be built.
 """
 
 import keyword
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from .errors import SchemaError, did_you_mean
 
@@ -26,10 +27,10 @@ _INSTEAD = {
     "ndarray": "Tensor", "NoneType": "None", "Optional": "T?", "List": "T[]", "list": "T[]", "Sequence": "T[]",
     "Tuple": "(A, B)", "tuple": "(A, B)", "dict": "Dict(str, T)", "Union": "Scalar for numbers, or Any",
 }  # fmt: skip
-_NO_MEANING = frozenset(
-    "Layout MemoryFormat Storage QScheme Quantizer Generator Stream Dimname Capsule Future Await RRef AnyClassType "
-    "AnyEnumType".split()
-)
+_NO_MEANING = frozenset((
+    "Layout", "MemoryFormat", "Storage", "QScheme", "Quantizer", "Generator", "Stream", "Dimname", "Capsule", "Future",
+    "Await", "RRef", "AnyClassType", "AnyEnumType",
+))  # fmt: skip
 
 
 def unknown_type(word: str) -> str:
@@ -37,9 +38,7 @@ def unknown_type(word: str) -> str:
     if word in _INSTEAD:
         return f"there is no type '{word}'. Write {_INSTEAD[word]}."
     if word in _NO_MEANING:
-        return (
-            f"the type '{word}' has no meaning for arrays. For a Python object write its class, module.Class, or Any."
-        )
+        return f"the type '{word}' has no meaning for arrays. For a Python object write its class, module.Class, or Any."
     return f"there is no type '{word}'.{did_you_mean(word, BASES) or ' Types: ' + ', '.join(BASES) + '.'}"
 
 
@@ -132,22 +131,59 @@ def _check_parts(kind: Type) -> None:
         raise SchemaError(f"{kind}: Residual stands alone, not inside another type.")
 
 
+class Field(NamedTuple):
+    """A field of a record: its type, and what its hint says of the array beyond that."""
+
+    name: str
+    type: Type
+    dtype: Any = None
+    numbers: bool = False
+    is_write: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ClassType(Type):
-    """A Python class that the schema knows by name only, as `module.Class`."""
+    """A Python class that the schema knows by name, as `module.Class`.
+
+    A dataclass or named tuple with arrays among its fields is a record, and has its class and fields here, not in the text.
+    """
 
     qualname: str
+    cls: type | None = None
+    fields: tuple[Field, ...] = ()
 
     def __post_init__(self) -> None:
         words = self.qualname.split(".")
         if len(words) < 2 or not all(word.isidentifier() and not keyword.iskeyword(word) for word in words):
-            raise SchemaError(
-                f"'{self.qualname}' does not name a class: write module.Class, for a class at the top of its module."
-            )
+            known = "write module.Class, for a class at the top of its module."
+            raise SchemaError(f"'{self.qualname}' does not name a class: {known}")
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        """The types of a record's fields."""
+        return tuple(field.type for field in self.fields)
 
     def spell(self, alias: str = "") -> str:
-        """Return the name of the class."""
-        return self.qualname
+        """Return the name of the class, with the alias where it holds arrays."""
+        return self.qualname + (alias if self.fields else "")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LiteralOf(Type):
+    """One of a few values, `Literal['same', 'valid']`: each a str, bytes, int or bool."""
+
+    choices: tuple[str | bytes | int, ...]
+
+    def __post_init__(self) -> None:
+        for choice in self.choices:
+            if type(choice) not in (str, bytes, int, bool):
+                raise SchemaError(f"a {type(choice).__name__} cannot stand in Literal[...]: write str, bytes, int or bool.")
+        if not self.choices or len({(type(choice), choice) for choice in self.choices}) < len(self.choices):
+            raise SchemaError(f"{self} names {'a choice twice' if self.choices else 'no choice'}.")
+
+    def spell(self, alias: str = "") -> str:
+        """Return `Literal[...]`."""
+        return f"Literal[{', '.join(map(repr, self.choices))}]"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,9 +1,9 @@
 """Guards about keys: leave some out, put the modes' in, switch a kernel off; each for one thread and one `with` block."""
 
-from .core import DispatchKey, ModeGuard, OpOverload, Registration, active_modes, device_key
+from .core import DispatchKey, ModeGuard, OpOverload, Registration, device_key
 from .errors import DefinitionError, GuardError
 from .layer import key_of_name
-from .watching import Watcher
+from .watching import Watcher, watchers
 
 
 class ExcludeDispatchKeyGuard(Watcher):
@@ -105,11 +105,11 @@ class KernelSwitch(Watcher):
 
 def _enabled_again(switch: KernelSwitch, registration: Registration) -> bool:
     """Whether a newer switch of this thread turns a kernel on again."""
-    for guard in active_modes():
-        if guard is switch:
+    for watcher in watchers():
+        if watcher is switch:
             return False
-        if isinstance(guard, KernelSwitch) and registration in guard.registrations:
-            return guard.enabled
+        if isinstance(watcher, KernelSwitch) and registration in watcher.registrations:
+            return watcher.enabled
     return False
 
 

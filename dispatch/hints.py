@@ -1,8 +1,8 @@
 """Type hints: which schema type a Python annotation stands for.
 
-`HintReader` reads the hints of one function. Besides the type, a hint can say three things about an array, which the
-reader notes for each argument: its dtype (`NDArray[np.float64]`), its layout (`Annotated[np.ndarray, "C"]`), and that
-Python numbers may stand for it (`np.ndarray | float`).
+`HintReader` reads the hints of one function. Besides the type, a hint can say four things about an array, which the
+reader notes for each argument: its dtype (`NDArray[np.float64]`), its layout (`Annotated[np.ndarray, "C"]`), that
+Python numbers may stand for it (`np.ndarray | float`), and the names of its axes (`Float64[np.ndarray, "m n"]`).
 """
 
 import collections.abc
@@ -10,11 +10,14 @@ import functools
 import numbers
 import types
 import typing
+from enum import Enum
 from typing import Annotated, Any, ForwardRef, Literal, Union
 
 import numpy as np
 
 from .core import Residual, Tensor
+from .dimensions import Tree, dtype_of_array, is_array_hint, tree_of
+from .dtype_hints import dtype_of, is_dtype_like, is_numpys_own
 from .errors import HintError, SchemaError, did_you_mean
 from .grammar import (
     ANY,
@@ -31,19 +34,20 @@ from .grammar import (
     SCALAR_TYPE,
     STR,
     TENSOR,
+    ClassType,
     DictOf,
+    Field,
     ListOf,
+    LiteralOf,
     OptionalOf,
     TupleOf,
     Type,
 )  # fmt: skip
-from .opaque import opaque_type
-from .where import innermost
+from .nearest import nearest, show
+from .opaque import find_class, opaque_type
+from .records import is_record, mentions_arrays, record_of
+from .where import names_around
 
-ALLOWED = (
-    "np.ndarray, int, float, bool, complex, str, bytes, np.dtype, numbers.Number, typing.Any, typing.Callable, "
-    "list[...], tuple[...], dict[str, ...] and ... | None"
-)
 LAYOUTS = ("C", "F", "writeable")
 
 _NUMERIC = frozenset((INT, FLOAT, BOOL, COMPLEX, SCALAR))
@@ -55,50 +59,9 @@ _WORDS: dict[object, Type] = {
     np.dtype: SCALAR_TYPE, type: SCALAR_TYPE, Any: ANY, typing.Callable: CALLABLE, collections.abc.Callable: CALLABLE,
     Residual: RESIDUAL, None: NONE, _NONE_TYPE: NONE,
 }  # fmt: skip
-# Hints that are often written, and what was probably meant. The first column is compared by identity.
-_MEANT: tuple[tuple[object, str], ...] = (
-    (list, "list[np.ndarray]"), (collections.abc.Sequence, "list[np.ndarray]"),
-    (collections.abc.Iterable, "list[np.ndarray]"), (tuple, "tuple[np.ndarray, ...]"),
-    (dict, "dict[str, np.ndarray]"),
-    (collections.abc.Mapping, "dict[str, np.ndarray]"), (set, "list[int]"), (frozenset, "list[int]"),
-    (range, "list[int]"), (object, "typing.Any"), (any, "typing.Any"), (callable, "typing.Callable"),
-    (np.array, "np.ndarray"), (np.asarray, "np.ndarray"), (memoryview, "np.ndarray"), (bytearray, "np.ndarray"),
-)  # fmt: skip
-_SCALAR_CLASSES = (
-    (np.bool_, "bool"), (np.integer, "int"), (np.floating, "float"), (np.complexfloating, "complex"),
-    (np.number, "numbers.Number"), (np.str_, "str"), (np.bytes_, "bytes"),
-)  # fmt: skip
-
-
-def show(hint: object) -> str:
-    """Return a hint as it is written, as nearly as can be told."""
-    if isinstance(hint, str):
-        return hint
-    if isinstance(hint, ForwardRef):
-        return hint.__forward_arg__
-    if type(hint) is not types.GenericAlias and isinstance(hint, type):  # list[int] says it is a type
-        return hint.__qualname__ if hint.__module__ == "builtins" else f"{hint.__module__}.{hint.__qualname__}"
-    return repr(hint)
-
-
 @functools.lru_cache(maxsize=1024)
 def _compiled(text: str) -> types.CodeType:
     return compile(text.strip(), "<hint>", "eval")
-
-
-def _nearest(hint: object) -> str:
-    root = typing.get_origin(hint) or hint
-    for known, meant in _MEANT:
-        if root is known:
-            return meant
-    if isinstance(root, type):
-        for known_class, meant in _SCALAR_CLASSES:
-            if issubclass(root, known_class):
-                return meant
-        if hasattr(root, "__array__"):
-            return "np.ndarray"
-        return f"typing.Any, or register_opaque_type({root.__qualname__})"
-    return "typing.Any"
 
 
 def _word(hint: object) -> Type | None:
@@ -106,19 +69,6 @@ def _word(hint: object) -> Type | None:
         return _WORDS.get(hint)
     except TypeError:  # the metadata of Annotated need not be hashable
         return None
-
-
-def _root(hint: object) -> object:
-    return typing.get_origin(hint) or hint
-
-
-def _is_dtype_like(members: list[object]) -> bool:
-    # numpy.typing.DTypeLike is a union, and `DTypeLike | None` a larger one: both are known by what is in them.
-    roots = [_root(member) for member in members]
-    private = [str(getattr(root, "__module__", "")).startswith("numpy._typing") for root in roots]
-    return np.dtype in roots and all(
-        ours or root in (np.dtype, type, str, tuple, list) for root, ours in zip(roots, private, strict=True)
-    )
 
 
 class HintReader:
@@ -129,7 +79,8 @@ class HintReader:
     operator : str
         The operator's name, for messages.
     fn : callable
-        The function; text hints are looked up in its globals and in the variables it closes over.
+        The function; text hints are looked up in its globals, in the variables it closes over, and in those of the
+        functions around it, while they run.
 
     Attributes
     ----------
@@ -137,10 +88,11 @@ class HintReader:
         What the last argument's hint said about the array.
     """
 
-    __slots__ = ("_dtypes", "_fn", "_hint", "_scope", "_what", "layout", "numbers", "operator")
+    __slots__ = ("_dtypes", "_fn", "_hint", "_open", "_scope", "_what", "layout", "numbers", "operator")
 
     def __init__(self, operator: str, fn: object) -> None:
         self.operator, self._fn = operator, fn
+        self._open: tuple[type, ...] = ()  # the records whose fields are being read
         self._scope: tuple[dict[str, Any], dict[str, Any]] | None = None
         self._start("the return", None)
 
@@ -157,13 +109,19 @@ class HintReader:
             raise self._fault("Two dtypes in one parameter: write the same for all of its arrays, or none.")
         return next(iter(self._dtypes), None)
 
+    def dimensions(self) -> Tree:
+        """What the last hint says of the axes of its arrays, as `Float64[np.ndarray, "m n"]` does."""
+        return tree_of(self._hint, self._evaluated)
+
     def argument(self, name: str, hint: object) -> Type:
         """Return the type of a parameter."""
         self._start(f"parameter '{name}'", hint)
         kind = self._checked(hint)
         # A device is a string, and known by the name of its parameter.
-        if name == "device" and kind in (STR, OptionalOf(STR)):
-            return DEVICE if kind == STR else OptionalOf(DEVICE)
+        inside = kind.element if isinstance(kind, OptionalOf) else kind
+        text = inside == STR or (isinstance(inside, LiteralOf) and all(isinstance(x, str) for x in inside.choices))
+        if name == "device" and text:
+            return DEVICE if inside is kind else OptionalOf(DEVICE)
         return kind
 
     def returns(self, hint: object) -> tuple[Type, ...]:
@@ -212,12 +170,7 @@ class HintReader:
             members = typing.get_args(hint)
             return self._evaluated(alias.__value__[members] if members else alias.__value__)
         if self._scope is None:
-            fn: Any = innermost(self._fn)
-            cells = (
-                zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True) if hasattr(fn, "__closure__") else ()
-            )
-            inner = {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
-            self._scope = getattr(fn, "__globals__", {}), inner
+            self._scope = names_around(self._fn)
         try:
             value = eval(_compiled(hint), *self._scope)
         except NameError as error:
@@ -250,7 +203,7 @@ class HintReader:
         if origin is type or origin is np.dtype:
             return SCALAR_TYPE
         if isinstance(origin, type) and issubclass(origin, np.ndarray):
-            self._dtypes.add(_dtype_of(members))
+            self._dtypes.add(dtype_of(members))
             return TENSOR
         return self._container(origin, members)
 
@@ -270,14 +223,37 @@ class HintReader:
 
     def _single(self, hint: object) -> Type:
         if isinstance(hint, type):
-            if issubclass(hint, (np.ndarray, Tensor)):
-                self._dtypes.add(None)
+            if issubclass(hint, (np.ndarray, Tensor)) or is_array_hint(hint):
+                self._dtypes.add(dtype_of_array(hint))
                 return TENSOR
-            if (opaque := opaque_type(hint)) is not None:
-                return opaque
+            if (found := self.class_type(hint)) is not None:
+                return found
         if hasattr(hint, "__supertype__"):  # NewType
             return self._read(hint.__supertype__)
-        raise self._unknown(_nearest(hint))
+        raise self._unknown(nearest(hint))
+
+    def class_type(self, cls: type) -> ClassType | None:
+        """Return the type of a class that is opaque, an enumeration or a record; None for any other."""
+        if (opaque := opaque_type(cls)) is not None or not is_record(cls):
+            return None if opaque is None else ClassType(opaque.qualname, cls)
+        if cls in self._open:
+            raise SchemaError("A record that holds itself has no end. Hint its arrays, or register_opaque_type it.")
+        return record_of(cls, self._field)
+
+    def _field(self, cls: type, name: str, hint: object) -> Field:
+        """Read a field of a record. One whose hint has no schema type holds anything, unless there are arrays in it."""
+        inner = HintReader(self.operator, cls)
+        inner._open = (*self._open, cls)
+        inner._start(f"{self._what}, field '{name}' of {show(cls)},", hint)
+        try:
+            kind = inner._checked(hint)
+        except HintError:
+            if mentions_arrays(hint):
+                raise
+            return Field(name, ANY)
+        if inner.layout:
+            raise inner._fault("A layout is for a parameter: the fields of a record are not adapted.")
+        return Field(name, kind, inner.dtype, inner.numbers)
 
     def _annotated(self, hint: Any) -> Type:
         for note in hint.__metadata__:
@@ -296,19 +272,30 @@ class HintReader:
             hint = hint if _word(hint) else self._evaluated(hint)
             origin, inside = typing.get_origin(hint), typing.get_args(hint)
             if origin is Literal:
-                found.extend(map(type, inside))
+                found.extend(x if x is None else Literal[x] for x in inside)
             else:
                 found.extend(self._members(inside) if origin in _UNIONS else [hint])
         return found
 
+    def _literal(self, choices: list[Any]) -> Type:
+        if (member := next((x for x in choices if isinstance(x, Enum)), None)) is not None:
+            raise self._unknown(f"{type(member).__qualname__}, all of the enumeration")
+        return LiteralOf(tuple({(type(x), x): x for x in choices}.values()))
+
     def _union(self, hints: tuple[object, ...]) -> Type:
         members = self._members(hints)
         rest = [member for member in members if member is not None and member is not _NONE_TYPE]
-        if len(rest) < 2:
+        choices = [x for member in rest if typing.get_origin(member) is Literal for x in typing.get_args(member)]
+        if len(choices) < len(rest):  # beside other hints a choice counts as its type
+            rest = [type(typing.get_args(m)[0]) if typing.get_origin(m) is Literal else m for m in rest]
+            choices = []
+        if choices:
+            found = self._literal(choices)
+        elif len(rest) < 2:
             found = self._read(rest[0]) if rest else NONE
-        elif _is_dtype_like(rest):
+        elif is_dtype_like(rest):
             found = SCALAR_TYPE
-        elif any(str(getattr(_root(member), "__module__", "")).startswith("numpy._typing") for member in rest):
+        elif any(map(is_numpys_own, rest)):
             raise self._unknown("np.ndarray")  # numpy.typing.ArrayLike
         else:
             outside, self._dtypes = self._dtypes, set()
@@ -334,12 +321,16 @@ class HintReader:
         raise self._unknown("typing.Any")
 
 
-def _dtype_of(members: tuple[Any, ...]) -> np.dtype[Any] | None:
-    # np.ndarray[shape, np.dtype[np.float64]]. np.floating and type variables are no dtype; text and dates lack a size.
-    inner = typing.get_args(members[1]) if len(members) > 1 else ()
-    if inner and isinstance(inner[0], type) and inner[0] in _CONCRETE:
-        return np.dtype(inner[0])
-    return None
-
-
-_CONCRETE = frozenset(np.sctypeDict.values()) - {np.str_, np.bytes_, np.void, np.datetime64, np.timedelta64}
+def class_of_text(name: str) -> ClassType:
+    """The type of a class that a schema's text names: a record where it is one, which takes its module to be imported."""
+    kind = ClassType(name)
+    try:
+        cls = find_class(kind)
+    except SchemaError:
+        return kind
+    try:
+        found = HintReader("schema", None).class_type(cls)
+    except HintError as error:
+        reason = str(error).partition(", ")[2].replace("\n", " ")
+        raise SchemaError(f"{name} cannot be a record: {reason}") from None
+    return kind if found is None else ClassType(name, found.cls, found.fields)

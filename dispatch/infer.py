@@ -11,9 +11,11 @@ from itertools import zip_longest
 from typing import Any, NamedTuple, NoReturn
 
 from .defaults import accept, spell
+from .dimensions import Places, Tree
 from .errors import DefinitionError, HintError, SchemaError, did_you_mean
 from .grammar import TENSOR, Alias, Type, split_name
-from .hints import ALLOWED, HintReader
+from .hints import HintReader
+from .nearest import ALLOWED
 from .schema import MISSING, Argument, Return, Schema
 from .tags import Tag, check_tags, tag_set
 from .where import innermost, where
@@ -22,6 +24,8 @@ _EMPTY: Any = inspect.Parameter.empty
 _P = inspect.Parameter
 _ONLY_POSITION, _EITHER, _ONLY_KEYWORD = int(_P.POSITIONAL_ONLY), int(_P.POSITIONAL_OR_KEYWORD), int(_P.KEYWORD_ONLY)
 _ARGS, _KWARGS = int(_P.VAR_POSITIONAL), int(_P.VAR_KEYWORD)
+WRITE_SCHEMA = 'Write the schema: schema="(Tensor x) -> Tensor".'
+OR_SCHEMA = 'Or write schema="(Tensor x) -> Tensor" yourself.'
 _KINDS = {
     _ONLY_POSITION: "positional-only",
     _EITHER: "by position or keyword",
@@ -43,7 +47,7 @@ def _parameters(fn: Callable[..., Any], name: str) -> tuple[list[_Parameter], ob
             signature = inspect.signature(fn)
         except (TypeError, ValueError):
             raise HintError(
-                f'{name}: {where(fn)} has no signature to infer from. Write the schema: schema="(Tensor x) -> Tensor".',
+                f"{name}: {where(fn)} has no signature to infer from. {WRITE_SCHEMA}",
                 operator=name,
             ) from None
         found = [_Parameter(p.name, int(p.kind), p.annotation, p.default) for p in signature.parameters.values()]
@@ -100,6 +104,8 @@ def infer(
         raise DefinitionError(str(error), operator=name) from None
     parameters, result = _parameters(fn, name)
     promised = tag_set(tags, name)
+    if not hasattr(innermost(fn), "__code__") and all(p.hint is _EMPTY for p in parameters) and result is _EMPTY:
+        raise HintError(f"{name}: {where(fn)} has no type hints to infer from. {WRITE_SCHEMA}", operator=name)
     reader = HintReader(name, fn)
     read = [(parameter, *_read(reader, parameter)) for parameter in parameters]
     kinds = {parameter.name: kind for parameter, kind, *_ in read}
@@ -109,10 +115,12 @@ def infer(
     )
     if result is _EMPTY:
         raise HintError(
-            f"{name}: the return has no type hint. Hints allowed: {ALLOWED}, e.g. `-> np.ndarray`.",
+            f"{name}: the return has no type hint. Hints allowed: {ALLOWED}, e.g. `-> np.ndarray`. {OR_SCHEMA}",
             operator=name,
         )
     results = reader.returns(result)
+    tree = _dimensions(reader)
+    sizes = tree.members if isinstance(tree, Places) and len(results) > 1 else (tree,) * len(results)
     aliases: list[Alias | None] = [None] * len(results)
     if promised and not promised.isdisjoint((Tag.inplace, Tag.out, Tag.view)):
         shared = [a.alias for a in arguments if a.alias is not None]
@@ -121,7 +129,7 @@ def infer(
         for i, (kind, alias) in enumerate(zip(results, shared, strict=False)):
             aliases[i] = alias if kind == TENSOR else None
     try:
-        schema = Schema(*full_name, arguments, tuple(map(Return, results, (None,) * len(results), aliases)))
+        schema = Schema(*full_name, arguments, tuple(map(Return, results, (None,) * len(results), aliases, sizes)))
     except SchemaError as error:
         raise HintError(str(error), operator=name) from None
     check_tags(schema, promised)
@@ -178,15 +186,23 @@ def _read(reader: HintReader, parameter: _Parameter) -> tuple[Type, dict[str, An
         )
     if parameter.hint is _EMPTY:
         raise HintError(
-            f"{name}: parameter '{word}' has no type hint. Hints allowed: {ALLOWED}, e.g. `{word}: np.ndarray`.",
+            f"{name}: parameter '{word}' has no type hint. Hints allowed: {ALLOWED}, e.g. `{word}: np.ndarray`. {OR_SCHEMA}",
             operator=name,
             argument=word,
         )
     kind = reader.argument(word, parameter.hint)
     dtype = reader.dtype
-    if dtype is None and not reader.layout and not reader.numbers:
+    dimensions = _dimensions(reader)
+    if dtype is None and not reader.layout and not reader.numbers and dimensions is None:
         return kind, {}
-    return kind, {"dtype": dtype, "layout": reader.layout, "numbers": reader.numbers}
+    return kind, {"dtype": dtype, "layout": reader.layout, "numbers": reader.numbers, "dimensions": dimensions}
+
+
+def _dimensions(reader: HintReader) -> Tree:
+    try:
+        return reader.dimensions()
+    except SchemaError as error:
+        raise HintError(f"{reader.operator}: {error}", operator=reader.operator) from None
 
 
 def _argument(name: str, parameter: _Parameter, kind: Type, alias: Alias | None, notes: dict[str, Any]) -> Argument:

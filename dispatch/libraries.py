@@ -23,7 +23,7 @@ from .errors import DefinitionError, LibraryError, kind_of
 from .grammar import check_name, split_name
 from .layer import find_layer, key_of_name
 from .namespaces import known, ops, stop_waiting, wait
-from .operators import add, build, remove
+from .operators import RESERVED, add, build, remove
 from .schema import Schema
 from .tags import Tag, check_tags, tag_set
 from .where import caller, where
@@ -31,8 +31,6 @@ from .where import caller, where
 Function = Callable[..., Any]
 
 KINDS = ("DEF", "IMPL", "FRAGMENT")
-RESERVED = {"prim", "prims", "np"}  # of this package; anybody may add kernels to what is in them
-
 _owners: dict[str, "Library"] = {}  # namespace -> its DEF library
 
 

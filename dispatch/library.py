@@ -2,6 +2,7 @@
 
 from .array_types import register_array_type
 from .core import DispatchKey, Residual, fallthrough_kernel
+from .custom_ops import custom_op
 from .defining import define, impl, impl_abstract
 from .fake import get_ctx
 from .guards import ExcludeDispatchKeyGuard, IncludeDispatchKeyGuard
@@ -9,9 +10,10 @@ from .infer import infer_schema
 from .kernel_functions import get_kernel
 from .libraries import Library
 from .opaque import register_opaque_type
-from .registration import custom_op, register_autograd, register_dispatch, register_fake, register_kernel, register_vmap
+from .registration import register_autograd, register_dispatch, register_fake, register_kernel, register_vmap
 from .tags import Tag
 from .testing import opcheck
+from .ufuncs import from_ufunc
 
 __all__ = [
     "DispatchKey",
@@ -23,6 +25,7 @@ __all__ = [
     "custom_op",
     "define",
     "fallthrough_kernel",
+    "from_ufunc",
     "get_ctx",
     "get_kernel",
     "impl",

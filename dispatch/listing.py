@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .core import DispatchKey, OpOverload, Registration, Tensor
+from .core import DispatchKey, OpOverload, Registration, Tensor, device_of_key
 from .errors import kind_of
 from .layer import layers
 from .where import where
@@ -46,13 +46,19 @@ def describe(op: OpOverload) -> str:
     >>> dispatch.ops.np.sin
     np::sin(Tensor x) -> Tensor  [cpu | autograd fake vmap]
     """
-    devices = [key.name.lower() for key in DispatchKey if key.is_backend and op.table.live(key)]
+    devices = [device_of_key(key) or key.name.lower() for key in DispatchKey if key.is_backend and op.table.live(key)]
     if not devices and op.table.has_backend():
         devices = ["every device"]
     by_layer = {r.layer for r in op.table.all()}
     named = [(name, layer) for name, layer in sorted(layers.items()) if not layer.key.is_alias]
     rules = [name for name, layer in named if op.table.live(layer.key) or layer in by_layer]
     return f"{op.schema}  [{' '.join(devices) or 'no kernel'} | {' '.join(rules) or 'no rules'}]"
+
+
+def name_of(key: DispatchKey) -> str:
+    """A key by its name, and with the device of a user's own that it stands for."""
+    device = device_of_key(key) if key.name.startswith("BACKEND_") else None
+    return key.name if device is None else f"{key.name} ({device})"
 
 
 class KernelListing:
@@ -65,21 +71,21 @@ class KernelListing:
     def rows(self) -> list[tuple[str, str, str]]:
         """`(key, what runs there, where it is defined)`, the highest floor first."""
         around = [r for r in self.op.table.all() if r.layer is not None and r.key not in list(DispatchKey)]
-        found = [("around", _role(r), _place(r)) for r in reversed(around)]
+        found = [("around", role_of(r), place_of(r)) for r in reversed(around)]
         for key in sorted((k for k in DispatchKey if not (k.is_alias or k.is_backend)), reverse=True):
             registration = self.op.table.source(key)
             if registration is not None:
-                found.append((key.name, _role(registration), _place(registration)))
+                found.append((key.name, role_of(registration), place_of(registration)))
             elif key is not DispatchKey.MODE and key in {layer.key for layer in layers.values()}:  # a mode asks no rule
                 found.append((key.name, "the layer's default", ""))
         devices = [key for key in sorted(DispatchKey, reverse=True) if key.is_backend and self.op.table.live(key)]
         kernels = [(key, self.op.table.live(key)) for key in devices]
-        found += [(key.name, "kernel", _place(kernel)) for key, kernel in kernels if kernel is not None]
+        found += [(name_of(key), "kernel", place_of(kernel)) for key, kernel in kernels if kernel is not None]
         for alias in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit):
             registration = self.op.table.live(alias)
             if registration is not None:
                 left = "other devices" if devices else "every device"
-                found.append((left, _role(registration), _place(registration)))
+                found.append((left, role_of(registration), place_of(registration)))
                 break
         return found
 
@@ -93,13 +99,15 @@ class KernelListing:
         return f"<table><caption>{self.op.name}</caption>{cells}</table>"
 
 
-def _role(registration: Registration) -> str:
+def role_of(registration: Registration) -> str:
+    """What a registration is: `"vmap rule"`, `"kernel (CompositeExplicit)"`."""
     if registration.layer is not None:
         return f"{registration.layer.name} rule"
     return "kernel" if not registration.key.is_alias else f"kernel ({registration.key.name})"
 
 
-def _place(registration: Registration) -> str:
+def place_of(registration: Registration) -> str:
+    """Where its rule is written: `"file.py:12"`."""
     layer = registration.layer
     return where(registration.rule) if layer is None else layer.place(registration.rule)
 

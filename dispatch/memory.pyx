@@ -39,6 +39,15 @@ cdef extern from *:
     int dispatch_set_base(object view, object base) except -1
     Py_ssize_t Py_REFCNT(PyObject *) noexcept
 
+cdef extern from *:
+    """
+    static inline PyObject *dispatch_another(PyObject *like, PyObject *no_arguments) {
+        return Py_TYPE(like)->tp_new(Py_TYPE(like), no_arguments, NULL);
+    }
+    """
+    object dispatch_another(object like, tuple no_arguments)
+
+cdef dict rewritable_types = {}             # wrappers that a write changes -> whether their arrays are read-only for good
 cdef type FLOAT64 = np.float64
 cdef tuple FLOAT64_LAYOUT = ((), np.dtype(np.float64))
 cdef tuple ARRAYS = (np.ndarray, np.generic)
@@ -86,13 +95,15 @@ def sole(x):
 def unwritten(x, Py_ssize_t limit):
     """An array with the elements of `x` that nobody else writes to, or None where only a closer look can tell.
 
+    Of a wrapper that a write changes it is another wrapper of the same, which that write does not change.
+
     `x` itself, where neither it nor the owner of its memory is writeable; a copy, read-only, where it has at most `limit`
     bytes or the memory is another array's. None where memory of more than `limit` bytes would have to be copied, or is
     read-only now but may have been made so for a while.
     """
     cdef PyObject *owner = owner_of(<PyObject *>x)
     if not isinstance(x, cnp.ndarray):
-        return x
+        return another(<Wrapped>x, limit) if isinstance(x, Wrapped) and type(x) in rewritable_types else x
     if not PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE):
         if not isinstance(<object>owner, cnp.ndarray):
             return x
@@ -101,6 +112,36 @@ def unwritten(x, Py_ssize_t limit):
     if owner == <PyObject *>x and PyArray_NBYTES(<cnp.ndarray>x) > limit:
         return None
     return freeze(PyArray_NewCopy(<cnp.ndarray>x, NPY_KEEPORDER))
+
+
+cdef another(Wrapped x, Py_ssize_t limit):
+    """A wrapper as `x` is now, around what nobody else writes to; None where that takes a closer look."""
+    cdef Wrapped made
+    value = x.value
+    if not (isinstance(value, cnp.ndarray) and rewritable_types[type(x)]):
+        value = unwritten(value, limit)
+        if value is None:
+            return None
+    made = dispatch_another(x, ())
+    made.value, made.data, made.level, made.rank = value, x.data, x.level, x.rank
+    return made
+
+
+def set_rewritable(cls not None, bint frozen):
+    """Say of a class of wrappers that a write changes them: what keeps one keeps another of the same.
+
+    Parameters
+    ----------
+    cls : type
+    frozen : bool
+        Whether the arrays in them are read-only for good, so that a write gives a wrapper a new one.
+    """
+    rewritable_types[cls] = frozen
+
+
+def rewrite(Wrapped x not None, value, data):
+    """Let a wrapper stand for another value, with what its layer keeps beside that."""
+    x.value, x.data = freeze(value), data
 
 
 def expand(cnp.ndarray x not None, tuple shape not None):
@@ -131,8 +172,8 @@ def expand(cnp.ndarray x not None, tuple shape not None):
 def settled(tuple values not None, data, Py_ssize_t limit):
     """`values` in a form that nobody else writes to, where that is cheaply had; else None.
 
-    Wrappers stay as they are, but one beside which `data` was kept makes the answer None; so does an array that
-    `unwritten(x, limit)` has none for, and anything that is neither.
+    A wrapper beside which `data` was kept makes the answer None; so does what `unwritten(x, limit)` has none for, and
+    anything that is neither.
     """
     cdef Py_ssize_t i, n = len(values)
     cdef list found = None                  # the values, once one of them had to be copied
@@ -141,14 +182,13 @@ def settled(tuple values not None, data, Py_ssize_t limit):
         if isinstance(x, Wrapped):
             if (<Wrapped>x).data is data:
                 return None
-        else:
-            if not is_exact(<PyObject *>x) and not isinstance(x, ARRAYS):
-                return None
-            made = unwritten(x, limit)
-            if made is None:
-                return None
-            if made is not x:
-                if found is None:
-                    found = list(values)
-                found[i] = made
+        elif not is_exact(<PyObject *>x) and not isinstance(x, ARRAYS):
+            return None
+        made = unwritten(x, limit)
+        if made is None:
+            return None
+        if made is not x:
+            if found is None:
+                found = list(values)
+            found[i] = made
     return values if found is None else tuple(found)

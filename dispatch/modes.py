@@ -12,7 +12,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .core import DispatchKey, ModeGuard, OpOverload, Tensor, Without, active_modes, device_of, is_array_type, registration_lock
+from .core import (
+    DispatchKey,
+    ModeGuard,
+    OpOverload,
+    Tensor,
+    Without,
+    active_modes,
+    device_of,
+    is_array_type,
+    redispatched,
+    registration_lock,
+)
 from .errors import DefinitionError, GuardError, OutputError, kind_of
 from .layer import Kernel, Layer, parameter_names
 from .listing import describe_value
@@ -193,7 +204,7 @@ def _ask_modes(op: OpOverload) -> Kernel:
     def kernel(*args: Any) -> Any:
         guard = _newest()
         if guard is None:  # an included key, or this kernel called by itself: transparent
-            return whole.redispatch_past(1 << MODE, *args)
+            return redispatched(whole, 1 << MODE, args)
         return ask(guard, args, type(guard.mode).__dispatch__)
 
     return kernel

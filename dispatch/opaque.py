@@ -63,7 +63,9 @@ def find_class(kind: ClassType) -> type:
     >>> find_class(ClassType("fractions.Fraction")).__name__
     'Fraction'
     """
-    for cls, name in _opaque.items():
+    if kind.cls is not None:
+        return kind.cls
+    for cls, name in list(_opaque.items()):
         if name == kind:
             return cls
     words = kind.qualname.split(".")

@@ -5,8 +5,8 @@ import sys
 
 from . import calls
 from .core import Arguments, Check, OpOverload, Outputs, registration_lock
-from .errors import DefinitionError
-from .grammar import DEVICE, TENSOR, Base, ClassType, DictOf, ListOf, OptionalOf, TupleOf, Type
+from .errors import DefinitionError, LibraryError, SchemaError
+from .grammar import DEVICE, TENSOR, Base, ClassType, DictOf, Field, ListOf, LiteralOf, OptionalOf, TupleOf, Type
 from .namespaces import Namespace, Operator, find, known, ops, waiting_for
 from .opaque import find_class
 from .overloads import refuse_ambiguous
@@ -14,13 +14,14 @@ from .schema import Argument, Return, Schema
 from .tags import Tag
 from .where import Caller
 
-__all__ = ["Namespace", "Operator", "add", "alias", "build", "check_of", "find", "known", "ops", "remove"]
+__all__ = ["Namespace", "Operator", "add", "alias", "build", "check_definable", "check_of", "find", "known", "ops", "remove"]
 
+RESERVED = {"prim", "prims", "np"}  # of this package; anybody may add kernels to what is in them
 _KEPT = ("defined_in", "epoch")  # what `add` writes on an operator
 _MAINS = ("__main__", "__mp_main__")  # the second is what a process that multiprocessing spawned calls the first
 
 
-def check_of(kind: Type, argument: Argument | None = None, *, optional: bool = False) -> Check:
+def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: bool = False) -> Check:
     """The compiled check of a schema type; an argument adds what its hint asked for beyond the type."""
     if isinstance(kind, OptionalOf):
         return check_of(kind.element, argument, optional=True)
@@ -32,7 +33,13 @@ def check_of(kind: Type, argument: Argument | None = None, *, optional: bool = F
     if isinstance(kind, DictOf):
         return Check("dict", optional=optional, members=(check_of(kind.key),), element=check_of(kind.value, argument))
     if isinstance(kind, ClassType):
-        return Check("instance", optional=optional, cls=find_class(kind))
+        if not kind.fields:
+            return Check("instance", optional=optional, cls=find_class(kind))
+        written = argument is not None and argument.is_write
+        members = tuple(check_of(field.type, field._replace(is_write=written)) for field in kind.fields)
+        return Check("tuple", optional=optional, members=members, cls=find_class(kind))
+    if isinstance(kind, LiteralOf):
+        return Check("literal", optional=optional, cls=kind.choices)
     assert isinstance(kind, Base)
     if kind.name != "Tensor" or argument is None:
         return Check(kind.name, optional=optional)
@@ -43,7 +50,10 @@ def check_of(kind: Type, argument: Argument | None = None, *, optional: bool = F
 
 def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
     """An operator without kernels, known to nobody yet."""
-    checks = tuple(check_of(a.type, a) for a in schema.arguments)
+    try:
+        checks = tuple(check_of(a.type, a) for a in schema.arguments)
+    except SchemaError as error:  # a class that is not known
+        raise SchemaError(f"{schema.full_name}: {error}", operator=schema.full_name) from None
     if not any(a.type.has_tensor for a in schema.arguments):
         checks = tuple(_deciding(a.type) or check for a, check in zip(schema.arguments, checks, strict=True))
     arguments = Arguments(
@@ -75,8 +85,9 @@ def _returned(schema: Schema, result: Return) -> int:
     """The number of the argument that a return has to be, or -1: what is written and returned is the argument itself."""
     if result.alias is None or not result.alias.is_write or result.type != TENSOR:
         return -1
-    written = [i for i, a in enumerate(schema.arguments) if a.alias is not None and a.alias.before == result.alias.before]
-    return written[0] if len(written) == 1 else -1
+    before = result.alias.before
+    written = [i for i, a in enumerate(schema.arguments) if a.alias is not None and a.alias.before == before]
+    return written[0] if len(written) == 1 and schema.arguments[written[0]].type in (TENSOR, OptionalOf(TENSOR)) else -1
 
 
 def add(op: OpOverload, module: str, place: str) -> OpOverload:
@@ -104,8 +115,7 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         namespace = ops._namespaces.get(schema.namespace) or Namespace(schema.namespace)
         operator = namespace._operators.get(schema.name) or Operator(schema.qualname)
         existing = operator._overloads.get(schema.overload)
-        _check_free(schema, namespace, existing, module, place)
-        refuse_ambiguous(schema, [other.schema for name, other in operator._overloads.items() if name != schema.overload])
+        check_definable(schema, module, place)
         found = op if existing is None else existing
         attributes = vars(op)
         attributes["defined_in"] = Caller(module, place)
@@ -122,6 +132,14 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         for registration in waiting_for(schema.full_name):
             registration(found, module, existing is not None)
         return found
+
+
+def check_definable(schema: Schema, module: str, place: str) -> None:
+    """Refuse a name that is another module's, and an overload beside which another takes some call as exactly."""
+    namespace = ops._namespaces.get(schema.namespace) or Namespace(schema.namespace)
+    operator = namespace._operators.get(schema.name) or Operator(schema.qualname)
+    _check_free(schema, namespace, operator._overloads.get(schema.overload), module, place)
+    refuse_ambiguous(schema, [other.schema for name, other in operator._overloads.items() if name != schema.overload])
 
 
 def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | None, module: str, place: str) -> None:
@@ -146,6 +164,8 @@ def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | Non
             f"{name}: an overload cannot be named {overload!r}, which is an attribute of every operator. Take another name.",
             operator=name,
         )
+    if schema.namespace in RESERVED and module.partition(".")[0] != __package__:
+        raise LibraryError(f"the namespace {schema.namespace!r} is this package's own. Take another.", operator=name)
 
 
 def _is_one_module(one: str, other: str) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from . import calls
 from .core import Check, OpOverload, Tensor, check_open
 from .errors import ArgumentError, DefinitionError
-from .grammar import CALLABLE, DEVICE, NONE, STR, Base, ClassType, DictOf, ListOf, OptionalOf, TupleOf, Type
+from .grammar import CALLABLE, DEVICE, NONE, STR, Base, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type
 from .opaque import find_class
 from .schema import Argument, Schema
 
@@ -163,6 +163,8 @@ def is_exact(kind: Type, x: Any) -> bool:
         return type(x) is dict and all([is_exact(kind.key, key) and is_exact(kind.value, x[key]) for key in x])
     if isinstance(kind, ClassType):
         return type(x) is find_class(kind)
+    if isinstance(kind, LiteralOf):
+        return True
     if not isinstance(kind, Base) or kind.name in _ALWAYS_WIDENING:
         return False
     if kind.name == "Tensor":  # a Python number is one only where the hint says `np.ndarray | float`
@@ -186,6 +188,10 @@ def is_decided_by_type(kind: Type, check: Check, argument: Argument, x: Any) -> 
         return not isinstance(x, tuple)
     if isinstance(kind, DictOf):
         return not isinstance(x, dict)
+    if isinstance(kind, LiteralOf):
+        return type(x) not in map(type, kind.choices)
+    if isinstance(kind, ClassType) and kind.fields:
+        return not isinstance(x, find_class(kind))
     if isinstance(kind, ClassType):  # an abstract class or a protocol may look at the instance, and learn new classes
         return check.cls is not None and type(check.cls).__instancecheck__ is _PLAIN_INSTANCES
     if not isinstance(kind, Base):
@@ -290,6 +296,8 @@ def overlap(a: Type, b: Type, *, apart: bool = False) -> str | None:
         return None if key is None or value is None else f"{{{key}: {value}}}"
     if apart and a.has_tensor:
         return None
+    if isinstance(a, LiteralOf) or isinstance(b, LiteralOf):
+        return _common_choice(a, b)
     if a == b:
         return str(a)
     if {a, b} == {STR, DEVICE}:
@@ -298,6 +306,19 @@ def overlap(a: Type, b: Type, *, apart: bool = False) -> str | None:
         other = b if a == CALLABLE else a
         can_be_called = isinstance(other, ClassType) and any("__call__" in vars(base) for base in find_class(other).__mro__)
         return str(other) if can_be_called else None
+    return None
+
+
+def _common_choice(a: Type, b: Type) -> str | None:
+    """A value that two types take exactly, one of which is a choice."""
+    words = [x.choices if isinstance(x, LiteralOf) else None for x in (a, b)]
+    for choice in words[0] or words[1] or ():
+        for kind, others in zip((a, b), words, strict=True):
+            same = any(type(x) is type(choice) and x == choice for x in others or ())
+            if not (same or _OWN.get(str(kind)) is type(choice)):
+                break
+        else:
+            return repr(choice)
     return None
 
 

@@ -3,12 +3,15 @@
 import ast
 import re
 from collections.abc import Callable
+from enum import Enum
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
 from .errors import SchemaError
-from .grammar import WORDS, Alias, ClassType, DictOf, ListOf, OptionalOf, TupleOf, Type, unknown_type
+from .grammar import WORDS, Alias, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, unknown_type
+from .hints import class_of_text
+from .opaque import find_class
 
 T = TypeVar("T")
 
@@ -127,7 +130,11 @@ class Reader:
                 found = DictOf(members[0][0], members[1][0])
                 alias = self._shared_alias(members)
             elif "." in word:
-                found = ClassType(word)
+                found = class_of_text(word)
+                if found.has_tensor and self.take("("):
+                    alias = self._alias()
+            elif word == "Literal":
+                found = LiteralOf(self._choices())
             elif word in WORDS:
                 found = WORDS[word]
                 if word == "Tensor" and self.take("("):
@@ -146,9 +153,20 @@ class Reader:
                 self.expect("]")
                 found = ListOf(found, None if size is None else int(size))
             elif self.peek("(") or self.peek("!"):
-                self.fail("an alias stands right after Tensor, before [] and ?, and after no other type: Tensor(a!)[].")
+                self.fail(
+                    "an alias stands right after Tensor, or a class with arrays, before [] and ?, and after no other type: "
+                    "Tensor(a!)[]."
+                )
             else:
                 return found, alias
+
+    def _choices(self) -> tuple[Any, ...]:
+        self.expect("[")
+        found = [self.literal()]
+        while self.take(","):
+            found.append(self.literal())
+        self.expect("]", ",")
+        return tuple(found)
 
     def _types(self) -> list[tuple[Type, Alias | None]]:
         found: list[tuple[Type, Alias | None]] = []
@@ -176,9 +194,14 @@ class Reader:
             names.append("*" if self.take("*") else self.word("an alias set, as in Tensor(a!)"))
         return frozenset(names)
 
-    def literal(self) -> object:
-        """Read the text of a default."""
+    def literal(self, whose: str = "") -> object:
+        """Read the text of a default; `whose` begins the message about one without a text."""
         start = self.at
+        if self.peek("..."):
+            self.fail(
+                f"{whose}'...' stands for a default that has no text, an object or a function. Define the operator by a "
+                "function with that default, or leave the default out."
+            )
         for left, right in ("[]", "()"):
             if self.take(left):
                 items: list[object] = []
@@ -186,8 +209,10 @@ class Reader:
                     if items:
                         self.expect(",", right)
                     if not items or not self.peek(right):  # (1,) as Python prints it
-                        items.append(self.literal())
+                        items.append(self.literal(whose))
                 return tuple(items)
+        if self.take("{"):
+            return self._dictionary(whose)
         if found := _STRING.match(self.text, start) or _NUMBER.match(self.text, start):
             self.at = found.end()
             self._skip()
@@ -197,9 +222,35 @@ class Reader:
             return {"True": True, "False": False, "None": None}[word]
         if word in ("true", "false", "none", "null"):
             self.fail(f"'{word}' is written as in Python: True, False, None.", start)
+        if "." in word:
+            return self._member(word, start)
         if (dtype := _dtype(word)) is None:
             self.fail(f"'{word}' is no default. A string needs quotes; a dtype is one of NumPy's names.", start)
         return dtype
+
+    def _dictionary(self, whose: str) -> dict[object, object]:
+        found: dict[object, object] = {}
+        while not self.take("}"):
+            if found:
+                self.expect(",", "}")
+            key = self.literal()
+            if not isinstance(key, (str, int)):
+                self.fail("the keys of a dictionary are str or int.")
+            self.expect(":")
+            found[key] = self.literal(whose)
+        return found
+
+    def _member(self, word: str, start: int) -> object:
+        """Read `module.Enumeration.MEMBER`; of flags several, with `|` between them."""
+        name, _, member = word.rpartition(".")
+        if "." not in name:
+            self.fail(f"'{word}' is no default. A string needs quotes; a dtype is one of NumPy's names.", start)
+        found = self.build(start, find_class, ClassType(name))
+        if not issubclass(found, Enum) or member not in found.__members__:
+            known = f" Members: {', '.join(found.__members__)}." if issubclass(found, Enum) else ""
+            self.fail(f"'{word}' is no member of an enumeration.{known}", start)
+        value = found[member]
+        return value | self.literal() if self.take("|") else value  # type: ignore[operator]  # two flags of one class
 
     def _value(self, token: str, start: int) -> object:
         if token[-1] in "'\"":
@@ -236,7 +287,7 @@ class Reader:
             else:
                 declared = self._declaration()
                 name = self.word(f"the name of an argument after its type, {declared.type}")
-                default = (self.literal(),) if self.take("=") else ()
+                default = (self.literal(f"argument '{name}': "),) if self.take("=") else ()
                 found.append(declared._replace(name=name, default=default))
             if self.take(","):
                 if self.peek(")"):

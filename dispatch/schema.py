@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from .defaults import accept, spell
+from .dimensions import Tree
 from .errors import SchemaError
 from .grammar import NONE, RESIDUAL, TENSOR, Alias, Spelled, Type, check_full_name, check_name, split_name
 from .reader import Reader
@@ -35,8 +36,9 @@ MISSING: Final = _Missing.MISSING
 class Argument(Spelled):
     """One argument of an operator.
 
-    `dtype`, `layout` (of "C", "F", "writeable") and `numbers` (Python numbers may stand for the array) come from type
-    hints. They are about checking a call, and take part neither in the text nor in equality.
+    `dtype`, `layout` (of "C", "F", "writeable"), `numbers` (Python numbers may stand for the array) and `dimensions` (what
+    `Float64[np.ndarray, "m n"]` says) come from type hints. They are about checking a call, and take part neither in the
+    text nor in equality.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Argument(Spelled):
     dtype: np.dtype[np.generic] | None = None
     layout: tuple[str, ...] = ()
     numbers: bool = False
+    dimensions: Tree = None
 
     def __post_init__(self) -> None:
         check_name(self.name, "an argument")
@@ -92,7 +95,7 @@ class Argument(Spelled):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Return(Spelled):
-    """One result of an operator.
+    """One result of an operator. `dimensions` come from type hints, and take part neither in the text nor in equality.
 
     Examples
     --------
@@ -103,6 +106,7 @@ class Return(Spelled):
     type: Type
     name: str | None = None
     alias: Alias | None = None
+    dimensions: Tree = None
 
     def __post_init__(self) -> None:
         if self.name is not None:

@@ -37,12 +37,12 @@ class Tag(Enum):
     core = "belongs to the small set that others are built of"
 
 
-def tag_set(tags: Tag | Iterable[Tag], name: str) -> frozenset[Tag]:
+def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
     """Return the tags as a set.
 
     Parameters
     ----------
-    tags : Tag or iterable of Tag
+    tags : Tag or iterable of Tag, or None
         What the user gave.
     name : str
         The operator's name, for the message.
@@ -52,7 +52,7 @@ def tag_set(tags: Tag | Iterable[Tag], name: str) -> frozenset[Tag]:
     >>> tag_set(Tag.pointwise, "mylib::f") == tag_set([Tag.pointwise], "mylib::f")
     True
     """
-    given: list[Any] = [tags] if isinstance(tags, (Tag, str)) else list(tags)
+    given: list[Any] = [tags] if isinstance(tags, (Tag, str)) else list(tags or ())
     for tag in given:
         if not isinstance(tag, Tag):
             advice = f" Write Tag.{tag}." if str(tag) in Tag.__members__ else did_you_mean(str(tag), Tag.__members__)

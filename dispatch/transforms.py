@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .containers import mapped
 from .core import Level, Tensor
 from .errors import GradientError, kind_of
 from .memory import sole
@@ -110,8 +111,8 @@ def _leaf(args: tuple[Any, ...], number: int, level: Level) -> TrackedTensor:
             f"grad by argument {number} was asked for, which is {kind_of(value)}. "
             "Give an array of floating-point numbers; an integer has no gradient, write 2.0 for 2."
         )
-    # protected: the caller's own array, which the function could write to while the tape needs it
-    return track(np.asarray(protect(value)) if isinstance(value, (np.ndarray, np.generic)) else value, level)
+    # protected: the caller's own array or value, which the function could write to while the tape needs it
+    return track(protect(value) if isinstance(value, Tensor) else np.asarray(protect(value)), level)
 
 
 def _parts(result: Any, has_aux: bool) -> tuple[Any, Any]:
@@ -139,10 +140,4 @@ def _check_scalar(value: Any) -> None:
 
 def _lowered(aux: Any, level: Level) -> Any:
     """What a function returned beside its value, out of the level it was computed at."""
-    if isinstance(aux, TrackedTensor) and aux.level is level:
-        return aux.value
-    if isinstance(aux, (list, tuple)):
-        return type(aux)([_lowered(item, level) for item in aux])
-    if isinstance(aux, dict):
-        return {name: _lowered(item, level) for name, item in aux.items()}
-    return aux
+    return mapped(lambda x: x.value if isinstance(x, TrackedTensor) and x.level is level else x, aux)

@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from .containers import arrays, field_names, items_of, mapped_arrays, rebuilt
 from .core import DispatchKey, Level, OpOverload, Tensor, split, wrap
 from .errors import BatchingError, DefinitionError, kind_of
+from .functional import check_mapped, form_of
 from .layer import Kernel, Layer, by_position, check_parameters
 from .listing import describe_value
+from .memory import set_rewritable
 from .prims import broadcast_to, moveaxis, select, stack
 
 
@@ -56,6 +59,9 @@ class BatchedTensor(Tensor):
         return f"BatchedTensor(shape={self.shape}, dtype={self.dtype}, dim={self.dim}, {self.level!r})"
 
 
+set_rewritable(BatchedTensor, frozen=False)
+
+
 class Residuals(Tensor):
     """The residuals of a loop's items, as a list; the operators that take one get them item by item."""
 
@@ -79,7 +85,8 @@ class Vmap(Layer):
 
     def lower(self, op: OpOverload, rule: Callable[..., Any]) -> Kernel:
         rule = by_position(op, rule)
-        single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
+        single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts and not op.schema.is_mutable
+        form = form_of(op.schema)
 
         def kernel(*args: Any) -> Any:
             like, values, dims, _, _ = split(args)
@@ -93,29 +100,24 @@ class Vmap(Layer):
             if single and type(out) is ndarray and type(dim) is int and 0 <= dim < out.ndim and out.shape[dim] == size:
                 return wrap(BatchedTensor, out, like, dim)
             _check_outputs(op, out)
-            return _wrapped(op, like, out, dim)
+            return form.returning(_wrapped(op, like, out, dim), args)
 
         return kernel
 
     def default(self, op: OpOverload) -> Kernel:
-        whole = op.whole
-
-        def refusing(*args: Any) -> Any:
-            raise BatchingError(
-                f"{op.name} writes to {', '.join(op.schema.mutable_arguments)}, and the loop over a batch cannot. Give it a "
-                f"rule: {op.schema.name}.register_vmap(rule).",
-                operator=op.name,
-            )
+        whole, form = op.whole, form_of(op.schema)
 
         def kernel(*args: Any) -> Any:
             like, values, dims, _, _ = split(args)
             size = like.level.payload.batch_size
+            for i in form.written:  # through views, item by item
+                check_mapped(op, i, values[i], dims[i])
             if size == 0:
-                return _none_of(op, like, values, dims)
+                return form.returning(_none_of(op, like, values, dims), args)
             results = [whole(*[_item(x, d, i) for x, d in zip(values, dims, strict=True)]) for i in range(size)]
-            return _stacked(op, like, results)
+            return form.returning(_stacked(op, like, results) if -1 in form.returned else None, args)
 
-        return refusing if op.schema.is_mutable else kernel
+        return kernel
 
 
 layer = Vmap("vmap", DispatchKey.VMAP)
@@ -137,14 +139,15 @@ def _check_outputs(op: OpOverload, out: Any) -> None:
 
 def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
     """The outputs of a rule as values of the level; `dim` is one for all, or one for each."""
-    if isinstance(out, (tuple, list)):
-        dims = dim if isinstance(dim, (tuple, list)) else [dim] * len(out)
-        if len(dims) != len(out):
+    if (items := items_of(out)) is not None:
+        dims = items_of({name: dim.get(name) for name in out} if isinstance(dim, dict) and isinstance(out, dict) else dim)
+        dims = [dim] * len(items) if dims is None else dims
+        if len(dims) != len(items):
             raise BatchingError(
-                f"{op.name}: its vmap rule returned {len(out)} outputs and {len(dims)} out_dims. Return one for each.",
+                f"{op.name}: its vmap rule returned {len(items)} outputs and {len(dims)} out_dims. Return one for each.",
                 operator=op.name,
             )
-        return _like(out, [_wrapped(op, like, x, d) for x, d in zip(out, dims, strict=True)])
+        return rebuilt(out, [_wrapped(op, like, x, d) for x, d in zip(items, dims, strict=True)])
     if dim is None or not hasattr(out, "shape"):
         return out
     ndim, size = len(out.shape), like.level.payload.batch_size
@@ -162,7 +165,7 @@ def _item(value: Any, dim: Any, i: int) -> Any:
     if dim is None:
         return value
     if isinstance(dim, list):
-        return [_item(x, d, i) for x, d in zip(value, dim, strict=True)]
+        return rebuilt(value, [_item(x, d, i) for x, d in zip(items_of(value) or (), dim, strict=True)])
     if isinstance(value, list):
         return value[i]  # of Residuals
     return select(value, dim, i)
@@ -179,14 +182,24 @@ def _stacked(op: OpOverload, like: BatchedTensor, results: list[Any]) -> Any:
     return _column(op, like, results)
 
 
-def _column(op: OpOverload, like: BatchedTensor, column: Any) -> Any:
-    """One output of all items: a list of batches for a list, a batch of numbers for a number."""
+def _column(op: OpOverload, like: BatchedTensor, column: Any, *, field: bool = False) -> Any:
+    """One output of all items: a container of batches for a container, a batch of numbers for a number.
+
+    `field`: of a record, where a number that is the same for every item stays one, as the hint of the field has it.
+    """
     first = column[0]
-    if isinstance(first, (list, tuple)):
-        if any(len(x) != len(first) for x in column):
-            raise _unlike(op, "lists of different lengths")
-        return [_column(op, like, items) for items in zip(*column, strict=True)]
-    if isinstance(first, (bool, int, float, complex)) or hasattr(first, "shape"):
+    if any(x is None for x in column):
+        if any(x is not None for x in column):
+            raise _unlike(op, "None and values")
+        return None
+    if (items := items_of(first)) is not None:
+        if len({tuple(x) if isinstance(x, dict) else len(items_of(x) or ()) for x in column}) > 1:
+            raise _unlike(op, f"{type(first).__name__}s of different {'keys' if isinstance(first, dict) else 'lengths'}")
+        record = field_names(type(first)) is not None
+        columns = zip(*map(items_of, column), strict=True) if items else ()
+        return rebuilt(first, [_column(op, like, inner, field=record) for inner in columns])
+    number = isinstance(first, (bool, int, float, complex)) and not (field and all(x == first for x in column))
+    if number or hasattr(first, "shape"):
         shapes = {getattr(x, "shape", ()) for x in column}
         if len(shapes) > 1:
             raise _unlike(op, f"outputs of different shapes, {', '.join(map(str, sorted(shapes)[:3]))}")
@@ -209,7 +222,7 @@ def _none_of(op: OpOverload, like: BatchedTensor, values: tuple[Any, ...], dims:
 def _logical(x: Any, dim: Any) -> Any:
     """An argument as one item sees it, in shape and dtype."""
     if isinstance(dim, list):
-        return [_logical(item, d) for item, d in zip(x, dim, strict=True)]
+        return rebuilt(x, [_logical(item, d) for item, d in zip(items_of(x) or (), dim, strict=True)])
     if not hasattr(x, "shape"):
         return x
     shape = x.shape if dim is None else x.shape[:dim] + x.shape[dim + 1 :]
@@ -217,8 +230,8 @@ def _logical(x: Any, dim: Any) -> Any:
 
 
 def _empty(x: Any, like: BatchedTensor) -> Any:
-    if isinstance(x, (list, tuple)):
-        return _like(x, [_empty(item, like) for item in x])
+    if (items := items_of(x)) is not None:
+        return rebuilt(x, [_empty(item, like) for item in items])
     return wrap(BatchedTensor, np.zeros((0, *x.shape), x.dtype), like, 0) if hasattr(x, "shape") else x
 
 
@@ -231,7 +244,7 @@ def vmap(f: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable
         Written for one item: it sees its arguments without the mapped axis.
     in_dims : int, None, or tuple of these
         The mapped axis of each positional argument, None for an argument that every item gets whole; one for all. It holds
-        for every array in an argument that is a list, tuple or dict. Keyword arguments are not mapped.
+        for every array in an argument that is a list, tuple, dict or record. Keyword arguments are not mapped.
     out_dims : int, None, or tuple of these
         Where the mapped axis goes in each output; None for an output that does not depend on the item.
 
@@ -285,7 +298,7 @@ def _batch_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
 def _checked_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
     sizes: dict[str, int] = {}
     for number, (x, dim) in enumerate(zip(args, dims, strict=True)):
-        for array in _leaves(x) if dim is not None else ():
+        for array in arrays(x) if dim is not None else ():
             if not hasattr(array, "shape"):
                 raise BatchingError(
                     f"vmap: argument {number} is {kind_of(array)}, which has no axis to map. Give it in_dims=None."
@@ -303,37 +316,22 @@ def _checked_size(args: tuple[Any, ...], dims: tuple[Any, ...]) -> int:
     return next(iter(sizes.values()))
 
 
-def _leaves(x: Any) -> list[Any]:
-    items = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else None
-    return [x] if items is None else [leaf for item in items for leaf in _leaves(item)]
-
-
-def _like(x: Any, items: list[Any]) -> Any:
-    """A list, tuple or named tuple as `x`, of other items."""
-    return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-
-
 def _into(x: Any, dim: int | None, level: Level) -> Any:
     if dim is None:
         return x
     if type(x) is ndarray:
         return wrap(BatchedTensor, x, level, dim if dim >= 0 else dim + x.ndim)
-    if isinstance(x, (list, tuple)):
-        return _like(x, [_into(item, dim, level) for item in x])
-    if isinstance(x, dict):
-        return {name: _into(item, dim, level) for name, item in x.items()}
-    return wrap(BatchedTensor, x, level, dim % len(x.shape))
+    return mapped_arrays(lambda array: wrap(BatchedTensor, array, level, dim % len(array.shape)), x)
 
 
 def _out_of(out: Any, dim: Any, level: Level, size: int) -> Any:
     """A result without its wrapper, the mapped axis where it was asked for; one that ignores the batch is repeated."""
-    if isinstance(out, (list, tuple)):
-        dims = dim if isinstance(dim, tuple) else (dim,) * len(out)
-        if len(dims) != len(out):
-            raise BatchingError(f"vmap: out_dims names {len(dims)} outputs, and the function returned {len(out)}.")
-        return _like(out, [_out_of(x, d, level, size) for x, d in zip(out, dims, strict=True)])
-    if isinstance(out, dict):
-        return {name: _out_of(x, dim, level, size) for name, x in out.items()}
+    if isinstance(out, (list, tuple)) and isinstance(dim, tuple):
+        if len(dim) != len(out):
+            raise BatchingError(f"vmap: out_dims names {len(dim)} outputs, and the function returned {len(out)}.")
+        return rebuilt(out, [_out_of(x, d, level, size) for x, d in zip(out, dim, strict=True)])
+    if items_of(out) is not None:
+        return mapped_arrays(lambda x: _out_of(x, dim, level, size), out)
     batched = isinstance(out, BatchedTensor) and out.level is level
     if dim is None:
         if batched:

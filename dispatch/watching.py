@@ -32,6 +32,10 @@ class Watcher(ModeGuard):
         """The registrations of an operator that do not count."""
         return ()
 
+    def handed(self, op: OpOverload, rank: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments that the step's kernel is given in place of these."""
+        return args
+
     def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]) -> Any:
         """Run one step of a call, `proceed()`, and give back what it gives."""
         return proceed()
@@ -40,18 +44,25 @@ class Watcher(ModeGuard):
         return f"{type(self).__name__}()"
 
 
+def watchers() -> list[Watcher]:
+    """The watchers that are on in this thread, newest first; a guard that was carried here from another thread is a twin."""
+    return [guard.mode for guard in active_modes() if isinstance(guard.mode, Watcher)]
+
+
 def observed(op: OpOverload, args: tuple[Any, ...], keys: int = 0, whole: bool = True) -> Any:
     """One step of a watched call: its floor and its kernel, as the watchers leave them, run before their eyes."""
-    watchers: list[Watcher] = [guard for guard in active_modes() if isinstance(guard, Watcher)]
+    watching = watchers()
     passed: list[Registration] = []
-    for watcher in watchers:
+    for watcher in watching:
         keys |= watcher.excluded
         passed += watcher.passed(op)
     values = tuple([seen_through(x, keys) for x in args]) if keys else args
     rank = floor_of(op, values, keys)
     kernel = op.table.lowered(op, rank & 31, passed) if passed else None
+    for watcher in watching:
+        values = watcher.handed(op, rank, values)
     proceed: Callable[[], Any] = partial(run_at, op, rank, values, kernel, whole=whole)
-    for watcher in watchers:
+    for watcher in watching:
         proceed = partial(watcher.watch, op, rank, values, proceed)
     return proceed()
 

@@ -8,7 +8,7 @@ import functools
 import os
 import sys
 import types
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -101,6 +101,52 @@ def caller() -> Caller:
     return Caller(
         frame.f_globals.get("__name__", "?"), f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
     )
+
+
+def names_around(fn: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the text of a function's type hints may name.
+
+    Parameters
+    ----------
+    fn : object
+        A function, or a callable around one.
+
+    Returns
+    -------
+    globals : dict
+        Of its module.
+    inner : dict
+        The variables that it closes over, and while the functions around it still run, theirs: a hint may name a class of
+        theirs that the function itself never uses.
+
+    Examples
+    --------
+    >>> def outer():
+    ...     Local = int
+    ...     def inner(x: "Local"): ...
+    ...     return names_around(inner)[1]
+    >>> outer()["Local"]
+    <class 'int'>
+    """
+    opened: Any = innermost(fn)
+    code = getattr(opened, "__code__", None)
+    inner: dict[str, Any] = {}
+    frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001  the only way to variables that are not closed over
+    around = code
+    while frame is not None and around is not None:
+        if frame.f_code.co_name != "<module>" and _encloses(frame.f_code, around):
+            inner = {**frame.f_locals, **inner}
+            around = frame.f_code
+        frame = frame.f_back
+    cells = zip(getattr(code, "co_freevars", ()), getattr(opened, "__closure__", None) or (), strict=False)
+    inner |= {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
+    return getattr(opened, "__globals__", {}), inner
+
+
+def _encloses(outer: types.CodeType, inner: types.CodeType) -> bool:
+    """Whether a function or class is written inside another, at any depth."""
+    written = [constant for constant in outer.co_consts if isinstance(constant, types.CodeType)]
+    return any(code is inner or _encloses(code, inner) for code in written)
 
 
 def _is_ours(frame: types.FrameType) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 # in "/" is a whole folder: its files may import each other, without a cycle. Every file must be found here.
 FLOORS = [
     {"errors"},  # the slab: imports nothing, everybody may raise
-    {"core.vectorcall", "core.keys"},  # ground floor, compiled; knows no operator and no layer
+    {"core.vectorcall", "core.keys", "core.containers"},  # ground floor, compiled; knows no operator and no layer
     {"core.state"},
     {"core.arrays"},
     {"core.tensor"},
@@ -30,32 +30,40 @@ FLOORS = [
     {"core"},
     {"extras", "where"},  # first floor, the language
     {"carrying"},
-    {"grammar"},
+    {"dimensions"},
+    {"grammar", "nearest", "dtype_hints"},
+    {"opaque", "containers"},
+    {"records"},
+    {"hints"},
     {"defaults"},
     {"reader"},
     {"schema"},
     {"tags"},
-    {"opaque"},
     {"array_types"},
-    {"hints"},
     {"infer"},
+    {"measuring"},
     {"adapting"},
     {"layer"},
     {"watching"},
     {"guards"},
     {"listing"},
-    {"containers"},
+    {"explaining"},
     {"calls"},
     {"overloads"},
     {"namespaces"},
     {"operators"},
     {"pickling"},
-    {"registration"},
+    {"functional"},
+    {"memory"},  # mezzanine: what the layers are built of
+    {"prims"},
+    {"signatures", "items"},
+    {"walks"},
+    {"loops"},
+    {"gufuncs"},
+    {"registration", "custom_ops"},
     {"libraries", "out_variants"},
     {"defining"},
     {"kernel_functions"},
-    {"memory"},  # mezzanine: what the layers are built of
-    {"prims"},
     {"views"},
     {"fake", "tape/", "forward", "modes", "vmap", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
@@ -64,11 +72,11 @@ FLOORS = [
     {"passes"},
     {"compiling"},
     {"symbolic"},
-    {"observe"},
+    {"observe", "validating"},
     {"tables.layouts"},  # top floor: the NumPy operators
     {"tables.families"},
     {"tables/"},
-    {"numpy_protocols"},
+    {"numpy_protocols", "ufuncs"},
     {"testing/"},
     {"interop/"},
     {"library", "autograd"},  # the faces

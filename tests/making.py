@@ -75,3 +75,21 @@ class Shadow(Tensor):
 def shadow(value: Any, like: Level | Tensor, data: Any = None) -> Shadow:
     """A Shadow around a value."""
     return wrap(Shadow, value, like, data)
+
+
+class Dtypes:
+    """What jaxtyping's `Float64` and its kin are to a reader of hints: `F64[np.ndarray, "m n"]`."""
+
+    def __init__(self, word: str, *dtypes: str) -> None:
+        self.word, self.dtypes = word, dtypes
+
+    def __getitem__(self, item: tuple[Any, str]) -> Any:
+        named = type(self.word, (), {})
+        fields = {"array_type": item[0], "dtypes": self.dtypes or object(), "dim_str": item[1], "dtype": named}
+        return type(f"{self.word}[{item[1]}]", (), fields)
+
+
+F64 = Dtypes("Float64", "float64")
+F = Dtypes("Float", "bfloat16", "float16", "float32", "float64")
+INT = Dtypes("Int", "int8", "int16", "int32", "int64")
+SHAPED = Dtypes("Shaped")

@@ -1,8 +1,10 @@
 """Hypothesis strategies for the schema language: types, aliases, defaults and whole schemas."""
 
+import http
 import keyword
 import string
 
+import hint_table
 import numpy as np
 from hypothesis import strategies as st
 
@@ -18,9 +20,11 @@ from dispatch.grammar import (
     ClassType,
     DictOf,
     ListOf,
+    LiteralOf,
     OptionalOf,
     TupleOf,
 )
+from dispatch.hints import class_of_text
 from dispatch.schema import MISSING, Argument, Return, Schema
 
 DTYPES = [np.dtype(code) for code in "?bBhHiIlLqQefdgFDGO"] + [
@@ -33,7 +37,12 @@ names = st.builds("{}{}".format, st.sampled_from(_LETTERS), st.text(_LETTERS + s
 )
 
 bases = st.sampled_from([WORDS[name] for name in BASES if name != "Residual"])
-classes = st.sampled_from([ClassType("fractions.Fraction"), ClassType("numpy.random._generator.Generator")])
+classes = st.sampled_from([
+    ClassType("fractions.Fraction"), ClassType("numpy.random._generator.Generator"), ClassType("http.HTTPMethod"),
+    class_of_text("numpy.linalg._linalg.QRResult"), class_of_text(f"{hint_table.__name__}.State"),
+])  # fmt: skip
+choices = st.lists(st.text(max_size=3) | st.integers() | st.binary(max_size=3) | st.booleans(), min_size=1, max_size=4)
+literals = choices.map(lambda found: LiteralOf(tuple({(type(x), x): x for x in found}.values())))
 
 
 def _optional(kind):
@@ -41,7 +50,7 @@ def _optional(kind):
 
 
 types = st.recursive(
-    bases | classes,
+    bases | classes | literals,
     lambda inner: st.one_of(
         st.builds(ListOf, inner),
         st.builds(ListOf, inner, st.integers(1, 9)),
@@ -62,8 +71,14 @@ _words = {
     "Scalar": st.booleans() | st.integers() | st.floats() | st.complex_numbers(),
     "ScalarType": st.sampled_from([*DTYPES, np.float32, np.bool_, float, int, bool, complex, ">i2", "float64"]),
     "Device": st.text(max_size=5),
-    "Any": st.none() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=3),
+    "Any": st.none()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.lists(st.integers(), max_size=3)
+    | st.dictionaries(st.text(), st.sampled_from(http.HTTPMethod), max_size=3),
     "None": st.none(),
+    "http.HTTPMethod": st.sampled_from(http.HTTPMethod),
 }
 
 
@@ -80,6 +95,11 @@ def defaults(kind):
             return st.nothing() if least else st.just([])
         many = st.lists(inner, min_size=least, max_size=most)
         return many | st.integers() if kind.element == INT and kind.size else many | many.map(tuple)
+    if isinstance(kind, LiteralOf):
+        return st.sampled_from(kind.choices)
+    if isinstance(kind, DictOf):
+        inner = defaults(kind.value)
+        return st.just({}) if inner.is_empty else st.dictionaries(defaults(kind.key), inner, max_size=3)
     return _words.get(str(kind), st.nothing())
 
 

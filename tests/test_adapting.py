@@ -52,6 +52,14 @@ def test_a_kernel_gets_the_order_it_asks_for_and_the_same_values(name):
     assert all(a.flags.f_contiguous and np.array_equal(a, x) for a in seen)
 
 
+def test_the_arrays_in_a_dict_or_a_tuple_are_adapted_too():
+    @custom_op("adaptingtests::nested", mutates_args=())
+    def nested(d: dict[str, C], t: tuple[C, int]) -> float:
+        return float(all(x.flags.c_contiguous for x in (*d.values(), t[0])))
+
+    assert nested({"x": ARRAYS["F"], "y": ARRAYS["strided"]}, (ARRAYS["reversed"], 1)) == 1.0
+
+
 def test_an_array_that_fits_is_not_copied():
     x = ARRAYS["C"]
     in_c(x, y=x)

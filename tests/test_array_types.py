@@ -49,6 +49,13 @@ def test_each_device_runs_its_own_kernel():
     assert np.array_equal(out.values, np.sin(X))
 
 
+def test_a_device_of_a_user_s_own_is_named_where_its_kernels_are_listed():
+    key = device_key("remote")
+    assert repr(sin).endswith("[cpu remote | no rules]")
+    assert f"\n{key.name} (remote)  kernel" in repr(sin.kernels)
+    assert repr(sin.explain(Remote(X))).splitlines()[1].startswith(f"{key.name} (remote)  kernel")
+
+
 def test_a_subclass_belongs_to_its_base_unless_it_is_registered_itself():
     assert device_of(Nearer(X)) == "remote"
     assert type(sin(Nearer(X))) is Remote

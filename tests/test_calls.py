@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from hint_table import Colour, Heir, Layer, State
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,11 +82,12 @@ def test_a_call_is_bound_as_python_binds_it(found, data):
 VALUES = [
     None, True, 3, 2.5, 1j, "text", b"bytes", np.bool_(True), np.int8(3), np.float32(2.5), np.complex64(1j), np.dtype("f4"),
     np.float32, float, str, len, range(2), A, A.astype("i4"), A[0], A.view(np.matrix), [A], (A, A), [A, 3], [1, 2], (1, 2, 3),
-    [True], [1.0], ["a"], {"a": 1}, {"a": A}, object(),
+    [True], [1.0], ["a"], {"a": 1}, {"a": A}, object(), State(A), State(1.0), Heir(A), Layer(A, A), [Layer(A, A)], Colour.RED,
 ]  # fmt: skip
 TYPES = [
     "Tensor", "Tensor?", "Tensor[]", "Tensor?[]", "int", "int?", "int[]", "int[2]", "float", "float[]", "complex", "bool",
     "str", "str[]", "bytes", "Scalar", "Scalar?", "ScalarType", "Device", "Any", "Callable", "(Tensor, int)", "Dict(str, int)",
+    "Literal['text', 3]", "Literal[True]?", "hint_table.State", "hint_table.Colour", "hint_table.Layer[]", "Dict(str, Tensor)",
 ]  # fmt: skip
 
 
@@ -143,6 +145,7 @@ def test_several_that_are_missing():
     assert said(op, 1, 2, 3, 4) == "f(x, y, z) takes 3 and was given 4."
 
 
+STATE, LAYER = "hint_table.State", "hint_table.Layer"
 TRACKED = dispatch.tensor([1.0], requires_grad=True)
 FAKE = dispatch.FakeTensorMode().from_array(A)
 TO_NUMBER = "Write float(x) or int(x), or hint the parameter `np.ndarray | float`."
@@ -174,11 +177,50 @@ WRAPPER = "cannot become a number without losing what it tracks: hint the parame
         ("int[2]", [1, 2, 3], "is int[2], and was given a list of length 3."),
         ("ScalarType", "float65", "is ScalarType, and was given a str."),
         ("Callable", 3, "is Callable, and was given an int."),
+        ("Literal['same', 'full']", "ful", "is Literal['same', 'full'], and was given a str. Did you mean 'full'?"),
+        ("Literal['same', 'full']", "quux", "is Literal['same', 'full'], and was given a str."),
+        ("Literal['same', 1]?", 2, "is Literal['same', 1]?, and was given an int."),
+        ("Dict(str, Tensor)", [A], "is Dict(str, Tensor), and was given a list of length 1."),
+        ("Dict(str, Tensor)", {"x": 1.0}, "is Dict(str, Tensor), and was given a dict of length 1. Item 'x' is a float."),
+        ("Dict(str, Tensor)", {1: A}, "is Dict(str, Tensor), and was given a dict of length 1. A key is an int."),
+        ("(Tensor, int)", [A, 1], "is (Tensor, int), and was given a list of length 2. Write tuple(...) around it."),
+        ("(Tensor, int)", (A, 1.5), "is (Tensor, int), and was given a tuple of length 2. Item 1 is a float."),
+        ("(Tensor, int)", (A,), "is (Tensor, int), and was given a tuple of length 1."),
+        (STATE, A, f"is {STATE}, and was given an ndarray of shape (3,) and dtype float64."),
+        (STATE, State([1.0]), f"is {STATE}, and was given a State. Its field 'position' is Tensor, and holds a list of length 1."),
+        (STATE, State(A, None, 1.5), f"is {STATE}, and was given a State. Its field 'steps' is int, and holds a float."),
+        (STATE, Heir(A), f"is {STATE}, and was given a Heir. A subclass of {STATE} has fields of its own: hint the parameter with it."),
+        (LAYER, Layer(A, A.astype("f4")), (f"is {LAYER}, and was given a Layer. Its field 'bias' is Tensor of float64, and holds an "
+         "ndarray of shape (3,) and dtype float32.")),
+        ("hint_table.Colour", 1, "is hint_table.Colour, and was given an int."),
     ],
 )
 def test_a_value_that_does_not_fit(kind, value, message):
     op = define(lambda x: None, f"({kind} x) -> ()")
     assert said(op, value) == f"f: argument 'x' {message}"
+
+
+def test_a_read_only_array_in_what_is_written():
+    op = define(lambda s: None, "(hint_table.State(a!) s) -> ()", mutates_args=("s",))
+    fixed = A.copy()
+    fixed.flags.writeable = False
+    assert op(State(A.copy())) is None
+    assert said(op, State(fixed)) == (
+        "f: argument 's' is hint_table.State, and was given a State. Its field 'position' is Tensor, and holds a read-only ndarray "
+        "of shape (3,) and dtype float64."
+    )
+
+
+def test_an_output_is_no_array_of_a_container():
+    op = define(lambda s, d: s.position[1:], "(hint_table.State s, Dict(str, Tensor) d) -> Tensor")
+    with pytest.raises(AliasError, match="returned a view of its input 's'"):
+        op(State(A), {})
+    op = define(lambda s, d: {"x": d["x"]}, "(hint_table.State s, Dict(str, Tensor) d) -> Dict(str, Tensor)")
+    with pytest.raises(AliasError, match="returned its input 'd' itself"):
+        op(State(A), {"x": A + 1})
+    op = define(lambda s, d: State(*[A * 2] * 2), "(hint_table.State s, Dict(str, Tensor) d) -> hint_table.State")
+    with pytest.raises(AliasError, match="returned one array as two outputs"):
+        op(State(A), {})
 
 
 def test_a_row_says_that_it_takes_numbers_too():

@@ -1,7 +1,8 @@
 """Defaults: what each type takes, what it refuses, and the text."""
 
+import fractions
 import math
-from enum import Enum, IntEnum
+from enum import Enum, Flag, IntEnum
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from dispatch.grammar import (
     ClassType,
     DictOf,
     ListOf,
+    LiteralOf,
     OptionalOf,
     TupleOf,
 )
@@ -40,6 +42,11 @@ class Colour(str, Enum):  # noqa: UP042  str() of the older spelling is not the 
 
 class Three(IntEnum):
     THREE = 3
+
+
+class Access(Flag):
+    READ = 1
+    WRITE = 2
 
 
 @given(st.data())
@@ -84,6 +91,22 @@ def test_a_dtype_reads_back_as_itself(dtype):
         (TupleOf((INT, STR)), (1, "a"), '(1, "a")'),
         (OptionalOf(TENSOR), None, "None"),
         (ANY, [1, (None, "a")], '[1, [None, "a"]]'),
+        (ANY, {"a": [1]}, '{"a": [1]}'),
+        (ANY, object(), "..."),
+        (ANY, [1, object()], "..."),
+        (ANY, np.timedelta64(1, "s"), "..."),
+        (ANY, Three.THREE, f"{__name__}.Three.THREE"),
+        (DictOf(STR, FLOAT), {"a": 1, 'b"': 0.5}, '{"a": 1, "b\\"": 0.5}'),
+        (DictOf(STR, TENSOR), {}, "{}"),
+        (LiteralOf(("a", 1)), 1, "1"),
+        (CALLABLE, len, "..."),
+        (ListOf(CALLABLE), [len], "..."),
+        (DictOf(STR, CALLABLE), {"a": len}, "..."),
+        (TupleOf((INT, CALLABLE)), (1, len), "..."),
+        (ClassType("fractions.Fraction"), fractions.Fraction(1, 2), "..."),
+        (ClassType(f"{__name__}.Colour"), Colour.RED, f"{__name__}.Colour.RED"),
+        (ClassType(f"{__name__}.Access"), Access.READ | Access.WRITE, f"{__name__}.Access.READ|{__name__}.Access.WRITE"),
+        (ClassType(f"{__name__}.Access"), Access(0), "..."),
     ],
 )
 def test_the_text(kind, value, text):
@@ -125,19 +148,19 @@ def test_a_value_is_kept_as_it_was_written(value):
         (ListOf(INT, 2), [1, 2, 3], "a default of type list of length 3 does not fit int[2]."),
         (ListOf(FLOAT, 2), 1.0, "a default of type float does not fit float[2]."),
         (TupleOf((INT, INT)), (1,), "a default of type tuple of length 1 does not fit (int, int)."),
-        (ANY, object(), "a default of type object does not fit Any."),
-        (
-            DictOf(STR, INT),
-            {},
-            "a default of type dict for Dict(str, int) has no text. Write Dict(str, int)? and None.",
-        ),
-        (
-            CALLABLE,
-            len,
-            "a default of type builtin_function_or_method for Callable has no text. Write Callable? and None.",
-        ),
-        (RESIDUAL, 1, "a default of type int for Residual has no text."),
-        (ClassType("a.B"), 1, "a default of type int for a.B has no text. Write a.B? and None."),
+        (ANY, np.zeros(3), "a default of type ndarray does not fit Any."),
+        (ANY, [np.zeros(3)], "a default of type ndarray does not fit Any."),
+        (DictOf(STR, INT), {"x": 1.0}, "a default of type float does not fit int."),
+        (DictOf(STR, INT), {1: 1}, "a default of type int does not fit str."),
+        (DictOf(STR, INT), [], "a default of type list of length 0 does not fit Dict(str, int)."),
+        (DictOf(STR, TENSOR), {"x": np.zeros(3)}, "a default of type ndarray does not fit Tensor: the default of a Tensor can"),
+        (CALLABLE, 3, "a default of type int does not fit Callable."),
+        (RESIDUAL, 1, "a default of type int does not fit Residual."),
+        (LiteralOf(("a", 1)), "b", "a default of type str is none of the choices of Literal['a', 1]."),
+        (LiteralOf(("a", 1)), True, "a default of type bool is none of the choices of Literal['a', 1]."),
+        (LiteralOf(("a",)), None, "a default of None does not fit Literal['a']. Write Literal['a']? for a value that"),
+        (ClassType("a.B"), 1, "the class a.B is not known. Import its module, or register_opaque_type it."),
+        (ClassType("fractions.Fraction"), 1, "a default of type int does not fit fractions.Fraction."),
     ],
 )
 def test_refused(kind, value, message):

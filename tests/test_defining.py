@@ -112,7 +112,8 @@ def test_impl_waits_for_the_definition(ns):
         (lambda: define("np::mine", "(Tensor x) -> Tensor"), LibraryError, "the namespace 'np' is this package's own"),
         (lambda: impl(3, "cpu", np.sin), DefinitionError, "impl asks for the name 'ns::name' or a Library"),
         (lambda: impl("d::f", [], np.sin), DefinitionError, "impl names no device. Write 'default'"),
-        (lambda: impl("d::f", "gpu", np.sin), DefinitionError, "there is no dispatch key 'gpu'"),
+        (lambda: impl("d::f", "gpu", np.sin), DefinitionError, "'gpu' is no device (cpu, cuda, dask"),
+        (lambda: impl("d::f", "gpu", np.sin), DefinitionError, "and there is no dispatch key 'gpu'. Keys: CPU, CUDA"),
         (lambda: impl("f", "cpu", np.sin), SchemaError, "does not name an operator"),
     ],
 )

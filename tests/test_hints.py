@@ -69,8 +69,10 @@ TABLE = [
     (collections.abc.Callable, "Callable"),
     (Residual, "Residual"),
     (Metres, "float"),
-    (Literal["full", "same"], "str"),
-    (Literal[1, 2, None], "int?"),
+    (Literal["full", "same"], "Literal['full', 'same']"),
+    (Literal[1, 2, None], "Literal[1, 2]?"),
+    (Literal["full"] | Literal["full", "same"], "Literal['full', 'same']"),
+    (Literal["full"] | str, "str"),
     (Literal[1, 2] | float, "Scalar"),
     # numbers
     (numbers.Number, "Scalar"),
@@ -206,7 +208,7 @@ def test_notes_do_not_stay_for_the_next_argument():
 
 @pytest.mark.parametrize(
     ("name", "hint", "text"),
-    [("device", str, "Device"), ("device", str | None, "Device?"), ("devices", str, "str"), ("device", int, "int")],
+    [("device", str, "Device"), ("device", str | None, "Device?"), ("devices", str, "str"), ("device", int, "int"), ("device", Literal["cpu"], "Device")],
 )
 def test_a_string_named_device_is_a_device(name, hint, text):
     assert str(read(hint, name)[0]) == text

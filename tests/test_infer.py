@@ -1,17 +1,21 @@
 """From functions to schemas, mutates_args and tags, and an explicit schema held against a function."""
 
 import functools
+import operator
 from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from dispatch import custom_op
 from dispatch.core import Residual
 from dispatch.errors import DefinitionError, HintError
 from dispatch.infer import compare, infer, infer_schema
+from dispatch.memory import expand
 from dispatch.schema import MISSING, Schema
 from dispatch.tags import Tag
+from dispatch.where import where
 
 
 def scale(x: np.ndarray, factor: float = 2.0) -> np.ndarray:
@@ -94,6 +98,96 @@ def test_what_hints_say_about_arrays_is_kept():
     assert (x.dtype, x.layout, x.numbers) == (np.dtype("f8"), (), False)
     assert (y.dtype, y.layout, y.numbers) == (None, ("C", "writeable"), False)
     assert (z.dtype, z.layout, z.numbers) == (None, (), True)
+
+
+LATER = """
+from __future__ import annotations
+from typing import Literal
+import numpy as np
+
+def make(infer):
+    import dataclasses
+    Local = np.ndarray
+    Choice = Literal["a", "b"]
+    class Method:
+        Inner = float
+        def step(self, x: Local, mode: Choice = "a", *, factor: Inner = 2.0) -> tuple[Local, Missing]: ...
+    def fn(x: Local | None, xs: list[Local], mode: Choice = "a") -> Local: ...
+    return infer(fn), lambda: infer(fn), Method().step
+"""
+
+
+def test_annotations_that_are_all_text_see_the_functions_around():
+    scope = {"__name__": __name__}
+    exec(LATER, scope)
+    now, later, _ = scope["make"](text)
+    assert now == "(Tensor? x, Tensor[] xs, Literal['a', 'b'] mode=\"a\") -> Tensor"
+    with pytest.raises(HintError, match="No name 'Local' is known where the function is defined"):
+        later()
+
+
+def test_a_method_sees_the_function_around_its_class_and_not_the_class():
+    scope = {"__name__": __name__}
+    exec(LATER.replace("return infer(fn)", "Missing = int; return infer(Method().step)"), scope)
+    with pytest.raises(HintError, match="No name 'Inner' is known"):
+        scope["make"](text)
+
+
+def test_an_operator_is_defined_where_its_hints_are_local():
+    Local = np.ndarray
+
+    @custom_op("infertests::local", mutates_args=())
+    def doubled(x: "Local") -> "Local":
+        return x * 2
+
+    assert str(doubled.schema) == "infertests::local(Tensor x) -> Tensor"
+    assert doubled(Local((2,)) * 0).tolist() == [0, 0]
+
+
+# -- callables of every kind: each works, or says what to write -------------------------------------------------------------
+
+
+CALLABLES = [
+    (operator.matmul, "<builtin matmul> has no type hints to infer from.", "(Tensor a, Tensor b, /) -> Tensor"),
+    (np.dot, "<builtin dot> has no type hints to infer from.", "(Tensor a, Tensor b) -> Tensor"),
+    (np.sin, "<ufunc sin> has no ", "(Tensor x) -> Tensor"),
+    (max, "<builtin max> has no signature to infer from.", "(Tensor x) -> float"),
+    (np.ones(3).dot, "<builtin dot> has no ", "(Tensor b) -> Tensor"),
+    (np.ndarray.copy, "copy> has no ", "(Tensor x) -> Tensor"),
+    (np.float64, "<class float64> has no ", "(float x) -> Tensor"),
+    (expand, "parameter 'x' has no type hint. Hints allowed", "(Tensor(a) x, int[] shape) -> Tensor(a)?"),  # Cython
+    (np.sum, "parameter 'a' has no type hint. Hints allowed", None),
+    (np.vectorize(abs), "parameter '*args' is any number of arguments", None),
+    (lambda x: x + 1, "parameter 'x' has no type hint. Hints allowed", "(Tensor x) -> Tensor"),
+    (functools.partial(lambda x, n: x * n, n=2), "parameter 'x' has no type hint.", "(Tensor x, *, int n=2) -> Tensor"),
+    (functools.partial(pow, 2.0), "<builtin pow> has no type hints to infer from.", "(Tensor exp) -> Tensor"),
+]
+
+
+@pytest.mark.parametrize(("fn", "message", "schema"), CALLABLES, ids=[where(fn) for fn, *_ in CALLABLES])
+def test_a_callable_without_hints_says_what_to_write_and_takes_a_schema(fn, message, schema):
+    with pytest.raises(HintError) as caught:
+        text(fn)
+    assert str(caught.value).startswith("ns::op: ")
+    assert message in str(caught.value)
+    assert 'schema="(Tensor x) -> Tensor"' in str(caught.value) or "*args" in message
+    if schema is not None:
+        op = custom_op("infertests::callable", fn, mutates_args=(), schema=schema)
+        args = [np.arange(3.0) + 1] * len(op.schema.positional)
+        if fn is expand:
+            args[1] = (2, 3)
+        elif fn is np.float64:
+            args = [2.5]
+        assert np.array_equal(op(*args), fn(*args))
+
+
+@pytest.mark.parametrize(
+    "fn", [Model().step, Model.static, Model.of_class, Model(), functools.partial(Model().step, n=2), functools.wraps(scale)(lambda *a: scale(*a))]
+)
+def test_methods_objects_partials_and_wrappers_are_operators(fn):
+    op = custom_op("infertests::bound", fn, mutates_args=())
+    assert op.schema.signature == text(fn)
+    assert op.__wrapped__ is fn
 
 
 def test_text_hints_see_what_the_function_closes_over():

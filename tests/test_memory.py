@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from making import shadow
+from making import Shadow, shadow
 
-from dispatch.core import Level, freeze
-from dispatch.memory import expand, has_layout, inexact_layout, settled, sole, unwritten
+from dispatch.core import Level, freeze, wrap
+from dispatch.memory import expand, has_layout, inexact_layout, rewrite, set_rewritable, settled, sole, unwritten
 
 A = np.arange(3.0)
 
@@ -148,3 +148,54 @@ def test_settled_values_are_ones_that_nobody_writes_to():
         assert settled((frozen, x), "node", 1000) is None
         assert settled((frozen, "text"), "node", 1000) is None
         assert settled((mine,), "node", 1) is None
+
+
+class Frozen(Shadow):
+    """A wrapper that a write gives another array, which is read-only for good."""
+
+    __slots__ = ()
+
+
+class Shared(Shadow):
+    """A wrapper whose array is written to."""
+
+    __slots__ = ()
+
+
+set_rewritable(Frozen, frozen=True)
+set_rewritable(Shared, frozen=False)
+
+
+def test_of_a_wrapper_that_a_write_changes_another_one_is_kept():
+    with Level("t") as level:
+        frozen = wrap(Frozen, freeze(A.copy()), level, "node")
+        shared = wrap(Shared, A.copy(), level, 0)
+        plain = shadow(A.copy(), level)
+        assert unwritten(plain, 1000) is plain
+        for x in (frozen, shared):
+            kept = unwritten(x, 1000)
+            assert kept is not x
+            assert type(kept) is type(x)
+            assert (kept.data, kept.level, kept.rank) == (x.data, x.level, x.rank)
+            assert not kept.value.flags.writeable
+            assert (kept.value is x.value) == (x is frozen)
+            assert settled((x,), "another", 1000)[0] is not x
+        assert unwritten(shared, 1) is None
+        assert settled((shared,), "another", 1) is None
+        assert unwritten(frozen, 1).value is frozen.value
+        with Level("inner") as inner:
+            outer = wrap(Shared, shared, inner)
+            kept = unwritten(outer, 1000)
+            rewrite(shared, np.zeros(3), 1)
+            assert np.array_equal(kept.value.value, A)
+            assert np.array_equal(outer.value.value, np.zeros(3))
+
+
+def test_a_wrapper_that_is_rewritten_stands_for_another_value():
+    with Level("t") as level:
+        x = wrap(Frozen, freeze(A.copy()), level, "node")
+        new = np.zeros(2)
+        rewrite(x, new, "another")
+        assert x.value is new
+        assert not new.flags.writeable
+        assert (x.data, x.shape, x.level) == ("another", (2,), level)

@@ -1,6 +1,7 @@
 """Which overload a call means: exact before widening, by the values alone, and never by the order of definition."""
 
 import collections.abc
+import dataclasses
 import enum
 import itertools
 
@@ -46,21 +47,33 @@ class Fraction(float):
     pass
 
 
+@dataclasses.dataclass
+class Point:
+    x: np.ndarray
+    n: int = 1
+
+
+@dataclasses.dataclass
+class Heir(Point):
+    pass
+
+
 def kind(text):
     return Schema.parse(f"n::f({text} x) -> ()").arguments[0].type
 
 
-COLOR, BASE, DERIVED = (f"{cls.__module__}.{cls.__qualname__}" for cls in (Color, Base, Derived))
+COLOR, BASE, DERIVED, POINT = (f"{cls.__module__}.{cls.__qualname__}" for cls in (Color, Base, Derived, Point))
 TYPES = [
     "Tensor", "int", "float", "complex", "bool", "str", "bytes", "Scalar", "ScalarType", "Device", "Any", "Callable",
     "None", "Tensor?", "int?", "Tensor[]", "int[]", "float[]", "int[2]", "int[3]?", "int?[]", "Tensor?[]", "(int, str)", "(int, int)",
     "Dict(str, int)", "Dict(str, float)", COLOR, BASE, DERIVED, "Callable?", "ScalarType?",
+    POINT, f"{POINT}[]", "Literal['cpu', 'a']", "Literal['cuda', 1]", "Literal[1, True]?", "Literal[b'b']", "Literal['a'][]",
 ]  # fmt: skip
 VALUES = [
     A, A.view(Subarray), np.float64(1), np.int32(1), np.bool_(True), np.str_("a"), 1, 1.0, 1j, True, Fraction(1), "cpu",
     "float64", b"a", None, np.dtype("f4"), np.float32, float, len, lambda: 0, [], (), [A], (A, A), [1], [1, 2], (1, 2), (1, "a"),
     [1.0], [1, 2.0], [None], [1, None], range(2), range(3), {}, {"a": 1}, {"a": 1.0}, {1: 1}, Color.RED, Base(), Derived(),
-    np.sin, object(),
+    np.sin, object(), Point(A), Point(1.0), Point(A, 1.5), Heir(A), [Point(A)], [Point(1.0)], "a", "cuda", 2, b"b", ["a"], ["b"],
 ]  # fmt: skip
 OPERATORS = {text: build(Schema.parse(f"n::f({text} x) -> ()")) for text in TYPES}
 
@@ -89,6 +102,8 @@ EXACT = [
     (BASE, [Base()], [Derived()]),
     (DERIVED, [Derived()], []),
     (COLOR, [Color.RED], []),
+    (POINT, [Point(A)], []),
+    ("Literal['a', 1]", ["a", 1], []),
 ]
 
 

@@ -21,6 +21,10 @@ TORCH = {
 }
 
 
+def test_none_is_no_tag():
+    assert tag_set(None, "mylib::f") == tag_set((), "mylib::f") == frozenset()
+
+
 def test_torchs_names_are_there():
     assert set(Tag.__members__) >= TORCH
 

@@ -5,11 +5,13 @@ import collections
 import making
 import numpy as np
 import pytest
+from hint_table import Factors, State
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dispatch import ops, vmap
 from dispatch.errors import BatchingError
+from dispatch.schema import Schema
 from dispatch.vmap import BatchedTensor
 
 A = np.arange(12.0).reshape(3, 4) + 1
@@ -30,6 +32,19 @@ def test_any_axis_in_and_any_axis_out(dim, out):
     x = np.arange(24.0).reshape(2, 3, 4)
     wanted = np.moveaxis(loop(np.sin, (dim,), x), 0, out)
     assert np.array_equal(vmap(np.sin, in_dims=dim, out_dims=out)(x), wanted)
+
+
+def test_a_record_is_mapped_by_its_arrays():
+    Schema.parse(f"ns::op({State.__module__}.State s) -> ()")  # from here on it is a record
+    for f in (lambda s: State(np.sin(s.position), s.velocity, s.steps), lambda s: State(s.position * 1, None)):
+        out = vmap(f)(State(A, None, 7))
+        assert np.array_equal(out.position, f(State(A, None, 7)).position)
+        assert (out.velocity, out.steps, out.note) == (None, f(State(A, None, 7)).steps, set())
+    named = vmap(lambda s: Factors(s.q * 2, s.r, s.rank))(Factors(A, A[:, 0]))
+    assert np.array_equal(named.q, A * 2)
+    assert named.rank == 2
+    with pytest.raises(BatchingError, match="the mapped axes differ in length"):
+        vmap(np.sin)(State(A, B))
 
 
 @pytest.mark.parametrize("dims", [(0, None), (None, 0), (1, 0), (-1, 0), (1, None), (None, -1)])

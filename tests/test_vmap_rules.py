@@ -4,6 +4,7 @@
 import making
 import numpy as np
 import pytest
+from hint_table import Factors, State
 
 import dispatch
 from dispatch import vmap
@@ -12,6 +13,7 @@ from dispatch.errors import BatchingError, DefinitionError, NoRuleError
 A = np.arange(12.0).reshape(3, 4) + 1
 B = np.arange(8.0).reshape(4, 2) - 3
 define, loop = making.batched, making.loop
+STATE, FACTORS = (f"{cls.__module__}.{cls.__qualname__}" for cls in (State, Factors))
 
 
 def said(call, error=BatchingError):
@@ -160,11 +162,54 @@ def test_the_loop_with_numpy_scalars_and_0d_items():
         ("(Tensor x) -> Tensor", lambda x: np.ones(int(x[0])), "outputs of different shapes, (1,), (5,), (9,)"),
         ("(Tensor x) -> Tensor[]", lambda x: [x + i for i in range(int(x[0]))], "lists of different lengths"),
         ("(Tensor x) -> str", lambda x: str(x[0]), "different values of type str"),
+        ("(Tensor x) -> Tensor?", lambda x: None if x[0] == 1 else x * 2, "None and values"),
+        ("(Tensor x) -> Tensor?", lambda x: x * 2 if x[0] == 1 else None, "None and values"),
+        ("(Tensor x) -> Dict(str, Tensor)", lambda x: {str(x[0]): x * 2}, "dicts of different keys"),
+        (f"(Tensor x) -> {FACTORS}", lambda x: Factors(x * 2, x[: int(x[0])] * 2), "outputs of different shapes, (1,), (4,)"),
     ],
 )
 def test_items_that_make_no_batch(schema, kernel, what):
     op = define(schema, kernel)
     assert said(lambda: vmap(op)(A)) == f"{op.name}: the items of the batch gave {what}, which make no batch."
+
+
+def test_the_loop_and_a_rule_with_records_and_dicts():
+    schema = f"({STATE} s, Dict(str, Tensor) d) -> ({FACTORS}, Dict(str, Tensor), Tensor?)"
+
+    def kernel(s, d):
+        return Factors(s.position * 2, d["a"] + 1, s.steps), {"a": d["a"] * s.position}, None
+
+    def rule(info, in_dims, s, d):
+        seen.append(in_dims)
+        q, named = s.position * 2, d["a"] * s.position
+        return (Factors(q, d["a"] + 1, s.steps), {"a": named}, None), ((0, None, None), {"a": 0}, None)
+
+    seen = []
+    for op in (define(schema, kernel), define(schema, kernel, rule)):
+        factors, named, none = vmap(lambda x, op=op: op(State(x, None, 3), {"a": A[0]}), out_dims=(0, 0, None))(A)
+        assert np.array_equal(factors.q, A * 2)
+        assert np.array_equal(factors.r, np.stack([A[0] + 1] * 3))
+        assert factors.rank == 3
+        assert np.array_equal(named["a"], A[0] * A)
+        assert none is None
+    assert seen == [([0, None, None, None], None)]
+
+
+def test_a_number_in_a_record_stays_one_where_it_is_the_same_for_every_item():
+    same = define(f"(Tensor x) -> {FACTORS}", lambda x: Factors(x * 2, x * 3, 7))
+    other = define(f"(Tensor x) -> {FACTORS}", lambda x: Factors(x * 2, x * 3, int(x[0])))
+    ranks = []
+    vmap(lambda x: ranks.append(same(x).rank) or x)(A)
+    assert ranks == [7]
+    assert np.array_equal(vmap(lambda x: other(x).rank)(A), [1, 5, 9])
+
+
+def test_a_batch_of_no_items_takes_its_shape_from_the_fake_rule_in_records_too():
+    op = define(
+        f"({STATE} s) -> {FACTORS}", scaled, fake=lambda s: Factors(np.empty_like(s.position), np.empty(s.velocity.shape[:1]), s.steps)
+    )
+    found = vmap(lambda x: op(State(x, A, 5)))(A[:0])
+    assert (found.q.shape, found.r.shape) == ((0, 4), (0, 3))
 
 
 def test_a_batch_of_no_items_takes_its_shape_from_the_fake_rule():
@@ -180,20 +225,87 @@ def test_a_batch_of_no_items_takes_its_shape_from_the_fake_rule():
     assert said(lambda: vmap(bare)(empty), NoRuleError).startswith(f"the shape of {bare.name}'s output was asked for")
 
 
-def test_an_operator_that_writes_is_not_looped_over():
+def test_an_operator_that_writes_to_one_array_for_all_items_needs_a_rule():
     op = define("(Tensor x, Tensor(a!) out) -> ()", lambda x, out: None)
     assert said(lambda: vmap(lambda x: op(x, A + 0))(A)) == (
-        f"{op.name} writes to out, and the loop over a batch cannot. Give it a rule: {op.schema.name}.register_vmap(rule)."
+        f"{op.name}: argument 'out' is written, and is one array for a whole batch, so that each item would overwrite what the "
+        f"one before wrote. Map out too, or call {op.schema.name}.functional, which returns what each writes."
     )
 
     def rule(info, in_dims, x, out):
-        out += x
+        out += x.sum(0)
         return None, None
 
     op.register_vmap(rule)
-    out = np.zeros(A.shape)
-    vmap(op, out_dims=None)(A, out)
-    assert np.array_equal(out, A)
+    out = np.zeros(A.shape[1:])
+    vmap(op, in_dims=(0, None), out_dims=None)(A, out)
+    assert np.array_equal(out, A.sum(0))
+
+
+def test_an_operator_that_writes_is_looped_over_views():
+    def double(x, out):
+        np.multiply(x, 2, out=out)
+        return float(x.flat[0])
+
+    op = define("(Tensor x, Tensor(a!) out) -> float", double)
+    out = np.zeros(A.T.shape)
+    first = vmap(op, in_dims=(0, 1))(A, out)
+    assert np.array_equal(out, 2 * A.T)
+    assert np.array_equal(first, A[:, 0])
+    frozen = A.copy()
+    frozen.flags.writeable = False
+    with pytest.raises(dispatch.errors.ArgumentError) as caught:
+        vmap(op)(A, frozen)
+    assert str(caught.value) == (
+        f"{op.name}: argument 'out' is written to, and was given a read-only ndarray of shape ({A.shape[1]},) and dtype float64. "
+        "Pass an array that can be written to, out.copy() say, and look there for the result."
+    )
+
+
+def test_what_is_written_and_returned_is_the_argument_itself():
+    def add(x, y):
+        x += y
+        return x
+
+    looped = define("(Tensor(a!) x, Tensor y) -> Tensor(a!)", add)
+    ruled = define("(Tensor(a!) x, Tensor y) -> Tensor(a!)", add, lambda info, in_dims, x, y: (add(x, y), in_dims[0]))
+    pair = define("(Tensor x, *, Tensor(a!) u, Tensor(b!)[] vs) -> (Tensor(a!), int, Tensor(b!)[])", lambda x, u, vs: (u, 1, vs))
+
+    def both(x, u, v, w):
+        assert looped(u, x) is u
+        assert ruled(u, x) is u
+        vs = [v, w]
+        first, one, rest = pair(x, u=u, vs=vs)
+        assert first is u
+        assert rest is vs
+        return u, one
+
+    u = A + 1
+    got, ones = vmap(both)(A, u, A + 2, A + 3)
+    assert np.array_equal(u, 3 * A + 1)
+    assert np.shares_memory(got, u)
+    assert np.array_equal(ones, [1] * len(A))
+    none = np.zeros((0, 2))
+    assert vmap(looped)(none, none.copy()).shape == (0, 2)
+
+
+def test_a_list_is_written_where_each_of_it_is_mapped():
+    def fill(x, outs):
+        for out in outs:
+            if out is not None:
+                out[...] = x
+
+    op = define("(Tensor x, Tensor(a!)?[] outs) -> ()", fill)
+    outs = [np.zeros(A.shape), None, np.zeros(A.shape)]
+    vmap(lambda x, u, v: op(x, [u, None, v]), out_dims=None)(A, outs[0], outs[2])
+    assert np.array_equal(outs[0], A)
+    assert np.array_equal(outs[2], A)
+    assert "argument 'outs' is written, and is one array for a whole batch" in said(
+        lambda: vmap(lambda x, u: op(x, [u, np.zeros(A.shape[1])]), out_dims=None)(A, outs[0])
+    )
+    assert "argument 'outs' is written, and is one array for a whole batch" in said(
+        lambda: vmap(lambda x: op(x, [np.zeros(A.shape[1])]), out_dims=None)(A)
+    )
 
 
 # -- residuals -------------------------------------------------------------------------------------------------------------

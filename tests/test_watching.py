@@ -1,11 +1,14 @@
 """Watchers see each step of a call first, in the order they were turned on, and change nothing unless they mean to."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from making import leaf, made, said
 
 import dispatch
 from dispatch.core import DispatchKey, ModeGuard, active_modes
+from dispatch.guards import ExcludeDispatchKeyGuard
 from dispatch.watching import Watcher, observed
 
 X = np.ones(3)
@@ -96,3 +99,13 @@ def test_an_exception_leaves_no_watcher_behind():
 
 def test_a_watcher_is_one_thread_s_and_says_its_name():
     assert repr(Diary()) == "Diary()"
+
+
+def test_a_carried_switch_and_exclusion_act_in_the_other_thread():
+    op = made("(Tensor x) -> Tensor", lambda x: x + 1)
+    op.register_kernel("cpu")(lambda x: x + 2)
+    with ThreadPoolExecutor(1) as pool, op.set_kernel_enabled("cpu", False), ExcludeDispatchKeyGuard("AUTOGRAD"):
+        assert np.array_equal(pool.submit(dispatch.carry(op), X).result(), X + 1)
+        assert type(pool.submit(dispatch.carry(np.sin), leaf()).result()) is np.ndarray
+        with op.set_kernel_enabled("cpu"):
+            assert np.array_equal(pool.submit(dispatch.carry(op), X).result(), X + 2)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dispatch import where as room
-from dispatch.where import caller, innermost, where
+from dispatch.where import caller, innermost, names_around, where
 
 FILE = __file__.rpartition("/")[2]
 
@@ -112,6 +112,45 @@ def test_frames_of_the_package_are_passed_over():
     namesake = types.FunctionType(inside.__code__, {"__name__": room.__name__.partition(".")[0] + "_other"})
     assert inside(caller).place.startswith(FILE)
     assert namesake(caller) == (namesake.__globals__["__name__"], "inside.py:1")
+
+
+def test_the_names_around_a_function_are_its_modules_its_own_and_those_of_the_functions_around():
+    outer, shadowed = "outer", "outer"
+
+    def middle():
+        inner, shadowed = "inner", "inner"
+
+        def fn():
+            return outer
+
+        found = names_around(functools.partial(fn))
+        assert found[0] is globals()
+        return found[1], inner, shadowed
+
+    names, *_ = middle()
+    assert (names["outer"], names["inner"], names["shadowed"]) == ("outer", "inner", "inner")
+    assert shadowed == "outer"
+
+
+def test_names_of_functions_that_have_returned_are_not_known():
+    def outer():
+        local = "local"
+
+        def fn():
+            pass
+
+        assert names_around(fn)[1]["local"] is local
+        return fn
+
+    fn = outer()
+    assert "local" not in names_around(fn)[1]
+
+
+def test_a_caller_that_did_not_define_the_function_lends_no_names():
+    unrelated = "unrelated"
+    assert "unrelated" not in names_around(place)[1], unrelated
+    assert names_around(len) == ({}, {})
+    assert names_around(np.sin) == ({}, {})
 
 
 def test_code_without_a_module_name_is_outside():

@@ -218,7 +218,7 @@ def test_a_fake_rule_whose_parameter_names_differ(rule, names, scale):
 
 
 GRADIENTS = [
-    ("one for two", lambda g: g, "its backward returned 1 gradients, and the operator has 2 arguments (x, y). Return one for each, None for those without."),
+    ("one for two", lambda g: g, "its backward returned 1 gradient, and the operator has 2 arguments (x, y). Return one for each, None for those without."),
     ("three for two", lambda g: (g, g, None), "its backward returned 3 gradients, and the operator has 2 arguments (x, y). Return one for each, None for those without."),
     ("none for two", lambda g: (), "its backward returned 0 gradients, and the operator has 2 arguments (x, y). Return one for each, None for those without."),
     ("shorter", lambda g: (g[:2], g), "its backward gave a gradient of shape (2,) for argument 'x', which has shape (3,)."),

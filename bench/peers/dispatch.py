@@ -37,6 +37,11 @@ def addition() -> Any:
     return op
 
 
+def written(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
+    """A kernel that says it writes to its first array, and gives it back."""
+    return x0
+
+
 def chain(length: int) -> tuple[Callable[[], object], Callable[[], object]]:
     """``length`` sines one after the other, and their gradient."""
     sin = dispatch.ops.np.sin
@@ -67,6 +72,8 @@ def cases() -> dict[str, Case]:
     """Every case."""
     ones = partial(np.ones, 3)
     op = addition()
+    mutable = dispatch.custom_op("bench::written", written, mutates_args=("x0",), tags=dispatch.Tag.inplace)
+    arrays = {"x0": ones(), "x1": ones()}
     tracked = {
         "op": op,
         "t0": dispatch.tensor(ones(), requires_grad=True),
@@ -81,6 +88,7 @@ def cases() -> dict[str, Case]:
         plain(operator, np.ndarray, ones)
         | added(op, np.add, ones)
         | {
+            "mutable": Case("op(x0, x1)", {"op": mutable, "kernel": written, **arrays}, "kernel(x0, x1)"),
             "tracked forward": Case("op(t0, x1)", tracked, "kernel(x0, x1)"),
             "forward + backward": Case("t0.grad = None; op(t0, x1).sum().backward()", tracked),
             "vmap": Case("mapped(r0, r1)", rows),

@@ -13,6 +13,7 @@ except ModuleNotFoundError as error:
 
 from .arguments import Arguments, Check
 from .arrays import device_key, device_of, device_of_key, devices, freeze, is_array_type, set_array_type
+from .containers import items_of, rebuilt, set_record
 from .outputs import Outputs, Residual
 from .overload import OpOverload
 from .redispatching import bound, floor_of, redispatched, run_at
@@ -67,8 +68,10 @@ __all__ = [
     "freeze",
     "ground",
     "is_array_type",
+    "items_of",
     "newest_level",
     "open_levels",
+    "rebuilt",
     "redispatched",
     "registration_lock",
     "remove_fallback",
@@ -76,6 +79,7 @@ __all__ = [
     "seen_through",
     "set_array_type",
     "set_layer",
+    "set_record",
     "setting",
     "split",
     "turned_on",

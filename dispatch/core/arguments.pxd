@@ -23,6 +23,7 @@ cdef enum Kind:
     NONE = 16
     RESIDUAL = 17
     DEVICE = 18                             # of an operator without arrays: the device decides which kernel runs
+    LITERAL = 19
 
 
 cdef class Check:
@@ -30,9 +31,9 @@ cdef class Check:
     cdef readonly bint optional             # None passes
     cdef readonly bint written              # of a TENSOR: the operator writes to it
     cdef readonly Check element             # of a LIST, of the values of a DICT
-    cdef readonly tuple members             # of a TUPLE: one Check each
+    cdef readonly tuple members             # of a TUPLE or a record: one Check each
     cdef readonly Py_ssize_t size           # of a LIST: -1, or the length, and then one element stands for all
-    cdef readonly object cls                # of an INSTANCE
+    cdef readonly object cls                # of an INSTANCE or a record; the choices of a LITERAL
     cdef readonly object dtype              # of a TENSOR: the only dtype that passes, in native byte order
 
     cdef bint accept(self, PyObject *x, rank_t *rank) noexcept

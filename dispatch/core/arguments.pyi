@@ -15,7 +15,7 @@ class Check:
         element: Check | None = None,
         members: tuple[Check, ...] = (),
         size: int = -1,
-        cls: type[Any] | None = None,
+        cls: Any = None,
         dtype: np.dtype[Any] | None = None,
         written: bool = False,
     ) -> None: ...
@@ -30,7 +30,7 @@ class Check:
     @property
     def size(self) -> int: ...
     @property
-    def cls(self) -> type[Any] | None: ...
+    def cls(self) -> Any: ...
     @property
     def written(self) -> bool: ...
     @property

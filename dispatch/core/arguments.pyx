@@ -11,6 +11,7 @@ from cpython.tuple cimport PyTuple_Check
 import numpy as np
 
 from .arrays cimport device_number, is_array, is_exact, is_number, key_of
+from .containers cimport items_of
 from .keys cimport rank_t
 from .tensor cimport Wrapped, is_wrapped
 
@@ -38,7 +39,7 @@ KINDS = {
     "Any": ANY, "Residual": RESIDUAL, "Tensor": TENSOR, "int": INT, "float": FLOAT, "complex": COMPLEX, "bool": BOOL,
     "str": STR, "bytes": BYTES, "Scalar": SCALAR, "ScalarType": DTYPE, "Device": STR, "Callable": CALLABLE, "None": NONE,
     "list": LIST, "tuple": TUPLE, "dict": DICT, "instance": INSTANCE, "Tensor|Scalar": TENSOR_OR_NUMBER,
-    "deciding Device": DEVICE,
+    "deciding Device": DEVICE, "literal": LITERAL,
 }
 
 
@@ -69,6 +70,13 @@ cdef bint is_dtype(PyObject *x) noexcept:
     return True
 
 
+cdef bint is_one_of(object x, tuple choices) noexcept:
+    for choice in choices:                  # of the same type first, which is one whose equality neither raises nor lies
+        if type(x) is type(choice) and x == choice:
+            return True
+    return False
+
+
 cdef class Check:
     """The test of one schema type.
 
@@ -76,6 +84,8 @@ cdef class Check:
     ----------
     kind : str
         A name in `KINDS`.
+    cls : object
+        The class of an "instance", or of a record that is checked as a "tuple" of its fields; the choices of a "literal".
     written : bool
         Whether the operator writes to the array, so that it has to be one that can be written to.
     """
@@ -87,7 +97,7 @@ cdef class Check:
         self.element = element
         self.members = members
         self.size = size
-        self.cls = cls
+        self.cls = tuple if cls is None and self.kind == TUPLE else cls
         self.dtype = dtype
         self.written = written
         if (self.kind in (LIST, DICT) and element is None or self.kind == DICT and len(members) != 1
@@ -151,6 +161,8 @@ cdef class Check:
             return key >= 0
         if kind == CALLABLE:
             return PyCallable_Check(x)
+        if kind == LITERAL:
+            return is_one_of(<object>x, self.cls)
         if kind == INSTANCE:
             return isinstance(<object>x, self.cls)
         return kind == ANY
@@ -180,14 +192,16 @@ cdef class Check:
         return True
 
     cdef bint accept_tuple(self, PyObject *x, rank_t *rank) noexcept:
-        cdef Py_ssize_t i, n
-        if not PyTuple_Check(<object>x):
+        cdef Py_ssize_t i
+        cdef PyObject **found
+        if not isinstance(<object>x, self.cls):
             return False
-        n = PyTuple_GET_SIZE(x)
-        if n != len(self.members):
-            return False
-        for i in range(n):
-            if not (<Check>self.members[i]).accept(PyTuple_GET_ITEM(x, i), rank):
+        items = items_of(<object>x)
+        if items is None or len(items) != len(self.members):
+            return False                    # None: a subclass of a record, whose fields nobody has named
+        found = PySequence_Fast_ITEMS(<PyObject *>items)
+        for i in range(len(items)):
+            if not (<Check>self.members[i]).accept(found[i], rank):
                 return False
         return True
 

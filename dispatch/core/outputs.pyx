@@ -3,7 +3,6 @@
 Number and types of the outputs; that no output is an argument, by pointer; that none is a view of one, by the owner of its
 memory, and where two arrays have one owner by the bounds of their memory, so that disjoint halves of one buffer pass.
 """
-from cpython.dict cimport PyDict_Check, PyDict_Next
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_Check
@@ -15,6 +14,7 @@ import numpy as np
 
 from .arguments cimport TENSOR, Check
 from .arrays cimport is_exact, owner_of
+from .containers cimport items_of
 from .keys cimport rank_t
 
 cdef extern from *:
@@ -73,13 +73,12 @@ class Residual:
 
 
 cdef enum:
-    DEPTH = 3                               # how deep lists of arrays are nested: as Tensor[][], in a tuple
+    DEPTH = 3                               # how deep containers of arrays are nested: as Tensor[][], in a record
 
 
 cdef bint apart(PyObject *out, PyObject *const *args, Py_ssize_t count, int depth) noexcept:
-    """Whether an array is none of the arguments, nor a view of one or of an array in a list or dict of arguments."""
-    cdef Py_ssize_t i, position
-    cdef PyObject *item
+    """Whether an array is none of the arguments, nor a view of one or of an array in a container."""
+    cdef Py_ssize_t i
     cdef PyObject *owner = owner_of(out)
     for i in range(count):
         if args[i] == out:
@@ -87,33 +86,25 @@ cdef bint apart(PyObject *out, PyObject *const *args, Py_ssize_t count, int dept
         if cnp.PyArray_Check(<object>args[i]):
             if owner_of(args[i]) == owner and may_share_memory(<object>out, <object>args[i]):
                 return False
-        elif depth and (PyList_Check(<object>args[i]) or PyTuple_Check(<object>args[i])):
-            if not apart(out, PySequence_Fast_ITEMS(args[i]), PySequence_Fast_GET_SIZE(args[i]), depth - 1):
+        elif depth:
+            items = items_of(<object>args[i])
+            if items is not None and not apart(out, PySequence_Fast_ITEMS(<PyObject *>items), len(items), depth - 1):
                 return False
-        elif depth and PyDict_Check(<object>args[i]):
-            position = 0
-            while PyDict_Next(<object>args[i], &position, NULL, &item):
-                if not apart(out, &item, 1, depth - 1):
-                    return False
     return True
 
 
 cdef bint all_apart(PyObject *out, PyObject *const *args, Py_ssize_t count, int depth) noexcept:
     """The same of every array in an output, and that none stands there twice."""
-    cdef Py_ssize_t i, position = 0
-    cdef PyObject *item
+    cdef Py_ssize_t i
     if cnp.PyArray_Check(<object>out):
         return apart(out, args, count, DEPTH)
-    if depth and (PyList_Check(<object>out) or PyTuple_Check(<object>out)):
-        for i in range(PySequence_Fast_GET_SIZE(out)):
-            if not all_apart(PySequence_Fast_ITEMS(out)[i], args, count, depth - 1):
-                return False
-        return not repeated(PySequence_Fast_ITEMS(out), PySequence_Fast_GET_SIZE(out))
-    if depth and PyDict_Check(<object>out):
-        while PyDict_Next(<object>out, &position, NULL, &item):
-            if not all_apart(item, args, count, depth - 1):
-                return False
-    return True
+    items = items_of(<object>out) if depth else None
+    if items is None:
+        return True
+    for i in range(len(items)):
+        if not all_apart(PySequence_Fast_ITEMS(<PyObject *>items)[i], args, count, depth - 1):
+            return False
+    return not repeated(PySequence_Fast_ITEMS(<PyObject *>items), len(items))
 
 
 cdef class Outputs:

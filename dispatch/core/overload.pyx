@@ -32,7 +32,6 @@ from types import GenericAlias
 from ..errors import DefinitionError
 
 cdef extern from *:
-    PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept
     object call_with "PyVectorcall_Call"(object, tuple, dict)
 
 cdef enum:
@@ -112,11 +111,11 @@ cdef PyObject *run(PyObject *self, PyObject *arguments, PyObject *const *args, s
             return NULL
     else:
         hold(kernel)                        # a kernel may register another one for its own operator while it runs
-    return run_kernel(self, arguments, args, nargsf, key, whole, kernel)
+    return finish(self, arguments, args, nargsf, key, whole, kernel)
 
 
-cdef PyObject *run_kernel(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
-                          bint whole, PyObject *kernel) noexcept:
+cdef inline PyObject *finish(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
+                             bint whole, PyObject *kernel) noexcept:
     """Call a kernel, of which this takes the reference, and look at what it gives back."""
     cdef PyObject *outputs = <PyObject *>(<OpOverload>self).outputs     # the kernel may redefine its operator while it runs
     cdef PyObject *result
@@ -139,6 +138,11 @@ cdef PyObject *run_kernel(PyObject *self, PyObject *arguments, PyObject *const *
         result = (<Outputs>outputs).without_residual(kernel)
         release(kernel)
     return result
+
+
+cdef PyObject *run_kernel(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
+                          bint whole, PyObject *kernel) noexcept:
+    return finish(self, arguments, args, nargsf, key, whole, kernel)
 
 
 cdef PyObject *resolved(PyObject *self, int key) noexcept:
@@ -178,7 +182,7 @@ cdef class OpOverload:
     outputs : core.Outputs
     wording : module or object
         Says what is wrong with a call: `refused`, `refused_output`, `note`, `on_device`,
-        `describe`, `kernels`, `sign`, `verb`.
+        `describe`, `kernels`, `explain`, `sign`, `verb`, `functional`.
     tags : tuple of Tag, optional
 
     Attributes
@@ -236,6 +240,10 @@ cdef class OpOverload:
         """What is registered and which of it runs on each floor; prints as a table."""
         return self.wording.kernels(self)
 
+    def explain(self, *args, **keywords):
+        """What a call would run on each of its floors, and what was passed over; without arguments on all floors there are."""
+        return self.wording.explain(self, args, keywords)
+
     def at(self, key):
         """The kernel that runs at a key, which a layer calls to ask another layer's answer.
 
@@ -283,10 +291,6 @@ cdef class OpOverload:
             args = self.wording.bound(self, args, keywords)
         return self.wording.redispatched(self, keys, args)
 
-    def redispatch_past(self, keys, *args):
-        """`redispatch` for a set of keys, bit k for key k, and every argument by position."""
-        return self.wording.redispatched(self, keys, args)
-
     def register(self, layer, rule):
         """Give this operator a layer's rule; the one verb behind all the others.
 
@@ -330,8 +334,8 @@ cdef class OpOverload:
             return self
         if name.startswith("register_"):
             return self.wording.verb(self, name[len("register_"):])
-        if name == "__signature__":
-            return self.wording.sign(self)
+        if name in ("__signature__", "functional"):
+            return self.wording.sign(self) if name == "__signature__" else self.wording.functional(self)
         raise AttributeError(f"{self.name} has no attribute {name!r}.")
 
     def __repr__(self):

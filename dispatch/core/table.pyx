@@ -89,6 +89,16 @@ def from_operator(kernel):
     return through
 
 
+def transparent(op, keys):
+    """A kernel that goes on below some keys, bit k for key k, whose values count as constants."""
+    whole = op.whole
+
+    def through(*args):
+        return whole.wording.redispatched(whole, keys, args)
+
+    return through
+
+
 cdef class KernelTable:
     """Registrations and slots of one operator."""
 
@@ -174,9 +184,9 @@ cdef class KernelTable:
             raise OperatorNotFoundError(self.gone)
         found = self.source(key, passed)
         if found is None:
-            kernel = layers[key].default(op) if key in layers else partial(op.whole.redispatch_past, 1 << key)
+            kernel = layers[key].default(op) if key in layers else transparent(op, 1 << key)
         elif found.rule is fallthrough_kernel:
-            kernel = partial(op.whole.redispatch_past, 1 << key)
+            kernel = transparent(op, 1 << key)
         else:
             kernel = found.lowered(op)
             if found.keyed:

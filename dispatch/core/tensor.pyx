@@ -7,6 +7,8 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
+from .arrays cimport is_exact
+from .containers cimport items_of, rebuilt
 from .keys cimport FAKE, KEYS, VMAP, rank_t
 from .state cimport GROUND, thread_state
 
@@ -165,14 +167,15 @@ def wrap(cls, value, like not None, data=None, bint frozen=False):
 
 
 cdef Wrapped highest(object x, Wrapped found):
-    """The wrapper of the highest rank in x, a value or a list or dict of values to any depth, and `found`."""
+    """The wrapper of the highest rank in x, a value or a container of values to any depth, and `found`."""
     if isinstance(x, Wrapped):
         return <Wrapped>x if found is None or (<Wrapped>x).rank > found.rank else found
-    if not isinstance(x, (list, tuple, dict)):
+    items = items_of(x)
+    if items is None:
         return found
     dispatch_enter()
     try:
-        for item in (x.values() if isinstance(x, dict) else x):
+        for item in items:
             found = highest(item, found)
     finally:
         dispatch_leave()
@@ -180,20 +183,15 @@ cdef Wrapped highest(object x, Wrapped found):
 
 
 cdef object unwrapped(object x, rank_t rank):
-    """x with the wrappers of this rank taken off, inside lists and dicts too."""
+    """x with the wrappers of this rank taken off, inside containers too."""
     if isinstance(x, Wrapped):
         return (<Wrapped>x).value if (<Wrapped>x).rank == rank else x
-    if isinstance(x, list):
-        return [unwrapped(item, rank) for item in x]
-    if isinstance(x, tuple):
-        return tuple([unwrapped(item, rank) for item in x])
-    if isinstance(x, dict):
-        return {name: unwrapped(item, rank) for name, item in x.items()}
-    return x
+    items = items_of(x)
+    return x if items is None else rebuilt(x, [unwrapped(item, rank) for item in items])
 
 
 def seen_through(x, rank_t keys):
-    """`x` with the wrappers of some keys taken off at every level, inside lists and dicts too: they count as constants.
+    """`x` with the wrappers of some keys taken off at every level, inside containers too: they count as constants.
 
     Parameters
     ----------
@@ -212,21 +210,17 @@ def seen_through(x, rank_t keys):
                 f"a call below {DispatchKey((<Wrapped>x).rank & (KEYS - 1))} was asked of a {type(x).__name__} of shape "
                 f"{x.shape}, which is no constant of what it stands for. Let the layer act, and redispatch below a lower key.")
         x = (<Wrapped>x).value
-    if isinstance(x, list):
-        return [seen_through(item, keys) for item in x]
-    if isinstance(x, tuple):
-        return tuple([seen_through(item, keys) for item in x])
-    if isinstance(x, dict):
-        return {name: seen_through(item, keys) for name, item in x.items()}
-    return x
+    items = items_of(x)
+    return x if items is None else rebuilt(x, [seen_through(item, keys) for item in items])
 
 
 cdef object kept(object x, rank_t rank):
-    """What the layer kept beside the wrappers of this rank; None where there is none, a list for a list or dict."""
+    """What the layer kept beside the wrappers of this rank; None where there is none, a list in order for a container."""
     if isinstance(x, Wrapped):
         return (<Wrapped>x).data if (<Wrapped>x).rank == rank else None
-    if isinstance(x, (list, tuple, dict)):
-        found = [kept(item, rank) for item in (x.values() if isinstance(x, dict) else x)]
+    items = items_of(x)
+    if items is not None:
+        found = [kept(item, rank) for item in items]
         for item in found:
             if item is not None:
                 return found
@@ -243,12 +237,12 @@ cdef tuple taken_off(object whole, tuple args):
     cdef PyObject *found
     cdef tuple values = PyTuple_New(n), data = PyTuple_New(n)
     for x in args:
-        if not dispatch_is_plain(<PyObject *>x):
+        if not (dispatch_is_plain(<PyObject *>x) or is_exact(<PyObject *>x)):
             like = highest(x, like)
     rank = like.rank if like is not None else 0
     for i in range(n):
         x = args[i]
-        if dispatch_is_plain(<PyObject *>x):
+        if dispatch_is_plain(<PyObject *>x) or is_exact(<PyObject *>x):
             Py_INCREF(x)
             PyTuple_SET_ITEM(values, i, x)
             Py_INCREF(None)
@@ -286,12 +280,12 @@ def split(tuple args not None):
     like : Tensor
         One of the wrappers of the highest rank.
     values : tuple
-        The arguments with the wrappers of that rank taken off, inside lists too.
+        The arguments with the wrappers of that rank taken off, inside containers too: lists, tuples, dicts, records.
     data : tuple
         For each argument what the layer kept beside its value, None where the argument is not the layer's own; a list
-        for a list that holds one of the layer's own.
+        for a container that holds one of the layer's own, in the order of its items, values or fields.
     own : int
-        Which arguments are the layer's own, or lists that hold one: bit i for argument i.
+        Which arguments are the layer's own, or containers that hold one: bit i for argument i.
     value : object
         The newest Setting of the layer's key in this thread, or None.
     """
@@ -319,7 +313,7 @@ def descend(whole not None, tuple args not None):
 
 
 def unwrap(x, rank_t rank):
-    """`x` with the wrappers of a rank taken off, inside lists and tuples too."""
+    """`x` with the wrappers of a rank taken off, inside containers too."""
     return unwrapped(x, rank)
 
 

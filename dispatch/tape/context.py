@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from ..containers import items_of, leaves, mapped
 from ..core import Tensor, unwrap, wrap
 from ..errors import GradientError, kind_of
-from ..memory import settled
+from ..memory import inexact_layout, settled
 from .modes import AUTOGRAD
 from .node import Node, Output, released
 from .saving import COPIED_BYTES, protect
@@ -31,7 +32,7 @@ class Context(Node):
     Attributes
     ----------
     needs_input_grad : tuple
-        One bool for each argument of the operator, a list for a list of arrays.
+        One bool for each argument of the operator; a list of them, in order, for a list, dict or record of arrays.
     saved_tensors : tuple
         What `save_for_backward` was given: plain values, or tracked ones under `create_graph=True`.
     residual : object
@@ -49,7 +50,8 @@ class Context(Node):
     recording = False  # whether the backward that runs makes a graph
     non_differentiable: tuple[int, ...] = ()
     kept: dict[str, Any]
-    structure: tuple[int | None, ...] = ()
+    structure: tuple[Any, ...] = ()  # the outputs, with its number in `layouts` for each array
+    skeletons: tuple[Any, ...] = ()  # the arguments without their values, where gradients come in dicts or records
 
     @property
     def needs_input_grad(self) -> tuple[Any, ...]:
@@ -62,7 +64,7 @@ class Context(Node):
 
         Parameters
         ----------
-        *tensors : array, list of arrays or None
+        *tensors : array, None, or a list, dict or record of these
         """
         # The common case, inputs and small arrays, is settled in C; an output, a list or a large array takes the long way.
         kept = None if self.layouts else settled(tensors, self, COPIED_BYTES)
@@ -84,9 +86,9 @@ class Context(Node):
         Parameters
         ----------
         *outputs : Tensor
-            Outputs as `setup_context` was given them.
+            Outputs as `setup_context` was given them. Arrays that are not floating-point have no gradient as it is.
         """
-        numbers = [self._number(x) for x in outputs]
+        numbers = [self._number(x) for x in outputs if not hasattr(x, "dtype") or inexact_layout(x) is not None]
         if None in numbers:
             raise GradientError(
                 f"{self.op.name}: mark_non_differentiable was given a value that is no output of the operator. "
@@ -114,16 +116,16 @@ class Context(Node):
     def _hidden(self, x: Any) -> Any:
         if isinstance(x, TrackedTensor):
             number = self._number(x)
-            return x if number is None else Kept(x.value, number)
-        if isinstance(x, (list, tuple, dict)):
-            return _mapped(self._hidden, x)
+            return protect(x) if number is None else Kept(x.value, number)
+        if items_of(x) is not None:
+            return mapped(self._hidden, x)
         return protect(x) if isinstance(x, np.ndarray) else x
 
     def _to_keep(self, x: Any) -> Any:
         if isinstance(x, TrackedTensor):
             return self._hidden(x)
-        if isinstance(x, (list, tuple)):
-            return _mapped(self._to_keep, x)
+        if items_of(x) is not None:
+            return mapped(self._to_keep, x)
         if x is not None and not isinstance(x, (Tensor, np.ndarray, np.generic)):
             raise GradientError(
                 f"{self.op.name}: save_for_backward keeps arrays, and was given {kind_of(x)}. "
@@ -141,7 +143,7 @@ class Context(Node):
                 return x.value
             edge = Output(self, x.number, self.layouts[x.number]) if self.layouts else self
             return wrap(TrackedTensor, x.value, self.level, edge)
-        return _mapped(self._from_kept, x) if isinstance(x, (list, tuple, dict)) else x
+        return x if items_of(x) is None else mapped(self._from_kept, x)
 
     def hide_outputs(self) -> None:
         """Keep outputs and plain arrays that were set as attributes in a form without a cycle and safe from writes."""
@@ -149,7 +151,7 @@ class Context(Node):
         hidden = {
             name: self._hidden(value)
             for name, value in attributes.items()
-            if name not in _OWN and isinstance(value, (Tensor, np.ndarray, list, tuple, dict)) and _holds_array(value)
+            if name not in _OWN and any(isinstance(x, (Tensor, np.ndarray)) for x in leaves(value))
         }
         if hidden:
             for name in hidden:
@@ -179,21 +181,7 @@ def _showing(rule: Any) -> Any:
     return showing
 
 
-_OWN = frozenset({"structure", "layouts", "recording", "residual", "materialize", "non_differentiable", "kept"})
-
-
-def _mapped(function: Any, x: Any) -> Any:
-    """A list, tuple or dict of the type of `x`, with a function's values in place of its items."""
-    if isinstance(x, dict):
-        return {name: function(item) for name, item in x.items()}
-    items = [function(item) for item in x]
-    return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-
-
-def _holds_array(value: Any) -> bool:
-    if isinstance(value, (list, tuple, dict)):
-        return any(map(_holds_array, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, (Tensor, np.ndarray))
+_OWN = frozenset({"structure", "skeletons", "layouts", "recording", "residual", "materialize", "non_differentiable", "kept"})
 
 
 def _is_tracked(edge: Any) -> Any:

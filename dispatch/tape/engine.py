@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Level, Setting, Tensor, setting
-from ..errors import GradientError, kind_of
+from ..errors import DispatchError, GradientError, kind_of
 from ..memory import has_layout
 from ..prims import add, astype, sum_to
 from .modes import AUTOGRAD, GROUND_ONLY, quiet_with
@@ -86,7 +86,13 @@ def run_backward(  # noqa: C901 - one frame: a function for each arrival costs 6
                 node = newest
             newest = None
             edges = node.edges
-            results = node.rule(node, grads.pop(node), create_graph)
+            try:
+                results = node.rule(node, grads.pop(node), create_graph)
+            except DispatchError:
+                raise
+            except Exception as error:
+                error.add_note(f"in the backward of {node.op.name}")
+                raise
             if not keep:
                 node.edges = node.inputs = ()
                 node.saved = None

@@ -9,13 +9,16 @@ from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Any
 
-from ..core import DispatchKey, OpOverload, descend
-from ..errors import DefinitionError, GradientError, NoRuleError, kind_of
+from ..core import DispatchKey, OpOverload, Registration, descend
+from ..errors import DefinitionError, NoRuleError, kind_of
+from ..functional import ON_COPIES, origin_of
 from ..layer import Kernel, Layer
 from ..where import where
 from .context import Context
 from .recorded import Rule, recorded_kernel
 from .rows import Pullbacks, row_kernel
+from .views import with_views
+from .written import written_kernel
 
 
 class Constant:
@@ -34,17 +37,15 @@ class Autograd(Layer):
     def check(self, op: OpOverload, rule: Any) -> None:
         if isinstance(rule, Rule):
             _check_functions(op, rule)
-        if not op.schema.is_functional and not op.schema.is_view and not isinstance(rule, (Constant, Pullbacks)):
-            raise DefinitionError(
-                f"{op.name} writes to its arguments ({', '.join(op.schema.mutable_arguments)}), and a gradient is registered "
-                "for operators that return fresh outputs. Register it for a functional operator that calls this one.",
-                operator=op.name,
-            )
 
     def lower(self, op: OpOverload, rule: Any) -> Kernel:
-        if isinstance(rule, Constant):
-            return _constant(op)
-        return row_kernel(op, rule) if isinstance(rule, Pullbacks) else recorded_kernel(op, rule)
+        if op.schema.is_mutable:
+            functional = op.functional
+            reads = not isinstance(rule, Constant) and (isinstance(rule, Pullbacks) or rule.setup_context is not None)
+            kernel = written_kernel(op, lambda run: _recording(functional, rule, run), reads=reads)
+        else:
+            kernel = _recording(op, rule, op.whole)
+        return with_views(op, kernel) if op.schema.is_view else kernel
 
     def place(self, rule: Any) -> str:
         if isinstance(rule, Constant):
@@ -54,14 +55,30 @@ class Autograd(Layer):
         return where(rule.backward if isinstance(rule, Rule) else rule)
 
     def default(self, op: OpOverload) -> Kernel:
-        def backward(ctx: Context, *grads: Any) -> Any:
-            raise NoRuleError(
-                f"a gradient was asked of {op.name}, which has no derivative. Add one: {op.schema.name}.register_autograd("
-                "backward, setup_context=...); or write dispatch.detach(...) around the call to make it a constant.",
-                operator=op.name,
-            )
+        origin = origin_of(op)
+        return self.lower(op, _ruleless(op)) if origin is None else self._shared(op, origin)
 
-        return recorded_kernel(op, Rule(backward)) if op.schema.is_functional or op.schema.is_view else _mutating(op)
+    def _shared(self, op: OpOverload, origin: OpOverload) -> Kernel:
+        """The kernel of a functional form, by the rule of the operator it was made of, which may come or go at any time."""
+        kernels: dict[Any, Kernel] = {}
+
+        def kernel(*args: Any) -> Any:
+            found = origin.table.source(self.key)
+            made = kernels.get(found)
+            if made is None:
+                kernels.clear()
+                made = kernels[found] = self._by_rule_of(op, origin, found)
+            return made(*args)
+
+        return kernel
+
+    def _by_rule_of(self, op: OpOverload, origin: OpOverload, found: Registration | None) -> Kernel:
+        if found is None:
+            return self.lower(op, _ruleless(origin))
+        if found.layer is self:
+            return self.lower(op, found.rule)
+        made: Kernel = vars(op)[ON_COPIES]  # the origin's kernel is made of operators, which record: the copies do too
+        return made
 
 
 layer = Autograd("autograd", DispatchKey.AUTOGRAD)
@@ -71,6 +88,11 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
     for what, function in (("backward", rule.backward), ("setup_context", rule.setup_context)):
         if function is not None and not callable(function):
             raise DefinitionError(f"{op.name}: {what} is a function, and {kind_of(function)} was given.")
+    if not op.schema.returns and not op.schema.is_mutable:
+        raise DefinitionError(
+            f"{op.name} returns nothing and writes to nothing, so that no gradient comes back to it. Leave the backward out.",
+            operator=op.name,
+        )
     if rule.setup_context is None:
         return
     parameters = signature(rule.setup_context).parameters.values()
@@ -83,21 +105,26 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
         )
 
 
-def _constant(op: OpOverload) -> Kernel:
-    whole = op.whole
-
-    def kernel(*args: Any) -> Any:
-        return descend(whole, args)[0]
-
-    return kernel
-
-
-def _mutating(op: OpOverload) -> Kernel:
-    def kernel(*args: Any) -> Any:
-        raise GradientError(
-            f"{op.name} writes to {', '.join(op.schema.mutable_arguments)}, and was given tracked values. "
-            "Pass dispatch.detach(x), or use an operator that returns its result.",
+def _ruleless(op: OpOverload) -> Rule:
+    def backward(ctx: Context, *grads: Any) -> Any:
+        raise NoRuleError(
+            f"a gradient was asked of {op.name}, which has no derivative. Add one: {op.schema.name}.register_autograd("
+            "backward, setup_context=...); or write dispatch.detach(...) around the call to make it a constant.",
             operator=op.name,
         )
+
+    return Rule(backward)
+
+
+def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
+    """The kernel that records an operator by a rule; `whole` runs it one floor down."""
+    if isinstance(rule, Constant):
+        return _constant(whole)
+    return row_kernel(op, rule, whole) if isinstance(rule, Pullbacks) else recorded_kernel(op, rule, whole)
+
+
+def _constant(whole: Callable[..., Any]) -> Kernel:
+    def kernel(*args: Any) -> Any:
+        return descend(whole, args)[0]
 
     return kernel

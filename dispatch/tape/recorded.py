@@ -1,10 +1,12 @@
 """Users' derivatives: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`, as torch has them."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ..containers import field_names, items_of, leaves, mapped, rebuilt
 from ..core import OpOverload, conversions, descend, wrap
 from ..errors import GradientError, kind_of
+from ..grammar import ListOf, OptionalOf, Type
 from ..layer import Kernel
 from ..memory import inexact_layout
 from .context import Context
@@ -22,9 +24,8 @@ class Rule(NamedTuple):
     setup_context: Callable[..., Any] | None = None
 
 
-def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:  # noqa: C901 - two kernels that share what is fixed for an operator
-    """Make the kernel that records an operator with a user's rule."""
-    whole = op.whole
+def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Kernel:  # noqa: C901 - two kernels that share what is fixed for an operator
+    """Make the kernel that records an operator with a user's rule; `whole` runs it one floor down."""
     backward, setup_context = rule
     residual = op.outputs.residual
     single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
@@ -33,6 +34,7 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:  # noqa: C901 - two k
     others = [i for i, a in enumerate(op.schema.arguments) if not a.type.has_tensor]
     bare = None if setup_context is None and single else False  # None: nothing is kept on the context but its fields
     lists = any(a.type.parts and a.type.has_tensor for a in op.schema.arguments)
+    keyed = lists and any(_is_keyed(a.type) for a in op.schema.arguments)
 
     def pull(node: Context, grad: Any, create_graph: bool) -> Any:
         if create_graph:
@@ -74,11 +76,13 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:  # noqa: C901 - two k
             if not any(node.layouts):
                 return result
             out = (*wrapped, node.residual) if residual else output
+        if keyed:
+            node.skeletons = tuple([mapped(_nothing, x) for x in values])
         if setup_context is not None:
             before = conversions()
             setup_context(node, args, output)
             if conversions() != before:
-                node.rule = once_differentiable(pull, inside=any(isinstance(x, TrackedTensor) for x in flat(values)))
+                node.rule = once_differentiable(pull, inside=any(isinstance(x, TrackedTensor) for x in leaves(values)))
             for value in node.__dict__.values():
                 if type(value) not in INERT:
                     node.hide_outputs()
@@ -90,13 +94,15 @@ def recorded_kernel(op: OpOverload, rule: Rule) -> Kernel:  # noqa: C901 - two k
     return kernel
 
 
-def flat(values: Iterable[Any]) -> Iterator[Any]:
-    """The values of a call, those in lists too."""
-    for x in values:
-        if isinstance(x, (list, tuple)):
-            yield from flat(x)
-        else:
-            yield x
+def _is_keyed(kind: Type) -> bool:
+    """Whether arrays of the type stand under keys or fields, and not only in lists."""
+    if isinstance(kind, (ListOf, OptionalOf)):
+        return _is_keyed(kind.element)
+    return kind.has_tensor and bool(kind.parts)
+
+
+def _nothing(x: Any) -> None:
+    """Stands for a value that is not kept."""
 
 
 def once_differentiable(rule: Callable[..., Any], *, inside: bool) -> Callable[..., Any]:
@@ -122,13 +128,14 @@ def _wrapped_outputs(node: Context, like: Any, outputs: list[Any]) -> list[Any]:
     layouts: list[Any] = []
     wrapped = [_wrapped_output(node, like, layouts, x) for x in outputs]
     node.layouts = tuple(layouts)
-    node.structure = tuple(len(x) if isinstance(x, (list, tuple)) else None for x in outputs)
+    numbers = iter(range(len(layouts)))
+    node.structure = tuple([mapped(lambda _: next(numbers), x) for x in outputs])
     return wrapped
 
 
 def _wrapped_output(node: Context, like: Any, layouts: list[Any], x: Any) -> Any:
-    if isinstance(x, (list, tuple)):
-        return [_wrapped_output(node, like, layouts, item) for item in x]
+    if (items := items_of(x)) is not None:
+        return rebuilt(x, [_wrapped_output(node, like, layouts, item) for item in items])
     layout = inexact_layout(x)
     layouts.append(layout)
     return x if layout is None else wrap(TrackedTensor, x, like, Output(node, len(layouts) - 1, layout), True)
@@ -136,16 +143,11 @@ def _wrapped_output(node: Context, like: Any, layouts: list[Any], x: Any) -> Any
 
 def _plain_outputs(node: Context, out: Any) -> Any:
     """The outputs, those marked as without a gradient taken off the tape."""
-    if isinstance(out, tuple):
-        return tuple(_plain_outputs(node, item) for item in out)
-    if isinstance(out, list):
-        return [_plain_outputs(node, item) for item in out]
-    number = node._number(out)
-    return out.value if number is not None and number in node.non_differentiable else out
+    return mapped(lambda x: x.value if node._number(x) in node.non_differentiable else x, out)
 
 
-def _materialized(node: Context, grad: Any) -> tuple[Any, ...]:
-    """The gradients as the rule gets them: one for each output, a list for a list, zeros for those that are missing."""
+def _materialized(node: Context, grad: Any) -> list[Any]:
+    """The gradients as the rule gets them: one for each output, in a container as it was; zeros for those that are missing."""
     flat = [grad.get(i) for i in range(len(node.layouts))]
     if node.materialize:
         like = next(iter(grad.values()))
@@ -153,34 +155,26 @@ def _materialized(node: Context, grad: Any) -> tuple[Any, ...]:
             zeros(layout, like) if g is None and layout is not None else g
             for g, layout in zip(flat, node.layouts, strict=True)
         ]
-    queue = iter(flat)
-    return tuple(next(queue) if n is None else [next(queue) for _ in range(n)] for n in node.structure)
+    return [mapped(flat.__getitem__, x) for x in node.structure]
 
 
 def _checked(op: OpOverload, node: Context, grads: Any) -> list[Any]:
     """The gradients that a user's backward returned, in the order of the edges."""
     names = op.arguments.names
-    if not isinstance(grads, tuple):
-        listed = isinstance(grads, list) and not (len(names) == 1 and op.schema.arguments[0].type.parts)
-        grads = tuple(grads) if listed else (grads,)
+    alone = len(names) == 1 and bool(op.schema.arguments[0].type.parts)
+    if not isinstance(grads, tuple) or (alone and field_names(type(grads)) is not None):
+        grads = tuple(grads) if isinstance(grads, list) and not alone else (grads,)
     if len(grads) != len(names):
+        some = "1 gradient" if len(grads) == 1 else f"{len(grads)} gradients"
         raise GradientError(
-            f"{op.name}: its backward returned {len(grads)} gradients, and the operator has {len(names)} arguments "
-            f"({', '.join(names)}). Return one for each, None for those without.",
+            f"{op.name}: its backward returned {some}, and the operator has {len(names)} arguments ({', '.join(names)}). "
+            "Return one for each, None for those without.",
             operator=op.name,
         )
     found: list[Any] = []
-    for name, edge, grad in zip(names, node.inputs, grads, strict=True):
+    for i, (name, edge, grad) in enumerate(zip(names, node.inputs, grads, strict=True)):
         if type(edge) is list:
-            if grad is not None and (not isinstance(grad, (list, tuple)) or len(grad) != len(edge)):
-                got = f"{len(grad)} in a list" if isinstance(grad, (list, tuple)) else kind_of(grad)
-                raise GradientError(
-                    f"{op.name}: argument {name!r} is a list of {len(edge)} arrays, and its backward returned {got} for it. "
-                    f"Return a list of {len(edge)} gradients, None for those without.",
-                    operator=op.name,
-                    argument=name,
-                )
-            found += [g for e, g in zip(edge, grad or [None] * len(edge), strict=True) if e is not None]
+            _add_parts(op, name, edge, grad, node.skeletons[i] if node.skeletons else edge, found)
             continue
         if edge is None and grad is not None and not _takes_arrays(op, name):
             raise GradientError(
@@ -191,6 +185,40 @@ def _checked(op: OpOverload, node: Context, grads: Any) -> list[Any]:
         if edge is not None or node.edges is node.inputs:
             found.append(grad)
     return found
+
+
+def _add_parts(op: OpOverload, name: str, edge: list[Any], grad: Any, like: Any, found: list[Any]) -> None:
+    """Add the gradients of the tracked arrays in a container; `like` is the container without its values."""
+    parts = _parts(grad, like)
+    if parts is None or len(parts) != len(edge):
+        got = f"{len(parts)} in a {type(grad).__name__}" if parts is not None else kind_of(grad)
+        what, wanted = f"a list of {len(edge)} arrays", f"a list of {len(edge)} gradients"
+        if isinstance(like, dict):
+            what, wanted = f"a dict of {len(edge)} arrays", "a dict of gradients by the same keys"
+        elif (fields := field_names(type(like))) is not None:
+            what, wanted = f"a {type(like).__qualname__}", f"a {type(like).__qualname__} or a dict of {', '.join(fields)}"
+        raise GradientError(
+            f"{op.name}: argument {name!r} is {what}, and its backward returned {got} for it. "
+            f"Return {wanted}, None for those without.",
+            operator=op.name,
+            argument=name,
+        )
+    for e, g, inner in zip(edge, parts, items_of(like) or (), strict=True):
+        if type(e) is list:
+            _add_parts(op, name, e, g, inner, found)
+        elif e is not None:
+            found.append(g)
+
+
+def _parts(grad: Any, like: Any) -> Any:
+    """The gradients of the parts of a container, in their order; None where `grad` is none that fits."""
+    if grad is None:
+        return [None] * len(items_of(like) or ())
+    fields = field_names(type(like))
+    keys = tuple(like) if isinstance(like, dict) else fields
+    if isinstance(grad, dict):
+        return None if keys is None or not set(keys).issuperset(grad) else [grad.get(key) for key in keys]
+    return items_of(grad) if isinstance(grad, (list, tuple) if fields is None and keys is None else type(like)) else None
 
 
 def _takes_arrays(op: OpOverload, name: str) -> bool:

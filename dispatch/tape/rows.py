@@ -47,9 +47,8 @@ class Plan(NamedTuple):
     pull: Callable[[Node, Any, bool], Any] | None  # None: no pullback for any of the tracked arguments
 
 
-def row_kernel(op: OpOverload, rule: Pullbacks) -> Kernel:
-    """The kernel that records an operator of the tables."""
-    whole = op.whole
+def row_kernel(op: OpOverload, rule: Pullbacks, whole: Callable[..., Any]) -> Kernel:
+    """The kernel that records an operator of the tables; `whole` runs it one floor down."""
     plans: dict[int, Plan] = {}
 
     def kernel(*args: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import freeze
+from ..core import Tensor, freeze, wrap
 from ..memory import unwritten
 
 # Up to here a copy (about 1 us) costs less than the bookkeeping of a hold (about 3 us).
@@ -22,11 +22,16 @@ _holds: dict[int, int] = {}  # id of an array that is held -> how many times; th
 
 
 def protect(x: Any) -> Any:
-    """What to save for `x`: itself, where nobody can write to it; a copy of a small array; a held view of a large one."""
+    """What to save for `x`: itself, where nobody can write to it; a copy of a small array; a held view of a large one.
+
+    For a wrapper that an in-place operator changes, another one that stays as this one is now.
+    """
     if type(x) is list:
         return [protect(item) for item in x]
     kept = unwritten(x, COPIED_BYTES)
-    return _protect_large(x) if kept is None and x is not None else kept
+    if kept is not None or x is None:
+        return kept
+    return wrap(type(x), protect(x.value), x, x.data) if isinstance(x, Tensor) else _protect_large(x)
 
 
 def _protect_large(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..core import DispatchKey, Tensor, check_open, count_conversion, freeze, ground, wrap
 from ..errors import ConversionError, GradientError
-from ..memory import sole
+from ..memory import set_rewritable, sole
 from ..prims import add
 from .engine import run_backward
 from .node import Leaf, Node
@@ -23,10 +23,19 @@ class TrackedTensor(Tensor):
     grad_fn : Node or None
         The recorded call that made the value; None for a leaf.
     requires_grad, is_leaf : bool
+    version : int
+        How many calls have written to it in place; torch's `_version`.
     """
 
-    __slots__ = ()
+    __slots__ = ("family", "writes")  # both unset on most: no view was taken, nothing was written
     key = DispatchKey.AUTOGRAD
+
+    family: Any  # what those that share memory have in common; see views.py
+    writes: int
+
+    @property
+    def version(self) -> int:
+        return getattr(self, "writes", 0)
 
     @property
     def requires_grad(self) -> bool:
@@ -121,6 +130,9 @@ class TrackedTensor(Tensor):
     def __repr__(self) -> str:
         made = self.grad_fn
         return f"tensor({self.value!r}, {'requires_grad=True' if made is None else f'grad_fn={made!r}'})"
+
+
+set_rewritable(TrackedTensor, frozen=True)
 
 
 def one(x: TrackedTensor) -> Any:

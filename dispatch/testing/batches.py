@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ..containers import items_of as parts_of
+from ..containers import leaves, mapped, steps
 from ..core import DispatchKey
 from ..errors import BatchingError
 from ..tags import Tag
@@ -24,8 +26,6 @@ def check_batches(case: Case, findings: Findings, rtol: float | None, atol: floa
     ruled = case.rule(DispatchKey.VMAP) is not None
     if not case.arrays:
         findings.skip("no argument is an array, so there is nothing to batch")
-    elif any(written_arrays(case)) and not ruled:
-        findings.skip("the operator writes to its arguments and has no vmap rule")
     else:
         for size, in_dims in batchings(case):
             if findings.skipped:
@@ -146,21 +146,22 @@ def _compare(
 
 def _mapped(case: Case, batch: list[Any], in_dims: InDims) -> list[Any]:
     """The outputs of the operator under vmap, the batch first in each that holds arrays or numbers."""
-    count = case.op.outputs.count
     aside: dict[int, Any] = {}
+    structure: list[Any] = []
 
     def one(*arrays: Any) -> Any:
-        outputs = case.call(case.with_arrays(list(arrays)))
-        aside.update({i: x for i, x in enumerate(outputs) if not _makes_batch(x)})
-        return [x for i, x in enumerate(outputs) if i not in aside]
+        structure[:] = case.call(case.with_arrays(list(arrays)))
+        parts = list(enumerate(leaves(structure)))
+        aside.update({i: x for i, x in parts if not _makes_batch(x)})
+        return [x for i, x in parts if i not in aside]
 
     batched = iter(vmap(one, in_dims=in_dims)(*batch))
-    return [aside[i] if i in aside else next(batched) for i in range(count)]
+    made = iter([aside[i] if i in aside else next(batched) for i, _ in enumerate(leaves(structure))])
+    whole: list[Any] = mapped(lambda _: next(made), structure)
+    return whole
 
 
 def _makes_batch(x: Any) -> bool:
-    if isinstance(x, (list, tuple)):
-        return bool(x) and all(map(_makes_batch, x))
     return hasattr(x, "shape") or isinstance(x, NUMBERS)
 
 
@@ -169,11 +170,12 @@ def _difference(
 ) -> str | None:
     """What keeps a batch of outputs from being the items' outputs one after another."""
     first = column[0]
-    if isinstance(first, (list, tuple)) and isinstance(got, (list, tuple)):
-        if len(got) != len(first):
-            return f"{len(got)} items in a list, and expected are {len(first)}."
-        pairs = ((got[i], [x[i] for x in column], f"{path}[{i}]") for i in range(len(first)))
-        return next((d for x, c, p in pairs if (d := _difference(x, c, tolerances, random=random, path=p))), None)
+    if (mine := parts_of(got)) is not None and parts_of(first) is not None:
+        if steps(got) != steps(first):
+            return f"{len(mine)} items{f' at {path}' if path else ''}, and expected are {len(parts_of(first) or ())}."
+        rows = zip(steps(first), mine, zip(*map(parts_of, column), strict=True), strict=True)
+        each = (_difference(x, list(c), tolerances, random=random, path=path + step) for step, x, c in rows)
+        return next((words for words in each if words is not None), None)
     if not _makes_batch(first):
         return difference(got, first, place=path)
     expected = np.stack([np.asarray(x) for x in column])

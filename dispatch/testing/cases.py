@@ -1,13 +1,15 @@
 """Case: an operator and one set of arguments, taken apart so that a check can give it other arrays."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..calls import refused
+from ..containers import leaves, mapped, paths
 from ..core import DispatchKey, OpOverload, Tensor
 from ..errors import ArgumentError
+from ..functional import origin_of
 from ..listing import brief, describe_value
 from ..tape import Pullbacks, TrackedTensor
 from ..where import where
@@ -71,6 +73,8 @@ class Case(NamedTuple):
     def rule(self, key: DispatchKey) -> Any:
         """What is registered at a key, or None."""
         registration = self.op.table.source(key)
+        if registration is None and key == DispatchKey.AUTOGRAD and (origin := origin_of(self.op)) is not None:
+            registration = origin.table.source(key)
         return None if registration is None else registration.rule
 
     def place(self, key: DispatchKey) -> str:
@@ -125,28 +129,18 @@ def is_array(x: Any) -> bool:
 
 
 def arrays_in(x: Any) -> list[Any]:
-    """Every array in a value, in order: those of lists, tuples and dicts too."""
-    if is_array(x):
-        return [x]
-    if isinstance(x, dict):
-        x = tuple(x.values())
-    return [array for item in x for array in arrays_in(item)] if isinstance(x, (list, tuple)) else []
+    """Every array in a value, in order: those of lists, tuples, dicts and records too."""
+    return [leaf for leaf in leaves(x) if is_array(leaf)]
 
 
 def map_arrays(f: Callable[[Any], Any], x: Any) -> Any:
     """The same value with `f` of every array in its place."""
-    if is_array(x):
-        return f(x)
-    if type(x) in (list, tuple):
-        return type(x)([map_arrays(f, item) for item in x])
-    return {name: map_arrays(f, item) for name, item in x.items()} if type(x) is dict else x
+    return mapped(lambda leaf: f(leaf) if is_array(leaf) else leaf, x)
 
 
 def without_scalars(x: Any) -> Any:
     """The same value with 0-d arrays for its NumPy scalars."""
-    if isinstance(x, np.generic):
-        return np.asarray(x)
-    return type(x)([without_scalars(item) for item in x]) if type(x) in (list, tuple) else x
+    return mapped(lambda leaf: np.asarray(leaf) if isinstance(leaf, np.generic) else leaf, x)
 
 
 def put_arrays(args: Arguments, arrays: list[Any]) -> Arguments:
@@ -160,13 +154,8 @@ def labels_of(names: tuple[str, ...], args: Arguments) -> list[str]:
     return [f"'{name}'{path}" for name, x in zip(names, args, strict=True) for path in _paths(x)]
 
 
-def _paths(x: Any) -> Iterator[str]:
-    if is_array(x):
-        yield ""
-    elif isinstance(x, (list, tuple, dict)):
-        for key, item in x.items() if isinstance(x, dict) else enumerate(x):
-            for path in _paths(item):
-                yield f"[{key!r}]{path}"
+def _paths(x: Any) -> list[str]:
+    return [path for path, leaf in zip(paths(x), leaves(x), strict=True) if is_array(leaf)]
 
 
 def named_outputs(outputs: list[Any]) -> list[tuple[str, Any]]:

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..containers import items_of, steps
 from ..core import Tensor
 from ..errors import ArgumentError
 from ..listing import describe_value
@@ -46,8 +47,8 @@ def assert_close(
 ) -> None:
     """Raise AssertionError unless two values are equal up to rounding.
 
-    Arrays are compared by shape, dtype and values, lists and tuples item by item, dicts key by key, and everything else
-    with `==`. A Python number has no dtype; beside an array only its value counts.
+    Arrays are compared by shape, dtype and values, lists and tuples item by item, dicts key by key, records field by field,
+    and everything else with `==`. A Python number has no dtype; beside an array only its value counts.
 
     Parameters
     ----------
@@ -92,17 +93,16 @@ def difference(
     options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
     at = f" at {place}" if place else ""
     actual, expected = _plain(actual), _plain(expected)
-    if isinstance(expected, (list, tuple)) and isinstance(actual, (list, tuple)):
-        if len(actual) != len(expected):
-            return f"the lengths differ{at}: {len(actual)}, and expected is {len(expected)}."
-        pairs = [(f"{place}[{i}]", x, y) for i, (x, y) in enumerate(zip(actual, expected, strict=True))]
-        return next((d for name, x, y in pairs if (d := difference(x, y, place=name, **options))), None)  # type: ignore[arg-type]
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        if actual.keys() != expected.keys():
-            unmatched = ", ".join(sorted(map(repr, actual.keys() ^ expected.keys())))
-            return f"the keys differ{at}: {unmatched} is in one of the two only."
-        named = [(f"{place}[{name!r}]", actual[name], expected[name]) for name in expected]
-        return next((d for name, x, y in named if (d := difference(x, y, place=name, **options))), None)  # type: ignore[arg-type]
+    if isinstance(expected, dict) and isinstance(actual, dict) and actual.keys() != expected.keys():
+        unmatched = ", ".join(sorted(map(repr, actual.keys() ^ expected.keys())))
+        return f"the keys differ{at}: {unmatched} is in one of the two only."
+    mine, theirs = _items(actual), _items(expected)
+    if mine is not None and theirs is not None and _same_kind(actual, expected):
+        if len(mine) != len(theirs):
+            return f"the lengths differ{at}: {len(mine)}, and expected is {len(theirs)}."
+        theirs = [expected[key] for key in actual] if isinstance(expected, dict) else theirs
+        pairs = zip(steps(actual), mine, theirs, strict=True)
+        return next((d for step, x, y in pairs if (d := difference(x, y, place=place + step, **options))), None)  # type: ignore[arg-type]
     if not (_is_number(actual) and _is_number(expected)):
         same = type(actual) is type(expected) and actual == expected
         return None if same else f"the values differ{at}: {_described(actual)}, and expected is {_described(expected)}."
@@ -117,6 +117,18 @@ def _plain(x: Any) -> Any:
             f"assert_close compares arrays, and was given {describe_value(x)}, which has none of its own."
         )
     return x
+
+
+def _items(x: Any) -> Any:
+    return None if isinstance(x, np.ndarray) else items_of(x)
+
+
+def _same_kind(x: Any, y: Any) -> bool:
+    """Whether both are lists or tuples, of which either may stand for the other, or dicts, or records of one class."""
+    if type(x) is type(y):
+        return True
+    plain = [isinstance(v, (list, tuple)) and not hasattr(v, "_fields") for v in (x, y)]
+    return all(plain) or (isinstance(x, dict) and isinstance(y, dict))
 
 
 def _is_number(x: Any) -> bool:

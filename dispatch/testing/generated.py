@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..containers import field_names, items_of
 from ..core import OpOverload, Setting, Tensor, Without, setting
 from ..errors import DefinitionError, OpCheckError, did_you_mean
 from ..tape import TrackedTensor
@@ -109,12 +110,12 @@ class Checking(Watcher):
         self.inside = True
         try:
             if op.schema.namespace in self.namespaces and all(_is_checkable(x) for x in arrays_in(args)):
-                self.check(op, args)
+                self.check(op, args, proceed)
             return proceed()
         finally:
             self.inside = False
 
-    def check(self, op: OpOverload, args: tuple[Any, ...]) -> None:
+    def check(self, op: OpOverload, args: tuple[Any, ...], proceed: Callable[[], Any]) -> None:
         """Run the check, and hold what it finds against what is known."""
         status = self.failures.status(op.name, self.test)
         if status == "skip":
@@ -130,7 +131,9 @@ class Checking(Watcher):
             self.failures.enter(op.name, self.test, "xfail" if failed else "")
         elif failed:
             error = report.failures[self.util]
-            raise OpCheckError(f"{error}\n{repro(op, args[:count], named, self.util)}", operator=op.name) from error
+            text = f"{error}\n{repro(op, args[:count], named, self.util)}"
+            proceed()  # a test of what a call raises sees that, and no fault
+            raise OpCheckError(text, operator=op.name) from error
         else:
             raise OpCheckError(
                 f"{op.name} passes {self.test}, and {self.failures.path} says that it fails. Remove it there, or run the tests "
@@ -155,6 +158,11 @@ def repro(op: OpOverload, args: Sequence[Any], kwargs: dict[str, Any], util: str
         if isinstance(x, (np.ndarray, np.generic)):
             saved[f"a{len(saved)}"] = x
             return f"saved['a{len(saved) - 1}']" if save else f"np.ones({x.shape}, {x.dtype.str!r})"
+        if isinstance(x, dict):
+            return "{" + ", ".join(f"{key!r}: {text(item)}" for key, item in x.items()) + "}"
+        items, names = items_of(x), field_names(type(x))
+        if items is not None and names is not None:
+            return f"{type(x).__qualname__}({', '.join(f'{n}={text(item)}' for n, item in zip(names, items, strict=True))})"
         if isinstance(x, (list, tuple)):
             inside = ", ".join(map(text, x))
             return f"[{inside}]" if isinstance(x, list) else f"({inside}{',' if len(x) == 1 else ''})"

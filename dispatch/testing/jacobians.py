@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..containers import field_names, mapped
 from ..core import Tensor, ground
 from ..errors import ArgumentError, GradcheckError
 from ..layer import parameter_names
@@ -75,7 +76,7 @@ class Probe(NamedTuple):
     def floats(self, result: Any) -> list[tuple[str, Any]]:
         """The floating-point outputs with their labels."""
         result = map_scalars(result)
-        single = not isinstance(result, (list, tuple, dict))
+        single = not isinstance(result, (list, tuple, dict)) or field_names(type(result)) is not None
         names = ("out",) if single else self.output_names or tuple(f"out[{i}]" for i in range(len(result)))
         items = (result,) if single else tuple(result.values()) if isinstance(result, dict) else tuple(result)
         labels = [label.replace("'", "", 2) for label in labels_of(names, items)]
@@ -253,11 +254,7 @@ def _plain(x: Any) -> Array:
 
 def map_scalars(x: Any) -> Any:
     """The same value with NumPy scalars and floats made 0-d arrays."""
-    if isinstance(x, (list, tuple)):
-        return tuple(map(map_scalars, x))
-    if isinstance(x, dict):
-        return {name: map_scalars(item) for name, item in x.items()}
-    return np.asarray(x) if isinstance(x, (np.generic, float, complex)) else x
+    return mapped(lambda leaf: np.asarray(leaf) if isinstance(leaf, (np.generic, float, complex)) else leaf, x)
 
 
 def _parameters(f: Function, count: int) -> tuple[str, ...]:

@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..containers import field_names, items_of, made_of
 from ..core import OpOverload, Tensor
 from ..errors import MissingOpProfileError, SchemaError
 from ..fake import fake_tensor
+from ..grammar import ClassType
 from ..layer import find_layer
 from ..listing import brief
+from ..opaque import find_class
 from ..registration import resolve
 from ..watching import Watcher
 
@@ -37,15 +40,24 @@ Profiles = dict[str, list[OpProfile]]
 def _metadata(x: Any) -> Any:
     if isinstance(x, (np.ndarray, np.generic, Tensor)):
         return ("array", tuple(x.shape), x.dtype.str)
-    if isinstance(x, (list, tuple)):
-        return ("list", *map(_metadata, x))
+    if (items := items_of(x)) is not None:
+        return (*_container(x), *map(_metadata, items))
     return x if isinstance(x, (bool, int, float, str, type(None))) else ("object", type(x).__qualname__)
 
 
 def _layout(x: Any) -> Any:
     if isinstance(x, (np.ndarray, np.generic)):
         return ("array", tuple(x.shape), x.dtype.str, tuple(np.asarray(x).strides))
-    return ("list", *map(_layout, x)) if isinstance(x, (list, tuple)) else ("value", x)
+    items = items_of(x)
+    return ("value", x) if items is None else (*_container(x), *map(_layout, items))
+
+
+def _container(x: Any) -> tuple[Any, ...]:
+    """What a container is beside its items: a list, a dict of some keys, a record of some class."""
+    if isinstance(x, dict):
+        return ("dict", tuple(x))
+    cls = type(x)
+    return ("list",) if field_names(cls) is None else ("record", f"{cls.__module__}.{cls.__qualname__}")
 
 
 def _played(layout: Any) -> Any:
@@ -53,6 +65,10 @@ def _played(layout: Any) -> Any:
     if kind == "array":
         shape, dtype, strides = rest
         return fake_tensor(tuple(shape), np.dtype(dtype), tuple(strides))
+    if kind == "dict":
+        return dict(zip(rest[0], map(_played, rest[1:]), strict=True))
+    if kind == "record":
+        return made_of(find_class(ClassType(rest[0])), [_played(item) for item in rest[1:]])
     return [_played(item) for item in rest] if kind == "list" else rest[0]
 
 

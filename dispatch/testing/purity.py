@@ -5,6 +5,7 @@ afterwards, since C code does not ask for permission; other values and layouts f
 branch.
 """
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -239,7 +240,7 @@ def _owners(case: Case) -> list[tuple[Argument, str]]:
 
 
 def _return_of(returns: tuple[Return, ...], name: str) -> Return:
-    return returns[int(name.removeprefix("output ").partition("[")[0])]
+    return returns[int(re.split(r"[\[.]", name.removeprefix("output "))[0])]
 
 
 def _related(a: Argument | Return, b: Argument | Return) -> bool:

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..containers import field_names, items_of
 from ..core import DispatchKey, device_of
 from ..errors import DataDependentError, NoRuleError
 from ..fake import FakeTensor, FakeTensorMode
 from ..listing import brief
 from ..tags import Tag
+from ..validating import counted_strides
 from .cases import Case, arrays_in, named_outputs
 from .close import NUMBERS, difference
 from .memory import Guarded
@@ -151,26 +153,15 @@ def _array(case: Case, findings: Findings, name: str, fake: Any, real: Any) -> N
         _differ(case, findings, name, "device", f"is on {fake.device}", f"on {device}", "Build it from an argument.")
 
 
-def counted_strides(x: Any) -> tuple[int | None, ...]:
-    """The strides of an array, None where they mean nothing: for axes of length 1, and for all of an empty array.
-
-    Examples
-    --------
-    >>> counted_strides(np.ones((2, 1, 3)))
-    (24, None, 8)
-    """
-    empty = 0 in x.shape
-    return tuple(None if empty or n == 1 else s for n, s in zip(x.shape, getattr(x, "strides", ()), strict=False))
-
-
 def _structure(x: Any) -> str:
     """What a value is, arrays and numbers alike whether real or fake."""
     if isinstance(x, (FakeTensor, np.ndarray)):
         return "an array"
-    if isinstance(x, (list, tuple)):
-        return f"[{', '.join(map(_structure, x))}]"
     if isinstance(x, dict):
         return f"{{{', '.join(f'{name!r}: {_structure(item)}' for name, item in x.items())}}}"
+    if (items := items_of(x)) is not None:
+        name = "" if field_names(type(x)) is None else type(x).__qualname__
+        return f"{name}[{', '.join(map(_structure, items))}]"
     return "a number" if isinstance(x, (np.generic, *NUMBERS)) else brief(x)
 
 

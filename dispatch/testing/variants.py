@@ -178,13 +178,15 @@ def _with_nan(x: Array) -> Array:
 
 
 def _reversed(x: Array) -> Array:
+    if not x.ndim:  # x[()] is a scalar, and no array any more
+        return x.copy()
     flip = (slice(None, None, -1),) * x.ndim
     return np.ascontiguousarray(x[flip]).reshape(x.shape)[flip]
 
 
 def _stepped(x: Array) -> Array:
     if not x.ndim:
-        return x
+        return x.copy()
     made = np.repeat(x, 2, axis=-1)[..., ::2]
     made[...] = x
     return made

@@ -228,3 +228,19 @@ def test_an_operator_without_a_residual_is_whole():
 def test_outputs_say_what_they_are():
     outputs = Outputs((Check("Tensor"), Check("int")), residual=True, aliased=True)
     assert (outputs.count, outputs.residual, outputs.aliased, len(outputs.checks)) == (2, True, True, 2)
+
+
+def test_what_is_written_in_a_list_and_returned_may_be_any_of_it():
+    op = returns("(Tensor(a!)[] xs) -> Tensor(a!)", lambda xs: xs[1])
+    x = array()
+    assert op([array(), x]) is x
+
+
+def test_what_is_written_and_returned_is_the_argument_itself():
+    op = returns("(Tensor(a!) x) -> Tensor(a!)", lambda x: x)
+    x = array()
+    assert op(x) is x
+    message = r"returned another array as output 0, and its schema says that it is argument 'x' itself\. Write to x and return it\."
+    for wrong in (lambda x: x.copy(), lambda x: x[:]):
+        with pytest.raises(OutputError, match=message):
+            returns("(Tensor(a!) x) -> Tensor(a!)", wrong)(array())

@@ -102,6 +102,6 @@ def test_nothing_is_below_the_ground(key):
 def test_redispatch_binds_keywords_and_leaves_the_residual_inside():
     op = made("(Tensor x, int n=2) -> (Tensor, Residual)", lambda x, n: (x * n, "kept"))
     assert np.array_equal(op.redispatch(DispatchKey.AUTOGRAD, X, n=3), X * 3)
-    out, residual = op.whole.redispatch_past(TAPE, X, 2)
+    out, residual = redispatched(op.whole, TAPE, (X, 2))
     assert residual == "kept"
     assert np.array_equal(out, X * 2)

@@ -185,3 +185,41 @@ def test_a_view_of_an_array_that_is_held_outlives_the_hold():
     workspace[:] = 100.0
     y.backward()
     assert np.array_equal(x.grad, np.full(LARGE - 1, 3.0))
+
+
+# -- wrappers that a write changes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [3, COPIED_BYTES])
+def test_a_batch_that_is_written_later_does_not_change_the_gradient(size):
+    double_ = custom_op("savingtests::double_", lambda x: np.copyto(x, 2 * x), mutates_args=("x",), schema="(Tensor(a!) x) -> ()")
+    batch = np.ones((2, size))
+
+    def f(x, b):
+        def inner(t):
+            y = t * b
+            if size == 3:
+                double_(b)
+                return np.sum(y)
+            with pytest.raises(dispatch.errors.ArgumentError, match="argument 'x' is written to, and was given a read-only"):
+                double_(b)
+            return np.sum(y)
+
+        return dispatch.grad(inner)(x)
+
+    assert np.array_equal(dispatch.vmap(f)(np.ones((2, size)), batch), np.ones((2, size)))
+    double_(batch)  # the tape has let go
+    assert batch[0, 0] == (4.0 if size == 3 else 2.0)
+
+
+def test_an_array_given_to_grad_in_a_batch_is_the_one_at_its_beginning():
+    double_ = custom_op("savingtests::double_", lambda x: np.copyto(x, 2 * x), mutates_args=("x",), schema="(Tensor(a!) x) -> ()")
+
+    def f(b):
+        def inner(t):
+            double_(b)
+            return np.sum(t * t)
+
+        return dispatch.grad(inner)(b)
+
+    assert np.array_equal(dispatch.vmap(f)(np.ones((2, 3))), np.full((2, 3), 2.0))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hint_table import Factors
 
 import dispatch
 from dispatch import custom_op
@@ -53,6 +54,8 @@ def test_arrays_are_found_in_order_and_put_back():
     made = put_arrays(NESTED, list(range(4)))
     assert made == (0, [1, (2, None)], {"a": 3, "b": 1}, "text", 1.0)
     assert map_arrays(lambda x: x.shape, NESTED)[1] == [(1, 2), ((2,), None)]
+    assert labels_of(("p",), (Factors(X, [Y]),)) == ["'p'.q", "'p'.r[0]"]
+    assert put_arrays((Factors(X, [Y]),), [1, 2]) == (Factors(1, [2]),)
 
 
 @pytest.mark.parametrize("x", [None, 3, "text", np.float64(1.0), []])

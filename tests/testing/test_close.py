@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from hint_table import Factors
 
 import dispatch
 from dispatch.errors import ArgumentError
@@ -118,6 +119,9 @@ def test_containers_are_walked_and_the_place_is_named():
     assert message_of({"a": [1, 2]}, {"a": [1, 3]}).startswith("the values differ at ['a'][1] in 1 of 1 elements.")
     assert message_of({"a": "x"}, {"a": None}) == "the values differ at ['a']: 'x', and expected is None."
     assert message_of(np.array(["a", "b"]), np.array(["a", "c"])) == "the values differ in 1 of 2 elements."
+    assert_close({"b": 1, "a": 2}, {"a": 2, "b": 1})
+    assert message_of(Factors(1, 2), Factors(1, 3)).startswith("the values differ at .r in 1 of 1 elements.")
+    assert message_of(Factors(1, 2), (1, 2, 2)) == "the values differ: a Factors of length 3, and expected is a tuple of length 3."
     assert message_of([1], 1.0) == "the values differ: a list of length 1, and expected is 1.0."
 
 

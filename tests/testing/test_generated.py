@@ -7,11 +7,13 @@ import sys
 
 import numpy as np
 import pytest
+from hint_table import State
 from making import said
 
 import dispatch
 from dispatch import custom_op
 from dispatch.errors import DefinitionError, OpCheckError
+from dispatch.schema import Schema
 from dispatch.testing import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
 from dispatch.testing.generated import ACCEPT, SAVE, repro
 from dispatch.testing.opcheck import ALL
@@ -81,8 +83,11 @@ def test_the_values_of_a_failing_call_are_saved_on_request(monkeypatch, tmp_path
 
 
 def test_a_script_spells_every_argument():
+    Schema.parse(f"ns::op({State.__module__}.State s) -> ()")  # from here on it is a record
     op = dispatch.ops.np.sin
     tracked = dispatch.tensor(X, requires_grad=True)
+    state = repro(op, ({"x": X}, State(X)), {}, "test_schema")
+    assert "({'x': np.ones((3,), '<f8')}, State(position=np.ones((3,), '<f8'), velocity=None, steps=1, note=set()))" in state
     text = repro(op, (tracked, [1, (2.5,)], X), {"n": None}, "test_schema")
     assert (
         "dispatch.testing.opcheck(dispatch.ops.np.sin, (dispatch.tensor(np.ones((3,), '<f8'), requires_grad=True), "

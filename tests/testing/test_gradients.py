@@ -71,12 +71,23 @@ def test_integer_outputs_need_no_gradient():
     )
 
 
-def test_a_writing_operator_given_tracked_values_is_caught():
-    op = define(lambda x, y: x.copy(), "(Tensor x, Tensor(a!) y) -> Tensor", mutates_args=("y",))
-    said = fault(op, (tracked(A), A), "test_autograd_registration")
-    assert said.startswith(f"{op.name}: with 'x' tracked it raises GradientError: ")
-    report = opcheck(op, (tracked(A), A), test_utils="test_gradients")
-    assert report["test_gradients"] == "SKIPPED: the operator writes to its arguments, which carry no gradient"
+def test_a_writing_operator_is_checked_as_its_functional_form():
+    def add_(x, y):
+        x += y * y
+        return x
+
+    op = define(add_, "(Tensor(a!) x, Tensor y) -> Tensor(a!)", mutates_args=("x",))
+    said = fault(op, (tracked(A), tracked(A)), "test_autograd_registration")
+    assert said.startswith(f"{op.name}: 'x' and 'y' came tracked, and no rule gives the gradient of the kernel")
+    op.register_autograd(lambda ctx, g: (g, g), setup_context=lambda ctx, inputs, output: None)
+    assert "d output 0[1, 2] / d y[1, 2]: got 1, numeric 13." in fault(op, (tracked(A), tracked(A + 1)), "test_gradients")
+    op.register_autograd(
+        lambda ctx, g: (g, 2 * g * ctx.saved_tensors[0]),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[1]),
+    )
+    for checked in (op, op.functional):
+        report = opcheck(checked, (tracked(A), tracked(A)), test_utils=("test_autograd_registration", "test_gradients"))
+        assert set(report.values()) == {"SUCCESS"}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from hint_table import Factors, State
 from making import said
 
 import dispatch
@@ -29,6 +30,27 @@ def op():
 def faked(op, *args):
     with dispatch.FakeTensorMode() as mode:
         return op(*[mode.from_array(x) if isinstance(x, np.ndarray) else x for x in args])
+
+
+def test_dicts_and_records_are_played_back_through_a_file(tmp_path):
+    name = f"profiles{next(numbers)}::f"
+    op = custom_op(
+        name,
+        lambda s: (Factors(s.position * 2, s.position[:1] * 2, 3), {"x": s.position.astype("f4")}),
+        mutates_args=(),
+        schema=f"({State.__module__}.State s) -> ({Factors.__module__}.Factors, Dict(str, Tensor))",
+    )
+    with record_op_profiles(op.schema.namespace) as profiles:
+        op(State(X))
+    save_op_profiles(profiles, tmp_path / "profiles.json")
+    with generate_fake_kernels(load_op_profiles(tmp_path / "profiles.json")), dispatch.FakeTensorMode() as mode:
+        factors, named = op(State(mode.from_array(X)))
+        with pytest.raises(MissingOpProfileError):
+            op(State(mode.from_array(X[0])))
+    assert type(factors) is Factors
+    assert (factors.q.shape, factors.r.shape, factors.rank) == ((2, 3), (1, 3), 3)
+    assert list(named) == ["x"]
+    assert (named["x"].shape, named["x"].dtype) == ((2, 3), np.dtype("f4"))
 
 
 def test_recorded_calls_are_played_back_by_shape_dtype_strides_and_value(op):

@@ -12,6 +12,7 @@ SAMPLES = [
     (np.asfortranarray(np.arange(6).reshape(2, 3)), 2.0),
     ([np.ones(3), np.zeros((2, 2), ">f4")], None, "text"),
     (np.array(2.0), np.float64(3.0)),
+    (np.array(2.0), np.ones(3)),
     (np.zeros((0, 4)),),
     (np.array([True, False]), True),
     (np.array([1 + 2j, 3]), {"a": np.ones((2, 1, 2))}),
@@ -81,3 +82,9 @@ def test_lengths_of_one_and_what_is_no_array_stay():
 
 def test_sizes_come_to_an_end():
     assert len(list(sizes((np.ones(tuple(range(2, 2 + 3 * MOST_SIZES))[:3]),)))) <= MOST_SIZES + 1
+
+
+def test_a_0d_array_stays_an_array_in_every_layout():
+    for what, args in layouts((np.ones((2, 3)), np.array(2.0))):
+        assert [type(x) for x in args] == [np.ndarray, np.ndarray], what
+        assert [x.shape for x in args] == [(2, 3), ()], what

@@ -1,0 +1,50 @@
+"""Hints about dtypes: `NDArray[np.float64]`, which asks for one, and `DTypeLike`, which is one."""
+
+import typing
+from typing import Any
+
+import numpy as np
+
+_CONCRETE = frozenset(np.sctypeDict.values()) - {np.str_, np.bytes_, np.void, np.datetime64, np.timedelta64}
+
+
+def dtype_of(members: tuple[Any, ...]) -> np.dtype[Any] | None:
+    """The dtype in `np.ndarray[shape, np.dtype[np.float64]]`.
+
+    None for `np.floating` and type variables, which are no dtype, and for text and dates, which lack a size.
+
+    Examples
+    --------
+    >>> from numpy.typing import NDArray
+    >>> dtype_of(typing.get_args(NDArray[np.float64])), dtype_of(typing.get_args(NDArray[np.floating]))
+    (dtype('float64'), None)
+    """
+    inner = typing.get_args(members[1]) if len(members) > 1 else ()
+    if inner and isinstance(inner[0], type) and inner[0] in _CONCRETE:
+        return np.dtype(inner[0])
+    return None
+
+
+def is_dtype_like(members: list[object]) -> bool:
+    """Whether the members of a union are those of `numpy.typing.DTypeLike`, or of a larger one with it.
+
+    Examples
+    --------
+    >>> is_dtype_like([np.dtype, type, str]), is_dtype_like([str, type])
+    (True, False)
+    """
+    roots = [typing.get_origin(member) or member for member in members]
+    return np.dtype in roots and all(is_numpys_own(root) or root in (np.dtype, type, str, tuple, list) for root in roots)
+
+
+def is_numpys_own(hint: object) -> bool:
+    """Whether a hint is one of the private ones that NumPy's unions are made of.
+
+    Examples
+    --------
+    >>> from numpy.typing import ArrayLike
+    >>> any(map(is_numpys_own, typing.get_args(ArrayLike))), is_numpys_own(np.ndarray)
+    (True, False)
+    """
+    root = typing.get_origin(hint) or hint
+    return str(getattr(root, "__module__", "")).startswith("numpy._typing")

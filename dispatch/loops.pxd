@@ -1,0 +1,1 @@
+"""One class, for Python only, so nothing of it is promised to C."""

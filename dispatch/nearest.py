@@ -1,0 +1,74 @@
+"""The hints that work: which of them stands nearest to one that does not, for messages."""
+
+import collections
+import collections.abc
+import os
+import types
+import typing
+from typing import ForwardRef, TypeVar
+
+import numpy as np
+
+ALLOWED = (
+    "np.ndarray, int, float, bool, complex, str, bytes, np.dtype, numbers.Number, typing.Any, typing.Callable, "
+    "Literal[...], an Enum, a dataclass or NamedTuple, list[...], tuple[...], dict[str, ...] and ... | None"
+)
+
+# Hints that are often written, and what was probably meant. The first column is compared by identity.
+_MEANT: tuple[tuple[object, str], ...] = (
+    (list, "list[np.ndarray]"), (collections.abc.Sequence, "list[np.ndarray]"),
+    (collections.abc.MutableSequence, "list[np.ndarray]"), (collections.deque, "list[np.ndarray]"),
+    (collections.abc.Iterable, "list[np.ndarray]"), (collections.abc.Iterator, "list[np.ndarray]"),
+    (collections.abc.Collection, "list[np.ndarray]"), (tuple, "tuple[np.ndarray, ...]"),
+    (dict, "dict[str, np.ndarray]"), (collections.abc.Mapping, "dict[str, np.ndarray]"),
+    (collections.abc.MutableMapping, "dict[str, np.ndarray]"), (collections.OrderedDict, "dict[str, np.ndarray]"),
+    (collections.defaultdict, "dict[str, np.ndarray]"), (set, "list[int]"), (frozenset, "list[int]"),
+    (range, "list[int]"), (slice, "tuple[int, int, int]"), (object, "typing.Any"), (any, "typing.Any"),
+    (callable, "typing.Callable"), (np.array, "np.ndarray"), (np.asarray, "np.ndarray"), (memoryview, "np.ndarray"),
+    (bytearray, "np.ndarray"),
+)  # fmt: skip
+_CLASSES = (
+    (np.bool_, "bool"), (np.integer, "int"), (np.floating, "float"), (np.complexfloating, "complex"),
+    (np.number, "numbers.Number"), (np.str_, "str"), (np.bytes_, "bytes"), (os.PathLike, "str"),
+)  # fmt: skip
+
+
+def show(hint: object) -> str:
+    """Return a hint as it is written, as nearly as can be told."""
+    if isinstance(hint, str):
+        return hint
+    if isinstance(hint, ForwardRef):
+        return hint.__forward_arg__
+    if type(hint) is not types.GenericAlias and isinstance(hint, type):  # list[int] says it is a type
+        return hint.__qualname__ if hint.__module__ == "builtins" else f"{hint.__module__}.{hint.__qualname__}"
+    return repr(hint)
+
+
+
+def nearest(hint: object) -> str:
+    """Return the hint that stands nearest to one that has no schema type.
+
+    Examples
+    --------
+    >>> nearest(set[int]), nearest(np.float32), nearest(bytearray)
+    ('list[int]', 'float', 'np.ndarray')
+    """
+    root = typing.get_origin(hint) or hint
+    for known, meant in _MEANT:
+        if root is known:
+            return meant
+    if isinstance(root, TypeVar):
+        bound = root.__bound__
+        return "np.ndarray" if isinstance(bound, type) and issubclass(bound, np.ndarray) else "typing.Any"
+    if isinstance(root, type):
+        if typing.is_typeddict(root):
+            return f"dict[str, np.ndarray], or a dataclass in place of {root.__qualname__}"
+        for known_class, meant in _CLASSES:
+            if issubclass(root, known_class):
+                return meant
+        if issubclass(root, tuple) and hasattr(root, "_fields"):
+            return f"a typing.NamedTuple in place of {root.__qualname__}, whose fields have hints"
+        if hasattr(root, "__array__"):
+            return "np.ndarray"
+        return f"typing.Any, or register_opaque_type({root.__qualname__})"
+    return "typing.Any"

@@ -1,0 +1,258 @@
+"""In-place operators on the tape: the functional form is recorded, and what is written gets its value and its place.
+
+A write never changes an array that the tape may still read. The operator runs on copies of what it writes to, recorded as its
+functional form is, and each tracked value that it writes to then stands for the new array, made by the new node. So whatever
+was computed of the old value keeps its gradient, and nothing has to be refused because it was saved. Where nobody but the
+written value holds its array, and no rule may read it, the array itself is written to.
+"""
+
+from collections.abc import Callable, Iterable
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from ..containers import arrays, items_of, mapped, mapped_arrays
+from ..core import OpOverload, Tensor, freeze, split
+from ..errors import GradientError
+from ..functional import Form, copied, form_of
+from ..layer import Kernel
+from ..listing import describe_value
+from ..memory import has_layout, inexact_layout, rewrite
+from ..tags import Tag
+from .node import Leaf, Node, next_order
+from .saving import COPIED_BYTES
+from .tensor import TrackedTensor
+from .views import shares_memory
+
+
+def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool) -> Kernel:
+    """The kernel of an operator that writes to its arguments.
+
+    Parameters
+    ----------
+    op : OpOverload
+    record : callable
+        Makes the kernel that records the functional form, given what runs it one floor down.
+    reads : bool
+        Whether the rule may read the arguments as they were before the call.
+    """
+    form = form_of(op.schema)
+    functional, whole = op.functional.whole, op.whole
+    written, arguments = form.written, op.schema.arguments
+    flat = not any(a.type.parts and a.type.has_tensor for a in arguments)  # no lists, no None
+    single = len(op.functional.schema.returns) == 1
+
+    def run(*values: Any) -> Any:
+        wrapped = any([isinstance(x, Tensor) for x in (values if flat else arrays(values))])
+        if wrapped and all(x is None or inexact_layout(x) is not None for i in written for x in arrays(values[i])):
+            return functional(*values)  # a layer below may need more than copies, one for each item say
+        fresh = list(values)
+        for i in written:
+            fresh[i] = _fresh(values[i])
+        outputs = form.outputs(whole(*fresh), fresh)
+        return outputs[0] if single else tuple(outputs)
+
+    recorded = record(run)
+
+    def kernel(*args: Any) -> Any:
+        found = split(args)
+        like, quiet = found[0], found[4]
+        del found  # with the values, of which the reference counts below are taken
+        if quiet is not None and quiet.covers(like.level.number):
+            return _write_quietly(op, form, like.rank, args)
+        targets = [args[i] for i in written] if flat else [x for i in written for x in arrays(args[i]) if x is not None]
+        _check(op, like, args, targets)
+        given = [] if reads else _given_up(op, like.rank, targets)
+        try:
+            result = recorded(*args)
+        except BaseException:
+            for x in given:  # half written, perhaps: no backward may take it for what it was
+                rewrite(x, x.value, _end(op, x, _half_written))
+            raise
+        outputs = [result] if single else list(result)
+        made = outputs[len(outputs) - len(written) - form.residual :]
+        if not flat:
+            made = [x for i, new in zip(written, made, strict=False) for x in _paired(args[i], new)]
+        for x, new in zip(targets, made, strict=False):
+            _rebase(op, x, new)
+        return form.given_back(outputs, args)
+
+    return kernel
+
+
+def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...]) -> Any:
+    """Write without recording: the values of the rank are constants, and what is written keeps its place on the tape."""
+    own = {id(x): x for i in form.written for x in arrays(args[i]) if _of_rank(x, rank)}
+    for x in own.values():
+        if shares_memory(x):
+            raise _shared(op, args, x)
+    given = {id(x): x for x in _given_up(op, rank, own.values())}
+    fresh = {key: x.value if key in given else copied(x.value) for key, x in own.items()}
+    values = tuple([_replaced(x, fresh) if i in form.written else x for i, x in enumerate(args)])
+    if any(_of_rank(x, rank) for x in arrays(values)):
+        values = split(values)[1]
+    try:
+        result = op.whole(*values)
+    finally:
+        for x in given.values():
+            freeze(x.value)
+    for key, x in own.items():
+        if not has_layout(fresh[key], x.data.layout):
+            raise GradientError(
+                f"{op.name} changes the shape of {_name(op, args, x)} under no_grad, where a tracked value keeps its place on "
+                "the tape, and so its shape. Write to a copy: dispatch.detach(x).copy().",
+                operator=op.name,
+            )
+        rewrite(x, fresh[key], x.data)
+        x.writes = x.version + 1
+    return form.given_back(form.outputs(result, values), args)
+
+
+def _fresh(x: Any) -> Any:
+    """What the operator writes to in place of a value: a copy, or the array itself where it was given up, or is no float."""
+    if isinstance(x, np.ndarray) and x.flags.writeable:
+        return x
+    if isinstance(x, Tensor) and inexact_layout(x) is None:
+        return x
+    return copied(x) if items_of(x) is None else mapped_arrays(_fresh, x)
+
+
+def _given_up(op: OpOverload, rank: int, targets: Iterable[Any]) -> list[TrackedTensor]:
+    """The written values whose large arrays nobody else holds, made writeable: this reference and the wrapper's are all.
+
+    A small array is copied, which costs no more, so that an operator that raises midway leaves it as it was.
+    """
+    found = []
+    for x in targets:
+        plain = type(x) is TrackedTensor and x.rank == rank and type(x.value) is np.ndarray and x.value.nbytes > COPIED_BYTES
+        if plain and getrefcount(x.value) <= 2 and x.value.flags.owndata and Tag.inplace_view not in op.tags:
+            x.value.flags.writeable = True
+            found.append(x)
+    return found
+
+
+def _of_rank(x: Any, rank: int) -> bool:
+    return isinstance(x, Tensor) and x.rank == rank
+
+
+def _replaced(x: Any, fresh: dict[int, Any]) -> Any:
+    return mapped(lambda item: fresh.get(id(item), item), x)
+
+
+def _paired(x: Any, new: Any) -> list[Any]:
+    """The new values of the arrays in a written argument, in their order."""
+    return [n for old, n in zip(arrays(x), arrays(new), strict=True) if old is not None]
+
+
+def _rebase(op: OpOverload, x: Any, new: Any) -> None:
+    """Let a written value stand for what the functional form gave for it."""
+    if not isinstance(x, TrackedTensor):
+        return  # an array of integers, which carries no gradient, and was written to itself
+    if type(new) is TrackedTensor and new.rank == x.rank:
+        rewrite(x, new.value, new.data)
+    else:  # the rule says that it has no derivative
+        rewrite(x, new, _end(op, x, _nothing))
+    x.writes = x.version + 1
+
+
+def _end(op: OpOverload, x: TrackedTensor, rule: Any) -> Node:
+    """A node of no inputs."""
+    node = Node()
+    node.op, node.level, node.layout = op, x.level, (x.shape, x.dtype)
+    node.inputs = node.edges = ()
+    node.saved, node.rule, node.order = None, rule, next_order()
+    return node
+
+
+def _nothing(node: Node, grad: Any, create_graph: bool) -> tuple[()]:
+    return ()
+
+
+def _half_written(node: Node, grad: Any, create_graph: bool) -> Any:
+    raise GradientError(
+        f"backward reaches a value that {node.op.name} was writing to when it raised, and which may be written in part. "
+        "Compute it anew.",
+        operator=node.op.name,
+    )
+
+
+# -- what cannot be written to ---------------------------------------------------------------------------------------------
+
+
+def _check(op: OpOverload, like: TrackedTensor, args: tuple[Any, ...], targets: list[Any]) -> None:
+    """Refuse what would lose a gradient, or give it to the wrong value."""
+    for i, x in enumerate(targets):
+        if not isinstance(x, TrackedTensor) or x.rank != like.rank:
+            if inexact_layout(x) is not None:
+                raise _lost(op, args, x, like)
+        elif type(x.data) is Leaf:
+            raise _leaf(op, args, x)
+        elif shares_memory(x):
+            raise _shared(op, args, x)
+        elif any([x is other for other in targets[:i]]):
+            raise _twice(op, args, x)
+    for argument, value in zip(op.schema.arguments, args, strict=True):
+        if type(value) is dict and argument.is_write and any(x is item for x in targets for item in arrays(value)):
+            raise _in_dict(op, argument.name)
+
+
+def _name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:
+    """What a value is called: `argument 'x'`."""
+    for argument, value in zip(op.schema.arguments, args, strict=True):
+        if argument.is_write and any(item is x for item in arrays(value)):
+            return f"argument {argument.name!r}"
+    return "an argument"
+
+
+def instead(op: OpOverload) -> str:
+    """What to write in place of a call that is refused: `x = ns.add(x, y)`."""
+    schema = op.functional.schema
+    who = f"{op.schema.name}.functional" if "functional" in schema.overload else schema.name
+    names = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in op.schema.arguments]
+    others = len(schema.returns) - len(op.schema.mutable_arguments) - schema.has_residual
+    results = ", ".join([*["..."] * others, *op.schema.mutable_arguments])
+    return f"{results} = {who}({', '.join(names)})"
+
+
+def _leaf(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
+    return GradientError(
+        f"{op.name}: {_name(op, args, x)} is a leaf that requires a gradient, and a write would take away what that is the "
+        f"gradient of. Write `{instead(op)}`; or write to it under dispatch.no_grad(), as a step of an optimizer does.",
+        operator=op.name,
+    )
+
+
+def _shared(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
+    return GradientError(
+        f"{op.name}: {_name(op, args, x)} shares memory with another tracked value, a view of it or what it is a view of, and "
+        "a write to one would have to show in the other, which the tape cannot follow. "
+        f"Write before the view is taken or after it is gone, or write `{instead(op)}`.",
+        operator=op.name,
+    )
+
+
+def _twice(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
+    return GradientError(
+        f"{op.name}: one tracked value was given for two arrays that are written, {_name(op, args, x)} among them. "
+        f"Give each its own, or write `{instead(op)}`.",
+        operator=op.name,
+    )
+
+
+def _in_dict(op: OpOverload, name: str) -> GradientError:
+    return GradientError(
+        f"{op.name}: argument {name!r} is a dict that holds tracked values, and is written. The tape follows writes to arrays "
+        "and to lists of arrays: pass a list.",
+        operator=op.name,
+    )
+
+
+def _lost(op: OpOverload, args: tuple[Any, ...], x: Any, like: Any) -> GradientError:
+    what = describe_value(x) + (f" of {x.level!r}" if isinstance(x, Tensor) else "")
+    inside = "" if like.level.number == 0 else f" of {like.level!r}"
+    return GradientError(
+        f"{op.name}: {_name(op, args, x)} is {what}, and tracked values{inside} would be written to it: their gradient would "
+        f"be lost in silence. Write `{instead(op)}`; or pass dispatch.detach(...) of the values, where constants are meant.",
+        operator=op.name,
+    )

@@ -1,0 +1,6 @@
+"""Examples that need an optional library run where it is installed."""
+
+from importlib.util import find_spec
+
+NEEDS = {"dimensions.md": "jaxtyping", "ufuncs.md": "scipy"}
+collect_ignore = [page for page, library in NEEDS.items() if not find_spec(library)]

@@ -1,0 +1,130 @@
+"""docs/torch_library.md, made of the docstrings of the tests beside this file: `python -m tests.contract.page` writes it.
+
+A module's docstring begins with the name of the class whose entries it holds, and after it says which; a test has the name of
+its entry, and its docstring says the contract in one sentence, then, in paragraphs of these names, what was `Adapted:` and
+what is a `Difference:`. What is left out stands with its reason in `LEFT_OUT`, by class and name, and the names of all entries
+in `ENTRIES`. A test whose name is none of those is ours, and said to be beyond torch's.
+"""
+
+import ast
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "torch_library.md"
+
+HEAD = """\
+# The contract of torch.library, entry by entry
+
+Written by `python -m tests.contract.page` from the tests in [tests/contract](../tests/contract), where there is a test of the
+name of each entry, `test_` before it. **same**: as torch has it, with arrays for tensors. **adapted**: what stands for it where
+torch's own has no meaning for arrays, said behind it. **differs**: another decision, on purpose, said behind it. **beyond**: a
+test of ours that torch has none for. How to move code over is on [from_torch.md](from_torch.md).
+"""
+
+
+class Entry(NamedTuple):
+    """One test: what it is of, and what its docstring says."""
+
+    group: str
+    heading: str
+    file: str
+    name: str
+    contract: str
+    adapted: str
+    difference: str
+
+    def status(self, known: set[str]) -> str:
+        if self.difference:
+            return "differs"
+        if self.adapted:
+            return "adapted"
+        return "same" if self.name in known else "beyond"
+
+    @property
+    def remark(self) -> str:
+        return " ".join(filter(None, (self.adapted, self.difference)))
+
+
+def entries(folder: Path = HERE) -> list[Entry]:
+    """Every test of a folder, in the order of the files' names and of their lines."""
+    return [entry for path in sorted(folder.glob("test_*.py")) if path.stem != "test_page" for entry in _of(path)]
+
+
+def _of(path: Path) -> list[Entry]:
+    module = ast.parse(path.read_text())
+    group, _, heading = (ast.get_docstring(module) or "").partition("\n")[0].rstrip(".").partition(":")
+    group, _, part = group.partition(",")
+    found = []
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            paragraphs = [" ".join(p.split()) for p in (ast.get_docstring(node) or "").split("\n\n")]
+            said = {
+                word: " ".join(sentence(p.removeprefix(f"{word}:")) for p in paragraphs[1:] if p.startswith(f"{word}:"))
+                for word in ("Adapted", "Difference")
+            }
+            name = node.name.removeprefix("test_")
+            title = part.strip() or heading.strip()
+            found.append(Entry(group, title, path.name, name, paragraphs[0], said["Adapted"], said["Difference"]))
+    return found
+
+
+def sentence(text: str) -> str:
+    """What stands behind a word and a colon as a sentence of its own; a name keeps its letters."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+('s)?[ ,]", text) else text
+
+
+def tables(name: str, folder: Path = HERE) -> dict[str, dict[str, str]]:
+    """What the modules of a folder say under a name, `ENTRIES` or `LEFT_OUT`: for each class its entries."""
+    found: dict[str, dict[str, str]] = {}
+    for path in sorted(folder.glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            named = isinstance(node, ast.Assign) and [getattr(t, "id", "") for t in node.targets] == [name]
+            if named and isinstance(node.value, ast.Dict):
+                for group, listed in ast.literal_eval(node.value).items():
+                    found.setdefault(group, {}).update(
+                        listed if isinstance(listed, dict) else dict.fromkeys(listed.split(), "")
+                    )
+    return found
+
+
+def cell(text: str) -> str:
+    """A text as a cell of a table: what stands in it as written, and ends no column."""
+    pieces = [re.sub(r"\*|(?<!\w)__", r"\\\g<0>", piece) if i % 2 == 0 else piece for i, piece in enumerate(text.split("`"))]
+    return "`".join(pieces).replace("|", r"\|")
+
+
+def page(folder: Path = HERE) -> str:
+    """The whole page."""
+    known = {group: set(names) for group, names in tables("ENTRIES", folder).items()}
+    found = entries(folder)
+    groups = [*dict.fromkeys([*known, *(entry.group for entry in found)])]
+    lines = [HEAD]
+    for group in groups:
+        own = [entry for entry in found if entry.group == group]
+        if own:
+            lines.append(f"## {group}\n")
+            for file in dict.fromkeys(entry.file for entry in own):
+                rows = [entry for entry in own if entry.file == file]
+                heading = rows[0].heading
+                lines.append(f"[{file}](../tests/contract/{file}){': ' + heading if heading else ''}.\n")
+                lines += ["| entry | contract | status | |", "|---|---|---|---|"]
+                for entry in rows:
+                    status = entry.status(known.get(group, set()))
+                    lines.append(f"| `{entry.name}` | {cell(entry.contract)} | {status} | {cell(entry.remark)} |")
+                lines.append("")
+    lines += ["## What is left out\n", "| class | entry | why |", "|---|---|---|"]
+    lines += [
+        f"| {group} | `{name}` | {cell(reason)} |"
+        for group, reasons in tables("LEFT_OUT", folder).items()
+        for name, reason in reasons.items()
+    ]
+    lines += ["", "## What differs on purpose\n"]
+    lines += [f"- `{e.name}`: {cell(e.contract)} *{cell(e.difference)}*" for e in found if e.difference]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

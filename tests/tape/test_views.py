@@ -1,0 +1,93 @@
+"""Who shares memory with whom on the tape, held against NumPy's own answer."""
+
+import gc
+
+import making
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch import grad, ops
+from dispatch.tape.views import shares_memory
+
+leaf = making.leaf
+A = np.arange(6.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x[1:],
+        lambda x: x[0],
+        lambda x: x[[0, 1]],
+        lambda x: x[0, 0],
+        lambda x: np.reshape(x, (3, 2)),
+        lambda x: np.reshape(x.T, (6,)),
+        lambda x: np.transpose(x),
+        lambda x: np.squeeze(x),
+        lambda x: np.ravel(x),
+        lambda x: np.expand_dims(x, 0),
+        lambda x: np.broadcast_to(x, (4, 2, 3)),
+        lambda x: np.real(x),
+        lambda x: ops.np.astype(x, np.float64),
+        lambda x: ops.np.astype(x, np.float32),
+        lambda x: x.copy(),
+        lambda x: x * 1,
+        lambda x: np.sin(x),
+    ],
+)
+def test_views_are_known_and_copies_are_not(f):
+    x = leaf(A)
+    y = f(x)
+    shared = np.shares_memory(x.value, y.value)
+    assert (shares_memory(x), shares_memory(y)) == (shared, shared)
+    del y
+    assert not shares_memory(x)
+
+
+def test_a_family_is_counted_through_views_that_are_gone():
+    x = leaf(A)
+    y = x[1:]
+    z = y[0]
+    assert shares_memory(x)
+    del y
+    assert shares_memory(x)
+    assert shares_memory(z)
+    del x
+    gc.collect()
+    assert not shares_memory(z)
+
+
+def test_lists_of_views():
+    op = making.recorded("(Tensor(a)[] xs) -> Tensor(a)[]", lambda xs: [x[1:] for x in xs], lambda ctx, gs: [None])
+    x, y = leaf(A), leaf(A)
+    u, v = op([x, y])
+    assert all(map(shares_memory, (x, y, u, v)))
+    del u
+    assert [shares_memory(z) for z in (x, y, v)] == [False, True, True]
+
+
+def test_views_in_several_layers_are_taken_to_share_whatever_they_are():
+    def inner(t):
+        assert not shares_memory(t)
+        y = np.reshape(t.T, (6,))  # a copy, but that is another layer's knowledge
+        assert shares_memory(t)
+        return np.sum(y * y)
+
+    x = leaf(A)
+    gradient = grad(inner)(x)
+    assert np.array_equal(dispatch.detach(gradient), 2 * A)
+    assert not shares_memory(x)
+
+
+def test_what_is_written_and_viewed():
+    def kernel(x):
+        x *= 2
+        return x[1:]
+
+    op = making.recorded("(Tensor(a!) x) -> Tensor(a)", kernel, lambda ctx, g, h: h * 2)
+    x = leaf(A) * 1
+    y = op(x)
+    assert shares_memory(x)
+    assert np.shares_memory(x.value, y.value)
+    assert np.array_equal(dispatch.detach(y), 2 * A[1:])
