@@ -6,12 +6,14 @@
 """The whole of `dispatch` in pure Python. Read it first: every file of the package will then look familiar.
 
 It needs NumPy and nothing else, imports nothing of the package, and `python docs/miniature.py` checks what it claims.
-`tests/test_miniature.py` runs random programs through this file and through the package and compares what comes out.
+`tests/test_miniature.py` runs random programs through this file and through the package and compares what comes out,
+`tests/test_state_machine.py` libraries that come and go.
 """
 import functools
 import inspect
 import itertools
 import threading
+import weakref
 from collections import Counter, defaultdict
 from contextlib import contextmanager
 from enum import Enum, IntEnum
@@ -35,10 +37,10 @@ import numpy as np
 #
 # The order of the keys is the one global decision, and it is written here only. Fakes lie low, because whatever
 # transforms numbers should also work on bare shapes. A mode (ours counts) lies under the transforms and sees what
-# they come down to.
+# they come down to. MODE and JVP have no layer on this page; whatever is registered there is yours.
 
 class Key(IntEnum):
-    CPU, FAKE, COUNT, AUTOGRAD, VMAP = range(5)
+    CPU, FAKE, COUNT, MODE, JVP, AUTOGRAD, VMAP = range(7)
 
 BACKENDS = (Key.CPU,)  # the package has more: CUDA, Dask, your own array type
 
@@ -138,23 +140,45 @@ composite = Layer("composite", Alias.COMPOSITE_IMPLICIT)
 # implicit* one is written with other operators and has their derivatives, so it serves the layers too; but not
 # where a backend has its own kernel, for then the layers must see this operator and not what it might have been
 # made of. Shapes are the same either way.
+#
+# Where an operator has nothing, a *fallback* stands in: a kernel at one key for all operators, told for which one.
+# After it comes the layer's default. A key without a layer is transparent, and so is one where `fallthrough` is
+# registered, which is a sign and no kernel: values of the key count as constants, modes of the key as off, and the
+# call goes on below. `redispatch` does the same with every key from one upwards.
+
+fallbacks = defaultdict(list)  # key -> a stack of (kernel, who brought it), as an operator has for each place
+
+def fallthrough(*args):
+    raise NotImplementedError("fallthrough is a sign, and is never called.")
+
+class GoneError(AttributeError):
+    """An operator that nobody has defined, or that went with its library."""
 
 class OpOverload:
+    everyone = weakref.WeakSet()  # noqa: RUF012 -- one for all operators
     def __init__(self, name, signature):
-        self.name, self.signature, self.names = name, signature, tuple(signature.parameters)
+        OpOverload.everyone.add(self)
+        self.name, self.epoch, self.gone = name, 0, False
+        self.redefine(signature)
+
+    def redefine(self, signature):
+        """Begin anew, with an empty table: whoever holds this operator calls the new definition."""
+        self.signature, self.names = signature, tuple(signature.parameters)
         self.stacks, self.slots = defaultdict(list), {}
+        self.epoch += 1
 
     def register(self, layer, rule):
         return self.register_at(layer.key, layer.lower(self, rule))
 
-    def register_at(self, place, kernel):
-        self.stacks[place].append(kernel)
+    def register_at(self, place, kernel, library=None):
+        self.stacks[place].append((kernel, library))
         self.slots.clear()
         return kernel
 
-    def unregister(self, place, kernel):
-        self.stacks[place].remove(kernel)
-        self.slots.clear()
+    def unregister(self, place, kernel, library=None):
+        if (kernel, library) in self.stacks[place]:  # else it went already, with an older definition
+            self.stacks[place].remove((kernel, library))
+            self.slots.clear()
 
     def __getattr__(self, name):  # op.register_vmap(rule): a layer brings its own verb, this class knows none by name
         layer = Layer.named.get(name.removeprefix("register_"))
@@ -168,20 +192,43 @@ class OpOverload:
         return self.slots[key]
 
     def slot(self, key):
+        kernel = self.found(key)
+        return functools.partial(self.past, {key}) if kernel is fallthrough else kernel
+
+    def found(self, key):
         backend = key in BACKENDS
         implicit = backend or key is Key.FAKE or not any(map(self.stacks.get, (*BACKENDS, Alias.COMPOSITE_EXPLICIT)))
         for place, applies in ((key, True), (Alias.COMPOSITE_EXPLICIT, backend), (Alias.COMPOSITE_IMPLICIT, implicit),
                                (Alias.AUTOGRAD, key is Key.AUTOGRAD)):
             if applies and self.stacks[place]:
-                return self.stacks[place][-1]
-        layer = next(layer for layer in Layer.named.values() if layer.key is key)
-        return layer.default(self)
+                return self.stacks[place][-1][0]
+        if fallbacks[key]:
+            kernel, _ = fallbacks[key][-1]
+            return kernel if kernel is fallthrough else functools.partial(kernel, self)
+        layer = next((layer for layer in Layer.named.values() if layer.key is key), None)
+        return layer.default(self) if layer else fallthrough
 
     def __call__(self, *args, **kwargs):
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()  # a kernel gets the full tuple of arguments, by position
-        rank = max([rank_of(a) for a in bound.args] + [mode.rank for mode in state.modes])
-        return self.at(Key(rank & 63))(*bound.args)
+        return self.past((), *bound.args)
+
+    def past(self, keys, *args):
+        if self.gone:
+            raise GoneError(f"{self.name} went with its library.")
+        args = [constant(a, keys) for a in args]
+        rank = max([rank_of(a) for a in args] + [mode.rank for mode in state.modes if mode.rank & 63 not in keys])
+        return self.at(Key(rank & 63))(*args)
+
+    def redispatch(self, below, *args):
+        return self.past([key for key in Key if key >= below], *args)
+
+def constant(value, keys):
+    while isinstance(value, Tensor) and value.key in keys:
+        if value.key in (Key.FAKE, Key.VMAP):
+            raise RuntimeError(f"A {type(value).__name__} is no constant: a fake has no data, a batch no one item.")
+        value = value.value
+    return value
 
 def define(name, signature, **row):
     """An operator from a row of a table. Columns are the layers' names, so a new layer brings its column with it."""
@@ -201,7 +248,87 @@ def split(cls, args):
     own = [isinstance(a, cls) and a.level is level for a in args]
     return level, own, [a.value if mine else a for a, mine in zip(args, own, strict=True)]
 
-# # 5. Fakes: shapes without data
+# # 5. Libraries
+#
+# A library is a set of definitions and kernels that goes as one. What it registered is taken out of the stacks, so
+# that what was covered is there again; what it defined is gone, unless somebody has defined it anew since. A
+# definition made again begins with an empty table in the same object. A kernel may come before its operator: it
+# waits, and goes wherever an operator of its name turns up.
+
+operators, waiting = {}, defaultdict(list)
+
+def find(name):
+    if name not in operators:
+        raise GoneError(f"There is no operator {name}.")
+    return operators[name]
+
+class Library:
+    def __init__(self):
+        self.defined, self.registered, self.destroyed = [], [], False
+
+    def define(self, name, signature):
+        self.check()
+        again = name in operators
+        if again:
+            operators[name].redefine(signature)
+        else:
+            operators[name] = OpOverload(name, signature)
+        op = operators[name]
+        self.defined.append((op, op.epoch))
+        for library, place, kernel in [] if again else waiting[name]:  # who defines anew registers anew
+            library.keep(op, place, kernel)
+        return op
+
+    def impl(self, name, place, kernel):
+        self.check(place, kernel)
+        waiting[name].append((self, place, kernel))
+        if name in operators:
+            self.keep(operators[name], place, kernel)
+
+    def fallback(self, key, kernel):
+        self.check(key, kernel)
+        self.keep(Everyone(), key, kernel)
+
+    def keep(self, op, place, kernel):
+        self.registered.append((op, place, op.register_at(place, kernel, self)))
+
+    def check(self, place=None, kernel=None):
+        if self.destroyed:
+            raise RuntimeError("A library that was destroyed registers nothing.")
+        below = (*BACKENDS, Alias.COMPOSITE_EXPLICIT, Alias.COMPOSITE_IMPLICIT)
+        if kernel is fallthrough and place in (*below, Key.FAKE, Key.VMAP):
+            raise ValueError("Nothing is below a backend, and neither fakes nor batches are constants.")
+
+    def destroy(self):
+        if self.destroyed:
+            return
+        self.destroyed = True
+        for kernels in waiting.values():
+            kernels[:] = [each for each in kernels if each[0] is not self]
+        for op, place, kernel in self.registered:
+            op.unregister(place, kernel, self)
+        for op, epoch in self.defined:
+            if op.epoch == epoch and operators.pop(op.name, None):
+                op.gone = True
+
+    def __enter__(self):
+        return self
+    def __exit__(self, *exception):
+        self.destroy()
+
+class Everyone:
+    """All operators as one: what a fallback is registered with."""
+    def register_at(self, place, *registration):
+        return self.change(fallbacks[place].append, registration)
+    def unregister(self, place, *registration):
+        return self.change(fallbacks[place].remove, registration)
+    def change(self, change, registration):
+        change(registration)
+        for op in OpOverload.everyone:
+            op.slots.clear()
+        return registration[0]
+
+# # 6. Fakes: shapes without data
 #
 # A fake holds one number, seen through zero strides as an array of any shape: all the metadata and none of the
 # memory. What only makes views, as `np.reshape` does, is then its own shape rule. Of a rule's answer nothing but
@@ -224,7 +351,7 @@ class FakeLayer(Layer):
 
 fakes = FakeLayer("fake", Key.FAKE)
 
-# # 6. The tape: gradients
+# # 7. The tape: gradients
 #
 # A tracked value has a node, and a node one edge for each tracked input: that input's node, its rule, and what the
 # rule reads. A rule says what it reads by its parameters' names: arguments, the result `out`, the incoming gradient
@@ -324,7 +451,7 @@ def no_grad():
     with setting(untracked_below=next(numbers)):
         yield
 
-# # 7. Batches
+# # 8. Batches
 #
 # A batched value is a pile of values of one shape, piled along a first axis that `shape` does not show. (In the
 # package the axis may lie anywhere.) A rule says how the whole pile passes in one call: rule(info, in_dims, *args)
@@ -370,7 +497,7 @@ def to_front(x, axis):
     axes = list(range(len(shape_of(x))))
     return transpose(x, (axes.pop(axis), *axes)) if axis else x
 
-# # 8. A mode: a layer without a wrapper
+# # 9. A mode: a layer without a wrapper
 #
 # A mode is on for a thread. Its rank takes part in the choice of the floor as if it were an argument, and its
 # kernel takes it off for the inner call. It has no rule about any operator: what it does to all of them is its
@@ -393,7 +520,7 @@ def count(f, *args):
         f(*args)
     return mode.counts
 
-# # 9. Families: what many rows share
+# # 10. Families: what many rows share
 #
 # Most rules need not be written. The partial derivatives of an elementwise operator say all there is to say: the
 # tape multiplies g by them, and shape, dtype and batch follow from broadcasting. Partials are written with
@@ -430,7 +557,7 @@ def linear(name, kernel, vjp, batched, fake=None):
     return define(name, inspect.signature(kernel), cpu=kernel, fake=fake or kernel, autograd=[vjp],
                   vmap=lambda info, in_dims, *args: (batched(info.batch_size, *args), 0))
 
-# # 10. The table
+# # 11. The table
 #
 #                     name        kernel        partial derivative in each argument
 add      = pointwise("add",      np.add,      lambda: 1.0,       lambda: 1.0)
@@ -529,7 +656,7 @@ for infix, op in {"add": add, "sub": subtract, "mul": multiply, "truediv": divid
     setattr(Tensor, f"__{infix}__", lambda self, other, op=op: op(self, other))
     setattr(Tensor, f"__r{infix}__", lambda self, other, op=op: op(other, self))
 
-# # 11. Claims
+# # 12. Claims
 
 def claims():
     close, raises = np.testing.assert_allclose, np.testing.assert_raises
@@ -593,6 +720,24 @@ def claims():
     assert cube.at(Key.CPU) is faster
     cube.unregister(Key.CPU, faster)
     assert cube.at(Key.CPU) is not faster
+
+    # What a library brought goes with it, and what it covered is there again; what it defined is gone.
+    with Library() as lib:
+        lib.impl("mylib::half", Key.CPU, lambda x: x / 2)  # it waits for the definition
+        half = lib.define("mylib::half", parameters("x"))
+        with Library() as other:
+            other.impl("mylib::half", Key.CPU, lambda x: x * 0.25)
+            close(half(x), x / 4)
+        close(half(x), x / 2)
+        # A fallback stands in for all that have nothing there, below which the call goes on; a fallthrough hides it.
+        seen = []
+        lib.fallback(Key.AUTOGRAD, lambda op, *args: seen.append(op) or op.redispatch(Key.AUTOGRAD, *args))
+        assert type(half(tensor(x))) is np.ndarray
+        lib.impl("mylib::half", Key.AUTOGRAD, fallthrough)
+        assert type(half(tensor(x))) is np.ndarray
+        assert seen == [half]
+    raises(GoneError, lambda: half(x))
+    raises(GoneError, lambda: find("mylib::half"))
 
 if __name__ == "__main__":
     claims()

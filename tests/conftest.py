@@ -11,6 +11,8 @@ from dispatch.core import DispatchKey, active_mode, open_levels, setting
 # No deadline: how long a case takes is a question for bench/. Derandomised: a failure here is a failure everywhere.
 hypothesis.settings.register_profile("dispatch", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("dispatch")
+# `pytest --hypothesis-profile=nightly`: other cases each time, and more of those that count by the profile.
+hypothesis.settings.register_profile("nightly", deadline=None, derandomize=False, print_blob=True, max_examples=2000)
 
 collect_ignore = ["custom_op_db.py"]  # a second import, for examples it has none of, would define its operators from another module
 
