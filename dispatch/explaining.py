@@ -24,7 +24,7 @@ from .core import (
     split,
 )  # fmt: skip
 from .errors import DispatchError
-from .layer import layers
+from .layer import AROUND, layers
 from .listing import brief, escape, name_of, place_of, role_of
 from .watching import OBSERVE, watchers
 
@@ -145,7 +145,9 @@ def _floors(op: OpOverload, values: Arguments, without: int, off: Mapping[Regist
         mode = modes.pop(0) if modes and modes[0].rank >= rank else None
         rank = rank if mode is None else mode.rank
         key = DispatchKey(rank & OBSERVE)
-        yield _floor(op, key, off, _reason(op, key, rank, values, mode))
+        around = op.table.live(AROUND)
+        rule = around.rule.answering(op, key, mode and mode.mode, values) if around is not None else None
+        yield _floor(op, key, off, _reason(op, key, rank, values, mode), rule)
         if key <= DispatchKey.FAKE:
             return
         if any(wrapper.rank == rank for wrapper in _tensors(values)):
@@ -166,6 +168,8 @@ def _reason(op: OpOverload, key: DispatchKey, rank: int, values: Arguments, mode
 
 
 def _every_floor(op: OpOverload, off: Mapping[Registration, str]) -> Iterator[Floor]:
+    for rule in reversed([r for r in op.table.all() if r.key == AROUND]):
+        yield Floor("around", role_of(rule), place_of(rule), "", ())
     owners = {layer.key for layer in layers.values()}
     for key in sorted((k for k in DispatchKey if not (k.is_alias or k.is_backend)), reverse=True):
         asked = key in owners and key is not DispatchKey.MODE  # a mode asks no rule
@@ -179,10 +183,16 @@ def _every_floor(op: OpOverload, off: Mapping[Registration, str]) -> Iterator[Fl
         yield _floor(op, spare, off)._replace(name="other devices" if devices else "every device")
 
 
-def _floor(op: OpOverload, key: DispatchKey, off: Mapping[Registration, str], reason: str = "") -> Floor:
+def _floor(
+    op: OpOverload, key: DispatchKey, off: Mapping[Registration, str], reason: str = "", rule: Registration | None = None
+) -> Floor:
+    """What happens on a floor; `rule` is one that stands around its kernel, and answers in place of that."""
     live = op.table.source(key, off)
     runs, place = what_runs(op, key, live)
     passed = tuple(f"{role_of(r)} {place_of(r)}: {why}" for r, why in _passed_over(op, key, live, off) if r is not live)
+    if rule is not None:
+        passed = (f"{runs} {place}".rstrip() + f": a {role_of(rule)} stands around it", *passed)
+        runs, place = role_of(rule), place_of(rule)
     return Floor(name_of(key), runs, place, reason, passed)
 
 

@@ -19,6 +19,7 @@ from .where import where
 Kernel = Callable[..., Any]
 
 layers: dict[str, "Layer"] = {}
+AROUND = 67  # core.keys: no DispatchKey, for nothing runs there; its rules stand around the kernels of several keys
 
 
 class Layer:

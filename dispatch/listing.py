@@ -4,7 +4,7 @@ import numpy as np
 
 from .core import DispatchKey, OpOverload, Registration, Tensor, device_of_key
 from .errors import kind_of
-from .layer import layers
+from .layer import AROUND, layers
 from .where import where
 
 
@@ -75,7 +75,7 @@ class KernelListing:
     @property
     def rows(self) -> list[tuple[str, str, str]]:
         """`(key, what runs there, where it is defined)`, the highest floor first."""
-        around = [r for r in self.op.table.all() if r.layer is not None and r.key not in list(DispatchKey)]
+        around = [r for r in self.op.table.all() if r.key == AROUND]
         found = [("around", role_of(r), place_of(r)) for r in reversed(around)]
         for key in sorted((k for k in DispatchKey if not (k.is_alias or k.is_backend)), reverse=True):
             registration = self.op.table.source(key)

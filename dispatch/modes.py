@@ -7,7 +7,7 @@ runs in place of whatever is registered, and where it does not apply, what is re
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from .core import (
     DispatchKey,
     ModeGuard,
     OpOverload,
+    Registration,
     Tensor,
     Without,
     active_modes,
@@ -25,15 +26,15 @@ from .core import (
     registration_lock,
 )
 from .errors import DefinitionError, GuardError, OutputError, kind_of
-from .layer import Kernel, Layer, parameter_names
+from .layer import AROUND, Kernel, Layer, parameter_names
 from .listing import describe_value
 from .where import where
 
 MODE = int(DispatchKey.MODE)
-AROUND = 67  # core.keys: no DispatchKey, for nothing runs there
 PARAMETERS = 5  # of a rule: mode or class, op, types, args, kwargs
 Function = Callable[..., Any]
 M = TypeVar("M", bound="Mode")
+T = TypeVar("T")
 
 
 class Entered(threading.local):
@@ -113,15 +114,26 @@ class Rule:
 
     def __call__(self, op: OpOverload, key: int, covered: Callable[[], Kernel]) -> Kernel:
         """The kernel of a key with the operator's rules, of which this is the newest, around it."""
-        rules: dict[type, Function] = {}
-        for registration in op.table.all():  # the newest last
-            if isinstance(registration.rule, Rule) and issubclass(registration.rule.cls, Mode) == (key == MODE):
-                rules[registration.rule.cls] = registration.rule.function
-        if key == MODE and rules:
-            return _under_modes(op, rules, covered())
-        if key < DispatchKey.FAKE and rules:
-            return _on_arrays(op, rules, covered)
-        return covered()
+        rules = {cls: registration.rule.function for cls, registration in _rules_at(op, key).items()}
+        if not rules:
+            return covered()
+        return _under_modes(op, rules, covered()) if key == MODE else _on_arrays(op, rules, covered)
+
+    @staticmethod
+    def answering(op: OpOverload, key: int, mode: object, args: tuple[Any, ...]) -> Registration | None:
+        """The rule that runs in place of the kernel of a key, under a mode or with these arguments."""
+        rules = _rules_at(op, key)
+        cls = type(mode) if key == MODE else _chosen(_types(args), rules)
+        return None if cls is None else _for_class(cls, rules)
+
+
+def _rules_at(op: OpOverload, key: int) -> dict[type, Registration]:
+    """The rules that stand around the kernel of a key, by their classes: modes at their key, arrays at backends."""
+    rules = {}
+    for registration in op.table.all() if key == MODE or key < DispatchKey.FAKE else ():  # of one class the newest last
+        if registration.key == AROUND and issubclass(registration.rule.cls, Mode) == (key == MODE):
+            rules[registration.rule.cls] = registration
+    return rules
 
 
 class Dispatch(Layer):
@@ -244,10 +256,7 @@ def _on_arrays(op: OpOverload, rules: dict[type, Function], covered: Callable[[]
 
     def kernel(*args: Any, **keywords: Any) -> Any:
         types = _types((*args, *keywords.values()))
-        chosen = None
-        for cls in types:  # as NumPy's protocols choose: the first, and a subclass before its base
-            if _for_class(cls, rules) and (chosen is None or (cls is not chosen and issubclass(cls, chosen))):
-                chosen = cls
+        chosen = _chosen(types, rules)
         if chosen is None:
             if not found:
                 with registration_lock:
@@ -262,7 +271,16 @@ def _on_arrays(op: OpOverload, rules: dict[type, Function], covered: Callable[[]
     return kernel
 
 
-def _for_class(cls: type, rules: dict[type, Function]) -> Function | None:
+def _chosen(types: tuple[type, ...], rules: Mapping[type, object]) -> type | None:
+    """Of the classes of a call's arrays that have a rule the first, as NumPy's protocols choose: a subclass before its base."""
+    chosen = None
+    for cls in types:
+        if _for_class(cls, rules) is not None and (chosen is None or (cls is not chosen and issubclass(cls, chosen))):
+            chosen = cls
+    return chosen
+
+
+def _for_class(cls: type, rules: Mapping[type, T]) -> T | None:
     """The rule of a class or of its nearest base."""
     for base in cls.__mro__:
         if base in rules:

@@ -706,3 +706,30 @@ def test_what_cannot_be_a_rule():
     assert sin.register_dispatch(Silent, rule := lambda *given: X + 0) is rule
     for registration in [r for r in sin.table.all() if r.layer is find_layer("dispatch")]:
         sin.unregister(registration)
+
+
+def test_explain_says_where_a_rule_answers_and_what_it_stands_around():
+    op = made("(Tensor x) -> Tensor", np.sin)
+    op.register_dispatch(Labelled, relabelled)
+    op.register_dispatch(Diary, relabelled)
+    op.register_dispatch(Mode, lambda mode, op, types, args, kwargs: op(*args))
+
+    def rows(*args):
+        return [(floor.name, floor.runs, floor.place.partition(":")[0], floor.passed) for floor in op.explain(*args).floors]
+
+    label = X.view(Lettered)
+    kernel = ("CPU", "kernel", "<ufunc sin>", ())
+    assert rows(X) == [kernel]
+    assert rows(label) == [("CPU", "dispatch rule", "Labelled", ("kernel <ufunc sin>: a dispatch rule stands around it",))]
+    with Diaries():
+        assert rows(X) == [
+            ("MODE", "dispatch rule", "Diary", ("the layer's default: a dispatch rule stands around it",)),
+            kernel,
+        ]
+    with IncludeDispatchKeyGuard("MODE"), Silent():
+        assert [row[:3] for row in rows(X)] == [
+            ("MODE", "dispatch rule", "Mode"),
+            ("MODE", "the layer's default", ""),
+            kernel[:3],
+        ]
+    assert [row[:3] for row in rows()[:3]] == [("around", "dispatch rule", name) for name in ("Mode", "Diary", "Labelled")]
