@@ -8,6 +8,22 @@ import numpy as np
 _CONCRETE = frozenset(np.sctypeDict.values()) - {np.str_, np.bytes_, np.void, np.datetime64, np.timedelta64}
 
 
+def unaliased(hint: Any) -> Any:
+    """What an alias of the `type` statement stands for; newer versions of NumPy write NDArray and DTypeLike so.
+
+    Examples
+    --------
+    >>> from numpy.typing import NDArray
+    >>> typing.get_origin(unaliased(NDArray[np.float64]))
+    <class 'numpy.ndarray'>
+    """
+    alias: Any = typing.get_origin(hint) or hint
+    if type(alias).__name__ != "TypeAliasType":
+        return hint
+    members = typing.get_args(hint)
+    return unaliased(alias.__value__[members] if members else alias.__value__)
+
+
 def dtype_of(members: tuple[Any, ...]) -> np.dtype[Any] | None:
     """The dtype in `np.ndarray[shape, np.dtype[np.float64]]`.
 
@@ -16,8 +32,8 @@ def dtype_of(members: tuple[Any, ...]) -> np.dtype[Any] | None:
     Examples
     --------
     >>> from numpy.typing import NDArray
-    >>> dtype_of(typing.get_args(NDArray[np.float64])), dtype_of(typing.get_args(NDArray[np.floating]))
-    (dtype('float64'), None)
+    >>> [dtype_of(typing.get_args(unaliased(hint))) for hint in (NDArray[np.float64], NDArray[np.floating])]
+    [dtype('float64'), None]
     """
     inner = typing.get_args(members[1]) if len(members) > 1 else ()
     if inner and isinstance(inner[0], type) and inner[0] in _CONCRETE:
@@ -43,7 +59,7 @@ def is_numpys_own(hint: object) -> bool:
     Examples
     --------
     >>> from numpy.typing import ArrayLike
-    >>> any(map(is_numpys_own, typing.get_args(ArrayLike))), is_numpys_own(np.ndarray)
+    >>> any(map(is_numpys_own, typing.get_args(unaliased(ArrayLike)))), is_numpys_own(np.ndarray)
     (True, False)
     """
     root = typing.get_origin(hint) or hint

@@ -143,9 +143,10 @@ class FakeTensorMode:
         self._entered = Entered()
 
     def __enter__(self) -> "FakeTensorMode":
+        guards = self._entered.guards  # looked up first: what failed between the two would leave the guard on
         guard = ModeGuard(DispatchKey.FAKE, self)
         guard.__enter__()
-        self._entered.guards.append(guard)
+        guards.append(guard)
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .core import Residual, Tensor
 from .dimensions import Tree, dtype_of_array, is_array_hint, tree_of
-from .dtype_hints import dtype_of, is_dtype_like, is_numpys_own
+from .dtype_hints import dtype_of, is_dtype_like, is_numpys_own, unaliased
 from .errors import HintError, SchemaError, did_you_mean
 from .grammar import (
     ANY,
@@ -163,12 +163,8 @@ class HintReader:
         if isinstance(hint, ForwardRef):
             hint = hint.__forward_arg__
         if not isinstance(hint, str):
-            alias: Any = typing.get_origin(hint) or hint
-            if type(alias).__name__ != "TypeAliasType":
-                return hint
-            # The `type` statement, which newer versions of NumPy use for NDArray and DTypeLike.
-            members = typing.get_args(hint)
-            return self._evaluated(alias.__value__[members] if members else alias.__value__)
+            found = unaliased(hint)
+            return hint if found is hint else self._evaluated(found)
         if self._scope is None:
             self._scope = names_around(self._fn)
         try:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .containers import field_names, register_record
 from .core import Tensor
+from .dtype_hints import unaliased
 from .errors import SchemaError
 from .grammar import ClassType, Field
 
@@ -77,6 +78,7 @@ def mentions_arrays(hint: object, seen: frozenset[object] = frozenset()) -> bool
     >>> mentions_arrays(dict[int, set[np.ndarray]]), mentions_arrays(set[int])
     (True, False)
     """
+    hint = unaliased(hint)
     root = typing.get_origin(hint) or hint
     if isinstance(root, typing.TypeVar) or (isinstance(root, type) and issubclass(root, (np.ndarray, Tensor))):
         return True

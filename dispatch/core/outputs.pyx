@@ -156,9 +156,13 @@ cdef class Outputs:
         return (<Check>self.checks[i]).accept(out, &rank) and (self.aliased or all_apart(out, args, count, DEPTH))
 
     cdef PyObject *without_residual(self, PyObject *result) noexcept:
-        """What the caller sees of a kernel's outputs: a new reference."""
-        cdef PyObject **items = PySequence_Fast_ITEMS(result)
+        """What the caller sees of a kernel's outputs, a new reference; NULL where they are not as many as they should be."""
+        cdef PyObject **items
+        if self.count > 0 and (not (PyTuple_Check(<object>result) or PyList_Check(<object>result))
+                               or PySequence_Fast_GET_SIZE(result) != self.count + 1):
+            return NULL
         if self.count == 1:
+            items = PySequence_Fast_ITEMS(result)
             Py_INCREF(<object>items[0])
             return items[0]
         seen = None if self.count == 0 else tuple(<object>result)[:self.count]

@@ -136,6 +136,8 @@ cdef inline PyObject *finish(PyObject *self, PyObject *arguments, PyObject *cons
     if (<Outputs>outputs).residual and not whole and result != NULL:
         kernel = result
         result = (<Outputs>outputs).without_residual(kernel)
+        if result == NULL:                  # of a layer's kernel, which nobody has looked at
+            return refused_output(self, args, n, kernel)
         release(kernel)
     return result
 
@@ -181,8 +183,7 @@ cdef class OpOverload:
     arguments : core.Arguments
     outputs : core.Outputs
     wording : module or object
-        Says what is wrong with a call: `refused`, `refused_output`, `note`, `on_device`,
-        `describe`, `kernels`, `explain`, `sign`, `verb`, `functional`.
+        Says what is wrong with a call, and everything else that is said: `calls.py`.
     tags : tuple of Tag, optional
 
     Attributes

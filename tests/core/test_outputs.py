@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from making import made
+from making import made, shadow
 
-from dispatch.core import Check, Outputs, Residual
+from dispatch.core import Check, DispatchKey, Level, Outputs, Residual
 from dispatch.errors import AliasError, OutputError
 
 
@@ -244,3 +244,12 @@ def test_what_is_written_and_returned_is_the_argument_itself():
     for wrong in (lambda x: x.copy(), lambda x: x[:]):
         with pytest.raises(OutputError, match=message):
             returns("(Tensor(a!) x) -> Tensor(a!)", wrong)(array())
+
+
+@pytest.mark.parametrize("text", ["(Tensor x) -> (Tensor, Residual)", "(Tensor x) -> (Tensor, int, Residual)"])
+@pytest.mark.parametrize("wrong", [None, 3, "text", (), (1,), [1, 2, 3, 4]])
+def test_a_layer_s_kernel_that_forgets_the_residual_is_refused(text, wrong):
+    op = returns(text, lambda x: (x + 1, 2, "kept"))
+    op.register_at(DispatchKey.JVP, lambda x: wrong)
+    with Level("t") as level, pytest.raises(OutputError, match=r"returned .*, and its schema says \d: return a tuple of \d"):
+        op(shadow(X, level))
