@@ -334,6 +334,8 @@ def test_a_gufunc_has_its_signature_and_complains_in_its_words():
 
 
 def test_a_gufunc_with_an_output_dimension_of_its_own_has_no_shape_rule():
+    if not hasattr(np.linalg._umath_linalg, "svd"):
+        pytest.skip("NumPy has no gufunc with an output dimension of its own before 2.1")
     svd = from_ufunc(np.linalg._umath_linalg.svd, "ufunctests::svd")
     a = np.ones((4, 3, 2))
     assert np.allclose(dispatch.vmap(svd)(a), svd(a))
