@@ -25,7 +25,7 @@ from .errors import SchemaError
 
 Shape = tuple[int, ...]
 ARGUMENT = "argument_"  # what an integer argument is called in code, apart from an axis of its name
-_INTEGER = re.compile(r"\{(\w+)\}")
+_INTEGER = r"\{(\w+)\}"
 _FUNCTIONS = {"abs", "int", "max", "min", "round"}  # what arithmetic on sizes may call
 _CLASSES = frozenset(np.sctypeDict.values())
 
@@ -172,7 +172,7 @@ def _dimension(text: str) -> Dimension:
     if rest.isdecimal():
         return Dimension(size=int(rest), broadcast=broadcast, text=text)
     try:
-        code = compile(_INTEGER.sub(rf"{ARGUMENT}\1", rest), "<dimension>", "eval")
+        code = compile(re.sub(_INTEGER, rf"{ARGUMENT}\1", rest), "<dimension>", "eval")
     except SyntaxError:
         raise SchemaError(f"'{text}' is no dimension: a name, a size, or arithmetic like n+1, without spaces.") from None
     return Dimension(code=code, broadcast=broadcast, text=text)
@@ -180,7 +180,7 @@ def _dimension(text: str) -> Dimension:
 
 def integers_of(array: ArrayHint) -> set[str]:
     """The names of the integer arguments that a hint reads, written `{k}`."""
-    return {name for d in array.dimensions if d.code is not None for name in _INTEGER.findall(d.text)}
+    return {name for d in array.dimensions if d.code is not None for name in re.findall(_INTEGER, d.text)}
 
 
 def tree_of(hint: object, evaluated: Callable[[object], object]) -> Tree:

@@ -19,8 +19,9 @@ from .errors import ArgumentError, SchemaError
 Shape = tuple[int, ...]
 Core = tuple[str, ...]
 
-_DIMENSION = re.compile(r"(?P<name>[A-Za-z_]\w*|[0-9]+)(?P<optional>\??)")
-_GROUP = re.compile(r"\s*\(([^()]*)\)\s*")
+# Compiled by `re`, which remembers, when the first signature is read: not by every import.
+_DIMENSION = r"(?P<name>[A-Za-z_]\w*|[0-9]+)(?P<optional>\??)"
+_GROUP = r"\s*\(([^()]*)\)\s*"
 _EXAMPLE = 'Write the axes of each array in parentheses, "(m,n),(n)->(m)"; "()" for one number.'
 
 
@@ -182,7 +183,7 @@ def _groups(text: str, side: str, marks: dict[str, bool]) -> tuple[Core, ...]:
     cores = []
     place = 0
     while True:
-        group = _GROUP.match(side, place)
+        group = re.compile(_GROUP).match(side, place)
         if group is None:
             raise SchemaError(f"signature {text!r} cannot be read at {side[place:].strip()!r}. {_EXAMPLE}")
         words = [word.strip() for word in group[1].split(",")] if group[1].strip() else []
@@ -196,7 +197,7 @@ def _groups(text: str, side: str, marks: dict[str, bool]) -> tuple[Core, ...]:
 
 
 def _dimension(text: str, word: str, marks: dict[str, bool]) -> str:
-    found = _DIMENSION.fullmatch(word)
+    found = re.fullmatch(_DIMENSION, word)
     if found is None:
         raise SchemaError(f"signature {text!r}: {word!r} is no dimension. A dimension is a name, a size, or a name with '?'.")
     name = str(int(found["name"])) if found["name"].isdigit() else found["name"]
