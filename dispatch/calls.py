@@ -15,6 +15,7 @@ from .core import Check, DispatchKey, OpOverload, Tensor, bound, check_open, dev
 from .errors import (
     AliasError,
     ArgumentError,
+    DefinitionError,
     DeviceMismatchError,
     DispatchError,
     EscapedValueError,
@@ -31,8 +32,8 @@ from .watching import observed
 from .where import where
 
 __all__ = [
-    "bound", "describe", "explain", "functional", "kernels", "misfit", "note", "observed", "on_device", "redispatched",
-    "refused", "refused_output", "sign", "switch", "verb",
+    "bound", "describe", "explain", "functional", "kernels", "misfit", "no_floor", "note", "observed", "on_device",
+    "redispatched", "refused", "refused_output", "sign", "switch", "verb",
 ]  # fmt: skip
 
 
@@ -236,6 +237,13 @@ def note(op: OpOverload, args: tuple[Any, ...], error: BaseException) -> None:
         return
     given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(op.arguments.names, args, strict=True))
     error.add_note(f"in operator {op.name}({given}), {_kernel(op)}")
+
+
+def no_floor(op: OpOverload, key: object) -> DefinitionError:
+    """The exception for a key at which no kernel runs."""
+    alias = isinstance(key, DispatchKey)
+    what = "is no floor but an alias; ask at one of the keys it fills." if alias else "is no key; ask at a DispatchKey."
+    return DefinitionError(f"{op.name}: {key if alias else repr(key)} {what}", operator=op.name)
 
 
 def sign(op: OpOverload) -> Signature:

@@ -78,6 +78,8 @@ class Library:
 
     def __init__(self, ns: str, kind: str, dispatch_key: str | DispatchKey = "") -> None:
         module, place = caller()
+        if not isinstance(ns, str):
+            raise LibraryError(f"a library is of a namespace, by its name, and {kind_of(ns)} was given.")
         if kind not in KINDS:
             raise LibraryError(f"a library is of kind {', '.join(map(repr, KINDS))}, and {kind!r} was given.")
         if ns != "_":
@@ -120,6 +122,8 @@ class Library:
             The name, with the overload, as `impl` takes it.
         """
         self._check("define an operator")
+        if not isinstance(schema, str):
+            raise LibraryError(f"a schema is a text, 'name(Tensor x) -> Tensor', and {kind_of(schema)} was given.")
         if self.kind == "IMPL":
             raise LibraryError(f"{self!r} cannot define an operator: it registers only. Use 'DEF' or 'FRAGMENT'.")
         module, place = caller()
@@ -157,6 +161,8 @@ class Library:
         self._check("register a kernel")
         given = self._key(dispatch_key)
         key = DispatchKey.CompositeImplicit if given is None else given
+        if not isinstance(op_name, (str, OpOverload)):
+            raise LibraryError(f"impl asks for an operator or its name, and {kind_of(op_name)} was given.")
         name = self._full_name(op_name.name if isinstance(op_name, OpOverload) else op_name)
         check_kernel(name, key, fn)
         with registration_lock:

@@ -46,6 +46,8 @@ def describe(op: OpOverload) -> str:
     >>> dispatch.ops.np.sin
     np::sin(Tensor x) -> Tensor  [cpu | autograd fake vmap]
     """
+    if op.table.gone is not None:
+        return f"{op.schema}  [gone]"
     devices = [device_of_key(key) or key.name.lower() for key in DispatchKey if key.is_backend and op.table.live(key)]
     if not devices and op.table.has_backend():
         devices = ["every device"]

@@ -41,9 +41,14 @@ class Operator:
             known = self.overloads()
             if not known and not name.startswith("__"):
                 raise self._gone() from None
-            raise OperatorNotFoundError(
-                f"{self.name} has no overload {name!r}.{did_you_mean(name, known)} Overloads: {', '.join(known)}."
-            ) from None
+            said = f"{self.name} has no overload {name!r}.{did_you_mean(name, known)} Overloads: {', '.join(known)}."
+            raise OperatorNotFoundError(said + _those_waiting(f"{self.name}.{name}")) from None
+
+    def explain(self, /, *args: Any, **keywords: Any) -> Any:
+        """`explain` of the overload that a call means; without arguments of each, by its name."""
+        if not args and not keywords:
+            return {name or "default": op.explain() for name, op in self._overloads.items()}
+        return choose(self.name, list(self._overloads.values()), args, keywords)[0].explain(*args, **keywords)
 
     def __call__(self, /, *args: Any, **keywords: Any) -> Any:
         if not keywords:
@@ -170,7 +175,7 @@ def waiting_for(name: str) -> list[Waiting]:
 
 def _those_waiting(name: str) -> str:
     """What waits for an operator that is not defined, in words."""
-    names = [full for full in list(_waiting) if full.partition(".")[0] == name]
+    names = [full for full in list(_waiting) if name in (full, full.partition(".")[0])]
     places = [getattr(each, "place", "?") for full in names for each in waiting_for(full)]
     if not places:
         return ""

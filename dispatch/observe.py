@@ -9,6 +9,7 @@ from time import perf_counter_ns
 from typing import Any, NamedTuple, TextIO
 
 from .core import DispatchKey, OpOverload
+from .errors import ArgumentError, kind_of
 from .explaining import what_runs
 from .listing import brief, escape
 from .watching import OBSERVE, Watcher, watchers
@@ -49,6 +50,8 @@ class CallLog(Watcher):
 
     def __init__(self, file: TextIO | None) -> None:
         super().__init__()
+        if file is not None and not hasattr(file, "write"):
+            raise ArgumentError(f"log_calls writes to a file that is open for text, and {kind_of(file)} was given.")
         self._file = file
         self._here = _Written()
 

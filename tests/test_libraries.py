@@ -404,3 +404,29 @@ def test_where_fallthrough_has_no_meaning(ns, key, why):
 def test_the_sign_of_fallthrough_is_never_called():
     message = said(fallthrough_kernel, NotImplementedError)
     assert message == "fallthrough_kernel is registered as a kernel, to let calls through, and is never called."
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda ns: Library(None, "DEF"), "a library is of a namespace, by its name, and None was given."),
+        (lambda ns: Library(ns, "FRAGMENT").define(None), "a schema is a text, 'name(Tensor x) -> Tensor', and None was given."),
+        (lambda ns: Library(ns, "IMPL").impl(None, print), "impl asks for an operator or its name, and None was given."),
+    ],
+)
+def test_what_is_of_another_kind_is_refused_in_words(call, message, ns):
+    assert said(lambda: call(ns), LibraryError) == message
+
+
+def test_a_kernel_waits_for_an_overload_and_what_went_says_so_in_its_repr(ns):
+    with Library(ns, "DEF") as lib:
+        lib.define("f.a(Tensor x, int n) -> Tensor")
+        lib.define("f.b(Tensor x, str s) -> Tensor")
+        lib.impl("f.late", adds(1), "CPU")
+        f = getattr(dispatch.ops, ns).f
+        message = said(lambda: f.late, OperatorNotFoundError)
+        assert "has no overload 'late'. Overloads: a, b. For one of this name a kernel waits" in message
+        assert list(f.explain()) == ["a", "b"]
+        assert repr(f.explain(X, 1)).startswith(f"{ns}::f.a(x: float64[2], n: int)")
+        a = f.a
+    assert repr(a).endswith("-> Tensor  [gone]")

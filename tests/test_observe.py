@@ -11,6 +11,7 @@ from making import leaf, made
 import dispatch
 from dispatch import log_calls, ops, profile
 from dispatch.core import active_modes
+from dispatch.errors import ArgumentError
 from dispatch.observe import Profile, ProfileRow
 
 X = np.ones(3)
@@ -153,3 +154,8 @@ def test_carried_into_threads_they_see_those_threads_too():
         list(pool.map(dispatch.carry(lambda i: dispatch.vmap(np.sin)(np.ones((2, 3)))), range(40)))
     assert {(row.operator, row.key): row.calls for row in seen.rows} == {("np::sin", "VMAP"): 40, ("np::sin", "CPU"): 40}
     assert [line.split()[1] for line in file.getvalue().splitlines()].count("VMAP") == 40
+
+
+def test_a_log_is_written_to_a_file():
+    with pytest.raises(ArgumentError, match=r"log_calls writes to a file that is open for text, and an int was given\."):
+        dispatch.log_calls(3)

@@ -2,7 +2,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from inspect import Signature
 from types import GenericAlias
-from typing import Any, Generic, final, overload
+from typing import Any, Generic, Self, final, overload
 
 from typing_extensions import ParamSpec, TypeVar
 
@@ -22,9 +22,9 @@ class OpOverload(Generic[_P, _R]):
     __qualname__: str
     __wrapped__: Callable[_P, _R]
     __signature__: Signature
-    def __init__(
-        self, schema: object, arguments: Arguments, outputs: Outputs, wording: object, tags: tuple[Any, ...] = ()
-    ) -> None: ...
+    def __new__(
+        cls, schema: object, arguments: Arguments, outputs: Outputs, wording: object, tags: tuple[Any, ...] = ()
+    ) -> Self: ...
 
     # The decorated function's own parameters; with a wrapper among the first three, whatever it returns is one too.
     @overload

@@ -200,8 +200,8 @@ cdef class OpOverload:
     array([2., 2.])
     """
 
-    def __init__(self, schema not None, Arguments arguments not None, Outputs outputs not None, wording not None,
-                 tuple tags=()):
+    def __cinit__(self, schema not None, Arguments arguments not None, Outputs outputs not None, wording not None,
+                  tuple tags=()):
         self.slot = call
         self.past = []
         self.table = KernelTable()
@@ -258,8 +258,8 @@ cdef class OpOverload:
         callable
             At a backend's key with the operator's own signature; at a layer's it takes every argument by position.
         """
-        if not 0 <= key < KEYS:
-            raise DefinitionError(f"{self.name}: {key} is no floor but an alias; ask at one of the keys it fills.")
+        if not isinstance(key, int) or not 0 <= key < KEYS:
+            raise self.wording.no_floor(self, key)
         return self.table.resolve(self, key)
 
     def set_kernel_enabled(self, device_type, enabled=True):
@@ -347,4 +347,4 @@ cdef Py_ssize_t offset_of_slot(OpOverload op):
     return <char *>&op.slot - <char *><PyObject *>op
 
 
-install_vectorcall(OpOverload, offset_of_slot(OpOverload.__new__(OpOverload)))
+install_vectorcall(OpOverload, offset_of_slot(OpOverload(None.__class__, Arguments((), (), ()), Outputs(()), None.__class__)))

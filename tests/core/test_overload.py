@@ -297,3 +297,8 @@ def test_an_operator_that_was_not_made_is_no_crash():
         parts = {"schema": scale.schema, "arguments": scale.arguments, "outputs": scale.outputs, "wording": object()}
         with pytest.raises(TypeError, match=r"must not be None|got NoneType"):
             OpOverload(**(parts | {missing: None}))
+
+
+def test_an_operator_is_made_whole_or_not_at_all():
+    with pytest.raises(TypeError, match="__cinit__"):
+        OpOverload.__new__(OpOverload)

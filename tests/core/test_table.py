@@ -229,3 +229,9 @@ def test_operators_that_are_each_other_s_kernels_end_in_a_recursion_error(key):
 def test_the_lock_is_one_that_its_thread_may_take_twice():
     with registration_lock, registration_lock:
         assert isinstance(made("(Tensor x) -> str", named("kernel")), OpOverload)
+
+
+@pytest.mark.parametrize("key", ["CPU", 64, -1, None, 1.5])
+def test_what_is_no_key_has_no_kernel(key):
+    with pytest.raises(DefinitionError, match=rf"making::op: {key!r} is no key; ask at a DispatchKey\."):
+        made("(Tensor x) -> Tensor", np.sin).at(key)
