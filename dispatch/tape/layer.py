@@ -12,7 +12,7 @@ from typing import Any
 from ..core import DispatchKey, OpOverload, Registration, descend
 from ..errors import DefinitionError, NoRuleError, kind_of
 from ..functional import ON_COPIES, origin_of
-from ..layer import CONSTANT, Constant, Derived, Kernel, Layer, following
+from ..layer import Constant, Derived, Kernel, Layer, following
 from ..where import where
 from .context import Context
 from .recorded import Rule, recorded_kernel
