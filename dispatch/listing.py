@@ -114,7 +114,7 @@ def role_of(registration: Registration) -> str:
 
 
 def default_of(op: OpOverload, key: DispatchKey) -> tuple[str, str]:
-    """What runs at a layer's key without a rule, and where that is written: `("derived from the autograd rule", "file.py:12")`."""
+    """What runs at a layer's key without a rule, and where it is written: `("derived from the vmap rule", "file.py:12")`."""
     derived = next(layer for layer in layers.values() if layer.key is key).derived(op)
     if derived is None:
         return "the layer's default", ""
