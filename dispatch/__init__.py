@@ -28,7 +28,7 @@ from .operators import ops
 from .pickling import MissingOperator
 from .schema import Schema
 from .tape import enable_grad, no_grad, set_grad_enabled, tensor
-from .transforms import grad, value_and_grad
+from .transforms import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from .validating import validate
 from .vmap import vmap
 
@@ -53,7 +53,11 @@ __all__ = [
     "enable_grad",
     "from_ufunc",
     "grad",
+    "hessian",
     "infer_schema",
+    "jacfwd",
+    "jacrev",
+    "jvp",
     "library",
     "log_calls",
     "no_grad",
@@ -69,5 +73,6 @@ __all__ = [
     "testing",
     "validate",
     "value_and_grad",
+    "vjp",
     "vmap",
 ]
