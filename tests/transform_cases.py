@@ -239,12 +239,6 @@ def _(ctx, g_sin, g_order, g_sum):
     return np.cos(x) * g_sin + 2 * x * g_sum
 
 
-@kept.register_vmap
-def _(info, in_dims, x):
-    x = np.moveaxis(x, in_dims[0], 0)
-    return (np.sin(x), np.argsort(x, -1), np.sum(x**2, axis=tuple(range(1, x.ndim))), ("kept", x.shape)), (0, 0, 0, None)
-
-
 @custom_op("pairs::two_forward", mutates_args=())
 def two_forward(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two outputs by a jvp rule, one of which depends on one argument alone."""
