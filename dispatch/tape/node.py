@@ -25,11 +25,12 @@ next_order = count(0, -1).__next__
 class Leaf:
     """The end of the graph: a value that was given, and the gradient that arrives for it."""
 
-    __slots__ = ("__weakref__", "grad", "layout")
+    __slots__ = ("__weakref__", "grad", "hooks", "layout")
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.grad: Any = None
+        self.hooks: Any = None  # a function of the whole gradient; see hooks.py
 
 
 class Node:
@@ -39,7 +40,7 @@ class Node:
     several outputs. Fields are set by the layer's kernel, without a constructor, which would cost 200 ns a call.
     """
 
-    __slots__ = ("__weakref__", "edges", "inputs", "layout", "level", "op", "order", "rule", "saved")
+    __slots__ = ("__weakref__", "edges", "inputs", "layout", "level", "op", "order", "place", "rule", "saved")
 
     op: OpOverload
     level: Level
@@ -48,6 +49,7 @@ class Node:
     rule: "Callable[[Any, Any, bool], Any]"
     saved: Any
     layout: Layout
+    place: str  # the user's line that called it, unset but under anomaly mode
     order: int  # from `next_order()`: smaller than that of every node it was made of
 
     @property
