@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..containers import leaves
-from ..core import DispatchKey, OpOverload, Tensor
+from ..core import DispatchKey, OpOverload, Tensor, active_mode
 from ..errors import GradientError
-from ..watching import Watcher, watchers
+from ..watching import OBSERVE, Watcher, watchers
 from ..where import calling_line
+from .fitting import input_of
 from .node import Node, next_order
 
 AUTOGRAD = DispatchKey.AUTOGRAD
@@ -91,14 +92,21 @@ def checked(only: Mapping[Node, tuple[Any, Any]] | None) -> Mapping[Node, tuple[
     return Checked(only) if on else only
 
 
+def note_line(node: Node) -> None:
+    """Let a node that is made by no operator remember the line that called it, where anomaly mode is on."""
+    if active_mode(OBSERVE) is not None and any(isinstance(watcher, detect_anomaly) for watcher in watchers()):
+        node.place = calling_line()
+
+
 def _run_checked(rule: Any, edges: tuple[Any, ...], node: Node, grad: Any, create_graph: bool) -> Any:
     results = rule(node, grad, create_graph)
-    for number, (edge, result) in enumerate(zip(edges, results, strict=False)):
+    for edge, result in zip(edges, results, strict=False):
         if edge is not None and _has_nan(result):
             shape, dtype = edge.layout
-            unknown = "" if hasattr(node, "place") else " It was called before detect_anomaly was on, so its line is not known."
+            unknown = "" if hasattr(node, "place") else " It was called outside detect_anomaly, so its line is not known."
             raise GradientError(
-                f"the backward of {node.op.name} gave nan for {_input(node, number)}, of shape {shape} and dtype {dtype}.{unknown}",
+                f"the backward of {node.op.name} gave nan for {input_of(node, edges, edge)}, of shape {shape} and dtype "
+                f"{dtype}.{unknown}",
                 operator=node.op.name,
             )
     return results
@@ -110,10 +118,3 @@ def _has_nan(x: Any) -> bool:
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "fc":
         return False
     return isinstance(x, (float, complex, np.ndarray, np.generic)) and bool(np.isnan(x).any())
-
-
-def _input(node: Node, number: int) -> str:
-    arguments = node.op.schema.arguments
-    if node.edges is not node.inputs or len(node.edges) != len(arguments):
-        return "a tracked input"
-    return f"argument {arguments[number].name!r}"

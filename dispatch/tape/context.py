@@ -10,18 +10,8 @@ from ..errors import GradientError, kind_of
 from ..memory import inexact_layout, settled
 from .modes import AUTOGRAD
 from .node import Node, Output, released
-from .saving import COPIED_BYTES, protect
+from .saving import COPIED_BYTES, Kept, protect
 from .tensor import TrackedTensor
-
-
-class Kept:
-    """An output that its own node keeps: the value and which output it is, since the wrapper refers to the node."""
-
-    __slots__ = ("number", "value")
-
-    def __init__(self, value: Any, number: int) -> None:
-        self.value = value
-        self.number = number
 
 
 class Context(Node):

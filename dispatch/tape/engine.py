@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush, heapreplace
 from typing import Any
 
-import numpy as np
-
-from ..core import Level, Setting, Tensor, active_mode, setting
-from ..errors import DispatchError, GradientError, kind_of
+from ..core import Level, Setting, active_mode, setting
+from ..errors import DispatchError
 from ..memory import has_layout
-from ..prims import add, astype, sum_to
+from ..prims import add
 from ..watching import OBSERVE
 from .anomaly import checked
+from .fitting import fitted
 from .modes import AUTOGRAD, GROUND_ONLY, quiet_with
 from .node import Edge, Leaf, Node, Output, released
 
@@ -105,7 +104,7 @@ def run_backward(  # noqa: C901 - one frame: a function for each arrival costs 6
             except Exception as error:
                 _add_note(error, node)
                 raise
-            if not keep:
+            if not keep and edges:
                 node.edges = node.inputs = ()
                 node.saved = None
                 node.rule = released
@@ -124,37 +123,3 @@ def _add_note(error: Exception, node: Node) -> None:
         error.add_note(f"in the backward of {node.op.name}, which was called in {place}")
     elif not isinstance(error, DispatchError):
         error.add_note(f"in the backward of {node.op.name}")
-
-
-def fitted(node: Node, edges: Sequence[Edge | None], target: Edge, grad: Any) -> Any:
-    """A gradient summed and cast to the shape and dtype of its input, where broadcasting explains the difference."""
-    shape, dtype = target.layout
-    if not isinstance(grad, (np.ndarray, np.generic, Tensor)):
-        if isinstance(grad, (int, float, complex)):
-            grad = np.asarray(grad, dtype)
-        else:
-            raise GradientError(
-                f"{node.op.name}: its backward gave {kind_of(grad)} for {_input(node, edges, target)}. "
-                "Return an array, or None where there is no gradient.",
-                operator=node.op.name,
-            )
-    if grad.shape != shape:
-        extra = len(grad.shape) - len(shape)
-        if extra < 0 or any(n not in (1, m) for n, m in zip(shape, grad.shape[extra:], strict=True)):
-            raise GradientError(
-                f"{node.op.name}: its backward gave a gradient of shape {grad.shape} for {_input(node, edges, target)}, which "
-                f"has shape {shape}. A gradient has the shape of its input, or one that broadcasting makes of it.",
-                operator=node.op.name,
-            )
-        grad = sum_to(grad, shape)
-    if grad.dtype != dtype:
-        grad = astype(grad, dtype)
-    return grad
-
-
-def _input(node: Node, edges: Sequence[Edge | None], target: Edge) -> str:
-    """Which argument an edge stands for, in words; of lists the edges do not tell."""
-    arguments = node.op.schema.arguments
-    if len(edges) != len(arguments) or any(a.type.parts and a.type.has_tensor for a in arguments):
-        return "a tracked input"
-    return f"argument {arguments[edges.index(target)].name!r}"
