@@ -5,7 +5,7 @@
     node      the graph; hooks, what users put into it; drawing, its picture and its bytes
     engine    the walk back; fitting, what it makes of gradients; paths, the walk to chosen values
     anomaly   which line called what fails
-    tensor    TrackedTensor, tensor, backward
+    tensor    TrackedTensor, its methods; making, how a value comes onto the tape
     gradients, checkpoint   what users call beside it
     context   ctx, the node of a user's rule
     rows, recorded   how a row's pullbacks and a user's functions become kernels that record
@@ -17,11 +17,12 @@ from .checkpoint import checkpoint
 from .engine import run_backward
 from .gradients import backward, grad, nbytes
 from .layer import CONSTANT, layer
+from .making import tensor, track
 from .modes import enable_grad, no_grad, set_grad_enabled
 from .node import Leaf, Node, zeros
 from .rows import Pullback, Pullbacks, pullbacks
 from .saving import protect
-from .tensor import TrackedTensor, one, tensor, track
+from .tensor import TrackedTensor, one
 
 __all__ = [
     "CONSTANT",

@@ -121,5 +121,5 @@ def _add_note(error: Exception, node: Node) -> None:
     place = getattr(node, "place", "")
     if place:
         error.add_note(f"in the backward of {node.op.name}, which was called in {place}")
-    elif not isinstance(error, DispatchError):
+    elif not isinstance(error, DispatchError) or not error.operator:
         error.add_note(f"in the backward of {node.op.name}")

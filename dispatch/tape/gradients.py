@@ -9,8 +9,8 @@ from ..memory import sole
 from .drawing import kept_bytes, nodes_from
 from .engine import run_backward
 from .node import Output, zeros
-from .paths import gradients_at
-from .tensor import TrackedTensor, add_at, add_to_leaves, checked_inputs, seed_of
+from .paths import add_to_leaves, gradients_at
+from .tensor import TrackedTensor, add_at, checked_inputs, seed_of
 
 
 def grad(

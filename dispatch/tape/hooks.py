@@ -16,6 +16,7 @@ from ..errors import GradientError, kind_of
 from ..memory import has_layout, sole
 from ..prims import add
 from .fitting import fitted
+from .modes import outside_rules
 
 _numbers = count()
 
@@ -121,7 +122,8 @@ class Hooked:
         layouts = getattr(node, "layouts", ()) or (node.layout,)
         for hook in list(self.before.values()):
             shown = _shown_all(grad, len(layouts))
-            made = hook(shown)
+            with outside_rules():
+                made = hook(shown)
             if made is not None:
                 made = _tuple_of(made, shown, layouts, f"a prehook of {node.name()}")
                 grad = {i: g for i, g in enumerate(made) if g is not None} if isinstance(grad, dict) else made[0]
@@ -135,7 +137,8 @@ class Hooked:
             wanted = [None if edge is None else edge.layout for edge in edges]
             for after in list(self.after.values()):
                 shown = tuple(map(_shown, results))
-                made = after(shown, _shown_all(grad, len(layouts)))
+                with outside_rules():
+                    made = after(shown, _shown_all(grad, len(layouts)))
                 if made is not None:
                     results = _tuple_of(made, shown, wanted, f"a hook of {node.name()}")
         return results
@@ -170,7 +173,8 @@ def retain(node: Any, number: int | None, retained: Retained) -> None:
 
 
 def _changed(hook: Callable[[Any], Any], grad: Any, layout: Any) -> Any:
-    made = hook(_shown(grad))
+    with outside_rules():
+        made = hook(_shown(grad))
     return grad if made is None else _checked(made, layout, "a hook")
 
 

@@ -5,6 +5,8 @@ from math import inf
 from typing import Any
 
 from ..core import Level
+from ..memory import sole
+from ..prims import add
 from .drawing import nodes_from
 from .engine import run_backward
 from .hooks import Hooked
@@ -89,3 +91,12 @@ def key_of(edge: Edge) -> Key:
     if isinstance(edge, Leaf):
         return edge
     return (edge.node, edge.number) if isinstance(edge, Output) else (edge, None)
+
+
+def add_to_leaves(found: dict[Leaf, Any]) -> None:
+    """Add gradients to the `.grad` of their leaves."""
+    while found:
+        leaf, grad = found.popitem()
+        leaf.grad = sole(grad if leaf.grad is None else add(leaf.grad, grad))
+        if leaf.hooks is not None:
+            leaf.hooks.accumulated()

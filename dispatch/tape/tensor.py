@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..containers import leaves, paths
-from ..core import DispatchKey, Level, Tensor, check_open, count_conversion, freeze, ground, wrap
+from ..core import DispatchKey, Level, Tensor, check_open, count_conversion, freeze
 from ..errors import ConversionError, GradientError, kind_of
-from ..memory import set_rewritable, sole
-from ..prims import add
+from ..memory import set_rewritable
 from .engine import run_backward
 from .hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
+from .modes import in_recorded_rule
 from .node import Leaf, Node, Output
-from .paths import gradients_at
+from .paths import add_to_leaves, gradients_at
 
 
 class TrackedTensor(Tensor):
@@ -190,7 +190,18 @@ class TrackedTensor(Tensor):
                 retain(*_place(self.data), retained)
 
     def item(self) -> Any:
-        """The value of a tensor of one element, as a Python number: a constant, to every derivative."""
+        """The value of a tensor of one element, as a Python number: a constant, to every derivative.
+
+        Raises
+        ------
+        GradientError
+            In a backward rule that is differentiated itself, which would lose the number's part in silence.
+        """
+        if in_recorded_rule(self.level.number):
+            raise GradientError(
+                "x.item() was asked of a tracked value in a backward that is differentiated again: the derivative of that "
+                "number would be lost in silence. Compute with the array; where a constant is meant, write dispatch.detach(x)."
+            )
         count_conversion()
         return self.value.item()
 
@@ -247,15 +258,6 @@ def _retained(x: TrackedTensor) -> Retained:
     return x.retained
 
 
-def add_to_leaves(found: dict[Leaf, Any]) -> None:
-    """Add gradients to the `.grad` of their leaves."""
-    while found:
-        leaf, grad = found.popitem()
-        leaf.grad = sole(grad if leaf.grad is None else add(leaf.grad, grad))
-        if leaf.hooks is not None:
-            leaf.hooks.accumulated()
-
-
 def add_at(inputs: Any, roots: Any, seeds: Any, level: Level, keep: bool, create_graph: bool) -> None:
     """Run backward, and add to the `.grad` of some values alone."""
     values = checked_inputs(inputs, level, "backward")
@@ -305,57 +307,3 @@ def seed_of(x: TrackedTensor, gradient: Any) -> Any:
     if gradient.shape != x.shape:
         raise GradientError(f"the gradient has shape {gradient.shape}, and the value it is of {x.shape}. Make them equal.")
     return gradient
-
-
-def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
-    """Copy data into a new array, tracked on request.
-
-    Parameters
-    ----------
-    data : array_like
-    dtype : dtype, optional
-    requires_grad : bool
-        Whether operators on it are recorded, for `backward`.
-
-    Returns
-    -------
-    ndarray or TrackedTensor
-
-    Raises
-    ------
-    GradientError
-        If a gradient is asked of a dtype that has none.
-
-    Examples
-    --------
-    >>> import dispatch
-    >>> x = dispatch.tensor([3.0], requires_grad=True)
-    >>> (x * x).sum().backward()
-    >>> x.grad
-    array([6.])
-    """
-    value: Any
-    if isinstance(data, Tensor):
-        value = data if dtype is None else data.astype(dtype)
-    else:
-        value = np.array(data, dtype=dtype)
-    if not requires_grad:
-        return value
-    if isinstance(value, TrackedTensor) and value.level is ground():
-        raise GradientError(
-            "tensor(x, requires_grad=True) was asked of a value that is tracked already. Use x itself, or "
-            "dispatch.detach(x) in its place for a new leaf, through which x gets no gradient."
-        )
-    return track(value, ground())
-
-
-def track(value: Any, level: Any) -> TrackedTensor:
-    """A leaf at a level."""
-    if value.dtype.kind not in "fc":
-        raise GradientError(
-            f"a gradient was asked of an array of dtype {value.dtype}: only floating-point and complex values have one. "
-            "Cast it: x.astype(float)."
-        )
-    leaf = Leaf((value.shape, value.dtype))
-    made: TrackedTensor = wrap(TrackedTensor, freeze(value), level, leaf)
-    return made
