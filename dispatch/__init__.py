@@ -26,7 +26,7 @@ from .observe import log_calls, profile
 from .operators import ops
 from .pickling import MissingOperator
 from .schema import Schema
-from .tape import enable_grad, no_grad, set_grad_enabled, tensor
+from .tape import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled, tensor
 from .transforms import grad, value_and_grad
 from .validating import validate
 from .vmap import vmap
@@ -47,8 +47,10 @@ __all__ = [
     "Tensor",
     "autograd",
     "carry",
+    "checkpoint",
     "custom_op",
     "detach",
+    "detect_anomaly",
     "enable_grad",
     "from_ufunc",
     "grad",

@@ -1,27 +1,18 @@
 """Context: the node of an operator whose rule is a user's, `ctx` in `setup_context` and `backward`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..containers import items_of, leaves, mapped
-from ..core import Tensor, unwrap, wrap
+from ..core import DispatchKey, Level, Tensor, unwrap, wrap
 from ..errors import GradientError, kind_of
 from ..memory import inexact_layout, settled
-from .modes import AUTOGRAD
-from .node import Node, Output, released
-from .saving import COPIED_BYTES, protect
+from .modes import AUTOGRAD, in_recorded_rule
+from .node import Leaf, Node, Output, next_order, released
+from .saving import COPIED_BYTES, Kept, protect
 from .tensor import TrackedTensor
-
-
-class Kept:
-    """An output that its own node keeps: the value and which output it is, since the wrapper refers to the node."""
-
-    __slots__ = ("number", "value")
-
-    def __init__(self, value: Any, number: int) -> None:
-        self.value = value
-        self.number = number
 
 
 class Context(Node):
@@ -46,6 +37,7 @@ class Context(Node):
     # Fields that few rules touch live in the instance's dictionary once they are set; these are what they are before.
     layouts: tuple[Any, ...] = ()  # of the outputs, where they are several; no edges, which refer to this node
     residual: Any = None
+    watched: tuple[Any, ...] = ()  # of an operator with a residual: the levels that the residual depends on in secret
     materialize = True
     recording = False  # whether the backward that runs makes a graph
     non_differentiable: tuple[int, ...] = ()
@@ -181,7 +173,93 @@ def _showing(rule: Any) -> Any:
     return showing
 
 
-_OWN = frozenset({"structure", "skeletons", "layouts", "recording", "residual", "materialize", "non_differentiable", "kept"})
+def levels_of(values: tuple[Any, ...], level: Level) -> tuple[Level, ...]:
+    """The levels at which arguments are tracked, theirs and those of what they wrap, the outermost wrapper's last."""
+    found = {level.number: level}
+    for x in leaves(values):
+        while isinstance(x, Tensor):
+            if isinstance(x, TrackedTensor):
+                found[x.level.number] = x.level
+            x = x.value
+    return tuple(found[number] for number in sorted(found))
+
+
+def is_differentiated(values: tuple[Any, ...]) -> bool:
+    """Whether a transform below differentiates these values, so that a backward that reads them is a part of its function."""
+    for x in leaves(values):
+        while isinstance(x, Tensor):
+            if x.rank & 31 in DIFFERENTIATING:
+                return True
+            x = x.value
+    return False
+
+
+def keeps_value_of(node: Context, args: tuple[Any, ...], out: Any) -> bool:
+    """Whether an attribute on the context is the plain array inside a tracked argument or output."""
+    kept = {id(x) for name, value in node.__dict__.items() if name not in _OWN for x in leaves(value)}
+    return bool(kept) and any(isinstance(x, TrackedTensor) and id(x.value) in kept for x in leaves((args, out)))
+
+
+def reading_residuals(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward of an operator with a residual, which depends on the arguments in a way that nobody has recorded.
+
+    While it is recorded itself, the numbers in the residual are values whose own derivative raises, and the gradients are
+    tracked even where they are constants: an operator may take both, and code of anything else is refused them.
+    """
+
+    def reading(ctx: Context, *grads: Any) -> Any:
+        levels = [level for level in ctx.watched if in_recorded_rule(level.number)]
+        if not levels:
+            return backward(ctx, *grads)
+        residual = ctx.residual
+        ctx.residual = mapped(lambda x: _unknown(ctx, levels, x), residual)
+        try:
+            return backward(ctx, *mapped(lambda g: _tracked(levels, g), grads))
+        finally:
+            ctx.residual = residual
+
+    return reading
+
+
+def _unknown(ctx: Context, levels: list[Level], x: Any) -> Any:
+    if isinstance(x, (float, complex)):
+        x = np.asarray(x)
+    layout = None if isinstance(x, Tensor) else inexact_layout(x)
+    if layout is None:
+        return x
+    for level in levels:
+        node = Node()
+        node.op, node.level, node.layout = ctx.op, level, layout
+        node.inputs = node.edges = ()
+        node.saved, node.rule, node.order = None, _unrecorded, next_order()
+        x = wrap(TrackedTensor, x, level, node)
+    return x
+
+
+def _tracked(levels: list[Level], grad: Any) -> Any:
+    """A gradient as a value of some levels, to which nothing flows back."""
+    layout = inexact_layout(grad)
+    if layout is None:
+        return grad
+    for level in levels:
+        if not isinstance(grad, Tensor) or grad.rank < level.number * 64 + AUTOGRAD:
+            grad = wrap(TrackedTensor, grad, level, Leaf(layout))
+    return grad
+
+
+def _unrecorded(node: Node, grad: Any, create_graph: bool) -> Any:
+    raise GradientError(
+        f"a second derivative was asked of {node.op.name}, whose backward computes with numbers of its residual: how those "
+        "depend on the arguments was not recorded, and would be lost in silence. Return them as outputs, or give them to an "
+        "operator that takes the residual and the arguments and has a derivative of its own.",
+        operator=node.op.name,
+    )
+
+
+DIFFERENTIATING = frozenset({int(DispatchKey.JVP), AUTOGRAD})
+_OWN = frozenset(
+    ("structure", "skeletons", "layouts", "recording", "residual", "watched", "materialize", "non_differentiable", "kept")
+)
 
 
 def _is_tracked(edge: Any) -> Any:

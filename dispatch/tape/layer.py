@@ -9,10 +9,11 @@ from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Any
 
-from ..core import DispatchKey, OpOverload, Registration, descend
+from ..core import DispatchKey, OpOverload, Registration, count_conversion, descend
 from ..errors import DefinitionError, NoRuleError, kind_of
 from ..functional import ON_COPIES, origin_of
 from ..layer import Constant, Derived, Kernel, Layer, following
+from ..prims import detach
 from ..where import where
 from .context import Context
 from .recorded import Rule, recorded_kernel
@@ -106,8 +107,20 @@ def _ruleless(op: OpOverload) -> Rule:
 def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
     """The kernel that records an operator by a rule; `whole` runs it one floor down."""
     if isinstance(rule, Constant):
-        return _constant(whole)
+        return _cutting(whole) if op is detach else _constant(whole)
     return row_kernel(op, rule, whole) if isinstance(rule, Pullbacks) else recorded_kernel(op, rule, whole)
+
+
+def _cutting(whole: Callable[..., Any]) -> Kernel:
+    """The kernel of what takes a value off the tape on purpose: a rule that keeps that has no second derivative."""
+
+    def kernel(*args: Any) -> Any:
+        out, like, _, _, _, quiet = descend(whole, args)
+        if quiet is None or not quiet.covers(like.level.number):
+            count_conversion()
+        return out
+
+    return kernel
 
 
 def _constant(whole: Callable[..., Any]) -> Kernel:

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..containers import field_names, items_of, leaves, mapped, rebuilt
+from ..containers import field_names, items_of, mapped, rebuilt
 from ..core import OpOverload, conversions, descend, wrap
 from ..errors import GradientError, kind_of
-from ..grammar import ListOf, OptionalOf, Type
+from ..grammar import RESIDUAL, ListOf, OptionalOf, Type
 from ..layer import Kernel
 from ..memory import inexact_layout
-from .context import Context
+from .context import Context, is_differentiated, keeps_value_of, levels_of, reading_residuals
+from .modes import outside_rules
 from .node import Output, edges_of, next_order, zeros
 from .tensor import TrackedTensor
 
@@ -26,8 +27,10 @@ class Rule(NamedTuple):
 
 def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Kernel:  # noqa: C901 - two kernels that share what is fixed for an operator
     """Make the kernel that records an operator with a user's rule; `whole` runs it one floor down."""
-    backward, setup_context = rule
     residual = op.outputs.residual
+    setup_context = rule.setup_context
+    backward = reading_residuals(rule.backward) if residual else rule.backward
+    handed = [i for i, a in enumerate(op.schema.arguments) if a.type == RESIDUAL]  # from another operator: no value of the tape
     single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
 
     count = op.arguments.count
@@ -60,6 +63,8 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
         node.rule = pull
         node.saved = None
         node.simple = bare
+        if handed:
+            data = tuple([None if i in handed else edge for i, edge in enumerate(data)])
         node.inputs = data
         node.edges = edges_of(data) if lists else data
         node.order = next_order()
@@ -71,6 +76,7 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
             outputs = list(result) if type(result) in (tuple, list) and len(op.schema.returns) > 1 else [result]
             if residual:
                 node.residual = outputs.pop()
+                node.watched = levels_of(values, level)
             wrapped = _wrapped_outputs(node, like, outputs)
             output = wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
             if not any(node.layouts):
@@ -80,15 +86,22 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
             node.skeletons = tuple([mapped(_nothing, x) for x in values])
         if setup_context is not None:
             before = conversions()
-            setup_context(node, args, output)
-            if conversions() != before:
-                node.rule = once_differentiable(pull, inside=any(isinstance(x, TrackedTensor) for x in leaves(values)))
-            for value in node.__dict__.values():
-                if type(value) not in INERT:
-                    node.hide_outputs()
-                    if node.non_differentiable:
-                        out = _plain_outputs(node, out)
-                    break
+            try:
+                if quiet is None:
+                    setup_context(node, args, output)
+                else:  # perhaps in a backward: what this is called in is a rule, and this is none
+                    with outside_rules():
+                        setup_context(node, args, output)
+            except Exception as error:
+                error.add_note(f"in the setup_context of {op.name}")
+                raise
+            attributes = node.__dict__ and not INERT.issuperset(map(type, node.__dict__.values()))
+            if conversions() != before or (attributes and keeps_value_of(node, args, out)):
+                node.rule = once_differentiable(pull, inside=is_differentiated(values))
+            if attributes:
+                node.hide_outputs()
+                if node.non_differentiable:
+                    out = _plain_outputs(node, out)
         return out
 
     return kernel
@@ -106,7 +119,7 @@ def _nothing(x: Any) -> None:
 
 
 def once_differentiable(rule: Callable[..., Any], *, inside: bool) -> Callable[..., Any]:
-    """The rule of a node whose setup_context turned a tracked value into a number, which no second derivative sees through.
+    """The rule of a node whose setup_context took a value off the tape, through which no second derivative sees.
 
     `inside`: the values themselves are tracked by another transform, to which this backward is a part of the function.
     """
@@ -114,8 +127,9 @@ def once_differentiable(rule: Callable[..., Any], *, inside: bool) -> Callable[.
     def once(node: Context, grad: Any, create_graph: bool) -> Any:
         if create_graph or inside:
             raise GradientError(
-                f"a second derivative was asked of {node.op.name}, whose setup_context turned a tracked value into a number by "
-                "x.item(): the derivative of that number would be lost in silence. Keep the array: ctx.save_for_backward(x).",
+                f"a second derivative was asked of {node.op.name}, whose setup_context took a tracked value off the tape, "
+                "by x.item(), x.value or dispatch.detach(x): the derivative of that would be lost in silence. Keep the value "
+                "itself: ctx.save_for_backward(x).",
                 operator=node.op.name,
             )
         return rule(node, grad, create_graph)
