@@ -173,6 +173,11 @@ def _showing(rule: Any) -> Any:
     return showing
 
 
+def attributes_of(node: Context) -> dict[str, Any]:
+    """What a user set on a context."""
+    return {name: value for name, value in node.__dict__.items() if name not in _OWN}
+
+
 def levels_of(values: tuple[Any, ...], level: Level) -> tuple[Level, ...]:
     """The levels at which arguments are tracked, theirs and those of what they wrap, the outermost wrapper's last."""
     found = {level.number: level}

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 from ..containers import field_names, items_of, mapped, rebuilt
 from ..core import OpOverload, conversions, descend, wrap
-from ..errors import GradientError, kind_of
+from ..errors import ConversionError, GradientError, kind_of
 from ..grammar import RESIDUAL, ListOf, OptionalOf, Type
 from ..layer import Kernel
 from ..memory import inexact_layout
+from .batched import at_once, opaque
 from .context import Context, is_differentiated, keeps_value_of, levels_of, reading_residuals
 from .modes import outside_rules
 from .node import Output, edges_of, next_order, zeros
@@ -23,13 +24,16 @@ class Rule(NamedTuple):
 
     backward: Callable[..., Any]
     setup_context: Callable[..., Any] | None = None
+    batched: bool = False  # whether the backward takes all cotangents at once
 
 
 def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Kernel:  # noqa: C901 - two kernels that share what is fixed for an operator
     """Make the kernel that records an operator with a user's rule; `whole` runs it one floor down."""
     residual = op.outputs.residual
     setup_context = rule.setup_context
-    backward = reading_residuals(rule.backward) if residual else rule.backward
+    backward = at_once(op, rule.backward) if rule.batched else rule.backward
+    if residual:
+        backward = reading_residuals(backward)
     handed = [i for i, a in enumerate(op.schema.arguments) if a.type == RESIDUAL]  # from another operator: no value of the tape
     single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
 
@@ -42,7 +46,10 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
     def pull(node: Context, grad: Any, create_graph: bool) -> Any:
         if create_graph:
             node.recording = True
-        grads = backward(node, grad) if single else backward(node, *_materialized(node, grad))
+        try:
+            grads = backward(node, grad) if single else backward(node, *_materialized(node, grad))
+        except ConversionError as error:
+            raise opaque(op, error, batched=rule.batched) from error
         if create_graph:
             node.recording = False
         if type(grads) is not tuple or len(grads) != count or lists or (others and any([grads[i] is not None for i in others])):
