@@ -60,9 +60,7 @@ class Forward(Layer):
         origin = origin_of(op)
         if origin is None:
             return self._without_rule(op, self.derived(op))
-        return following(
-            lambda: origin.table.source(self.key) or self.derived(op), lambda found: self._by_rule_of(op, found)
-        )
+        return following(lambda: origin.table.source(self.key) or self.derived(op), lambda found: self._by_rule_of(op, found))
 
     def _by_rule_of(self, op: OpOverload, found: Registration | Derived | None) -> Kernel:
         """The kernel of a functional form, by what there is for the operator that it was made of."""

@@ -21,9 +21,7 @@ def user_kernel(op: OpOverload, rule: Callable[..., Any]) -> Kernel:
         out, like, values, data, _, _ = descend(whole, args)
         if single and inexact_layout(out) is None:
             return out
-        tangents = tuple(
-            [tangent_of(x, t) if takes else None for x, t, takes in zip(values, data, taking, strict=True)]
-        )
+        tangents = tuple([tangent_of(x, t) if takes else None for x, t, takes in zip(values, data, taking, strict=True)])
         before = conversions()
         pushed = rule(tangents, out, *values)
         if conversions() != before:
@@ -55,5 +53,3 @@ def rule_of(op: OpOverload, rule: Any) -> Callable[..., Any]:
         return found
 
     return by_rows
-
-

@@ -21,6 +21,7 @@ from .layer import layer
 from .making import tensor, track
 from .modes import enable_grad, no_grad, set_grad_enabled
 from .node import Leaf, Node, zeros
+from .recorded import Rule
 from .rows import Pullback, Pullbacks, pullbacks
 from .saving import protect
 from .tensor import TrackedTensor, one
@@ -31,6 +32,7 @@ __all__ = [
     "Node",
     "Pullback",
     "Pullbacks",
+    "Rule",
     "TrackedTensor",
     "backward",
     "checkpoint",

@@ -151,6 +151,8 @@ def _unbatched(op: OpOverload, count: int, x: Any) -> GradientError:
 
 def opaque(op: OpOverload, error: ConversionError, *, batched: bool) -> ConversionError:
     """What to say where a backward of plain code was handed a value of a transform."""
+    if error.operator:  # a rule that was called in this one has said it
+        return error
     advice = "" if batched else (
         "for batches of cotangents register it with batched=True, or pass chunk_size=1 to jacrev; for second derivatives "
     )

@@ -18,6 +18,7 @@ from ..where import where
 from .context import Context
 from .recorded import Rule, recorded_kernel
 from .rows import Pullbacks, row_kernel
+from .sources import Form, check_alone, derivative_of, is_given
 from .views import with_views
 from .written import written_kernel
 
@@ -25,14 +26,36 @@ from .written import written_kernel
 class Autograd(Layer):
     """Records calls on tracked values."""
 
-    def rule(self, backward: Any, /, *args: Any, setup_context: Callable[..., Any] | None = None, **options: Any) -> Any:
-        return backward if isinstance(backward, (Constant, Pullbacks)) else Rule(backward, setup_context)
+    def attach(
+        self,
+        op: OpOverload,
+        backward: Any = None,
+        /,
+        *args: Any,
+        setup_context: Callable[..., Any] | None = None,
+        batched: bool = False,
+        **sources: Any,
+    ) -> Any:
+        """Register a derivative of whichever form; without one it is a decorator of a backward."""
+        given = {name: source for name, source in sources.items() if is_given(source)}
+        if isinstance(backward, (Constant, Pullbacks)):
+            op.register(self, backward)
+        elif backward is not None:
+            op.register(self, derivative_of(op, Rule(backward, setup_context, batched), given))
+        elif not given:
+            return lambda backward: self.attach(op, backward, setup_context=setup_context, batched=batched)
+        else:
+            check_alone(op, given, setup_context=setup_context, batched=batched)
+            op.register(self, derivative_of(op, None, given))
+        return backward
 
     def check(self, op: OpOverload, rule: Any) -> None:
+        rule = rule.rule if isinstance(rule, Form) else rule
         if isinstance(rule, Rule):
             _check_functions(op, rule)
 
     def lower(self, op: OpOverload, rule: Any) -> Kernel:
+        rule = rule.rule if isinstance(rule, Form) else rule
         if op.schema.is_mutable:
             functional = op.functional
             reads = not isinstance(rule, Constant) and (isinstance(rule, Pullbacks) or rule.setup_context is not None)
@@ -44,6 +67,8 @@ class Autograd(Layer):
     def place(self, rule: Any) -> str:
         if isinstance(rule, Constant):
             return "no derivative"
+        if isinstance(rule, Form):
+            return where(rule.function) if callable(rule.function) else ""
         if isinstance(rule, Pullbacks):
             rule = next(iter(rule.by_argument.values())).function
         return where(rule.backward if isinstance(rule, Rule) else rule)

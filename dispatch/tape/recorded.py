@@ -50,8 +50,9 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
             grads = backward(node, grad) if single else backward(node, *_materialized(node, grad))
         except ConversionError as error:
             raise opaque(op, error, batched=rule.batched) from error
-        if create_graph:
-            node.recording = False
+        finally:
+            if create_graph:
+                node.recording = False
         if type(grads) is not tuple or len(grads) != count or lists or (others and any([grads[i] is not None for i in others])):
             return _checked(op, node, grads)
         return grads
@@ -128,7 +129,7 @@ def _nothing(x: Any) -> None:
 def once_differentiable(rule: Callable[..., Any], *, inside: bool) -> Callable[..., Any]:
     """The rule of a node whose setup_context took a value off the tape, through which no second derivative sees.
 
-    `inside`: the values themselves are tracked by another transform, to which this backward is a part of the function.
+    `inside`: the values themselves belong to another transform, to which this backward is a part of the function.
     """
 
     def once(node: Context, grad: Any, create_graph: bool) -> Any:
