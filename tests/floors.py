@@ -67,6 +67,7 @@ FLOORS = [
     {"views"},
     {"fake", "tape/", "forward/", "modes", "vmap", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
+    {"forms/"},
     {"transforms"},
     {"graph"},
     {"passes"},
