@@ -18,8 +18,8 @@ def check_single(op: OpOverload, form: str) -> None:
     returns = op.schema.returns[: len(op.schema.returns) - op.outputs.residual]
     if [r.type for r in returns] != [TENSOR]:
         raise DefinitionError(
-            f"{op.name} returns ({', '.join(str(r.type) for r in returns)}), and {form}= is for operators that return one array. "
-            "Give a backward.",
+            f"{op.name} returns ({', '.join(str(r.type) for r in returns)}), and {form}= is for operators that return one "
+            "array. Give a backward.",
             operator=op.name,
         )
     for a in op.schema.arguments:
@@ -45,8 +45,8 @@ def by_argument(op: OpOverload, given: Any, form: str, error: type[Exception] = 
     if len(values) != len(names):
         some = f"{len(values)} were given" if isinstance(given, (tuple, list)) else "one was given"
         raise error(
-            f"{op.name}: {form} is one for each array, and {some} for {len(names)} ({listed}). Give a tuple of one for each, or "
-            "a dict by name; None for an array without a derivative."
+            f"{op.name}: {form} is one for each array, and {some} for {len(names)} ({listed}). Give a tuple of one for each, "
+            "or a dict by name; None for an array without a derivative."
         )
     return dict(zip(names, values, strict=True))
 

@@ -1,8 +1,7 @@
-"""A gradient made of the columns of a Jacobian: one derivative along each element of the inputs, and its product with the
-cotangents.
+"""A gradient made of the columns of a Jacobian, one derivative along each element of the inputs.
 
-`Re sum conj(column) g` for each element; of a complex one the column along the imaginary unit gives the imaginary part, so that
-functions that are linear in the real sense alone come out right too.
+The product of a column with a cotangent, `Re sum conj(column) g`, is an element of the gradient; of a complex one the column
+along the imaginary unit gives the imaginary part, so that functions that are linear in the real sense alone come out right too.
 """
 
 from collections.abc import Callable

@@ -1,15 +1,15 @@
 """Central differences, for operators of which nothing better is known.
 
-`(f(x + h) - f(x - h)) / 2h` is off by `h^2 f''' / 6` and by a rounding error of `eps |f| / h`; `h = eps^(1/3)`, times the size of
-`x` where that is above 1, balances the two and leaves about two thirds of the digits (W. H. Press et al., "Numerical Recipes",
-section 5.7). A second difference of such values would leave none, so the second derivative raises.
+`(f(x + h) - f(x - h)) / 2h` is off by `h^2 f''' / 6` and by a rounding error of `eps |f| / h`. The step `h = eps^(1/3)`, times
+the size of `x` where that is above 1, balances the two and leaves about two thirds of the digits (W. H. Press et al.,
+"Numerical Recipes", section 5.7). A second difference of such values would leave none, so the second derivative raises.
 """
 
 from typing import Any
 
 import numpy as np
 
-from ..containers import items_of, leaves, mapped, rebuilt
+from ..containers import items_of, leaves, rebuilt
 from ..core import OpOverload
 from ..errors import DefinitionError, GradientError, kind_of
 from ..memory import inexact_layout
@@ -20,7 +20,7 @@ from ..tape.sources import Form
 from .columns import gradients, outputs_of
 
 
-def make(op: OpOverload, given: bool | float, rule: Rule | None) -> Form:
+def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     """The form `finite_difference=`."""
     if given is not True and not (isinstance(given, (int, float)) and given > 0):
         what = "a step that is not positive" if isinstance(given, (int, float)) else kind_of(given)
@@ -66,7 +66,8 @@ def make(op: OpOverload, given: bool | float, rule: Rule | None) -> Form:
 
 
 def _step(dtype: np.dtype[Any]) -> float:
-    return float(np.finfo(dtype).eps) ** (1 / 3)
+    eps: float = np.finfo(dtype).eps
+    return float(eps ** (1 / 3))
 
 
 def _moved(x: Any, t: Any, h: Any) -> Any:

@@ -10,8 +10,8 @@ which the derivative is again a solve: of `A x = b` it is `dx = A^-1 (db - dA x)
 derivatives of every order are right, and `solve` only ever gets plain arrays.
 
 Source: A. Griewank, A. Walther, "Evaluating Derivatives", 2nd ed., SIAM 2008, chapter 15; JAX's `custom_root` and
-`custom_linear_solve`, from which the convention `solve(A, b)` is; M. Giles, "Collected matrix derivative results for forward and
-reverse mode algorithmic differentiation" (2008), section 2.3, for the solve.
+`custom_linear_solve`, from which the convention `solve(A, b)` is; M. Giles, "Collected matrix derivative results for forward
+and reverse mode algorithmic differentiation" (2008), section 2.3, for the solve.
 """
 
 from collections.abc import Callable
@@ -182,9 +182,7 @@ def _dense(A: Function, sides: Any) -> Any:
     return real[:, :n] + 1j * real[:, n:]
 
 
-linear_solve = build(
-    Schema.parse("(Any system, Tensor b, Tensor[] at, int leading) -> Tensor", name="forms::linear_solve")
-)
+linear_solve = build(Schema.parse("(Any system, Tensor b, Tensor[] at, int leading) -> Tensor", name="forms::linear_solve"))
 linear_solve.register_at(DispatchKey.CPU, _linear_solve)
 
 

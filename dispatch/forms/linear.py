@@ -4,7 +4,6 @@
 backward that was given beside it, or else one made of the operator's values on the unit arrays, a call for each element.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from .columns import check_needs, gradients, outputs_of
 __all__ = ["make", "where_held"]
 
 
-def make(op: OpOverload, given: bool | str | Sequence[str], rule: Rule | None) -> Form:
+def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     """The form `linear=`."""
     names = array_names(op)
     linear = tuple(names) if given is True else (given,) if isinstance(given, str) else tuple(given)

@@ -153,12 +153,16 @@ def opaque(op: OpOverload, error: ConversionError, *, batched: bool) -> Conversi
     """What to say where a backward of plain code was handed a value of a transform."""
     if error.operator:  # a rule that was called in this one has said it
         return error
-    advice = "" if batched else (
-        "for batches of cotangents register it with batched=True, or pass chunk_size=1 to jacrev; for second derivatives "
+    advice = (
+        ""
+        if batched
+        else (
+            "for batches of cotangents register it with batched=True, or pass chunk_size=1 to jacrev; for second derivatives "
+        )
     )
     return ConversionError(
-        f"{op.name}: its backward is plain code, and under vmap or jacrev, or where it is differentiated itself, it gets values "
-        f"of that transform. Write it with NumPy's functions and operators; {advice}make what it calls an operator with a "
-        f"derivative. The code met this: {error}",
+        f"{op.name}: its backward is plain code, and under vmap or jacrev, or where it is differentiated itself, it gets "
+        f"values of that transform. Write it with NumPy's functions and operators; {advice}make what it calls an operator "
+        f"with a derivative. The code met this: {error}",
         operator=op.name,
     )

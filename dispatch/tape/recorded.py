@@ -174,8 +174,7 @@ def _materialized(node: Context, grad: Any) -> list[Any]:
     if node.materialize:
         like = next(iter(grad.values()))
         flat = [
-            zeros(layout, like) if g is None and layout is not None else g
-            for g, layout in zip(flat, node.layouts, strict=True)
+            zeros(layout, like) if g is None and layout is not None else g for g, layout in zip(flat, node.layouts, strict=True)
         ]
     return [mapped(flat.__getitem__, x) for x in node.structure]
 

@@ -77,7 +77,9 @@ def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any]) -> R
     ((name, source),) = given.items()
     if op.schema.is_mutable or not op.schema.returns:
         what = "writes to its arguments" if op.schema.is_mutable else "returns nothing"
-        raise DefinitionError(f"{op.name} {what}, and {name}= is for operators that return arrays. Give a backward.", operator=op.name)
+        raise DefinitionError(
+            f"{op.name} {what}, and {name}= is for operators that return arrays alone. Give a backward.", operator=op.name
+        )
     return makers[name](op, source, rule)
 
 
