@@ -10,7 +10,7 @@ from ..prims import add
 from .drawing import nodes_from
 from .engine import run_backward
 from .hooks import Hooked
-from .node import Edge, Leaf, Node, Output, released
+from .node import Edge, Leaf, Node, Output
 
 Key = Leaf | tuple[Node, int | None]
 
@@ -55,8 +55,9 @@ def _plan(roots: Sequence[Edge | None], keys: Sequence[Key], found: dict[Any, An
     oldest = max([node.order for node in numbers], default=-inf)
     for node in nodes:
         edges: Any = tuple([_kept(edge, leaves, only) for edge in node.edges])
-        # Of a node that has let go of its edges nobody knows where they led; to what is wanted, if that is older still.
-        cut = node.rule is released and (bool(leaves) or node.order < oldest)
+        # Of a node that has let go of its edges, or whose derivative raises, nobody knows where it leads: to what is wanted,
+        # if that is older. Its rule then says what is missing.
+        cut = not node.edges and (bool(leaves) or node.order < oldest)
         goes_on = cut or any(edge is not None for edge in edges)
         if node in numbers:
             only[node] = edges if goes_on else (), _meeting(numbers[node], goes_on, found)
