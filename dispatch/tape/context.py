@@ -37,13 +37,13 @@ class Context(Node):
     # Fields that few rules touch live in the instance's dictionary once they are set; these are what they are before.
     layouts: tuple[Any, ...] = ()  # of the outputs, where they are several; no edges, which refer to this node
     residual: Any = None
-    watched: tuple[Any, ...] = ()  # of an operator with a residual: the levels that the residual depends on in secret
-    materialize = True
-    recording = False  # whether the backward that runs makes a graph
-    non_differentiable: tuple[int, ...] = ()
-    kept: dict[str, Any]
-    structure: tuple[Any, ...] = ()  # the outputs, with its number in `layouts` for each array
-    skeletons: tuple[Any, ...] = ()  # the arguments without their values, where gradients come in dicts or records
+    _watched: tuple[Any, ...] = ()  # of an operator with a residual: the levels that the residual depends on in secret
+    _materialize = True
+    _recording = False  # whether the backward that runs makes a graph
+    _non_differentiable: tuple[int, ...] = ()
+    _kept: dict[str, Any]
+    _structure: tuple[Any, ...] = ()  # the outputs, with its number in `layouts` for each array
+    _skeletons: tuple[Any, ...] = ()  # the arguments without their values, where gradients come in dicts or records
 
     @property
     def needs_input_grad(self) -> tuple[Any, ...]:
@@ -67,7 +67,7 @@ class Context(Node):
     def saved_tensors(self) -> tuple[Any, ...]:
         if self.rule is released:
             released(self, None, False)
-        if self.simple and not self.recording:
+        if self.simple and not self._recording:
             values: tuple[Any, ...] = unwrap(self.saved, self.level.number << 6 | AUTOGRAD)
             return values
         return tuple([self._from_kept(x) for x in self.saved or ()])
@@ -87,11 +87,11 @@ class Context(Node):
                 "Pass outputs as setup_context was given them.",
                 operator=self.op.name,
             )
-        self.non_differentiable = tuple(n for n in numbers if n is not None)
+        self._non_differentiable = tuple(n for n in numbers if n is not None)
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether a missing gradient of an output comes as zeros, the default, or as None."""
-        self.materialize = value
+        self._materialize = value
 
     def forget(self) -> None:
         """Let go of the attributes and the residual, after the backward has run."""
@@ -129,9 +129,9 @@ class Context(Node):
     def _from_kept(self, x: Any) -> Any:
         """A kept value as the rule may use it: tracked only where this level records."""
         if type(x) is TrackedTensor:
-            return x if self.recording or x.level is not self.level else x.value
+            return x if self._recording or x.level is not self.level else x.value
         if type(x) is Kept:
-            if not self.recording:
+            if not self._recording:
                 return x.value
             edge = Output(self, x.number, self.layouts[x.number]) if self.layouts else self
             return wrap(TrackedTensor, x.value, self.level, edge)
@@ -148,12 +148,12 @@ class Context(Node):
         if hidden:
             for name in hidden:
                 del attributes[name]
-            attributes["kept"] = hidden
+            attributes["_kept"] = hidden
             self.rule = _showing(self.rule)
 
     def show_outputs(self) -> dict[str, Any]:
         """The attributes that `hide_outputs` took away, as a rule may use them."""
-        return {name: self._from_kept(x) for name, x in self.kept.items()}
+        return {name: self._from_kept(x) for name, x in self._kept.items()}
 
 
 def _showing(rule: Any) -> Any:
@@ -161,7 +161,7 @@ def _showing(rule: Any) -> Any:
 
     def showing(node: Context, grad: Any, create_graph: bool) -> Any:
         if create_graph:
-            node.recording = True
+            node._recording = True
         shown = node.show_outputs()
         node.__dict__.update(shown)
         try:
@@ -171,6 +171,17 @@ def _showing(rule: Any) -> Any:
                 node.__dict__.pop(name, None)
 
     return showing
+
+
+def check_fields(node: Context, *fields: Any) -> None:
+    """Refuse a setup_context that has set a field of the node itself: `ctx.inputs = inputs` would cut the graph."""
+    for name, value in zip(FIELDS, fields, strict=True):
+        if getattr(node, name) is not value:
+            raise GradientError(
+                f"{node.op.name if name != 'op' else value.name}: its setup_context set ctx.{name}, which is a field of the tape. "
+                "Take another name.",
+                operator=node.op.name if name != "op" else value.name,
+            )
 
 
 def attributes_of(node: Context) -> dict[str, Any]:
@@ -213,7 +224,7 @@ def reading_residuals(backward: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def reading(ctx: Context, *grads: Any) -> Any:
-        levels = [level for level in ctx.watched if in_recorded_rule(level.number)]
+        levels = [level for level in ctx._watched if in_recorded_rule(level.number)]
         if not levels:
             return backward(ctx, *grads)
         residual = ctx.residual
@@ -261,9 +272,12 @@ def _unrecorded(node: Node, grad: Any, create_graph: bool) -> Any:
     )
 
 
+FIELDS = ("op", "level", "inputs", "order")
 DIFFERENTIATING = frozenset({int(DispatchKey.JVP), AUTOGRAD})
 _OWN = frozenset(
-    ("structure", "skeletons", "layouts", "recording", "residual", "watched", "materialize", "non_differentiable", "kept")
+    (
+        "_kept", "_materialize", "_non_differentiable", "_recording", "_skeletons", "_structure", "_watched", "layouts", "residual"
+    )
 )
 
 

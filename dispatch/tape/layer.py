@@ -26,6 +26,17 @@ from .written import written_kernel
 class Autograd(Layer):
     """Records calls on tracked values."""
 
+    def rule(
+        self,
+        backward: Any,
+        /,
+        *args: Any,
+        setup_context: Callable[..., Any] | None = None,
+        batched: bool = False,
+        **options: Any,
+    ) -> Any:
+        return backward if isinstance(backward, (Constant, Pullbacks)) else Rule(backward, setup_context, batched)
+
     def attach(
         self,
         op: OpOverload,
@@ -38,15 +49,12 @@ class Autograd(Layer):
     ) -> Any:
         """Register a derivative of whichever form; without one it is a decorator of a backward."""
         given = {name: source for name, source in sources.items() if is_given(source)}
-        if isinstance(backward, (Constant, Pullbacks)):
-            op.register(self, backward)
-        elif backward is not None:
-            op.register(self, derivative_of(op, Rule(backward, setup_context, batched), given))
-        elif not given:
+        if backward is None and not given:
             return lambda backward: self.attach(op, backward, setup_context=setup_context, batched=batched)
-        else:
+        if backward is None:
             check_alone(op, given, setup_context=setup_context, batched=batched)
-            op.register(self, derivative_of(op, None, given))
+        rule = None if backward is None else self.rule(backward, setup_context=setup_context, batched=batched)
+        op.register(self, derivative_of(op, rule, given) if given else rule)
         return backward
 
     def check(self, op: OpOverload, rule: Any) -> None:

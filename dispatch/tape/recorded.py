@@ -10,7 +10,7 @@ from ..grammar import RESIDUAL, ListOf, OptionalOf, Type
 from ..layer import Kernel
 from ..memory import inexact_layout
 from .batched import at_once, opaque
-from .context import Context, is_differentiated, keeps_value_of, levels_of, reading_residuals
+from .context import Context, check_fields, is_differentiated, keeps_value_of, levels_of, reading_residuals
 from .modes import outside_rules
 from .node import Output, edges_of, next_order, zeros
 from .tensor import TrackedTensor
@@ -45,14 +45,14 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
 
     def pull(node: Context, grad: Any, create_graph: bool) -> Any:
         if create_graph:
-            node.recording = True
+            node._recording = True
         try:
             grads = backward(node, grad) if single else backward(node, *_materialized(node, grad))
         except ConversionError as error:
             raise opaque(op, error, batched=rule.batched) from error
         finally:
             if create_graph:
-                node.recording = False
+                node._recording = False
         if type(grads) is not tuple or len(grads) != count or lists or (others and any([grads[i] is not None for i in others])):
             return _checked(op, node, grads)
         return grads
@@ -75,7 +75,7 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
             data = tuple([None if i in handed else edge for i, edge in enumerate(data)])
         node.inputs = data
         node.edges = edges_of(data) if lists else data
-        node.order = next_order()
+        node.order = order = next_order()
         if single:
             node.layout = layout
             output: Any = wrap(TrackedTensor, result, like, node, True)
@@ -84,14 +84,14 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
             outputs = list(result) if type(result) in (tuple, list) and len(op.schema.returns) > 1 else [result]
             if residual:
                 node.residual = outputs.pop()
-                node.watched = levels_of(values, level)
+                node._watched = levels_of(values, level)
             wrapped = _wrapped_outputs(node, like, outputs)
             output = wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
             if not any(node.layouts):
                 return result
             out = (*wrapped, node.residual) if residual else output
         if keyed:
-            node.skeletons = tuple([mapped(_nothing, x) for x in values])
+            node._skeletons = tuple([mapped(_nothing, x) for x in values])
         if setup_context is not None:
             before = conversions()
             try:
@@ -103,12 +103,14 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
             except Exception as error:
                 error.add_note(f"in the setup_context of {op.name}")
                 raise
+            if node.inputs is not data or node.op is not op or node.level is not level or node.order is not order:
+                check_fields(node, op, level, data, order)
             attributes = node.__dict__ and not INERT.issuperset(map(type, node.__dict__.values()))
             if conversions() != before or (attributes and keeps_value_of(node, args, out)):
                 node.rule = once_differentiable(pull, inside=is_differentiated(values))
             if attributes:
                 node.hide_outputs()
-                if node.non_differentiable:
+                if node._non_differentiable:
                     out = _plain_outputs(node, out)
         return out
 
@@ -151,7 +153,7 @@ def _wrapped_outputs(node: Context, like: Any, outputs: list[Any]) -> list[Any]:
     wrapped = [_wrapped_output(node, like, layouts, x) for x in outputs]
     node.layouts = tuple(layouts)
     numbers = iter(range(len(layouts)))
-    node.structure = tuple([mapped(lambda _: next(numbers), x) for x in outputs])
+    node._structure = tuple([mapped(lambda _: next(numbers), x) for x in outputs])
     return wrapped
 
 
@@ -165,18 +167,18 @@ def _wrapped_output(node: Context, like: Any, layouts: list[Any], x: Any) -> Any
 
 def _plain_outputs(node: Context, out: Any) -> Any:
     """The outputs, those marked as without a gradient taken off the tape."""
-    return mapped(lambda x: x.value if node._number(x) in node.non_differentiable else x, out)
+    return mapped(lambda x: x.value if node._number(x) in node._non_differentiable else x, out)
 
 
 def _materialized(node: Context, grad: Any) -> list[Any]:
     """The gradients as the rule gets them: one for each output, in a container as it was; zeros for those that are missing."""
     flat = [grad.get(i) for i in range(len(node.layouts))]
-    if node.materialize:
+    if node._materialize:
         like = next(iter(grad.values()))
         flat = [
             zeros(layout, like) if g is None and layout is not None else g for g, layout in zip(flat, node.layouts, strict=True)
         ]
-    return [mapped(flat.__getitem__, x) for x in node.structure]
+    return [mapped(flat.__getitem__, x) for x in node._structure]
 
 
 def _checked(op: OpOverload, node: Context, grads: Any) -> list[Any]:
@@ -195,7 +197,7 @@ def _checked(op: OpOverload, node: Context, grads: Any) -> list[Any]:
     found: list[Any] = []
     for i, (name, edge, grad) in enumerate(zip(names, node.inputs, grads, strict=True)):
         if type(edge) is list:
-            _add_parts(op, name, edge, grad, node.skeletons[i] if node.skeletons else edge, found)
+            _add_parts(op, name, edge, grad, node._skeletons[i] if node._skeletons else edge, found)
             continue
         if edge is None and grad is not None and not _takes_arrays(op, name):
             raise GradientError(

@@ -42,8 +42,8 @@ def is_given(source: Any) -> bool:
     return source is not None and source is not False
 
 
-def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any]) -> Rule | Form:
-    """The one derivative that a call of `register_autograd` gives.
+def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any]) -> Form:
+    """The one derivative that a call of `register_autograd` gives, where it is not a backward alone.
 
     Parameters
     ----------
@@ -65,8 +65,6 @@ def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any]) -> R
                 f"backward, {', '.join(f'{known}=' for known in sorted(makers))}.",
                 operator=op.name,
             )
-    if rule is not None and not given:
-        return rule
     if len(given) != 1 or (rule is not None and "linear" not in given):
         names = ["backward"] * (rule is not None) + [f"{name}=" for name in given]
         raise DefinitionError(
