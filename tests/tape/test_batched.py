@@ -76,10 +76,7 @@ def test_a_batch_of_cotangents_is_one_call(residual):
 
 
 def test_batches_of_batches_of_cotangents_are_one_call():
-    seen = squared()
     cotangents = np.arange(30.0).reshape(2, 5, 3)
-    pull = vmap(vmap(lambda g: pulled_back(seen.op, [A], g)[0], 1), 1, out_dims=1)
-    assert np.array_equal(pull(np.moveaxis(cotangents, 2, 0).T.transpose(2, 1, 0)), pull(cotangents.transpose(2, 0, 1))) or True
     seen = squared()
     found = vmap(vmap(lambda g: pulled_back(seen.op, [A], g)[0]))(cotangents)
     assert np.array_equal(found, 2 * A * cotangents)
@@ -132,7 +129,7 @@ def test_lists_none_and_what_is_not_needed():
         assert ctx.needs_input_grad == ([True, False], False, False)
         return [gs[0] * 2, None], None, None
 
-    op = making.define("(Tensor[] xs, Tensor? y, float c) -> (Tensor[], Tensor)", lambda xs, y, c: ([2 * xs[0], xs[1]], xs[1] * c))
+    op = making.define("(Tensor[] xs, Tensor? y, float c) -> (Tensor[], Tensor)", lambda xs, y, c: ([2 * xs[0], 1 * xs[1]], xs[1] * c))
     op.register_autograd(backward, setup_context=lambda ctx, i, o: ctx.set_materialize_grads(False), batched=True)
     assert np.array_equal(rows(lambda x: op([x, A], None, 2.0)[0][0], A), 2 * EYE)
     assert shapes == [[(3, 3), None, None]]
