@@ -176,21 +176,24 @@ def test_all_arguments_at_once(case):
 
     tangents = [RNG.standard_normal(x.shape) for x in values]
     grads = grad(f, tuple(range(len(at))))(*values)
-    assert np.allclose(pushed_forward(f, values, tangents), sum(np.sum(g * t) for g, t in zip(grads, tangents, strict=True)), atol=1e-7)
+    assert np.allclose(
+        pushed_forward(f, values, tangents), sum(np.sum(g * t) for g, t in zip(grads, tangents, strict=True)), atol=1e-7
+    )
 
 
 @TWICE
 def test_second_derivatives_nest_in_any_order(case):
-    op = case.make()
-    for i in floating(case):
-        f, x = reading(case, op, i), case.args[i]
-        t = RNG.standard_normal(x.shape)
+    def check(f, x, t):
         wanted = np.tensordot(t, differences(grad(f), x), x.ndim)
         assert np.allclose(grad(lambda x: np.sum(grad(f)(x) * t))(x), wanted, atol=1e-6)
         assert np.allclose(pushed_forward(grad(f), [x], [t]), wanted, atol=1e-6)
         assert np.allclose(grad(lambda x: pushed_forward(f, [x], [t]))(x), wanted, atol=1e-6)
         curved = pushed_forward(lambda x: pushed_forward(f, [x], [t]), [x], [t])
         assert np.allclose(curved, np.sum(wanted * t), atol=1e-6)
+
+    op = case.make()
+    for i in floating(case):
+        check(reading(case, op, i), case.args[i], RNG.standard_normal(case.args[i].shape))
 
 
 @TWICE
@@ -241,7 +244,9 @@ def test_the_forward_runs_once_for_value_and_gradient_and_for_every_row(name):
     out = op(*case.args)
     case.calls.clear()
     units = np.eye(out.size).reshape(-1, *out.shape)
-    vmap(lambda g: pulled_back(lambda x: op(*[x if j == i else y for j, y in enumerate(case.args)]), [case.args[i]], g)[0])(units)
+    vmap(lambda g: pulled_back(lambda x: op(*[x if j == i else y for j, y in enumerate(case.args)]), [case.args[i]], g)[0])(
+        units
+    )
     assert len(case.calls) == 1
 
 
@@ -291,11 +296,15 @@ def test_one_source():
         f"{op.name}: register_autograd takes one source of the derivative, and got {{}}. Keep one; a backward may stand beside "
         "linear= alone, as its transpose."
     )
-    for register in (op.register_autograd, lambda *back, **given: library.register_autograd(op, *back, **given)):
-        assert said(lambda: register(lambda ctx, g: g, jacobian=lambda x: x), DefinitionError) == message.format("backward and jacobian=")
-        assert said(lambda: register(elementwise=1.0, linear=True), DefinitionError) in (
-            message.format("elementwise= and linear="), message.format("linear= and elementwise="))  # fmt: skip
-    assert op.table.all() == [r for r in op.table.all() if r.layer is None]
+    both = {"jacobian": lambda x: x}
+    wanted = message.format("backward and jacobian=")
+    assert said(lambda: op.register_autograd(lambda ctx, g: g, **both), DefinitionError) == wanted
+    assert said(lambda: library.register_autograd(op, lambda ctx, g: g, **both), DefinitionError) == wanted
+    wanted = message.format("elementwise= and linear=")
+    assert said(lambda: op.register_autograd(elementwise=1.0, linear=True), DefinitionError) == wanted
+    wanted = message.format("linear= and elementwise=")
+    assert said(lambda: library.register_autograd(op, elementwise=1.0, linear=True), DefinitionError) == wanted
+    assert all(r.layer is None for r in op.table.all())
 
 
 def test_a_keyword_that_is_none():
@@ -314,7 +323,9 @@ def test_what_goes_along_with_a_backward(name, value):
     )
 
 
-@pytest.mark.parametrize(("text", "what"), [("(Tensor(a!) x) -> ()", "writes to its arguments"), ("(Tensor x) -> ()", "returns nothing")])
+@pytest.mark.parametrize(
+    ("text", "what"), [("(Tensor(a!) x) -> ()", "writes to its arguments"), ("(Tensor x) -> ()", "returns nothing")]
+)
 @pytest.mark.parametrize("given", [{"elementwise": 1.0}, {"linear": True}, {"finite_difference": True}])
 def test_operators_without_results_of_their_own(text, what, given):
     op = making.define(text, lambda x: None)

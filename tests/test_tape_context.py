@@ -156,7 +156,9 @@ def test_outputs_that_are_marked_and_integers():
             seen.append([tuple(x.shape) for x in (g, h)])
             return 2 * g
 
-        f = side.function("(Tensor x) -> (Tensor, Tensor, Tensor)", lambda np, x: (2 * x, x + 1, np.argsort(x)), setup, backward)
+        f = side.function(
+            "(Tensor x) -> (Tensor, Tensor, Tensor)", lambda np, x: (2 * x, x + 1, np.argsort(x)), setup, backward
+        )
         x = side.leaf(A)
         out = f(x)
         side.pull([out[0]], [B])
@@ -317,13 +319,17 @@ def test_arrays_in_a_dict():
 @pytest.mark.parametrize("name", ["op", "level", "inputs", "order"])
 def test_a_field_of_the_tape_is_no_place_for_a_value(name):
     op = making.define("(Tensor x) -> Tensor", lambda x: x * 2)
-    op.register_autograd(lambda ctx, g: 2 * g, setup_context=lambda ctx, inputs, output: setattr(ctx, name, SimpleNamespace(number=0)))
+    op.register_autograd(
+        lambda ctx, g: 2 * g, setup_context=lambda ctx, inputs, output: setattr(ctx, name, SimpleNamespace(number=0))
+    )
     assert said(lambda: op(making.leaf(A)), GradientError) == (
         f"{op.name}: its setup_context set ctx.{name}, which is a field of the tape. Take another name."
     )
 
 
-@pytest.mark.parametrize("name", ["kept", "structure", "recording", "materialize", "watched", "skeletons", "shape", "dim", "state"])
+@pytest.mark.parametrize(
+    "name", ["kept", "structure", "recording", "materialize", "watched", "skeletons", "shape", "dim", "state"]
+)
 def test_other_names_are_free(name):
     op = making.define("(Tensor x) -> (Tensor, Tensor)", lambda x: (x * 2, x * 3))
     op.register_autograd(

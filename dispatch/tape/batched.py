@@ -101,7 +101,7 @@ def _pull_all(call: Call, cotangents: Any, kept: Any, residual: Any, leading: in
 
 
 pull_all = build(
-    Schema.parse("(Any call, Tensor[] cotangents, Tensor[] kept, Residual residual, int leading) -> Any", name="tape::pull_all")
+    Schema.parse("tape::pull_all(Any call, Tensor[] cotangents, Tensor[] kept, Residual residual, int leading) -> Any")
 )
 pull_all.register_at(DispatchKey.CompositeImplicit, _pull_all)
 

@@ -175,12 +175,12 @@ def _showing(rule: Any) -> Any:
 
 def check_fields(node: Context, *fields: Any) -> None:
     """Refuse a setup_context that has set a field of the node itself: `ctx.inputs = inputs` would cut the graph."""
+    operator = fields[0].name
     for name, value in zip(FIELDS, fields, strict=True):
         if getattr(node, name) is not value:
             raise GradientError(
-                f"{node.op.name if name != 'op' else value.name}: its setup_context set ctx.{name}, which is a field of the tape. "
-                "Take another name.",
-                operator=node.op.name if name != "op" else value.name,
+                f"{operator}: its setup_context set ctx.{name}, which is a field of the tape. Take another name.",
+                operator=operator,
             )
 
 
@@ -276,7 +276,15 @@ FIELDS = ("op", "level", "inputs", "order")
 DIFFERENTIATING = frozenset({int(DispatchKey.JVP), AUTOGRAD})
 _OWN = frozenset(
     (
-        "_kept", "_materialize", "_non_differentiable", "_recording", "_skeletons", "_structure", "_watched", "layouts", "residual"
+        "_kept",
+        "_materialize",
+        "_non_differentiable",
+        "_recording",
+        "_skeletons",
+        "_structure",
+        "_watched",
+        "layouts",
+        "residual",
     )
 )
 

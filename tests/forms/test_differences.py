@@ -39,7 +39,7 @@ def test_several_outputs_lists_and_integers():
     op = define("(Tensor[] xs, Tensor n) -> (Tensor, Tensor, Tensor)", lambda xs, n: (xs[0] * xs[1], n + 1, np.sum(xs[0]) * n))
     op.register_autograd(finite_difference=True)
     n = np.arange(3)
-    f = lambda x, y: sum((np.sum(z * A) for z in (op([x, y], n)[0], op([x, y], n)[2])), np.zeros(()))  # noqa: E731
+    f = lambda x, y: sum((np.sum(z * A) for z in (op([x, y], n)[0], op([x, y], n)[2])), np.zeros(()))
     gx, gy = grad(f, (0, 1))(A, A + 1)
     assert np.allclose(gx, (A + 1) * A + np.sum(n * A))
     assert np.allclose(gy, A * A)

@@ -62,8 +62,8 @@ def test_a_solve_gets_plain_arrays_under_every_transform(solve):
     op = root(None if solve is None else plain)
     xs = np.stack([A, 2 * A])
     f = grad(lambda x: np.sum(np.sin(op(x))))
-    slope = lambda x: np.cos(np.sqrt(x)) * 0.5 / np.sqrt(x)  # noqa: E731
-    curve = lambda x: -np.sin(np.sqrt(x)) / (4 * x) - np.cos(np.sqrt(x)) / (4 * x**1.5)  # noqa: E731
+    slope = lambda x: np.cos(np.sqrt(x)) * 0.5 / np.sqrt(x)
+    curve = lambda x: -np.sin(np.sqrt(x)) / (4 * x) - np.cos(np.sqrt(x)) / (4 * x**1.5)
     assert np.allclose(vmap(f)(xs), slope(xs))
     assert np.allclose(grad(lambda xs: np.sum(vmap(f)(xs)))(xs), curve(xs))
     assert np.allclose(vmap(grad(lambda x: np.sum(f(x))))(xs), curve(xs))
@@ -74,7 +74,7 @@ def test_a_solve_gets_plain_arrays_under_every_transform(solve):
 def test_batches_of_cotangents_are_differentiable(solve):
     """One system, many right-hand sides, and the derivative of those in the system."""
     op = root(solve)
-    rows = lambda x: vmap(lambda g: pulled_back(op, [x], g)[0])(np.eye(3))  # noqa: E731
+    rows = lambda x: vmap(lambda g: pulled_back(op, [x], g)[0])(np.eye(3))
     assert np.allclose(rows(A), np.diag(0.5 * A**-0.5))
     assert np.allclose(grad(lambda x: np.sum(rows(x) * MATRIX))(A), np.diag(MATRIX) * -0.25 * A**-1.5)
     assert np.allclose(pushed_forward(rows, [A], [A]), np.diag(-0.25 * A**-0.5))
@@ -97,14 +97,17 @@ def test_complex_values():
 
 
 def test_other_arguments_go_along():
-    op = define("(Tensor x, int n, Tensor[] more, Tensor? none) -> (Tensor, Residual)", lambda x, n, more, none: (x ** (1 / n) + more[0], "kept"))
+    op = define(
+        "(Tensor x, int n, Tensor[] more, Tensor? none) -> (Tensor, Residual)",
+        lambda x, n, more, none: (x ** (1 / n) + more[0], "kept"),
+    )
 
     def residual(y, x, n, more, none):
         assert none is None
         return (y - more[0]) ** n - x
 
     op.register_autograd(implicit=residual)
-    f = lambda x, m: np.sum(op(x, 3, [m, np.arange(3)], None))  # noqa: E731
+    f = lambda x, m: np.sum(op(x, 3, [m, np.arange(3)], None))
     gx, gm = grad(f, (0, 1))(A, A)
     assert np.allclose(gx, A ** (-2 / 3) / 3)
     assert np.allclose(gm, 1)

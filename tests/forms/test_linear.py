@@ -14,7 +14,9 @@ MATRIX = np.array([[3.0, 0.5, -0.2], [0.1, 2.0, 0.7], [0.3, -0.4, 4.0]])
 Z = A + 1j * A[::-1]
 
 
-@pytest.mark.parametrize("f", [np.real, np.imag, np.conjugate, lambda z: (2 - 1j) * z[::-1]], ids=["real", "imag", "conj", "complex"])
+@pytest.mark.parametrize(
+    "f", [np.real, np.imag, np.conjugate, lambda z: (2 - 1j) * z[::-1]], ids=["real", "imag", "conj", "complex"]
+)
 def test_linear_in_the_real_sense_is_enough(f):
     op = define("(Tensor z) -> Tensor", lambda z: f(z).copy())
     op.register_autograd(linear=True)
@@ -47,10 +49,10 @@ def test_lists_optional_arrays_and_integers():
     )
     op.register_autograd(linear=["xs", "y"])
     n = np.array([1, 2, 3])
-    f = lambda x: np.sum(op([x, A * x], None, n) * A)  # noqa: E731
+    f = lambda x: np.sum(op([x, A * x], None, n) * A)
     assert np.allclose(grad(f)(A), (2 + A) * A)
     assert np.allclose(pushed_forward(f, [A], [A]), np.sum((2 + A) * A * A))
-    h = lambda y: op([A, A], y, n)  # noqa: E731
+    h = lambda y: op([A, A], y, n)
     assert np.allclose(pushed_forward(h, [A], [A]), A)
     assert np.allclose(pulled_back(h, [A], A)[0], A)
 
