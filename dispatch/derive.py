@@ -21,6 +21,7 @@ import numpy as np
 from .containers import items_of, leaves, mapped, rebuilt
 from .core import Level, OpOverload, Registration, Tensor, conversions, split, wrap
 from .errors import GradientError
+from .fake import FakeTensor
 from .forward import DualTensor, rule_of, with_tangents, zeros
 from .forward import layer as forward_layer
 from .functional import origin_of
@@ -120,7 +121,7 @@ def _pushed(outputs: list[TrackedTensor], inputs: list[TrackedTensor], tangents:
         return _inner([(found.get(x.data), t) for x, t in zip(inputs, tangents, strict=True)])
 
     found = _unless_opaque(pulled_back) if outputs else []
-    return [_by_elements(edge.layout, one_by_one, k) for k, edge in enumerate(edges)] if found is None else found
+    return [_by_elements(y.value, one_by_one, k) for k, y in enumerate(outputs)] if found is None else found
 
 
 # -- gradients from a jvp rule ---------------------------------------------------------------------------------------------
@@ -185,7 +186,7 @@ def _transposed(op: OpOverload, rule: Callable[..., Any]) -> Rule:
 
         found = _unless_opaque(pulled_back)
         if found is None:
-            found = [_by_elements((x.shape, x.dtype), one_by_one, k) for k, x in enumerate(like)]
+            found = [_by_elements(x, one_by_one, k) for k, x in enumerate(like)]
         return tuple([mapped(lambda x: found[x] if isinstance(x, int) else None, x) for x in places])
 
     return Rule(backward, setup_context)
@@ -223,11 +224,14 @@ def _unless_opaque(recorded: Callable[[], list[Any] | None]) -> list[Any] | None
     return found if conversions() == before else None
 
 
-def _by_elements(layout: Layout, product: Callable[[int, Any], Any], k: int) -> Any:
-    """The array whose elements are products with unit arrays; its imaginary part those with imaginary units."""
-    shape, dtype = layout
+def _by_elements(like: Any, product: Callable[[int, Any], Any], k: int) -> Any:
+    """An array like another, whose elements are products with unit arrays, and their imaginary parts with imaginary units."""
+    layout = shape, dtype = like.shape, like.dtype
     if not prod(shape):
         return None
+    if _is_fake(like):  # has no elements, and the rule only to be asked whether it raises
+        product(k, zeros(layout, like))
+        return zeros(layout, like)
     found = []
     for i in range(prod(shape)):
         element = product(k, _unit(layout, i, 1))
@@ -235,6 +239,12 @@ def _by_elements(layout: Layout, product: Callable[[int, Any], Any], k: int) -> 
             element = element + 1j * product(k, _unit(layout, i, 1j))
         found.append(element)
     return astype(np.reshape(stack(found), shape), dtype)
+
+
+def _is_fake(x: Any) -> bool:
+    while isinstance(x, Tensor) and not isinstance(x, FakeTensor):
+        x = x.value
+    return isinstance(x, FakeTensor)
 
 
 def _unit(layout: Layout, i: int, value: complex) -> Any:

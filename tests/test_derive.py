@@ -150,6 +150,31 @@ def test_complex_values_that_are_hidden():
     np.testing.assert_allclose(grad(lambda z: np.sum(np.real(f(z))))(z), expected)
 
 
+def only_batches(g):
+    if isinstance(g, (dispatch.tape.TrackedTensor, dispatch.DualTensor)):
+        raise TypeError("no kernel for these")
+    return g
+
+
+HIDDEN = [
+    reverse_cube(lambda ctx, g: cube_back(ctx, only_batches(g))),
+    forward_cube(lambda tangents, output, x: cube_forward((only_batches(tangents[0]),), output, x)),
+]
+
+
+@pytest.mark.parametrize("f", HIDDEN, ids=["backward", "forward"])
+def test_what_is_hidden_in_batches_and_of_fakes(f):
+    batch = np.stack([X, 2 * X])
+    np.testing.assert_allclose(vmap(D(f))(batch), 3 * batch**2)
+    np.testing.assert_allclose(vmap(G(f))(batch), 3 * batch**2)
+    f.register_fake(lambda x: np.empty_like(x))
+    with dispatch.FakeTensorMode() as mode:
+        for derivative in (D(f), G(f)):
+            found = derivative(mode.from_array(batch))
+            assert isinstance(found, dispatch.FakeTensor)
+            assert (found.shape, found.dtype) == (batch.shape, batch.dtype)
+
+
 def test_an_empty_output_that_is_hidden():
     f = reverse_cube(lambda ctx, g: cube_back(ctx, np.asarray(g)))
     value, t = push(f, (np.ones(0),), (np.ones(0),))
