@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..containers import items_of, leaves, mapped
-from ..core import DispatchKey, Level, Tensor, unwrap, wrap
+from ..core import DispatchKey, Level, OpOverload, Tensor, unwrap, wrap
 from ..errors import GradientError, kind_of
 from ..memory import inexact_layout, settled
 from .modes import AUTOGRAD, in_recorded_rule
@@ -173,15 +173,11 @@ def _showing(rule: Any) -> Any:
     return showing
 
 
-def check_fields(node: Context, *fields: Any) -> None:
-    """Refuse a setup_context that has set a field of the node itself: `ctx.inputs = inputs` would cut the graph."""
-    operator = fields[0].name
-    for name, value in zip(FIELDS, fields, strict=True):
-        if getattr(node, name) is not value:
-            raise GradientError(
-                f"{operator}: its setup_context set ctx.{name}, which is a field of the tape. Take another name.",
-                operator=operator,
-            )
+def taken_field(name: str, op: OpOverload) -> GradientError:
+    """What to raise where a setup_context has set a field of the node: the graph would be cut, or walked out of order."""
+    return GradientError(
+        f"{op.name}: its setup_context set ctx.{name}, which is a field of the tape. Take another name.", operator=op.name
+    )
 
 
 def attributes_of(node: Context) -> dict[str, Any]:
@@ -272,7 +268,6 @@ def _unrecorded(node: Node, grad: Any, create_graph: bool) -> Any:
     )
 
 
-FIELDS = ("op", "level", "inputs", "order")
 DIFFERENTIATING = frozenset({int(DispatchKey.JVP), AUTOGRAD})
 _OWN = frozenset(
     (

@@ -10,7 +10,7 @@ from ..grammar import RESIDUAL, ListOf, OptionalOf, Type
 from ..layer import Kernel
 from ..memory import inexact_layout
 from .batched import at_once, opaque
-from .context import Context, check_fields, is_differentiated, keeps_value_of, levels_of, reading_residuals
+from .context import Context, is_differentiated, keeps_value_of, levels_of, reading_residuals, taken_field
 from .modes import outside_rules
 from .node import Output, edges_of, next_order, zeros
 from .tensor import TrackedTensor
@@ -103,8 +103,8 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
             except Exception as error:
                 error.add_note(f"in the setup_context of {op.name}")
                 raise
-            if node.inputs is not data or node.op is not op or node.level is not level or node.order is not order:
-                check_fields(node, op, level, data, order)
+            if node.inputs is not data or node.order is not order:
+                raise taken_field("inputs" if node.inputs is not data else "order", op)
             attributes = node.__dict__ and not INERT.issuperset(map(type, node.__dict__.values()))
             if conversions() != before or (attributes and keeps_value_of(node, args, out)):
                 node.rule = once_differentiable(pull, inside=is_differentiated(values))
