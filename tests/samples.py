@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dispatch import ops
 from dispatch.core import OpOverload
 from dispatch.tables import ARRAY
 from dispatch.tags import Tag
@@ -122,6 +123,32 @@ PRODUCTS = [
 ]  # fmt: skip
 
 
+def square(make: Make, *stack: int, n: int = 3, kind: Any = None) -> Any:
+    """Matrices far from singular."""
+    x = make((*stack, n, n))
+    return np.asarray(x + 4 * np.eye(n, dtype=x.dtype), x.dtype)
+
+
+def definite(make: Make, *stack: int, n: int = 3) -> Any:
+    """Hermitian matrices whose eigenvalues are positive and differ."""
+    x = make((*stack, n, n))
+    return np.asarray((x + np.swapaxes(x, -1, -2).conj()) / 2 + np.diag(np.arange(4, 4 + 3 * n, 3)), x.dtype)
+
+
+def squares(make: Make) -> list[Case]:
+    return [(square(make),), (square(make, 2),), (square(make, 2, 2, n=2),), (square(make, 0),), (square(make, n=1),)]
+
+
+def definites(*options: Any) -> Callable[[Make], list[Case]]:
+    return lambda make: [
+        (definite(make), *options), (definite(make, 2, n=2), *options), (definite(make, 2, 2, n=2), *options), (definite(make, 0), *options),
+    ]  # fmt: skip
+
+
+def oblong(make: Make) -> list[Case]:
+    return [(make((3, 2)) + np.eye(3, 2, dtype=make(()).dtype),), (make((2, 3)),), (make((2, 2, 2)) + np.eye(2, dtype=make(()).dtype),), (make((0, 2, 3)),)]
+
+
 def indexed(x: Any, index: Any, arrays: list[Any]) -> Any:
     """What NumPy makes of an index in the form that `getitem` takes."""
     queue = iter(arrays)
@@ -205,8 +232,62 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "empty_like": likes,
     "zeros_like": likes,
     "ones_like": likes,
+    "linalg_solve": lambda make: [
+        (square(make), make((3,))), (square(make), make((3, 2))), (square(make, 2), make((3,))),
+        (square(make, 2), make((3, 1))), (square(make), make((2, 3, 2))), (square(make, 2, 1), make((2, 3, 1))), (square(make, 0), make((3, 0))),
+    ],
+    "linalg_inv": squares,
+    "linalg_det": squares,
+    "linalg_slogdet": squares,
+    "linalg_pinv": lambda make: [(x, None) for (x,) in oblong(make)] + [(square(make), 1e-10)],
+    "linalg_matrix_power": lambda make: [(square(make), n) for n in (0, 1, 2, 5, -2)] + [(square(make, 2), 3)],
+    "linalg_cholesky": lambda make: [*definites(False)(make), (definite(make), True), (definite(make, 2), True)],
+    "linalg_eigh": lambda make: [*definites("L")(make), (definite(make), "U")],
+    "linalg_eigvalsh": lambda make: [*definites("L")(make), (definite(make), "U")],
+    "linalg_svd": oblong,
+    "linalg_svdvals": oblong,
+    "linalg_qr": oblong,
+    "linalg_tall_qr": lambda make: [case for case in oblong(make) if case[0].shape[-2] >= case[0].shape[-1]],
+    "diagonal": lambda make: [
+        (make((2, 3)), 0, 0, 1), (make((2, 3)), 1, 0, 1), (make((3, 2)), -1, 1, 0), (make((2, 3, 4)), 2, -1, 0),
+        (make((2, 3)), 5, 0, 1), (make((0, 3)), 0, 0, 1),
+    ],
+    "diag": lambda make: [(make((3,)), 0), (make((2,)), -1), (make((2, 3)), 1), (make((0,)), 2), (make(()), 0)],
+    "diagflat": lambda make: [(make((2, 2)), 0), (make(()), 1)],
+    "trace": lambda make: [(make((2, 3)), 0, 0, 1, None), (make((2, 3, 4)), 1, 2, 0, None), (make((3, 3)), 0, 0, 1, "c16")],
+    "tril": lambda make: [(make((2, 3)), 0), (make((2, 3, 4)), 1), (make((3,)), -1), (make(()), 0), (make((0, 2)), 0)],
+    "triu": lambda make: [(make((2, 3)), 0), (make((2, 3, 4)), 1), (make((3,)), -1), (make(()), 0), (make((0, 2)), 0)],
+    "eye": lambda make: [(3, None, 0, None), (2, 3, -1, "f4")],
+    "tri": lambda make: [(3, None, 0, None), (2, 3, -1, "f4")],
+    "identity": lambda make: [(2, None), (3, "i4")],
     "full_like": lambda make: [
         (make((2, 3)), make((3,)), None, None), (make((2, 3)), 2, None, None), (make(()), make(()), None, None),
         (make((3, 2)), make((2, 1)), "c16", (2, 3)),
     ],
 }  # fmt: skip
+
+
+def hermitian(x: Any) -> Any:
+    """The Hermitian part of matrices: what NumPy's functions of a Hermitian matrix read."""
+    np_ = ops.np
+    return np_.multiply(np_.add(x, np_.swapaxes(np_.conjugate(x), -1, -2)), 0.5)
+
+
+HERMITIAN = {"linalg_cholesky", "linalg_eigh", "linalg_eigvalsh"}
+
+
+def unphased(u: Any, *others: Any) -> Any:
+    """What no phase changes of vectors in columns, and of further vectors in rows that go with them."""
+    parts = [ops.np.matmul(ops.np.getitem(u, (Ellipsis, slice(1))), ops.np.getitem(x, (Ellipsis, slice(1), slice(None)))) for x in others]
+    return [ops.np.square(ops.np.absolute(u)), *parts]
+
+
+def bare(name: str, out: Any) -> list[Any]:
+    """The results of a row as a list of arrays, without what is arbitrary in them: the phase of vectors."""
+    if name == "linalg_eigh":
+        w, v = out
+        return [w, *unphased(v, ops.np.swapaxes(ops.np.conjugate(v), -1, -2))]
+    if name == "linalg_svd":
+        u, s, vh = out
+        return [s, *unphased(u, vh)]
+    return list(out) if isinstance(out, (list, tuple)) else [out]

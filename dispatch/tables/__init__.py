@@ -13,6 +13,21 @@ from .creation import (
     zeros,
     zeros_like,
 )
+from .decompositions import (
+    cholesky,
+    det,
+    eigh,
+    eigvalsh,
+    inv,
+    matrix_power,
+    pinv,
+    qr,
+    slogdet,
+    solve,
+    svd,
+    svdvals,
+)
+from .diagonals import diag, diagflat, diagonal, eye, identity, trace, tri, tril, triu
 from .indexing import getitem, scatter_add, take, where
 from .indices import ARRAY
 from .linalg import dot, matmul
