@@ -139,6 +139,33 @@ def squares(make: Make) -> list[Case]:
     return [(square(make),), (square(make, 2),), (square(make, 2, 2, n=2),), (square(make, 0),), (square(make, n=1),)]
 
 
+def narrow(make: Make, shape: tuple[int, ...]) -> Any:
+    """Elements between -1 and 1."""
+    x = make(shape)
+    return np.asarray(x / 3 if x.dtype.kind in "fc" else x * 0, x.dtype)
+
+
+def alongs(make: Make, *rest: Any) -> list[Case]:
+    axes: list[tuple[tuple[int, ...], Any]] = [((4,), 0), ((2, 3), None), ((2, 3), 0), ((2, 3, 4), -2), ((), None), ((0, 3), 0), ((1, 3), 1)]
+    return [(make(shape), axis, *rest) for shape, axis in axes]
+
+
+def places(make: Make) -> list[Case]:
+    return [(make(shape), axis, keep) for shape, axis in [((4,), None), ((2, 3), 0), ((2, 3, 4), -1), ((2, 3), None), ((), None), ((0, 3), 0)] for keep in (False, True)]
+
+
+def reduced(make: Make) -> list[Case]:
+    axes: list[tuple[tuple[int, ...], Any]] = [((2, 3), None), ((3,), 0), ((2, 3, 4), (0, -1)), ((), None)]
+    return [(make(shape), axis, None, keep) for shape, axis in axes for keep in (False, True)]
+
+
+def spreads(make: Make) -> list[Case]:
+    return [
+        (make((5,)), None, None, 0, False), (make((2, 3)), 0, None, 1, True), (make((2, 3, 4)), (0, -1), None, 1, False), (make((2, 3)), -1, None, 0.5, False),
+        (make((0, 3)), 0, None, 0, False), (make((3, 3)), 1, "f8" if make(()).dtype.kind != "c" else None, 0, False),
+    ]  # fmt: skip
+
+
 def definites(*options: Any) -> Callable[[Make], list[Case]]:
     return lambda make: [
         (definite(make), *options), (definite(make, 2, n=2), *options), (definite(make, 2, 2, n=2), *options), (definite(make, 0), *options),
@@ -147,6 +174,14 @@ def definites(*options: Any) -> Callable[[Make], list[Case]]:
 
 def oblong(make: Make) -> list[Case]:
     return [(make((3, 2)) + np.eye(3, 2, dtype=make(()).dtype),), (make((2, 3)),), (make((2, 2, 2)) + np.eye(2, dtype=make(()).dtype),), (make((0, 2, 3)),)]
+
+
+EINSUMS: list[tuple[Any, ...]] = [
+    ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 2)), ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)),
+    ("ii", (3, 3)), ("ij->", (2, 3)), ("i,i->i", (3,), (3,)), ("i,j->ij", (2,), (3,)), ("ij,ij->j", (2, 3), (2, 3)), ("...i,ij->...j", (2, 2, 3), (3, 2)),
+    ("...,...->...", (2, 1), (3,)), ("ij,kj,lk->il", (2, 3), (2, 3), (4, 2)), ("iij,j->i", (2, 2, 3), (3,)), ("i,->i", (3,), ()), ("iii->i", (2, 2, 2)),
+    ("ab,bc,cd", (2, 2), (2, 3), (3, 2)), ("i...->...", (2, 3)), ("ij,ij,ij->i", (2, 3), (2, 3), (2, 3)), ("ij,k->k", (2, 3), (2,)), ("bi,bj->ij", (0, 2), (0, 3)),
+]  # fmt: skip
 
 
 def indexed(x: Any, index: Any, arrays: list[Any]) -> Any:
@@ -260,6 +295,106 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "eye": lambda make: [(3, None, 0, None), (2, 3, -1, "f4")],
     "tri": lambda make: [(3, None, 0, None), (2, 3, -1, "f4")],
     "identity": lambda make: [(2, None), (3, "i4")],
+    **dict.fromkeys(["arcsin", "arccos", "arctanh"], lambda make: [(narrow(make, shape),) for shape in SHAPES]),
+    "arccosh": lambda make: [(make(shape) + make(()).dtype.type(1),) for shape in SHAPES],
+    **dict.fromkeys(["left_shift", "right_shift"], lambda make: whole(make)[:1]),
+    "clip": lambda make: [
+        (make((2, 3)), 1, 2), (make((2, 3)), None, make((3,))), (make((2, 3)), make((2, 1)), None), (make((3,)), make(()), make((2, 3))),
+        (make((2, 3)), None, 1.5), (make(()), 1.0, None), (make((0, 3)), make((1, 3)), 2),
+    ],
+    "round": lambda make: [(make((2, 3)), 0), (make((3,)), 1), (make((3,)), -1)],
+    "angle": lambda make: [(make((2, 3)), False), (make((3,)), True)],
+    "nan_to_num": lambda make: [(make((2, 3)), 0.0, None, None), (make((3,)), 1.0, 2.0, -2.0)],
+    "isclose": lambda make: [(make((2, 3)), make((3,)), 0.1, 1e-8, False), (make((3,)), make(()), 0.5, 0.0, True)],
+    "einsum": lambda make: [
+        (text, [make(shape) for shape in shapes]) for text, *shapes in EINSUMS
+    ],
+    "tensordot": lambda make: [
+        (make((2, 3, 4)), make((3, 4, 2)), 2), (make((2, 3)), make((4, 3)), ((1,), (1,))), (make((3, 2)), make((2, 3)), (0, -1)),
+        (make((2,)), make((3,)), 0),
+    ],
+    "inner": lambda make: [(make((2, 3)), make((3,))), (make((3,)), make((4, 2, 3))), (make(()), make((2,))), (make((2,)), 2.0)],
+    "outer": lambda make: [(make((2,)), make((3,))), (make((2, 2)), make((3,))), (make(()), 2.0)],
+    "vdot": lambda make: [(make((3,)), make((3,))), (make((2, 2)), make((2, 2)))],
+    "vecdot": lambda make: [(make((2, 3)), make((3,)), -1), (make((3, 2)), make((3, 2)), 0)],
+    "kron": lambda make: [(make((2, 3)), make((2, 2))), (make((3,)), make((2, 2))), (make(()), make((3,))), (make((2, 1, 2)), make((2,)))],
+    "cross": lambda make: [
+        (make((3,)), make((3,)), -1, -1, -1, None), (make((2, 3)), make((3,)), -1, -1, 0, None), (make((3, 2)), make((3, 2)), -1, -1, -1, 0),
+    ],
+    "linalg_multi_dot": lambda make: [
+        ([make((2, 3)), make((3, 4)), make((4, 2))],), ([make((3,)), make((3, 2)), make((2,))],), ([make((2, 3)), make((3, 2))],),
+    ],
+    "linalg_norm": lambda make: [
+        (make((2, 3)), None, None, False), (make((3,)), None, None, True), (make((2, 3)), None, 1, False), (make((2, 3, 4)), None, (0, 2), True),
+        *[(make((2, 3)), order, -1, False) for order in (1, 2, np.inf, -np.inf, 0, 3)],
+        *[(make((3, 2)), order, None, False) for order in (1, -1, 2, -2, np.inf, -np.inf, "fro", "nuc")],
+        (make((2, 3, 2)), "nuc", (2, 0), True), (make((2, 3)), "fro", (0, 1), True), (make((2, 3, 2)), 2, (0, 1), True),
+    ],
+    "linalg_vector_norm": lambda make: [(make((2, 3)), None, 2, False), (make((2, 3)), 0, 3, True), (make((2, 3)), (0, 1), 1, False)],
+    "linalg_matrix_norm": lambda make: [(make((2, 3)), "fro", False), (make((2, 2, 3)), "nuc", True), (make((2, 3)), 1, False)],
+    "cumsum": lambda make: alongs(make, None),
+    "cumprod": lambda make: [*alongs(make, None), (make((3,)) * np.asarray([1, 0, 1], make(()).dtype), 0, None)],
+    "diff": lambda make: [(make((4,)), 1, -1), (make((4, 3)), 2, 0), (make((2, 3)), 0, 1), (make((2, 3)), 5, 1)],
+    "trapezoid": lambda make: [
+        (make((4,)), None, None, -1), (make((2, 4)), make((4,)), None, -1), (make((4, 2)), make((4,)), None, 0), (make((4, 2)), None, make(()), 0),
+    ],
+    "sort": lambda make: alongs(make),
+    "argsort": lambda make: alongs(make),
+    "median": lambda make: [
+        (make((5,)), None, False), (make((2, 3)), None, True), (make((4, 3)), 0, False), (make((2, 3)), -1, True), (make((2, 3, 4)), (0, 2), False),
+        (make((2, 3, 4)), (0, 2), True),
+    ],
+    "argmax": lambda make: places(make),
+    "argmin": lambda make: places(make),
+    "searchsorted": lambda make: [
+        (np.sort(make((4,))), make((2, 3)), "left"), (np.sort(make((4,))), make(()), "right"), (np.sort(make((3,))), 1.5, "left"),
+    ],
+    "take_along_axis": lambda make: [
+        (make((2, 3)), turned(make, [np.array([[0, 2], [1, 1]])])[0], -1), (make((2, 3)), turned(make, [np.array([[1, 0, 1]])])[0], 0),
+        (make((2, 2)), np.array([3, 0]), None), (make((2, 3, 4)), turned(make, [np.array([[[2, 0, 1]]])])[0] % 3, 2),
+    ],
+    "repeat": lambda make: [(make((2, 3)), 2, None), (make((2, 3)), 3, 1), (make((2, 3)), [1, 2], 0), (make(()), 2, None), (make((2, 3)), [2], -1)],
+    "tile": lambda make: [(make((2, 3)), 2), (make((3,)), (2, 2)), (make((2, 3)), (2, 1)), (make(()), (2,)), (make((2, 1, 2)), 3)],
+    "flip": lambda make: [(make((2, 3)), None), (make((2, 3)), 0), (make((2, 3, 4)), (0, -1)), (make((3,)), -1)],
+    "fliplr": lambda make: [(make((2, 3)),), (make((2, 3, 4)),)],
+    "flipud": lambda make: [(make((3,)),), (make((2, 3)),)],
+    "roll": lambda make: [(make((2, 3)), 1, None), (make((2, 3)), -1, 1), (make((2, 3)), (1, 2), (0, 1)), (make((0, 3)), 2, 0), (make((3,)), 4, 0)],
+    "rollaxis": lambda make: [(make((2, 3, 4)), 2, 0), (make((2, 3, 4)), 0, 3), (make((2, 3)), -1, -2)],
+    "rot90": lambda make: [*[(make((2, 3)), k, (0, 1)) for k in (0, 1, 2, 3)], (make((2, 3, 4)), -1, (1, 2))],
+    "pad": lambda make: [
+        (make((2, 3)), 1, "constant", 0), (make((3,)), (1, 2), "constant", 1.5 if make(()).dtype.kind == "f" else 1), (make((2, 3)), ((0, 1), (2, 0)), "edge", 0),
+        (make((2, 3)), 1, "reflect", 0), (make((3,)), (2, 2), "wrap", 0), (make((2, 3)), (1, 0), "symmetric", 0),
+    ],
+    "linspace": lambda make: [
+        (make(()), make(()), 4, True, None, 0), (make((2,)), make((3, 1)), 3, False, None, 0), (1.0, make((2,)), 1, True, None, 0), (make((2,)), 3, 4, True, "f8", -1),
+        (make((2,)), make((2,)), 0, True, None, 0),
+    ],
+    **dict.fromkeys(["atleast_1d", "atleast_2d", "atleast_3d"], lambda make: [(make(shape),) for shape in [*SHAPES, (1, 2, 1, 2)]]),
+    "broadcast_arrays": lambda make: [([make((2, 1)), make((3,))],), ([make(()), make((2,))],)],
+    "meshgrid": lambda make: [
+        ([make((2,)), make((3,))], "xy", False), ([make((2,)), make((3,)), make((2,))], "ij", False), ([make((2,)), make((3,))], "xy", True),
+    ],
+    "vstack": lambda make: [([make((3,)), make((2, 3))],), ([make(()), make(())],)],
+    "hstack": lambda make: [([make((3,)), make((2,))],), ([make((2, 1)), make((2, 3))],)],
+    "dstack": lambda make: [([make((3,)), make((3,))],), ([make((2, 3)), make((2, 3))],)],
+    "column_stack": lambda make: [([make((3,)), make((3, 2))],), ([make((2,)), make((2,))],)],
+    "append": lambda make: [(make((2, 3)), make((2,)), None), (make((2, 3)), make((1, 3)), 0)],
+    "delete": lambda make: [(make((2, 3)), 1, None), (make((2, 3)), [0, 2], 1), (make((3,)), slice(1, 2), 0)],
+    "split": lambda make: [(make((4, 3)), 2, 0), (make((2, 3)), [1], 1), (make((6,)), [2, 4], -1), (make((3, 2)), 2, 0)],
+    "array_split": lambda make: [(make((5, 2)), 3, 0), (make((2, 3)), (1, 2), 1)],
+    "vsplit": lambda make: [(make((4, 3)), 2)],
+    "hsplit": lambda make: [(make((4,)), 2), (make((2, 4)), [1])],
+    "dsplit": lambda make: [(make((1, 2, 4)), 2)],
+    "unstack": lambda make: [(make((2, 3)), 0), (make((2, 3)), -1)],
+    "prod": lambda make: [
+        (make((2, 3)), None, None, False), (make((2, 3)), 0, None, True), (make((2, 3, 2)), (0, -1), None, False), (make((0, 3)), 0, None, False),
+        (make((3,)) * np.asarray([1, 0, 1], make(()).dtype), None, None, False), (make(()), None, None, False), (make((2, 3)), (), None, False),
+    ],
+    **dict.fromkeys(["ptp", "count_nonzero"], lambda make: [(x, axis, keep) for x, axis, _, keep in reduced(make)]),
+    **dict.fromkeys(["nansum", "nanmean"], lambda make: reduced(make)),
+    "var": spreads,
+    "std": spreads,
+    "average": lambda make: [(make((2, 3)), None, None, False), (make((2, 3)), 1, make((3,)), False), (make((2, 3)), 0, make((2, 3)), True), (make((2, 3)), None, make((2, 3)), False)],
     "full_like": lambda make: [
         (make((2, 3)), make((3,)), None, None), (make((2, 3)), 2, None, None), (make(()), make(()), None, None),
         (make((3, 2)), make((2, 1)), "c16", (2, 3)),
