@@ -3,13 +3,14 @@
 A row is held to them by being in the table; `samples.py` says with which arguments.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from samples import DTYPES, HERMITIAN, bare, cases, hermitian, laid_out, maker
+from samples import DTYPES, HERMITIAN, bare, cases, hermitian, laid_out, maker, numpys
 
 import dispatch
 from dispatch import FakeTensorMode, ops, vmap
@@ -17,10 +18,12 @@ from dispatch.core import OpOverload, Tensor
 
 ROWS = {op.schema.name: op for op in ops.np}
 UNSET = {"empty", "empty_like"}  # what they hold is nobody's business
-OF_VALUES = {"nonzero", "flatnonzero", "argwhere", "unique"}  # how many elements there are depends on data: no shape, no batch
+OF_VALUES = {"nonzero", "flatnonzero", "argwhere", "unique"}  # how many elements depends on data: no shape, no batch
 OPAQUE = {"detach", *OF_VALUES}  # no gradient by intention, though the result depends on the argument
 
-every_row = pytest.mark.parametrize("op", [op for name, op in ROWS.items() if name not in OF_VALUES], ids=lambda op: op.schema.name)
+WITH_SHAPES = {name: op for name, op in ROWS.items() if name not in OF_VALUES}
+
+every_row = pytest.mark.parametrize("op", WITH_SHAPES.values(), ids=WITH_SHAPES)
 every_dtype = pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
 
 
@@ -103,6 +106,27 @@ def raises_too(op: OpOverload, fakes: Any, mode: FakeTensorMode, error: Exceptio
     with pytest.raises(type(error)), mode:
         run(op, fakes)
     return True
+
+
+@every_row
+@every_dtype
+def test_a_row_computes_what_numpys_function_does(op: OpOverload, dtype: Any) -> None:
+    numpy = numpys(op)
+    for case in cases(op, maker(dtype)) if numpy else ():
+        with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+            try:
+                expected = numpy(*case)  # type: ignore[misc]
+            except Exception as error:
+                with pytest.raises(type(error)):
+                    run(op, case)
+                continue
+            found = run(op, case)
+        assert len(outputs(found)) == len(outputs(expected))
+        for made, wanted in zip(outputs(found), outputs(expected), strict=True):
+            wanted = np.asarray(wanted)
+            assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype), describe(case)
+            rtol = 1e-5 if made.dtype.itemsize % 8 else 1e-12
+            np.testing.assert_allclose(made, wanted, rtol=rtol, atol=1e-12, err_msg=describe(case))
 
 
 def describe(args: Any) -> str:

@@ -1,4 +1,7 @@
-"""The NumPy operators: `dispatch.ops.np`, one row each, bound here to their names; those of `np.linalg` begin with `linalg_`."""
+"""The NumPy operators: `dispatch.ops.np`, one row each, bound here to their names.
+
+Those of `np.linalg` begin with `linalg_` there, as in torch, for it has functions with the names of others (`trace`, `cross`).
+"""
 
 from ..operators import alias
 from ..prims import astype, broadcast_to, detach, moveaxis, stack
@@ -192,7 +195,7 @@ __all__ = [
     "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "full", "full_like", "getitem", "greater",
     "greater_equal", "heaviside", "hsplit", "hstack", "hypot", "identity", "imag", "inner", "inv", "invert", "isclose",
     "isfinite", "isinf", "isnan", "isneginf", "isposinf", "kron", "left_shift", "less", "less_equal", "linspace", "log",
-    "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "log1p", "log2", "log10", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor",
     "matmul", "matrix_norm", "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "moveaxis",
     "multi_dot", "multiply", "nan_to_num", "nanmean", "nansum", "negative", "nonzero", "norm", "not_equal", "ones",
     "ones_like", "outer", "pad", "pinv", "positive", "power", "prod", "ptp", "qr", "rad2deg", "radians", "real",

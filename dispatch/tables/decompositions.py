@@ -200,7 +200,7 @@ complete(cholesky, autograd=pullbacks(a=_cholesky_pullback))
 # -- spectra ---------------------------------------------------------------------------------------------------------------
 
 
-def _eigh(a: Any, UPLO: str = "L") -> Any:
+def _eigh(a: Any, UPLO: Any = "L") -> Any:
     return tuple(np.linalg.eigh(a, UPLO))
 
 

@@ -136,20 +136,24 @@ def _fake_clip(x: Any, min: Any, max: Any) -> Any:
     return elementwise(np.result_type(*[a.dtype if isinstance(a, FakeTensor) else a for a in given]), fakes)
 
 
+def _clip(x: Any, min: Any = None, max: Any = None) -> Any:
+    return np.clip(x, min, max)
+
+
+def _batched_clip(info: Any, in_dims: Any, x: Any, min: Any, max: Any) -> tuple[Any, int]:
+    there = [a is not None for a in (x, min, max)]
+    dims = tuple([dim for dim, given in zip(in_dims, there, strict=True) if given])
+    found = iter(aligned(dims, tuple([a for a in (x, min, max) if a is not None])))
+    return clip(*[next(found) if given else None for given in there]), 0
+
+
 clip: OpOverload = row(
     "clip(Tensor x, Tensor? min=None, Tensor? max=None) -> Tensor",
-    numpy=lambda x, min=None, max=None: np.clip(x, min, max),
+    numpy=_clip,
     fake=_fake_clip,
     autograd=pullbacks(x=_clip_x, min=_clip_min, max=_clip_max),
-    vmap=lambda info, in_dims, x, min, max: (_batched_clip(in_dims, x, min, max), 0),
+    vmap=_batched_clip,
 )
-
-
-def _batched_clip(in_dims: Any, x: Any, min: Any, max: Any) -> Any:
-    given = [a is not None for a in (x, min, max)]
-    dims = tuple([dim for dim, there in zip(in_dims, given, strict=True) if there])
-    found = iter(aligned(dims, tuple([a for a in (x, min, max) if a is not None])))
-    return clip(*[next(found) if there else None for there in given])
 
 
 # -- composites --------------------------------------------------------------------------------------------------------------
@@ -190,7 +194,7 @@ def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) 
     return where(equal(x, -np.inf), float(limits.min) if neginf is None else neginf, x)
 
 
-round = composite("round(Tensor x, int decimals=0) -> Tensor", _round)  # noqa: A001 - NumPy's name
+round = composite("round(Tensor x, int decimals=0) -> Tensor", _round)
 sinc = composite("sinc(Tensor x) -> Tensor", _sinc)
 angle = composite("angle(Tensor x, bool deg=False) -> Tensor", _angle)
 nan_to_num = composite(

@@ -56,8 +56,7 @@ def _matrix_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
         by_columns = ord in (1, -1)
         x = multiply(x, 1.0) if x.dtype.kind in "iub" else x
         sums = total(absolute(x), row if by_columns else column, keepdims=True)
-        chosen = (largest if ord > 0 else smallest)(sums, (row, column), keepdims=keepdims)
-        return chosen
+        return (largest if ord > 0 else smallest)(sums, (row, column), keepdims=keepdims)
     if row == column or ord not in SINGULAR:
         np.linalg.norm(np.zeros((1,) * len(x.shape)), ord, axis)  # raises in NumPy's own words
     found = SINGULAR[ord](svdvals(moveaxis(x, (row, column), (-2, -1))), -1)
@@ -77,11 +76,14 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     return _matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
 
 
+def _of_last_two(x: Any, ord: Any = "fro", *, keepdims: bool = False) -> Any:
+    return _matrix_norm(x, ord, (-2, -1), keepdims)
+
+
 norm = composite("linalg_norm(Tensor x, Any ord=None, int[1]? axis=None, bool keepdims=False) -> Tensor", _norm)
 vector_norm = composite(
     "linalg_vector_norm(Tensor x, int[1]? axis=None, Scalar ord=2, *, bool keepdims=False) -> Tensor", _vector_norm
 )
 matrix_norm = composite(
-    "linalg_matrix_norm(Tensor x, Any ord='fro', *, bool keepdims=False) -> Tensor",
-    lambda x, ord="fro", keepdims=False: _matrix_norm(x, ord, (-2, -1), keepdims),
+    "linalg_matrix_norm(Tensor x, Any ord='fro', *, bool keepdims=False) -> Tensor", _of_last_two
 )

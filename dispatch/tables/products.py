@@ -36,7 +36,8 @@ def read_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[list[st
     terms = inputs.split(",")
     free = [letter for letter in LETTERS if letter not in text]
     hidden = [len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes, strict=False)]
-    if len(terms) != len(shapes) or any(n and "..." not in term for n, term in zip(hidden, terms, strict=True)) or min(hidden) < 0:
+    short = any(n < 0 or (n and "..." not in term) for n, term in zip(hidden, terms, strict=False))
+    if len(terms) != len(shapes) or short:
         np.einsum(subscripts, *[np.broadcast_to(0.0, shape) for shape in shapes])  # raises in NumPy's own words
     most = max(hidden)
     dots = "".join(free[:most])
@@ -48,7 +49,7 @@ def read_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[list[st
 
 
 @lru_cache
-def contraction_order(terms: tuple[str, ...], result: str, shapes: tuple[Shape, ...]) -> list[tuple[int, ...]]:
+def contraction_order(terms: tuple[str, ...], shapes: tuple[Shape, ...], result: str) -> list[tuple[int, ...]]:
     """Which operands are taken together, one pair after the other."""
     if len(terms) < 3:
         return [tuple(range(len(terms)))]
@@ -65,13 +66,12 @@ def _einsum(subscripts: str, operands: Any) -> Any:
         for letter, n in zip(term, shape, strict=True):
             if sizes.setdefault(letter, n) == 1:
                 sizes[letter] = n
-    if not set(result) <= set(sizes) or any(
-        n not in (1, sizes[letter]) for term, shape in zip(terms, shapes, strict=True) for letter, n in zip(term, shape, strict=True)
-    ):
+    pairs = [pair for term, shape in zip(terms, shapes, strict=True) for pair in zip(term, shape, strict=True)]
+    if not set(result) <= set(sizes) or any(n not in (1, sizes[letter]) for letter, n in pairs):
         np.einsum(subscripts, *[np.broadcast_to(0.0, shape) for shape in shapes])  # raises in NumPy's own words
     waiting = [_single(x, term, sizes) for x, term in zip(operands, terms, strict=True)]
-    order = contraction_order(tuple([term for _, term in waiting]), result, tuple([np.shape(x) if not hasattr(x, "shape") else x.shape for x, _ in waiting]))
-    for together in order:
+    left = [(term, tuple([sizes[letter] for letter in term])) for _, term in waiting]
+    for together in contraction_order(*zip(*left, strict=True), result):
         taken = [waiting.pop(i) for i in sorted(together, reverse=True)][::-1]
         kept = set(result).union(*[term for _, term in waiting])
         x, term = taken[0]

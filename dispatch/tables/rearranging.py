@@ -3,6 +3,7 @@
 Places that NumPy works out from numbers alone are worked out with NumPy, once, and stand in an index as constants.
 """
 
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -106,14 +107,12 @@ delete = composite("delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delet
 
 def _array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     n = x.shape[normalize_axis_index(axis, len(x.shape))]
-    parts = np.array_split(np.arange(n), indices_or_sections)  # which knows what a number and what a list means
-    cuts = [0, *np.cumsum([len(part) for part in parts]).tolist()]
-    if not isinstance(indices_or_sections, int):  # places, which may go back or beyond the end
-        cuts_at = [None, *indices_or_sections, None]
-        slices = [slice(*pair) for pair in zip(cuts_at[:-1], cuts_at[1:], strict=True)]
+    if isinstance(indices_or_sections, int):
+        lengths = [len(part) for part in np.array_split(np.empty(n, bool), indices_or_sections)]
+        cuts = [0, *np.cumsum(lengths).tolist()]
     else:
-        slices = [slice(*pair) for pair in zip(cuts[:-1], cuts[1:], strict=True)]
-    return [getitem(x, along(axis, len(x.shape), s)) for s in slices]
+        cuts = [None, *indices_or_sections, None]
+    return [getitem(x, along(axis, len(x.shape), slice(*pair))) for pair in pairwise(cuts)]
 
 
 def _split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
@@ -127,12 +126,18 @@ array_split = composite(
     "array_split(Tensor(a) x, Any indices_or_sections, int axis=0) -> Tensor(a)[]", _array_split
 )
 split = composite("split(Tensor(a) x, Any indices_or_sections, int axis=0) -> Tensor(a)[]", _split)
-vsplit = composite("vsplit(Tensor(a) x, Any indices_or_sections) -> Tensor(a)[]", lambda x, indices_or_sections: _split(x, indices_or_sections, 0))
+vsplit = composite(
+    "vsplit(Tensor(a) x, Any indices_or_sections) -> Tensor(a)[]",
+    lambda x, indices_or_sections: _split(x, indices_or_sections, 0),
+)
 hsplit = composite(
     "hsplit(Tensor(a) x, Any indices_or_sections) -> Tensor(a)[]",
     lambda x, indices_or_sections: _split(x, indices_or_sections, int(len(x.shape) > 1)),
 )
-dsplit = composite("dsplit(Tensor(a) x, Any indices_or_sections) -> Tensor(a)[]", lambda x, indices_or_sections: _split(x, indices_or_sections, 2))
+dsplit = composite(
+    "dsplit(Tensor(a) x, Any indices_or_sections) -> Tensor(a)[]",
+    lambda x, indices_or_sections: _split(x, indices_or_sections, 2),
+)
 unstack = composite(
     "unstack(Tensor(a) x, *, int axis=0) -> Tensor(a)[]",
     lambda x, axis=0: [
@@ -257,13 +262,12 @@ pad = composite("pad(Tensor x, Any pad_width, str mode='constant', Any constant_
 
 def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     steps = num - 1 if endpoint else num
-    start, stop = multiply(start, 1.0), multiply(stop, 1.0)
     shape = broadcast_shape((shape_of(start), shape_of(stop)))
-    step = divide(subtract(stop, start), steps if steps > 0 else np.nan)
-    numbers = expand_dims(ops.np.arange(num), tuple(range(1, 1 + len(shape))))
-    found = add(multiply(numbers, step) if steps > 0 else multiply(numbers, subtract(stop, start)), start)
+    step = divide(subtract(stop, start), max(steps, 1))
+    numbers = expand_dims(ops.np.arange(0, num, 1, step.dtype), tuple(range(1, 1 + len(shape))))
+    found = add(multiply(numbers, step), start)
     if endpoint and num > 1:  # the last one exactly
-        found = concatenate([getitem(found, slice(-1)), broadcast_to(stop, (1, *shape))], 0)
+        found = concatenate([getitem(found, slice(-1)), ops.np.full_like(getitem(found, slice(1)), stop)], 0)
     found = moveaxis(found, 0, axis)
     return found if dtype is None else astype(found, dtype)
 

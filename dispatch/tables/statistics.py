@@ -15,9 +15,9 @@ from .families import batched_reduction, complete, composite, conjugated, fake_r
 from .functions import isnan
 from .indexing import where
 from .layouts import axes_of, plain
-from .pointwise import absolute, add, divide, logical_not, multiply, not_equal, sqrt, square, subtract
+from .pointwise import add, divide, logical_not, multiply, not_equal, sqrt, square, subtract
 from .reduction import kept, max, mean, min, sum, summed
-from .shape import expand_dims, imag, real, reshape
+from .shape import imag, real, reshape
 
 Shape = tuple[int, ...]
 
@@ -76,8 +76,9 @@ def _var(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims
         away = add(square(real(away)), square(imag(away)))
     else:
         away = square(away)
+    into = dtype if dtype is None or np.dtype(dtype).kind == away.dtype.kind else None
     free = count - ddof
-    found = divide(sum(away, axis, dtype if dtype is None or away.dtype.kind == np.dtype(dtype).kind else None, keepdims=keepdims), free if free > 0 else 0.0)
+    found = divide(sum(away, axis, into, keepdims=keepdims), free if free > 0 else 0.0)
     return ops.np.astype(found, np.float16) if half else found
 
 
