@@ -5,9 +5,11 @@ kernels for each device, a shape rule, gradients, batching, and a checker that f
 """
 
 from . import autograd, library, testing
+from . import derive as derive  # which tells the layers what they can make of each other's rules
 from .carrying import carry
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .fake import FakeTensor, FakeTensorMode
+from .forward import DualTensor
 from .library import (
     Tag,
     custom_op,
@@ -15,6 +17,7 @@ from .library import (
     infer_schema,
     register_autograd,
     register_fake,
+    register_jvp,
     register_kernel,
     register_vmap,
 )
@@ -33,6 +36,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DispatchKey",
+    "DualTensor",
     "FakeTensor",
     "FakeTensorMode",
     "MissingOperator",
@@ -57,6 +61,7 @@ __all__ = [
     "profile",
     "register_autograd",
     "register_fake",
+    "register_jvp",
     "register_kernel",
     "register_vmap",
     "set_grad_enabled",

@@ -12,7 +12,7 @@ from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..operators import ops
 from ..tape import CONSTANT, pullbacks
-from .families import complete, creation, in_front, kernel_of, row
+from .families import complete, creation, in_front, kernel_of, linear, row
 from .layouts import as_shape, fake_like, hollow
 
 Shape = tuple[int, ...]
@@ -61,6 +61,7 @@ full: OpOverload = row(
     numpy=np.full,
     fake=_fake_full,
     autograd=pullbacks(fill_value=lambda g: g),
+    jvp=linear("fill_value"),
     vmap=_batched_full,
 )
 arange: OpOverload = row(
@@ -73,7 +74,7 @@ arange: OpOverload = row(
 # -- after another array ---------------------------------------------------------------------------------------------------
 
 
-def like(name: str, extra: str = "", gradient: Any = CONSTANT) -> OpOverload:
+def like(name: str, extra: str = "", gradient: Any = CONSTANT, forward: Any = CONSTANT) -> OpOverload:
     """A row that makes an array of the shape, dtype and layout of another, each of which can be given."""
     kernel = getattr(np, name)
 
@@ -102,6 +103,7 @@ def like(name: str, extra: str = "", gradient: Any = CONSTANT) -> OpOverload:
         numpy=numpy,
         fake=fake,
         autograd=gradient,
+        jvp=forward,
     )
     return complete(op, vmap=vmap)
 
@@ -109,4 +111,4 @@ def like(name: str, extra: str = "", gradient: Any = CONSTANT) -> OpOverload:
 empty_like = like("empty_like")
 zeros_like = like("zeros_like")
 ones_like = like("ones_like")
-full_like = like("full_like", ", Tensor fill_value", pullbacks(fill_value=lambda g: g))
+full_like = like("full_like", ", Tensor fill_value", pullbacks(fill_value=lambda g: g), linear("fill_value"))
