@@ -7,21 +7,7 @@ from ..operators import alias
 from ..prims import astype, broadcast_to, detach, moveaxis, stack
 from .creation import arange, empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
 from .cumulative import cumprod, cumsum, diff, trapezoid
-from .decompositions import (
-    cholesky,
-    det,
-    eigh,
-    eigvalsh,
-    inv,
-    matrix_power,
-    pinv,
-    qr,
-    slogdet,
-    solve,
-    svd,
-    svdvals,
-    tall_qr,
-)
+from .decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals, tall_qr
 from .diagonals import diag, diagflat, diagonal, eye, identity, trace, tri, tril, triu
 from .functions import (
     angle,
@@ -161,6 +147,7 @@ from .sorting import (
     unique,
 )
 from .statistics import all, any, average, count_nonzero, nanmean, nansum, prod, ptp, std, var
+from .systems import det, inv, matrix_power, pinv, slogdet, solve
 
 SECOND_NAMES = {  # NumPy's other names of the same functions
     "abs": absolute,

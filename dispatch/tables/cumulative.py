@@ -11,7 +11,7 @@ from ..fake import FakeTensor, fake_tensor
 from ..operators import ops
 from ..prims import define, moveaxis
 from ..tape import CONSTANT, pullbacks
-from .families import complete, composite, conjugated, in_front
+from .families import complete, composite, conjugated, in_front, linear
 from .indexing import getitem
 from .layouts import elementwise
 from .pointwise import add, multiply, not_equal, subtract
@@ -91,6 +91,7 @@ def _cumsum_pullback(g: Any, x_shape: Shape, axis: Any) -> Any:
 cumsum = along(
     "cumsum(Tensor x, int? axis=None, ScalarType? dtype=None) -> Tensor", _cumsum, summed, running, _cumsum_pullback
 )
+complete(cumsum, jvp=linear("x"))
 
 # -- products --------------------------------------------------------------------------------------------------------------
 

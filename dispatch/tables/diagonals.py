@@ -12,7 +12,7 @@ from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..prims import broadcast_to, moveaxis
 from ..tape import CONSTANT, pullbacks
-from .families import complete, composite, fake_creation, in_front, row, view
+from .families import complete, composite, fake_creation, in_front, linear, row, view
 from .indexing import scatter_add
 from .layouts import elementwise
 from .reduction import sum as total
@@ -102,7 +102,7 @@ def triangle(name: str, kernel: Any) -> OpOverload:
     op: OpOverload = row(
         f"{name}(Tensor x, int k=0) -> Tensor", numpy=kernel, fake=fake, autograd=pullbacks(x=lambda g, k: op(g, k))
     )
-    return complete(op, vmap=vmap)
+    return complete(op, vmap=vmap, jvp=linear("x"))
 
 
 tril = triangle("tril", np.tril)

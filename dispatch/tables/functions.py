@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core import OpOverload
 from ..fake import FakeTensor
+from ..forward import pushforwards
 from ..operators import ops
 from ..prims import astype
 from ..tape import pullbacks
@@ -152,6 +153,11 @@ clip: OpOverload = row(
     numpy=_clip,
     fake=_fake_clip,
     autograd=pullbacks(x=_clip_x, min=_clip_min, max=_clip_max),
+    jvp=pushforwards(
+        x=lambda t, x, min, max: _clip_x(t, x, min, max),  # noqa: A006 - np.clip's names
+        min=lambda t, x, min, max: _clip_min(t, x, min, max),  # noqa: A006
+        max=lambda t, x, min, max: _clip_max(t, x, min, max),  # noqa: A006
+    ),
     vmap=_batched_clip,
 )
 

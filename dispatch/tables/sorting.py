@@ -12,6 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from ..core import OpOverload
 from ..errors import BatchingError, DataDependentError
 from ..fake import FakeTensor, fake_tensor
+from ..forward import pushforwards
 from ..operators import ops
 from ..tape import CONSTANT
 from .cumulative import along, back, last
@@ -61,6 +62,14 @@ def _sort_pullback(g: Any, x: Any, axis: Any) -> Any:
 
 
 sort = along("sort(Tensor x, int? axis=-1) -> Tensor", _sort, _kind, fake_like, _sort_pullback)
+
+
+def _sort_pushforward(t: Any, x: Any, axis: Any) -> Any:
+    found = take_along_axis(last(t, axis), argsort(last(x, axis), -1), -1)
+    return found if axis is None else back(found, x.shape, axis)
+
+
+complete(sort, jvp=pushforwards(x=_sort_pushforward))
 
 
 def _median(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:

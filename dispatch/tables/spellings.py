@@ -30,6 +30,7 @@ from . import (
     shape,
     sorting,
     statistics,
+    systems,
 )
 from .families import kernel_of
 from .indices import ARRAY
@@ -224,12 +225,12 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.ones, "shape dtype order device", creation.ones),
     spelled(np.full, "shape fill_value dtype order device", creation.full),
     spelled(np.dot, "a:x b:y out", linalg.dot),
-    spelled(np.linalg.solve, "a b", decompositions.solve),
-    spelled(np.linalg.inv, "a", decompositions.inv),
-    spelled(np.linalg.pinv, "a rcond hermitian rtol", decompositions.pinv),
-    spelled(np.linalg.matrix_power, "a n", decompositions.matrix_power),
-    spelled(np.linalg.det, "a", decompositions.det),
-    returning(SLOGDET, spelled(np.linalg.slogdet, "a", decompositions.slogdet)),
+    spelled(np.linalg.solve, "a b", systems.solve),
+    spelled(np.linalg.inv, "a", systems.inv),
+    spelled(np.linalg.pinv, "a rcond hermitian rtol", systems.pinv),
+    spelled(np.linalg.matrix_power, "a n", systems.matrix_power),
+    spelled(np.linalg.det, "a", systems.det),
+    returning(SLOGDET, spelled(np.linalg.slogdet, "a", systems.slogdet)),
     spelled(np.linalg.cholesky, "a upper", decompositions.cholesky),
     returning(EIGH, spelled(np.linalg.eigh, "a UPLO", decompositions.eigh)),
     spelled(np.linalg.eigvalsh, "a UPLO", decompositions.eigvalsh),
