@@ -10,8 +10,8 @@ With G the gradient that comes in,
     a = q r          (Gq + q sym(triu(Gr r^H - q^H Gq))) inv(r)^H
 
 `cholesky`, `eigh` and `eigvalsh` are functions of a Hermitian matrix, of which NumPy reads one triangle. Their gradients are
-Hermitian, as JAX has them; torch's are for `cholesky` and `eigvalsh`, and its `eigh` differs by a part that no Hermitian
-matrix feels. The sign or phase of an eigenvector and a singular vector is arbitrary, and a loss must not depend on it. Where
+Hermitian, as JAX has them; torch's of `eigh`, and of `cholesky` for complex values, differ by a part that no change of a
+Hermitian matrix feels. The sign or phase of an eigenvector and a singular vector is arbitrary, and a loss must not depend on it. Where
 two eigenvalues or singular values are equal, their vectors have no derivative, and the gradient holds nan or inf; that of
 the values alone is right.
 """

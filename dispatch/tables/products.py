@@ -209,7 +209,7 @@ def _cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
 
 def _multi_dot(arrays: Any) -> Any:
     if len(arrays) < 2:
-        np.linalg.multi_dot(list(arrays))  # raises in NumPy's own words
+        np.linalg.multi_dot([np.zeros((1, 1)) for _ in arrays])  # raises in NumPy's own words
     letters = [LETTERS[i : i + 2] for i in range(len(arrays))]
     if len(arrays[0].shape) == 1:
         letters[0] = letters[0][1]

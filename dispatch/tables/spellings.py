@@ -146,7 +146,7 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian:
         raise UnsupportedError("np.linalg.svd: hermitian=True has no row. Write np.linalg.eigh.")
     if not compute_uv:
         return decompositions.svdvals(a)
-    if full_matrices and a.shape[-2:-1] != a.shape[-1:]:
+    if full_matrices and len(a.shape) > 1 and a.shape[-2] != a.shape[-1]:
         raise UnsupportedError(
             f"np.linalg.svd: full_matrices=True of matrices of shape {a.shape[-2:]} has no derivative: the further vectors are "
             "any that complete a basis. Write full_matrices=False."
