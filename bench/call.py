@@ -1,7 +1,7 @@
 """What does op(x, y) cost over the kernel itself?
 
 Plain calls of 1 to 50 arrays of three float64, with keywords and with options left out, in place, tracked, forward and backward
-of the sum, under vmap with a rule, under fake mode, under a mode that calls on; all peers in one process, on one thread.
+of the sum, with tangents, under vmap with a rule, under fake mode, under a mode that calls on; all peers in one process, on one thread.
 
     python -m bench call                    every peer that is installed
     python -m bench call dispatch python    these alone

@@ -21,6 +21,7 @@ NAMES = (
     "mutable",
     "tracked forward",
     "forward + backward",
+    "jvp",
     "vmap",
     "fake",
     "mode",

@@ -44,7 +44,7 @@ def describe(op: OpOverload) -> str:
     --------
     >>> import dispatch
     >>> dispatch.ops.np.sin
-    np::sin(Tensor x) -> Tensor  [cpu | autograd fake vmap]
+    np::sin(Tensor x) -> Tensor  [cpu | autograd fake jvp vmap]
     """
     if op.table.gone is not None:
         return f"{op.schema}  [gone]"

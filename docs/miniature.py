@@ -37,10 +37,10 @@ import numpy as np
 #
 # The order of the keys is the one global decision, and it is written here only. Fakes lie low, because whatever
 # transforms numbers should also work on bare shapes. A mode (ours counts) lies under the transforms and sees what
-# they come down to. MODE and JVP have no layer on this page; whatever is registered there is yours.
+# they come down to. TRACE and MODE have no layer on this page; whatever is registered there is yours.
 
 class Key(IntEnum):
-    CPU, FAKE, COUNT, MODE, JVP, AUTOGRAD, VMAP = range(7)
+    CPU, FAKE, TRACE, COUNT, MODE, AUTOGRAD, VMAP = range(7)
 
 BACKENDS = (Key.CPU,)  # the package has more: CUDA, Dask, your own array type
 

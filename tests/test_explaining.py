@@ -16,10 +16,12 @@ from dispatch.core import (
     Level,
     ModeGuard,
     Registration,
+    Tensor,
     add_fallback,
     fallthrough_kernel,
     ground,
     remove_fallback,
+    wrap,
 )  # fmt: skip
 from dispatch.errors import ArgumentError
 from dispatch.guards import ExcludeDispatchKeyGuard
@@ -185,7 +187,8 @@ def test_an_excluded_key_is_left_out():
 
 def test_transparent_floors_and_fallbacks():
     op = made("(Tensor x) -> Tensor", one)
-    assert op.explain(shadow(X, ground())).floors[0].runs == "nothing: the call goes on below"
+    traced = type("Traced", (Tensor,), {"__slots__": (), "key": DispatchKey.TRACE})
+    assert op.explain(wrap(traced, X, ground())).floors[0].runs == "nothing: the call goes on below"
     op.register_at(DispatchKey.AUTOGRAD, fallthrough_kernel)
     assert op.explain(leaf()).floors[0].runs == "fallthrough: the call goes on below"
     fallback = Registration(Shadow.key, two)

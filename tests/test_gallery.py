@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from duals import push, slope
 
 import dispatch
 from dispatch.errors import ArgumentError
@@ -248,3 +249,34 @@ def test_a_singular_matrix_raises_what_numpy_raises_with_a_note(lu):
     with warnings.catch_warnings(action="ignore"), pytest.raises(np.linalg.LinAlgError, match="singular") as caught:
         lu["solve"](np.zeros((2, 2)), np.ones(2))  # some versions of SciPy warn, too
     assert "in operator lu::solve(a: float64[2, 2], b: float64[2])" in caught.value.__notes__[0]
+
+
+# -- forward mode, derived of the gradients ---------------------------------------------------------------------------
+
+
+def moves_as_its_differences(f, *args):
+    """The tangent of a function, each argument moving by itself, is that of finite differences."""
+    random = np.random.default_rng(1)
+    for i, x in enumerate(args):
+        t = random.normal(size=x.shape)
+        _, found = push(lambda x, i=i: f(*args[:i], x, *args[i + 1 :]), (x,), (t,))
+        assert np.allclose(found, slope(lambda x, i=i: f(*args[:i], x, *args[i + 1 :]), x, t), rtol=1e-6, atol=1e-7)
+
+
+def test_a_solution_moves_with_its_system_by_the_same_factorisation(lu):
+    random = np.random.default_rng(0)
+    a, b = systems(random), random.normal(size=4)
+    moves_as_its_differences(lu["solve"], a, b)
+    lu["calls"].clear()
+    push(lu["solve"], (a, b), (a, b))
+    assert lu["calls"]["factorisations"] == 1
+
+
+def test_a_picture_moves_with_what_it_is_cut_of(photo):
+    pic = np.random.default_rng(0).random((3, 5, 6))
+    moves_as_its_differences(lambda x: photo["crop"](x, (1, 1, 4, 3)), pic)
+    moves_as_its_differences(lambda x, y: photo["paste"](x, y, (1, 1)), pic, pic[:, :2, :3].copy())
+
+
+def test_a_field_moves_with_the_one_before(heat):
+    moves_as_its_differences(lambda u: heat["step"](heat["step"](u)), np.random.default_rng(0).normal(size=(4, 5)))

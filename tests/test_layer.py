@@ -22,7 +22,7 @@ class Named(Tensor):
     """The wrapper of a toy layer: a value and what it is called."""
 
     __slots__ = ()
-    key = DispatchKey.JVP
+    key = DispatchKey.TRACE
 
 
 class Naming(Layer):
@@ -44,7 +44,7 @@ class Naming(Layer):
 
 @pytest.fixture(scope="module")
 def naming():
-    layer = Naming("naming", DispatchKey.JVP)
+    layer = Naming("naming", DispatchKey.TRACE)
     yield layer
     del layers["naming"]
 

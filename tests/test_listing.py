@@ -57,7 +57,7 @@ def test_an_operator_reads_as_its_schema_its_devices_and_its_rules():
     for registration in [*registrations, *filter(lambda r: r.layer, scale.table.all())]:
         scale.unregister(registration)
     assert repr(scale) == f"{schema}  [every device | no rules]"
-    assert repr(ops.np.sin) == "np::sin(Tensor x) -> Tensor  [cpu | autograd fake vmap]"
+    assert repr(ops.np.sin) == "np::sin(Tensor x) -> Tensor  [cpu | autograd fake jvp vmap]"
 
 
 def test_an_operator_without_a_kernel_says_so():

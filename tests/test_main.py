@@ -80,14 +80,14 @@ def test_the_tour_shows_code_that_runs_and_the_schema_of_it(tour):
     exec(code.replace("tour::", "tour_as_shown::"), scope)
     assert str(scope["slope"].schema) == "tour_as_shown::slope(Tensor y, float dx=1.0) -> Tensor"
     assert "    schema     tour::slope(Tensor y, float dx=1.0) -> Tensor" in tour
-    exec("\n".join(line[4:] for line in section(tour, 2)[:-4]), scope)
+    exec("\n".join(line[4:] for line in section(tour, 2)[:-5]), scope)
     assert not dispatch.testing.opcheck(scope["slope"], (dispatch.tensor(np.ones(3), requires_grad=True),)).failures
 
 
 def test_the_tour_shows_the_kernel_of_every_floor(tour):
-    found = [line.split() for line in section(tour, 2)[-4:]]
+    found = [line.split() for line in section(tour, 2)[-5:]]
     assert [" ".join(words[:-1]) for words in found] == [
-        "VMAP vmap rule", "AUTOGRAD autograd rule", "FAKE fake rule", "every device kernel (CompositeExplicit)",
+        "VMAP vmap rule", "AUTOGRAD autograd rule", "JVP derived from the autograd rule", "FAKE fake rule", "every device kernel (CompositeExplicit)",
     ]  # fmt: skip
     source = Path(command.__file__).read_text().splitlines()
     for words in found:
@@ -131,7 +131,7 @@ def test_the_tour_prints_the_cost_of_the_operator_beside_the_bare_call(tour):
 def test_list_prints_the_operators_of_numpy(capsys):
     assert command.main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "np::sin(Tensor x) -> Tensor  [cpu | autograd fake vmap]" in lines
+    assert "np::sin(Tensor x) -> Tensor  [cpu | autograd fake jvp vmap]" in lines
     assert lines == sorted(lines, key=lambda line: line.partition("(")[0])
 
 
@@ -150,7 +150,7 @@ def test_explain_prints_what_runs_on_each_floor(library, capsys):
     assert first == f"{library}::halve(Tensor x, int times=1) -> Tensor  [every device | fake]"
     assert about == "    Divide by two."
     assert [" ".join(line.split()) for line in table] == [
-        "VMAP the layer's default", "AUTOGRAD the layer's default", f"FAKE fake rule {library}.py:17",
+        "VMAP the layer's default", "AUTOGRAD the layer's default", "JVP the layer's default", f"FAKE fake rule {library}.py:17",
         f"every device kernel (CompositeExplicit) {library}.py:5",
     ]  # fmt: skip
 
@@ -196,5 +196,5 @@ def test_python_m_dispatch_is_the_same_command_and_ends_quietly_when_the_reader_
         f"{sys.executable} -W error -m dispatch list | head -1", shell=True, cwd=ROOT, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
-    assert done.stdout == "np::absolute(Tensor x) -> Tensor  [cpu | autograd fake vmap]\n"
+    assert done.stdout == "np::absolute(Tensor x) -> Tensor  [cpu | autograd fake jvp vmap]\n"
     assert done.stderr == ""

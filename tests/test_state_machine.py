@@ -13,10 +13,9 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from making import shadow
 from test_miniature import miniature
 
-from dispatch.core import DispatchKey, Level, ground
+from dispatch.core import DispatchKey, Level, Tensor, ground, wrap
 from dispatch.guards import IncludeDispatchKeyGuard
 from dispatch.library import Library, fallthrough_kernel
 from dispatch.namespaces import find, known, waiting_for
@@ -25,7 +24,7 @@ from dispatch.tape.tensor import track
 A = np.ones(2)
 NAMESPACE, NAMES = "state_machine", ("f", "g")  # one for all examples, for nothing may be left of one
 SMALL_KEYS, SMALL_PLACES = miniature.Key, miniature.Alias
-LAYERS = {name: (SMALL_KEYS[name], DispatchKey[name]) for name in ("MODE", "JVP", "AUTOGRAD")}
+LAYERS = {name: (SMALL_KEYS[name], DispatchKey[name]) for name in ("TRACE", "MODE", "AUTOGRAD")}
 KEYS = {"CPU": (SMALL_KEYS.CPU, DispatchKey.CPU), **LAYERS}
 PLACES = {
     **KEYS,
@@ -37,9 +36,20 @@ KINDS = (NotImplementedError, AttributeError, ValueError, RuntimeError)  # what 
 
 
 class Shadow(miniature.Tensor):
-    """The miniature's twin of `making.Shadow`."""
+    """A wrapper of a layer that nothing else uses, as the miniature has them."""
 
-    key = SMALL_KEYS.JVP
+    key = SMALL_KEYS.TRACE
+
+
+class LargeShadow(Tensor):
+    """Its twin."""
+
+    __slots__ = ()
+    key = DispatchKey.TRACE
+
+
+def shadow(value, like):
+    return wrap(LargeShadow, value, like)
 
 
 def included():

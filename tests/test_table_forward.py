@@ -115,7 +115,7 @@ def test_the_tangent_of_each_item_is_the_loop_over_tangents(op: OpOverload) -> N
 
             def moved(*args: Any, at: int = at) -> Any:
                 x = args[at]
-                out, t = push(lambda x: run(op, replaced(args, at, x)), (x,), (x * 0.5 + 1.0,))
+                _, t = push(lambda x: run(op, replaced(args, at, x)), (x,), (x * 0.5 + 1.0,))
                 return mapped(lambda x: np.sum(x) * 0.0 if x is None else x, t if type(t) is not tuple else list(t))
 
             try:
@@ -156,9 +156,7 @@ def test_a_tangent_derived_from_the_gradient_is_that_of_the_rule(op: OpOverload,
             plain, expected = push(lambda x, at=at, case=case: run(op, replaced(case, at, x)), (x,), (t,))
             for got, want in zip(leaves((value, found)), leaves((plain, expected)), strict=True):
                 zero = 0.0  # None is one, too
-                np.testing.assert_allclose(
-                    zero if got is None else got, zero if want is None else want, rtol=1e-10, atol=1e-10
-                )
+                np.testing.assert_allclose(zero if got is None else got, zero if want is None else want, rtol=1e-10, atol=1e-10)
 
 
 @with_gradient

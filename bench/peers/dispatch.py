@@ -9,6 +9,7 @@ import numpy as np
 import dispatch
 from bench.timing import Case
 from bench.workload import Function, added, plain
+from dispatch.core import Level, wrap
 
 label = "dispatch"
 array = np.ndarray
@@ -33,6 +34,7 @@ def addition() -> Any:
     op = dispatch.custom_op("bench::add", np.add, mutates_args=(), schema="(Tensor x0, Tensor x1) -> Tensor")
     op.register_fake(lambda x0, x1: np.empty_like(x0))
     op.register_autograd(lambda ctx, g: (g, g))
+    op.register_jvp(lambda tangents, output, x0, x1: tangents[0] + tangents[1])
     op.register_vmap(lambda info, in_dims, x0, x1: (op(x0, x1), 0))
     return op
 
@@ -58,6 +60,13 @@ def chain(length: int) -> tuple[Callable[[], object], Callable[[], object]]:
         last.pop().sum().backward()
 
     return forward, backward
+
+
+def jvp(op: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """Value and tangent of one call."""
+    with Level("jvp") as level:
+        out = op(*[wrap(dispatch.DualTensor, x, level, t) for x, t in zip(primals, tangents, strict=True)])
+        return out.value, out.tangent
 
 
 class Passing(dispatch.Mode):
@@ -91,6 +100,7 @@ def cases() -> dict[str, Case]:
             "mutable": Case("op(x0, x1)", {"op": mutable, "kernel": written, **arrays}, "kernel(x0, x1)"),
             "tracked forward": Case("op(t0, x1)", tracked, "kernel(x0, x1)"),
             "forward + backward": Case("t0.grad = None; op(t0, x1).sum().backward()", tracked),
+            "jvp": Case("jvp(op, x, t)", {"jvp": jvp, "op": op, "x": (ones(), ones()), "t": (ones(), ones())}),
             "vmap": Case("mapped(r0, r1)", rows),
             "fake": Case("op(f0, f1)", fakes, within=lambda: mode),
             "mode": Case("op(x0, x1)", {"op": op, "x0": ones(), "x1": ones()}, within=Passing),

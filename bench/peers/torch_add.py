@@ -2,7 +2,7 @@
 
 import torch
 
-from bench.peers.torch_tensors import chain, transformed
+from bench.peers.torch_tensors import chain, pushed, transformed
 from bench.timing import Case
 
 label = "torch's own (C++)"
@@ -11,4 +11,4 @@ __all__ = ["cases", "chain", "label"]
 
 def cases() -> dict[str, Case]:
     """The calls with a gradient and under a transform; the plain one is the kernel itself."""
-    return transformed(torch.add, torch.add)
+    return transformed(torch.add, torch.add) | pushed(torch.add)

@@ -27,6 +27,12 @@ def tracked(op: Function, kernel: Function) -> dict[str, Case]:
     }
 
 
+def pushed(op: Function) -> dict[str, Case]:
+    """The call with a tangent for each tensor."""
+    names = {"jvp": torch.func.jvp, "op": op, "x": (ones(), ones()), "t": (ones(), ones())}
+    return {"jvp": Case("jvp(op, x, t)", names)}
+
+
 def batched(op: Function) -> dict[str, Case]:
     """The call under vmap, over a batch of three."""
     rows = torch.ones(3, 3, dtype=torch.float64)
