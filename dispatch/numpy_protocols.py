@@ -163,6 +163,11 @@ def _ravel(self: Tensor) -> Any:
     return tables.reshape(self, (-1,))
 
 
+def _nonzero(self: Tensor) -> Any:
+    """The places of what is not 0, one array for each axis."""
+    return FUNCTIONS[np.nonzero](self)
+
+
 def _sort(self: Tensor, *args: Any, **keywords: Any) -> None:
     raise UnsupportedError(
         f"x.sort() would put the elements of a {type(self).__name__} in order in place. Write x = np.sort(x)."
@@ -238,7 +243,7 @@ ON_TENSORS: dict[str, Any] = {
     "repeat": _method(np.repeat),
     "diagonal": _method(np.diagonal),
     "trace": _method(np.trace),
-    "nonzero": _method(np.nonzero),
+    "nonzero": _nonzero,
     "searchsorted": _method(np.searchsorted),
     "swapaxes": _method(np.swapaxes),
     "squeeze": _method(np.squeeze),

@@ -381,8 +381,8 @@ def test_the_derivative_of_a_gufunc_or_of_several_results_is_a_rule():
             f"numpy::{f.__name__}: derivative= takes the partial derivatives of one result, element by element, and this "
             f"ufunc is {what}.\n{tail.format(f.__name__)}"
         )
-    assert said(lambda: from_ufunc(np.fmax, derivative=1.0), DefinitionError) == (
-        "numpy::fmax: derivative= gives 1 partial derivatives, and the arguments are (x, y). "
+    assert said(lambda: from_ufunc(np.nextafter, derivative=1.0), DefinitionError) == (
+        "numpy::nextafter: derivative= gives 1 partial derivatives, and the arguments are (x, y). "
         "Give one for each, None where there is none."
     )
 
