@@ -163,6 +163,17 @@ def _ravel(self: Tensor) -> Any:
     return tables.reshape(self, (-1,))
 
 
+def _nonzero(self: Tensor) -> Any:
+    """The places of what is not 0, one array for each axis."""
+    return FUNCTIONS[np.nonzero](self)
+
+
+def _sort(self: Tensor, *args: Any, **keywords: Any) -> None:
+    raise UnsupportedError(
+        f"x.sort() would put the elements of a {type(self).__name__} in order in place. Write x = np.sort(x)."
+    )
+
+
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     raise UnsupportedError(
         f"x[...] = ... would write to a {type(self).__name__} in place, and tensors are not written to. "
@@ -216,6 +227,24 @@ ON_TENSORS: dict[str, Any] = {
     "mean": _method(np.mean, tables.mean),
     "max": _method(np.max, tables.max),
     "min": _method(np.min, tables.min),
+    "prod": _method(np.prod),
+    "var": _method(np.var),
+    "std": _method(np.std),
+    "all": _method(np.all),
+    "any": _method(np.any),
+    "argmax": _method(np.argmax),
+    "argmin": _method(np.argmin),
+    "argsort": _method(np.argsort),
+    "sort": _sort,
+    "cumsum": _method(np.cumsum),
+    "cumprod": _method(np.cumprod),
+    "clip": _method(np.clip),
+    "round": _method(np.round),
+    "repeat": _method(np.repeat),
+    "diagonal": _method(np.diagonal),
+    "trace": _method(np.trace),
+    "nonzero": _nonzero,
+    "searchsorted": _method(np.searchsorted),
     "swapaxes": _method(np.swapaxes),
     "squeeze": _method(np.squeeze),
     "dot": _method(np.dot),
