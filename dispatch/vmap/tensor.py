@@ -1,0 +1,59 @@
+"""BatchedTensor, one item of a batch, whichever."""
+
+from typing import Any
+
+from ..core import DispatchKey, Tensor
+from ..errors import BatchingError
+from ..memory import set_rewritable
+
+
+class Batch:
+    """What a rule is told about the batch, as `info`: its size."""
+
+    __slots__ = ("batch_size",)
+
+    def __init__(self, batch_size: int) -> None:
+        self.batch_size = batch_size
+
+
+class BatchedTensor(Tensor):
+    """One item of a batch, whichever; `value` holds all of them along the axis `dim`."""
+
+    __slots__ = ()
+    key = DispatchKey.VMAP
+
+    @property
+    def dim(self) -> int:
+        return int(self.data)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.value.shape
+        return shape[: self.data] + shape[self.data + 1 :]
+
+    def item(self) -> Any:
+        raise BatchingError(
+            f"one number was asked of a batched value: each of the {self.level.payload.batch_size} items has its own. "
+            "Use np.where for a choice, and return the value from the mapped function to look at it."
+        )
+
+    __bool__ = __float__ = __int__ = __index__ = __complex__ = item
+
+    def __repr__(self) -> str:
+        return f"BatchedTensor(shape={self.shape}, dtype={self.dtype}, dim={self.dim}, {self.level!r})"
+
+
+set_rewritable(BatchedTensor, frozen=False)
+
+
+class Residuals(Tensor):
+    """The residuals of a loop's items, as a list; the operators that take one get them item by item."""
+
+    __slots__ = ()
+    key = DispatchKey.VMAP
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.value[i]
