@@ -1,28 +1,89 @@
 """The loop that stands in for a missing batching rule: one call for each item, and the results as one batch."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from ..containers import field_names, items_of, rebuilt
-from ..core import DispatchKey, OpOverload, Tensor, wrap
-from ..errors import BatchingError
+from ..core import DispatchKey, OpOverload, Tensor, split, wrap
+from ..errors import BatchingError, PerformanceWarning
+from ..functional import check_mapped, form_of
+from ..layer import Kernel
 from ..prims import select, stack
+from ..tags import Tag
+from ..where import levels_out
+from .draws import one_draw
 from .tensor import BatchedTensor, Residuals
 
 
-def item_of(value: Any, dim: Any, i: int) -> Any:
+def looped(op: OpOverload, *, asked: bool) -> Kernel:
+    """The kernel that calls an operator once for each item.
+
+    Parameters
+    ----------
+    op : OpOverload
+    asked : bool
+        Whether the loop is the operator's rule; where it stands in for one, the first batch warns.
+    """
+    whole, form, draws = op.whole, form_of(op.schema), Tag.random in op.tags
+    warned = [asked]
+
+    def kernel(*args: Any) -> Any:
+        like, values, dims, _, _ = split(args)
+        batch = like.level.payload
+        size = batch.batch_size
+        for i in form.written:  # through views, item by item
+            check_mapped(op, i, values[i], dims[i])
+        if size == 0:
+            return form.returning(_none_of(op, like, values, dims), args)
+        if not warned[0] and size > 1:
+            warned[0] = True
+            _warn(op, size)
+        draw = one_draw(op, values) if draws and batch.randomness == "same" else None
+        results = [whole(*_arguments(values, dims, i, draw)) for i in range(size)]
+        return form.returning(_stacked(op, like, results) if -1 in form.returned else None, args)
+
+    return kernel
+
+
+def _warn(op: OpOverload, size: int) -> None:
+    schema = op.schema
+    name = schema.name + (f".{schema.overload}" if schema.overload else "")
+    parameters = ", ".join(["info", "in_dims", *op.arguments.names])
+    warnings.warn(
+        f"{op.name} has no vmap rule, and runs once for each of {size} items. If its kernel takes arrays with one more axis in "
+        f"front, write {name}.register_vmap('broadcast_all'); else a rule, @{name}.register_vmap, `def _({parameters})` that "
+        f"returns (output, out_dims). To keep the loop, without this warning: {name}.register_vmap('sequential').",
+        PerformanceWarning,
+        stacklevel=levels_out(),
+    )
+
+
+# -- arguments -------------------------------------------------------------------------------------------------------------
+
+
+def _arguments(values: tuple[Any, ...], dims: tuple[Any, ...], i: int, draw: Any) -> list[Any]:
+    """The arguments of one item."""
+    args = [_item(x, d, i) for x, d in zip(values, dims, strict=True)]
+    return args if draw is None else draw(args, i)
+
+
+def _item(value: Any, dim: Any, i: int) -> Any:
     """One item of an argument."""
     if dim is None:
         return value
     if isinstance(dim, list):
-        return rebuilt(value, [item_of(x, d, i) for x, d in zip(items_of(value) or (), dim, strict=True)])
+        return rebuilt(value, [_item(x, d, i) for x, d in zip(items_of(value) or (), dim, strict=True)])
     if isinstance(value, list):
         return value[i]  # of Residuals
     return select(value, dim, i)
 
 
-def stacked(op: OpOverload, like: BatchedTensor, results: list[Any]) -> Any:
+# -- results ---------------------------------------------------------------------------------------------------------------
+
+
+def _stacked(op: OpOverload, like: BatchedTensor, results: list[Any]) -> Any:
     """The items' results as one batch."""
     if len(op.schema.returns) == 0:
         return None
@@ -65,7 +126,7 @@ def _unlike(op: OpOverload, what: str) -> BatchingError:
     return BatchingError(f"{op.name}: the items of the batch gave {what}, which make no batch.", operator=op.name)
 
 
-def none_of(op: OpOverload, like: BatchedTensor, values: tuple[Any, ...], dims: tuple[Any, ...]) -> Any:
+def _none_of(op: OpOverload, like: BatchedTensor, values: tuple[Any, ...], dims: tuple[Any, ...]) -> Any:
     """The result for a batch of no items, whose shape only the fake rule can tell."""
     return _empty(op.at(DispatchKey.FAKE)(*map(_logical, values, dims)), like)
 

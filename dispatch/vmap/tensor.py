@@ -8,12 +8,25 @@ from ..memory import set_rewritable
 
 
 class Batch:
-    """What a rule is told about the batch, as `info`: its size."""
+    """What a rule is told about the batch, as `info`.
 
-    __slots__ = ("batch_size",)
+    Attributes
+    ----------
+    batch_size : int
+        How many items it has; of the chunk, where the batch is cut.
+    randomness : str
+        `"same"` or `"different"`: whether an operator that draws gives all items one draw or each its own. Rules of other
+        operators may meet `"error"`, the default.
+    """
 
-    def __init__(self, batch_size: int) -> None:
+    __slots__ = ("batch_size", "randomness")
+
+    def __init__(self, batch_size: int, randomness: str = "error") -> None:
         self.batch_size = batch_size
+        self.randomness = randomness
+
+    def __repr__(self) -> str:
+        return f"Batch(batch_size={self.batch_size}, randomness={self.randomness!r})"
 
 
 class BatchedTensor(Tensor):
