@@ -27,6 +27,7 @@ from .schema import Schema
 from .tape import enable_grad, no_grad, set_grad_enabled, tensor
 from .transforms import grad, value_and_grad
 from .validating import validate
+from .vectorize import vectorize
 from .vmap import vmap
 
 __version__ = "0.1.0"
@@ -64,5 +65,6 @@ __all__ = [
     "testing",
     "validate",
     "value_and_grad",
+    "vectorize",
     "vmap",
 ]

@@ -68,6 +68,7 @@ FLOORS = [
     {"fake", "tape/", "forward", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"transforms"},
+    {"vectorize"},
     {"graph"},
     {"passes"},
     {"compiling"},

