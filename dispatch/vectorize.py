@@ -118,7 +118,9 @@ def vectorize(
         results = _mapped(item, arrays, binding, outputs)
         if dtypes is not None:
             if len(dtypes) != len(results):
-                raise OutputError(f"{name}: otypes has {len(dtypes)} dtypes, one for each output, and the number of outputs is {len(results)}.")
+                raise OutputError(
+                    f"{name}: otypes has {len(dtypes)} dtypes, one for each output, and the number of outputs is {len(results)}."
+                )
             results = [astype(x, dtype) for x, dtype in zip(results, dtypes, strict=True)]
         return results[0] if outputs.single else tuple(results)
 

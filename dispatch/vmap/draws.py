@@ -56,11 +56,18 @@ def _check_decided(op: OpOverload, levels: list[Level]) -> None:
 
 def _around(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel of an operator that draws, inside the batches that its call has not met."""
+    other = [r.type for r in op.schema.returns if not r.type.has_tensor]
 
     @wraps(kernel)
     def drawing(*args: Any, **keywords: Any) -> Any:
         unmet = _unmet()
         _check_decided(op, unmet)
+        if other and any(level.payload.randomness == "different" for level in unmet):
+            raise BatchingError(
+                f"{op.name} returns {other[0]}, and a different one for each item was asked where no batched value reaches it. "
+                "Let it return an array, np.ndarray, which can be a batch.",
+                operator=op.name,
+            )
         return _drawn(partial(kernel, *args, **keywords), unmet)
 
     return drawing
