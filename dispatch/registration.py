@@ -171,8 +171,8 @@ def register_vmap(op: OpOverload | str, func: Function | str | None = None, /, *
     ----------
     op : OpOverload or str
     func : callable or str, optional
-        `rule(info, in_dims, *args)` returns `(output, out_dims)`. Without it this is a decorator. A kernel that broadcasts needs
-        none but the name of one: `"broadcast_all"`, `"expand_dims"`, `"broadcast"`; `"sequential"` asks for the loop.
+        `rule(info, in_dims, *args)` returns `(output, out_dims)`. Without it this is a decorator. A kernel that broadcasts
+        needs none but the name of one: `"broadcast_all"`, `"expand_dims"`, `"broadcast"`; `"sequential"` asks for the loop.
     lib : Library, optional
         What the rule goes with; without it the rule stays.
     """

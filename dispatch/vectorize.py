@@ -119,7 +119,7 @@ def vectorize(
         if dtypes is not None:
             if len(dtypes) != len(results):
                 raise OutputError(
-                    f"{name}: otypes has {len(dtypes)} dtypes, one for each output, and the number of outputs is {len(results)}."
+                    f"{name}: otypes has {len(dtypes)} dtypes, one for each output, and there are {len(results)} outputs."
                 )
             results = [astype(x, dtype) for x, dtype in zip(results, dtypes, strict=True)]
         return results[0] if outputs.single else tuple(results)

@@ -83,14 +83,49 @@ def test_workers_are_threads_in_which_what_is_turned_on_here_is_on():
         assert type(vmap(f, workers=2)(A)) is np.ndarray
     assert seen
     assert all(name.startswith("dispatch vmap") for name in seen)
-    assert threading.active_count() == 1 or not any(t.name.startswith("dispatch vmap") for t in threading.enumerate())
+    assert not any(t.name.startswith("dispatch vmap") for t in threading.enumerate())
 
 
-@pytest.mark.parametrize("workers", [None, 2])
-def test_the_first_exception_comes_through(workers):
-    op = making.batched("(Tensor x) -> Tensor", lambda x: x, lambda info, in_dims, x: 1 / 0 if x.min() > 6 else (x, 0))
-    with pytest.raises(ZeroDivisionError):
-        vmap(op, chunk_size=2, workers=workers)(A)
+@pytest.mark.parametrize("workers", [None, 1, 2, 4])
+def test_the_first_exception_comes_through_and_ends_the_others(workers):
+    begun = []
+
+    def rule(info, in_dims, x):
+        begun.append(x[0, 0])
+        if x[0, 0] > 6:
+            raise ZeroDivisionError(str(x[0, 0]))
+        return x, 0
+
+    op = making.batched("(Tensor x) -> Tensor", lambda x: x, rule)
+    with pytest.raises(ZeroDivisionError) as caught:
+        vmap(op, chunk_size=1, workers=workers)(A)
+    assert caught.value.args[0] in {str(x) for x in begun}
+    if workers in {None, 1}:
+        assert begun == [1, 4, 7]
+    assert not any(t.name.startswith("dispatch vmap") for t in threading.enumerate())
+
+
+@pytest.mark.parametrize("fails", ["start", "join"])
+def test_a_thread_that_cannot_start_or_an_interrupt_leaves_none_behind(monkeypatch, fails):
+    class Failing(threading.Thread):
+        count = 0
+
+        def start(self):
+            Failing.count += 1
+            if fails == "start" and Failing.count == 2:
+                raise RuntimeError
+            super().start()
+
+        def join(self, timeout=None):
+            super().join(timeout)
+            if fails == "join" and Failing.count < 10:
+                Failing.count = 10
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(chunks, "Thread", Failing)
+    with pytest.raises(RuntimeError if fails == "start" else KeyboardInterrupt):
+        vmap(np.sin, chunk_size=1, workers=3)(A)
+    assert not any(t.name.startswith("dispatch vmap") for t in threading.enumerate())
 
 
 def test_linear_algebra_is_kept_to_one_thread_where_it_can_be(monkeypatch):

@@ -1,9 +1,10 @@
 """A batch in chunks: one after another, for memory, or in threads."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -37,17 +38,45 @@ def chunk_of(x: Any, dim: Any, start: int, stop: int) -> Any:
 
 
 def run_all(calls: Sequence[Callable[[], Any]], workers: int | None) -> list[Any]:
-    """The results of the chunks, in order; the first that fails raises, and those that wait are not begun."""
+    """The results of the chunks, in order; of those that fail the first raises, and those that wait are not begun."""
     if workers is None or workers == 1:
         return [call() for call in calls]
-    with _one_thread_for_linear_algebra(), ThreadPoolExecutor(workers, "dispatch vmap") as pool:
-        # A context, in which np.errstate lives, can be run by one thread at a time: each chunk has its own.
-        futures = [pool.submit(copy_context().run, carry(call)) for call in calls]
+    # A context, in which np.errstate lives, can be run by one thread at a time: each chunk has its own.
+    waiting = deque((k, copy_context(), carry(call)) for k, call in enumerate(calls))
+    results: dict[int, Any] = {}
+    errors: dict[int, BaseException] = {}
+
+    def work() -> None:
+        while waiting:
+            try:
+                k, context, call = waiting.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            try:
+                results[k] = context.run(call)
+            except BaseException as error:
+                errors[k] = error
+                waiting.clear()
+
+    threads = [Thread(target=work, name=f"dispatch vmap {k}") for k in range(min(workers, len(calls)))]
+    with _one_thread_for_linear_algebra():
         try:
-            return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        except BaseException:  # a thread that cannot be started, or Ctrl-C while waiting: nobody goes on behind our back
+            waiting.clear()
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join()
             raise
+    if errors:
+        try:
+            raise errors[min(errors)]
+        finally:
+            errors.clear()  # an exception refers to this frame, and must not be found in it
+    return [results[k] for k in range(len(calls))]
 
 
 def _one_thread_for_linear_algebra() -> AbstractContextManager[Any]:

@@ -20,8 +20,6 @@ from ..prims import stack
 from ..tags import Tag
 from .tensor import Batch, BatchedTensor
 
-GENERATORS = (np.random.Generator, np.random.RandomState)
-
 
 def drawing(op: OpOverload, kernel: Kernel) -> Kernel:
     """The layer's kernel of an operator; of one that draws, it raises where nobody has said for whom."""
@@ -96,16 +94,20 @@ def _together(column: list[Any], level: Level) -> Any:
     return wrap(BatchedTensor, stack(arrays, 0)[: level.payload.batch_size], level, 0)
 
 
+def _is_generator(x: Any) -> bool:
+    return isinstance(x, (np.random.Generator, np.random.RandomState))  # looked up here: NumPy imports its module when asked
+
+
 def one_draw(op: OpOverload, values: tuple[Any, ...]) -> Any:
     """What gives every item the draws of the first: the first moves the generator on, the others have copies."""
-    if not any(isinstance(x, GENERATORS) for value in values for x in leaves(value)):
+    if not any(_is_generator(x) for value in values for x in leaves(value)):
         raise BatchingError(
             f"{op.name}: one draw for all items was asked, randomness='same', and its generator is none of its arguments, so "
             "that the loop over the items cannot wind it back. Pass it a NumPy Generator, or register a vmap rule, which reads "
             "info.randomness.",
             operator=op.name,
         )
-    before = deepcopy([[x for x in leaves(value) if isinstance(x, GENERATORS)] for value in values])
+    before = deepcopy([[x for x in leaves(value) if _is_generator(x)] for value in values])
 
     def draw(args: list[Any], i: int) -> list[Any]:
         if i == 0:
@@ -121,4 +123,4 @@ def one_draw(op: OpOverload, values: tuple[Any, ...]) -> Any:
 
 def _again(copies: Iterator[Any], x: Any) -> Any:
     """A generator as it was, for a generator."""
-    return next(copies) if isinstance(x, GENERATORS) else x
+    return next(copies) if _is_generator(x) else x
