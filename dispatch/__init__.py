@@ -30,6 +30,7 @@ from .schema import Schema
 from .tape import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled, tensor
 from .transforms import grad, value_and_grad
 from .validating import validate
+from .vectorize import vectorize
 from .vmap import vmap
 
 __version__ = "0.1.0"
@@ -71,5 +72,6 @@ __all__ = [
     "testing",
     "validate",
     "value_and_grad",
+    "vectorize",
     "vmap",
 ]

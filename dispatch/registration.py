@@ -257,14 +257,15 @@ def register_dispatch(
     return _attach("dispatch", op, lib, func, cls_or_mode)
 
 
-def register_vmap(op: OpOverload | str, func: Function | None = None, /, *, lib: Keeper | None = None) -> Any:
+def register_vmap(op: OpOverload | str, func: Function | str | None = None, /, *, lib: Keeper | None = None) -> Any:
     """Give an operator its batching rule; see `dispatch.vmap`.
 
     Parameters
     ----------
     op : OpOverload or str
-    func : callable, optional
-        `rule(info, in_dims, *args)` returns `(output, out_dims)`. Without it this is a decorator.
+    func : callable or str, optional
+        `rule(info, in_dims, *args)` returns `(output, out_dims)`. Without it this is a decorator. A kernel that broadcasts
+        needs none but the name of one: `"broadcast_all"`, `"expand_dims"`, `"broadcast"`; `"sequential"` asks for the loop.
     lib : Library, optional
         What the rule goes with; without it the rule stays.
     """

@@ -129,6 +129,20 @@ def _outside() -> types.FrameType:
     return frame
 
 
+def levels_out() -> int:
+    """How many calls above its caller the first one outside this package is: the `stacklevel` of a warning.
+
+    Examples
+    --------
+    >>> levels_out() > 0
+    True
+    """
+    frame, levels = sys._getframe(1), 1  # noqa: SLF001  no public name is as cheap
+    while frame.f_back is not None and _is_ours(frame):
+        frame, levels = frame.f_back, levels + 1
+    return levels
+
+
 def names_around(fn: object) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the text of a function's type hints may name.
 
