@@ -27,6 +27,7 @@ from .tags import Tag
 
 # Where an operator keeps what it is made of; attributes that are words are its overloads.
 ORIGIN, ON_COPIES = "origin of the functional form", "on copies"
+INSTEAD = "what to write instead"  # of a call that is refused, where that is no call of the functional form
 
 
 class Form(NamedTuple):

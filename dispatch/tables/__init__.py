@@ -67,6 +67,7 @@ from .shape import (
     swapaxes,
     transpose,
 )
+from .writing import setitem, setitem_, view_scatter
 
 SECOND_NAMES = {  # NumPy's other names of the same functions
     "abs": absolute,
@@ -137,6 +138,8 @@ __all__ = [
     "remainder",
     "reshape",
     "scatter_add",
+    "setitem",
+    "setitem_",
     "sign",
     "sin",
     "sqrt",
@@ -149,6 +152,7 @@ __all__ = [
     "take",
     "tanh",
     "transpose",
+    "view_scatter",
     "where",
     "zeros",
     "zeros_like",

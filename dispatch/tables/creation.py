@@ -11,7 +11,7 @@ import numpy as np
 from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..operators import ops
-from ..tape import CONSTANT, pullbacks
+from ..tape import CONSTANT, Made, pullbacks
 from .families import complete, creation, in_front, kernel_of, row
 from .layouts import as_shape, fake_like, hollow
 
@@ -73,8 +73,11 @@ arange: OpOverload = row(
 # -- after another array ---------------------------------------------------------------------------------------------------
 
 
-def like(name: str, extra: str = "", gradient: Any = CONSTANT) -> OpOverload:
-    """A row that makes an array of the shape, dtype and layout of another, each of which can be given."""
+def like(name: str, extra: str = "", gradient: Any = None) -> OpOverload:
+    """A row that makes an array of the shape, dtype and layout of another, each of which can be given.
+
+    It is made to be written to, and so is of the kind of the other: after a tracked value a tracked one.
+    """
     kernel = getattr(np, name)
 
     def numpy(x: Any, *args: Any) -> Any:
@@ -101,7 +104,7 @@ def like(name: str, extra: str = "", gradient: Any = CONSTANT) -> OpOverload:
         f"{name}(Tensor x{extra}, ScalarType? dtype=None, int[1]? shape=None) -> Tensor",
         numpy=numpy,
         fake=fake,
-        autograd=gradient,
+        autograd=Made(gradient),
     )
     return complete(op, vmap=vmap)
 

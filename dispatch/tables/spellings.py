@@ -15,6 +15,7 @@ from ..core import OpOverload, Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import ops
 from . import creation, indexing, linalg, reduction, shape
+from .assignment import WRITES, result_into
 from .families import kernel_of
 from .indices import ARRAY
 
@@ -33,17 +34,18 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any]) -> Any:
     """Call a row with NumPy's parameters by name; one that the row has not must ask for nothing."""
     names = op.arguments.names
     bound = {}
+    out = None if given.get("out") is np._NoValue else given.get("out")  # noqa: SLF001
     for name, value in given.items():
         if value is np._NoValue:  # noqa: SLF001 - how NumPy's functions spell a parameter that was left out
             continue
         if name in names:
             bound[name] = value
-        elif value is not None and not any(value is harmless for harmless in _HARMLESS.get(name, ())):
-            advice = "take the result" if name == "out" else "write it as an operation of its own"
+        elif name != "out" and value is not None and not any(value is harmless for harmless in _HARMLESS.get(name, ())):
             raise UnsupportedError(
-                f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). Leave it out and {advice}."
+                f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). "
+                "Leave it out and write it as an operation of its own."
             )
-    return op(**bound)
+    return op(**bound) if out is None else result_into(spelling, op(**bound), out)
 
 
 def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Function, Function]:
@@ -127,5 +129,6 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.iscomplexobj, lambda x: x.dtype.kind == "c"),
     (np.isrealobj, lambda x: x.dtype.kind != "c"),
 ])  # fmt: skip
+FUNCTIONS.update(WRITES)
 if hasattr(np, "astype"):  # NumPy 2.1
     FUNCTIONS.update([spelled(np.astype, "x dtype copy device", prims.astype)])

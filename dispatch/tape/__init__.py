@@ -7,6 +7,7 @@
     tensor    TrackedTensor, tensor, backward
     context   ctx, the node of a user's rule
     rows, recorded   how a row's pullbacks and a user's functions become kernels that record
+    written   operators that write, and what is made to be written to
     layer     which of them an operator gets
 """
 
@@ -17,10 +18,12 @@ from .node import Leaf, Node, zeros
 from .rows import Pullback, Pullbacks, pullbacks
 from .saving import protect
 from .tensor import TrackedTensor, one, tensor, track
+from .written import Made
 
 __all__ = [
     "CONSTANT",
     "Leaf",
+    "Made",
     "Node",
     "Pullback",
     "Pullbacks",

@@ -13,12 +13,13 @@ from ..core import DispatchKey, OpOverload, Registration, descend
 from ..errors import DefinitionError, NoRuleError, kind_of
 from ..functional import ON_COPIES, origin_of
 from ..layer import Kernel, Layer
+from ..views import with_views
 from ..where import where
 from .context import Context
 from .recorded import Rule, recorded_kernel
 from .rows import Pullbacks, row_kernel
-from .views import with_views
-from .written import written_kernel
+from .tensor import TrackedTensor
+from .written import Made, made_kernel, written_kernel
 
 
 class Constant:
@@ -32,7 +33,7 @@ class Autograd(Layer):
     """Records calls on tracked values."""
 
     def rule(self, backward: Any, /, *args: Any, setup_context: Callable[..., Any] | None = None, **options: Any) -> Any:
-        return backward if isinstance(backward, (Constant, Pullbacks)) else Rule(backward, setup_context)
+        return backward if isinstance(backward, (Constant, Made, Pullbacks)) else Rule(backward, setup_context)
 
     def check(self, op: OpOverload, rule: Any) -> None:
         if isinstance(rule, Rule):
@@ -41,14 +42,15 @@ class Autograd(Layer):
     def lower(self, op: OpOverload, rule: Any) -> Kernel:
         if op.schema.is_mutable:
             functional = op.functional
-            reads = not isinstance(rule, Constant) and (isinstance(rule, Pullbacks) or rule.setup_context is not None)
-            kernel = written_kernel(op, lambda run: _recording(functional, rule, run), reads=reads)
+            reads = not isinstance(rule, Constant) and _reads_what_is_written(op, rule)
+            atomic = isinstance(rule, Pullbacks)
+            kernel = written_kernel(op, lambda run: _recording(functional, rule, run), reads=reads, atomic=atomic)
         else:
             kernel = _recording(op, rule, op.whole)
-        return with_views(op, kernel) if op.schema.is_view else kernel
+        return with_views(op, kernel, TrackedTensor) if op.schema.is_view else kernel
 
     def place(self, rule: Any) -> str:
-        if isinstance(rule, Constant):
+        if isinstance(rule, (Constant, Made)):
             return "no derivative"
         if isinstance(rule, Pullbacks):
             rule = next(iter(rule.by_argument.values())).function
@@ -118,9 +120,19 @@ def _ruleless(op: OpOverload) -> Rule:
 
 def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
     """The kernel that records an operator by a rule; `whole` runs it one floor down."""
+    if isinstance(rule, Made):
+        return made_kernel(op, None if rule.pullbacks is None else row_kernel(op, rule.pullbacks, whole))
     if isinstance(rule, Constant):
         return _constant(whole)
     return row_kernel(op, rule, whole) if isinstance(rule, Pullbacks) else recorded_kernel(op, rule, whole)
+
+
+def _reads_what_is_written(op: OpOverload, rule: Any) -> bool:
+    """Whether a rule may read the written arguments as they were before the call."""
+    if isinstance(rule, Pullbacks):
+        read = {name for pullback in rule.by_argument.values() for name in pullback.reads}
+        return not read.isdisjoint(op.schema.mutable_arguments)
+    return rule.setup_context is not None
 
 
 def _constant(whole: Callable[..., Any]) -> Kernel:

@@ -8,7 +8,7 @@ import pytest
 
 import dispatch
 from dispatch import grad, ops
-from dispatch.tape.views import shares_memory
+from dispatch.views import shares_memory
 
 leaf = making.leaf
 A = np.arange(6.0).reshape(2, 3)
