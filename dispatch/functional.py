@@ -27,7 +27,14 @@ from .tags import Tag
 
 # Where an operator keeps what it is made of; attributes that are words are its overloads.
 ORIGIN, ON_COPIES = "origin of the functional form", "on copies"
-INSTEAD = "what to write instead"  # of a call that is refused, where that is no call of the functional form
+INSTEAD = "what to write instead"  # of a call that is refused, where that is no call of the functional form: see Instead
+
+
+class Instead(NamedTuple):
+    """What to write in place of a call that is refused: of a write to a leaf, and to what cannot hold what would be written."""
+
+    leaf: str
+    plain: str
 
 
 class Form(NamedTuple):

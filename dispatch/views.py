@@ -82,9 +82,8 @@ class Look:
 
 
 def _view_scatter(x: Any, value: Any, look: Look) -> Any:
-    if isinstance(value, Tensor) and (not isinstance(x, Tensor) or x.rank < value.rank):
-        made = np.empty_like(value, dtype=x.dtype, shape=x.shape)
-        made[...] = x
+    if isinstance(value, Tensor):  # a copy that can hold whatever the value is of
+        made = np.where(True, x, np.zeros_like(value, dtype=x.dtype, shape=x.shape))
     else:
         made = x.copy() if isinstance(x, Tensor) else np.array(x)
     look.at(made)[...] = value

@@ -16,7 +16,8 @@ import numpy as np
 from ..calls import FORM
 from ..core import OpOverload
 from ..errors import BatchingError
-from ..functional import INSTEAD, make
+from ..fake import FakeTensor
+from ..functional import INSTEAD, Instead, make
 from ..operators import add as make_known
 from ..prims import broadcast_to, define, moveaxis, sum_to
 from ..tape import pullbacks
@@ -25,7 +26,7 @@ from .creation import arange, full
 from .families import complete, in_front
 from .indexing import getitem, item_of, moved, numbered, where, with_batch
 from .indices import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
-from .layouts import layout_of
+from .layouts import fake_like, layout_of
 from .pointwise import equal
 from .shape import reshape
 
@@ -38,8 +39,8 @@ def _setitem(x: Any, index: Any, value: Any, arrays: Any = ()) -> None:
 
 def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
     given = getattr(value, "shape", ())
-    if not given:
-        return
+    if not given or any(is_mask(i) and isinstance(i, FakeTensor) for i in arrays):
+        return  # how many elements a mask selects depends on its data, and the shape of `x` does not
     found = indexed(layout_of(x), tuple([spelled(i) for i in without_masks(placed(index, arrays))]))
     extra = len(given) - len(found.shape)
     kept = given[max(0, extra) :]
@@ -134,7 +135,7 @@ def _batched_setitem_(info: Any, in_dims: Any, x: Any, index: Any, value: Any, a
     if in_dims[0] is None:
         raise BatchingError(
             f"x[...] = ... would write a value that differs from item to item into one array of shape {x.shape} that all items "
-            f"share. Write {vars(setitem_)[INSTEAD]}."
+            f"share. Write {vars(setitem_)[INSTEAD].plain}."
         )
     x = in_front(x, in_dims[0])
     if _masked(in_dims, index, value, arrays):
@@ -158,8 +159,9 @@ def _batched_setitem(info: Any, in_dims: Any, x: Any, index: Any, value: Any, ar
 setitem_: OpOverload = define("np::setitem_(Tensor(a!) x, Any index, Tensor value, Tensor[] arrays=[]) -> ()", _setitem)
 setitem: OpOverload = make_known(make(setitem_, "np::setitem"), __name__, "np::setitem")
 vars(setitem_)[FORM] = setitem
-vars(setitem_)[INSTEAD] = (
-    "y = np.zeros_like(x, shape=...), after an x that is as the value is, and write to that; or np.stack([...]) of the pieces"
+vars(setitem_)[INSTEAD] = Instead(
+    leaf="to a copy, `y = x.copy()`",
+    plain="to an array made of such a value, `y = np.zeros_like(value, shape=...)`, or np.stack the pieces",
 )
 complete(
     setitem_,
@@ -173,5 +175,6 @@ complete(
 complete(setitem, vmap=_batched_setitem)
 complete(
     view_scatter,
+    fake=lambda x, value, look: fake_like(x, x.dtype),
     autograd=pullbacks(x=lambda g, look: view_scatter(g, 0, look), value=lambda g, look: look.at(g)),
 )

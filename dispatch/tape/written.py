@@ -248,10 +248,10 @@ def _name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:
     return "an argument"
 
 
-def instead(op: OpOverload) -> str:
+def instead(op: OpOverload, which: str = "plain") -> str:
     """What to write in place of a call that is refused: `x = ns.add(x, y)`."""
     if (said := vars(op).get(INSTEAD)) is not None:
-        return str(said)
+        return str(getattr(said, which))
     schema = op.functional.schema
     who = f"{op.schema.name}.functional" if "functional" in schema.overload else schema.name
     names = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in op.schema.arguments]
@@ -264,7 +264,7 @@ def _leaf(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
     what = "a leaf" if type(x.data) is Leaf else "a view of a leaf"
     return GradientError(
         f"{op.name}: {_name(op, args, x)} is {what} that requires a gradient, and a write would take away what that is the "
-        f"gradient of. Write {instead(op)}; or write to it under dispatch.no_grad(), as a step of an optimizer does.",
+        f"gradient of. Write {instead(op, 'leaf')}; or write to it under dispatch.no_grad(), as a step of an optimizer does.",
         operator=op.name,
     )
 
