@@ -17,6 +17,7 @@ import numpy as np
 from . import tables
 from .core import OpOverload, Tensor, device_of
 from .errors import ArgumentError, UnsupportedError, did_you_mean
+from .memory import no_sequence
 from .operators import ops
 from .tables.assignment import add_at, augmented, check_target, fill, setitem, ufunc_into
 from .tables.families import kernel_of
@@ -88,8 +89,8 @@ def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
             f"it tracks. Write a = a {symbol} x; or make the array of a tracked one: a = np.zeros_like(x, shape=...)."
         )
     raise UnsupportedError(
-        f"np.{ufunc.__name__}: out= would write a {kind} into an array, which cannot hold what it tracks. Leave it out and take "
-        f"the result, y = np.{ufunc.__name__}(...); or make the array of a tracked one: np.zeros_like(x, shape=...)."
+        f"np.{ufunc.__name__}: out= would write a {kind} into an array, which cannot hold what it tracks. Leave it out and "
+        f"take the result, y = np.{ufunc.__name__}(...); or make the array of a tracked one: np.zeros_like(x, shape=...)."
     )
 
 
@@ -233,6 +234,7 @@ ON_TENSORS: dict[str, Any] = {
     "__abs__": _unary(tables.absolute),
     "__invert__": _unary(tables.invert),
     "__getitem__": getitem,
+    "__reversed__": lambda self: (self[i] for i in reversed(range(len(self)))),
     "__setitem__": setitem,
     "sum": _method(np.sum, tables.sum),
     "mean": _method(np.mean, tables.mean),
@@ -260,3 +262,14 @@ ON_TENSORS: dict[str, Any] = {
 
 for _name, _function in ON_TENSORS.items():
     setattr(Tensor, _name, _function)
+
+
+def _leave_to_float(cls: type[Tensor]) -> None:
+    """What a wrapper says of `array[i] = x` is its own words; see `no_sequence`."""
+    no_sequence(cls)
+    for subclass in cls.__subclasses__():
+        _leave_to_float(subclass)
+
+
+Tensor.__init_subclass__ = classmethod(no_sequence)  # type: ignore[assignment]
+_leave_to_float(Tensor)

@@ -33,13 +33,10 @@ class Family:
         self.views: list[ref[Any]] = []
         self.limit = FEW
 
-    def add(self, view: Any) -> None:
-        """Note a view; from time to time, forget those that are gone."""
-        views = self.views
-        if len(views) >= self.limit:
-            views[:] = [x for x in views if x() is not None]
-            self.limit = 2 * len(views) + FEW
-        views.append(ref(view))
+    def prune(self) -> None:
+        """Forget the views that are gone: asked for when there are twice as many as there were after the last time."""
+        self.views = [x for x in self.views if x() is not None]
+        self.limit = 2 * len(self.views) + FEW
 
     def alive(self) -> list[Any]:
         return [x for x in [x() for x in self.views] if x is not None]
@@ -83,7 +80,7 @@ class Look:
 
 def _view_scatter(x: Any, value: Any, look: Look) -> Any:
     if isinstance(value, Tensor):  # a copy that can hold whatever the value is of
-        made = np.where(True, x, np.zeros_like(value, dtype=x.dtype, shape=x.shape))
+        made: Any = np.where(True, x, np.zeros_like(value, dtype=x.dtype, shape=x.shape))
     else:
         made = x.copy() if isinstance(x, Tensor) else np.array(x)
     look.at(made)[...] = value
@@ -110,39 +107,49 @@ def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
         The layer's wrapper, which has a slot `family`.
     """
     places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None]
+    alone = places[0] if len(places) == 1 else -1
 
     def viewing(*args: Any) -> Any:
         out = kernel(*args)
-        if type(out) is cls:
-            for i in places:
-                if type(args[i]) is cls:
-                    _join(op, out, args[i], args, i, -1, 0)
-                    continue
-                for part, x in enumerate(arrays(args[i])):
-                    if type(x) is cls:
-                        _join(op, out, x, args, i, part, 0)
+        if type(out) is cls and alone >= 0 and type(x := args[alone]) is cls:
+            if _shares(out, x):
+                _join(out, x, (op, args, alone, -1, 0))
             return out
         for number, made in enumerate(arrays(out)):
             for i in places if type(made) is cls else ():
-                alone = type(args[i]) is cls
                 for part, x in enumerate(arrays(args[i])):
-                    if type(x) is cls:
-                        _join(op, made, x, args, i, -1 if alone else part, number)
+                    if type(x) is cls and _shares(made, x):
+                        _join(made, x, (op, args, i, -1 if x is args[i] else part, number))
         return out
 
     return viewing
 
 
-def _join(op: OpOverload, view: Any, x: Any, args: tuple[Any, ...], place: int, part: int, number: int) -> None:
-    if x is view or x.rank != view.rank or _owner(view.value) is not _owner(x.value):
-        return
-    family = family_of(x)
+def _shares(view: Any, x: Any) -> bool:
+    """Whether a value that was made of `x` shares its memory."""
+    if x is view or x.rank != view.rank:
+        return False
+    seen, whole = view.value, x.value
+    if type(seen) is type(whole) is np.ndarray:
+        owner = seen.base
+        if owner is None or owner is whole or owner is whole.base:  # the usual case
+            return owner is not None or seen is whole
+    return _owner(seen) is _owner(whole)
+
+
+def _join(view: Any, x: Any, how: tuple[Any, ...]) -> None:
+    family = getattr(x, "family", None)
     if family is None:
         family = x.family = Family()
-    view.family = new_tuple(View, (family, x, op, args, place, part, number))  # a third of what calling the class takes
-    family.add(view)
-    if writes := getattr(x, "writes", 0):
-        view.writes = writes
+    elif type(family) is View:
+        family = family[0]
+    view.family = new_tuple(View, (family, x, *how))  # a third of what calling the class takes
+    views = family.views
+    views.append(ref(view))
+    if len(views) > family.limit:
+        family.prune()
+    if hasattr(x, "writes"):
+        view.writes = x.writes
 
 
 new_tuple = tuple.__new__
@@ -186,10 +193,18 @@ def shares_memory(x: Any) -> bool:
     above = {id(view.of) for view in _chain(x)}
     if any(x is not view and id(view) not in above for view in family.alive()):
         return True
+    if not all(map(_is_writeable, _chain(x))):  # which is for NumPy to say, when it is tried
+        return True
     if any(getrefcount(view.of) > 3 for view in _chain(x)):  # its view, the arguments of that, and the one that is passed
         return True
     del x.family
     return False
+
+
+def _is_writeable(view: View) -> bool:
+    """Whether NumPy lets a view of an array be written to; one by np.broadcast_to it does not."""
+    seen = Look(view, view.of.rank).at(np.empty(view.of.shape, view.of.dtype))
+    return not isinstance(seen, np.ndarray) or seen.flags.writeable
 
 
 def _chain(x: Any) -> list[View]:

@@ -50,7 +50,8 @@ class BatchedTensor(Tensor):
     def item(self) -> Any:
         raise BatchingError(
             f"one number was asked of a batched value: each of the {self.level.payload.batch_size} items has its own. "
-            "Use np.where for a choice, and return the value from the mapped function to look at it."
+            "Use np.where for a choice, and return the value from the mapped function to look at it; to write it into an "
+            "array, make that of a batched value: np.zeros_like(x, shape=...), or np.stack the pieces."
         )
 
     __bool__ = __float__ = __int__ = __index__ = __complex__ = item

@@ -134,7 +134,8 @@ def test_an_axis_that_an_output_does_not_have(dim):
 def test_one_number_is_not_to_be_had_of_a_batch(read):
     assert said(lambda: vmap(read)(A[:, 0])) == (
         "one number was asked of a batched value: each of the 3 items has its own. "
-        "Use np.where for a choice, and return the value from the mapped function to look at it."
+        "Use np.where for a choice, and return the value from the mapped function to look at it; to write it into an array, make "
+        "that of a batched value: np.zeros_like(x, shape=...), or np.stack the pieces."
     )
 
 

@@ -2,6 +2,7 @@
 
 from ..operators import alias
 from ..prims import astype, broadcast_to, detach, moveaxis, stack
+from ..views import view_scatter
 from .creation import (
     arange,
     empty,
@@ -67,7 +68,7 @@ from .shape import (
     swapaxes,
     transpose,
 )
-from .writing import setitem, setitem_, view_scatter
+from .writing import setitem, setitem_
 
 SECOND_NAMES = {  # NumPy's other names of the same functions
     "abs": absolute,

@@ -51,7 +51,7 @@ def _as_item(x: Any) -> Any:
 # -- results into an array that is given -----------------------------------------------------------------------------------
 
 
-def write_result(out: Any, value: Any, again: Function, casting: str = "same_kind") -> Any:
+def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kind") -> Any:
     """Write a result into `out`, if NumPy would: by its casting rules, and without growing the target.
 
     Parameters
@@ -84,7 +84,7 @@ def _hollow(x: Any) -> Any:
     return np.broadcast_to(np.ones((), x.dtype), x.shape) if hasattr(x, "dtype") else x
 
 
-def augmented(op: OpOverload, ufunc: np.ufunc) -> Function:
+def augmented(op: OpOverload, ufunc: Any) -> Function:
     """`x += other` as a method. A value without axes is a number, as in NumPy, and gives a new one."""
 
     def augment(self: Tensor, other: Any) -> Any:
@@ -98,7 +98,7 @@ def _as_ufunc(ufunc: np.ufunc, inputs: tuple[Any, ...], value: Any, out: Any) ->
     ufunc(*map(_hollow, inputs), out=out)
 
 
-def ufunc_into(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], out: Any) -> Any:
+def ufunc_into(ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...], out: Any) -> Any:
     """`np.add(x, y, out=out)`."""
     return write_result(out, op(*inputs), partial(_as_ufunc, ufunc, inputs))
 
@@ -134,7 +134,7 @@ def fill(x: Tensor, value: Any) -> None:
     setitem_(x, Ellipsis, value)
 
 
-def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """`np.copyto`."""
     check_target("np.copyto", dst)
     src = as_value(src)

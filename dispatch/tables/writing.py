@@ -70,7 +70,7 @@ def _may_repeat(index: Any, arrays: Any) -> bool:
     items = placed(index, arrays)
     for i in items if isinstance(items, tuple) else (items,):
         i = np.asarray(i) if isinstance(i, list) else i
-        if getattr(i, "shape", ()) not in ((), (1,)) and not is_mask(i):
+        if hasattr(i, "shape") and i.shape not in ((), (1,)) and not is_mask(i):
             return True
     return False
 

@@ -16,7 +16,7 @@ from ..containers import arrays, items_of, mapped, mapped_arrays
 from ..core import OpOverload, Tensor, freeze, split, unwrap, wrap
 from ..errors import GradientError
 from ..functional import INSTEAD, Form, copied, form_of
-from ..grammar import TENSOR
+from ..grammar import TENSOR, ListOf
 from ..layer import Kernel
 from ..listing import describe_value
 from ..memory import has_layout, inexact_layout, rewrite
@@ -71,10 +71,14 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
     single = len(op.functional.schema.returns) == 1
     alone = single and arguments[written[0]].type == TENSOR  # one array is written, and nothing else comes back
 
+    single_places = [i for i, a in enumerate(arguments) if a.type == TENSOR]
+    listed_places = [i for i, a in enumerate(arguments) if a.type.has_tensor and a.type != TENSOR]
+    keyed = any(a.is_write and a.type.parts and not isinstance(a.type, ListOf) for a in arguments)
+
     def run(*values: Any) -> Any:
-        if any([isinstance(x, Tensor) for x in arrays(values)]) and all(
-            x is None or inexact_layout(x) is not None for i in written for x in arrays(values[i])
-        ):
+        wrapped = any([isinstance(values[i], Tensor) for i in single_places])
+        wrapped = wrapped or any([isinstance(x, Tensor) for i in listed_places if values[i] for x in arrays(values[i])])
+        if wrapped and all(x is None or inexact_layout(x) is not None for i in written for x in arrays(values[i])):
             return functional(*values)  # a layer below may need more than copies, one for each item say
         fresh = list(values)
         for i in written:
@@ -92,6 +96,8 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
             return _write_quietly(op, form, like.rank, args)
         targets = [args[written[0]]] if alone else [x for i in written for x in arrays(args[i]) if x is not None]
         _check(op, like, args, targets)
+        if keyed:
+            _check_dicts(op, args, targets)
         given = [] if reads else _given_up(op, like.rank, targets)
         try:
             result = recorded(*args)
@@ -221,9 +227,14 @@ def _check(op: OpOverload, like: TrackedTensor, args: tuple[Any, ...], targets: 
         elif type(base_of(x).data) is Leaf:
             raise _leaf(op, args, x)
         else:
-            _check_views(op, args, x, targets[:i])
-            if any([x is other for other in targets[:i]]):
+            if hasattr(x, "family"):
+                _check_views(op, args, x, targets[:i])
+            if i and any([x is other for other in targets[:i]]):
                 raise _twice(op, args, x)
+
+
+def _check_dicts(op: OpOverload, args: tuple[Any, ...], targets: list[Any]) -> None:
+    """Refuse a dict that is written and holds tracked values."""
     for argument, value in zip(op.schema.arguments, args, strict=True):
         if type(value) is dict and argument.is_write and any(x is item for x in targets for item in arrays(value)):
             raise _in_dict(op, argument.name)
