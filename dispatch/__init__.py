@@ -8,6 +8,7 @@ from . import autograd, library, testing
 from .carrying import carry
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .fake import FakeTensor, FakeTensorMode
+from .forward import DualTensor
 from .library import (
     Tag,
     custom_op,
@@ -15,6 +16,7 @@ from .library import (
     infer_schema,
     register_autograd,
     register_fake,
+    register_jvp,
     register_kernel,
     register_vmap,
 )
@@ -33,6 +35,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DispatchKey",
+    "DualTensor",
     "FakeTensor",
     "FakeTensorMode",
     "MissingOperator",
@@ -57,6 +60,7 @@ __all__ = [
     "profile",
     "register_autograd",
     "register_fake",
+    "register_jvp",
     "register_kernel",
     "register_vmap",
     "set_grad_enabled",

@@ -9,10 +9,10 @@ names no operator.
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .adapting import adapted
-from .core import DispatchKey, OpOverload, device_key, set_layer
+from .core import DispatchKey, OpOverload, Registration, device_key, set_layer
 from .errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you_mean, kind_of
 from .where import where
 
@@ -20,6 +20,44 @@ Kernel = Callable[..., Any]
 
 layers: dict[str, "Layer"] = {}
 AROUND = 67  # core.keys: no DispatchKey, for nothing runs there; its rules stand around the kernels of several keys
+
+
+class Constant:
+    """The rule of an operator whose result does not depend on its arguments smoothly: comparisons, shapes, indices."""
+
+
+CONSTANT = Constant()
+
+
+class Made:
+    """The rule of a row that makes an array after its first argument, to be written to: of a layer's value the layer's own.
+
+    It depends on nothing; but for the value that it is filled with, say: `others` is the rule of the other arguments.
+    """
+
+    def __init__(self, others: Any = None) -> None:
+        self.others = others
+
+
+class Derived(NamedTuple):
+    """A kernel that can be made of another layer's rule.
+
+    Attributes
+    ----------
+    source : Registration
+        The rule it is made of.
+    make : callable
+        Makes the kernel.
+    """
+
+    source: Registration
+    make: Callable[[], Kernel]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Derived) and self.source is other.source
+
+    def __hash__(self) -> int:
+        return hash(self.source)
 
 
 class Layer:
@@ -31,6 +69,12 @@ class Layer:
         `op.register_<name>` and the keyword `<name>=` of a table's rows belong to this layer.
     key : DispatchKey
         The floor it owns.
+
+    Attributes
+    ----------
+    derivations : list of callable
+        Given an operator without a rule of this layer, a `Derived` of some other layer's rule, or None. Rooms above the layers
+        put them here, so that layers need not know of each other; `default` asks them by `derived`.
 
     Examples
     --------
@@ -47,6 +91,7 @@ class Layer:
             raise DefinitionError(f"there is a layer named {name!r} already, at {layers[name].key}. Take another name.")
         self.name = name
         self.key = key
+        self.derivations: list[Callable[[OpOverload], Derived | None]] = []
         set_layer(key, self)
         layers[name] = self
 
@@ -65,6 +110,10 @@ class Layer:
         """Make the kernel of an operator that has no rule of this layer, or raise what is missing."""
         raise NotImplementedError(f"{type(self).__name__} says what an operator without a rule gets by overriding `default`.")
 
+    def derived(self, op: OpOverload) -> Derived | None:
+        """What can be made of another layer's rule for an operator without one of this layer; None where nothing can."""
+        return next((found for derive in self.derivations if (found := derive(op)) is not None), None)
+
     def attach(self, op: OpOverload, rule: Any = None, /, *args: Any, **options: Any) -> Any:
         """Register a rule: what `op.register_<name>` does. Without the rule it is a decorator."""
         if rule is None:
@@ -78,6 +127,21 @@ class Layer:
 
     def __repr__(self) -> str:
         return f"the {self.name} layer"
+
+
+def following(source: Callable[[], Any], make: Callable[[Any], Kernel]) -> Kernel:
+    """A kernel that is made of what `source` gives, and anew when it gives something else: a rule may come or go."""
+    made: tuple[Any, Kernel] | None = None
+
+    def kernel(*args: Any) -> Any:
+        nonlocal made
+        found = source()
+        current = made
+        if current is None or current[0] != found:
+            current = made = found, make(found)
+        return current[1](*args)
+
+    return kernel
 
 
 def find_layer(name: str) -> Layer:

@@ -10,7 +10,14 @@ from .infer import infer_schema
 from .kernel_functions import get_kernel
 from .libraries import Library
 from .opaque import register_opaque_type
-from .registration import register_autograd, register_dispatch, register_fake, register_kernel, register_vmap
+from .registration import (
+    register_autograd,
+    register_dispatch,
+    register_fake,
+    register_jvp,
+    register_kernel,
+    register_vmap,
+)
 from .tags import Tag
 from .testing import opcheck
 from .ufuncs import from_ufunc
@@ -36,6 +43,7 @@ __all__ = [
     "register_autograd",
     "register_dispatch",
     "register_fake",
+    "register_jvp",
     "register_kernel",
     "register_opaque_type",
     "register_vmap",

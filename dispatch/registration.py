@@ -134,6 +134,33 @@ def register_autograd(
     return _attach("autograd", op, lib, backward, setup_context=setup_context)
 
 
+def register_jvp(op: OpOverload | str, rule: Function | None = None, /, *, lib: Keeper | None = None) -> Any:
+    """Say what an operator does to tangents: its derivative in forward mode; see `dispatch.forward`.
+
+    Parameters
+    ----------
+    op : OpOverload or str
+    rule : callable, optional
+        `rule(tangents, output, *args)` gives the tangent of the output, a tuple of them for several outputs, None for one
+        without. The other parameters carry the operator's own names. `tangents` holds one for each argument: an array for an
+        array of floating-point or complex numbers, zeros where it is a constant; a list for a list; None for anything else.
+        `output` is what the operator gave, a Residual last. Without the rule this is a decorator.
+    lib : Library, optional
+        What the rule goes with; without it the rule stays.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> @dispatch.custom_op("doc::cubed", mutates_args=())
+    ... def cubed(x: np.ndarray) -> np.ndarray:
+    ...     return x**3
+    >>> @dispatch.register_jvp(cubed)
+    ... def _(tangents, output, x):
+    ...     return 3 * x**2 * tangents[0]
+    """
+    return _attach("jvp", op, lib, rule)
+
+
 def register_dispatch(
     op: OpOverload | str, cls_or_mode: type, func: Function | None = None, /, *, lib: Keeper | None = None
 ) -> Any:

@@ -10,8 +10,10 @@ import numpy as np
 
 from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
+from ..forward import pushforwards
+from ..layer import Made
 from ..operators import ops
-from ..tape import CONSTANT, Made, pullbacks
+from ..tape import CONSTANT, pullbacks
 from .families import complete, creation, in_front, kernel_of, row
 from .layouts import as_shape, fake_like, hollow
 
@@ -73,7 +75,7 @@ arange: OpOverload = row(
 # -- after another array ---------------------------------------------------------------------------------------------------
 
 
-def like(name: str, extra: str = "", gradient: Any = None) -> OpOverload:
+def like(name: str, extra: str = "", gradient: Any = None, tangent: Any = None) -> OpOverload:
     """A row that makes an array of the shape, dtype and layout of another, each of which can be given.
 
     It is made to be written to, and so is of the kind of the other: after a tracked value a tracked one.
@@ -105,6 +107,7 @@ def like(name: str, extra: str = "", gradient: Any = None) -> OpOverload:
         numpy=numpy,
         fake=fake,
         autograd=Made(gradient),
+        jvp=Made(tangent),
     )
     return complete(op, vmap=vmap)
 
@@ -112,4 +115,6 @@ def like(name: str, extra: str = "", gradient: Any = None) -> OpOverload:
 empty_like = like("empty_like")
 zeros_like = like("zeros_like")
 ones_like = like("ones_like")
-full_like = like("full_like", ", Tensor fill_value", pullbacks(fill_value=lambda g: g))
+full_like = like(
+    "full_like", ", Tensor fill_value", pullbacks(fill_value=lambda g: g), pushforwards(fill_value=lambda t: t)
+)

@@ -85,7 +85,7 @@ def _in_batch(info: Any, in_dims: Any, x: Any, index: Any, value: Any, arrays: A
     found = read(index, [item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], len(x.shape) - 1)
     alone = in_dims[3] is None
     at = in_dims[2]
-    if at is None and getattr(value, "shape", ()) and (not found.together if alone else found.position):
+    if at is None and hasattr(value, "shape") and value.shape and (not found.together if alone else found.position):
         value, at = reshape(value, (1, *value.shape)), 0  # its axes will not be in the order of an item's
     if at is not None:
         value = _spread(value, at, _ndim(found))
@@ -171,10 +171,14 @@ complete(
         value=lambda g, index, value_shape, arrays: _taken(g, index, value_shape, arrays),
     ),
     vmap=_batched_setitem_,
+    jvp=lambda tangents, output, x, index, value, arrays: setitem(
+        tangents[0], index, 0 if tangents[2] is None else tangents[2], arrays
+    ),
 )
 complete(setitem, vmap=_batched_setitem)
 complete(
     view_scatter,
     fake=lambda x, value, look: fake_like(x, x.dtype),
     autograd=pullbacks(x=lambda g, look: view_scatter(g, 0, look), value=lambda g, look: look.at(g)),
+    jvp=lambda tangents, output, x, value, look: view_scatter(tangents[0], 0 if tangents[1] is None else tangents[1], look),
 )

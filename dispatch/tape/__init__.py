@@ -11,19 +11,18 @@
     layer     which of them an operator gets
 """
 
+from ..layer import CONSTANT
 from .engine import run_backward
-from .layer import CONSTANT, layer
+from .layer import layer
 from .modes import enable_grad, no_grad, set_grad_enabled
 from .node import Leaf, Node, zeros
 from .rows import Pullback, Pullbacks, pullbacks
 from .saving import protect
 from .tensor import TrackedTensor, one, tensor, track
-from .written import Made
 
 __all__ = [
     "CONSTANT",
     "Leaf",
-    "Made",
     "Node",
     "Pullback",
     "Pullbacks",

@@ -12,21 +12,14 @@ from typing import Any
 from ..core import DispatchKey, OpOverload, Registration, descend
 from ..errors import DefinitionError, NoRuleError, kind_of
 from ..functional import ON_COPIES, origin_of
-from ..layer import Kernel, Layer
+from ..layer import Constant, Derived, Kernel, Layer, Made, following
 from ..views import with_views
 from ..where import where
 from .context import Context
 from .recorded import Rule, recorded_kernel
 from .rows import Pullbacks, row_kernel
 from .tensor import TrackedTensor
-from .written import Made, made_kernel, written_kernel
-
-
-class Constant:
-    """The rule of an operator whose result does not depend on its arguments smoothly: comparisons, shapes, indices."""
-
-
-CONSTANT = Constant()
+from .written import made_kernel, written_kernel
 
 
 class Autograd(Layer):
@@ -58,29 +51,23 @@ class Autograd(Layer):
 
     def default(self, op: OpOverload) -> Kernel:
         origin = origin_of(op)
-        return self.lower(op, _ruleless(op)) if origin is None else self._shared(op, origin)
+        if origin is None:
+            return self._without_rule(op, op, self.derived(op))
+        return following(
+            lambda: origin.table.source(self.key) or self.derived(op), lambda found: self._by_rule_of(op, origin, found)
+        )
 
-    def _shared(self, op: OpOverload, origin: OpOverload) -> Kernel:
-        """The kernel of a functional form, by the rule of the operator it was made of, which may come or go at any time."""
-        kernels: dict[Any, Kernel] = {}
-
-        def kernel(*args: Any) -> Any:
-            found = origin.table.source(self.key)
-            made = kernels.get(found)
-            if made is None:
-                kernels.clear()
-                made = kernels[found] = self._by_rule_of(op, origin, found)
-            return made(*args)
-
-        return kernel
-
-    def _by_rule_of(self, op: OpOverload, origin: OpOverload, found: Registration | None) -> Kernel:
-        if found is None:
-            return self.lower(op, _ruleless(origin))
+    def _by_rule_of(self, op: OpOverload, origin: OpOverload, found: Registration | Derived | None) -> Kernel:
+        """The kernel of a functional form, by what there is for the operator that it was made of."""
+        if not isinstance(found, Registration):
+            return self._without_rule(op, origin, found)
         if found.layer is self:
             return self.lower(op, found.rule)
         made: Kernel = vars(op)[ON_COPIES]  # the origin's kernel is made of operators, which record: the copies do too
         return made
+
+    def _without_rule(self, op: OpOverload, named: OpOverload, derived: Derived | None) -> Kernel:
+        return self.lower(op, _ruleless(named)) if derived is None else derived.make()
 
 
 layer = Autograd("autograd", DispatchKey.AUTOGRAD)
@@ -121,7 +108,7 @@ def _ruleless(op: OpOverload) -> Rule:
 def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
     """The kernel that records an operator by a rule; `whole` runs it one floor down."""
     if isinstance(rule, Made):
-        return made_kernel(op, None if rule.pullbacks is None else row_kernel(op, rule.pullbacks, whole))
+        return made_kernel(op, None if rule.others is None else row_kernel(op, rule.others, whole))
     if isinstance(rule, Constant):
         return _constant(whole)
     return row_kernel(op, rule, whole) if isinstance(rule, Pullbacks) else recorded_kernel(op, rule, whole)

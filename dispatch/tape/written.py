@@ -27,16 +27,6 @@ from .saving import COPIED_BYTES
 from .tensor import TrackedTensor
 
 
-class Made:
-    """The rule of a row that makes an array after another, to be written to: of a tracked one it is tracked, and a constant.
-
-    `pullbacks` are those of its other arguments, the value it is filled with say.
-    """
-
-    def __init__(self, pullbacks: Any = None) -> None:
-        self.pullbacks = pullbacks
-
-
 def made_kernel(op: OpOverload, record: Kernel | None) -> Kernel:
     """The kernel of a row whose rule is `Made`; `record` the one that its other arguments' pullbacks give."""
     whole = op.whole
