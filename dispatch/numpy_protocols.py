@@ -256,8 +256,8 @@ ON_TENSORS: dict[str, Any] = {
     "detach": detach,
     "T": property(_unary(tables.transpose)),
     "mT": property(lambda self: tables.swapaxes(self, -1, -2)),
-    "real": property(_unary(tables.real)),
-    "imag": property(_unary(tables.imag)),
+    "real": property(_unary(tables.real), lambda self, value: setitem(tables.real(self), Ellipsis, value)),
+    "imag": property(_unary(tables.imag), lambda self, value: setitem(tables.imag(self), Ellipsis, value)),
 }
 
 for _name, _function in ON_TENSORS.items():

@@ -1,6 +1,7 @@
 """Who shares memory with whom on the tape, held against NumPy's own answer."""
 
 import gc
+import weakref
 
 import making
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import dispatch
 from dispatch import grad, ops, vmap
-from dispatch.views import shares_memory
+from dispatch.views import Look, shares_memory
 
 leaf = making.leaf
 A = np.arange(6.0).reshape(2, 3)
@@ -79,6 +80,85 @@ def test_views_in_several_layers_are_those_of_the_arrays_under_them():
     grad(inner)(leaf(A))
     vmap(grad(inner))(np.stack([A, A]))
     grad(lambda x: np.sum(vmap(lambda x: np.sum(x[0] * x[1]))(x)))(A)
+
+
+def test_views_that_are_gone_are_forgotten():
+    x = leaf(A) * 1
+    for _ in range(1000):
+        assert x[1:].shape == (1, 3)
+    assert len(x.family.views) < 20
+    held = [x[1:] for _ in range(100)]
+    x *= 2
+    assert all(np.array_equal(dispatch.detach(y), 2 * A[1:]) for y in held)
+
+
+def test_a_view_keeps_what_it_is_of_and_nothing_is_left_in_a_circle():
+    gc.disable()
+    try:
+        x = leaf(A) * 1
+        y = x[1:]
+        z = y[0]
+        seen = [weakref.ref(value) for value in (x, y, z)]
+        z *= 2
+        del x, y
+        assert all(value() is not None for value in seen)
+        del z
+        assert [value() for value in seen] == [None, None, None]
+    finally:
+        gc.enable()
+
+
+def test_a_view_whose_base_is_gone_stands_alone_once_it_is_written():
+    x = np.reshape(leaf(A) * 1, (3, 2))
+    assert x.family.of.shape == (2, 3)
+    x *= 2
+    assert not hasattr(x, "family")
+
+
+def test_a_custom_view_and_lists_of_views_are_followed():
+    op = making.recorded("(Tensor(a)[] xs, int k) -> Tensor(a)[]", lambda xs, k: [x[k:] for x in xs], lambda ctx, gs: [None, None])
+    op.register_autograd(
+        lambda ctx, gs: ([np.concatenate([np.zeros((1, 3)), g]) for g in gs], None),
+    )
+    x, y = leaf(A), leaf(A + 1)
+    u, v = x * 1, y * 2
+    seen, other = op([u, v], 1)
+    seen *= 3
+    other += seen
+    u[1, 0] = 0.0
+    (np.sum(u * v) + np.sum(seen * other)).backward()
+
+    def plain(x, y):
+        u, v = x * 1, y * 2
+        seen, other = u[1:], v[1:]
+        seen *= 3
+        other += seen
+        u[1, 0] = 0.0
+        return np.sum(u * v) + np.sum(seen * other)
+
+    h = 1e-6
+    for given, slope in ((0, x.grad), (1, y.grad)):
+        for at in np.ndindex(2, 3):
+            step = [np.zeros((2, 3)), np.zeros((2, 3))]
+            step[given][at] = h
+            difference = plain(A + step[0], A + 1 + step[1]) - plain(A - step[0], A + 1 - step[1])
+            assert np.isclose(slope[at], difference / (2 * h), atol=1e-5)
+
+
+def test_versions_of_views():
+    x = leaf(A) * 1
+    x *= 2
+    y = x[1:]
+    assert (x.version, y.version) == (1, 1)
+    y *= 2
+    x *= 2
+    assert (x.version, y.version) == (3, 3)
+
+
+def test_a_look_says_by_what():
+    x = leaf(A) * 1
+    y = x.T
+    assert repr(Look(y.family, y.rank)) == "<view by np::transpose>"
 
 
 def test_what_is_written_and_viewed():

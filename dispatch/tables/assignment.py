@@ -22,11 +22,16 @@ Function = Callable[..., Any]
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`. Arrays in the index are handed to the operator as arrays, so that the layers see them."""
-    items = [_as_array(i) for i in index] if isinstance(index, tuple) else [_as_array(index)]
+    setitem_(x, *_parted(index, as_value(value)))
+
+
+def _parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
+    """The arguments of `setitem_` after the first: arrays that belong to somebody apart, lists as arrays of our own."""
+    items = index if isinstance(index, tuple) else (index,)
     arrays = [i for i in items if isinstance(i, (np.ndarray, Tensor))]
-    if arrays:
-        index = tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else i for i in items])
-    setitem_(x, index, as_value(value), arrays)
+    if arrays or any(isinstance(i, list) for i in items):
+        index = tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else _as_array(i) for i in items])
+    return index, value, arrays
 
 
 def _as_array(i: Any) -> Any:
@@ -119,9 +124,7 @@ def result_into(spelling: str, value: Any, out: Any) -> Any:
 
 def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
     """`np.add.at(x, index, value)`, and `subtract`: what is met twice is added twice."""
-    items = [_as_array(i) for i in index] if isinstance(index, tuple) else [_as_array(index)]
-    arrays = [i for i in items if isinstance(i, (np.ndarray, Tensor))]
-    index = tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else i for i in items])
+    index, _, arrays = _parted(index)
     value = broadcast_to(_as_item(as_value(value)), indexing.getitem(x, index, arrays).shape)
     op = pointwise.add if ufunc is np.add else pointwise.subtract
     ufunc_into(ufunc, op, (x, indexing.scatter_add(value, index, x.shape, arrays)), x)
@@ -151,15 +154,20 @@ def check_target(spelling: str, x: Any) -> None:
         )
 
 
+def _flat(value: Any) -> Any:
+    """What is written element by element; a number as an array of our own."""
+    return shape.reshape(value, (-1,)) if isinstance(value, Tensor) else np.ravel(value)
+
+
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """`np.put`: elements by their number in C order, the values over again where there are fewer."""
     check_target("np.put", a)
     ind = np.ravel(np.asarray(ind))
-    value = shape.reshape(_as_item(as_value(v)), (-1,))
+    value = _flat(as_value(v))
     if value.shape[0] != len(ind):
-        value = indexing.getitem(value, (ARRAY,), [np.arange(len(ind)) % max(1, value.shape[0])])
+        value = indexing.getitem(value, (np.arange(len(ind)) % max(1, value.shape[0]),))
     flat = np.take(np.arange(a.size), ind, mode=mode)  # raises in NumPy's own words
-    setitem(a, np.unravel_index(flat, a.shape), value)
+    setitem_(a, np.unravel_index(flat, a.shape), value)
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:
@@ -171,7 +179,8 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -
         axis = 0
     axis = normalize_axis_index(axis, len(arr.shape))
     grid = [np.arange(n).reshape([-1 if k == i else 1 for k in range(len(arr.shape))]) for i, n in enumerate(arr.shape)]
-    setitem(arr, tuple([indices if i == axis else grid[i] for i in range(len(grid))]), values)
+    index = tuple([ARRAY if i == axis else grid[i] for i in range(len(grid))])
+    setitem_(arr, index, as_value(values), [_as_item(indices)])
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
@@ -182,10 +191,10 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     if len(a.shape) < 2 or (len(a.shape) > 2 and len(set(a.shape)) > 1):
         np.fill_diagonal(np.empty(a.shape, "V0"), 0)  # raises in NumPy's own words
     where = np.arange(min(a.shape))
-    value = shape.reshape(_as_item(as_value(val)), (-1,))
+    value = _flat(as_value(val))
     if value.shape[0] not in (1, len(where)):
-        value = indexing.getitem(value, (ARRAY,), [where % max(1, value.shape[0])])
-    setitem(a, (where,) * len(a.shape), value)
+        value = indexing.getitem(value, (where % max(1, value.shape[0]),))
+    setitem_(a, (where,) * len(a.shape), value)
 
 
 WRITES: dict[Any, Function] = {

@@ -39,7 +39,7 @@ def _setitem(x: Any, index: Any, value: Any, arrays: Any = ()) -> None:
 
 def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
     given = getattr(value, "shape", ())
-    if not given or any(is_mask(i) and isinstance(i, FakeTensor) for i in arrays):
+    if any(is_mask(i) and isinstance(i, FakeTensor) for i in arrays):
         return  # how many elements a mask selects depends on its data, and the shape of `x` does not
     found = indexed(layout_of(x), tuple([spelled(i) for i in without_masks(placed(index, arrays))]))
     extra = len(given) - len(found.shape)
@@ -47,7 +47,8 @@ def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
     if any(n != 1 for n in given[: max(0, extra)]) or any(
         n not in (1, m) for n, m in zip(kept[::-1], found.shape[::-1], strict=False)
     ):
-        raise ValueError(f"could not broadcast input array from shape {given} into shape {found.shape}")  # NumPy's own words
+        words = f"could not broadcast input array from shape {given} into shape {found.shape}"  # NumPy's own
+        raise ValueError(words.replace(", ", ","))
 
 
 # -- gradients -------------------------------------------------------------------------------------------------------------
@@ -112,7 +113,7 @@ def _spread(value: Any, dim: int, ndim: int) -> Any:
 
 def _masked(in_dims: Any, index: Any, value: Any, arrays: Any) -> bool:
     """Whether the index is a mask that differs from item to item, and nothing else."""
-    alone = index is ARRAY or (isinstance(index, tuple) and index == (ARRAY,))
+    alone = index is ARRAY or (isinstance(index, tuple) and len(index) == 1 and index[0] is ARRAY)
     return alone and in_dims[3] is not None and in_dims[3][0] is not None and is_mask(arrays[0])
 
 
