@@ -112,7 +112,7 @@ def test_programs_have_torchs_values_and_gradients(program: Any) -> None:
     try:
         value.backward()
     except RuntimeError as error:  # a value that was saved and then overwritten: ours keeps the old one
-        assert "modified by an inplace operation" in str(error)  # noqa: PT017
+        assert "modified by an inplace operation" in str(error)
         gradcheck(lambda x: run(program, x), (leaf(X),))
         return
     mine.backward()
@@ -190,9 +190,7 @@ def test_a_plain_array_says_what_to_write() -> None:
 
     for f in (element, part):
         for text in (said(lambda f=f: f(leaf()), ConversionError), said(lambda f=f: grad(f)(A), ConversionError)):
-            assert text.endswith("of a tracked one: np.zeros_like(x, shape=...), or np.stack the pieces.") or text.endswith(
-                "array of a tracked one: np.zeros_like(x, shape=...), or stack the pieces."
-            )
+            assert "of a tracked one: np.zeros_like(x, shape=...), or" in text
     assert "make that of a batched value: np.zeros_like(x, shape=...)" in said(lambda: vmap(element)(np.ones((2, 3))), BatchingError)
 
 
@@ -360,7 +358,7 @@ def test_what_is_made_after_a_value_is_of_its_kind() -> None:
 
 def test_numpys_own_words() -> None:
     def words(call: Any, y: Any) -> tuple[type[BaseException], str]:
-        with pytest.raises(Exception) as caught:  # noqa: PT011 - whatever NumPy raises
+        with pytest.raises(Exception) as caught:  # whatever NumPy raises
             call(y)
         return caught.type, str(caught.value)
 
@@ -433,7 +431,7 @@ def test_a_target_that_cannot_hold_what_is_written() -> None:
     assert f"their gradient would be lost in silence. Write to an {advice}; or pass dispatch.detach(...)" in said(
         lambda: inner(leaf() * 1), GradientError
     )
-    assert said(lambda: vmap(lambda x: (y := leaf() * 1).__setitem__(0, x))(A), BatchingError) == (
+    assert said(lambda: vmap(lambda x: (leaf() * 1).__setitem__(0, x))(A), BatchingError) == (
         "x[...] = ... would write a value that differs from item to item into one array of shape (3,) that all items share. "
         f"Write to an {advice}."
     )
