@@ -25,7 +25,7 @@ from .core import (
 )  # fmt: skip
 from .errors import DispatchError
 from .layer import AROUND, layers
-from .listing import brief, escape, name_of, place_of, role_of
+from .listing import brief, default_of, escape, name_of, place_of, role_of
 from .watching import OBSERVE, watchers
 
 Arguments = tuple[Any, ...]
@@ -202,7 +202,7 @@ def what_runs(op: OpOverload, key: DispatchKey, live: Registration | None) -> tu
         if key.is_backend:
             return "nothing: NoKernelError", ""
         known = key in {layer.key for layer in layers.values()}
-        return ("the layer's default" if known else "nothing: the call goes on below"), ""
+        return default_of(op, key) if known else ("nothing: the call goes on below", "")
     if live.rule is fallthrough_kernel:
         return "fallthrough: the call goes on below", ""
     role = role_of(live) if op.table.holds(live) else "fallback of every operator"

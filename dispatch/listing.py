@@ -84,7 +84,7 @@ class KernelListing:
             if registration is not None:
                 found.append((key.name, role_of(registration), place_of(registration)))
             elif key is not DispatchKey.MODE and key in {layer.key for layer in layers.values()}:  # a mode asks no rule
-                found.append((key.name, "the layer's default", ""))
+                found.append((key.name, *default_of(self.op, key)))
         devices = [key for key in sorted(DispatchKey, reverse=True) if key.is_backend and self.op.table.live(key)]
         kernels = [(key, self.op.table.live(key)) for key in devices]
         found += [(name_of(key), "kernel", place_of(kernel)) for key, kernel in kernels if kernel is not None]
@@ -111,6 +111,14 @@ def role_of(registration: Registration) -> str:
     if registration.layer is not None:
         return f"{registration.layer.name} rule"
     return "kernel" if not registration.key.is_alias else f"kernel ({registration.key.name})"
+
+
+def default_of(op: OpOverload, key: DispatchKey) -> tuple[str, str]:
+    """What runs at a layer's key without a rule, and where it is written: `("derived from the vmap rule", "file.py:12")`."""
+    derived = next(layer for layer in layers.values() if layer.key is key).derived(op)
+    if derived is None:
+        return "the layer's default", ""
+    return f"derived from the {role_of(derived.source)}", place_of(derived.source)
 
 
 def place_of(registration: Registration) -> str:

@@ -108,17 +108,18 @@ def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
     """
     places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None]
     alone = places[0] if len(places) == 1 else -1
+    shares = _might_share if op.schema.is_mutable else _shares  # a layer may run it on copies
 
     def viewing(*args: Any) -> Any:
         out = kernel(*args)
         if type(out) is cls and alone >= 0 and type(x := args[alone]) is cls:
-            if _shares(out, x):
+            if shares(out, x):
                 _join(out, x, (op, args, alone, -1, 0))
             return out
         for number, made in enumerate(arrays(out)):
             for i in places if type(made) is cls else ():
                 for part, x in enumerate(arrays(args[i])):
-                    if type(x) is cls and _shares(made, x):
+                    if type(x) is cls and shares(made, x):
                         _join(made, x, (op, args, i, -1 if x is args[i] else part, number))
         return out
 
@@ -135,6 +136,10 @@ def _shares(view: Any, x: Any) -> bool:
         if owner is None or owner is whole or owner is whole.base:  # the usual case
             return owner is not None or seen is whole
     return _owner(seen) is _owner(whole)
+
+
+def _might_share(view: Any, x: Any) -> bool:
+    return x is not view and bool(x.rank == view.rank)
 
 
 def _join(view: Any, x: Any, how: tuple[Any, ...]) -> None:

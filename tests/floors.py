@@ -65,7 +65,7 @@ FLOORS = [
     {"defining"},
     {"kernel_functions"},
     {"views"},
-    {"fake", "tape/", "forward", "modes", "vmap", "tracing", "functionalize"},  # second floor, the layers
+    {"fake", "tape/", "forward/", "modes", "vmap", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"transforms"},
     {"graph"},
@@ -87,7 +87,7 @@ LAYERS = next(floor for floor in FLOORS if "vmap" in floor)
 WRAPPERS = {  # and the layer that owns each
     "FakeTensor": "fake",
     "TrackedTensor": "tape/",
-    "DualTensor": "forward",
+    "DualTensor": "forward/",
     "BatchedTensor": "vmap",
     "TracedTensor": "tracing",
 }

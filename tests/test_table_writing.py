@@ -8,6 +8,7 @@ from typing import Any
 import making
 import numpy as np
 import pytest
+from duals import push, slope, tangent
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,14 @@ def test_programs_under_transforms(program: Any) -> None:
     np.testing.assert_allclose(vmap(grad(f))(xs), slopes, atol=1e-12)
     np.testing.assert_allclose(grad(lambda xs: np.sum(vmap(f)(xs)))(xs), slopes, atol=1e-12)
     np.testing.assert_allclose(grad(lambda x: np.sum(grad(f)(x) * X))(X), making_second(f), atol=1e-4)
+    t = X + 1
+    value, moved = push(f, (X,), (t,))
+    assert np.allclose(value, f(X))
+    assert np.allclose(moved, np.sum(grad(f)(X) * t))
+    assert np.allclose(tangent(grad(f), X, X), making_second(f), atol=1e-4)
+    np.testing.assert_allclose(vmap(lambda x: tangent(f, x, t))(xs), slopes @ t, atol=1e-12)
+    np.testing.assert_allclose(tangent(vmap(f), xs, np.stack([t, t])), slopes @ t, atol=1e-12)
+    np.testing.assert_allclose(grad(lambda t: tangent(f, X, t))(t), grad(f)(X), atol=1e-12)
 
 
 def making_second(f: Callable[[Any], Any], h: float = 1e-5) -> Any:
@@ -175,6 +184,8 @@ def test_a_program_of_the_threads(f: Any) -> None:
     np.testing.assert_allclose(vmap(grad(f))(xs), [grad(f)(A), grad(f)(B)])
     np.testing.assert_allclose(grad(lambda xs: np.sum(vmap(f)(xs)))(xs), [grad(f)(A), grad(f)(B)])
     gradcheck(lambda x: np.sum(np.sin(grad(f)(x))), (leaf(A),))
+    assert np.allclose(tangent(f, A, B), grad(f)(A) @ B)
+    assert np.allclose(tangent(lambda x: tangent(f, x, B), A, A), tangent(lambda x: grad(f)(x) @ B, A, A))
 
 
 def test_a_plain_array_says_what_to_write() -> None:
@@ -189,6 +200,7 @@ def test_a_plain_array_says_what_to_write() -> None:
         return np.sum(y)
 
     for f in (element, part):
+        assert "make that of such a value: np.zeros_like(x, shape=...), or" in said(lambda f=f: tangent(f, A, B), ConversionError)
         for text in (said(lambda f=f: f(leaf()), ConversionError), said(lambda f=f: grad(f)(A), ConversionError)):
             assert "of a tracked one: np.zeros_like(x, shape=...), or" in text
     assert "make that of a batched value: np.zeros_like(x, shape=...)" in said(lambda: vmap(element)(np.ones((2, 3))), BatchingError)
@@ -265,11 +277,12 @@ def test_a_spelling(name: str) -> None:
     expected = f(A)
     np.testing.assert_allclose(dispatch.detach(f(leaf(A))), expected)
     gradcheck(lambda x: np.sum(np.sin(f(x))), (leaf(A),))
+    np.testing.assert_allclose(tangent(f, A, B), slope(f, A, B), atol=1e-6)
     if name != "mask":  # which differs from item to item
         xs = np.stack([A, A + 0.125])
         np.testing.assert_allclose(vmap(f)(xs), [f(x) for x in xs])
-        slope = grad(lambda x: np.sum(np.sin(f(x))))
-        np.testing.assert_allclose(vmap(slope)(xs), [slope(x) for x in xs])
+        gradient = grad(lambda x: np.sum(np.sin(f(x))))
+        np.testing.assert_allclose(vmap(gradient)(xs), [gradient(x) for x in xs])
     if name not in REAL:
         with FakeTensorMode() as mode:
             assert f(mode.from_array(A)).shape == expected.shape

@@ -6,12 +6,14 @@ import weakref
 import making
 import numpy as np
 import pytest
+from duals import push, tangent
 
 import dispatch
 from dispatch import grad, ops, vmap
+from dispatch.errors import GradientError
 from dispatch.views import Look, shares_memory
 
-leaf = making.leaf
+leaf, said = making.leaf, making.said
 A = np.arange(6.0).reshape(2, 3)
 
 
@@ -172,3 +174,41 @@ def test_what_is_written_and_viewed():
     assert shares_memory(x)
     assert np.shares_memory(x.value, y.value)
     assert np.array_equal(dispatch.detach(y), 2 * A[1:])
+
+
+def test_what_forward_mode_cannot_follow():
+    def both(x, y):
+        x += 1
+        y += 1
+
+    def wide(x):
+        x *= 2
+        return x[1:]
+
+    pair = making.recorded("(Tensor(a!) x, Tensor(b!) y) -> ()", both, lambda ctx, g, h: (g, h))
+    one = making.recorded("(Tensor(a!) x) -> Tensor(a)", wide, lambda ctx, g, h: h * 2)
+
+    def overlapping(x):
+        y = x * 1
+        pair(y[:1], y[1:])
+        for u, v, name in ((y, y[1:], "y"), (y[:2], y[1:], "y"), (y, y, "x")):
+            assert said(lambda u=u, v=v: pair(u, v), GradientError) == (
+                f"{pair.name}: two arrays that are written share memory, argument {name!r} among them. Give each its own."
+            )
+        return y
+
+    np.testing.assert_array_equal(tangent(overlapping, A, A), A)
+
+    def viewed(x):
+        y = x * 1
+        view = one(y)
+        assert said(lambda: one(y), GradientError) == (
+            f"{one.name}: argument 'x' shares memory with another value, and the write cannot be followed into it: an operator "
+            "that changes a shape has no views, and a view that an operator made while it wrote is made only once. Write before "
+            "the view is taken or after it is gone."
+        )
+        return y, view
+
+    values, tangents = push(viewed, (A,), (A,))
+    np.testing.assert_array_equal(values[0], tangents[0])
+    np.testing.assert_array_equal(values[1], values[0][1:])

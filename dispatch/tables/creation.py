@@ -63,6 +63,7 @@ full: OpOverload = row(
     numpy=np.full,
     fake=_fake_full,
     autograd=pullbacks(fill_value=lambda g: g),
+    jvp=pushforwards(fill_value=lambda t: t),
     vmap=_batched_full,
 )
 arange: OpOverload = row(

@@ -1,11 +1,11 @@
 """What many rows share: from one fact about an operator a family derives its rules.
 
-    pointwise    the partial derivatives            -> gradient, shape rule, batching
-    comparison   nothing                            -> shape rule, batching; no gradient
-    reduction    the gradient                       -> shape rule, batching
-    view         the adjoint, and the arguments     -> gradient, shape rule, batching
+    pointwise    the partial derivatives            -> derivatives both ways, shape rule, batching
+    comparison   nothing                            -> shape rule, batching; no derivative
+    reduction    the derivatives                    -> shape rule, batching
+    view         the adjoint, and the arguments     -> derivatives both ways, shape rule, batching
                  for a batch in front
-    creation     nothing                            -> shape rule; no gradient
+    creation     nothing                            -> shape rule; no derivative
     composite    a function of other operators      -> everything, from theirs
 
 A partial derivative names what it reads, arguments or `out`, and what it does not name is not kept for it:
@@ -14,26 +14,38 @@ A partial derivative names what it reads, arguments or `out`, and what it does n
 
 A missing partial means that there is no derivative in that argument, and the result does not carry one. Rows are written
 with operators, never infix and never NumPy's functions, so that every layer below sees what a rule does.
+
+Forward, a partial multiplies the tangent as it is; backward, its conjugate the gradient. A row that is linear in an argument
+does to the tangent what it does to the argument, `jvp=linear("x")`. Without `jvp=` it is derived from the gradient.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core import DispatchKey, OpOverload
 from ..fake import FakeTensor, fake_tensor
-from ..layer import find_layer, parameter_names
+from ..forward import Pushforward, Pushforwards
+from ..layer import CONSTANT, Constant, find_layer, parameter_names
 from ..operators import ops
 from ..prims import define, moveaxis
 from ..tags import Tag
-from ..tape import CONSTANT, Pullback, Pullbacks, pullbacks
+from ..tape import Pullback, Pullbacks, pullbacks
 from .layouts import as_shape, axes_of, elementwise, fake_reduced, layout_of, plain, ufunc_dtype, viewed
 
 Rule = Callable[..., Any]
-Partial = Rule | float | Pullback | None
-
 ARGUMENTS = "xyz"
+
+
+class Both(NamedTuple):
+    """The derivative in an argument of a function that is not holomorphic: what it does to a gradient and to a tangent."""
+
+    pullback: Pullback
+    pushforward: Pushforward
+
+
+Partial = Rule | float | Both | Pullback | None
 
 
 def row(text: str, *, numpy: Callable[..., Any], tags: tuple[Tag, ...] = (), **rules: Any) -> OpOverload:
@@ -47,16 +59,36 @@ def row(text: str, *, numpy: Callable[..., Any], tags: tuple[Tag, ...] = (), **r
         The kernel.
     tags : tuple of Tag
     **rules
-        By the names of the layers: `fake=`, `autograd=`, `vmap=`.
+        By the names of the layers: `fake=`, `autograd=`, `jvp=`, `vmap=`.
     """
     return complete(define(f"np::{text}", numpy, tags), **rules)
 
 
 def complete(op: OpOverload, **rules: Any) -> OpOverload:
-    """Give an operator its rules, by the names of the layers."""
+    """Give an operator its rules, by the names of the layers; one without a derivative backward has none forward."""
+    if isinstance(rules.get("autograd"), Constant):
+        rules.setdefault("jvp", CONSTANT)
     for name, rule in rules.items():
+        if isinstance(rule, Linear):
+            rule = rule.pushforwards(op)
         find_layer(name).attach(op, rule)
     return op
+
+
+class Linear(NamedTuple):
+    """The forward rule of a row that is linear in some arguments: it does to a tangent what it does to the argument."""
+
+    arguments: tuple[str, ...]
+
+    def pushforwards(self, op: OpOverload) -> Pushforwards:
+        """The rule, for one operator."""
+        whole, names = op.whole, op.arguments.names
+        return Pushforwards({x: Pushforward(tuple([("t" if n == x else n) for n in names]), whole) for x in self.arguments})
+
+
+def linear(*arguments: str) -> Linear:
+    """`jvp=linear("x")`: of several arguments, each by itself while the others stay, as a product is."""
+    return Linear(arguments)
 
 
 def kernel_of(op: OpOverload) -> Callable[..., Any]:
@@ -76,17 +108,16 @@ def pointwise(name: str, kernel: np.ufunc, *partials: Partial) -> OpOverload:
 
 def pointwise_rules(op: OpOverload, kernel: np.ufunc, *partials: Partial) -> OpOverload:
     """The rules that follow from an operator being a ufunc, and from its partial derivatives."""
-    derivatives = {
-        argument: partial if isinstance(partial, Pullback) else pullback_of(partial)
-        for argument, partial in zip(ARGUMENTS, partials, strict=False)
-        if partial is not None
-    }
-    return complete(
+    found = {x: partial for x, partial in zip(ARGUMENTS, partials, strict=False) if partial is not None}
+    back = {x: pullback_of(partial) for x, partial in found.items()}
+    complete(
         op,
         fake=fake_pointwise(kernel),
-        autograd=Pullbacks(derivatives) if derivatives else CONSTANT,
+        autograd=Pullbacks(back) if back else CONSTANT,
         vmap=batched_pointwise(op),
     )
+    forward = {x: pushforward_of(partial) for x, partial in found.items() if not isinstance(partial, Pullback)}
+    return complete(op, jvp=Pushforwards(forward)) if forward and len(forward) == len(back) else op
 
 
 def comparison(name: str, kernel: np.ufunc) -> OpOverload:
@@ -94,13 +125,29 @@ def comparison(name: str, kernel: np.ufunc) -> OpOverload:
     return pointwise(name, kernel)
 
 
-def pullback_of(partial: Rule | float) -> Pullback:
+def pullback_of(partial: Rule | float | Both | Pullback) -> Pullback:
     """`g * conj(partial)`, which reads what the partial reads: torch's convention for complex values."""
+    if isinstance(partial, Pullback):
+        return partial
+    if isinstance(partial, Both):
+        return partial.pullback
     if isinstance(partial, (int, float)):
         return Pullback(("g",), (lambda g: g) if partial == 1 else (lambda g: times(g, partial)))
     if parameter_names(partial) == ("out",):  # the commonest two forms spare the tuple
         return Pullback(("g", "out"), lambda g, out: times(g, partial(out)))
     return Pullback(("g", *(parameter_names(partial) or ())), lambda g, *read: times(g, partial(*read)))
+
+
+def pushforward_of(partial: Rule | float | Both) -> Pushforward:
+    """`t * partial`, which reads what the partial reads."""
+    if isinstance(partial, Both):
+        return partial.pushforward
+    if isinstance(partial, (int, float)):
+        return Pushforward(("t",), (lambda t: t) if partial == 1 else (lambda t: ops.np.multiply(t, partial)))
+    reads = parameter_names(partial) or ()
+    if len(reads) == 1:  # the commonest form spares the tuple
+        return Pushforward(("t", *reads), lambda t, read: ops.np.multiply(t, partial(read)))
+    return Pushforward(("t", *reads), lambda t, *read: ops.np.multiply(t, partial(*read)))
 
 
 def times(g: Any, partial: Any) -> Any:
@@ -167,15 +214,14 @@ def in_front(x: Any, dim: int | None) -> Any:
 # -- reductions ------------------------------------------------------------------------------------------------------------
 
 
-def reduction(text: str, kernel: Rule, dtype_of: Rule, pullback: Rule) -> OpOverload:
+def reduction(text: str, kernel: Rule, dtype_of: Rule, pullback: Rule, jvp: Any = None) -> OpOverload:
     """A row that reduces axes, whose schema reads `(Tensor x, int[1]? axis=None, ..., *, bool keepdims=False)`.
 
     `dtype_of` gives the dtype of the result for the dtype of `x`, where the call does not say it.
     """
     op = define(f"np::{text}", kernel, (Tag.reduction,))
-    return complete(
-        op, fake=fake_reduction(kernel, dtype_of), autograd=pullbacks(x=pullback), vmap=batched_reduction(op)
-    )
+    complete(op, fake=fake_reduction(kernel, dtype_of), autograd=pullbacks(x=pullback), vmap=batched_reduction(op))
+    return op if jvp is None else complete(op, jvp=jvp)
 
 
 def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
@@ -229,8 +275,8 @@ def view(text: str, kernel: Rule, adjoint: Rule, batched: Rule) -> OpOverload:
 
 def view_rules(op: OpOverload, adjoint: Rule | None, batched: Rule) -> OpOverload:
     """The rules that follow from an operator being a view."""
-    gradient = CONSTANT if adjoint is None else pullbacks(x=adjoint)
-    return complete(op, fake=fake_view(kernel_of(op)), autograd=gradient, vmap=batched_in_front(op, batched))
+    gradient, forward = (CONSTANT, CONSTANT) if adjoint is None else (pullbacks(x=adjoint), linear("x"))
+    return complete(op, fake=fake_view(kernel_of(op)), autograd=gradient, jvp=forward, vmap=batched_in_front(op, batched))
 
 
 def fake_view(kernel: Rule) -> Rule:

@@ -16,10 +16,11 @@ from numpy.lib.array_utils import normalize_axis_index
 from ..core import OpOverload
 from ..errors import BatchingError
 from ..fake import FakeTensor, fake_tensor
+from ..forward import pushforwards
 from ..prims import broadcast_to, moveaxis
 from ..tape import pullbacks
 from .creation import arange
-from .families import aligned, composite, in_front, row
+from .families import aligned, composite, in_front, linear, row
 from .indices import ARRAY, Item, Reading, indexed, is_mask, placed, read, spelled, without_masks
 from .layouts import Layout, elementwise
 from .shape import copy, reshape
@@ -154,6 +155,7 @@ getitem: OpOverload = row(
     numpy=_getitem,
     fake=_fake_getitem,
     autograd=pullbacks(x=lambda g, x_shape, index, arrays: scatter_add(g, index, x_shape, arrays)),
+    jvp=linear("x"),
     vmap=_batched_getitem,
 )
 scatter_add: OpOverload = row(
@@ -161,6 +163,7 @@ scatter_add: OpOverload = row(
     numpy=_scatter_add,
     fake=_fake_scatter_add,
     autograd=pullbacks(x=lambda g, index, arrays: getitem(g, index, arrays)),
+    jvp=linear("x"),
     vmap=_batched_scatter_add,
 )
 
@@ -178,6 +181,7 @@ where: OpOverload = row(
     numpy=np.where,
     fake=_fake_where,
     autograd=pullbacks(x=lambda g, condition: where(condition, g, 0), y=lambda g, condition: where(condition, 0, g)),
+    jvp=pushforwards(x=lambda t, condition: where(condition, t, 0), y=lambda t, condition: where(condition, 0, t)),
     vmap=lambda info, in_dims, condition, x, y: (where(*aligned(in_dims, (condition, x, y))), 0),
 )
 

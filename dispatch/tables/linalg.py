@@ -11,7 +11,7 @@ from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..prims import moveaxis
 from ..tape import pullbacks
-from .families import aligned, composite, conjugated, in_front, row
+from .families import aligned, composite, conjugated, in_front, linear, row
 from .layouts import REMEMBERED, dense, elementwise_order, ufunc_dtype
 from .pointwise import multiply
 from .shape import expand_dims, reshape, squeeze, swapaxes
@@ -101,6 +101,7 @@ matmul: OpOverload = row(
     numpy=np.matmul,
     fake=_fake_matmul,
     autograd=pullbacks(x=_left, y=_right),
+    jvp=linear("x", "y"),
     vmap=_batched_matmul,
 )
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from .. import prims
+from ..forward import Pushforward
 from ..operators import ops
 from ..tape import Pullback
-from .families import comparison, conjugated, pointwise, pointwise_rules
+from .families import Both, comparison, conjugated, pointwise, pointwise_rules
 
 # A table reads by its columns.
 #                            name              kernel            partial derivatives in each argument; out = f(x, ...)
@@ -28,7 +29,7 @@ positive      = pointwise("positive",        np.positive,      1.0)
 reciprocal    = pointwise("reciprocal",      np.reciprocal,    lambda out: negative(square(out)))
 square        = pointwise("square",          np.square,        lambda x: multiply(x, 2))
 remainder     = pointwise("remainder",       np.remainder,     1.0, lambda x, y: negative(floor(divide(x, y))))
-conjugate     = pointwise("conjugate",       np.conjugate,     Pullback(("g",), lambda g: conjugate(g)))
+conjugate     = pointwise("conjugate",       np.conjugate,     Both(Pullback(("g",), lambda g: conjugate(g)), Pushforward(("t",), lambda t: conjugate(t))))
 
 # exponential and trigonometric
 exp           = pointwise("exp",             np.exp,           lambda out: out)
@@ -39,7 +40,8 @@ tanh          = pointwise("tanh",            np.tanh,          lambda out: subtr
 sqrt          = pointwise("sqrt",            np.sqrt,          lambda out: divide(0.5, out))
 
 # corners
-sign          = pointwise("sign",            np.sign,          Pullback(("g", "x", "out"), lambda g, x, out: turned(g, x, out)))
+sign          = pointwise("sign",            np.sign,          Both(Pullback(("g", "x", "out"), lambda g, x, out: turned(g, x, out)),
+                                                                    Pushforward(("t", "x", "out"), lambda t, x, out: turned(t, x, out))))
 absolute      = pointwise("absolute",        np.absolute,      lambda x, out: direction(x, out))
 maximum       = pointwise("maximum",         np.maximum,       lambda x, y: share(greater(x, y), equal(x, y)),
                                                                lambda x, y: share(less(x, y), equal(x, y)))
@@ -72,12 +74,12 @@ def share(alone: Any, tied: Any) -> Any:
 
 
 def direction(x: Any, out: Any) -> Any:
-    """The partial of `abs`: the sign; of a complex value, whose conjugate the gradient takes, the conjugate of `x / |x|`."""
+    """The partial of `abs`: the sign; of a complex value the conjugate of `x / |x|`, and of its product the real part counts."""
     return conjugated(divide(x, one_for_zero(out))) if x.dtype.kind == "c" else sign(x)
 
 
 def turned(g: Any, x: Any, out: Any) -> Any:
-    """The pullback of `sign`: none for real values; a complex one's `x / |x|` follows what turns it, not what lengthens it."""
+    """What `sign` does to a gradient or a tangent: nothing for real values; `x / |x|` follows what turns x, not its length."""
     if x.dtype.kind != "c":
         return None
     along = ops.np.real(multiply(g, conjugate(out)))

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..forward import pushforwards
 from ..operators import ops
 from ..prims import broadcast_to
-from .families import reduction
+from .families import linear, reduction
 from .layouts import axes_of, plain, reduced
 from .pointwise import divide, equal
 
@@ -79,16 +80,23 @@ def shared(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     return ops.np.where(chosen, divide(kept(g, x.shape, axis, keepdims), count), 0.0)
 
 
+def pushed(t: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    """The pushforward of a largest or smallest value: the mean of the tangents of those that equal it."""
+    chosen = equal(x, kept(out, x.shape, axis, keepdims))
+    total = sum(ops.np.where(chosen, t, 0.0), axis, keepdims=keepdims)
+    return divide(total, sum(chosen, axis, t.dtype, keepdims=keepdims))
+
+
 # A table reads by its columns.
 # fmt: off
 
-#                 schema                                                        kernel             dtype      gradient in x
+#                 schema                                                        kernel             dtype      gradient, tangent
 sum  = reduction("sum(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor",
-                                                                                np.add.reduce,     summed,    spread)
+                                                                                np.add.reduce,     summed,    spread,      linear("x"))
 mean = reduction("mean(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor",
-                                                                                _mean,             averaged,  spread_mean)
+                                                                                _mean,             averaged,  spread_mean, linear("x"))
 max  = reduction("max(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor",
-                                                                                np.maximum.reduce, unchanged, shared)
+                                                                                np.maximum.reduce, unchanged, shared,      pushforwards(x=pushed))
 min  = reduction("min(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor",
-                                                                                np.minimum.reduce, unchanged, shared)
+                                                                                np.minimum.reduce, unchanged, shared,      pushforwards(x=pushed))
 # fmt: on

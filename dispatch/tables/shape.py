@@ -14,7 +14,7 @@ from ..fake import FakeTensor, fake_tensor
 from ..operators import ops
 from ..prims import astype, broadcast_to, detach, moveaxis, select, stack, sum_to
 from ..tape import pullbacks
-from .families import batched_in_front, complete, in_front, row, view, view_rules
+from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
 from .layouts import (
     as_shape,
     dense,
@@ -118,6 +118,7 @@ reshape: OpOverload = row(
     numpy=_reshape,
     fake=_fake_reshape,
     autograd=pullbacks(x=lambda g, x_shape: reshape(g, x_shape)),
+    jvp=linear("x"),
 )
 complete(reshape, vmap=batched_in_front(reshape, lambda shape, new: ((shape[0], *filled(shape[1:], plain(new))),)))
 
@@ -180,6 +181,7 @@ complete(
     astype,
     fake=_fake_astype,
     autograd=pullbacks(x=lambda g: g),
+    jvp=linear("x"),
     vmap=lambda info, in_dims, x, dtype: (astype(x, dtype), in_dims[0]),
 )
 
@@ -188,6 +190,7 @@ copy: OpOverload = row(
     numpy=lambda x: np.array(x, order="K"),
     fake=lambda x: fake_like(x, x.dtype),
     autograd=pullbacks(x=lambda g: g),
+    jvp=linear("x"),
     vmap=lambda info, in_dims, x: (copy(x), in_dims[0]),
 )
 
@@ -215,6 +218,7 @@ complete(
     sum_to,
     fake=_fake_sum_to,
     autograd=pullbacks(x=lambda g, x_shape: broadcast_to(g, x_shape)),
+    jvp=linear("x"),
     vmap=_batched_sum_to,
 )
 
@@ -283,6 +287,7 @@ concatenate: OpOverload = row(
     numpy=np.concatenate,
     fake=_fake_concatenate,
     autograd=pullbacks(arrays=lambda g, arrays_shape, axis: _split(g, arrays_shape, axis)),
+    jvp=linear("arrays"),
     vmap=_batched_concatenate,
 )
 
@@ -306,5 +311,6 @@ complete(
     stack,
     fake=_fake_stack,
     autograd=pullbacks(arrays=lambda g, arrays_shape, axis: [select(g, axis, i) for i in range(len(arrays_shape))]),
+    jvp=linear("arrays"),
     vmap=_batched_stack,
 )

@@ -38,16 +38,14 @@ def _setitem(x: Any, index: Any, value: Any, arrays: Any = ()) -> None:
 
 
 def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
-    given = getattr(value, "shape", ())
+    given: Shape = getattr(value, "shape", ())
     if any(is_mask(i) and isinstance(i, FakeTensor) for i in arrays):
         return  # how many elements a mask selects depends on its data, and the shape of `x` does not
-    found = indexed(layout_of(x), tuple([spelled(i) for i in without_masks(placed(index, arrays))]))
-    extra = len(given) - len(found.shape)
-    kept = given[max(0, extra) :]
-    if any(n != 1 for n in given[: max(0, extra)]) or any(
-        n not in (1, m) for n, m in zip(kept[::-1], found.shape[::-1], strict=False)
-    ):
-        words = f"could not broadcast input array from shape {given} into shape {found.shape}"  # NumPy's own
+    shape = indexed(layout_of(x), tuple([spelled(i) for i in without_masks(placed(index, arrays))])).shape
+    while len(given) > len(shape) and given[0] == 1:
+        given = given[1:]
+    if len(given) > len(shape) or any(n not in (1, m) for n, m in zip(given[::-1], shape[::-1], strict=False)):
+        words = f"could not broadcast input array from shape {given} into shape {shape}"  # NumPy's own
         raise ValueError(words.replace(", ", ","))
 
 

@@ -16,6 +16,7 @@ from .engine import run_backward
 from .layer import layer
 from .modes import enable_grad, no_grad, set_grad_enabled
 from .node import Leaf, Node, zeros
+from .recorded import Rule
 from .rows import Pullback, Pullbacks, pullbacks
 from .saving import protect
 from .tensor import TrackedTensor, one, tensor, track
@@ -26,6 +27,7 @@ __all__ = [
     "Node",
     "Pullback",
     "Pullbacks",
+    "Rule",
     "TrackedTensor",
     "enable_grad",
     "layer",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..containers import field_names, items_of, leaves, mapped, rebuilt
-from ..core import OpOverload, conversions, descend, wrap
+from ..core import OpOverload, Tensor, conversions, descend, wrap
 from ..errors import GradientError, kind_of
 from ..grammar import ListOf, OptionalOf, Type
 from ..layer import Kernel
@@ -82,7 +82,7 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
             before = conversions()
             setup_context(node, args, output)
             if conversions() != before:
-                node.rule = once_differentiable(pull, inside=any(isinstance(x, TrackedTensor) for x in leaves(values)))
+                node.rule = once_differentiable(pull, inside=any(isinstance(x, Tensor) for x in leaves(values)))
             for value in node.__dict__.values():
                 if type(value) not in INERT:
                     node.hide_outputs()
@@ -108,7 +108,7 @@ def _nothing(x: Any) -> None:
 def once_differentiable(rule: Callable[..., Any], *, inside: bool) -> Callable[..., Any]:
     """The rule of a node whose setup_context turned a tracked value into a number, which no second derivative sees through.
 
-    `inside`: the values themselves are tracked by another transform, to which this backward is a part of the function.
+    `inside`: the values themselves belong to another transform, to which this backward is a part of the function.
     """
 
     def once(node: Context, grad: Any, create_graph: bool) -> Any:

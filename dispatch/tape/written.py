@@ -15,7 +15,7 @@ import numpy as np
 from ..containers import arrays, items_of, mapped, mapped_arrays
 from ..core import OpOverload, Tensor, freeze, split, unwrap, wrap
 from ..errors import GradientError
-from ..functional import INSTEAD, Form, copied, form_of
+from ..functional import Form, copied, form_of, instead
 from ..grammar import TENSOR, ListOf
 from ..layer import Kernel
 from ..listing import describe_value
@@ -247,18 +247,6 @@ def _name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:
         if argument.is_write and any(item is x for item in arrays(value)):
             return f"argument {argument.name!r}"
     return "an argument"
-
-
-def instead(op: OpOverload, which: str = "plain") -> str:
-    """What to write in place of a call that is refused: `x = ns.add(x, y)`."""
-    if (said := vars(op).get(INSTEAD)) is not None:
-        return str(getattr(said, which))
-    schema = op.functional.schema
-    who = f"{op.schema.name}.functional" if "functional" in schema.overload else schema.name
-    names = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in op.schema.arguments]
-    others = len(schema.returns) - len(op.schema.mutable_arguments) - schema.has_residual
-    results = ", ".join([*["..."] * others, *op.schema.mutable_arguments])
-    return f"`{results} = {who}({', '.join(names)})`"
 
 
 def _leaf(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
