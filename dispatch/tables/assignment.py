@@ -130,11 +130,11 @@ def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
     ufunc_into(ufunc, op, (x, indexing.scatter_add(value, index, x.shape, arrays)), x)
 
 
-def fill(x: Tensor, value: Any) -> None:
+def fill(self: Tensor, value: Any) -> None:
     """`x.fill(value)`."""
     if np.shape(value):
         np.zeros(1).fill(np.zeros(np.shape(value)))  # raises in NumPy's own words
-    setitem_(x, Ellipsis, value)
+    setitem_(self, Ellipsis, value)
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
