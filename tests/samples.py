@@ -13,6 +13,7 @@ from dispatch import ops
 from dispatch.core import OpOverload
 from dispatch.tables import ARRAY
 from dispatch.tags import Tag
+from dispatch.views import Family, Look, View
 
 Case = tuple[Any, ...]
 Make = Callable[..., Any]
@@ -204,6 +205,28 @@ def turned(make: Make, arrays: list[Any]) -> list[Any]:
     return [np.roll(i, make((), "i8")) for i in arrays]
 
 
+def written(make: Make) -> list[Case]:
+    """Values for each of the indices, whole ones and ones that broadcast; where an element is met twice, the last one stays."""
+    cases: list[Case] = []
+    for shape, index, arrays in INDICES:
+        place = np.shape(indexed(np.zeros(shape), index, arrays))
+        cases += [(make(shape), index, make(some), turned(make, arrays)) for some in {place, place[1:]}]
+    return [*cases, (make((2, 3)), 1, 2, []), (make((2, 3)), slice(1), make((1, 1, 1, 3)), []), (make(()), Ellipsis, make(()), [])]
+
+
+def looks(make: Make) -> list[Case]:
+    """Views, and values of their shape."""
+    views: list[tuple[tuple[int, ...], Any, Case]] = [
+        ((3,), ops.np.getitem, (slice(None, None, -2), ())), ((2, 3), ops.np.transpose, (None,)), ((2, 3), ops.np.reshape, ((6,),)),
+        ((2, 3, 4), ops.np.moveaxis, (0, -1)), ((2, 3), ops.np.select_index, (1, 2)), ((2, 3), ops.np.real, ()), ((0, 3), ops.np.squeeze, (None,)),
+    ]  # fmt: skip
+    found = []
+    for shape, op, args in views:
+        seen = np.asarray(op(make(shape), *args))
+        found.append((make(shape), make(seen.shape, seen.dtype), Look(View(Family(), None, op, (None, *args), 0, -1, 0), 0)))
+    return found
+
+
 def joined(make: Make) -> list[Case]:
     return [
         ([make((2, 3)), make((1, 3))], 0),
@@ -231,6 +254,8 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make(np.shape(indexed(np.zeros(shape), index, arrays))), index, shape, turned(make, arrays))
         for shape, index, arrays in INDICES
     ],
+    "setitem": written,
+    "view_scatter": looks,
     "take": lambda make: [
         (make((2, 3)), np.array([[1, 0], [2, 2]]), 1), (make((3,)), np.array([2, 0]), None), (make((2, 3)), 1, 0),
         (make((2, 3)), np.array(4), None), (make((2, 3)), np.array([], int), -1),

@@ -16,7 +16,7 @@ import dispatch
 from dispatch import FakeTensorMode, ops, vmap
 from dispatch.core import OpOverload, Tensor
 
-ROWS = {op.schema.name: op for op in ops.np}
+ROWS = {op.schema.name: op for op in ops.np if not op.schema.is_mutable}  # those that write are held to their functional forms
 UNSET = {"empty", "empty_like"}  # what they hold is nobody's business
 OF_VALUES = {"nonzero", "flatnonzero", "argwhere", "unique"}  # how many elements depends on data: no shape, no batch
 OPAQUE = {"detach", *OF_VALUES}  # no gradient by intention, though the result depends on the argument

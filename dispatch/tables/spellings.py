@@ -32,6 +32,7 @@ from . import (
     statistics,
     systems,
 )
+from .assignment import WRITES, result_into
 from .families import kernel_of
 from .indices import ARRAY
 
@@ -64,17 +65,18 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any]) -> Any:
     """Call a row with NumPy's parameters by name; one that the row has not must ask for nothing."""
     names = op.arguments.names
     bound = {}
+    out = None if given.get("out") is np._NoValue else given.get("out")  # noqa: SLF001
     for name, value in given.items():
         if value is np._NoValue:  # noqa: SLF001 - how NumPy's functions spell a parameter that was left out
             continue
         if name in names:
             bound[name] = value
-        elif value is not None and not _is_harmless(name, value):
-            advice = "take the result" if name == "out" else "write it as an operation of its own"
+        elif name != "out" and value is not None and not _is_harmless(name, value):
             raise UnsupportedError(
-                f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). Leave it out and {advice}."
+                f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). "
+                "Leave it out and write it as an operation of its own."
             )
-    return op(**bound)
+    return op(**bound) if out is None else result_into(spelling, op(**bound), out)
 
 
 def spelling_of(function: Function) -> str:
@@ -335,6 +337,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.iscomplexobj, lambda x: x.dtype.kind == "c"),
     (np.isrealobj, lambda x: x.dtype.kind != "c"),
 ])  # fmt: skip
+FUNCTIONS.update(WRITES)
 if hasattr(np, "astype"):  # NumPy 2.1
     FUNCTIONS.update([
         spelled(np.astype, "x dtype copy device", prims.astype),

@@ -9,6 +9,7 @@
     gradients, checkpoint   what users call beside it
     context   ctx, the node of a user's rule
     rows, recorded   how a row's pullbacks and a user's functions become kernels that record
+    written   operators that write, and what is made to be written to
     layer     which of them an operator gets
 """
 

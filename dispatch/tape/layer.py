@@ -12,15 +12,16 @@ from typing import Any
 from ..core import DispatchKey, OpOverload, Registration, count_conversion, descend
 from ..errors import DefinitionError, NoRuleError, kind_of
 from ..functional import ON_COPIES, origin_of
-from ..layer import Constant, Derived, Kernel, Layer, following
+from ..layer import Constant, Derived, Kernel, Layer, Made, following
 from ..prims import detach
+from ..views import with_views
 from ..where import where
 from .context import Context
 from .recorded import Rule, recorded_kernel
 from .rows import Pullbacks, row_kernel
 from .sources import Form, check_alone, derivative_of, is_given
-from .views import with_views
-from .written import written_kernel
+from .tensor import TrackedTensor
+from .written import made_kernel, written_kernel
 
 
 class Autograd(Layer):
@@ -35,7 +36,7 @@ class Autograd(Layer):
         batched: bool = False,
         **options: Any,
     ) -> Any:
-        return backward if isinstance(backward, (Constant, Pullbacks)) else Rule(backward, setup_context, batched)
+        return backward if isinstance(backward, (Constant, Made, Pullbacks)) else Rule(backward, setup_context, batched)
 
     def attach(
         self,
@@ -66,14 +67,15 @@ class Autograd(Layer):
         rule = rule.rule if isinstance(rule, Form) else rule
         if op.schema.is_mutable:
             functional = op.functional
-            reads = not isinstance(rule, Constant) and (isinstance(rule, Pullbacks) or rule.setup_context is not None)
-            kernel = written_kernel(op, lambda run: _recording(functional, rule, run), reads=reads)
+            reads = not isinstance(rule, Constant) and _reads_what_is_written(op, rule)
+            atomic = isinstance(rule, Pullbacks)
+            kernel = written_kernel(op, lambda run: _recording(functional, rule, run), reads=reads, atomic=atomic)
         else:
             kernel = _recording(op, rule, op.whole)
-        return with_views(op, kernel) if op.schema.is_view else kernel
+        return with_views(op, kernel, TrackedTensor) if op.schema.is_view else kernel
 
     def place(self, rule: Any) -> str:
-        if isinstance(rule, Constant):
+        if isinstance(rule, (Constant, Made)):
             return "no derivative"
         if isinstance(rule, Form):
             return where(rule.function) if callable(rule.function) else ""
@@ -139,6 +141,8 @@ def _ruleless(op: OpOverload) -> Rule:
 
 def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
     """The kernel that records an operator by a rule; `whole` runs it one floor down."""
+    if isinstance(rule, Made):
+        return made_kernel(op, None if rule.others is None else row_kernel(op, rule.others, whole))
     if isinstance(rule, Constant):
         return _cutting(whole) if op is detach else _constant(whole)
     return row_kernel(op, rule, whole) if isinstance(rule, Pullbacks) else recorded_kernel(op, rule, whole)
@@ -154,6 +158,14 @@ def _cutting(whole: Callable[..., Any]) -> Kernel:
         return out
 
     return kernel
+
+
+def _reads_what_is_written(op: OpOverload, rule: Any) -> bool:
+    """Whether a rule may read the written arguments as they were before the call."""
+    if isinstance(rule, Pullbacks):
+        read = {name for pullback in rule.by_argument.values() for name in pullback.reads}
+        return not read.isdisjoint(op.schema.mutable_arguments)
+    return rule.setup_context is not None
 
 
 def _constant(whole: Callable[..., Any]) -> Kernel:

@@ -212,8 +212,8 @@ class TrackedTensor(Tensor):
         # NumPy fills `array[i] = x` with float(x), and no protocol tells it from a float() that a user wrote.
         raise ConversionError(
             f"a number was asked of a tracked value of shape {self.shape} and dtype {self.dtype}, by float() or by writing it "
-            "into a plain array: its gradient would be lost in silence. Write x.item() where the number is meant; to build an "
-            "array of tracked values, np.stack them, or np.where(mask, x, other)."
+            "into a plain array: its gradient would be lost in silence. Write x.item() where the number is meant; to write it "
+            "into an array, make that of a tracked one: np.zeros_like(x, shape=...), or np.stack the pieces."
         )
 
     __float__ = __int__ = __complex__ = _number

@@ -95,8 +95,8 @@ def test_one_number_can_be_read_by_item_and_compared():
 
 NO_NUMBER = (
     "a number was asked of a tracked value of shape () and dtype float64, by float() or by writing it into a plain array: its "
-    "gradient would be lost in silence. Write x.item() where the number is meant; to build an array of tracked values, np.stack "
-    "them, or np.where(mask, x, other)."
+    "gradient would be lost in silence. Write x.item() where the number is meant; to write it into an array, make that of a tracked "
+    "one: np.zeros_like(x, shape=...), or np.stack the pieces."
 )
 
 
