@@ -28,7 +28,7 @@ from .operators import ops
 from .pickling import MissingOperator
 from .schema import Schema
 from .tape import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled, tensor
-from .transforms import grad, value_and_grad
+from .transforms import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from .validating import validate
 from .vectorize import vectorize
 from .vmap import vmap
@@ -56,7 +56,11 @@ __all__ = [
     "enable_grad",
     "from_ufunc",
     "grad",
+    "hessian",
     "infer_schema",
+    "jacfwd",
+    "jacrev",
+    "jvp",
     "library",
     "log_calls",
     "no_grad",
@@ -73,5 +77,6 @@ __all__ = [
     "validate",
     "value_and_grad",
     "vectorize",
+    "vjp",
     "vmap",
 ]

@@ -68,7 +68,7 @@ FLOORS = [
     {"fake", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"forms/"},
-    {"transforms"},
+    {"transforms/"},
     {"vectorize"},
     {"graph"},
     {"passes"},

@@ -23,6 +23,10 @@ class Level(Guard):
     def open(self) -> bool: ...
 
 @disjoint_base
+class Reopened(Guard):
+    def __init__(self, level: Level) -> None: ...
+
+@disjoint_base
 class Setting(Guard):
     def __init__(self, key: int, value: object) -> None: ...
     @property

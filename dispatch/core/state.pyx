@@ -135,6 +135,29 @@ cdef class Level(Guard):
         return f"{self.name} (level {self.number})"
 
 
+cdef class Reopened(Guard):
+    """Lets the values of a level that has ended be used while the block lasts, in any thread: a pullback reads its tape."""
+
+    cdef Level level
+
+    def __init__(self, Level level not None):
+        self.level = level
+
+    def __enter__(self):
+        Guard.__enter__(self)
+        self.level.payload = (self.level.payload or 0) + 1      # how many such blocks there are
+        self.level.open = True
+        return self
+
+    def __exit__(self, kind=None, error=None, traceback=None):
+        self.level.payload -= 1
+        self.level.open = self.level.payload > 0
+        Guard.__exit__(self)
+
+    def __repr__(self):
+        return f"{self.level!r}, opened again"
+
+
 cdef class Setting(Guard):
     """A value that the layer of `key` finds again with `setting(key)` while the block lasts; the newest counts."""
 
