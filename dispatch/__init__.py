@@ -27,9 +27,10 @@ from .observe import log_calls, profile
 from .operators import ops
 from .pickling import MissingOperator
 from .schema import Schema
-from .tape import enable_grad, no_grad, set_grad_enabled, tensor
+from .tape import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled, tensor
 from .transforms import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from .validating import validate
+from .vectorize import vectorize
 from .vmap import vmap
 
 __version__ = "0.1.0"
@@ -48,8 +49,10 @@ __all__ = [
     "Tensor",
     "autograd",
     "carry",
+    "checkpoint",
     "custom_op",
     "detach",
+    "detect_anomaly",
     "enable_grad",
     "from_ufunc",
     "grad",
@@ -73,6 +76,7 @@ __all__ = [
     "testing",
     "validate",
     "value_and_grad",
+    "vectorize",
     "vjp",
     "vmap",
 ]

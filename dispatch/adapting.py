@@ -16,8 +16,12 @@ from .core import OpOverload
 from .errors import ArgumentError
 from .measuring import checked
 from .schema import Argument
+from .tags import Tag
 
 Adapter = Callable[[Any], Any]
+
+# What stands around the kernels of operators with a tag: a layer puts its function there.
+around_kernels: dict[Tag, Callable[[OpOverload, Callable[..., Any]], Callable[..., Any]]] = {}
 
 
 def adapted(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,6 +53,8 @@ def adapted(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
     >>> strides(np.ones((2, 3))), strides(np.ones((3, 2)).T)
     (24, 24)
     """
+    for tag in around_kernels.keys() & op.tags:
+        kernel = around_kernels[tag](op, kernel)
     adapters = {i: _adapter(op, a) for i, a in enumerate(op.schema.arguments) if a.layout and not a.kwarg_only}
     named = {a.name: _adapter(op, a) for a in op.schema.arguments if a.layout and a.kwarg_only}
     if not adapters and not named:

@@ -135,6 +135,10 @@ class GradcheckError(DispatchError, AssertionError):
     """A gradient that differs from its finite differences."""
 
 
+class PerformanceWarning(UserWarning):
+    """Something that is right, and slow for want of one line, which the message gives."""
+
+
 def _distance(a: str, b: str) -> int:
     """Count the edits between two names; a swap of neighbours is one."""
     before: list[int] = []

@@ -27,6 +27,14 @@ from .tags import Tag
 
 # Where an operator keeps what it is made of; attributes that are words are its overloads.
 ORIGIN, ON_COPIES = "origin of the functional form", "on copies"
+INSTEAD = "what to write instead"  # of a call that is refused, where that is no call of the functional form: see Instead
+
+
+class Instead(NamedTuple):
+    """What to write in place of a call that is refused: of a write to a leaf, and to what cannot hold what would be written."""
+
+    leaf: str
+    plain: str
 
 
 class Form(NamedTuple):
@@ -177,6 +185,18 @@ def copied(x: Any, order: Any = "K") -> Any:
     if order == "C":
         return np.reshape(np.ravel(made), x.shape)
     return np.reshape(np.ravel(made.T), made.T.shape).T if order == "F" else made
+
+
+def instead(op: OpOverload, which: str = "plain") -> str:
+    """What to write in place of a call that is refused: `x = ns.add(x, y)`."""
+    if (said := vars(op).get(INSTEAD)) is not None:
+        return str(getattr(said, which))
+    schema = op.functional.schema
+    who = f"{op.schema.name}.functional" if "functional" in schema.overload else schema.name
+    names = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in op.schema.arguments]
+    others = len(schema.returns) - len(op.schema.mutable_arguments) - schema.has_residual
+    results = ", ".join([*["..."] * others, *op.schema.mutable_arguments])
+    return f"`{results} = {who}({', '.join(names)})`"
 
 
 def check_mapped(op: OpOverload, i: int, x: Any, dim: Any) -> None:

@@ -29,6 +29,16 @@ class Constant:
 CONSTANT = Constant()
 
 
+class Made:
+    """The rule of a row that makes an array after its first argument, to be written to: of a layer's value the layer's own.
+
+    It depends on nothing; but for the value that it is filled with, say: `others` is the rule of the other arguments.
+    """
+
+    def __init__(self, others: Any = None) -> None:
+        self.others = others
+
+
 class Derived(NamedTuple):
     """A kernel that can be made of another layer's rule.
 

@@ -47,6 +47,17 @@ cdef extern from *:
     """
     object dispatch_another(object like, tuple no_arguments)
 
+cdef extern from *:
+    """
+    static inline void dispatch_forget_items(PyObject *cls) {
+        PySequenceMethods *methods = ((PyTypeObject *)cls)->tp_as_sequence;
+        if (methods != NULL) {
+            methods->sq_item = NULL;
+        }
+    }
+    """
+    void dispatch_forget_items(object cls)
+
 cdef dict rewritable_types = {}             # wrappers that a write changes -> whether their arrays are read-only for good
 cdef type FLOAT64 = np.float64
 cdef tuple FLOAT64_LAYOUT = ((), np.dtype(np.float64))
@@ -142,6 +153,15 @@ def set_rewritable(cls not None, bint frozen):
 def rewrite(Wrapped x not None, value, data):
     """Let a wrapper stand for another value, with what its layer keeps beside that."""
     x.value, x.data = freeze(value), data
+
+
+def no_sequence(type cls not None):
+    """Take the item slot of a sequence from a class with `__getitem__`, and leave it that of a mapping.
+
+    NumPy fills `array[i] = x` by `float(x)`. What that raises it puts its own words before, "setting an array element with a
+    sequence", where `x` counts as a sequence.
+    """
+    dispatch_forget_items(cls)
 
 
 def expand(cnp.ndarray x not None, tuple shape not None):

@@ -17,7 +17,10 @@ import numpy as np
 from . import tables
 from .core import OpOverload, Tensor, device_of
 from .errors import ArgumentError, UnsupportedError, did_you_mean
+from .memory import no_sequence
 from .operators import ops
+from .tables.assignment import add_at, augmented, check_target, fill, setitem, ufunc_into
+from .tables.families import kernel_of
 from .tables.spellings import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem
 
 Function = Callable[..., Any]
@@ -55,10 +58,13 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
             if any(not _is_operand(x) and device_of(x) is None and hasattr(x, "__array_ufunc__") for x in inputs):
                 return NotImplemented  # somebody else's array, who may know what to do
             raise
-    if "out" in options:
-        raise _out_refused(ufunc, inputs, options["out"][0])
+    if method == "at" and ufunc in (np.add, np.subtract):
+        check_target(f"np.{ufunc.__name__}.at", inputs[0])
+        return add_at(ufunc, *inputs)
+    if method == "__call__" and options.keys() == {"out"} and ufunc in UFUNCS:
+        return _into(ufunc, inputs, options["out"][0])
     if method == "reduce" and ufunc in REDUCTIONS:
-        options = {"axis": 0, **options}
+        options = {"axis": 0, **options, "out": options.get("out", (None,))[0]}
         return call_row(f"np.{ufunc.__name__}.reduce", REDUCTIONS[ufunc], {"x": inputs[0], **options})
     if method != "__call__" or ufunc not in UFUNCS:
         raise _no_row(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"))
@@ -69,18 +75,22 @@ def _is_operand(x: Any) -> bool:
     return isinstance(x, (Tensor, np.ndarray, int, float, complex, np.generic, list, tuple))
 
 
-def _out_refused(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> UnsupportedError:
-    """What is said of `out=`, which is also how NumPy spells `a += x` for an array a."""
-    symbol = _SYMBOLS.get(ufunc)
-    kind = next(type(x).__name__ for x in (*inputs, out) if isinstance(x, Tensor))
+def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
+    """`np.add(x, y, out=a)`, which is also how NumPy spells `a += y` for an array a."""
+    if isinstance(out, Tensor):
+        return ufunc_into(ufunc, UFUNCS[ufunc], inputs, out)
+    value = UFUNCS[ufunc](*inputs)
+    if not isinstance(value, Tensor):  # of constants
+        return ufunc_into(ufunc, lambda *_: value, inputs, out)
+    symbol, kind = _SYMBOLS.get(ufunc), type(value).__name__
     if symbol and len(inputs) == 2 and inputs[0] is out:
-        return UnsupportedError(
+        raise UnsupportedError(
             f"a {symbol}= x would write a {kind} of shape {np.shape(inputs[1])} into an array, which cannot hold what "
-            f"it tracks. Write a = a {symbol} x."
+            f"it tracks. Write a = a {symbol} x; or make the array of a tracked one: a = np.zeros_like(x, shape=...)."
         )
-    return UnsupportedError(
-        f"np.{ufunc.__name__}: out= would write a {kind} into an array that is there already. "
-        f"Leave it out and take the result: y = np.{ufunc.__name__}(...)."
+    raise UnsupportedError(
+        f"np.{ufunc.__name__}: out= would write a {kind} into an array, which cannot hold what it tracks. Leave it out and "
+        f"take the result, y = np.{ufunc.__name__}(...); or make the array of a tracked one: np.zeros_like(x, shape=...)."
     )
 
 
@@ -124,6 +134,20 @@ def _reflected(op: OpOverload) -> Function:
     return reflected
 
 
+def _augmented(op: OpOverload) -> Function:
+    augment = augmented(op, kernel_of(op))
+
+    def inplace(self: Tensor, other: Any) -> Any:
+        try:
+            return augment(self, other)
+        except ArgumentError:
+            if _is_operand(other):
+                raise
+            return NotImplemented
+
+    return inplace
+
+
 def _unary(op: OpOverload) -> Function:
     def unary(self: Tensor) -> Any:
         return op(self)
@@ -155,7 +179,12 @@ def _transpose(self: Tensor, *axes: Any) -> Any:
 
 def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Any:
     """The elements in another dtype."""
-    return tables.astype(self, dtype)
+    return tables.copy(self) if copy and self.dtype == dtype else tables.astype(self, dtype)
+
+
+def _flatten(self: Tensor) -> Any:
+    """A copy of all elements along one axis."""
+    return tables.copy(tables.reshape(self, (-1,)))
 
 
 def _ravel(self: Tensor) -> Any:
@@ -163,10 +192,14 @@ def _ravel(self: Tensor) -> Any:
     return tables.reshape(self, (-1,))
 
 
-def _setitem(self: Tensor, index: Any, value: Any) -> None:
+def _nonzero(self: Tensor) -> Any:
+    """The places of what is not 0, one array for each axis."""
+    return FUNCTIONS[np.nonzero](self)
+
+
+def _sort(self: Tensor, *args: Any, **keywords: Any) -> None:
     raise UnsupportedError(
-        f"x[...] = ... would write to a {type(self).__name__} in place, and tensors are not written to. "
-        "Write np.where(mask, new, x) for some elements, np.stack or np.concatenate for pieces."
+        f"x.sort() would put the elements of a {type(self).__name__} in order in place. Write x = np.sort(x)."
     )
 
 
@@ -206,34 +239,66 @@ ON_TENSORS: dict[str, Any] = {
     "__array_function__": _array_function,
     **{f"__{name}__": _infix(op) for name, op in (_BINARY | _COMPARISONS).items()},
     **{f"__r{name}__": _reflected(op) for name, op in _BINARY.items()},
+    **{f"__i{name}__": _augmented(op) for name, op in _BINARY.items()},
     "__neg__": _unary(tables.negative),
     "__pos__": _unary(tables.positive),
     "__abs__": _unary(tables.absolute),
     "__invert__": _unary(tables.invert),
     "__getitem__": getitem,
-    "__setitem__": _setitem,
+    "__reversed__": lambda self: (self[i] for i in reversed(range(len(self)))),
+    "__setitem__": setitem,
     "sum": _method(np.sum, tables.sum),
     "mean": _method(np.mean, tables.mean),
     "max": _method(np.max, tables.max),
     "min": _method(np.min, tables.min),
+    "prod": _method(np.prod),
+    "var": _method(np.var),
+    "std": _method(np.std),
+    "all": _method(np.all),
+    "any": _method(np.any),
+    "argmax": _method(np.argmax),
+    "argmin": _method(np.argmin),
+    "argsort": _method(np.argsort),
+    "sort": _sort,
+    "cumsum": _method(np.cumsum),
+    "cumprod": _method(np.cumprod),
+    "clip": _method(np.clip),
+    "round": _method(np.round),
+    "repeat": _method(np.repeat),
+    "diagonal": _method(np.diagonal),
+    "trace": _method(np.trace),
+    "nonzero": _nonzero,
+    "searchsorted": _method(np.searchsorted),
     "swapaxes": _method(np.swapaxes),
     "squeeze": _method(np.squeeze),
     "dot": _method(np.dot),
     "take": _method(np.take),
     "copy": _method(np.copy),
+    "fill": fill,
     "reshape": _reshape,
     "transpose": _transpose,
     "ravel": _ravel,
-    "flatten": _ravel,
+    "flatten": _flatten,
     "astype": _astype,
     "conj": _unary(tables.conjugate),
     "conjugate": _unary(tables.conjugate),
     "detach": detach,
     "T": property(_unary(tables.transpose)),
     "mT": property(lambda self: tables.swapaxes(self, -1, -2)),
-    "real": property(_unary(tables.real)),
-    "imag": property(_unary(tables.imag)),
+    "real": property(_unary(tables.real), lambda self, value: setitem(tables.real(self), Ellipsis, value)),
+    "imag": property(_unary(tables.imag), lambda self, value: setitem(tables.imag(self), Ellipsis, value)),
 }
 
 for _name, _function in ON_TENSORS.items():
     setattr(Tensor, _name, _function)
+
+
+def _leave_to_float(cls: type[Tensor]) -> None:
+    """What a wrapper says of `array[i] = x` is its own words; see `no_sequence`."""
+    no_sequence(cls)
+    for subclass in cls.__subclasses__():
+        _leave_to_float(subclass)
+
+
+Tensor.__init_subclass__ = classmethod(no_sequence)  # type: ignore[assignment]
+_leave_to_float(Tensor)

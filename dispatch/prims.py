@@ -5,7 +5,6 @@ here, under the layers; the tables on the top floor complete them with the rules
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,10 @@ def define(
     Its array arguments take Python numbers too, which pass through untouched, so that NumPy's own promotion decides.
     """
     schema = Schema.parse(text)
-    arguments = tuple(replace(a, numbers=True) if a.type.has_tensor else a for a in schema.arguments)
-    op = build(replace(schema, arguments=arguments), tags)
+    for argument in schema.arguments:
+        if argument.type.has_tensor:  # nobody else has it yet, and a copy of the schema would be checked once more, 20 us a row
+            object.__setattr__(argument, "numbers", True)
+    op = build(schema, tags)
     op.register_at(key, kernel)
     vars(op).update(__name__=schema.name, __qualname__=schema.name, __doc__=kernel.__doc__)
     return make_known(op, __name__, schema.full_name)

@@ -41,14 +41,20 @@ def _attach(layer: str, op: OpOverload | str, lib: Keeper | None, func: Any, *be
     op = resolve(op)
     if func is None:
         return lambda func: _attach(layer, op, lib, func, *before, **options)
+    return _registered(layer, op, lib, *before, func, **options)
+
+
+def _registered(layer: str, op: OpOverload | str, lib: Keeper | None, *given: Any, **options: Any) -> Any:
+    """What `op.register_<layer>` does of all that was given, which comes back last."""
+    op = resolve(op)
     with registration_lock:
         already = op.table.all()
-        find_layer(layer).attach(op, *before, func, **options)
+        find_layer(layer).attach(op, *given, **options)
         if lib is not None:
             for registration in op.table.all():
                 if registration not in already:
                     lib.keep(op, registration)
-    return func
+    return given[-1]
 
 
 def register_kernel(
@@ -117,21 +123,81 @@ def register_fake(
 
 
 def register_autograd(
-    op: OpOverload | str, backward: Function, /, *, setup_context: Function | None = None, lib: Keeper | None = None
+    op: OpOverload | str,
+    backward: Function | None = None,
+    /,
+    *,
+    setup_context: Function | None = None,
+    batched: bool = False,
+    linear: bool | str | Sequence[str] = False,
+    elementwise: Any = None,
+    jacobian: Function | None = None,
+    implicit: tuple[Function, Function | None] | Function | None = None,
+    finite_difference: bool | float | None = None,
+    lib: Keeper | None = None,
 ) -> Any:
-    """Give an operator its gradient; see `dispatch.tape`.
+    """Give an operator its derivative, from exactly one source; gradients and tangents both follow from it.
+
+    Which to choose, with an example of each, is told in `docs/derivatives_rules.md`; a source without a backward is described
+    in `dispatch.forms`.
 
     Parameters
     ----------
     op : OpOverload or str
-    backward : callable
-        `backward(ctx, *grads)`, a gradient for each output, returns one for each input, None for those without.
+    backward : callable, optional
+        `backward(ctx, *grads)`, a gradient for each output, returns one for each input, None for those without. Without any
+        source this is a decorator of one.
     setup_context : callable, optional
         `setup_context(ctx, inputs, output)` keeps on `ctx` what the backward needs.
+    batched : bool
+        The backward takes any number of cotangents at once, along a leading axis, and returns gradients with that axis. Then
+        `jacrev`, and vmap over cotangents, call it once, with plain arrays, whatever code it is.
+    linear : bool, str or sequence of str
+        The arguments in which the operator is jointly linear; True for every array. A backward may stand beside it: the
+        transpose. Without one the transpose costs a call of the operator for each input element.
+    elementwise : callable, number, or tuple or dict of these
+        The partial derivative by each array argument, of an operator that works element by element and broadcasts.
+    jacobian : callable
+        `jacobian(*args)` gives the Jacobian, of shape `output.shape + input.shape`; for several arrays a tuple or a dict.
+    implicit : tuple of callable
+        `(residual, solve)`: the output `y` solves `residual(y, *args) == 0`, and `solve(A, b)` the linear system `A(x) == b`;
+        the residual alone, or None for `solve`, takes a dense one.
+    finite_difference : bool or float
+        Central differences of this step, True for one that fits the dtype: two calls of the operator for each input element.
     lib : Library, optional
-        What the gradient goes with; without it the gradient stays.
+        What the derivative goes with; without it the derivative stays.
+
+    Returns
+    -------
+    callable
+        `backward`, unchanged.
+
+    Raises
+    ------
+    DefinitionError
+        If there is more than one source, or what was given does not fit the operator.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> @dispatch.custom_op("doc::cubic", mutates_args=())
+    ... def cubic(x: np.ndarray) -> np.ndarray:
+    ...     return x**3
+    >>> dispatch.register_autograd(cubic, elementwise=lambda x: 3 * x**2)
+    >>> dispatch.grad(lambda x: cubic(x).sum())(np.array([1.0, 2.0]))
+    array([ 3., 12.])
     """
-    return _attach("autograd", op, lib, backward, setup_context=setup_context)
+    sources = {
+        "linear": linear,
+        "elementwise": elementwise,
+        "jacobian": jacobian,
+        "implicit": implicit,
+        "finite_difference": finite_difference,
+    }
+    given = {name: source for name, source in sources.items() if source is not None and source is not False}
+    if backward is None and given:
+        return _registered("autograd", op, lib, None, setup_context=setup_context, batched=batched, **given)
+    return _attach("autograd", op, lib, backward, setup_context=setup_context, batched=batched, **given)
 
 
 def register_jvp(op: OpOverload | str, rule: Function | None = None, /, *, lib: Keeper | None = None) -> Any:
@@ -191,14 +257,15 @@ def register_dispatch(
     return _attach("dispatch", op, lib, func, cls_or_mode)
 
 
-def register_vmap(op: OpOverload | str, func: Function | None = None, /, *, lib: Keeper | None = None) -> Any:
+def register_vmap(op: OpOverload | str, func: Function | str | None = None, /, *, lib: Keeper | None = None) -> Any:
     """Give an operator its batching rule; see `dispatch.vmap`.
 
     Parameters
     ----------
     op : OpOverload or str
-    func : callable, optional
-        `rule(info, in_dims, *args)` returns `(output, out_dims)`. Without it this is a decorator.
+    func : callable or str, optional
+        `rule(info, in_dims, *args)` returns `(output, out_dims)`. Without it this is a decorator. A kernel that broadcasts
+        needs none but the name of one: `"broadcast_all"`, `"expand_dims"`, `"broadcast"`; `"sequential"` asks for the loop.
     lib : Library, optional
         What the rule goes with; without it the rule stays.
     """

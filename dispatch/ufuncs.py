@@ -26,7 +26,7 @@ from .layer import find_layer
 from .operators import add, build, ops
 from .schema import Schema
 from .signatures import Signature
-from .tables.families import batched_pointwise, kind, pullback_of
+from .tables.families import batched_pointwise, kernel_of, kind, pullback_of
 from .tables.layouts import REMEMBERED, dense, elementwise, elementwise_order
 from .tables.spellings import UFUNCS
 from .tags import Tag
@@ -66,12 +66,12 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
     --------
     >>> import numpy as np, dispatch
     >>> from dispatch.ufuncs import from_ufunc
-    >>> hypot = from_ufunc(np.hypot, derivative=(lambda x, out: x / out, lambda y, out: y / out))
+    >>> hypot = from_ufunc(np.hypot, "mine::hypot", derivative=(lambda x, out: x / out, lambda y, out: y / out))
     >>> hypot
-    numpy::hypot(Tensor x, Tensor y) -> Tensor  [cpu | autograd fake vmap]
+    mine::hypot(Tensor x, Tensor y) -> Tensor  [cpu | autograd fake vmap]
     >>> hypot(np.array([3.0, 5.0]), np.array([4.0, 12.0]))
     array([ 5., 13.])
-    >>> from_ufunc(np.hypot) is hypot, from_ufunc(np.sin) is dispatch.ops.np.sin
+    >>> from_ufunc(np.hypot, "mine::hypot") is hypot, from_ufunc(np.sin) is dispatch.ops.np.sin
     (True, True)
     """
     inner = f if isinstance(f, np.ufunc) else getattr(f, "ufunc", None)
@@ -108,7 +108,7 @@ def _check(f: Any) -> None:
 def _row(f: Any) -> OpOverload | None:
     """The row of NumPy's table whose kernel this ufunc is."""
     op = UFUNCS.get(f) if isinstance(f, np.ufunc) else None
-    return op if op is not None and op.schema.namespace == "np" else None
+    return op if op is not None and op.schema.namespace == "np" and kernel_of(op) is f else None
 
 
 def _known(f: Any, name: str) -> OpOverload | None:

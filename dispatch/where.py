@@ -5,6 +5,7 @@ from its code object, so it is right behind any number of decorators. This is th
 """
 
 import functools
+import linecache
 import os
 import sys
 import types
@@ -95,12 +96,51 @@ def caller() -> Caller:
     >>> caller()._fields
     ('module', 'place')
     """
-    frame = sys._getframe(1)  # noqa: SLF001  no public name is as cheap
-    while frame.f_back is not None and _is_ours(frame):
-        frame = frame.f_back
+    frame = _outside()
     return Caller(
         frame.f_globals.get("__name__", "?"), f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
     )
+
+
+def calling_line() -> str:
+    """Return the line outside this package that is running, with its text where that can be read.
+
+    Returns
+    -------
+    str
+        `"file.py:12, in f: y = np.log(x)"`.
+
+    Examples
+    --------
+    >>> calling_line().count(", in ")
+    1
+    """
+    frame = _outside()
+    code, number = frame.f_code, frame.f_lineno
+    text = linecache.getline(code.co_filename, number, frame.f_globals).strip()
+    return f"{os.path.basename(code.co_filename)}:{number}, in {code.co_name}" + (f": {text}" if text else "")
+
+
+def _outside() -> types.FrameType:
+    """The first frame outside this package."""
+    frame = sys._getframe(2)  # noqa: SLF001  no public name is as cheap
+    while frame.f_back is not None and _is_ours(frame):
+        frame = frame.f_back
+    return frame
+
+
+def levels_out() -> int:
+    """How many calls above its caller the first one outside this package is: the `stacklevel` of a warning.
+
+    Examples
+    --------
+    >>> levels_out() > 0
+    True
+    """
+    frame, levels = sys._getframe(1), 1  # noqa: SLF001  no public name is as cheap
+    while frame.f_back is not None and _is_ours(frame):
+        frame, levels = frame.f_back, levels + 1
+    return levels
 
 
 def names_around(fn: object) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -65,9 +65,11 @@ FLOORS = [
     {"defining"},
     {"kernel_functions"},
     {"views"},
-    {"fake", "tape/", "forward/", "modes", "vmap", "tracing", "functionalize"},  # second floor, the layers
+    {"fake", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
+    {"forms/"},
     {"transforms/"},
+    {"vectorize"},
     {"graph"},
     {"passes"},
     {"compiling"},
@@ -83,12 +85,12 @@ FLOORS = [
     {"__init__"},
     {"__main__"},
 ]
-LAYERS = next(floor for floor in FLOORS if "vmap" in floor)
+LAYERS = next(floor for floor in FLOORS if "vmap/" in floor)
 WRAPPERS = {  # and the layer that owns each
     "FakeTensor": "fake",
     "TrackedTensor": "tape/",
     "DualTensor": "forward/",
-    "BatchedTensor": "vmap",
+    "BatchedTensor": "vmap/",
     "TracedTensor": "tracing",
 }
 LATE_IMPORTS = {"extras", "interop/", "__main__"}  # what is optional, or what a command needs, is imported when used

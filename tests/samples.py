@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from dispatch import ops
 from dispatch.core import OpOverload
 from dispatch.tables import ARRAY
 from dispatch.tags import Tag
+from dispatch.views import Family, Look, View
 
 Case = tuple[Any, ...]
 Make = Callable[..., Any]
@@ -122,6 +124,76 @@ PRODUCTS = [
 ]  # fmt: skip
 
 
+def square(make: Make, *stack: int, n: int = 3, kind: Any = None) -> Any:
+    """Matrices far from singular."""
+    x = make((*stack, n, n))
+    return np.asarray(x + 4 * np.eye(n, dtype=x.dtype), x.dtype)
+
+
+def definite(make: Make, *stack: int, n: int = 3) -> Any:
+    """Hermitian matrices whose eigenvalues are positive and differ."""
+    x = make((*stack, n, n))
+    return np.asarray((x + np.swapaxes(x, -1, -2).conj()) / 2 + np.diag(np.arange(4, 4 + 3 * n, 3)), x.dtype)
+
+
+def squares(make: Make) -> list[Case]:
+    return [(square(make),), (square(make, 2),), (square(make, 2, 2, n=2),), (square(make, 0),), (square(make, n=1),)]
+
+
+def narrow(make: Make, shape: tuple[int, ...]) -> Any:
+    """Elements between -1 and 1."""
+    x = make(shape)
+    return np.asarray(x / 3 if x.dtype.kind in "fc" else x * 0, x.dtype)
+
+
+def alongs(make: Make, *rest: Any) -> list[Case]:
+    axes: list[tuple[tuple[int, ...], Any]] = [((4,), 0), ((2, 3), None), ((2, 3), 0), ((2, 3, 4), -2), ((), None),
+        ((0, 3), 0), ((1, 3), 1)]
+    return [(make(shape), axis, *rest) for shape, axis in axes]
+
+
+def places(make: Make) -> list[Case]:
+    return [(make(shape), axis, keep) for shape, axis in [((4,), None), ((2, 3), 0), ((2, 3, 4), -1), ((2, 3), None),
+        ((), None), ((0, 3), 0)] for keep in (False, True)]
+
+
+def reduced(make: Make) -> list[Case]:
+    axes: list[tuple[tuple[int, ...], Any]] = [((2, 3), None), ((3,), 0), ((2, 3, 4), (0, -1)), ((), None)]
+    return [(make(shape), axis, None, keep) for shape, axis in axes for keep in (False, True)]
+
+
+def spreads(make: Make) -> list[Case]:
+    return [
+        (make((5,)), None, None, 0, False), (make((2, 3)), 0, None, 1, True), (make((2, 3, 4)), (0, -1), None, 1, False),
+            (make((2, 3)), -1, None, 0.5, False),
+        (make((0, 3)), 0, None, 0, False), (make((3, 3)), 1, "f8" if make(()).dtype.kind != "c" else None, 0, False),
+    ]  # fmt: skip
+
+
+def definites(*options: Any) -> Callable[[Make], list[Case]]:
+    return lambda make: [
+        (definite(make), *options), (definite(make, 2, n=2), *options), (definite(make, 2, 2, n=2), *options),
+            (definite(make, 0), *options),
+    ]  # fmt: skip
+
+
+def oblong(make: Make) -> list[Case]:
+    return [(make((3, 2)) + np.eye(3, 2, dtype=make(()).dtype),), (make((2, 3)),),
+        (make((2, 2, 2)) + np.eye(2, dtype=make(()).dtype),), (make((0, 2, 3)),)]
+
+
+EINSUMS: list[tuple[Any, ...]] = [
+    ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 2)), ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)), ("ij->ji", (2, 3)),
+        ("ii->i", (3, 3)),
+    ("ii", (3, 3)), ("ij->", (2, 3)), ("i,i->i", (3,), (3,)), ("i,j->ij", (2,), (3,)), ("ij,ij->j", (2, 3), (2, 3)),
+        ("...i,ij->...j", (2, 2, 3), (3, 2)),
+    ("...,...->...", (2, 1), (3,)), ("ij,kj,lk->il", (2, 3), (2, 3), (4, 2)), ("iij,j->i", (2, 2, 3), (3,)), ("i,->i", (3,),
+        ()), ("iii->i", (2, 2, 2)),
+    ("ab,bc,cd", (2, 2), (2, 3), (3, 2)), ("i...->...", (2, 3)), ("ij,ij,ij->i", (2, 3), (2, 3), (2, 3)), ("ij,k->k", (2, 3),
+        (2,)), ("bi,bj->ij", (0, 2), (0, 3)),
+]  # fmt: skip
+
+
 def indexed(x: Any, index: Any, arrays: list[Any]) -> Any:
     """What NumPy makes of an index in the form that `getitem` takes."""
     queue = iter(arrays)
@@ -131,6 +203,28 @@ def indexed(x: Any, index: Any, arrays: list[Any]) -> Any:
 def turned(make: Make, arrays: list[Any]) -> list[Any]:
     """Index arrays with their places changed, so that the items of a batch differ."""
     return [np.roll(i, make((), "i8")) for i in arrays]
+
+
+def written(make: Make) -> list[Case]:
+    """Values for each of the indices, whole ones and ones that broadcast; where an element is met twice, the last one stays."""
+    cases: list[Case] = []
+    for shape, index, arrays in INDICES:
+        place = np.shape(indexed(np.zeros(shape), index, arrays))
+        cases += [(make(shape), index, make(some), turned(make, arrays)) for some in {place, place[1:]}]
+    return [*cases, (make((2, 3)), 1, 2, []), (make((2, 3)), slice(1), make((1, 1, 1, 3)), []), (make(()), Ellipsis, make(()), [])]
+
+
+def looks(make: Make) -> list[Case]:
+    """Views, and values of their shape."""
+    views: list[tuple[tuple[int, ...], Any, Case]] = [
+        ((3,), ops.np.getitem, (slice(None, None, -2), ())), ((2, 3), ops.np.transpose, (None,)), ((2, 3), ops.np.reshape, ((6,),)),
+        ((2, 3, 4), ops.np.moveaxis, (0, -1)), ((2, 3), ops.np.select_index, (1, 2)), ((2, 3), ops.np.real, ()), ((0, 3), ops.np.squeeze, (None,)),
+    ]  # fmt: skip
+    found = []
+    for shape, op, args in views:
+        seen = np.asarray(op(make(shape), *args))
+        found.append((make(shape), make(seen.shape, seen.dtype), Look(View(Family(), None, op, (None, *args), 0, -1, 0), 0)))
+    return found
 
 
 def joined(make: Make) -> list[Case]:
@@ -160,6 +254,8 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make(np.shape(indexed(np.zeros(shape), index, arrays))), index, shape, turned(make, arrays))
         for shape, index, arrays in INDICES
     ],
+    "setitem": written,
+    "view_scatter": looks,
     "take": lambda make: [
         (make((2, 3)), np.array([[1, 0], [2, 2]]), 1), (make((3,)), np.array([2, 0]), None), (make((2, 3)), 1, 0),
         (make((2, 3)), np.array(4), None), (make((2, 3)), np.array([], int), -1),
@@ -205,8 +301,235 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "empty_like": likes,
     "zeros_like": likes,
     "ones_like": likes,
+    "linalg_solve": lambda make: [
+        (square(make), make((3,))), (square(make), make((3, 2))), (square(make, 2), make((3,))),
+        (square(make, 2), make((3, 1))), (square(make), make((2, 3, 2))), (square(make, 2, 1), make((2, 3, 1))),
+            (square(make, 0), make((3, 0))),
+    ],
+    "linalg_inv": squares,
+    "linalg_det": squares,
+    "linalg_slogdet": squares,
+    "linalg_pinv": lambda make: [(x, None) for (x,) in oblong(make)] + [(square(make), 1e-10)],
+    "linalg_matrix_power": lambda make: [(square(make), n) for n in (0, 1, 2, 5, -2)] + [(square(make, 2), 3)],
+    "linalg_cholesky": lambda make: [*definites(False)(make), (definite(make), True), (definite(make, 2), True)],
+    "linalg_eigh": lambda make: [*definites("L")(make), (definite(make), "U")],
+    "linalg_eigvalsh": lambda make: [*definites("L")(make), (definite(make), "U")],
+    "linalg_svd": oblong,
+    "linalg_svdvals": oblong,
+    "linalg_qr": oblong,
+    "linalg_tall_qr": lambda make: [case for case in oblong(make) if case[0].shape[-2] >= case[0].shape[-1]],
+    "diagonal": lambda make: [
+        (make((2, 3)), 0, 0, 1), (make((2, 3)), 1, 0, 1), (make((3, 2)), -1, 1, 0), (make((2, 3, 4)), 2, -1, 0),
+        (make((2, 3)), 5, 0, 1), (make((0, 3)), 0, 0, 1),
+    ],
+    "diag": lambda make: [(make((3,)), 0), (make((2,)), -1), (make((2, 3)), 1), (make((0,)), 2), (make(()), 0)],
+    "diagflat": lambda make: [(make((2, 2)), 0), (make(()), 1)],
+    "trace": lambda make: [(make((2, 3)), 0, 0, 1, None), (make((2, 3, 4)), 1, 2, 0, None), (make((3, 3)), 0, 0, 1, "c16")],
+    "tril": lambda make: [(make((2, 3)), 0), (make((2, 3, 4)), 1), (make((3,)), -1), (make(()), 0), (make((0, 2)), 0)],
+    "triu": lambda make: [(make((2, 3)), 0), (make((2, 3, 4)), 1), (make((3,)), -1), (make(()), 0), (make((0, 2)), 0)],
+    "eye": lambda make: [(3, None, 0, None), (2, 3, -1, "f4")],
+    "tri": lambda make: [(3, None, 0, None), (2, 3, -1, "f4")],
+    "identity": lambda make: [(2, None), (3, "i4")],
+    **dict.fromkeys(["arcsin", "arccos", "arctanh"], lambda make: [(narrow(make, shape),) for shape in SHAPES]),
+    "arccosh": lambda make: [(make(shape) + make(()).dtype.type(1),) for shape in SHAPES],
+    **dict.fromkeys(["left_shift", "right_shift"], lambda make: whole(make)[:1]),
+    "clip": lambda make: [
+        (make((2, 3)), 1, 2), (make((2, 3)), None, make((3,))), (make((2, 3)), make((2, 1)), None),
+            (make((3,)), make(()), make((2, 3))),
+        (make((2, 3)), None, 1.5), (make(()), 1.0, None), (make((0, 3)), make((1, 3)), 2),
+    ],
+    "round": lambda make: [(make((2, 3)), 0), (make((3,)), 1), (make((3,)), -1)],
+    "angle": lambda make: [(make((2, 3)), False), (make((3,)), True)],
+    "nan_to_num": lambda make: [(make((2, 3)), 0.0, None, None), (make((3,)), 1.0, 2.0, -2.0)],
+    "isclose": lambda make: [(make((2, 3)), make((3,)), 0.1, 1e-8, False), (make((3,)), make(()), 0.5, 0.0, True)],
+    "einsum": lambda make: [
+        (text, [make(shape) for shape in shapes]) for text, *shapes in EINSUMS
+    ],
+    "tensordot": lambda make: [
+        (make((2, 3, 4)), make((3, 4, 2)), 2), (make((2, 3)), make((4, 3)), ((1,), (1,))), (make((3, 2)), make((2, 3)),
+            (0, -1)),
+        (make((2,)), make((3,)), 0),
+    ],
+    "inner": lambda make: [(make((2, 3)), make((3,))), (make((3,)), make((4, 2, 3))), (make(()), make((2,))),
+        (make((2,)), 2.0)],
+    "outer": lambda make: [(make((2,)), make((3,))), (make((2, 2)), make((3,))), (make(()), 2.0)],
+    "vdot": lambda make: [(make((3,)), make((3,))), (make((2, 2)), make((2, 2)))],
+    "vecdot": lambda make: [(make((2, 3)), make((3,)), -1), (make((3, 2)), make((3, 2)), 0)],
+    "kron": lambda make: [(make((2, 3)), make((2, 2))), (make((3,)), make((2, 2))), (make(()), make((3,))),
+        (make((2, 1, 2)), make((2,)))],
+    "cross": lambda make: [
+        (make((3,)), make((3,)), -1, -1, -1, None), (make((2, 3)), make((3,)), -1, -1, 0, None),
+            (make((3, 2)), make((3, 2)), -1, -1, -1, 0),
+    ],
+    "linalg_multi_dot": lambda make: [
+        ([make((2, 3)), make((3, 4)), make((4, 2))],), ([make((3,)), make((3, 2)), make((2,))],),
+            ([make((2, 3)), make((3, 2))],),
+    ],
+    "linalg_norm": lambda make: [
+        (make((2, 3)), None, None, False), (make((3,)), None, None, True), (make((2, 3)), None, 1, False),
+            (make((2, 3, 4)), None, (0, 2), True),
+        *[(make((2, 3)), order, -1, False) for order in (1, 2, np.inf, -np.inf, 0, 3)],
+        *[(make((3, 2)), order, None, False) for order in (1, -1, 2, -2, np.inf, -np.inf, "fro", "nuc")],
+        (make((2, 3, 2)), "nuc", (2, 0), True), (make((2, 3)), "fro", (0, 1), True), (make((2, 3, 2)), 2, (0, 1), True),
+    ],
+    "linalg_vector_norm": lambda make: [(make((2, 3)), None, 2, False), (make((2, 3)), 0, 3, True), (make((2, 3)),
+        (0, 1), 1, False)],
+    "linalg_matrix_norm": lambda make: [(make((2, 3)), "fro", False), (make((2, 2, 3)), "nuc", True), (make((2, 3)), 1, False)],
+    "cumsum": lambda make: alongs(make, None),
+    "cumprod": lambda make: [*alongs(make, None), (make((3,)) * np.asarray([1, 0, 1], make(()).dtype), 0, None)],
+    "diff": lambda make: [(make((4,)), 1, -1), (make((4, 3)), 2, 0), (make((2, 3)), 0, 1), (make((2, 3)), 5, 1)],
+    "trapezoid": lambda make: [
+        (make((4,)), None, None, -1), (make((2, 4)), make((4,)), None, -1), (make((4, 2)), make((4,)), None, 0),
+            (make((4, 2)), None, make(()), 0),
+    ],
+    "sort": lambda make: alongs(make),
+    "argsort": lambda make: alongs(make),
+    "median": lambda make: [
+        (make((5,)), None, False), (make((2, 3)), None, True), (make((4, 3)), 0, False), (make((2, 3)), -1, True),
+            (make((2, 3, 4)), (0, 2), False),
+        (make((2, 3, 4)), (0, 2), True),
+    ],
+    "argmax": lambda make: places(make),
+    "argmin": lambda make: places(make),
+    "searchsorted": lambda make: [
+        (np.sort(make((4,))), make((2, 3)), "left"), (np.sort(make((4,))), make(()), "right"),
+            (np.sort(make((3,))), 1.5, "left"),
+    ],
+    "take_along_axis": lambda make: [
+        (make((2, 3)), turned(make, [np.array([[0, 2], [1, 1]])])[0], -1), (make((2, 3)), turned(make,
+            [np.array([[1, 0, 1]])])[0], 0),
+        (make((2, 2)), np.array([3, 0]), None), (make((2, 3, 4)), turned(make, [np.array([[[2, 0, 1]]])])[0] % 3, 2),
+    ],
+    "repeat": lambda make: [(make((2, 3)), 2, None), (make((2, 3)), 3, 1), (make((2, 3)), [1, 2], 0), (make(()), 2, None),
+        (make((2, 3)), [2], -1)],
+    "tile": lambda make: [(make((2, 3)), 2), (make((3,)), (2, 2)), (make((2, 3)), (2, 1)), (make(()), (2,)),
+        (make((2, 1, 2)), 3)],
+    "flip": lambda make: [(make((2, 3)), None), (make((2, 3)), 0), (make((2, 3, 4)), (0, -1)), (make((3,)), -1)],
+    "fliplr": lambda make: [(make((2, 3)),), (make((2, 3, 4)),)],
+    "flipud": lambda make: [(make((3,)),), (make((2, 3)),)],
+    "roll": lambda make: [(make((2, 3)), 1, None), (make((2, 3)), -1, 1), (make((2, 3)), (1, 2), (0, 1)),
+        (make((0, 3)), 2, 0), (make((3,)), 4, 0)],
+    "rollaxis": lambda make: [(make((2, 3, 4)), 2, 0), (make((2, 3, 4)), 0, 3), (make((2, 3)), -1, -2)],
+    "rot90": lambda make: [*[(make((2, 3)), k, (0, 1)) for k in (0, 1, 2, 3)], (make((2, 3, 4)), -1, (1, 2))],
+    "pad": lambda make: [
+        (make((2, 3)), 1, "constant", 0), (make((3,)), (1, 2), "constant", 1.5 if make(()).dtype.kind == "f" else 1),
+            (make((2, 3)), ((0, 1), (2, 0)), "edge", 0),
+        (make((2, 3)), 1, "reflect", 0), (make((3,)), (2, 2), "wrap", 0), (make((2, 3)), (1, 0), "symmetric", 0),
+    ],
+    "linspace": lambda make: [
+        (make(()), make(()), 4, True, None, 0), (make((2,)), make((3, 1)), 3, False, None, 0),
+            (1.0, make((2,)), 1, True, None, 0), (make((2,)), 3, 4, True, "f8", -1),
+        (make((2,)), make((2,)), 0, True, None, 0),
+    ],
+    **dict.fromkeys(["atleast_1d", "atleast_2d", "atleast_3d"], lambda make: [(make(shape),) for shape in [*SHAPES,
+        (1, 2, 1, 2)]]),
+    "broadcast_arrays": lambda make: [([make((2, 1)), make((3,))],), ([make(()), make((2,))],)],
+    "meshgrid": lambda make: [
+        ([make((2,)), make((3,))], "xy", False), ([make((2,)), make((3,)), make((2,))], "ij", False),
+            ([make((2,)), make((3,))], "xy", True),
+    ],
+    "vstack": lambda make: [([make((3,)), make((2, 3))],), ([make(()), make(())],)],
+    "hstack": lambda make: [([make((3,)), make((2,))],), ([make((2, 1)), make((2, 3))],)],
+    "dstack": lambda make: [([make((3,)), make((3,))],), ([make((2, 3)), make((2, 3))],)],
+    "column_stack": lambda make: [([make((3,)), make((3, 2))],), ([make((2,)), make((2,))],)],
+    "append": lambda make: [(make((2, 3)), make((2,)), None), (make((2, 3)), make((1, 3)), 0)],
+    "delete": lambda make: [(make((2, 3)), 1, None), (make((2, 3)), [0, 2], 1), (make((3,)), slice(1, 2), 0)],
+    "split": lambda make: [(make((4, 3)), 2, 0), (make((2, 3)), [1], 1), (make((6,)), [2, 4], -1), (make((3, 2)), 2, 0)],
+    "array_split": lambda make: [(make((5, 2)), 3, 0), (make((2, 3)), (1, 2), 1)],
+    "vsplit": lambda make: [(make((4, 3)), 2)],
+    "hsplit": lambda make: [(make((4,)), 2), (make((2, 4)), [1])],
+    "dsplit": lambda make: [(make((1, 2, 4)), 2)],
+    "unstack": lambda make: [(make((2, 3)), 0), (make((2, 3)), -1)],
+    "prod": lambda make: [
+        (make((2, 3)), None, None, False), (make((2, 3)), 0, None, True), (make((2, 3, 2)), (0, -1), None, False),
+            (make((0, 3)), 0, None, False),
+        (make((3,)) * np.asarray([1, 0, 1], make(()).dtype), None, None, False), (make(()), None, None, False),
+            (make((2, 3)), (), None, False),
+    ],
+    **dict.fromkeys(["ptp", "count_nonzero"], lambda make: [(x, axis, keep) for x, axis, _, keep in reduced(make)]),
+    **dict.fromkeys(["nansum", "nanmean"], lambda make: reduced(make)),
+    "var": spreads,
+    "std": spreads,
+    "average": lambda make: [(make((2, 3)), None, None, False), (make((2, 3)), 1, make((3,)), False),
+        (make((2, 3)), 0, make((2, 3)), True), (make((2, 3)), None, make((2, 3)), False)],
     "full_like": lambda make: [
         (make((2, 3)), make((3,)), None, None), (make((2, 3)), 2, None, None), (make(()), make(()), None, None),
         (make((3, 2)), make((2, 1)), "c16", (2, 3)),
     ],
 }  # fmt: skip
+
+
+def hermitian(x: Any) -> Any:
+    """The Hermitian part of matrices: what NumPy's functions of a Hermitian matrix read."""
+    np_ = ops.np
+    return np_.multiply(np_.add(x, np_.swapaxes(np_.conjugate(x), -1, -2)), 0.5)
+
+
+HERMITIAN = {"linalg_cholesky", "linalg_eigh", "linalg_eigvalsh"}
+
+
+def unphased(u: Any, *others: Any) -> Any:
+    """What no phase changes of vectors in columns, and of further vectors in rows that go with them."""
+    parts = [ops.np.matmul(ops.np.getitem(u, (Ellipsis, slice(1))), ops.np.getitem(x,
+        (Ellipsis, slice(1), slice(None)))) for x in others]
+    return [ops.np.square(ops.np.absolute(u)), *parts]
+
+
+def bare(name: str, out: Any) -> list[Any]:
+    """The results of a row as a list of arrays, without what is arbitrary in them: the phase of vectors."""
+    if name == "linalg_eigh":
+        w, v = out
+        return [w, *unphased(v, ops.np.swapaxes(ops.np.conjugate(v), -1, -2))]
+    if name == "linalg_svd":
+        u, s, vh = out
+        return [s, *unphased(u, vh)]
+    return list(out) if isinstance(out, (list, tuple)) else [out]
+
+
+def numpys(op: OpOverload) -> Callable[..., Any] | None:
+    """NumPy's function of a row's name, taking the row's cases; None for a row that NumPy has no function for."""
+    name = op.schema.name
+    if name in OWN or name in NUMPYS:
+        return NUMPYS.get(name)
+    function = getattr(np.linalg, name.removeprefix("linalg_")) if name.startswith("linalg_") else getattr(np, name)
+    count = op.arguments.positional
+    return lambda *case: function(*case[:count], **dict(zip(op.arguments.keyword_names, case[count:], strict=True)))
+
+
+OWN = {  # what the layers need, and NumPy has under no name
+    "getitem", "scatter_add", "select_index", "sum_to", "detach", "empty", "empty_like", "linalg_tall_qr",
+}  # fmt: skip
+NUMPYS: dict[str, Callable[..., Any]] = {
+    "astype": lambda x, dtype: (x.real if np.dtype(dtype).kind != "c" else x).astype(dtype),
+    "average": lambda x, axis, weights, keep: np.average(x, axis, weights, keepdims=keep),
+    "arange": lambda start, stop, step, dtype: np.arange(start, stop, step, dtype),
+    "broadcast_arrays": lambda arrays: np.broadcast_arrays(*arrays),
+    "einsum": lambda text, operands: np.einsum(text, *operands),
+    "dot": lambda x, y: np.multiply(x, y) if isinstance(x, float) else np.dot(x, y),  # which makes a float64 of a number
+    "inner": lambda x, y: np.multiply(x, y) if isinstance(y, float) else np.inner(x, y),
+    "eye": lambda n, m, k, dtype: np.eye(n, m, k, dtype or float),
+    "identity": lambda n, dtype: np.identity(n, dtype or float),
+    "full_like": lambda x, fill, dtype, shape: np.full_like(x, fill, dtype, shape=shape),
+    "zeros_like": lambda x, dtype, shape: np.zeros_like(x, dtype, shape=shape),
+    "ones_like": lambda x, dtype, shape: np.ones_like(x, dtype, shape=shape),
+    "linalg_svd": lambda x: np.linalg.svd(x, full_matrices=False),
+    "linalg_svdvals": lambda x: np.linalg.svd(x, compute_uv=False),
+    "linalg_pinv": lambda x, rcond: np.linalg.pinv(x) if rcond is None else np.linalg.pinv(x, rcond),
+    "linalg_multi_dot": lambda arrays: np.linalg.multi_dot(arrays),
+    "linalg_vector_norm": lambda x, axis, order, keep: np.linalg.vector_norm(x, axis=axis, ord=order, keepdims=keep),
+    "linalg_matrix_norm": lambda x, order, keep: np.linalg.matrix_norm(x, ord=order, keepdims=keep),
+    "linspace": lambda a, b, n, end, dtype, axis: np.linspace(a, b, n, end, False, dtype, axis),
+    "meshgrid": lambda arrays, indexing, sparse: np.meshgrid(*arrays, indexing=indexing, sparse=sparse),
+    "nan_to_num": lambda x, nan, above, below: np.nan_to_num(x, nan=nan, posinf=above, neginf=below),
+    "nansum": lambda x, axis, dtype, keep: np.nansum(x, axis, dtype, keepdims=keep),
+    "nanmean": lambda x, axis, dtype, keep: np.nanmean(x, axis, dtype, keepdims=keep),
+    "pad": lambda x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
+    "prod": lambda x, axis, dtype, keep: np.prod(x, axis, dtype, keepdims=keep),
+    "mean": lambda x, axis, dtype, keep: np.mean(x, axis, dtype, keepdims=keep),
+    "tri": lambda n, m, k, dtype: np.tri(n, m, k, dtype or float),
+    "trapezoid": lambda y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
+    "unstack": lambda x, axis: [np.take(x, i, axis) for i in range(x.shape[axis])],
+    "var": lambda x, axis, dtype, ddof, keep: np.var(x, axis, dtype, ddof=ddof, keepdims=keep),
+    "std": lambda x, axis, dtype, ddof, keep: np.std(x, axis, dtype, ddof=ddof, keepdims=keep),
+    "vecdot": lambda x, y, axis: np.vecdot(x, y, axis=axis),
+}

@@ -115,3 +115,154 @@ SPELLINGS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]
     "x[[1, 0]]": (lambda x, b: x[[1, 0]], lambda x, b: ops.np.getitem(x, [1, 0])),
     "x[:, [1, 0]]": (lambda x, b: x[:, [1, 0]], lambda x, b: ops.np.getitem(x, (slice(None), [1, 0]))),
 }
+
+
+def same(spelled: Callable[..., Any], row: Callable[..., Any], *rest: Any, **keywords: Any) -> tuple[Any, Any]:
+    """A spelling whose further arguments are the row's."""
+    return lambda x, b: spelled(x, *rest, **keywords), lambda x, b: row(x, *rest, **keywords)
+
+
+def of_square(spelled: Callable[..., Any], row: Callable[..., Any], *rest: Any, **keywords: Any) -> tuple[Any, Any]:
+    """A spelling of what takes a square matrix."""
+    return lambda x, b: spelled(x @ x.T, *rest, **keywords), lambda x, b: row(ops.np.matmul(x, x.T), *rest, **keywords)
+
+
+def both(spelled: Callable[..., Any], row: Callable[..., Any], *rest: Any, **keywords: Any) -> tuple[Any, Any]:
+    """A spelling of what takes two arrays."""
+    return lambda x, b: spelled(x, b, *rest, **keywords), lambda x, b: row(x, b, *rest, **keywords)
+
+
+def listed(spelled: Callable[..., Any], row: Callable[..., Any], *rest: Any, **keywords: Any) -> tuple[Any, Any]:
+    """A spelling of what takes a list of arrays."""
+    return lambda x, b: spelled([x, b], *rest, **keywords), lambda x, b: row([x, b], *rest, **keywords)
+
+
+def nth(n: int, pair: tuple[Any, Any]) -> tuple[Any, Any]:
+    """One of several results."""
+    return lambda x, b: pair[0](x, b)[n], lambda x, b: pair[1](x, b)[n]
+
+
+o, la = ops.np, np.linalg
+PLACES = np.array([[2, 0], [1, 1]])
+SPELLINGS |= {
+    "np.linalg.solve": (lambda x, b: la.solve(x @ x.T, b), lambda x, b: o.linalg_solve(o.matmul(x, x.T), b)),
+    "np.linalg.inv": of_square(la.inv, o.linalg_inv),
+    "np.linalg.pinv": same(la.pinv, o.linalg_pinv),
+    "np.linalg.matrix_power": of_square(la.matrix_power, o.linalg_matrix_power, 3),
+    "np.linalg.det": of_square(la.det, o.linalg_det),
+    "np.linalg.slogdet": nth(1, of_square(la.slogdet, o.linalg_slogdet)),
+    "np.linalg.cholesky": of_square(la.cholesky, o.linalg_cholesky, upper=True),
+    "np.linalg.eigh": nth(0, of_square(la.eigh, o.linalg_eigh)),
+    "np.linalg.eigvalsh": of_square(la.eigvalsh, o.linalg_eigvalsh, "U"),
+    "np.linalg.svd": (lambda x, b: la.svd(x, full_matrices=False).S, lambda x, b: o.linalg_svd(x)[1]),
+    "np.linalg.svd values": (lambda x, b: la.svd(x, compute_uv=False), lambda x, b: o.linalg_svdvals(x)),
+    "np.linalg.svdvals": same(la.svdvals, o.linalg_svdvals),
+    "np.linalg.qr": (lambda x, b: la.qr(x.T).R, lambda x, b: o.linalg_qr(x.T)[1]),
+    "np.linalg.norm": same(la.norm, o.linalg_norm, axis=1, keepdims=True),
+    "np.linalg.vector_norm": same(la.vector_norm, o.linalg_vector_norm, axis=0, ord=1),
+    "np.linalg.matrix_norm": same(la.matrix_norm, o.linalg_matrix_norm, ord=1),
+    "np.linalg.multi_dot": (lambda x, b: la.multi_dot([x, b.T, x]), lambda x, b: o.linalg_multi_dot([x, b.T, x])),
+    "np.linalg.matmul": (lambda x, b: la.matmul(x, b.T), lambda x, b: o.matmul(x, b.T)),
+    "np.linalg.outer": (lambda x, b: la.outer(x[0], b[1]), lambda x, b: o.outer(x[0], b[1])),
+    "np.linalg.tensordot": both(la.tensordot, o.tensordot, axes=2),
+    "np.linalg.vecdot": both(la.vecdot, o.vecdot),
+    "np.linalg.cross": both(la.cross, o.cross),
+    "np.linalg.diagonal": (lambda x, b: la.diagonal(x, offset=1), lambda x, b: o.diagonal(x, 1)),
+    "np.linalg.trace": (lambda x, b: la.trace(x), lambda x, b: o.trace(x)),
+    "np.linalg.matrix_transpose": (lambda x, b: la.matrix_transpose(x), lambda x, b: o.swapaxes(x, 0, 1)),
+    "np.matrix_transpose": (lambda x, b: np.matrix_transpose(x), lambda x, b: o.swapaxes(x, 0, 1)),
+    "np.einsum": (lambda x, b: np.einsum("ij,kj->ik", x, b, optimize=True), lambda x, b: o.einsum("ij,kj->ik", [x, b])),
+    "np.einsum_path": (lambda x, b: x * len(np.einsum_path("ij,kj->ik", x, b)), lambda x, b: o.multiply(x, 2)),
+    "np.tensordot": both(np.tensordot, o.tensordot, ([0, 1], [0, 1])),
+    "np.inner": both(np.inner, o.inner),
+    "np.outer": both(np.outer, o.outer),
+    "np.vdot": both(np.vdot, o.vdot),
+    "np.vecdot": both(np.vecdot, o.vecdot),
+    "np.kron": both(np.kron, o.kron),
+    "np.cross": both(np.cross, o.cross),
+    "np.diagonal": same(np.diagonal, o.diagonal, 1),
+    "np.diag": same(np.diag, o.diag, -1),
+    "np.diagflat": same(np.diagflat, o.diagflat),
+    "np.trace": same(np.trace, o.trace, 1),
+    "np.tril": same(np.tril, o.tril),
+    "np.triu": same(np.triu, o.triu, 1),
+    "np.cumsum": same(np.cumsum, o.cumsum, axis=1),
+    "np.cumprod": same(np.cumprod, o.cumprod),
+    "np.diff": same(np.diff, o.diff, axis=0),
+    "np.trapezoid": (lambda x, b: np.trapezoid(x, dx=2.0), lambda x, b: o.trapezoid(x, None, 2.0)),
+    "np.sort": same(np.sort, o.sort, axis=0),
+    "np.argsort": (lambda x, b: np.argsort(x, kind="stable"), lambda x, b: o.argsort(x)),
+    "np.median": same(np.median, o.median, 1, keepdims=True),
+    "np.argmax": same(np.argmax, o.argmax),
+    "np.argmin": same(np.argmin, o.argmin, axis=1, keepdims=True),
+    "np.searchsorted": (lambda x, b: np.searchsorted(b[1], x, side="right"), lambda x, b: o.searchsorted(b[1], x, "right")),
+    "np.prod": same(np.prod, o.prod, 0),
+    "np.multiply.reduce": (lambda x, b: np.multiply.reduce(x, 1), lambda x, b: o.prod(x, 1)),
+    "np.logical_and.reduce": (lambda x, b: np.logical_and.reduce(x), lambda x, b: o.all(x, 0)),
+    "np.all": (lambda x, b: np.all(x > 1, axis=0), lambda x, b: o.all(o.greater(x, 1), 0)),
+    "np.any": (lambda x, b: np.any(x > 2), lambda x, b: o.any(o.greater(x, 2))),
+    "np.var": same(np.var, o.var, 0, ddof=1),
+    "np.std": same(np.std, o.std, axis=1, keepdims=True),
+    "np.average": (lambda x, b: np.average(x, weights=b), lambda x, b: o.average(x, None, b)),
+    "np.ptp": same(np.ptp, o.ptp, 1),
+    "np.count_nonzero": same(np.count_nonzero, o.count_nonzero, axis=0),
+    "np.nansum": same(np.nansum, o.nansum, 1),
+    "np.nanmean": same(np.nanmean, o.nanmean),
+    "np.clip": same(np.clip, o.clip, 0.6, 1.2),
+    "np.clip min=": (lambda x, b: np.clip(x, None, b), lambda x, b: o.clip(x, None, b)),
+    "np.round": same(np.round, o.round, 1),
+    "np.around": same(np.around, o.round),
+    "np.sinc": same(np.sinc, o.sinc),
+    "np.angle": same(np.angle, o.angle),
+    "np.nan_to_num": (lambda x, b: np.nan_to_num(x, nan=2.0), lambda x, b: o.nan_to_num(x, 2.0)),
+    "np.isposinf": same(np.isposinf, o.isposinf),
+    "np.isneginf": same(np.isneginf, o.isneginf),
+    "np.isclose": both(np.isclose, o.isclose, rtol=0.5),
+    "np.allclose": (lambda x, b: np.logical_or(np.allclose(x, b), False), lambda x, b: o.all(o.isclose(x, b))),
+    "np.array_equal": (lambda x, b: np.logical_or(np.array_equal(x, b), False), lambda x, b: o.all(o.equal(x, b))),
+    "np.vstack": listed(np.vstack, o.vstack),
+    "np.hstack": listed(np.hstack, o.hstack),
+    "np.dstack": listed(np.dstack, o.dstack),
+    "np.column_stack": listed(np.column_stack, o.column_stack),
+    "np.append": both(np.append, o.append, axis=0),
+    "np.delete": same(np.delete, o.delete, 1, axis=1),
+    "np.split": nth(1, same(np.split, o.split, [1], axis=1)),
+    "np.array_split": nth(1, same(np.array_split, o.array_split, 2, 1)),
+    "np.vsplit": nth(0, same(np.vsplit, o.vsplit, 2)),
+    "np.hsplit": nth(2, same(np.hsplit, o.hsplit, 3)),
+    "np.dsplit": (lambda x, b: np.dsplit(x[None], 3)[1], lambda x, b: o.dsplit(x[None], 3)[1]),
+    "np.atleast_1d": same(np.atleast_1d, o.atleast_1d),
+    "np.atleast_2d": (lambda x, b: np.atleast_2d(x[0], b)[0], lambda x, b: o.atleast_2d(x[0])),
+    "np.atleast_3d": same(np.atleast_3d, o.atleast_3d),
+    "np.broadcast_arrays": (
+        lambda x, b: np.broadcast_arrays(x[0], b)[0] * 1,
+        lambda x, b: o.multiply(o.broadcast_arrays([x[0], b])[0], 1),
+    ),
+    "np.meshgrid": (lambda x, b: np.meshgrid(x[0], b[0])[0], lambda x, b: o.meshgrid([x[0], b[0]])[0]),
+    "np.tile": same(np.tile, o.tile, (2, 1)),
+    "np.repeat": same(np.repeat, o.repeat, 2, axis=0),
+    "np.flip": same(np.flip, o.flip, axis=1),
+    "np.fliplr": same(np.fliplr, o.fliplr),
+    "np.flipud": same(np.flipud, o.flipud),
+    "np.roll": same(np.roll, o.roll, 1, axis=1),
+    "np.rollaxis": same(np.rollaxis, o.rollaxis, 1),
+    "np.rot90": same(np.rot90, o.rot90),
+    "np.pad": same(np.pad, o.pad, 1, constant_values=2.0),
+    "np.linspace": both(np.linspace, o.linspace, 5),
+    "x.prod": (lambda x, b: x.prod(), lambda x, b: o.prod(x)),
+    "x.var": (lambda x, b: x.var(0), lambda x, b: o.var(x, 0)),
+    "x.std": (lambda x, b: x.std(axis=1, ddof=1), lambda x, b: o.std(x, 1, ddof=1)),
+    "x.all": (lambda x, b: x.all(0), lambda x, b: o.all(x, 0)),
+    "x.any": (lambda x, b: x.any(), lambda x, b: o.any(x)),
+    "x.argmax": (lambda x, b: x.argmax(1), lambda x, b: o.argmax(x, 1)),
+    "x.argmin": (lambda x, b: x.argmin(), lambda x, b: o.argmin(x)),
+    "x.argsort": (lambda x, b: x.argsort(0), lambda x, b: o.argsort(x, 0)),
+    "x.cumsum": (lambda x, b: x.cumsum(1), lambda x, b: o.cumsum(x, 1)),
+    "x.cumprod": (lambda x, b: x.cumprod(), lambda x, b: o.cumprod(x)),
+    "x.clip": (lambda x, b: x.clip(0.5, max=b), lambda x, b: o.clip(x, 0.5, b)),
+    "x.round": (lambda x, b: x.round(1), lambda x, b: o.round(x, 1)),
+    "x.repeat": (lambda x, b: x.repeat(2, 1), lambda x, b: o.repeat(x, 2, 1)),
+    "x.diagonal": (lambda x, b: x.diagonal(), lambda x, b: o.diagonal(x)),
+    "x.trace": (lambda x, b: x.trace(1), lambda x, b: o.trace(x, 1)),
+    "x.searchsorted": (lambda x, b: x[0, 1:].searchsorted(b), lambda x, b: o.searchsorted(x[0, 1:], b)),
+}

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from making import Shadow, shadow
 
 from dispatch.core import Level, freeze, wrap
-from dispatch.memory import expand, has_layout, inexact_layout, rewrite, set_rewritable, settled, sole, unwritten
+from dispatch.memory import expand, has_layout, inexact_layout, no_sequence, rewrite, set_rewritable, settled, sole, unwritten
 
 A = np.arange(3.0)
 
@@ -199,3 +199,19 @@ def test_a_wrapper_that_is_rewritten_stands_for_another_value():
         assert x.value is new
         assert not new.flags.writeable
         assert (x.data, x.shape, x.level) == ("another", (2,), level)
+
+
+def test_what_is_no_sequence_says_itself_why_it_is_no_number():
+    class Mine:
+        def __getitem__(self, i):
+            return i
+
+        def __float__(self):
+            raise KeyError("my own words")
+
+    with pytest.raises(ValueError, match="setting an array element with a sequence"):
+        np.zeros(1)[0] = Mine()
+    no_sequence(Mine)
+    with pytest.raises(KeyError, match="my own words"):
+        np.zeros(1)[0] = Mine()
+    assert Mine()[3] == 3

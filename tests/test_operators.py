@@ -251,8 +251,10 @@ def test_an_operator_keeps_the_name_and_the_document_of_its_function():
 
 def test_a_second_name_is_the_same_operator():
     for name, op in SECOND_NAMES.items():
-        args = (A + 1, A + 2)[: sum(not a.has_default for a in op.schema.arguments)]
-        assert np.array_equal(op(*args), getattr(np, name)(*args))
+        args: tuple[object, ...] = (A + 1, A + 2)[: sum(not a.has_default for a in op.schema.arguments)]
+        args = ([A, A],) if op.schema.arguments[0].type.parts else args
+        with np.errstate(all="ignore"):  # the angle whose sine is 2
+            assert np.array_equal(op(*args), getattr(np, name)(*args), equal_nan=True)
         assert getattr(ops.np, name) is op
         assert find(f"np::{name}") is op
         assert name in dir(ops.np)

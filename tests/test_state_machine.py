@@ -19,7 +19,7 @@ from dispatch.core import DispatchKey, Level, Tensor, ground, wrap
 from dispatch.guards import IncludeDispatchKeyGuard
 from dispatch.library import Library, fallthrough_kernel
 from dispatch.namespaces import find, known, waiting_for
-from dispatch.tape.tensor import track
+from dispatch.tape import track
 
 A = np.ones(2)
 NAMESPACE, NAMES = "state_machine", ("f", "g")  # one for all examples, for nothing may be left of one

@@ -101,7 +101,7 @@ def test_numpy_scalars_and_lists_of_numbers_for_arrays():
 
 MISUSE = [
     (lambda: vmap(np.add)(A, B), "vmap: the mapped axes differ in length: argument 0 has 3 along axis 0; argument 1 has 4 along axis 0."),
-    (lambda: vmap(lambda xs: xs[0])([A, B]), "vmap: the mapped axes differ in length: argument 0 has 3 along axis 0; argument 0 has 4 along axis 0."),
+    (lambda: vmap(lambda xs: xs[0])([A, B]), "vmap: the mapped axes differ in length: argument 0[0] has 3 along axis 0; argument 0[1] has 4 along axis 0."),
     (lambda: vmap(np.add, in_dims=(0, 1))(A, A), "vmap: the mapped axes differ in length: argument 0 has 3 along axis 0; argument 1 has 4 along axis 1."),
     (lambda: vmap(np.sin, in_dims=(0, 0))(A), "vmap: in_dims names 2 arguments, and 1 were given. Give one for each."),
     (lambda: vmap(np.sin, in_dims=None)(A), "vmap: no argument is mapped. Give at least one an axis in in_dims."),
@@ -111,11 +111,11 @@ MISUSE = [
     (lambda: vmap(np.sin, in_dims=2)(A), "vmap: argument 0 has shape (3, 4) and no axis 2 to map. in_dims is an axis, None, or a tuple of one for each argument."),
     (lambda: vmap(np.sin, in_dims=-3)(A), "vmap: argument 0 has shape (3, 4) and no axis -3 to map. in_dims is an axis, None, or a tuple of one for each argument."),
     (lambda: vmap(np.sin)(A[0, 0]), "vmap: argument 0 has shape () and no axis 0 to map. in_dims is an axis, None, or a tuple of one for each argument."),
-    (lambda: vmap(np.sin, in_dims="a")(A), "vmap: argument 0 has shape (3, 4) and no axis 'a' to map. in_dims is an axis, None, or a tuple of one for each argument."),
-    (lambda: vmap(np.sin, out_dims=None)(A), "vmap: out_dims is None for an output that differs from item to item. Give it an axis."),
-    (lambda: vmap(lambda x: (x, x), out_dims=(0, 1, 2))(A), "vmap: out_dims names 3 outputs, and the function returned 2."),
-    (lambda: vmap(lambda x: "text")(A), "vmap: the function returned a str, which makes no batch. Return arrays, or out_dims=None for it."),
-    (lambda: vmap(lambda x: None)(A), "vmap: the function returned None, which makes no batch. Return arrays, or out_dims=None for it."),
+    (lambda: vmap(np.sin, in_dims="a")(A), "vmap: in_dims is a str, and an axis is an int, or None for what is not mapped."),
+    (lambda: vmap(np.sin, out_dims=None)(A), "vmap: out_dims is None for the result, which differs from item to item. Give it an axis."),
+    (lambda: vmap(lambda x: (x, x), out_dims=(0, 1, 2))(A), "vmap: the result is a tuple of 2, and out_dims has a tuple of 3 for it. Give one axis for all of it, None, or 2 of them."),
+    (lambda: vmap(lambda x: "text")(A), "vmap: the result is a str, which makes no batch. Return arrays, or out_dims=None for it."),
+    (lambda: vmap(lambda x: None)(A), "vmap: the result is None, which makes no batch. Return arrays, or out_dims=None for it."),
 ]  # fmt: skip
 
 
@@ -134,7 +134,8 @@ def test_an_axis_that_an_output_does_not_have(dim):
 def test_one_number_is_not_to_be_had_of_a_batch(read):
     assert said(lambda: vmap(read)(A[:, 0])) == (
         "one number was asked of a batched value: each of the 3 items has its own. "
-        "Use np.where for a choice, and return the value from the mapped function to look at it."
+        "Use np.where for a choice, and return the value from the mapped function to look at it; to write it into an array, make "
+        "that of a batched value: np.zeros_like(x, shape=...), or np.stack the pieces."
     )
 
 

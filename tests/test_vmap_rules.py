@@ -89,7 +89,7 @@ RULES = [
     ("(Tensor x) -> Tensor", lambda x: ((x, x), 0), "its vmap rule returned a tuple of length 2 for its outputs, and the schema says -> (Tensor)."),
     ("(Tensor x) -> (Tensor, Tensor)", lambda x: (x, 0), "its vmap rule returned an ndarray of shape (3, 4) and dtype float64 for its outputs, and the schema says -> (Tensor, Tensor)."),
     ("(Tensor x) -> (Tensor, Tensor)", lambda x: ((x, x, x), 0), "its vmap rule returned a tuple of length 3 for its outputs, and the schema says -> (Tensor, Tensor)."),
-    ("(Tensor x) -> (Tensor, Tensor)", lambda x: ((x, x), (0, 0, 0)), "its vmap rule returned 2 outputs and 3 out_dims. Return one for each."),
+    ("(Tensor x) -> (Tensor, Tensor)", lambda x: ((x, x), (0, 0, 0)), "its vmap rule returned a tuple of length 2 and out_dims a tuple of 3 for it. Return one axis for all of it, None, or 2 of them."),
     ("(Tensor x) -> ()", lambda x: (x, 0), "its vmap rule returned an ndarray of shape (3, 4) and dtype float64 for its outputs, and the schema says -> ()."),
     ("(Tensor x) -> Tensor", lambda x: (x[:2], 0), "its vmap rule says the batch, 3 items, is axis 0 of an output of shape (2, 4). Say which axis holds the items, or None."),
     ("(Tensor x) -> Tensor", lambda x: (x, 1), "its vmap rule says the batch, 3 items, is axis 1 of an output of shape (3, 4). Say which axis holds the items, or None."),

@@ -259,8 +259,8 @@ def test_a_gradient_asked_of_an_operator_without_a_rule():
 SIZES = [
     ("two arguments", lambda: vmap(np.add)(np.ones((3, 2)), np.ones((4, 2))), "argument 0 has 3 along axis 0; argument 1 has 4 along axis 0."),
     ("two axes", lambda: vmap(np.add, in_dims=(0, 1))(np.ones((3, 2)), np.ones((3, 2))), "argument 0 has 3 along axis 0; argument 1 has 2 along axis 1."),
-    ("in a list", lambda: vmap(lambda xs: xs[0])([np.ones(3), np.ones(2)]), "argument 0 has 3 along axis 0; argument 0 has 2 along axis 0."),
-    ("in a dict", lambda: vmap(lambda xs: xs["a"])({"a": np.ones(3), "b": np.ones(2)}), "argument 0 has 3 along axis 0; argument 0 has 2 along axis 0."),
+    ("in a list", lambda: vmap(lambda xs: xs[0])([np.ones(3), np.ones(2)]), "argument 0[0] has 3 along axis 0; argument 0[1] has 2 along axis 0."),
+    ("in a dict", lambda: vmap(lambda xs: xs["a"])({"a": np.ones(3), "b": np.ones(2)}), "argument 0['a'] has 3 along axis 0; argument 0['b'] has 2 along axis 0."),
     ("one item", lambda: vmap(np.add)(np.ones((3, 2)), np.ones((1, 2))), "argument 0 has 3 along axis 0; argument 1 has 1 along axis 0."),
     ("no items", lambda: vmap(np.add)(np.ones((3, 2)), np.ones((0, 2))), "argument 0 has 3 along axis 0; argument 1 has 0 along axis 0."),
     ("inner", lambda: vmap(lambda x: vmap(np.add)(x, np.ones(4)))(np.ones((2, 3))), "argument 0 has 3 along axis 0; argument 1 has 4 along axis 0."),

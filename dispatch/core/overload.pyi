@@ -85,12 +85,35 @@ class OpOverload(Generic[_P, _R]):
     def register_fake(self, func: None = None, /) -> Callable[[_F], _F]: ...
     @overload
     def register_autograd(
-        self, backward: _F, /, *, setup_context: Callable[[Any, tuple[Any, ...], Any], object] | None = None
+        self,
+        backward: _F,
+        /,
+        *,
+        setup_context: Callable[[Any, tuple[Any, ...], Any], object] | None = None,
+        batched: bool = False,
+        linear: bool | str | Sequence[str] = False,
     ) -> _F: ...
     @overload
     def register_autograd(
-        self, backward: None = None, /, *, setup_context: Callable[[Any, tuple[Any, ...], Any], object] | None = None
+        self,
+        backward: None = None,
+        /,
+        *,
+        setup_context: Callable[[Any, tuple[Any, ...], Any], object] | None = None,
+        batched: bool = False,
     ) -> Callable[[_F], _F]: ...
+    @overload
+    def register_autograd(self, /, *, linear: bool | str | Sequence[str]) -> None: ...
+    @overload
+    def register_autograd(self, /, *, elementwise: Any) -> None: ...
+    @overload
+    def register_autograd(self, /, *, jacobian: Callable[..., Any]) -> None: ...
+    @overload
+    def register_autograd(
+        self, /, *, implicit: Callable[..., Any] | tuple[Callable[..., Any], Callable[..., Any] | None]
+    ) -> None: ...
+    @overload
+    def register_autograd(self, /, *, finite_difference: bool | float) -> None: ...
     @overload
     def register_jvp(self, rule: _F, /) -> _F: ...
     @overload
@@ -101,5 +124,7 @@ class OpOverload(Generic[_P, _R]):
     def register_dispatch(self, cls_or_mode: type, func: None = None, /) -> Callable[[_F], _F]: ...
     @overload
     def register_vmap(self, func: _F, /) -> _F: ...
+    @overload
+    def register_vmap(self, func: str, /) -> str: ...
     @overload
     def register_vmap(self, func: None = None, /) -> Callable[[_F], _F]: ...

@@ -11,12 +11,14 @@ from ..containers import arrays
 from ..core import DispatchKey, OpOverload, Registration, descend
 from ..errors import DefinitionError, NoRuleError, kind_of
 from ..functional import ON_COPIES, origin_of
-from ..layer import Constant, Derived, Kernel, Layer, check_parameters, following
+from ..layer import Constant, Derived, Kernel, Layer, Made, check_parameters, following
 from ..memory import inexact_layout
+from ..views import with_views
 from ..where import where
 from .rows import Pushforwards, check_reads, row_kernel
 from .rules import rule_of, user_kernel
-from .written import writing_kernel
+from .tensor import DualTensor
+from .written import made_kernel, writing_kernel
 
 
 class Forward(Layer):
@@ -26,7 +28,7 @@ class Forward(Layer):
         return rule
 
     def check(self, op: OpOverload, rule: Any) -> None:
-        if isinstance(rule, Constant):
+        if isinstance(rule, (Constant, Made)):
             return
         if isinstance(rule, Pushforwards):
             check_reads(op, rule)
@@ -42,21 +44,23 @@ class Forward(Layer):
 
     def lower(self, op: OpOverload, rule: Any) -> Kernel:
         if op.schema.is_mutable:  # its functional form finds the rule by itself
-            return writing_kernel(op)
+            return _writing(op)
         if isinstance(rule, Constant):
             return _constant(op.whole)
-        if isinstance(rule, Pushforwards) and len(op.schema.returns) == 1:
-            return row_kernel(op, rule)
-        return user_kernel(op, rule_of(op, rule))
+        if isinstance(rule, Made):
+            return made_kernel(op, None if rule.others is None else self.lower(op, rule.others))
+        row = isinstance(rule, Pushforwards) and len(op.schema.returns) == 1
+        kernel = row_kernel(op, rule) if row else user_kernel(op, rule_of(op, rule))
+        return with_views(op, kernel, DualTensor) if op.schema.is_view else kernel
 
     def place(self, rule: Any) -> str:
-        if isinstance(rule, Constant):
+        if isinstance(rule, (Constant, Made)):
             return "no derivative"
         return where(next(iter(rule.by_argument.values())).function if isinstance(rule, Pushforwards) else rule)
 
     def default(self, op: OpOverload) -> Kernel:
         if op.schema.is_mutable:
-            return writing_kernel(op)
+            return _writing(op)
         origin = origin_of(op)
         if origin is None:
             return self._without_rule(op, self.derived(op))
@@ -72,10 +76,17 @@ class Forward(Layer):
         return made
 
     def _without_rule(self, op: OpOverload, derived: Derived | None) -> Kernel:
-        return _ruleless(op) if derived is None else derived.make()
+        if derived is None:
+            return _ruleless(op)
+        return with_views(op, derived.make(), DualTensor) if op.schema.is_view else derived.make()
 
 
 layer = Forward("jvp", DispatchKey.JVP)
+
+
+def _writing(op: OpOverload) -> Kernel:
+    kernel = writing_kernel(op)
+    return with_views(op, kernel, DualTensor) if op.schema.is_view else kernel
 
 
 def _constant(whole: Callable[..., Any]) -> Kernel:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..core import OpOverload, conversions, descend
 from ..errors import GradientError
-from ..layer import Constant, Kernel, by_position
+from ..layer import CONSTANT, Constant, Kernel, Made, by_position
 from ..memory import inexact_layout
 from .rows import Pushforwards
 from .tangents import added, tangent_of, with_tangents
@@ -37,6 +37,8 @@ def user_kernel(op: OpOverload, rule: Callable[..., Any]) -> Kernel:
 
 def rule_of(op: OpOverload, rule: Any) -> Callable[..., Any]:
     """A rule of any kind as a user's: `rule(tangents, output, *args)`, every argument by position."""
+    if isinstance(rule, Made):
+        return rule_of(op, rule.others or CONSTANT)
     if isinstance(rule, Constant):
         return lambda tangents, output, *args: None
     if not isinstance(rule, Pushforwards):

@@ -16,8 +16,10 @@ class DualTensor(Tensor):
         Of the value's shape and dtype.
     """
 
-    __slots__ = ()
+    __slots__ = ("family",)  # unset on most: no view was taken
     key = DispatchKey.JVP
+
+    family: Any  # what those that share memory have in common; see views.py
 
     @property
     def tangent(self) -> Any:
@@ -35,7 +37,7 @@ class DualTensor(Tensor):
         raise ConversionError(
             f"a number was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}, by float() or by "
             "writing it into a plain array: its tangent would be lost in silence. Write x.item() where the number is meant; "
-            "to build an array of such values, np.stack them, or np.where(mask, x, other)."
+            "to write it into an array, make that of such a value: np.zeros_like(x, shape=...), or np.stack the pieces."
         )
 
     __float__ = __int__ = __complex__ = _number
@@ -46,7 +48,8 @@ class DualTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise ConversionError(
             f"a NumPy array was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}: the tangent "
-            "would be lost in silence. Write dispatch.detach(x) where a constant is meant."
+            "would be lost in silence. Write dispatch.detach(x) where a constant is meant; to write it into an array, make "
+            "that of such a value: np.zeros_like(x, shape=...), or np.stack the pieces."
         )
 
     def __repr__(self) -> str:

@@ -10,9 +10,11 @@ import numpy as np
 
 from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
+from ..forward import pushforwards
+from ..layer import Made
 from ..operators import ops
 from ..tape import CONSTANT, pullbacks
-from .families import complete, creation, in_front, kernel_of, linear, row
+from .families import complete, creation, in_front, kernel_of, row
 from .layouts import as_shape, fake_like, hollow
 
 Shape = tuple[int, ...]
@@ -61,7 +63,7 @@ full: OpOverload = row(
     numpy=np.full,
     fake=_fake_full,
     autograd=pullbacks(fill_value=lambda g: g),
-    jvp=linear("fill_value"),
+    jvp=pushforwards(fill_value=lambda t: t),
     vmap=_batched_full,
 )
 arange: OpOverload = row(
@@ -74,8 +76,11 @@ arange: OpOverload = row(
 # -- after another array ---------------------------------------------------------------------------------------------------
 
 
-def like(name: str, extra: str = "", gradient: Any = CONSTANT, forward: Any = CONSTANT) -> OpOverload:
-    """A row that makes an array of the shape, dtype and layout of another, each of which can be given."""
+def like(name: str, extra: str = "", gradient: Any = None, tangent: Any = None) -> OpOverload:
+    """A row that makes an array of the shape, dtype and layout of another, each of which can be given.
+
+    It is made to be written to, and so is of the kind of the other: after a tracked value a tracked one.
+    """
     kernel = getattr(np, name)
 
     def numpy(x: Any, *args: Any) -> Any:
@@ -102,8 +107,8 @@ def like(name: str, extra: str = "", gradient: Any = CONSTANT, forward: Any = CO
         f"{name}(Tensor x{extra}, ScalarType? dtype=None, int[1]? shape=None) -> Tensor",
         numpy=numpy,
         fake=fake,
-        autograd=gradient,
-        jvp=forward,
+        autograd=Made(gradient),
+        jvp=Made(tangent),
     )
     return complete(op, vmap=vmap)
 
@@ -111,4 +116,6 @@ def like(name: str, extra: str = "", gradient: Any = CONSTANT, forward: Any = CO
 empty_like = like("empty_like")
 zeros_like = like("zeros_like")
 ones_like = like("ones_like")
-full_like = like("full_like", ", Tensor fill_value", pullbacks(fill_value=lambda g: g), linear("fill_value"))
+full_like = like(
+    "full_like", ", Tensor fill_value", pullbacks(fill_value=lambda g: g), pushforwards(fill_value=lambda t: t)
+)

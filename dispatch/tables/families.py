@@ -26,8 +26,12 @@ import numpy as np
 
 from ..core import DispatchKey, OpOverload
 from ..fake import FakeTensor, fake_tensor
+from ..forms.partials import Both as Both  # noqa: PLC0414 - what rows are written with, they have from here
+from ..forms.partials import Partial, pushforward_of
+from ..forms.partials import conjugated as conjugated  # noqa: PLC0414
+from ..forms.partials import pullback_of as pullback_of  # noqa: PLC0414
 from ..forward import Pushforward, Pushforwards
-from ..layer import CONSTANT, Constant, find_layer, parameter_names
+from ..layer import CONSTANT, Constant, find_layer
 from ..operators import ops
 from ..prims import define, moveaxis
 from ..tags import Tag
@@ -36,16 +40,6 @@ from .layouts import as_shape, axes_of, elementwise, fake_reduced, layout_of, pl
 
 Rule = Callable[..., Any]
 ARGUMENTS = "xyz"
-
-
-class Both(NamedTuple):
-    """The derivative in an argument of a function that is not holomorphic: what it does to a gradient and to a tangent."""
-
-    pullback: Pullback
-    pushforward: Pushforward
-
-
-Partial = Rule | float | Both | Pullback | None
 
 
 def row(text: str, *, numpy: Callable[..., Any], tags: tuple[Tag, ...] = (), **rules: Any) -> OpOverload:
@@ -123,43 +117,6 @@ def pointwise_rules(op: OpOverload, kernel: np.ufunc, *partials: Partial) -> OpO
 def comparison(name: str, kernel: np.ufunc) -> OpOverload:
     """A row that applies a ufunc whose result has no derivative."""
     return pointwise(name, kernel)
-
-
-def pullback_of(partial: Rule | float | Both | Pullback) -> Pullback:
-    """`g * conj(partial)`, which reads what the partial reads: torch's convention for complex values."""
-    if isinstance(partial, Pullback):
-        return partial
-    if isinstance(partial, Both):
-        return partial.pullback
-    if isinstance(partial, (int, float)):
-        return Pullback(("g",), (lambda g: g) if partial == 1 else (lambda g: times(g, partial)))
-    if parameter_names(partial) == ("out",):  # the commonest two forms spare the tuple
-        return Pullback(("g", "out"), lambda g, out: times(g, partial(out)))
-    return Pullback(("g", *(parameter_names(partial) or ())), lambda g, *read: times(g, partial(*read)))
-
-
-def pushforward_of(partial: Rule | float | Both) -> Pushforward:
-    """`t * partial`, which reads what the partial reads."""
-    if isinstance(partial, Both):
-        return partial.pushforward
-    if isinstance(partial, (int, float)):
-        return Pushforward(("t",), (lambda t: t) if partial == 1 else (lambda t: ops.np.multiply(t, partial)))
-    reads = parameter_names(partial) or ()
-    if len(reads) == 1:  # the commonest form spares the tuple
-        return Pushforward(("t", *reads), lambda t, read: ops.np.multiply(t, partial(read)))
-    return Pushforward(("t", *reads), lambda t, *read: ops.np.multiply(t, partial(*read)))
-
-
-def times(g: Any, partial: Any) -> Any:
-    """The pullback of a multiplication: `g * conj(partial)`."""
-    return ops.np.multiply(g, conjugated(partial))
-
-
-def conjugated(x: Any) -> Any:
-    """The conjugate of a complex value; a real one as it is, which spares a copy."""
-    if hasattr(x, "dtype"):
-        return ops.np.conjugate(x) if x.dtype.kind == "c" else x
-    return x.conjugate() if isinstance(x, complex) else x
 
 
 def fake_pointwise(kernel: np.ufunc) -> Rule:

@@ -23,7 +23,7 @@ from .creation import arange
 from .families import aligned, composite, in_front, linear, row
 from .indices import ARRAY, Item, Reading, indexed, is_mask, placed, read, spelled, without_masks
 from .layouts import Layout, elementwise
-from .shape import reshape
+from .shape import copy, reshape
 
 Shape = tuple[int, ...]
 
@@ -80,12 +80,13 @@ def _fake_scatter_add(x: Any, index: Any, shape: Any, arrays: Any) -> FakeTensor
 # -- batches ---------------------------------------------------------------------------------------------------------------
 
 
-def _item_of(i: Any, dim: int | None) -> Item:
+def item_of(i: Any, dim: int | None) -> Item:
+    """What is read of one item of an array in an index."""
     shape = getattr(i, "shape", ())
     return Item(shape if dim is None else shape[:dim] + shape[dim + 1 :], getattr(i, "dtype", np.dtype(np.intp)))
 
 
-def _in_batch(info: Any, op: str, arrays: Any, dims: Any, width: int) -> list[Any]:
+def with_batch(info: Any, op: str, arrays: Any, dims: Any, width: int) -> list[Any]:
     """Arrays of an index that differ from item to item, with the batch before the axes they have together."""
     found = []
     for i, dim in zip(arrays, dims, strict=True):
@@ -101,7 +102,7 @@ def _in_batch(info: Any, op: str, arrays: Any, dims: Any, width: int) -> list[An
     return found
 
 
-def _numbered(info: Any, width: int) -> Any:
+def numbered(info: Any, width: int) -> Any:
     """The number of each item, as an index that goes along with the items' own."""
     return reshape(arange(info.batch_size), (info.batch_size, *(1,) * width))
 
@@ -110,21 +111,24 @@ def _batched_getitem(info: Any, in_dims: Any, x: Any, index: Any, arrays: Any) -
     dims = in_dims[2] or [None] * len(arrays)
     index = index if isinstance(index, tuple) else (index,)
     ndim = len(x.shape) - (in_dims[0] is not None)
-    found = read(index, [_item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], ndim)
+    found = read(index, [item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], ndim)
     x = in_front(x, in_dims[0])
     if in_dims[2] is None:
-        return getitem(x, (slice(None), *index), arrays), 0 if found.together else found.width
-    arrays = _in_batch(info, "np::getitem", arrays, dims, found.width)
+        out = getitem(x, (slice(None), *index), arrays)
+        if not found.advanced and not any(i is None or i is Ellipsis or isinstance(i, slice) for i in (*index, *found.items)):
+            out = copy(out)  # a number of an array, which is no view of it
+        return out, 0 if found.together else found.width
+    arrays = with_batch(info, "np::getitem", arrays, dims, found.width)
     if in_dims[0] is None:
         return getitem(x, index, arrays), read(index, arrays, ndim).position
-    out = getitem(x, (ARRAY, *index), [_numbered(info, found.width), *arrays])
-    return _moved(out, found, 1, found.position + 1), 0
+    out = getitem(x, (ARRAY, *index), [numbered(info, found.width), *arrays])
+    return moved(out, found, 1, found.position + 1), 0
 
 
 def _batched_scatter_add(info: Any, in_dims: Any, x: Any, index: Any, shape: Any, arrays: Any) -> tuple[Any, int]:
     dims = in_dims[3] or [None] * len(arrays)
     index = index if isinstance(index, tuple) else (index,)
-    found = read(index, [_item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], len(shape))
+    found = read(index, [item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], len(shape))
     if in_dims[0] is None:
         x = broadcast_to(x, (info.batch_size, *x.shape))
     x = in_front(x, in_dims[0])
@@ -132,12 +136,12 @@ def _batched_scatter_add(info: Any, in_dims: Any, x: Any, index: Any, shape: Any
     if in_dims[3] is None:
         x = x if found.together else moveaxis(x, 0, found.width)
         return scatter_add(x, (slice(None), *index), whole, arrays), 0
-    x = _moved(x, found, found.position + 1, 1)
-    arrays = _in_batch(info, "np::scatter_add", arrays, dims, found.width)
-    return scatter_add(x, (ARRAY, *index), whole, [_numbered(info, found.width), *arrays]), 0
+    x = moved(x, found, found.position + 1, 1)
+    arrays = with_batch(info, "np::scatter_add", arrays, dims, found.width)
+    return scatter_add(x, (ARRAY, *index), whole, [numbered(info, found.width), *arrays]), 0
 
 
-def _moved(x: Any, found: Reading, source: int, destination: int) -> Any:
+def moved(x: Any, found: Reading, source: int, destination: int) -> Any:
     """The axes of an index's arrays moved from one place to another."""
     if source == destination or not found.width:
         return x

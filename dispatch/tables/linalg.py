@@ -1,4 +1,4 @@
-"""Rows of linear algebra: the product of matrices."""
+"""Rows of products: of matrices, and of what `np.dot` takes for one."""
 
 from contextlib import suppress
 from functools import lru_cache
@@ -42,7 +42,7 @@ def _fake_matmul(x: Any, y: Any) -> FakeTensor:
     return fake_tensor(shape, dtype, dense(shape, dtype.itemsize, order), like.device, like.mode)
 
 
-def _adjoint(x: Any) -> Any:
+def adjoint(x: Any) -> Any:
     """The conjugate transpose of matrices."""
     return swapaxes(conjugated(x), -1, -2)
 
@@ -53,7 +53,7 @@ def _left(g: Any, x_shape: Shape, y: Any) -> Any:
         return multiply(expand_dims(g, -1), conjugated(y))
     if len(x_shape) == 1:
         return squeeze(matmul(conjugated(y), expand_dims(g, -1)), -1)
-    return matmul(g, _adjoint(y))
+    return matmul(g, adjoint(y))
 
 
 def _right(g: Any, x: Any, y_shape: Shape) -> Any:
@@ -63,20 +63,21 @@ def _right(g: Any, x: Any, y_shape: Shape) -> Any:
             return multiply(g, conjugated(x))
         return multiply(expand_dims(g, -2), expand_dims(conjugated(x), -1))
     if len(y_shape) == 1:
-        return squeeze(matmul(_adjoint(x), expand_dims(g, -1)), -1)
+        return squeeze(matmul(adjoint(x), expand_dims(g, -1)), -1)
     if len(y_shape) == 2 and len(x.shape) > 2:  # one product of all rows, instead of a batch of them and its sum
         rows = prod(x.shape[:-1])
         x, g = reshape(x, (rows, x.shape[-1])), reshape(g, (rows, g.shape[-1]))
-    return matmul(_adjoint(x), g)
+    return matmul(adjoint(x), g)
 
 
-def _item(x: Any, dim: int | None) -> Shape:
+def item_shape(x: Any, dim: int | None) -> Shape:
+    """The shape of one item of a batch."""
     shape: Shape = getattr(x, "shape", ())
     return shape if dim is None else shape[:dim] + shape[dim + 1 :]
 
 
 def _batched_matmul(info: Any, in_dims: Any, x: Any, y: Any) -> tuple[Any, int]:
-    of_x, of_y = _item(x, in_dims[0]), _item(y, in_dims[1])
+    of_x, of_y = item_shape(x, in_dims[0]), item_shape(y, in_dims[1])
     product_shape(of_x, of_y)
     x, y = in_front(x, in_dims[0]), in_front(y, in_dims[1])
     # A batch of vectors with one matrix is a product of two matrices.

@@ -1,27 +1,18 @@
 """Context: the node of an operator whose rule is a user's, `ctx` in `setup_context` and `backward`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..containers import items_of, leaves, mapped
-from ..core import Tensor, unwrap, wrap
+from ..core import DispatchKey, Level, OpOverload, Tensor, unwrap, wrap
 from ..errors import GradientError, kind_of
 from ..memory import inexact_layout, settled
-from .modes import AUTOGRAD
-from .node import Node, Output, released
-from .saving import COPIED_BYTES, protect
+from .modes import AUTOGRAD, in_recorded_rule
+from .node import Leaf, Node, Output, next_order, released
+from .saving import COPIED_BYTES, Kept, protect
 from .tensor import TrackedTensor
-
-
-class Kept:
-    """An output that its own node keeps: the value and which output it is, since the wrapper refers to the node."""
-
-    __slots__ = ("number", "value")
-
-    def __init__(self, value: Any, number: int) -> None:
-        self.value = value
-        self.number = number
 
 
 class Context(Node):
@@ -46,12 +37,13 @@ class Context(Node):
     # Fields that few rules touch live in the instance's dictionary once they are set; these are what they are before.
     layouts: tuple[Any, ...] = ()  # of the outputs, where they are several; no edges, which refer to this node
     residual: Any = None
-    materialize = True
-    recording = False  # whether the backward that runs makes a graph
-    non_differentiable: tuple[int, ...] = ()
-    kept: dict[str, Any]
-    structure: tuple[Any, ...] = ()  # the outputs, with its number in `layouts` for each array
-    skeletons: tuple[Any, ...] = ()  # the arguments without their values, where gradients come in dicts or records
+    _watched: tuple[Any, ...] = ()  # of an operator with a residual: the levels that the residual depends on in secret
+    _materialize = True
+    _recording = False  # whether the backward that runs makes a graph
+    _non_differentiable: tuple[int, ...] = ()
+    _kept: dict[str, Any]
+    _structure: tuple[Any, ...] = ()  # the outputs, with its number in `layouts` for each array
+    _skeletons: tuple[Any, ...] = ()  # the arguments without their values, where gradients come in dicts or records
 
     @property
     def needs_input_grad(self) -> tuple[Any, ...]:
@@ -75,7 +67,7 @@ class Context(Node):
     def saved_tensors(self) -> tuple[Any, ...]:
         if self.rule is released:
             released(self, None, False)
-        if self.simple and not self.recording:
+        if self.simple and not self._recording:
             values: tuple[Any, ...] = unwrap(self.saved, self.level.number << 6 | AUTOGRAD)
             return values
         return tuple([self._from_kept(x) for x in self.saved or ()])
@@ -95,11 +87,11 @@ class Context(Node):
                 "Pass outputs as setup_context was given them.",
                 operator=self.op.name,
             )
-        self.non_differentiable = tuple(n for n in numbers if n is not None)
+        self._non_differentiable = tuple(n for n in numbers if n is not None)
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether a missing gradient of an output comes as zeros, the default, or as None."""
-        self.materialize = value
+        self._materialize = value
 
     def forget(self) -> None:
         """Let go of the attributes and the residual, after the backward has run."""
@@ -137,9 +129,9 @@ class Context(Node):
     def _from_kept(self, x: Any) -> Any:
         """A kept value as the rule may use it: tracked only where this level records."""
         if type(x) is TrackedTensor:
-            return x if self.recording or x.level is not self.level else x.value
+            return x if self._recording or x.level is not self.level else x.value
         if type(x) is Kept:
-            if not self.recording:
+            if not self._recording:
                 return x.value
             edge = Output(self, x.number, self.layouts[x.number]) if self.layouts else self
             return wrap(TrackedTensor, x.value, self.level, edge)
@@ -156,12 +148,12 @@ class Context(Node):
         if hidden:
             for name in hidden:
                 del attributes[name]
-            attributes["kept"] = hidden
+            attributes["_kept"] = hidden
             self.rule = _showing(self.rule)
 
     def show_outputs(self) -> dict[str, Any]:
         """The attributes that `hide_outputs` took away, as a rule may use them."""
-        return {name: self._from_kept(x) for name, x in self.kept.items()}
+        return {name: self._from_kept(x) for name, x in self._kept.items()}
 
 
 def _showing(rule: Any) -> Any:
@@ -169,7 +161,7 @@ def _showing(rule: Any) -> Any:
 
     def showing(node: Context, grad: Any, create_graph: bool) -> Any:
         if create_graph:
-            node.recording = True
+            node._recording = True
         shown = node.show_outputs()
         node.__dict__.update(shown)
         try:
@@ -181,7 +173,115 @@ def _showing(rule: Any) -> Any:
     return showing
 
 
-_OWN = frozenset({"structure", "skeletons", "layouts", "recording", "residual", "materialize", "non_differentiable", "kept"})
+def taken_field(name: str, op: OpOverload) -> GradientError:
+    """What to raise where a setup_context has set a field of the node: the graph would be cut, or walked out of order."""
+    return GradientError(
+        f"{op.name}: its setup_context set ctx.{name}, which is a field of the tape. Take another name.", operator=op.name
+    )
+
+
+def attributes_of(node: Context) -> dict[str, Any]:
+    """What a user set on a context."""
+    return {name: value for name, value in node.__dict__.items() if name not in _OWN}
+
+
+def levels_of(values: tuple[Any, ...], level: Level) -> tuple[Level, ...]:
+    """The levels at which arguments are tracked, theirs and those of what they wrap, the outermost wrapper's last."""
+    found = {level.number: level}
+    for x in leaves(values):
+        while isinstance(x, Tensor):
+            if isinstance(x, TrackedTensor):
+                found[x.level.number] = x.level
+            x = x.value
+    return tuple(found[number] for number in sorted(found))
+
+
+def is_differentiated(values: tuple[Any, ...]) -> bool:
+    """Whether a transform below differentiates these values, so that a backward that reads them is a part of its function."""
+    for x in leaves(values):
+        while isinstance(x, Tensor):
+            if x.rank & 31 in DIFFERENTIATING:
+                return True
+            x = x.value
+    return False
+
+
+def keeps_value_of(node: Context, args: tuple[Any, ...], out: Any) -> bool:
+    """Whether an attribute on the context is the plain array inside a tracked argument or output."""
+    kept = {id(x) for name, value in node.__dict__.items() if name not in _OWN for x in leaves(value)}
+    return bool(kept) and any(isinstance(x, TrackedTensor) and id(x.value) in kept for x in leaves((args, out)))
+
+
+def reading_residuals(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward of an operator with a residual, which depends on the arguments in a way that nobody has recorded.
+
+    While it is recorded itself, the numbers in the residual are values whose own derivative raises, and the gradients are
+    tracked even where they are constants: an operator may take both, and code of anything else is refused them.
+    """
+
+    def reading(ctx: Context, *grads: Any) -> Any:
+        levels = [level for level in ctx._watched if in_recorded_rule(level.number)]
+        if not levels:
+            return backward(ctx, *grads)
+        residual = ctx.residual
+        ctx.residual = mapped(lambda x: _unknown(ctx, levels, x), residual)
+        try:
+            return backward(ctx, *mapped(lambda g: _tracked(levels, g), grads))
+        finally:
+            ctx.residual = residual
+
+    return reading
+
+
+def _unknown(ctx: Context, levels: list[Level], x: Any) -> Any:
+    if isinstance(x, (float, complex)):
+        x = np.asarray(x)
+    layout = None if isinstance(x, Tensor) else inexact_layout(x)
+    if layout is None:
+        return x
+    for level in levels:
+        node = Node()
+        node.op, node.level, node.layout = ctx.op, level, layout
+        node.inputs = node.edges = ()
+        node.saved, node.rule, node.order = None, _unrecorded, next_order()
+        x = wrap(TrackedTensor, x, level, node)
+    return x
+
+
+def _tracked(levels: list[Level], grad: Any) -> Any:
+    """A gradient as a value of some levels, to which nothing flows back."""
+    layout = inexact_layout(grad)
+    if layout is None:
+        return grad
+    for level in levels:
+        if not isinstance(grad, Tensor) or grad.rank < level.number * 64 + AUTOGRAD:
+            grad = wrap(TrackedTensor, grad, level, Leaf(layout))
+    return grad
+
+
+def _unrecorded(node: Node, grad: Any, create_graph: bool) -> Any:
+    raise GradientError(
+        f"a second derivative was asked of {node.op.name}, whose backward computes with numbers of its residual: how those "
+        "depend on the arguments was not recorded, and would be lost in silence. Return them as outputs, or give them to an "
+        "operator that takes the residual and the arguments and has a derivative of its own.",
+        operator=node.op.name,
+    )
+
+
+DIFFERENTIATING = frozenset({int(DispatchKey.JVP), AUTOGRAD})
+_OWN = frozenset(
+    (
+        "_kept",
+        "_materialize",
+        "_non_differentiable",
+        "_recording",
+        "_skeletons",
+        "_structure",
+        "_watched",
+        "layouts",
+        "residual",
+    )
+)
 
 
 def _is_tracked(edge: Any) -> Any:

@@ -4,22 +4,28 @@ A heap gives the newest node first, and a node is older than all that was made o
 be a million calls long, and what a node saved is let go right after its rule has run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush, heapreplace
 from typing import Any
 
-import numpy as np
-
-from ..core import Level, Setting, Tensor, setting
-from ..errors import DispatchError, GradientError, kind_of
+from ..core import Level, Setting, active_mode, setting
+from ..errors import DispatchError
 from ..memory import has_layout
-from ..prims import add, astype, sum_to
+from ..prims import add
+from ..watching import OBSERVE
+from .anomaly import checked
+from .fitting import fitted
 from .modes import AUTOGRAD, GROUND_ONLY, quiet_with
 from .node import Edge, Leaf, Node, Output, released
 
 
 def run_backward(  # noqa: C901 - one frame: a function for each arrival costs 60 ns a gradient
-    roots: Sequence[Edge | None], seeds: Any, level: Level, keep: bool, create_graph: bool
+    roots: Sequence[Edge | None],
+    seeds: Any,
+    level: Level,
+    keep: bool,
+    create_graph: bool,
+    only: Mapping[Node, tuple[Any, Any]] | None = None,
 ) -> dict[Leaf, Any]:
     """Carry gradients from the roots to the leaves.
 
@@ -34,6 +40,9 @@ def run_backward(  # noqa: C901 - one frame: a function for each arrival costs 6
         Keep what nodes saved for another backward.
     create_graph : bool
         Hand tracked values to the rules, so that the gradients are recorded at this level too.
+    only : mapping, optional
+        The edges and the rule that count in place of a node's own. Of the roots and these edges, those that are to get no
+        gradient are None, so that each node which is reached is in it.
 
     Returns
     -------
@@ -47,13 +56,15 @@ def run_backward(  # noqa: C901 - one frame: a function for each arrival costs 6
     node: Any = None
     edges, results = roots, seeds
     usual = not create_graph and setting(AUTOGRAD) is None and not level.number
+    if active_mode(OBSERVE) is not None:
+        only = checked(only)
     with Setting(AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph)):
         while True:
             for edge, result in zip(edges, results):  # noqa: B905 - strict costs 90 ns a node, and the rules count
                 if result is None or edge is None:
                     continue
                 if not has_layout(result, edge.layout):
-                    result = _fitted(node, edges, edge, result)
+                    result = fitted(node, edges, edge, result)
                 if type(edge) is Leaf:
                     leaves[edge] = add(leaves[edge], result) if edge in leaves else result
                     continue
@@ -78,58 +89,37 @@ def run_backward(  # noqa: C901 - one frame: a function for each arrival costs 6
                     heappush(waiting, (target.order, target))
             if newest is None:
                 if not waiting:
-                    return leaves
+                    break
                 node = heappop(waiting)[1]
             elif waiting and waiting[0][0] < newest.order:
                 node = heapreplace(waiting, (newest.order, newest))[1]
             else:
                 node = newest
             newest = None
-            edges = node.edges
+            edges, rule = node.edges, node.rule
+            if only is not None:
+                edges, rule = only[node]
             try:
-                results = node.rule(node, grads.pop(node), create_graph)
-            except DispatchError:
-                raise
+                results = rule(node, grads.pop(node), create_graph)
             except Exception as error:
-                error.add_note(f"in the backward of {node.op.name}")
+                _add_note(error, node)
                 raise
-            if not keep:
+            if not keep and edges:
                 node.edges = node.inputs = ()
                 node.saved = None
                 node.rule = released
                 if type(node) is not Node and node.simple is not None:
                     node.forget()
+        for leaf, result in leaves.items():
+            if leaf.hooks is not None:
+                leaves[leaf] = leaf.hooks(result)
+        return leaves
 
 
-def _fitted(node: Node, edges: Sequence[Edge | None], target: Edge, grad: Any) -> Any:
-    """A gradient summed and cast to the shape and dtype of its input, where broadcasting explains the difference."""
-    shape, dtype = target.layout
-    if not isinstance(grad, (np.ndarray, np.generic, Tensor)):
-        if isinstance(grad, (int, float, complex)):
-            grad = np.asarray(grad, dtype)
-        else:
-            raise GradientError(
-                f"{node.op.name}: its backward gave {kind_of(grad)} for {_input(node, edges, target)}. "
-                "Return an array, or None where there is no gradient.",
-                operator=node.op.name,
-            )
-    if grad.shape != shape:
-        extra = len(grad.shape) - len(shape)
-        if extra < 0 or any(n not in (1, m) for n, m in zip(shape, grad.shape[extra:], strict=True)):
-            raise GradientError(
-                f"{node.op.name}: its backward gave a gradient of shape {grad.shape} for {_input(node, edges, target)}, which "
-                f"has shape {shape}. A gradient has the shape of its input, or one that broadcasting makes of it.",
-                operator=node.op.name,
-            )
-        grad = sum_to(grad, shape)
-    if grad.dtype != dtype:
-        grad = astype(grad, dtype)
-    return grad
-
-
-def _input(node: Node, edges: Sequence[Edge | None], target: Edge) -> str:
-    """Which argument an edge stands for, in words; of lists the edges do not tell."""
-    arguments = node.op.schema.arguments
-    if len(edges) != len(arguments) or any(a.type.parts and a.type.has_tensor for a in arguments):
-        return "a tracked input"
-    return f"argument {arguments[edges.index(target)].name!r}"
+def _add_note(error: Exception, node: Node) -> None:
+    """Say in whose backward an exception was raised, where its own text does not; under anomaly mode, where that was called."""
+    place = getattr(node, "place", "")
+    if place:
+        error.add_note(f"in the backward of {node.op.name}, which was called in {place}")
+    elif not isinstance(error, DispatchError) or not error.operator:
+        error.add_note(f"in the backward of {node.op.name}")

@@ -9,40 +9,76 @@ from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Any
 
-from ..core import DispatchKey, OpOverload, Registration, descend
+from ..core import DispatchKey, OpOverload, Registration, count_conversion, descend
 from ..errors import DefinitionError, NoRuleError, kind_of
 from ..functional import ON_COPIES, origin_of
-from ..layer import Constant, Derived, Kernel, Layer, following
+from ..layer import Constant, Derived, Kernel, Layer, Made, following
+from ..prims import detach
+from ..views import with_views
 from ..where import where
 from .context import Context
 from .recorded import Rule, recorded_kernel
 from .rows import Pullbacks, row_kernel
-from .views import with_views
-from .written import written_kernel
+from .sources import Form, check_alone, derivative_of, is_given
+from .tensor import TrackedTensor
+from .written import made_kernel, written_kernel
 
 
 class Autograd(Layer):
     """Records calls on tracked values."""
 
-    def rule(self, backward: Any, /, *args: Any, setup_context: Callable[..., Any] | None = None, **options: Any) -> Any:
-        return backward if isinstance(backward, (Constant, Pullbacks)) else Rule(backward, setup_context)
+    def rule(
+        self,
+        backward: Any,
+        /,
+        *args: Any,
+        setup_context: Callable[..., Any] | None = None,
+        batched: bool = False,
+        **options: Any,
+    ) -> Any:
+        return backward if isinstance(backward, (Constant, Made, Pullbacks)) else Rule(backward, setup_context, batched)
+
+    def attach(
+        self,
+        op: OpOverload,
+        backward: Any = None,
+        /,
+        *args: Any,
+        setup_context: Callable[..., Any] | None = None,
+        batched: bool = False,
+        **sources: Any,
+    ) -> Any:
+        """Register a derivative of whichever form; without one it is a decorator of a backward."""
+        given = {name: source for name, source in sources.items() if is_given(source)}
+        if backward is None and not given:
+            return lambda backward: self.attach(op, backward, setup_context=setup_context, batched=batched)
+        if backward is None:
+            check_alone(op, given, setup_context=setup_context, batched=batched)
+        rule = None if backward is None else self.rule(backward, setup_context=setup_context, batched=batched)
+        op.register(self, derivative_of(op, rule, given) if given else rule)
+        return backward
 
     def check(self, op: OpOverload, rule: Any) -> None:
+        rule = rule.rule if isinstance(rule, Form) else rule
         if isinstance(rule, Rule):
             _check_functions(op, rule)
 
     def lower(self, op: OpOverload, rule: Any) -> Kernel:
+        rule = rule.rule if isinstance(rule, Form) else rule
         if op.schema.is_mutable:
             functional = op.functional
-            reads = not isinstance(rule, Constant) and (isinstance(rule, Pullbacks) or rule.setup_context is not None)
-            kernel = written_kernel(op, lambda run: _recording(functional, rule, run), reads=reads)
+            reads = not isinstance(rule, Constant) and _reads_what_is_written(op, rule)
+            atomic = isinstance(rule, Pullbacks)
+            kernel = written_kernel(op, lambda run: _recording(functional, rule, run), reads=reads, atomic=atomic)
         else:
             kernel = _recording(op, rule, op.whole)
-        return with_views(op, kernel) if op.schema.is_view else kernel
+        return with_views(op, kernel, TrackedTensor) if op.schema.is_view else kernel
 
     def place(self, rule: Any) -> str:
-        if isinstance(rule, Constant):
+        if isinstance(rule, (Constant, Made)):
             return "no derivative"
+        if isinstance(rule, Form):
+            return where(rule.function) if callable(rule.function) else ""
         if isinstance(rule, Pullbacks):
             rule = next(iter(rule.by_argument.values())).function
         return where(rule.backward if isinstance(rule, Rule) else rule)
@@ -105,9 +141,31 @@ def _ruleless(op: OpOverload) -> Rule:
 
 def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
     """The kernel that records an operator by a rule; `whole` runs it one floor down."""
+    if isinstance(rule, Made):
+        return made_kernel(op, None if rule.others is None else row_kernel(op, rule.others, whole))
     if isinstance(rule, Constant):
-        return _constant(whole)
+        return _cutting(whole) if op is detach else _constant(whole)
     return row_kernel(op, rule, whole) if isinstance(rule, Pullbacks) else recorded_kernel(op, rule, whole)
+
+
+def _cutting(whole: Callable[..., Any]) -> Kernel:
+    """The kernel of what takes a value off the tape on purpose: a rule that keeps that has no second derivative."""
+
+    def kernel(*args: Any) -> Any:
+        out, like, _, _, _, quiet = descend(whole, args)
+        if quiet is None or not quiet.covers(like.level.number):
+            count_conversion()
+        return out
+
+    return kernel
+
+
+def _reads_what_is_written(op: OpOverload, rule: Any) -> bool:
+    """Whether a rule may read the written arguments as they were before the call."""
+    if isinstance(rule, Pullbacks):
+        read = {name for pullback in rule.by_argument.values() for name in pullback.reads}
+        return not read.isdisjoint(op.schema.mutable_arguments)
+    return rule.setup_context is not None
 
 
 def _constant(whole: Callable[..., Any]) -> Kernel:

@@ -15,13 +15,14 @@ AUTOGRAD = int(DispatchKey.AUTOGRAD)
 
 
 class Quiet:
-    """The levels whose values count as constants: all up to one number, and some more."""
+    """The levels whose values count as constants: all up to one number, and some more; and whether rules run backward."""
 
-    __slots__ = ("levels", "up_to")
+    __slots__ = ("levels", "pulling", "up_to")
 
-    def __init__(self, up_to: int = -1, levels: frozenset[int] = NONE) -> None:
+    def __init__(self, up_to: int = -1, levels: frozenset[int] = NONE, *, pulling: bool = False) -> None:
         self.up_to = up_to
         self.levels = levels
+        self.pulling = pulling
 
     def covers(self, number: int) -> bool:
         """Whether values of this level count as constants."""
@@ -32,7 +33,7 @@ class Quiet:
 
 
 RECORDING = Quiet()
-GROUND_ONLY = Quiet(levels=frozenset({0}))  # the commonest: a backward on level 0
+GROUND_ONLY = Quiet(levels=frozenset({0}), pulling=True)  # the commonest: a backward on level 0
 
 
 def quiet_now() -> Quiet:
@@ -47,8 +48,20 @@ def quiet_with(number: int, *, recording: bool) -> Quiet:
     if found is None:
         found = RECORDING
     if recording:
-        return Quiet(found.up_to if number > found.up_to else number - 1, found.levels - {number})
-    return Quiet(found.up_to, found.levels | {number})
+        return Quiet(found.up_to if number > found.up_to else number - 1, found.levels - {number}, pulling=True)
+    return Quiet(found.up_to, found.levels | {number}, pulling=True)
+
+
+def in_recorded_rule(number: int) -> bool:
+    """Whether this is inside a backward rule that is itself recorded at a level: what it computes has a derivative there."""
+    found: Quiet | None = setting(AUTOGRAD)
+    return found is not None and found.pulling and not found.covers(number)
+
+
+def outside_rules() -> Setting:
+    """A guard for code that runs during a backward and is no rule of it, a hook say."""
+    found = quiet_now()
+    return Setting(AUTOGRAD, Quiet(found.up_to, found.levels))
 
 
 class set_grad_enabled:

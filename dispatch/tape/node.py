@@ -14,6 +14,8 @@ import numpy as np
 
 from ..core import Level, OpOverload, Tensor
 from ..errors import GradientError
+from .drawing import dot, kept_bytes, layouts_of
+from .hooks import Handle, check_hook, hooked
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]
 
@@ -25,11 +27,28 @@ next_order = count(0, -1).__next__
 class Leaf:
     """The end of the graph: a value that was given, and the gradient that arrives for it."""
 
-    __slots__ = ("__weakref__", "grad", "layout")
+    __slots__ = ("__weakref__", "grad", "hooks", "layout")
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.grad: Any = None
+        self.hooks: Any = None  # a function of the whole gradient; see hooks.py
+
+    @property
+    def next_functions(self) -> tuple[()]:
+        """None: a leaf is made of nothing."""
+        return ()
+
+    def name(self) -> str:
+        """What torch calls what stands at a leaf."""
+        return "AccumulateGrad"
+
+    def label(self) -> str:
+        """What a picture says of it."""
+        return f"leaf\n{layouts_of(self)}"
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"
 
 
 class Node:
@@ -39,7 +58,7 @@ class Node:
     several outputs. Fields are set by the layer's kernel, without a constructor, which would cost 200 ns a call.
     """
 
-    __slots__ = ("__weakref__", "edges", "inputs", "layout", "level", "op", "order", "rule", "saved")
+    __slots__ = ("__weakref__", "edges", "inputs", "layout", "level", "op", "order", "place", "rule", "saved")
 
     op: OpOverload
     level: Level
@@ -48,15 +67,86 @@ class Node:
     rule: "Callable[[Any, Any, bool], Any]"
     saved: Any
     layout: Layout
+    place: str  # the user's line that called it, unset but under anomaly mode
     order: int  # from `next_order()`: smaller than that of every node it was made of
 
-    @property
     def name(self) -> str:
         """The operator's name and `Backward`."""
         return f"{self.op.schema.name}Backward"
 
+    @property
+    def next_functions(self) -> "tuple[tuple[Node | Leaf | None, int], ...]":
+        """For each argument, items of lists one by one, what made it, and which output of that it is; None of a constant."""
+        return tuple(_function(edge) for edge in _flat(self.inputs))
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes of arrays the node keeps for its backward; see `dispatch.autograd.nbytes` for a whole tape."""
+        return kept_bytes([self])
+
+    def register_hook(self, hook: Callable[[Any, Any], Any]) -> Handle:
+        """Call `hook(grad_inputs, grad_outputs)` each time after the node's backward has run.
+
+        Parameters
+        ----------
+        hook : callable
+            Gets two tuples: the gradients of the inputs that the backward gave, None where there is none, and those of the
+            outputs that it was given. Returns other gradients of the inputs, or None.
+
+        Returns
+        -------
+        Handle
+
+        Examples
+        --------
+        >>> import numpy as np, dispatch
+        >>> x = dispatch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * x
+        >>> handle = y.grad_fn.register_hook(lambda grads, given: print(grads, given))
+        >>> y.backward(np.array([1.0, 10.0]))
+        (array([ 1., 20.]), array([ 1., 20.])) (array([ 1., 10.]),)
+        """
+        check_hook(hook)
+        return Handle(hooked(self).after, hook)
+
+    def register_prehook(self, hook: Callable[[Any], Any]) -> Handle:
+        """Call `hook(grad_outputs)` each time before the node's backward runs.
+
+        Parameters
+        ----------
+        hook : callable
+            Gets a tuple of the gradients of the node's outputs. Returns others in their place, or None.
+
+        Returns
+        -------
+        Handle
+        """
+        check_hook(hook)
+        return Handle(hooked(self).before, hook)
+
+    def to_dot(self) -> str:
+        r"""The graph that leads to this node, as text in the DOT language; of a picture `dot -Tsvg` makes an image.
+
+        Examples
+        --------
+        >>> import dispatch
+        >>> x = dispatch.tensor([1.0, 2.0], requires_grad=True)
+        >>> print((2 * x).grad_fn.to_dot())
+        digraph {
+            node [shape=box, fontname=monospace]
+            n0 [label="np::multiply\n(2,) float64"]
+            n1 [label="leaf\n(2,) float64"]
+            n1 -> n0
+        }
+        """
+        return dot(self)
+
+    def label(self) -> str:
+        """What a picture says of it."""
+        return f"{self.op.name}\n{layouts_of(self)}"
+
     def __repr__(self) -> str:
-        return f"<{self.name}>"
+        return f"<{self.name()}>"
 
 
 class Output:
@@ -80,6 +170,15 @@ def released(node: Node, grad: Any, create_graph: bool) -> Any:
         "Pass retain_graph=True to the first backward.",
         operator=node.op.name,
     )
+
+
+def _function(edge: Any) -> tuple[Any, int]:
+    return (edge.node, edge.number) if isinstance(edge, Output) else (edge, 0)
+
+
+def _flat(data: Any) -> list[Any]:
+    """The edges of each argument, lists opened, None for constants."""
+    return [edge for item in data for edge in (_flat(item) if type(item) is list else (item,))]
 
 
 def picking(numbers: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:

@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..containers import field_names, items_of, leaves, mapped, rebuilt
-from ..core import OpOverload, Tensor, conversions, descend, wrap
-from ..errors import GradientError, kind_of
-from ..grammar import ListOf, OptionalOf, Type
+from ..containers import field_names, items_of, mapped, rebuilt
+from ..core import OpOverload, conversions, descend, wrap
+from ..errors import ConversionError, GradientError, kind_of
+from ..grammar import RESIDUAL, ListOf, OptionalOf, Type
 from ..layer import Kernel
 from ..memory import inexact_layout
-from .context import Context
+from .batched import at_once, opaque
+from .context import Context, is_differentiated, keeps_value_of, levels_of, reading_residuals, taken_field
+from .modes import outside_rules
 from .node import Output, edges_of, next_order, zeros
 from .tensor import TrackedTensor
 
@@ -22,12 +24,17 @@ class Rule(NamedTuple):
 
     backward: Callable[..., Any]
     setup_context: Callable[..., Any] | None = None
+    batched: bool = False  # whether the backward takes all cotangents at once
 
 
 def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Kernel:  # noqa: C901 - two kernels that share what is fixed for an operator
     """Make the kernel that records an operator with a user's rule; `whole` runs it one floor down."""
-    backward, setup_context = rule
     residual = op.outputs.residual
+    setup_context = rule.setup_context
+    backward = at_once(op, rule.backward) if rule.batched else rule.backward
+    if residual:
+        backward = reading_residuals(backward)
+    handed = [i for i, a in enumerate(op.schema.arguments) if a.type == RESIDUAL]  # from another operator: no value of the tape
     single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
 
     count = op.arguments.count
@@ -38,10 +45,14 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
 
     def pull(node: Context, grad: Any, create_graph: bool) -> Any:
         if create_graph:
-            node.recording = True
-        grads = backward(node, grad) if single else backward(node, *_materialized(node, grad))
-        if create_graph:
-            node.recording = False
+            node._recording = True
+        try:
+            grads = backward(node, grad) if single else backward(node, *_materialized(node, grad))
+        except ConversionError as error:
+            raise opaque(op, error, batched=rule.batched) from error
+        finally:
+            if create_graph:
+                node._recording = False
         if type(grads) is not tuple or len(grads) != count or lists or (others and any([grads[i] is not None for i in others])):
             return _checked(op, node, grads)
         return grads
@@ -60,9 +71,11 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
         node.rule = pull
         node.saved = None
         node.simple = bare
+        if handed:
+            data = tuple([None if i in handed else edge for i, edge in enumerate(data)])
         node.inputs = data
         node.edges = edges_of(data) if lists else data
-        node.order = next_order()
+        node.order = order = next_order()
         if single:
             node.layout = layout
             output: Any = wrap(TrackedTensor, result, like, node, True)
@@ -71,24 +84,34 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
             outputs = list(result) if type(result) in (tuple, list) and len(op.schema.returns) > 1 else [result]
             if residual:
                 node.residual = outputs.pop()
+                node._watched = levels_of(values, level)
             wrapped = _wrapped_outputs(node, like, outputs)
             output = wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
             if not any(node.layouts):
                 return result
             out = (*wrapped, node.residual) if residual else output
         if keyed:
-            node.skeletons = tuple([mapped(_nothing, x) for x in values])
+            node._skeletons = tuple([mapped(_nothing, x) for x in values])
         if setup_context is not None:
             before = conversions()
-            setup_context(node, args, output)
-            if conversions() != before:
-                node.rule = once_differentiable(pull, inside=any(isinstance(x, Tensor) for x in leaves(values)))
-            for value in node.__dict__.values():
-                if type(value) not in INERT:
-                    node.hide_outputs()
-                    if node.non_differentiable:
-                        out = _plain_outputs(node, out)
-                    break
+            try:
+                if quiet is None:
+                    setup_context(node, args, output)
+                else:  # perhaps in a backward: what this is called in is a rule, and this is none
+                    with outside_rules():
+                        setup_context(node, args, output)
+            except Exception as error:
+                error.add_note(f"in the setup_context of {op.name}")
+                raise
+            if node.inputs is not data or node.order is not order:
+                raise taken_field("inputs" if node.inputs is not data else "order", op)
+            attributes = node.__dict__ and not INERT.issuperset(map(type, node.__dict__.values()))
+            if conversions() != before or (attributes and keeps_value_of(node, args, out)):
+                node.rule = once_differentiable(pull, inside=is_differentiated(values))
+            if attributes:
+                node.hide_outputs()
+                if node._non_differentiable:
+                    out = _plain_outputs(node, out)
         return out
 
     return kernel
@@ -106,7 +129,7 @@ def _nothing(x: Any) -> None:
 
 
 def once_differentiable(rule: Callable[..., Any], *, inside: bool) -> Callable[..., Any]:
-    """The rule of a node whose setup_context turned a tracked value into a number, which no second derivative sees through.
+    """The rule of a node whose setup_context took a value off the tape, through which no second derivative sees.
 
     `inside`: the values themselves belong to another transform, to which this backward is a part of the function.
     """
@@ -114,8 +137,9 @@ def once_differentiable(rule: Callable[..., Any], *, inside: bool) -> Callable[.
     def once(node: Context, grad: Any, create_graph: bool) -> Any:
         if create_graph or inside:
             raise GradientError(
-                f"a second derivative was asked of {node.op.name}, whose setup_context turned a tracked value into a number by "
-                "x.item(): the derivative of that number would be lost in silence. Keep the array: ctx.save_for_backward(x).",
+                f"a second derivative was asked of {node.op.name}, whose setup_context took a tracked value off the tape, "
+                "by x.item(), x.value or dispatch.detach(x): the derivative of that would be lost in silence. Keep the value "
+                "itself: ctx.save_for_backward(x).",
                 operator=node.op.name,
             )
         return rule(node, grad, create_graph)
@@ -129,7 +153,7 @@ def _wrapped_outputs(node: Context, like: Any, outputs: list[Any]) -> list[Any]:
     wrapped = [_wrapped_output(node, like, layouts, x) for x in outputs]
     node.layouts = tuple(layouts)
     numbers = iter(range(len(layouts)))
-    node.structure = tuple([mapped(lambda _: next(numbers), x) for x in outputs])
+    node._structure = tuple([mapped(lambda _: next(numbers), x) for x in outputs])
     return wrapped
 
 
@@ -143,19 +167,18 @@ def _wrapped_output(node: Context, like: Any, layouts: list[Any], x: Any) -> Any
 
 def _plain_outputs(node: Context, out: Any) -> Any:
     """The outputs, those marked as without a gradient taken off the tape."""
-    return mapped(lambda x: x.value if node._number(x) in node.non_differentiable else x, out)
+    return mapped(lambda x: x.value if node._number(x) in node._non_differentiable else x, out)
 
 
 def _materialized(node: Context, grad: Any) -> list[Any]:
     """The gradients as the rule gets them: one for each output, in a container as it was; zeros for those that are missing."""
     flat = [grad.get(i) for i in range(len(node.layouts))]
-    if node.materialize:
+    if node._materialize:
         like = next(iter(grad.values()))
         flat = [
-            zeros(layout, like) if g is None and layout is not None else g
-            for g, layout in zip(flat, node.layouts, strict=True)
+            zeros(layout, like) if g is None and layout is not None else g for g, layout in zip(flat, node.layouts, strict=True)
         ]
-    return [mapped(flat.__getitem__, x) for x in node.structure]
+    return [mapped(flat.__getitem__, x) for x in node._structure]
 
 
 def _checked(op: OpOverload, node: Context, grads: Any) -> list[Any]:
@@ -174,7 +197,7 @@ def _checked(op: OpOverload, node: Context, grads: Any) -> list[Any]:
     found: list[Any] = []
     for i, (name, edge, grad) in enumerate(zip(names, node.inputs, grads, strict=True)):
         if type(edge) is list:
-            _add_parts(op, name, edge, grad, node.skeletons[i] if node.skeletons else edge, found)
+            _add_parts(op, name, edge, grad, node._skeletons[i] if node._skeletons else edge, found)
             continue
         if edge is None and grad is not None and not _takes_arrays(op, name):
             raise GradientError(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..containers import items_of, mapped
 from ..core import Tensor, freeze, wrap
 from ..memory import unwritten
 
@@ -21,13 +22,23 @@ _lock = threading.RLock()  # a finalizer may run wherever memory is allocated, h
 _holds: dict[int, int] = {}  # id of an array that is held -> how many times; the finalizers keep the array alive
 
 
+class Kept:
+    """An output that its own node keeps: the value and which output it is, since the wrapper refers to the node."""
+
+    __slots__ = ("number", "value")
+
+    def __init__(self, value: Any, number: int) -> None:
+        self.value = value
+        self.number = number
+
+
 def protect(x: Any) -> Any:
     """What to save for `x`: itself, where nobody can write to it; a copy of a small array; a held view of a large one.
 
-    For a wrapper that an in-place operator changes, another one that stays as this one is now.
+    For a wrapper that an in-place operator changes, another one that stays as this one is now; a container, item by item.
     """
-    if type(x) is list:
-        return [protect(item) for item in x]
+    if items_of(x) is not None:
+        return mapped(protect, x)
     kept = unwritten(x, COPIED_BYTES)
     if kept is not None or x is None:
         return kept

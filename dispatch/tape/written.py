@@ -13,20 +13,36 @@ from typing import Any
 import numpy as np
 
 from ..containers import arrays, items_of, mapped, mapped_arrays
-from ..core import OpOverload, Tensor, freeze, split
+from ..core import OpOverload, Tensor, freeze, split, unwrap, wrap
 from ..errors import GradientError
-from ..functional import Form, copied, form_of
+from ..functional import Form, copied, form_of, instead
+from ..grammar import TENSOR, ListOf
 from ..layer import Kernel
 from ..listing import describe_value
 from ..memory import has_layout, inexact_layout, rewrite
 from ..tags import Tag
+from ..views import base_of, is_followed, overlap, replace, shares_memory
 from .node import Leaf, Node, next_order
 from .saving import COPIED_BYTES
 from .tensor import TrackedTensor
-from .views import shares_memory
 
 
-def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool) -> Kernel:
+def made_kernel(op: OpOverload, record: Kernel | None) -> Kernel:
+    """The kernel of a row whose rule is `Made`; `record` the one that its other arguments' pullbacks give."""
+    whole = op.whole
+
+    def kernel(*args: Any) -> Any:
+        like, values, _, own, quiet = split(args)
+        out = whole(*values) if record is None or not own & ~1 else record(*args)
+        quietly = quiet is not None and quiet.covers(like.level.number)
+        if quietly or not own & 1 or _of_rank(out, like.rank) or inexact_layout(out) is None:
+            return out
+        return wrap(TrackedTensor, out, like, _end(op, like.level, inexact_layout(out), _nothing), True)
+
+    return kernel
+
+
+def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool, atomic: bool = False) -> Kernel:
     """The kernel of an operator that writes to its arguments.
 
     Parameters
@@ -36,15 +52,22 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
         Makes the kernel that records the functional form, given what runs it one floor down.
     reads : bool
         Whether the rule may read the arguments as they were before the call.
+    atomic : bool
+        Whether an operator that raises has written nothing.
     """
     form = form_of(op.schema)
     functional, whole = op.functional.whole, op.whole
     written, arguments = form.written, op.schema.arguments
-    flat = not any(a.type.parts and a.type.has_tensor for a in arguments)  # no lists, no None
     single = len(op.functional.schema.returns) == 1
+    alone = single and arguments[written[0]].type == TENSOR  # one array is written, and nothing else comes back
+
+    single_places = [i for i, a in enumerate(arguments) if a.type == TENSOR]
+    listed_places = [i for i, a in enumerate(arguments) if a.type.has_tensor and a.type != TENSOR]
+    keyed = any(a.is_write and a.type.parts and not isinstance(a.type, ListOf) for a in arguments)
 
     def run(*values: Any) -> Any:
-        wrapped = any([isinstance(x, Tensor) for x in (values if flat else arrays(values))])
+        wrapped = any([isinstance(values[i], Tensor) for i in single_places])
+        wrapped = wrapped or any([isinstance(x, Tensor) for i in listed_places if values[i] for x in arrays(values[i])])
         if wrapped and all(x is None or inexact_layout(x) is not None for i in written for x in arrays(values[i])):
             return functional(*values)  # a layer below may need more than copies, one for each item say
         fresh = list(values)
@@ -61,21 +84,24 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
         del found  # with the values, of which the reference counts below are taken
         if quiet is not None and quiet.covers(like.level.number):
             return _write_quietly(op, form, like.rank, args)
-        targets = [args[i] for i in written] if flat else [x for i in written for x in arrays(args[i]) if x is not None]
+        targets = [args[written[0]]] if alone else [x for i in written for x in arrays(args[i]) if x is not None]
         _check(op, like, args, targets)
+        if keyed:
+            _check_dicts(op, args, targets)
         given = [] if reads else _given_up(op, like.rank, targets)
         try:
             result = recorded(*args)
         except BaseException:
             for x in given:  # half written, perhaps: no backward may take it for what it was
-                rewrite(x, x.value, _end(op, x, _half_written))
+                rewrite(x, x.value, x.data if atomic else _end(op, x.level, x.data.layout, _half_written))
             raise
         outputs = [result] if single else list(result)
         made = outputs[len(outputs) - len(written) - form.residual :]
-        if not flat:
+        if not alone:
             made = [x for i, new in zip(written, made, strict=False) for x in _paired(args[i], new)]
         for x, new in zip(targets, made, strict=False):
-            _rebase(op, x, new)
+            if type(x) is TrackedTensor:  # no array of integers, which carries no gradient, and was written to itself
+                replace(x, new, lambda x, new: _rebase(op, x, new))
         return form.given_back(outputs, args)
 
     return kernel
@@ -85,8 +111,7 @@ def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...])
     """Write without recording: the values of the rank are constants, and what is written keeps its place on the tape."""
     own = {id(x): x for i in form.written for x in arrays(args[i]) if _of_rank(x, rank)}
     for x in own.values():
-        if shares_memory(x):
-            raise _shared(op, args, x)
+        _check_views(op, args, x, list(own.values()))
     given = {id(x): x for x in _given_up(op, rank, own.values())}
     fresh = {key: x.value if key in given else copied(x.value) for key, x in own.items()}
     values = tuple([_replaced(x, fresh) if i in form.written else x for i, x in enumerate(args)])
@@ -104,8 +129,7 @@ def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...])
                 "the tape, and so its shape. Write to a copy: dispatch.detach(x).copy().",
                 operator=op.name,
             )
-        rewrite(x, fresh[key], x.data)
-        x.writes = x.version + 1
+        replace(x, fresh[key], _renew, lambda values: unwrap(values, rank))
     return form.given_back(form.outputs(result, values), args)
 
 
@@ -145,21 +169,25 @@ def _paired(x: Any, new: Any) -> list[Any]:
     return [n for old, n in zip(arrays(x), arrays(new), strict=True) if old is not None]
 
 
-def _rebase(op: OpOverload, x: Any, new: Any) -> None:
+def _rebase(op: OpOverload, x: TrackedTensor, new: Any) -> None:
     """Let a written value stand for what the functional form gave for it."""
-    if not isinstance(x, TrackedTensor):
-        return  # an array of integers, which carries no gradient, and was written to itself
     if type(new) is TrackedTensor and new.rank == x.rank:
         rewrite(x, new.value, new.data)
     else:  # the rule says that it has no derivative
-        rewrite(x, new, _end(op, x, _nothing))
+        rewrite(x, new, _end(op, x.level, x.data.layout, _nothing))
     x.writes = x.version + 1
 
 
-def _end(op: OpOverload, x: TrackedTensor, rule: Any) -> Node:
+def _renew(x: TrackedTensor, new: Any) -> None:
+    """Let a value have other elements, in its place on the tape."""
+    rewrite(x, new, x.data)
+    x.writes = x.version + 1
+
+
+def _end(op: OpOverload, level: Any, layout: Any, rule: Any) -> Node:
     """A node of no inputs."""
     node = Node()
-    node.op, node.level, node.layout = op, x.level, (x.shape, x.dtype)
+    node.op, node.level, node.layout = op, level, layout
     node.inputs = node.edges = ()
     node.saved, node.rule, node.order = None, rule, next_order()
     return node
@@ -186,15 +214,31 @@ def _check(op: OpOverload, like: TrackedTensor, args: tuple[Any, ...], targets: 
         if not isinstance(x, TrackedTensor) or x.rank != like.rank:
             if inexact_layout(x) is not None:
                 raise _lost(op, args, x, like)
-        elif type(x.data) is Leaf:
+        elif type(base_of(x).data) is Leaf:
             raise _leaf(op, args, x)
-        elif shares_memory(x):
-            raise _shared(op, args, x)
-        elif any([x is other for other in targets[:i]]):
-            raise _twice(op, args, x)
+        else:
+            if hasattr(x, "family"):
+                _check_views(op, args, x, targets[:i])
+            if i and any([x is other for other in targets[:i]]):
+                raise _twice(op, args, x)
+
+
+def _check_dicts(op: OpOverload, args: tuple[Any, ...], targets: list[Any]) -> None:
+    """Refuse a dict that is written and holds tracked values."""
     for argument, value in zip(op.schema.arguments, args, strict=True):
         if type(value) is dict and argument.is_write and any(x is item for x in targets for item in arrays(value)):
             raise _in_dict(op, argument.name)
+
+
+def _check_views(op: OpOverload, args: tuple[Any, ...], x: TrackedTensor, others: list[Any]) -> None:
+    """Refuse a value that shares memory with others in a way that a write could not be followed in."""
+    if not shares_memory(x):
+        return
+    if Tag.inplace_view in op.tags or not is_followed(x):
+        raise _shared(op, args, x)
+    base = base_of(x)
+    if any(y is not x and type(y) is TrackedTensor and base_of(y) is base and overlap(x, y) for y in others):
+        raise _twice(op, args, x)
 
 
 def _name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:
@@ -205,37 +249,28 @@ def _name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:
     return "an argument"
 
 
-def instead(op: OpOverload) -> str:
-    """What to write in place of a call that is refused: `x = ns.add(x, y)`."""
-    schema = op.functional.schema
-    who = f"{op.schema.name}.functional" if "functional" in schema.overload else schema.name
-    names = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in op.schema.arguments]
-    others = len(schema.returns) - len(op.schema.mutable_arguments) - schema.has_residual
-    results = ", ".join([*["..."] * others, *op.schema.mutable_arguments])
-    return f"{results} = {who}({', '.join(names)})"
-
-
 def _leaf(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
+    what = "a leaf" if type(x.data) is Leaf else "a view of a leaf"
     return GradientError(
-        f"{op.name}: {_name(op, args, x)} is a leaf that requires a gradient, and a write would take away what that is the "
-        f"gradient of. Write `{instead(op)}`; or write to it under dispatch.no_grad(), as a step of an optimizer does.",
+        f"{op.name}: {_name(op, args, x)} is {what} that requires a gradient, and a write would take away what that is the "
+        f"gradient of. Write {instead(op, 'leaf')}; or write to it under dispatch.no_grad(), as a step of an optimizer does.",
         operator=op.name,
     )
 
 
 def _shared(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
     return GradientError(
-        f"{op.name}: {_name(op, args, x)} shares memory with another tracked value, a view of it or what it is a view of, and "
-        "a write to one would have to show in the other, which the tape cannot follow. "
-        f"Write before the view is taken or after it is gone, or write `{instead(op)}`.",
+        f"{op.name}: {_name(op, args, x)} shares memory with another tracked value, and the write cannot be followed into it: "
+        "an operator that changes a shape has no views, and a view that an operator made while it wrote is made only once. "
+        f"Write before the view is taken or after it is gone, or write {instead(op)}.",
         operator=op.name,
     )
 
 
 def _twice(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
     return GradientError(
-        f"{op.name}: one tracked value was given for two arrays that are written, {_name(op, args, x)} among them. "
-        f"Give each its own, or write `{instead(op)}`.",
+        f"{op.name}: two arrays that are written share memory, {_name(op, args, x)} among them. "
+        f"Give each its own, or write {instead(op)}.",
         operator=op.name,
     )
 
@@ -253,6 +288,6 @@ def _lost(op: OpOverload, args: tuple[Any, ...], x: Any, like: Any) -> GradientE
     inside = "" if like.level.number == 0 else f" of {like.level!r}"
     return GradientError(
         f"{op.name}: {_name(op, args, x)} is {what}, and tracked values{inside} would be written to it: their gradient would "
-        f"be lost in silence. Write `{instead(op)}`; or pass dispatch.detach(...) of the values, where constants are meant.",
+        f"be lost in silence. Write {instead(op)}; or pass dispatch.detach(...) of the values, where constants are meant.",
         operator=op.name,
     )

@@ -155,7 +155,7 @@ def _mapped(case: Case, batch: list[Any], in_dims: InDims) -> list[Any]:
         aside.update({i: x for i, x in parts if not _makes_batch(x)})
         return [x for i, x in parts if i not in aside]
 
-    batched = iter(vmap(one, in_dims=in_dims)(*batch))
+    batched = iter(vmap(one, in_dims=in_dims, randomness="different")(*batch))
     made = iter([aside[i] if i in aside else next(batched) for i, _ in enumerate(leaves(structure))])
     whole: list[Any] = mapped(lambda _: next(made), structure)
     return whole

@@ -259,8 +259,9 @@ def test_a_number_kept_in_setup_context_is_differentiated_once():
     assert grad(grad(kept))(3.0) == 2.0
     assert grad(cut)(3.0) == 6.0
     said_of = (
-        f"a second derivative was asked of {cut.name}, whose setup_context turned a tracked value into a number by x.item(): "
-        "the derivative of that number would be lost in silence. Keep the array: ctx.save_for_backward(x)."
+        f"a second derivative was asked of {cut.name}, whose setup_context took a tracked value off the tape, by "
+        "x.item(), x.value or dispatch.detach(x): the derivative of that would be lost in silence. Keep the value itself: "
+        "ctx.save_for_backward(x)."
     )
     assert said(lambda: grad(grad(cut))(3.0)) == said_of
     x = leaf(3.0)

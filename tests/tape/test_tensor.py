@@ -47,7 +47,7 @@ def test_what_a_leaf_is_and_what_a_result_is():
     y = np.sin(x)
     assert (x.is_leaf, x.requires_grad, x.grad_fn, x.grad) == (True, True, None, None)
     assert (y.is_leaf, y.requires_grad, y.grad) == (False, True, None)
-    assert (y.grad_fn.name, repr(y.grad_fn)) == ("sinBackward", "<sinBackward>")
+    assert (y.grad_fn.name(), repr(y.grad_fn)) == ("sinBackward", "<sinBackward>")
     assert repr(x) == "tensor(array([0.5, 1. , 2. ]), requires_grad=True)"
     assert repr(dispatch.tensor(1.5, requires_grad=True) * 2) == "tensor(np.float64(3.0), grad_fn=<multiplyBackward>)"
 
@@ -95,8 +95,8 @@ def test_one_number_can_be_read_by_item_and_compared():
 
 NO_NUMBER = (
     "a number was asked of a tracked value of shape () and dtype float64, by float() or by writing it into a plain array: its "
-    "gradient would be lost in silence. Write x.item() where the number is meant; to build an array of tracked values, np.stack "
-    "them, or np.where(mask, x, other)."
+    "gradient would be lost in silence. Write x.item() where the number is meant; to write it into an array, make that of a tracked "
+    "one: np.zeros_like(x, shape=...), or np.stack the pieces."
 )
 
 
@@ -237,7 +237,7 @@ def test_only_a_leafs_gradient_can_be_set():
     assert x.grad is A
     x.grad = None
     assert said(lambda: setattr(np.sin(x), "grad", A)) == (
-        "only a leaf has a .grad that can be set, and this value is the result of an operator."
+        "a .grad was set of a value that is the result of an operator and keeps none. Ask it to: x.retain_grad()."
     )
 
 

@@ -1,0 +1,141 @@
+"""Rows that order, choose and count, beyond the laws that `test_table.py` holds every row to: what no fake and no batch of
+can be had, what is refused, and NumPy's parameters.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch import FakeTensorMode, ops, vmap
+from dispatch.errors import BatchingError, DataDependentError, NoRuleError, UnsupportedError
+
+A = np.array([[1.5, 0.0, 2.0], [0.25, 3.0, 0.0]])
+
+
+def refused(call: Callable[[], Any], error: type[Exception] = UnsupportedError) -> str:
+    with pytest.raises(error) as caught:
+        call()
+    return str(caught.value)
+
+
+OF_DATA: dict[str, Callable[[Any], Any]] = {
+    "nonzero": np.nonzero, "flatnonzero": np.flatnonzero, "argwhere": np.argwhere, "unique": np.unique,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_DATA)
+def test_how_many_there_are_depends_on_data(name: str) -> None:
+    function = OF_DATA[name]
+    found, expected = function(dispatch.tensor(A, requires_grad=True)), function(A)
+    for made, wanted in zip(found, expected, strict=True) if name == "nonzero" else [(found, expected)]:
+        np.testing.assert_array_equal(dispatch.detach(made), wanted)
+    with FakeTensorMode() as mode:
+        assert refused(lambda: function(mode.from_array(A)), DataDependentError) == (
+            f"np::{name}: how many elements it finds in an array of shape (2, 3) depends on its data, which a fake has not. "
+            "Write np.where(mask, x, other), which keeps the shape."
+        )
+    assert refused(lambda: vmap(function)(A), BatchingError) == (
+        f"np::{name}: each of the 2 items of a batch gives as many elements as its data say, which make no batch. "
+        "Write np.where(mask, x, other), which keeps the shape."
+    )
+
+
+def test_the_places_of_what_is_true_are_an_index() -> None:
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(x[np.nonzero(x)] ** 2))(A), 2 * A)
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(x[np.where(x > 1)]))(A), A > 1)
+
+
+def test_the_gradient_of_unique_is_not_silently_lost() -> None:
+    with pytest.raises(NoRuleError, match="np::unique, which has no derivative"):
+        dispatch.grad(lambda x: np.sum(np.unique(x)))(A)
+
+
+def test_unique_with_more_results_is_refused() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    assert refused(lambda: np.unique(x, return_counts=True)) == (
+        "np.unique: return_counts= is not a parameter of np::unique(x). Leave it out and write it as an operation of its own."
+    )
+    np.testing.assert_array_equal(dispatch.detach(np.unique(x, return_counts=False)), np.unique(A))
+
+
+def test_a_value_is_not_sorted_in_place() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    assert refused(x.sort) == (
+        "x.sort() would put the elements of a TrackedTensor in order in place. Write x = np.sort(x)."
+    )
+
+
+def test_elements_of_a_loss_are_chosen_by_their_labels() -> None:
+    logits, labels = np.log(A + 1), np.array([[2], [0]])
+    expected = np.zeros_like(A)
+    expected[[0, 1], [2, 0]] = 1
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(np.take_along_axis(x, labels, 1)))(logits), expected)
+    np.testing.assert_array_equal(
+        vmap(dispatch.grad(lambda x, i: np.take_along_axis(x, i, 0)[0]))(logits, labels), expected
+    )
+
+
+def test_bins_that_differ_from_item_to_item() -> None:
+    bins, values = np.sort(np.random.default_rng(0).normal(size=(3, 5))), np.linspace(-1, 1, 4)
+    for side in ("left", "right"):
+        expected = [np.searchsorted(row, values, side) for row in bins]
+        np.testing.assert_array_equal(vmap(lambda a, side=side: np.searchsorted(a, values, side))(bins), expected)
+
+
+def test_padding_that_computes_is_refused() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    assert refused(lambda: np.pad(x, 1, "mean")) == (
+        "np::pad: mode is 'mean', which computes what it pads with. Modes: constant, edge, reflect, symmetric, wrap."
+    )
+
+
+def test_parameters_of_numpys_that_a_row_has_not() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    own = "Leave it out and write it as an operation of its own."
+    assert refused(lambda: np.diff(x, prepend=0)) == f"np.diff: prepend= is not a parameter of np::diff(x, n, axis). {own}"
+    assert refused(lambda: np.sort(x, order="f")) == f"np.sort: order= is not a parameter of np::sort(x, axis). {own}"
+    assert refused(lambda: np.linspace(x, 1.0, retstep=True)) == (
+        f"np.linspace: retstep= is not a parameter of np::linspace(start, stop, num, endpoint, dtype, axis). {own}"
+    )
+    np.testing.assert_array_equal(dispatch.detach(np.sort(x, kind="stable")), np.sort(A))
+    np.testing.assert_array_equal(dispatch.detach(np.nan_to_num(x, copy=False)), A)
+
+
+def test_zeros_among_factors_have_a_gradient() -> None:
+    x = np.array([2.0, 0.0, 3.0])
+    np.testing.assert_array_equal(dispatch.grad(np.prod)(x), [0, 6, 0])
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(np.cumprod(x)))(x), [1, 8, 0])
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(dispatch.grad(np.prod)(x)))(x), [3, 5, 2])
+
+
+def test_what_is_not_a_number_counts_as_nothing() -> None:
+    x = np.array([1.0, np.nan, 3.0])
+    np.testing.assert_array_equal(dispatch.grad(np.nansum)(x), [1, 0, 1])
+    np.testing.assert_array_equal(dispatch.grad(np.nanmean)(x), [0.5, 0, 0.5])
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(np.nan_to_num(x)))(x), [1, 0, 1])
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(np.fmax(x, 2.0)))(x), [0, 0, 1])
+
+
+AXES: list[tuple[str, tuple[Any, ...]]] = [
+    ("cumsum", (2,)), ("sort", (2,)), ("argmax", (-3,)), ("median", (2,)), ("repeat", (2, 2)), ("roll", (1, 2)),
+    ("flip", (2,)), ("diff", (1, 2)), ("take_along_axis", (np.zeros((1, 1), int), 2)), ("split", (1, 2)), ("prod", (2,)),
+    ("delete", (0, 2)), ("linalg_norm", (None, 2)), ("rollaxis", (2,)), ("all", (2,)), ("var", (2,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "rest"), AXES, ids=[name for name, _ in AXES])
+def test_an_axis_that_is_not_there_is_numpys_own_error_everywhere(name: str, rest: Any) -> None:
+    op = getattr(ops.np, name)
+    call = lambda x: op(x, *rest)
+    with pytest.raises(np.exceptions.AxisError):
+        call(A)
+    with pytest.raises(np.exceptions.AxisError):
+        call(dispatch.tensor(A, requires_grad=True))
+    if name != "take_along_axis":  # whose places would be a real array among fakes
+        with FakeTensorMode() as mode, pytest.raises(np.exceptions.AxisError):
+            call(mode.from_array(A))
+    with pytest.raises(np.exceptions.AxisError):
+        vmap(call)(A[None])
