@@ -7,7 +7,6 @@ a function of n numbers are n^4 numbers for each result, and some operators are 
 
 import dataclasses
 import runpy
-import shutil
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
@@ -228,13 +227,12 @@ def _(tangents, output, x, y, z):
 
 @custom_op("pairs::kept", mutates_args=())
 def kept(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, Residual]:
-    """Three outputs, one of them of integers, and a residual, which its rule does not read."""
+    """Three outputs, one of them of integers, and a residual."""
     return np.sin(x), np.argsort(x), np.sum(x**2), ("kept", x.shape)
 
 
 @kept.register_autograd(setup_context=keep)
 def _(ctx, g_sin, g_order, g_sum):
-    assert ctx.residual[0] == "kept"
     (x,) = ctx.saved_tensors
     return np.cos(x) * g_sin + 2 * x * g_sum
 
