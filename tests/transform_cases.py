@@ -50,9 +50,8 @@ class Case(NamedTuple):
         return np.random.default_rng(self.size).permutation(np.linspace(0.4, 1.6, self.size))
 
     def __call__(self, vector: Any) -> Any:
-        """The outputs for a vector. It is bent first, so that an operator that is linear has second derivatives too."""
-        bent = vector * (1.0 + 0.25 * vector)
-        start = 0
+        """The outputs for a vector."""
+        bent, start = bend(vector), 0
 
         def filled(x: Any) -> Any:
             nonlocal start
@@ -68,6 +67,11 @@ class Case(NamedTuple):
         out = self.op(*args, **{name: filled(x) for name, x in self.kwargs.items()})
         flat = [np.reshape(x, (-1,)) for x in leaves(out) if isinstance(x, (Tensor, np.ndarray, np.generic)) and x.dtype.kind == "f"]
         return flat[0] if len(flat) == 1 else np.concatenate(flat)
+
+
+def bend(vector: Any) -> Any:
+    """What goes into an operator for a vector: an operator that is linear has second derivatives of it, too."""
+    return vector * (1.0 + 0.25 * vector)
 
 
 def _parts(x: Any) -> list[V]:
@@ -316,3 +320,21 @@ CASES = [
     Case("solve", page("solver")["solve"], (v(2, 2), v(2))),
     Case("numpy_sin", page("torch_tutorials")["numpy_sin"], (v(3),)),
 ]
+
+# What some of the cases compute, in the words that NumPy, torch and jax.numpy have in common, of the bent vector.
+FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
+    "cube": lambda lib, x: lib.concatenate([x**3, 3 * x**2]),
+    "mul": lambda lib, x: x[:2] * x[2:],
+    "take": lambda lib, x: lib.stack([x[2], x[0], x[1]]),
+    "both_products": lambda lib, x: x[:2] * x[2:],
+    "output_kept": lambda lib, x: lib.exp(x / 2),
+    "listed": lambda lib, x: 2 * lib.sin(x),
+    "keyed": lambda lib, x: lib.concatenate([x[0] * x[1:], x[1:] ** 2]),
+    "bent": lambda lib, x: lib.stack([x[0] * x[2], x[1] ** 3]),
+    "optional": lambda lib, x: x[:2] ** 2 * x[2] * x[3],
+    "kept": lambda lib, x: lib.concatenate([lib.sin(x), lib.sum(x**2, 0, keepdims=True)]),
+    "two_forward": lambda lib, x: lib.stack([x[0] * x[1], lib.cos(x[1])]),
+    "scale_": lambda lib, x: x[:2] * x[2:] ** 2,
+    "curve": lambda lib, x: lib.sinh(x),
+    "solve": lambda lib, x: lib.reshape(lib.linalg.solve(lib.reshape(x[:4], (2, 2)), lib.reshape(x[4:], (2, 1))), (2,)),
+}
