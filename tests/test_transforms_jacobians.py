@@ -6,7 +6,7 @@ from making import define, said
 
 import dispatch
 from dispatch import Tag, custom_op, grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
-from dispatch.errors import BatchingError, GradientError
+from dispatch.errors import BatchingError, EscapedValueError, GradientError
 from dispatch.layer import CONSTANT
 
 A = np.array([0.5, 1.0, 2.0])
@@ -258,4 +258,6 @@ def test_randomness_is_vmaps():
     same = jacfwd(f, randomness="different")(A)
     assert np.array_equal(same, np.diag(np.diag(same)))
     assert np.all(np.diag(same) != 0)
+    with pytest.raises(EscapedValueError, match=r"a BatchedTensor of vmap .* is used after that transform has ended"):
+        jacfwd(lambda x: (x, noise(x)), has_aux=True, randomness="different")(A)  # a draw for each column: which is aux?
     assert "randomness is 'error', 'same' or 'different'" in said(lambda: jacfwd(f, randomness="any")(A), BatchingError)

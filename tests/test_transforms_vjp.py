@@ -188,6 +188,11 @@ def test_a_function_closed_over_an_outer_value(op):
     assert np.allclose(grad(f)(G), 4 * A * G)
 
 
+def test_an_outer_value_goes_through():
+    f = lambda x: np.sum(vjp(lambda y: (x, x), A)[0][0]) + np.sum(jvp(lambda y: x * x, (A,), (G,))[0])
+    assert np.allclose(grad(f)(G), 1 + 2 * G)
+
+
 def test_a_pullback_beyond_the_transform_that_its_function_is_closed_over():
     kept = []
     grad(lambda x: kept.append(vjp(lambda y: y * x, A)[1]) or np.sum(x))(G)
