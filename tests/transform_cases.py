@@ -6,8 +6,10 @@ a function of n numbers are n^4 numbers for each result, and some operators are 
 """
 
 import dataclasses
-import runpy
+import os
+import shutil
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -285,8 +287,19 @@ slope.register_jvp(lambda tangents, output, x: curve(x) * tangents[0])
 # -- the gallery's -----------------------------------------------------------------------------------------------------------
 
 
-def page(name: str) -> dict[str, Any]:
-    return runpy.run_path(str(GALLERY / f"{name}.py"), run_name=f"pairs_{name}")
+def page(name: str, *needs: str) -> dict[str, Any]:
+    """The operators of a page, in a namespace of their own; nothing where what it needs is not installed."""
+    if not all(map(find_spec, needs)):
+        return {}
+    path = GALLERY / f"{name}.py"
+    scope = {"__name__": f"pairs_{name}"}
+    exec(compile(path.read_text().replace('custom_op("', 'custom_op("pairs_'), path, "exec"), scope)
+    return scope
+
+
+solver = page("solver", "scipy")
+photograph = page("photograph", "PIL", "matplotlib")
+tutorials = page("torch_tutorials")
 
 
 CASES = [
@@ -317,9 +330,18 @@ CASES = [
     Case("scale_", scaled_twice, (v(2), v(2))),
     Case("scale_ as a function", scale_.functional, (v(2), v(2))),
     Case("curve", curve, (v(2),)),
-    Case("solve", page("solver")["solve"], (v(2, 2), v(2))),
-    Case("numpy_sin", page("torch_tutorials")["numpy_sin"], (v(3),)),
+    Case("numpy_sin", tutorials["numpy_sin"], (v(3),)),
+    Case("numpy_sin_into", lambda x: tutorials["numpy_sin_into"].functional(x, np.zeros(3)), (v(3),)),
 ]
+if solver:
+    CASES += [Case("solve", solver["solve"], (v(2, 2), v(2)))]
+if photograph:
+    CASES += [
+        Case("crop", photograph["crop"], (v(1, 2, 2), (1, -1, 3, 1))),
+        Case("paste", photograph["paste"], (v(1, 1, 2), v(1, 1, 1), (1, 0))),
+    ]
+if shutil.which(os.environ.get("CC", "cc").split()[0]):
+    CASES += [Case("heat", page("heat")["step_adjoint"], (v(3, 3),))]
 
 # What some of the cases compute, in the words that NumPy, torch and jax.numpy have in common, of the bent vector.
 FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
