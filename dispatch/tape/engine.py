@@ -94,9 +94,7 @@ def run_backward(  # noqa: C901 - one frame: a function for each arrival costs 6
                 error.add_note(f"in the backward of {node.op.name}")
                 raise
             if not keep:
-                node.edges = node.inputs = ()
-                node.saved = None
-                node.rule = released
+                node.let_go(released)
                 if type(node) is not Node and node.simple is not None:
                     node.forget()
 
