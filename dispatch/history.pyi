@@ -15,7 +15,6 @@ class Record:
     def let_go(self, rule: Callable[[Any, Any, bool], Any]) -> None: ...
 
 def next_order() -> int: ...
-def layout_of(x: object, inputs: tuple[Any, ...]) -> Any: ...
 def recorded(
     cls: type[Record],
     wrapper: type[Tensor],
@@ -26,5 +25,4 @@ def recorded(
     inputs: tuple[Any, ...],
     edges: tuple[Any, ...],
     saved: Any,
-    layout: Any,
 ) -> Any: ...

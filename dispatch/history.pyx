@@ -55,7 +55,7 @@ cdef class Record:
     cdef public object rule
     cdef public object saved
     cdef public object layout
-    cdef public long long order
+    cdef public object order
     cdef object __weakref__
 
     def __cinit__(self):
@@ -68,10 +68,10 @@ cdef class Record:
         self.rule = rule
 
 
-def layout_of(x, tuple inputs not None):
+cdef layout_of(x, tuple inputs):
     """The `(shape, dtype)` of an array or wrapper that can have a gradient, else None.
 
-    It is that of the first of `inputs` that has one, where they are equal: a chain of calls keeps one of them.
+    It is that of the first record in `inputs`, where they are equal: a chain of calls keeps one of them.
     """
     cdef tuple layout, shape
     cdef int i, ndim
@@ -97,8 +97,9 @@ def layout_of(x, tuple inputs not None):
     return inexact_layout(x)
 
 
-def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped like not None, inputs, edges, saved, layout):
-    """A record of a call, and a wrapper of its result that refers to it.
+def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped like not None, tuple inputs not None,
+             tuple edges not None, saved):
+    """A record of a call, in a wrapper of its result; the result itself where that can have no gradient.
 
     Parameters
     ----------
@@ -106,15 +107,19 @@ def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped li
         Of records.
     wrapper : type
         Of wrappers.
-    op, rule, inputs, edges, saved, layout : object
-        The fields of the record.
+    op, rule, inputs, edges, saved : object
+        Fields of the record.
     out : array or Tensor
         The result; an array becomes read-only.
     like : Tensor
         Whose level and rank the wrapper has.
     """
-    cdef Record node = dispatch_made(cls, NOTHING)
+    cdef Record node
     cdef Wrapped made
+    layout = layout_of(out, inputs)
+    if layout is None:
+        return out
+    node = dispatch_made(cls, NOTHING)
     node.op = op
     node.level = like.level
     node.inputs = inputs

@@ -24,6 +24,7 @@ import numpy as np
 from ..core import DispatchKey, OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..layer import find_layer, parameter_names
+from ..memory import is_complex
 from ..operators import ops
 from ..prims import define, moveaxis
 from ..tags import Tag
@@ -98,21 +99,32 @@ def pullback_of(partial: Rule | float) -> Pullback:
     """`g * conj(partial)`, which reads what the partial reads: torch's convention for complex values."""
     if isinstance(partial, (int, float)):
         return Pullback(("g",), (lambda g: g) if partial == 1 else (lambda g: times(g, partial)))
-    if parameter_names(partial) == ("out",):  # the commonest two forms spare the tuple
-        return Pullback(("g", "out"), lambda g, out: times(g, partial(out)))
-    return Pullback(("g", *(parameter_names(partial) or ())), lambda g, *read: times(g, partial(*read)))
+    reads = parameter_names(partial) or ()
+
+    def pull(g: Any, *read: Any) -> Any:
+        return multiply(g, conjugated(partial(*read)))
+
+    def pull_one(g: Any, read: Any) -> Any:  # the commonest, and on the way of every step of a backward: no tuple, no call
+        found = partial(read)
+        return multiply(g, conjugated(found) if is_complex(found) else found)
+
+    return Pullback(("g", *reads), pull_one if len(reads) == 1 else pull)
+
+
+# What every partial derivative is met with; their rules stand in the table, as those of all rows.
+multiply = define("np::multiply(Tensor x, Tensor y) -> Tensor", np.multiply, (Tag.pointwise,))
 
 
 def times(g: Any, partial: Any) -> Any:
     """The pullback of a multiplication: `g * conj(partial)`."""
-    return ops.np.multiply(g, conjugated(partial))
+    return multiply(g, conjugated(partial))
 
 
 def conjugated(x: Any) -> Any:
     """The conjugate of a complex value; a real one as it is, which spares a copy."""
-    if hasattr(x, "dtype"):
-        return ops.np.conjugate(x) if x.dtype.kind == "c" else x
-    return x.conjugate() if isinstance(x, complex) else x
+    if not is_complex(x):
+        return x
+    return ops.np.conjugate(x) if hasattr(x, "dtype") else x.conjugate()
 
 
 def fake_pointwise(kernel: np.ufunc) -> Rule:
