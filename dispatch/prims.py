@@ -71,6 +71,7 @@ def _detach(x: Any) -> Any:
 
 
 add = define("np::add(Tensor x, Tensor y) -> Tensor", np.add, (Tag.pointwise,))
+multiply = define("np::multiply(Tensor x, Tensor y) -> Tensor", np.multiply, (Tag.pointwise,))
 broadcast_to = define("np::broadcast_to(Tensor(a) x, int[1] shape) -> Tensor(a)", _broadcast_to, (Tag.view,))
 sum_to = define("np::sum_to(Tensor(a) x, int[] shape) -> Tensor(a)", _sum_to)
 moveaxis = define("np::moveaxis(Tensor(a) x, int[1] source, int[1] destination) -> Tensor(a)", np.moveaxis, (Tag.view,))

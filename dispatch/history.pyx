@@ -1,0 +1,138 @@
+"""The record of one call, for whoever walks back over calls: a few references and a number, made in one step of C.
+
+A program of a million calls makes a million of these. Nothing here knows what is recorded, or for what.
+"""
+cimport cython
+cimport numpy as cnp
+
+from .core.arrays cimport is_exact
+from .core.tensor cimport Wrapped
+from cpython.object cimport PyObject
+
+from .core.tensor import wrap
+from .memory import inexact_layout
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    int NPY_ARRAY_WRITEABLE
+    void PyArray_CLEARFLAGS(cnp.ndarray, int) noexcept
+
+cdef extern from *:
+    """
+    static long long dispatch_last_order = 0;
+    /* Counts down, for all threads. */
+    static inline long long dispatch_next_order(void) {
+        return __atomic_sub_fetch(&dispatch_last_order, 1, __ATOMIC_RELAXED);
+    }
+    /* tp_new with nothing to parse. */
+    static inline PyObject *dispatch_made(PyObject *cls, PyObject *no_arguments) {
+        return ((PyTypeObject *)cls)->tp_new((PyTypeObject *)cls, no_arguments, NULL);
+    }
+    """
+    long long dispatch_next_order() noexcept
+    object dispatch_made(object cls, tuple no_arguments)
+
+cdef tuple NOTHING = ()
+
+
+def next_order():
+    """A number smaller than that of every record there is."""
+    return dispatch_next_order()
+
+
+@cython.trashcan(True)
+cdef class Record:
+    """The fields of a recorded call; see `Node`, which gives them their meaning.
+
+    A chain of a million records is freed without recursion.
+    """
+
+    cdef public object op
+    cdef public object level
+    cdef public object inputs
+    cdef public object edges
+    cdef public object rule
+    cdef public object saved
+    cdef public object layout
+    cdef public object order
+    cdef object __weakref__
+
+    def __cinit__(self):
+        self.order = dispatch_next_order()
+
+    def let_go(self, rule):
+        """Forget what went in and what was saved, and go by another rule from here on."""
+        self.edges = self.inputs = NOTHING
+        self.saved = None
+        self.rule = rule
+
+
+cdef layout_of(x, tuple inputs):
+    """The `(shape, dtype)` of an array or wrapper that can have a gradient, else None.
+
+    It is that of the first record in `inputs`, where they are equal: a chain of calls keeps one of them.
+    """
+    cdef tuple layout, shape
+    cdef int i, ndim
+    if is_exact(<PyObject *>x):
+        for found in inputs:
+            if isinstance(found, Record):
+                found = (<Record>found).layout
+                if found is None:
+                    break
+                layout = <tuple>found
+                if layout[1] is not (<cnp.ndarray>x).descr:
+                    break
+                shape = <tuple>layout[0]
+                ndim = cnp.PyArray_NDIM(<cnp.ndarray>x)
+                if len(shape) != ndim:
+                    break
+                for i in range(ndim):
+                    if cnp.PyArray_DIM(<cnp.ndarray>x, i) != <cnp.npy_intp>shape[i]:
+                        break
+                else:
+                    return layout
+                break
+    return inexact_layout(x)
+
+
+def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped like not None, tuple inputs not None,
+             tuple edges not None, saved):
+    """A record of a call, in a wrapper of its result; the result itself where that can have no gradient.
+
+    Parameters
+    ----------
+    cls : type
+        Of records.
+    wrapper : type
+        Of wrappers.
+    op, rule, inputs, edges, saved : object
+        Fields of the record.
+    out : array or Tensor
+        The result; an array becomes read-only.
+    like : Tensor
+        Whose level and rank the wrapper has.
+    """
+    cdef Record node
+    cdef Wrapped made
+    layout = layout_of(out, inputs)
+    if layout is None:
+        return out
+    node = dispatch_made(cls, NOTHING)
+    node.op = op
+    node.level = like.level
+    node.inputs = inputs
+    node.edges = edges
+    node.rule = rule
+    node.saved = saved
+    node.layout = layout
+    if not is_exact(<PyObject *>out):
+        return wrap(wrapper, out, like, node, True)
+    PyArray_CLEARFLAGS(<cnp.ndarray>out, NPY_ARRAY_WRITEABLE)
+    made = dispatch_made(wrapper, NOTHING)
+    made.value = out
+    made.data = node
+    made.level = like.level
+    made.rank = like.rank
+    return made
