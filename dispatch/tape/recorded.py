@@ -12,7 +12,7 @@ from ..memory import inexact_layout
 from .batched import at_once, opaque
 from .context import Context, is_differentiated, keeps_value_of, levels_of, reading_residuals, taken_field
 from .modes import outside_rules
-from .node import Output, edges_of, next_order, zeros
+from .node import Output, edges_of, zeros
 from .tensor import TrackedTensor
 
 # Attributes of these types hold no array; most contexts have no other, and are spared the search.
@@ -75,7 +75,7 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
             data = tuple([None if i in handed else edge for i, edge in enumerate(data)])
         node.inputs = data
         node.edges = edges_of(data) if lists else data
-        node.order = order = next_order()
+        order = node.order
         if single:
             node.layout = layout
             output: Any = wrap(TrackedTensor, result, like, node, True)
