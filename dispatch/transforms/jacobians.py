@@ -48,9 +48,7 @@ def jacrev(
     return by_rows("jacrev", f, argnums, has_aux, chunk_size)
 
 
-def jacfwd(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, randomness: str = "error"
-) -> Callable[..., Any]:
+def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, randomness: str = "error") -> Callable[..., Any]:
     """The function that gives the Jacobian of a function, column by column: a tangent for each element of the arguments.
 
     Parameters

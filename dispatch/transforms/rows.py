@@ -46,7 +46,7 @@ def by_rows(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, chunk_
     return jacobian
 
 
-def _pulled(tape: Recording, edges: list[Any], layouts: Sequence[Layout | None], chunk_size: int | None) -> list[Any]:
+def _pulled(tape: Recording, edges: list[Any], layouts: Sequence[Layout | None], chunk_size: Any) -> list[Any]:
     """For each end of a tape the gradients there of all elements of a result, along a first axis; None where all are zero."""
     count = directions(layouts)
     if not count:
