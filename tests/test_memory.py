@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from making import Shadow, shadow
 
 from dispatch.core import Level, freeze, wrap
-from dispatch.memory import expand, has_layout, inexact_layout, rewrite, set_rewritable, settled, sole, unwritten
+from dispatch.memory import expand, has_layout, inexact_layout, is_complex, rewrite, set_rewritable, settled, sole, unwritten
 
 A = np.arange(3.0)
 
@@ -199,3 +199,20 @@ def test_a_wrapper_that_is_rewritten_stands_for_another_value():
         assert x.value is new
         assert not new.flags.writeable
         assert (x.data, x.shape, x.level) == ("another", (2,), level)
+
+
+# -- kinds of numbers ------------------------------------------------------------------------------------------------------
+
+
+@given(arrays)
+def test_complex_arrays_and_their_numbers_are_told_from_others(x):
+    for value in (x, *x.ravel()[:1]):
+        if isinstance(value, (np.ndarray, np.generic)):
+            assert is_complex(value) == np.iscomplexobj(value)
+
+
+@pytest.mark.parametrize(("x", "expected"), [(1j, True), (1.0, False), (1, False), (True, False)])
+def test_complex_numbers_are_told_from_others(x, expected):
+    assert is_complex(x) is expected
+    with Level("t") as level:
+        assert is_complex(shadow(np.full(2, x), level)) is expected

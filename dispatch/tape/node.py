@@ -12,7 +12,8 @@ import numpy as np
 
 from ..core import Level, OpOverload, Tensor
 from ..errors import GradientError
-from ..history import Record, next_order
+from ..history import Record
+from ..history import next_order as next_order
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]
 

@@ -20,7 +20,7 @@ from ..layer import Kernel
 from ..listing import describe_value
 from ..memory import has_layout, inexact_layout, rewrite
 from ..tags import Tag
-from .node import Leaf, Node, next_order
+from .node import Leaf, Node
 from .saving import COPIED_BYTES
 from .tensor import TrackedTensor
 from .views import shares_memory
@@ -161,7 +161,7 @@ def _end(op: OpOverload, x: TrackedTensor, rule: Any) -> Node:
     node = Node()
     node.op, node.level, node.layout = op, x.level, (x.shape, x.dtype)
     node.inputs = node.edges = ()
-    node.saved, node.rule, node.order = None, rule, next_order()
+    node.rule = rule
     return node
 
 
