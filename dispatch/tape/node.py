@@ -13,7 +13,6 @@ import numpy as np
 from ..core import Level, OpOverload, Tensor
 from ..errors import GradientError
 from ..history import Record
-from ..history import next_order as next_order
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]
 
