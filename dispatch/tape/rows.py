@@ -123,6 +123,8 @@ def _source(op: OpOverload, name: str, own: int, kept: dict[str, str]) -> str:
         # An argument that is not tracked, or a list, may hold a plain array that the caller can write to.
         guarded = schema[i].type.has_tensor and (not own >> i & 1 or bool(schema[i].type.parts))
         kept[f"x{i}"] = f"protect(values[{i}])" if guarded else f"values[{i}]"
+        if schema[i].type.parts:  # no list where there is nothing in it: one object less for the collector to look at
+            kept[f"x{i}"] = f"() if values[{i}] == [] else {kept[f'x{i}']}"
         return f"x{i}"
     argument, _, half = name.rpartition("_")
     if argument not in names or half not in ("shape", "dtype"):

@@ -27,7 +27,7 @@ def protect(x: Any) -> Any:
     For a wrapper that an in-place operator changes, another one that stays as this one is now.
     """
     if type(x) is list:
-        return [protect(item) for item in x] if x else ()
+        return [protect(item) for item in x]
     kept = unwritten(x, COPIED_BYTES)
     if kept is not None or x is None:
         return kept

@@ -161,7 +161,7 @@ def _end(op: OpOverload, x: TrackedTensor, rule: Any) -> Node:
     node = Node()
     node.op, node.level, node.layout = op, x.level, (x.shape, x.dtype)
     node.inputs = node.edges = ()
-    node.rule = rule
+    node.saved, node.rule = None, rule
     return node
 
 
