@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -117,10 +118,8 @@ def ratio(ours: float | None, theirs: float | None) -> float | None:
 def peak_of(run: Callable[[int], object]) -> int:
     """The bytes that the process grew by at most during a run, after one on small arrays."""
     run(10)
-    try:
+    with suppress(OSError):
         (PROC / "clear_refs").write_text("5")  # the peak from here on, not that of the imports
-    except OSError:
-        pass
     before = resident()
     run(LENGTH)
     return most_resident() - before

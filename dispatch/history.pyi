@@ -23,6 +23,6 @@ def recorded(
     out: Any,
     like: Tensor,
     inputs: tuple[Any, ...],
-    edges: tuple[Any, ...],
+    edges: tuple[Any, ...] | None,
     saved: Any,
 ) -> Any: ...

@@ -7,7 +7,7 @@ cimport numpy as cnp
 
 from .core.arrays cimport is_exact
 from .core.tensor cimport Wrapped
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 
 from .core.tensor import wrap
 from .memory import inexact_layout
@@ -32,8 +32,12 @@ cdef extern from *:
     """
     long long dispatch_next_order() noexcept
     object dispatch_made(object cls, tuple no_arguments)
+    void PyObject_GC_Track(PyObject *)
+    void PyObject_GC_UnTrack(PyObject *)
+    int PyObject_GC_IsTracked(PyObject *)
 
 cdef tuple NOTHING = ()
+cdef tuple NONE = (None,) * 30
 
 
 def next_order():
@@ -45,27 +49,68 @@ def next_order():
 cdef class Record:
     """The fields of a recorded call; see `Node`, which gives them their meaning.
 
-    A chain of a million records is freed without recursion.
+    A chain of a million records is freed without recursion. Inputs that are their own edges, and all None but the first two,
+    are kept without a tuple, which would be one more object for Python's collector to look at, again and again, while the
+    chain grows.
     """
 
     cdef public object op
     cdef public object level
-    cdef public object inputs
-    cdef public object edges
-    cdef public object rule
+    cdef object goes_by
     cdef public object saved
     cdef public object layout
     cdef public object order
+    cdef object first                       # the inputs, where they are `few`: so many, and None from the third on
+    cdef object second
+    cdef int few
+    cdef tuple all_inputs                   # else
+    cdef tuple all_edges
     cdef object __weakref__
 
     def __cinit__(self):
         self.order = dispatch_next_order()
+        self.all_inputs = self.all_edges = NOTHING
+
+    @property
+    def rule(self):
+        return self.goes_by
+
+    @rule.setter
+    def rule(self, rule):
+        self.goes_by = rule
+        if not PyObject_GC_IsTracked(<PyObject *>self):  # a rule that came later, a hook's say, may lead back here
+            PyObject_GC_Track(<PyObject *>self)
+
+    @property
+    def inputs(self):
+        if self.few == 0:
+            return self.all_inputs
+        if self.few == 1:
+            return (self.first,)
+        return (self.first, self.second) if self.few == 2 else (self.first, self.second, *NONE[:self.few - 2])
+
+    @inputs.setter
+    def inputs(self, tuple inputs not None):
+        self.all_edges = self.edges
+        self.all_inputs = inputs
+        self.few = 0
+
+    @property
+    def edges(self):
+        return self.inputs if self.few else self.all_edges
+
+    @edges.setter
+    def edges(self, tuple edges not None):
+        self.all_inputs = self.inputs
+        self.all_edges = edges
+        self.few = 0
 
     def let_go(self, rule):
         """Forget what went in and what was saved, and go by another rule from here on."""
-        self.edges = self.inputs = NOTHING
-        self.saved = None
-        self.rule = rule
+        self.first = self.second = self.saved = None
+        self.all_inputs = self.all_edges = NOTHING
+        self.few = 0
+        self.goes_by = rule
 
 
 cdef layout_of(x, tuple inputs):
@@ -97,8 +142,16 @@ cdef layout_of(x, tuple inputs):
     return inexact_layout(x)
 
 
+cdef bint few_of(tuple inputs):
+    cdef Py_ssize_t i
+    for i in range(2, len(inputs)):
+        if inputs[i] is not None:
+            return False
+    return 0 < len(inputs) <= 32
+
+
 def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped like not None, tuple inputs not None,
-             tuple edges not None, saved):
+             tuple edges, saved):
     """A record of a call, in a wrapper of its result; the result itself where that can have no gradient.
 
     Parameters
@@ -107,8 +160,10 @@ def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped li
         Of records.
     wrapper : type
         Of wrappers.
-    op, rule, inputs, edges, saved : object
+    op, rule, inputs, saved : object
         Fields of the record.
+    edges : tuple or None
+        None: the inputs, which are no lists.
     out : array or Tensor
         The result; an array becomes read-only.
     like : Tensor
@@ -122,11 +177,21 @@ def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped li
     node = dispatch_made(cls, NOTHING)
     node.op = op
     node.level = like.level
-    node.inputs = inputs
-    node.edges = edges
-    node.rule = rule
+    node.goes_by = rule
     node.saved = saved
     node.layout = layout
+    if edges is None and few_of(inputs):
+        node.few = <int>len(inputs)
+        node.first = inputs[0]
+        if node.few > 1:
+            node.second = inputs[1]
+    else:
+        node.all_inputs = inputs
+        node.all_edges = inputs if edges is None else edges
+    # A record without attributes of its own refers to older ones and to their values only, so that it is in no cycle: the
+    # collector, which would look at all of a long tape again and again while it grows, is spared it.
+    if (<PyTypeObject *>cls).tp_dictoffset == 0:
+        PyObject_GC_UnTrack(<PyObject *>node)
     if not is_exact(<PyObject *>out):
         return wrap(wrapper, out, like, node, True)
     PyArray_CLEARFLAGS(<cnp.ndarray>out, NPY_ARRAY_WRITEABLE)

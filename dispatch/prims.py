@@ -52,10 +52,12 @@ def _sum_to(x: Any, shape: Shape) -> Any:
 
 
 def _select(x: Any, axis: int, index: int) -> Any:
-    return x[(slice(None),) * normalize_axis_index(axis, x.ndim) + (index,)]
+    return x[(slice(None),) * normalize_axis_index(axis, x.ndim) + (index,)] if axis else x[index]
 
 
 def _stack(arrays: Any, axis: int = 0) -> Any:
+    if axis == 0 and all([type(x) is np.float64 for x in arrays]):
+        return np.array(arrays, np.float64)  # numbers of an array, of which np.stack makes arrays first
     return np.stack(arrays, axis=axis)
 
 

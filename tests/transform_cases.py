@@ -7,7 +7,6 @@ a function of n numbers are n^4 numbers for each result, and some operators are 
 
 import dataclasses
 import runpy
-import shutil
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path

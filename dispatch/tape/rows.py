@@ -55,7 +55,7 @@ def row_kernel(op: OpOverload, rule: Pullbacks, whole: Callable[..., Any]) -> Ke
         if pull is None:
             return out
         saved = values if save is None else save(values, out)
-        return recorded(Node, TrackedTensor, op, pull, out, like, data, edges_of(data) if lists else data, saved)
+        return recorded(Node, TrackedTensor, op, pull, out, like, data, edges_of(data) if lists else None, saved)
 
     return kernel
 
@@ -96,18 +96,18 @@ def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
     results = f"({', '.join(calls)},)"
     lists = any(schema[i].type.parts for i in tracked)
     everything = [f"values[{i}]" for i in range(len(names))]
-    if sorted(kept.values()) == everything:
+    if len(kept) > 1 and sorted(kept.values()) == everything:
         kept = dict(sorted(kept.items(), key=lambda item: item[1]))
-    exec(SAVE.format(saved="".join([f"{found}, " for found in kept.values()])), scope)
+    exec(SAVE.format(saved=", ".join(kept.values()) or "None"), scope)  # of one thing no tuple
     exec(
         PULL.format(
-            names="".join([f"{name}, " for name in kept]) or "()",
+            names=", ".join(kept) or "_",
             again="; ".join(again) or "pass",
             results=f"flat({results}, node.inputs)" if lists else results,
         ),
         scope,
     )
-    return scope["pull"], None if list(kept.values()) == everything else scope["save"], lists
+    return scope["pull"], None if len(kept) > 1 and list(kept.values()) == everything else scope["save"], lists
 
 
 def _source(op: OpOverload, name: str, own: int, kept: dict[str, str]) -> str:
@@ -123,6 +123,8 @@ def _source(op: OpOverload, name: str, own: int, kept: dict[str, str]) -> str:
         # An argument that is not tracked, or a list, may hold a plain array that the caller can write to.
         guarded = schema[i].type.has_tensor and (not own >> i & 1 or bool(schema[i].type.parts))
         kept[f"x{i}"] = f"protect(values[{i}])" if guarded else f"values[{i}]"
+        if schema[i].type.parts:  # no list where there is nothing in it: one object less for the collector to look at
+            kept[f"x{i}"] = f"() if values[{i}] == [] else {kept[f'x{i}']}"
         return f"x{i}"
     argument, _, half = name.rpartition("_")
     if argument not in names or half not in ("shape", "dtype"):
