@@ -91,6 +91,14 @@ def has_layout(x, tuple layout not None):
     return (<cnp.ndarray>x).descr is dtype or (<object>x).dtype == dtype
 
 
+def is_complex(x):
+    """Whether an array, a wrapper or a number is of complex numbers."""
+    if isinstance(x, cnp.ndarray):
+        return PyTypeNum_ISCOMPLEX(PyArray_TYPE(<cnp.ndarray>x))
+    dtype = getattr(x, "dtype", None)
+    return isinstance(x, complex) if dtype is None else dtype.kind == "c"
+
+
 def sole(x):
     """An array that nobody else holds and that can be written to: `x` itself where that is so already, else a copy.
 

@@ -52,10 +52,12 @@ def _sum_to(x: Any, shape: Shape) -> Any:
 
 
 def _select(x: Any, axis: int, index: int) -> Any:
-    return x[(slice(None),) * normalize_axis_index(axis, x.ndim) + (index,)]
+    return x[(slice(None),) * normalize_axis_index(axis, x.ndim) + (index,)] if axis else x[index]
 
 
 def _stack(arrays: Any, axis: int = 0) -> Any:
+    if axis == 0 and all([type(x) is np.float64 for x in arrays]):
+        return np.array(arrays, np.float64)  # numbers of an array, of which np.stack makes arrays first
     return np.stack(arrays, axis=axis)
 
 
@@ -71,6 +73,7 @@ def _detach(x: Any) -> Any:
 
 
 add = define("np::add(Tensor x, Tensor y) -> Tensor", np.add, (Tag.pointwise,))
+multiply = define("np::multiply(Tensor x, Tensor y) -> Tensor", np.multiply, (Tag.pointwise,))
 broadcast_to = define("np::broadcast_to(Tensor(a) x, int[1] shape) -> Tensor(a)", _broadcast_to, (Tag.view,))
 sum_to = define("np::sum_to(Tensor(a) x, int[] shape) -> Tensor(a)", _sum_to)
 moveaxis = define("np::moveaxis(Tensor(a) x, int[1] source, int[1] destination) -> Tensor(a)", np.moveaxis, (Tag.view,))

@@ -55,6 +55,7 @@ FLOORS = [
     {"pickling"},
     {"functional"},
     {"memory"},  # mezzanine: what the layers are built of
+    {"history"},
     {"prims"},
     {"signatures", "items"},
     {"walks"},

@@ -11,7 +11,18 @@ from hypothesis.extra import numpy as hnp
 from making import Shadow, shadow
 
 from dispatch.core import Level, freeze, wrap
-from dispatch.memory import expand, has_layout, inexact_layout, no_sequence, rewrite, set_rewritable, settled, sole, unwritten
+from dispatch.memory import (
+    expand,
+    has_layout,
+    inexact_layout,
+    is_complex,
+    no_sequence,
+    rewrite,
+    set_rewritable,
+    settled,
+    sole,
+    unwritten,
+)  # fmt: skip
 
 A = np.arange(3.0)
 
@@ -215,3 +226,20 @@ def test_what_is_no_sequence_says_itself_why_it_is_no_number():
     with pytest.raises(KeyError, match="my own words"):
         np.zeros(1)[0] = Mine()
     assert Mine()[3] == 3
+
+
+# -- kinds of numbers ------------------------------------------------------------------------------------------------------
+
+
+@given(arrays)
+def test_complex_arrays_and_their_numbers_are_told_from_others(x):
+    for value in (x, *x.ravel()[:1]):
+        if isinstance(value, (np.ndarray, np.generic)):
+            assert is_complex(value) == np.iscomplexobj(value)
+
+
+@pytest.mark.parametrize(("x", "expected"), [(1j, True), (1.0, False), (1, False), (True, False)])
+def test_complex_numbers_are_told_from_others(x, expected):
+    assert is_complex(x) is expected
+    with Level("t") as level:
+        assert is_complex(shadow(np.full(2, x), level)) is expected

@@ -17,6 +17,8 @@ from .tensor cimport Wrapped, is_wrapped
 
 cdef extern from *:
     bint PyFloat_Check(PyObject *) noexcept nogil
+    bint PyFloat_CheckExact(PyObject *) noexcept nogil
+    bint PyLong_CheckExact(PyObject *) noexcept nogil
     bint PyLong_Check(PyObject *) noexcept nogil
     bint PyBool_Check(PyObject *) noexcept nogil
     bint PyComplex_Check(PyObject *) noexcept nogil
@@ -120,6 +122,8 @@ cdef class Check:
                 if not self.accept_wrapped(x, rank):
                     return False
                 key = 0
+            elif kind == TENSOR_OR_NUMBER and (PyFloat_CheckExact(x) or PyLong_CheckExact(x)):
+                return True
             else:
                 key = key_of(x)
                 if key < 0:

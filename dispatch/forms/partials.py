@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 from ..forward import Pushforward
 from ..layer import parameter_names
+from ..memory import is_complex
 from ..operators import ops
+from ..prims import multiply
 from ..tape import Pullback
 
 Rule = Callable[..., Any]
@@ -32,9 +34,16 @@ def pullback_of(partial: Rule | complex | Both | Pullback) -> Pullback:
         return partial.pullback
     if isinstance(partial, (int, float, complex)):
         return Pullback(("g",), (lambda g: g) if partial == 1 else (lambda g: times(g, partial)))
-    if parameter_names(partial) == ("out",):  # the commonest two forms spare the tuple
-        return Pullback(("g", "out"), lambda g, out: times(g, partial(out)))
-    return Pullback(("g", *(parameter_names(partial) or ())), lambda g, *read: times(g, partial(*read)))
+    reads = parameter_names(partial) or ()
+
+    def pull(g: Any, *read: Any) -> Any:
+        return multiply(g, conjugated(partial(*read)))
+
+    def pull_one(g: Any, read: Any) -> Any:  # the commonest, and on the way of every step of a backward: no tuple, no call
+        found = partial(read)
+        return multiply(g, conjugated(found) if is_complex(found) else found)
+
+    return Pullback(("g", *reads), pull_one if len(reads) == 1 else pull)
 
 
 def pushforward_of(partial: Rule | complex | Both) -> Pushforward:
@@ -42,20 +51,20 @@ def pushforward_of(partial: Rule | complex | Both) -> Pushforward:
     if isinstance(partial, Both):
         return partial.pushforward
     if isinstance(partial, (int, float, complex)):
-        return Pushforward(("t",), (lambda t: t) if partial == 1 else (lambda t: ops.np.multiply(t, partial)))
+        return Pushforward(("t",), (lambda t: t) if partial == 1 else (lambda t: multiply(t, partial)))
     reads = parameter_names(partial) or ()
     if len(reads) == 1:  # the commonest form spares the tuple
-        return Pushforward(("t", *reads), lambda t, read: ops.np.multiply(t, partial(read)))
-    return Pushforward(("t", *reads), lambda t, *read: ops.np.multiply(t, partial(*read)))
+        return Pushforward(("t", *reads), lambda t, read: multiply(t, partial(read)))
+    return Pushforward(("t", *reads), lambda t, *read: multiply(t, partial(*read)))
 
 
 def times(g: Any, partial: Any) -> Any:
     """The pullback of a multiplication: `g * conj(partial)`."""
-    return ops.np.multiply(g, conjugated(partial))
+    return multiply(g, conjugated(partial))
 
 
 def conjugated(x: Any) -> Any:
     """The conjugate of a complex value; a real one as it is, which spares a copy."""
-    if hasattr(x, "dtype"):
-        return ops.np.conjugate(x) if x.dtype.kind == "c" else x
-    return x.conjugate() if isinstance(x, complex) else x
+    if not is_complex(x):
+        return x
+    return ops.np.conjugate(x) if hasattr(x, "dtype") else x.conjugate()

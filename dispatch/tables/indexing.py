@@ -42,7 +42,10 @@ def _getitem(x: Any, index: Any, arrays: Any = ()) -> Any:
 
 
 def _scatter_add(x: Any, index: Any, shape: Any, arrays: Any = ()) -> Any:
-    made = np.zeros(shape, np.result_type(x))
+    made = np.zeros(shape, x.dtype if isinstance(x, (np.ndarray, np.generic)) else np.result_type(x))
+    if type(index) is int:  # the commonest, spared the closer look
+        made[index] = x
+        return made
     index = placed(index, arrays)
     if _is_basic(index):
         made[index] = x  # no element is met twice

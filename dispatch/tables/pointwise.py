@@ -21,7 +21,7 @@ from .families import Both, comparison, conjugated, pointwise, pointwise_rules
 # arithmetic
 add           = pointwise_rules(prims.add,   np.add,           1.0, 1.0)
 subtract      = pointwise("subtract",        np.subtract,      1.0, -1.0)
-multiply      = pointwise("multiply",        np.multiply,      lambda y: y, lambda x: x)
+multiply      = pointwise_rules(prims.multiply, np.multiply,      lambda y: y, lambda x: x)
 divide        = pointwise("divide",          np.divide,        lambda y: divide(1.0, y), lambda y, out: negative(divide(out, y)))
 power         = pointwise("power",           np.power,         lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(x))))
 negative      = pointwise("negative",        np.negative,      -1.0)

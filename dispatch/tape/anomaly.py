@@ -13,10 +13,11 @@ import numpy as np
 from ..containers import leaves
 from ..core import DispatchKey, OpOverload, Tensor, active_mode
 from ..errors import GradientError
+from ..history import next_order
 from ..watching import OBSERVE, Watcher, watchers
 from ..where import calling_line
 from .fitting import input_of
-from .node import Node, next_order
+from .node import Node
 
 AUTOGRAD = DispatchKey.AUTOGRAD
 

@@ -12,13 +12,14 @@ from typing import Any, ParamSpec, TypeVar
 from ..containers import leaves, mapped
 from ..core import Level, Setting, setting
 from ..errors import GradientError
+from ..history import next_order
 from ..memory import rewrite
 from ..operators import build
 from ..schema import Schema
 from ..where import where
 from .anomaly import note_line
 from .modes import AUTOGRAD, RECORDING
-from .node import Edge, Layout, Leaf, Node, Output, next_order
+from .node import Edge, Layout, Leaf, Node, Output
 from .paths import gradients_at, key_of
 from .saving import protect
 from .tensor import TrackedTensor
@@ -90,7 +91,6 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
         node.op, node.level, node.rule, node.saved = OPERATOR, level, _again, saved
         node.inputs = node.edges = _read_since(begin, made)
         node.layouts = tuple(x.data.layout for x in made)
-        node.order = next_order()
         note_line(node)
         for number, x in enumerate(made):
             rewrite(x, x.value, Output(node, number, x.data.layout))

@@ -10,7 +10,7 @@ from ..core import DispatchKey, Level, OpOverload, Tensor, unwrap, wrap
 from ..errors import GradientError, kind_of
 from ..memory import inexact_layout, settled
 from .modes import AUTOGRAD, in_recorded_rule
-from .node import Leaf, Node, Output, next_order, released
+from .node import Leaf, Node, Output, released
 from .saving import COPIED_BYTES, Kept, protect
 from .tensor import TrackedTensor
 
@@ -243,7 +243,7 @@ def _unknown(ctx: Context, levels: list[Level], x: Any) -> Any:
         node = Node()
         node.op, node.level, node.layout = ctx.op, level, layout
         node.inputs = node.edges = ()
-        node.saved, node.rule, node.order = None, _unrecorded, next_order()
+        node.saved, node.rule = None, _unrecorded
         x = wrap(TrackedTensor, x, level, node)
     return x
 

@@ -49,10 +49,11 @@ def run_backward(  # noqa: C901 - one frame: a function for each arrival costs 6
     dict
         The gradient of each leaf that one arrived for.
     """
-    grads: dict[Node, Any] = {}
     leaves: dict[Leaf, Any] = {}
     waiting: list[tuple[int, Node]] = []  # a heap of the nodes that a gradient has arrived for, but the newest
-    newest: Node | None = None  # kept out of the heap, which a chain of calls then never touches
+    grads: dict[Node, Any] = {}  # theirs
+    newest: Node | None = None  # kept out of both, which a chain of calls then never touches
+    grad: Any = None
     node: Any = None
     edges, results = roots, seeds
     usual = not create_graph and setting(AUTOGRAD) is None and not level.number
@@ -60,54 +61,60 @@ def run_backward(  # noqa: C901 - one frame: a function for each arrival costs 6
         only = checked(only)
     with Setting(AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph)):
         while True:
-            for edge, result in zip(edges, results):  # noqa: B905 - strict costs 90 ns a node, and the rules count
+            i = -1
+            for edge in edges:
+                i += 1
+                result = results[i]
                 if result is None or edge is None:
                     continue
                 if not has_layout(result, edge.layout):
                     result = fitted(node, edges, edge, result)
+                target: Any = edge
                 if type(edge) is Leaf:
                     leaves[edge] = add(leaves[edge], result) if edge in leaves else result
                     continue
-                target: Any = edge
                 if type(edge) is Output:
                     target = edge.node
-                    if target in grads:
-                        found = grads[target]
+                    found = grad if target is newest else grads.get(target)
+                    if found is not None:
                         found[edge.number] = add(found[edge.number], result) if edge.number in found else result
                         continue
                     result = {edge.number: result}
-                if target in grads:
+                if target is newest:
+                    grad = add(grad, result)
+                elif waiting and target in grads:
                     grads[target] = add(grads[target], result)
-                    continue
-                grads[target] = result
-                if newest is None:
-                    newest = target
+                elif newest is None:
+                    newest, grad = target, result
                 elif target.order < newest.order:
                     heappush(waiting, (newest.order, newest))
-                    newest = target
+                    grads[newest] = grad
+                    newest, grad = target, result
                 else:
                     heappush(waiting, (target.order, target))
+                    grads[target] = result
             if newest is None:
                 if not waiting:
                     break
                 node = heappop(waiting)[1]
+                grad = grads.pop(node)
             elif waiting and waiting[0][0] < newest.order:
+                grads[newest] = grad
                 node = heapreplace(waiting, (newest.order, newest))[1]
+                grad = grads.pop(node)
             else:
                 node = newest
-            newest = None
+            newest = results = result = None  # the rule runs with nothing alive that it does not need
             edges, rule = node.edges, node.rule
             if only is not None:
                 edges, rule = only[node]
             try:
-                results = rule(node, grads.pop(node), create_graph)
+                results = rule(node, grad, create_graph)
             except Exception as error:
                 _add_note(error, node)
                 raise
             if not keep and edges:
-                node.edges = node.inputs = ()
-                node.saved = None
-                node.rule = released
+                node.let_go(released)
                 if type(node) is not Node and node.simple is not None:
                     node.forget()
         for leaf, result in leaves.items():

@@ -6,22 +6,17 @@ A node never refers to the wrapper of its own output: the wrapper refers to the 
 """
 
 from collections.abc import Callable
-from itertools import count
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from ..core import Level, OpOverload, Tensor
 from ..errors import GradientError
+from ..history import Record
 from .drawing import dot, kept_bytes, layouts_of
 from .hooks import Handle, check_hook, hooked
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]
-
-# Counts down: a node's order is smaller than that of every node it was made of, whichever thread made them, so a heap that
-# gives the smallest first walks back in an order in which every gradient that flows into a node has arrived before it runs.
-next_order = count(0, -1).__next__
 
 
 class Leaf:
@@ -51,14 +46,18 @@ class Leaf:
         return f"<{self.name()}>"
 
 
-class Node:
+class Node(Record):
     """One recorded call.
 
-    `rule(node, grad, create_graph)` gives a gradient, or None, for each of `edges`; `grad` is a list where the operator has
-    several outputs. Fields are set by the layer's kernel, without a constructor, which would cost 200 ns a call.
+    `rule(node, grad, create_graph)` gives a gradient, or None, for each of `edges`; `grad` is a dict by number where the
+    operator has several outputs. Fields are set by the layer's kernel, in one step where it can.
+
+    `order` counts down: a node's is smaller than that of every node it was made of, whichever thread made them, so a heap
+    that gives the smallest first walks back in an order in which every gradient that flows into a node has arrived before
+    it runs.
     """
 
-    __slots__ = ("__weakref__", "edges", "inputs", "layout", "level", "op", "order", "place", "rule", "saved")
+    __slots__ = ("place",)
 
     op: OpOverload
     level: Level
@@ -68,7 +67,7 @@ class Node:
     saved: Any
     layout: Layout
     place: str  # the user's line that called it, unset but under anomaly mode
-    order: int  # from `next_order()`: smaller than that of every node it was made of
+    order: int
 
     def name(self) -> str:
         """The operator's name and `Backward`."""
@@ -179,13 +178,6 @@ def _function(edge: Any) -> tuple[Any, int]:
 def _flat(data: Any) -> list[Any]:
     """The edges of each argument, lists opened, None for constants."""
     return [edge for item in data for edge in (_flat(item) if type(item) is list else (item,))]
-
-
-def picking(numbers: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """A function that picks these items of a tuple, as a tuple."""
-    if len(numbers) == 1:
-        return itemgetter(slice(numbers[0], numbers[0] + 1))
-    return itemgetter(*numbers)
 
 
 def edges_of(data: Any) -> tuple[Any, ...]:

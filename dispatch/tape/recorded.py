@@ -7,12 +7,13 @@ from ..containers import field_names, items_of, mapped, rebuilt
 from ..core import OpOverload, conversions, descend, wrap
 from ..errors import ConversionError, GradientError, kind_of
 from ..grammar import RESIDUAL, ListOf, OptionalOf, Type
+from ..history import recorded
 from ..layer import Kernel
 from ..memory import inexact_layout
 from .batched import at_once, opaque
 from .context import Context, is_differentiated, keeps_value_of, levels_of, reading_residuals, taken_field
 from .modes import outside_rules
-from .node import Output, edges_of, next_order, zeros
+from .node import Output, edges_of, zeros
 from .tensor import TrackedTensor
 
 # Attributes of these types hold no array; most contexts have no other, and are spared the search.
@@ -59,32 +60,25 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
 
     def kernel(*args: Any) -> Any:
         result, like, values, data, _, quiet = descend(whole, args)
-        level = like.level
-        if quiet is not None and quiet.covers(level.number):
+        if quiet is not None and quiet.covers(like.level.number):
             return result
-        layout: Any = inexact_layout(result) if single else None
-        if single and layout is None:
-            return result
-        node = Context()
-        node.op = op
-        node.level = level
-        node.rule = pull
-        node.saved = None
-        node.simple = bare
         if handed:
             data = tuple([None if i in handed else edge for i, edge in enumerate(data)])
-        node.inputs = data
-        node.edges = edges_of(data) if lists else data
-        node.order = order = next_order()
+        edges = edges_of(data) if lists else data
         if single:
-            node.layout = layout
-            output: Any = wrap(TrackedTensor, result, like, node, True)
-            out = output
+            out = output = recorded(Context, TrackedTensor, op, pull, result, like, data, edges, None)
+            if out is result:
+                return result
+            node: Context = out.data
+            node.simple = bare
         else:
+            node = Context()
+            node.op, node.level, node.rule = op, like.level, pull
+            node.inputs, node.edges, node.simple = data, edges, bare
             outputs = list(result) if type(result) in (tuple, list) and len(op.schema.returns) > 1 else [result]
             if residual:
                 node.residual = outputs.pop()
-                node._watched = levels_of(values, level)
+                node._watched = levels_of(values, like.level)
             wrapped = _wrapped_outputs(node, like, outputs)
             output = wrapped[0] if len(wrapped) == 1 else tuple(wrapped)
             if not any(node.layouts):
@@ -93,7 +87,7 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
         if keyed:
             node._skeletons = tuple([mapped(_nothing, x) for x in values])
         if setup_context is not None:
-            before = conversions()
+            before, order = conversions(), node.order
             try:
                 if quiet is None:
                     setup_context(node, args, output)

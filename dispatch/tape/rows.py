@@ -12,9 +12,9 @@ import numpy as np
 
 from ..core import OpOverload, descend, wrap
 from ..errors import DefinitionError
+from ..history import recorded
 from ..layer import Kernel, parameter_names
-from ..memory import inexact_layout
-from .node import Node, edges_of, next_order, picking
+from .node import Node, edges_of
 from .saving import protect
 from .tensor import TrackedTensor
 
@@ -37,14 +37,10 @@ def pullbacks(**by_argument: Callable[..., Any]) -> Pullbacks:
     return Pullbacks({name: Pullback(_reads(function), function) for name, function in by_argument.items()})
 
 
-class Plan(NamedTuple):
-    """What to record when a certain set of arguments is tracked."""
-
-    lists: bool  # a tracked argument is a list
-    values: Callable[[tuple[Any, ...]], Any] | None  # None: every argument, as it is
-    layouts: tuple[int, ...]  # arguments of which shape and dtype are saved, those that no edge tells
-    out: bool
-    pull: Callable[[Node, Any, bool], Any] | None  # None: no pullback for any of the tracked arguments
+# What to record when a certain set of arguments is tracked: the node's rule, None where no tracked argument has a pullback;
+# what makes `saved` of the arguments and the result, None where it is every argument, as it is; and whether a tracked argument
+# is a list. A plain tuple, which Python takes apart in a third of the time of a named one.
+Plan = tuple[Callable[[Node, Any, bool], Any] | None, Callable[[tuple[Any, ...], Any], Any] | None, bool]
 
 
 def row_kernel(op: OpOverload, rule: Pullbacks, whole: Callable[..., Any]) -> Kernel:
@@ -53,88 +49,105 @@ def row_kernel(op: OpOverload, rule: Pullbacks, whole: Callable[..., Any]) -> Ke
 
     def kernel(*args: Any) -> Any:
         out, like, values, data, own, quiet = descend(whole, args)
-        level = like.level
-        if quiet is not None and quiet.covers(level.number):
+        if quiet is not None and quiet.covers(like.level.number):
             return out
-        layout = inexact_layout(out)
-        if layout is None:
-            return out
-        lists, keep, layouts, keeps_out, pull = plans.get(own) or plans.setdefault(own, plan_for(op, rule, own))
+        pull, save, lists = plans.get(own) or plans.setdefault(own, plan_for(op, rule, own))
         if pull is None:
             return out
-        node = Node()
-        node.op = op
-        node.level = level
-        node.layout = layout
-        node.order = next_order()
-        node.rule = pull
-        node.inputs = data
-        node.edges = edges_of(data) if lists else data
-        node.saved = (
-            values if keep is None else keep(values),
-            [_layout(values[i]) for i in layouts] if layouts else None,
-            out if keeps_out else None,
-        )
-        return wrap(TrackedTensor, out, like, node, True)
+        saved = values if save is None else save(values, out)
+        return recorded(Node, TrackedTensor, op, pull, out, like, data, edges_of(data) if lists else None, saved)
 
     return kernel
 
 
-def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
-    """The plan for one set of tracked arguments, bit i of `own` for argument i."""
-    names = op.arguments.names
-    tracked = [i for i in range(len(names)) if own >> i & 1 and names[i] in rule.by_argument]
-    if not tracked:
-        return Plan(False, None, (), False, None)
-    wanted = [rule.by_argument[names[i]] for i in tracked]
-    read = {name for pullback in wanted for name in pullback.reads}
-    values = [i for i, name in enumerate(names) if name in read]
-    parts = [op.schema.arguments[i].type.parts for i in range(len(names))]
-    layouts = tuple(
-        i for i, name in enumerate(names) if read & {f"{name}_shape", f"{name}_dtype"} and (parts[i] or not own >> i & 1)
-    )
-    lists = any(parts[i] for i in tracked)
-    # An argument that is not tracked, or a list, may hold a plain array that the caller can write to.
-    guarded = [i for i in values if op.schema.arguments[i].type.has_tensor and (not own >> i & 1 or parts[i])]
-    # One function for each set, written out: generic unpacking would cost as much as the rule.
-    scope: dict[str, Any] = {f"f{i}": pullback.function for i, pullback in zip(tracked, wanted, strict=True)}
-    scope |= {"tracked_again": _tracked_again, "numbers": values, "flat": _flat}
-    calls = ["None"] * len(names)
-    for i, pullback in zip(tracked, wanted, strict=True):
-        calls[i] = f"f{i}({', '.join(_source(op, name, values, layouts, own) for name in pullback.reads)})"
-    results = f"({', '.join(calls)},)"
-    exec(PULL.format(results=f"flat({results}, data)" if lists else results), scope)
-    pull = scope["pull"]
-    return Plan(
-        lists,
-        None if values == list(range(len(names))) and not guarded else _keeping(values, guarded),
-        layouts,
-        "out" in read,
-        pull,
-    )
-
-
-def _keeping(values: list[int], guarded: list[int]) -> Callable[[tuple[Any, ...]], Any]:
-    if not guarded:
-        return picking(values) if values else lambda args: ()
-    return lambda args: [protect(args[i]) if i in guarded else args[i] for i in values]
-
-
+# Both are written out for each set of tracked arguments: generic packing and unpacking would cost as much as the rules.
+SAVE = """
+def save(values, out):
+    return ({saved})
+"""
 PULL = """
 def pull(node, g, create_graph):
-    values, layouts, out = node.saved
-    data = node.inputs
+    {names} = node.saved
     if create_graph:
-        values, out = tracked_again(node, numbers)
+        data = node.inputs
+        {again}
     return {results}
 """
 
 
-def _tracked_again(node: Node, numbers: list[int]) -> tuple[list[Any], Any]:
-    """The saved values and the result with their history, for a backward that is itself recorded."""
-    values, _, out = node.saved
-    tracked = [_rewrapped(x, node.inputs[i], node) for i, x in zip(numbers, values, strict=True)]
-    return tracked, None if out is None else wrap(TrackedTensor, out, node.level, node)
+def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
+    """The plan for one set of tracked arguments, bit i of `own` for argument i."""
+    names, schema = op.arguments.names, op.schema.arguments
+    tracked = [i for i in range(len(names)) if own >> i & 1 and names[i] in rule.by_argument]
+    if not tracked:
+        return None, None, False
+    kept: dict[str, str] = {}  # what is saved: its name in `pull`, and how `save` finds it
+    again: list[str] = []
+    calls = ["None"] * len(names)
+    scope: dict[str, Any] = {"protect": protect, "tracked": _tracked, "flat": _flat, "layout": _layout}
+    for i in tracked:
+        reads, scope[f"f{i}"] = rule.by_argument[names[i]]
+        calls[i] = f"f{i}({', '.join([_source(op, name, own, kept) for name in reads])})"
+    for name in kept:
+        if name == "out":
+            again.append("out = tracked(out, node, node)")
+        elif name[0] == "x" and own >> int(name[1:]) & 1:
+            again.append(f"{name} = tracked({name}, data[{name[1:]}], node)")
+    results = f"({', '.join(calls)},)"
+    lists = any(schema[i].type.parts for i in tracked)
+    everything = [f"values[{i}]" for i in range(len(names))]
+    if len(kept) > 1 and sorted(kept.values()) == everything:
+        kept = dict(sorted(kept.items(), key=lambda item: item[1]))
+    exec(SAVE.format(saved=", ".join(kept.values()) or "None"), scope)  # of one thing no tuple
+    exec(
+        PULL.format(
+            names=", ".join(kept) or "_",
+            again="; ".join(again) or "pass",
+            results=f"flat({results}, node.inputs)" if lists else results,
+        ),
+        scope,
+    )
+    return scope["pull"], None if len(kept) > 1 and list(kept.values()) == everything else scope["save"], lists
+
+
+def _source(op: OpOverload, name: str, own: int, kept: dict[str, str]) -> str:
+    """The expression for what a pullback reads; what has to be saved for that is noted in `kept`."""
+    names, schema = op.arguments.names, op.schema.arguments
+    if name == "g":
+        return name
+    if name == "out":
+        kept[name] = name
+        return name
+    if name in names:
+        i = names.index(name)
+        # An argument that is not tracked, or a list, may hold a plain array that the caller can write to.
+        guarded = schema[i].type.has_tensor and (not own >> i & 1 or bool(schema[i].type.parts))
+        kept[f"x{i}"] = f"protect(values[{i}])" if guarded else f"values[{i}]"
+        if schema[i].type.parts:  # no list where there is nothing in it: one object less for the collector to look at
+            kept[f"x{i}"] = f"() if values[{i}] == [] else {kept[f'x{i}']}"
+        return f"x{i}"
+    argument, _, half = name.rpartition("_")
+    if argument not in names or half not in ("shape", "dtype"):
+        raise DefinitionError(
+            f"{op.name}: a pullback reads {name!r}. It may read g, out, an argument ({', '.join(names)}), or an argument's "
+            "_shape or _dtype.",
+            operator=op.name,
+        )
+    i, part = names.index(argument), ("shape", "dtype").index(half)
+    listed = bool(schema[i].type.parts)
+    if own >> i & 1 and not listed:
+        return f"node.inputs[{i}].layout[{part}]"
+    kept[f"l{i}"] = f"layout(values[{i}])"
+    return f"[x[{part}] for x in l{i}]" if listed else f"l{i}[{part}]"
+
+
+def _tracked(value: Any, edge: Any, node: Node) -> Any:
+    """A saved value with its history, as it went in or came out, for a backward that is itself recorded."""
+    if edge is None:
+        return value
+    if type(edge) is list:
+        return [_tracked(item, e, node) for item, e in zip(value, edge, strict=True)]
+    return wrap(TrackedTensor, value, node.level, edge)
 
 
 def _flat(grads: tuple[Any, ...], data: tuple[Any, ...]) -> list[Any]:
@@ -149,15 +162,6 @@ def _flat(grads: tuple[Any, ...], data: tuple[Any, ...]) -> list[Any]:
     return found
 
 
-def _rewrapped(value: Any, edge: Any, node: Node) -> Any:
-    """A saved value with its history, as it went in."""
-    if edge is None:
-        return value
-    if type(edge) is list:
-        return [_rewrapped(item, e, node) for item, e in zip(value, edge, strict=True)]
-    return wrap(TrackedTensor, value, node.level, edge)
-
-
 def _layout(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         return [_layout(item) for item in x]
@@ -169,24 +173,3 @@ def _reads(function: Callable[..., Any]) -> tuple[str, ...]:
     if read is None:
         raise DefinitionError("a pullback names what it reads; *args and **kwargs name nothing.")
     return read
-
-
-def _source(op: OpOverload, name: str, values: list[int], layouts: tuple[int, ...], own: int) -> str:
-    """The expression that finds a pullback's parameter among what was saved."""
-    names = op.arguments.names
-    if name in ("g", "out"):
-        return name
-    if name in names:
-        return f"values[{values.index(names.index(name))}]"
-    argument, _, half = name.rpartition("_")
-    if argument not in names or half not in ("shape", "dtype"):
-        raise DefinitionError(
-            f"{op.name}: a pullback reads {name!r}. It may read g, out, an argument ({', '.join(names)}), or an argument's "
-            "_shape or _dtype.",
-            operator=op.name,
-        )
-    i, part = names.index(argument), ("shape", "dtype").index(half)
-    if i not in layouts:
-        return f"data[{i}].layout[{part}]"
-    listed = bool(op.schema.arguments[i].type.parts)
-    return f"[x[{part}] for x in layouts[{layouts.index(i)}]]" if listed else f"layouts[{layouts.index(i)}][{part}]"

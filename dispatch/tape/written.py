@@ -22,7 +22,7 @@ from ..listing import describe_value
 from ..memory import has_layout, inexact_layout, rewrite
 from ..tags import Tag
 from ..views import base_of, is_followed, overlap, replace, shares_memory
-from .node import Leaf, Node, next_order
+from .node import Leaf, Node
 from .saving import COPIED_BYTES
 from .tensor import TrackedTensor
 
@@ -189,7 +189,7 @@ def _end(op: OpOverload, level: Any, layout: Any, rule: Any) -> Node:
     node = Node()
     node.op, node.level, node.layout = op, level, layout
     node.inputs = node.edges = ()
-    node.saved, node.rule, node.order = None, rule, next_order()
+    node.saved, node.rule = None, rule
     return node
 
 

@@ -1,0 +1,28 @@
+from collections.abc import Callable
+from typing import Any
+
+from .core import Level, OpOverload, Tensor
+
+class Record:
+    op: OpOverload
+    level: Level
+    inputs: tuple[Any, ...]
+    edges: tuple[Any, ...]
+    rule: Callable[[Any, Any, bool], Any]
+    saved: Any
+    layout: Any
+    order: int
+    def let_go(self, rule: Callable[[Any, Any, bool], Any]) -> None: ...
+
+def next_order() -> int: ...
+def recorded(
+    cls: type[Record],
+    wrapper: type[Tensor],
+    op: OpOverload,
+    rule: Callable[[Any, Any, bool], Any],
+    out: Any,
+    like: Tensor,
+    inputs: tuple[Any, ...],
+    edges: tuple[Any, ...] | None,
+    saved: Any,
+) -> Any: ...
