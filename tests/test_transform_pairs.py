@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from transform_cases import CASES
+from transform_cases import CASES, FORMULAS, bend
 
 import dispatch
 
@@ -34,6 +34,7 @@ def transforms(lib, xp):
 
 
 OURS = transforms(dispatch, np)
+PAIRS = list(product(OURS, OURS))
 STEP = 1e-3
 
 
@@ -75,6 +76,119 @@ def test_each_transform(name, case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.parametrize(("outer", "inner"), list(product(OURS, OURS)))
+@pytest.mark.parametrize(("outer", "inner"), PAIRS)
 def test_each_ordered_pair(outer, inner, case):
     check(outer, OURS[inner](case), case.at)
+
+
+def compare(outer, inner, theirs, xp, names, run):
+    """Hold a pair of transforms of some cases against another library's, of the same formula."""
+    for case in CASES:
+        if case.name in names:
+            f = lambda x, formula=FORMULAS[case.name]: formula(xp, bend(x))
+            expected = run(theirs[outer](theirs[inner](f)), case.at)
+            found = OURS[outer](OURS[inner](case))(case.at)
+            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10, err_msg=case.name)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+@pytest.mark.parametrize(("outer", "inner"), PAIRS)
+def test_each_pair_is_torchs(outer, inner):
+    import torch
+
+    run = lambda f, x: f(torch.asarray(x)).numpy(force=True)
+    # not solve: torch's forward mode of it has a wrong derivative, jacrev(jacfwd(f)) is not jacrev(jacrev(f)) (torch 2.13)
+    compare(outer, inner, transforms(torch.func, torch), torch, FORMULAS.keys() - {"solve"}, run)
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize(("outer", "inner"), PAIRS)
+def test_each_pair_is_jaxs(outer, inner):
+    import jax
+
+    with jax.enable_x64(True):
+        names = ["keyed", "solve"] if {outer, inner} <= {"jacrev", "jacfwd"} else ["keyed"]  # it takes seconds to compile more
+        compare(outer, inner, transforms(jax, jax.numpy), jax.numpy, names, lambda f, x: np.asarray(jax.jit(f)(x)))
+
+
+# -- third derivatives ---------------------------------------------------------------------------------------------------------
+
+THIRD = {  # a function and its third derivative
+    "sin": (lambda x: np.sin(x), lambda x: -np.cos(x)),
+    "power": (lambda x: x**5, lambda x: 60 * x**2),
+    "product": (lambda x: x * np.exp(x), lambda x: (x + 3) * np.exp(x)),
+    "quotient": (lambda x: 1 / (1 + x * x), lambda x: 24 * x * (1 - x * x) / (1 + x * x) ** 4),
+    "tanh": (lambda x: np.tanh(x), lambda x: (4 * np.tanh(x) ** 2 - 2 * (1 - np.tanh(x) ** 2)) * (1 - np.tanh(x) ** 2)),
+}
+DERIVATIVES = {
+    "grad": dispatch.grad,
+    "jvp": lambda f: lambda x: dispatch.jvp(f, (x,), (1.0,))[1],
+    "vjp": lambda f: lambda x: dispatch.vjp(f, x)[1](1.0)[0],
+    "jacrev": dispatch.jacrev,
+    "jacfwd": dispatch.jacfwd,
+}
+
+
+@pytest.mark.parametrize("name", THIRD)
+@pytest.mark.parametrize("orders", list(product(DERIVATIVES, repeat=3)), ids=" ".join)
+def test_third_derivatives(name, orders):
+    f, expected = THIRD[name]
+    for order in orders:
+        f = DERIVATIVES[order](f)
+    assert np.isclose(f(0.7), expected(0.7), rtol=1e-11)
+    x = np.array([0.3, 0.7, -1.1])
+    np.testing.assert_allclose(dispatch.vmap(f)(x), expected(x), rtol=1e-11)
+
+
+MIXED = {
+    "of a quotient": lambda lib, x: lib.sum(lib.sin(x[:1] * x[1:]) / (1 + x[1:] ** 2)),
+    "of a norm": lambda lib, x: lib.sqrt(lib.sum(x * x)),
+    "of an exponential": lambda lib, x: lib.exp(lib.sum(x * x) / 4) * x[0],
+    "of a logarithm": lambda lib, x: lib.log(lib.sum(lib.exp(x))),
+    "of a product": lambda lib, x: x[0] * x[1] ** 2 * lib.tanh(x[2]),
+}
+AT = np.array([0.4, 1.1, -0.7])
+
+
+def third_derivatives(lib):
+    return {
+        "hessian, then rows": lambda f: lib.jacrev(lib.hessian(f)),
+        "gradient, then Hessian": lambda f: lib.hessian(lib.grad(f)),
+        "columns of columns of columns": lambda f: lib.jacfwd(lib.jacfwd(lib.jacfwd(f))),
+        "rows of rows of rows": lambda f: lib.jacrev(lib.jacrev(lib.jacrev(f))),
+    }
+
+
+@pytest.mark.parametrize("name", MIXED)
+@pytest.mark.parametrize("way", third_derivatives(dispatch))
+def test_mixed_third_derivatives(name, way):
+    f = lambda x: MIXED[name](np, x)
+    found = third_derivatives(dispatch)[way](f)(AT)
+    assert found.shape == (3, 3, 3)
+    t = weights((3,))
+    np.testing.assert_allclose(found @ t, slope(dispatch.hessian(f), AT, t), rtol=1e-8, atol=1e-9)
+    for axes in ((1, 0, 2), (2, 1, 0)):
+        np.testing.assert_allclose(found, np.transpose(found, axes), atol=1e-12)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+@pytest.mark.parametrize("name", MIXED)
+def test_mixed_third_derivatives_are_torchs(name):
+    import torch
+
+    for way, ours in third_derivatives(dispatch).items():
+        expected = third_derivatives(torch.func)[way](lambda x: MIXED[name](torch, x))(torch.asarray(AT))
+        np.testing.assert_allclose(ours(lambda x: MIXED[name](np, x))(AT), expected.numpy(), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("name", MIXED)
+def test_mixed_third_derivatives_are_jaxs(name):
+    import jax
+
+    with jax.enable_x64(True):
+        expected = jax.jit(jax.jacfwd(jax.hessian(lambda x: MIXED[name](jax.numpy, x))))(AT)
+    for ours in third_derivatives(dispatch).values():
+        np.testing.assert_allclose(ours(lambda x: MIXED[name](np, x))(AT), np.asarray(expected), rtol=1e-10, atol=1e-12)

@@ -114,14 +114,23 @@ def test_the_callers_array_is_as_it_was():
 
 
 MISUSE = [
-    (lambda: grad(np.sum)(np.arange(3)), "a gradient was asked of an array of dtype int64: only floating-point and complex values have one. Cast it: x.astype(float)."),
-    (lambda: grad(np.sum)(A > 1), "a gradient was asked of an array of dtype bool: only floating-point and complex values have one. Cast it: x.astype(float)."),
-    (lambda: grad(np.sum)(2), "grad by argument 0 was asked for, which is an int. Give an array of floating-point numbers; an integer has no gradient, write 2.0 for 2."),
-    (lambda: grad(np.sum)([1.0]), "grad by argument 0 was asked for, which is a list. Give an array of floating-point numbers; an integer has no gradient, write 2.0 for 2."),
-    (lambda: grad(f, 1)(A, None), "grad by argument 1 was asked for, which is None. Give an array of floating-point numbers; an integer has no gradient, write 2.0 for 2."),
+    (lambda: grad(np.sum)(np.arange(3)), "grad by argument 0 was asked for, which is an array of dtype int64: only floating-point and complex values have a derivative. Cast it: x.astype(float)."),
+    (lambda: grad(np.sum)(A > 1), "grad by argument 0 was asked for, which is an array of dtype bool: only floating-point and complex values have a derivative. Cast it: x.astype(float)."),
+    (lambda: grad(np.sum)(2), "grad by argument 0 was asked for, which is an int. Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."),
+    (lambda: grad(np.sum)("x"), "grad by argument 0 was asked for, which is a str. Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."),
+    (lambda: grad(f, 1)(A, None), "grad by argument 1 was asked for, which is None. Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."),
     (lambda: grad(f, 2)(A, A), "grad by argument 2 was asked for, and 2 arguments were given by position."),
     (lambda: grad(f, -3)(A, A), "grad by argument -3 was asked for, and 2 arguments were given by position."),
     (lambda: grad(f)(x=A, y=A), "grad by argument 0 was asked for, and 0 arguments were given by position."),
+    (lambda: grad(f, "z")(A, A), "grad by argument 'z' was asked for, and the function has no such argument: it takes x, y."),
+    (lambda: grad(f, "y")(A), "grad by argument 'y' was asked for, which was not given and has no default."),
+    (lambda: grad(lambda: 1.0, "y")(), "grad by argument 'y' was asked for, and the function has no such argument: it takes none."),
+    (lambda: grad(f, "x")(2, A), "grad by argument 0 was asked for, which is an int. Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."),
+    (lambda: grad(f, "y")(A, y=2), "grad by argument 'y' was asked for, which is an int. Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."),
+    (lambda: grad(f, (0, "x"))(A, A), "grad by an argument was asked for twice: argnums=(0, 'x'). Name each once."),
+    (lambda: grad(f, 1.0), "grad: argnums is a float. It says which arguments: the position of one, its name, or a tuple of these."),
+    (lambda: grad(f, [0, 1]), "grad: argnums is a list. It says which arguments: the position of one, its name, or a tuple of these."),
+    (lambda: grad(f, (0, None)), "grad: argnums is a tuple with None in it. It says which arguments: the position of one, its name, or a tuple of these."),
     (lambda: grad(f, (0, 0))(A, A), "grad by an argument was asked for twice: argnums=(0, 0). Name each once."),
     (lambda: grad(f, (0, -2))(A, A), "grad by an argument was asked for twice: argnums=(0, -2). Name each once."),
     (lambda: grad(np.sin)(A), "grad is of a function that returns one number, and this one returned shape (3,). Sum the result."),
@@ -135,6 +144,26 @@ MISUSE = [
 @pytest.mark.parametrize(("call", "message"), MISUSE)
 def test_what_has_no_gradient(call, message):
     assert said(call) == message
+
+
+def test_arguments_by_name():
+    g = lambda x, /, y=2.0, *rest, z: np.sum(x * y) * z
+    assert grad(g, "x")(A, z=1.0).tolist() == [2.0] * 3
+    assert grad(g, "y")(A, z=1.0) == A.sum()  # the default
+    assert grad(g, "y")(A, 3.0, z=1.0) == A.sum()
+    assert grad(g, "y")(A, y=3.0, z=1.0) == A.sum()
+    by_z, by_y = grad(g, ("z", "y"))(A, 3.0, z=2.0)
+    assert (by_z, by_y) == (3 * A.sum(), 2 * A.sum())
+    assert grad(lambda **named: named["a"] ** 2, "a")(a=3.0) == 6.0
+    assert grad(grad(lambda x, y: x * y * y, "y"), "y")(3.0, y=1.0) == 6.0  # the name is handed through
+    assert grad(lambda x, y: x * y, np.int64(1))(2.0, 3.0) == 2.0
+
+
+def test_a_function_in_c_that_says_nothing_of_its_arguments():
+    silent = type("silent", (), {"__call__": staticmethod(max), "__name__": "silent"})()
+    assert said(lambda: grad(silent, "x")(A)) == (
+        "grad by argument 'x' was asked for, and the function has no such argument: it takes *args."
+    )
 
 
 # -- nesting ---------------------------------------------------------------------------------------------------------------

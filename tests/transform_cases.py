@@ -6,8 +6,10 @@ a function of n numbers are n^4 numbers for each result, and some operators are 
 """
 
 import dataclasses
-import runpy
+import os
+import shutil
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,9 +52,8 @@ class Case(NamedTuple):
         return np.random.default_rng(self.size).permutation(np.linspace(0.4, 1.6, self.size))
 
     def __call__(self, vector: Any) -> Any:
-        """The outputs for a vector. It is bent first, so that an operator that is linear has second derivatives too."""
-        bent = vector * (1.0 + 0.25 * vector)
-        start = 0
+        """The outputs for a vector."""
+        bent, start = bend(vector), 0
 
         def filled(x: Any) -> Any:
             nonlocal start
@@ -68,6 +69,11 @@ class Case(NamedTuple):
         out = self.op(*args, **{name: filled(x) for name, x in self.kwargs.items()})
         flat = [np.reshape(x, (-1,)) for x in leaves(out) if isinstance(x, (Tensor, np.ndarray, np.generic)) and x.dtype.kind == "f"]
         return flat[0] if len(flat) == 1 else np.concatenate(flat)
+
+
+def bend(vector: Any) -> Any:
+    """What goes into an operator for a vector: an operator that is linear has second derivatives of it, too."""
+    return vector * (1.0 + 0.25 * vector)
 
 
 def _parts(x: Any) -> list[V]:
@@ -227,13 +233,12 @@ def _(tangents, output, x, y, z):
 
 @custom_op("pairs::kept", mutates_args=())
 def kept(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, Residual]:
-    """Three outputs, one of them of integers, and a residual, which its rule does not read."""
+    """Three outputs, one of them of integers, and a residual."""
     return np.sin(x), np.argsort(x), np.sum(x**2), ("kept", x.shape)
 
 
 @kept.register_autograd(setup_context=keep)
 def _(ctx, g_sin, g_order, g_sum):
-    assert ctx.residual[0] == "kept"
     (x,) = ctx.saved_tensors
     return np.cos(x) * g_sin + 2 * x * g_sum
 
@@ -282,8 +287,19 @@ slope.register_jvp(lambda tangents, output, x: curve(x) * tangents[0])
 # -- the gallery's -----------------------------------------------------------------------------------------------------------
 
 
-def page(name: str) -> dict[str, Any]:
-    return runpy.run_path(str(GALLERY / f"{name}.py"), run_name=f"pairs_{name}")
+def page(name: str, *needs: str) -> dict[str, Any]:
+    """The operators of a page, in a namespace of their own; nothing where what it needs is not installed."""
+    if not all(map(find_spec, needs)):
+        return {}
+    path = GALLERY / f"{name}.py"
+    scope = {"__name__": f"pairs_{name}"}
+    exec(compile(path.read_text().replace('custom_op("', 'custom_op("pairs_'), path, "exec"), scope)
+    return scope
+
+
+solver = page("solver", "scipy")
+photograph = page("photograph", "PIL", "matplotlib")
+tutorials = page("torch_tutorials")
 
 
 CASES = [
@@ -314,6 +330,33 @@ CASES = [
     Case("scale_", scaled_twice, (v(2), v(2))),
     Case("scale_ as a function", scale_.functional, (v(2), v(2))),
     Case("curve", curve, (v(2),)),
-    Case("solve", page("solver")["solve"], (v(2, 2), v(2))),
-    Case("numpy_sin", page("torch_tutorials")["numpy_sin"], (v(3),)),
+    Case("numpy_sin", tutorials["numpy_sin"], (v(3),)),
+    Case("numpy_sin_into", lambda x: tutorials["numpy_sin_into"].functional(x, np.zeros(3)), (v(3),)),
 ]
+if solver:
+    CASES += [Case("solve", solver["solve"], (v(2, 2), v(2)))]
+if photograph:
+    CASES += [
+        Case("crop", photograph["crop"], (v(1, 2, 2), (1, -1, 3, 1))),
+        Case("paste", photograph["paste"], (v(1, 1, 2), v(1, 1, 1), (1, 0))),
+    ]
+if shutil.which(os.environ.get("CC", "cc").split()[0]):
+    CASES += [Case("heat", page("heat")["step_adjoint"], (v(3, 3),))]
+
+# What some of the cases compute, in the words that NumPy, torch and jax.numpy have in common, of the bent vector.
+FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
+    "cube": lambda lib, x: lib.concatenate([x**3, 3 * x**2]),
+    "mul": lambda lib, x: x[:2] * x[2:],
+    "take": lambda lib, x: lib.stack([x[2], x[0], x[1]]),
+    "both_products": lambda lib, x: x[:2] * x[2:],
+    "output_kept": lambda lib, x: lib.exp(x / 2),
+    "listed": lambda lib, x: 2 * lib.sin(x),
+    "keyed": lambda lib, x: lib.concatenate([x[0] * x[1:], x[1:] ** 2]),
+    "bent": lambda lib, x: lib.stack([x[0] * x[2], x[1] ** 3]),
+    "optional": lambda lib, x: x[:2] ** 2 * x[2] * x[3],
+    "kept": lambda lib, x: lib.concatenate([lib.sin(x), lib.sum(x**2, 0, keepdims=True)]),
+    "two_forward": lambda lib, x: lib.stack([x[0] * x[1], lib.cos(x[1])]),
+    "scale_": lambda lib, x: x[:2] * x[2:] ** 2,
+    "curve": lambda lib, x: lib.sinh(x),
+    "solve": lambda lib, x: lib.reshape(lib.linalg.solve(lib.reshape(x[:4], (2, 2)), lib.reshape(x[4:], (2, 1))), (2,)),
+}

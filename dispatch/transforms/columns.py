@@ -20,7 +20,6 @@ from .structures import Layout, flattened, layout_of, refilled
 def by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, randomness: str) -> Callable[..., Any]:
     """What `jacfwd` makes, under the name of a transform."""
     asked, alone = checked_argnums(who, argnums), not isinstance(argnums, tuple)
-    options = {} if randomness == "error" else {"randomness": randomness}
 
     @wraps(f)
     def jacobian(*args: Any, **keywords: Any) -> Any:
@@ -46,7 +45,7 @@ def by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, ran
 
         count = directions(layouts)
         if count:
-            columns = iter(vmap(push, 0, -1, **options)(*units(layouts, 0, count)))
+            columns = iter(vmap(push, 0, -1, randomness)(*units(layouts, 0, count)))
         else:  # the shapes are asked for, and no direction leads anywhere
             columns = iter(push(*[np.zeros(*layout) for layout in layouts if layout is not None]))
         result, results, moved, aux = seen

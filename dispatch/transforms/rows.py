@@ -1,7 +1,7 @@
 """A Jacobian by its rows: one run of the function, and one walk back for all elements of its result."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -54,15 +54,16 @@ def _pulled(tape: Recording, edges: list[Any], layouts: Sequence[Layout | None],
     step = chunk_size or count
     reached: list[bool] = []
 
-    def pull(*cotangents: Any) -> list[Any]:
-        found = run_backward(edges, cotangents, tape.level, True, False)
+    def pull(*cotangents: Any, keep: bool) -> list[Any]:
+        found = run_backward(edges, cotangents, tape.level, keep, False)
         reached[:] = [end is not None and end[0] in found for end in tape.ends]
         return [found.pop(end[0]) for end in tape.ends if end is not None and end[0] in found]
 
     chunks = []
     for start in range(0, count, step):
         block = units(layouts, start, min(start + step, count))
-        chunks.append(pull(*[unit[0] for unit in block]) if step == 1 else _batched(pull, block))
+        pulled = partial(pull, keep=start + step < count)
+        chunks.append(pulled(*[unit[0] for unit in block]) if step == 1 else _batched(pulled, block))
     parts = [list(part) for part in zip(*chunks, strict=True)]
     del chunks
     rows = iter([_joined(part, step == 1) for part in parts])
