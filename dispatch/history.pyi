@@ -1,8 +1,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from typing_extensions import disjoint_base
+
 from .core import Level, OpOverload, Tensor
 
+@disjoint_base
 class Record:
     op: OpOverload
     level: Level

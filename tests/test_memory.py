@@ -52,6 +52,20 @@ def test_a_wrapper_has_the_layout_of_its_value():
         assert has_layout(shadow(np.zeros((2, 3)), level), ((2, 3), np.dtype("f8")))
 
 
+@given(arrays)
+def test_complex_arrays_and_their_numbers_are_told_from_others(x):
+    for value in (x, *x.ravel()[:1]):
+        if isinstance(value, (np.ndarray, np.generic)):
+            assert is_complex(value) == np.iscomplexobj(value)
+
+
+@pytest.mark.parametrize(("x", "expected"), [(1j, True), (1.0, False), (1, False), (True, False)])
+def test_complex_numbers_are_told_from_others(x, expected):
+    assert is_complex(x) is expected
+    with Level("t") as level:
+        assert is_complex(shadow(np.full(2, x), level)) is expected
+
+
 @given(arrays, arrays)
 def test_has_layout_compares_shape_and_dtype(x, y):
     assert has_layout(x, (y.shape, y.dtype)) == (x.shape == y.shape and x.dtype == y.dtype)

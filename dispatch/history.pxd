@@ -1,0 +1,16 @@
+"""The record of one call."""
+
+
+cdef class Record:
+    cdef public object op
+    cdef public object level
+    cdef object goes_by
+    cdef public object saved
+    cdef public object layout
+    cdef public object order
+    cdef object first                       # the inputs, where they are `few`: so many, and None from the third on
+    cdef object second
+    cdef int few
+    cdef tuple all_inputs                   # else
+    cdef tuple all_edges
+    cdef object __weakref__
