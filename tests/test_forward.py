@@ -227,8 +227,8 @@ def test_a_value_with_a_tangent_reads_as_its_value():
         for number in (float, int, complex):
             assert said(lambda number=number: number(x), ConversionError) == (
                 "a number was asked of a value with a tangent, of shape () and dtype float64, by float() or by writing it into "
-                "a plain array: its tangent would be lost in silence. Write x.item() where the number is meant; to build an "
-                "array of such values, np.stack them, or np.where(mask, x, other)."
+                "a plain array: its tangent would be lost in silence. Write x.item() where the number is meant; to write it "
+                "into an array, make that of such a value: np.zeros_like(x, shape=...), or np.stack the pieces."
             )
         assert said(lambda: np.asarray(y), ConversionError) == (
             "a NumPy array was asked of a value with a tangent, of shape (3,) and dtype float64: the tangent would be lost in "
@@ -471,7 +471,7 @@ def test_writes_that_would_lose_a_tangent_are_refused():
     np.testing.assert_array_equal(plain, np.ones(3))
     message = said(lambda: tangent(lambda x: count_(np.zeros(2, int), [y := x * 1, y], x), X, T), GradientError)
     assert message == (
-        "forwardtests::count_: one value was given for two arrays that are written, argument 'xs' among them. Give each its own."
+        "forwardtests::count_: two arrays that are written share memory, argument 'xs' among them. Give each its own."
     )
     op = define("(Tensor(a!) x, Dict(str, Tensor(b!)) d) -> ()", lambda x, d: None, jvp=lambda tangents, output, x, d: tangents)
     message = said(lambda: tangent(lambda x: op(x * 1, {"a": x * 2}), X, T), GradientError)

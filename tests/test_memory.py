@@ -240,20 +240,3 @@ def test_what_is_no_sequence_says_itself_why_it_is_no_number():
     with pytest.raises(KeyError, match="my own words"):
         np.zeros(1)[0] = Mine()
     assert Mine()[3] == 3
-
-
-# -- kinds of numbers ------------------------------------------------------------------------------------------------------
-
-
-@given(arrays)
-def test_complex_arrays_and_their_numbers_are_told_from_others(x):
-    for value in (x, *x.ravel()[:1]):
-        if isinstance(value, (np.ndarray, np.generic)):
-            assert is_complex(value) == np.iscomplexobj(value)
-
-
-@pytest.mark.parametrize(("x", "expected"), [(1j, True), (1.0, False), (1, False), (True, False)])
-def test_complex_numbers_are_told_from_others(x, expected):
-    assert is_complex(x) is expected
-    with Level("t") as level:
-        assert is_complex(shadow(np.full(2, x), level)) is expected
