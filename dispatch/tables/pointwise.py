@@ -70,7 +70,7 @@ isfinite      = comparison("isfinite",       np.isfinite)
 
 def share(alone: Any, tied: Any) -> Any:
     """1 where an argument alone decides, a half where two do."""
-    return add(alone, multiply(tied, 0.5))
+    return ops.np.where(tied, 0.5, alone)
 
 
 def direction(x: Any, out: Any) -> Any:
@@ -89,6 +89,8 @@ def turned(g: Any, x: Any, out: Any) -> Any:
 def power_slope(x: Any, y: Any) -> Any:
     """`y * x ** (y - 1)`, which is 0 for y = 0 whatever x is."""
     if isinstance(y, (int, float)):
+        if y == 2:  # the commonest power, whose slope needs none
+            return multiply(x, y)
         return multiply(power(x, y - 1), y) if y else 0.0
     return multiply(y, power(x, ops.np.where(equal(y, 0), 1, subtract(y, 1))))
 
