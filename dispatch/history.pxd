@@ -11,6 +11,6 @@ cdef class Record:
     cdef object first                       # the inputs, where they are `few`: so many, and None from the third on
     cdef object second
     cdef int few
-    cdef tuple all_inputs                   # else
-    cdef tuple all_edges
+    cdef object all_inputs                  # else
+    cdef object all_edges
     cdef object __weakref__

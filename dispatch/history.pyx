@@ -64,7 +64,7 @@ cdef class Record:
         return (self.first, self.second) if self.few == 2 else (self.first, self.second, *NONE[:self.few - 2])
 
     @inputs.setter
-    def inputs(self, tuple inputs not None):
+    def inputs(self, inputs):
         self.all_edges = self.edges
         self.all_inputs = inputs
         self.few = 0
@@ -74,7 +74,7 @@ cdef class Record:
         return self.inputs if self.few else self.all_edges
 
     @edges.setter
-    def edges(self, tuple edges not None):
+    def edges(self, edges):
         self.all_inputs = self.inputs
         self.all_edges = edges
         self.few = 0

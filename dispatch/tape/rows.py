@@ -124,7 +124,7 @@ def _source(op: OpOverload, name: str, own: int, kept: dict[str, str]) -> str:
         guarded = schema[i].type.has_tensor and (not own >> i & 1 or bool(schema[i].type.parts))
         kept[f"x{i}"] = f"protect(values[{i}])" if guarded else f"values[{i}]"
         if schema[i].type.parts:  # no list where there is nothing in it: one object less for the collector to look at
-            kept[f"x{i}"] = f"() if values[{i}] == [] else {kept[f'x{i}']}"
+            kept[f"x{i}"] = f"() if type(values[{i}]) is list and not values[{i}] else {kept[f'x{i}']}"
         return f"x{i}"
     argument, _, half = name.rpartition("_")
     if argument not in names or half not in ("shape", "dtype"):
