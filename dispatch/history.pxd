@@ -4,7 +4,7 @@
 cdef class Record:
     cdef public object op
     cdef public object level
-    cdef public object rule
+    cdef object goes_by
     cdef public object saved
     cdef public object layout
     cdef public object order
@@ -12,5 +12,5 @@ cdef class Record:
     cdef object second
     cdef int few
     cdef object all_inputs                  # else
-    cdef object all_edges
+    cdef tuple all_edges
     cdef object __weakref__

@@ -7,7 +7,7 @@ cimport numpy as cnp
 
 from .core.arrays cimport is_exact
 from .core.tensor cimport Wrapped
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 
 from .core.tensor import wrap
 from .memory import inexact_layout
@@ -32,6 +32,9 @@ cdef extern from *:
     """
     long long dispatch_next_order() noexcept
     object dispatch_made(object cls, tuple no_arguments)
+    void PyObject_GC_Track(PyObject *)
+    void PyObject_GC_UnTrack(PyObject *)
+    int PyObject_GC_IsTracked(PyObject *)
 
 cdef tuple NOTHING = ()
 cdef tuple NONE = (None,) * 30
@@ -56,6 +59,16 @@ cdef class Record:
         self.all_inputs = self.all_edges = NOTHING
 
     @property
+    def rule(self):
+        return self.goes_by
+
+    @rule.setter
+    def rule(self, rule):
+        self.goes_by = rule
+        if not PyObject_GC_IsTracked(<PyObject *>self):  # a rule that came later, a hook's say, may lead back here
+            PyObject_GC_Track(<PyObject *>self)
+
+    @property
     def inputs(self):
         if self.few == 0:
             return self.all_inputs
@@ -74,7 +87,7 @@ cdef class Record:
         return self.inputs if self.few else self.all_edges
 
     @edges.setter
-    def edges(self, edges):
+    def edges(self, tuple edges not None):
         self.all_inputs = self.inputs
         self.all_edges = edges
         self.few = 0
@@ -84,7 +97,7 @@ cdef class Record:
         self.first = self.second = self.saved = None
         self.all_inputs = self.all_edges = NOTHING
         self.few = 0
-        self.rule = rule
+        self.goes_by = rule
 
 
 cdef layout_of(x, tuple inputs):
@@ -151,7 +164,7 @@ def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped li
     node = dispatch_made(cls, NOTHING)
     node.op = op
     node.level = like.level
-    node.rule = rule
+    node.goes_by = rule
     node.saved = saved
     node.layout = layout
     if edges is None and few_of(inputs):
@@ -162,6 +175,10 @@ def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped li
     else:
         node.all_inputs = inputs
         node.all_edges = inputs if edges is None else edges
+    # A record without attributes of its own refers to older ones and to their values only, so that it is in no cycle: the
+    # collector, which would look at all of a long tape again and again while it grows, is spared it.
+    if (<PyTypeObject *>cls).tp_dictoffset == 0:
+        PyObject_GC_UnTrack(<PyObject *>node)
     if not is_exact(<PyObject *>out):
         return wrap(wrapper, out, like, node, True)
     PyArray_CLEARFLAGS(<cnp.ndarray>out, NPY_ARRAY_WRITEABLE)

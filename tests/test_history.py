@@ -154,9 +154,11 @@ def test_a_million_records_are_freed_without_recursion(inputs, like):
         gc.enable()
 
 
-def test_the_collector_sees_what_a_record_refers_to(like):
+def test_the_collector_sees_a_record_from_the_moment_its_rule_is_replaced(like):
     record = made(A + 1, like, (None,)).data
-    record.saved = [record]
+    assert not gc.is_tracked(record)
+    record.rule = [record].append  # a hook that leads back
+    assert gc.is_tracked(record)
     gone = weakref.ref(record)
     del record
     gc.collect()
