@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core import Level, Setting, Tensor, setting
 from ..errors import DispatchError, GradientError, kind_of
+from ..history import show
 from ..memory import has_layout
 from ..prims import add, astype, sum_to
 from .modes import AUTOGRAD, GROUND_ONLY, quiet_with
@@ -95,6 +96,8 @@ def run_backward(  # noqa: C901 - one frame: a function for each arrival costs 6
                 node = newest
             newest = results = result = None  # the rule runs with nothing alive that it does not need
             edges = node.edges
+            if create_graph:
+                show((node, *edges))
             try:
                 results = node.rule(node, grad, create_graph)
             except DispatchError:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core import Level, OpOverload, Tensor
 from ..errors import GradientError
-from ..history import Record
+from ..history import Record, hide
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]
 
@@ -25,6 +25,7 @@ class Leaf:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.grad: Any = None
+        hide(self)  # until it is walked by a backward that makes a graph, and so may get a gradient that leads back here
 
 
 class Node(Record):
