@@ -65,8 +65,7 @@ cdef class Record:
     @rule.setter
     def rule(self, rule):
         self.goes_by = rule
-        if not PyObject_GC_IsTracked(<PyObject *>self):  # a rule that came later, a hook's say, may lead back here
-            PyObject_GC_Track(<PyObject *>self)
+        show((self,))                       # a rule that came later, a hook's say, may lead back here
 
     @property
     def inputs(self):
@@ -137,6 +136,25 @@ cdef bint few_of(tuple inputs):
     return 0 < len(inputs) <= 32
 
 
+cdef bint any_tracked(tuple edges):
+    for edge in edges:
+        if edge is not None and PyObject_GC_IsTracked(<PyObject *>edge):
+            return True
+    return False
+
+
+def hide(x):
+    """Spare the collector an object that refers to nothing later than itself."""
+    PyObject_GC_UnTrack(<PyObject *>x)
+
+
+def show(tuple objects not None):
+    """Let the collector see objects that may refer to something later from here on; None is allowed."""
+    for x in objects:
+        if x is not None and not PyObject_GC_IsTracked(<PyObject *>x):
+            PyObject_GC_Track(<PyObject *>x)
+
+
 def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped like not None, tuple inputs not None,
              tuple edges, saved):
     """A record of a call, in a wrapper of its result; the result itself where that can have no gradient.
@@ -175,9 +193,10 @@ def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped li
     else:
         node.all_inputs = inputs
         node.all_edges = inputs if edges is None else edges
-    # A record without attributes of its own refers to older ones and to their values only, so that it is in no cycle: the
-    # collector, which would look at all of a long tape again and again while it grows, is spared it.
-    if (<PyTypeObject *>cls).tp_dictoffset == 0:
+    # The collector would look at all of a long tape again and again while it grows: a record that was made of untracked ones
+    # alone, and takes no attributes, is spared it. One in which something later may be found, a hook's closure or what a
+    # user put on it, is tracked, and so is all that is made of it from then on: a cycle through it is tracked all around.
+    if (<PyTypeObject *>cls).tp_dictoffset == 0 and not any_tracked(inputs if edges is None else edges):
         PyObject_GC_UnTrack(<PyObject *>node)
     if not is_exact(<PyObject *>out):
         return wrap(wrapper, out, like, node, True)

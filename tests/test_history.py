@@ -12,7 +12,7 @@ from making import Shadow, shadow
 
 from dispatch.core import Level, freeze
 from dispatch.errors import EscapedValueError
-from dispatch.history import Record, next_order, recorded
+from dispatch.history import Record, hide, next_order, recorded, show
 from dispatch.memory import inexact_layout
 
 A = np.arange(3.0)
@@ -163,3 +163,23 @@ def test_the_collector_sees_a_record_from_the_moment_its_rule_is_replaced(like):
     del record
     gc.collect()
     assert gone() is None
+
+
+def test_a_record_made_of_one_that_the_collector_sees_is_seen_too(like):
+    first = made(A + 1, like, (None,)).data
+    before = made(A + 1, like, (first, None)).data
+    first.rule = "a hook"
+    after = made(A + 1, like, (None, first)).data
+    last = made(A + 1, like, (None,), (after,)).data
+    assert [gc.is_tracked(record) for record in (before, after, last)] == [False, True, True]
+
+
+def test_what_is_hidden_can_be_shown(like):
+    record, other = made(A + 1, like).data, Record()
+    hide(other)
+    assert not gc.is_tracked(record)
+    assert not gc.is_tracked(other)
+    show((record, None, other))
+    show((record, other))
+    assert gc.is_tracked(record)
+    assert gc.is_tracked(other)

@@ -16,6 +16,7 @@ import dispatch
 from dispatch import FakeTensorMode, grad, no_grad, ops, vmap
 from dispatch.autograd import gradcheck
 from dispatch.errors import ArgumentError, BatchingError, ConversionError, GradientError, UnsupportedError
+from dispatch.tape.saving import COPIED_BYTES
 
 leaf, said = making.leaf, making.said
 A, B = np.array([0.5, 1.0, 2.0]), np.array([1.5, -1.0, 0.25])
@@ -491,7 +492,8 @@ def test_an_index_that_is_out_of_range_leaves_everything_as_it_was() -> None:
 
 def test_a_loop_of_writes_writes_into_one_array() -> None:
     x = leaf(1.5)
-    for y in (np.zeros_like(x, shape=(4000,)), np.zeros_like(x, shape=(2, 2000)).reshape(4000), np.zeros_like(x, shape=(4000,))[::1]):
+    n = COPIED_BYTES // 4
+    for y in (np.zeros_like(x, shape=(n,)), np.zeros_like(x, shape=(2, n // 2)).reshape(n), np.zeros_like(x, shape=(n,))[::1]):
         y[0] = x
         where = y.value.__array_interface__["data"][0]
         for i in range(1, 50):

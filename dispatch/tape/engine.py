@@ -10,6 +10,7 @@ from typing import Any
 
 from ..core import Level, Setting, active_mode, setting
 from ..errors import DispatchError
+from ..history import show
 from ..memory import has_layout
 from ..prims import add
 from ..watching import OBSERVE
@@ -108,6 +109,8 @@ def run_backward(  # noqa: C901 - one frame: a function for each arrival costs 6
             edges, rule = node.edges, node.rule
             if only is not None:
                 edges, rule = only[node]
+            if create_graph:
+                show((node, *edges))
             try:
                 results = rule(node, grad, create_graph)
             except Exception as error:

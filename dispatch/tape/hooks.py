@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core import freeze
 from ..errors import GradientError, kind_of
+from ..history import show
 from ..memory import has_layout, sole
 from ..prims import add
 from .fitting import fitted
@@ -162,6 +163,7 @@ def leaf_hooks(leaf: Any) -> LeafHooks:
     """The hooks of a leaf."""
     if leaf.hooks is None:
         leaf.hooks = LeafHooks(leaf.layout)
+        show((leaf,))  # a hook may lead back here
     found: LeafHooks = leaf.hooks
     return found
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core import Level, OpOverload, Tensor
 from ..errors import GradientError
-from ..history import Record
+from ..history import Record, hide
 from .drawing import dot, kept_bytes, layouts_of
 from .hooks import Handle, check_hook, hooked
 
@@ -28,6 +28,7 @@ class Leaf:
         self.layout = layout
         self.grad: Any = None
         self.hooks: Any = None  # a function of the whole gradient; see hooks.py
+        hide(self)  # until something later may be found in it: a hook, or the gradient of a backward that makes a graph
 
     @property
     def next_functions(self) -> tuple[()]:

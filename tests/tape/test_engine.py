@@ -221,3 +221,26 @@ def test_transforms_leave_nothing_alive(without_collector):
     dispatch.grad(lambda x: np.sum(dispatch.vmap(lambda row: np.sum(np.sin(row)))(x)))(np.ones((3, 2)))
     dispatch.vmap(dispatch.grad(f))(np.ones((3, 2)))
     assert all(found() is None for found in seen)
+
+
+def test_a_gradient_that_leads_back_to_its_leaf_is_found_by_the_collector():
+    x = leaf()
+    np.sum(np.sin(x * x)).backward(create_graph=True)
+    gone = weakref.ref(x.data)
+    del x
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_later_value_that_is_kept_on_an_earlier_context_is_found_by_the_collector():
+    class Cache:
+        last = None
+
+    caches = [Cache()]
+    op = build(Schema.parse("(Tensor x) -> Tensor", name=f"enginetests::op{next(_numbers)}"))
+    op.register_at(DispatchKey.CPU, np.sin)
+    op.register_autograd(lambda ctx, g: g, setup_context=lambda ctx, inputs, output: vars(ctx).update(cache=caches[0]))
+    caches[0].last = np.cos(np.sin(op(leaf())))
+    gone = weakref.ref(caches.pop())
+    gc.collect()
+    assert gone() is None

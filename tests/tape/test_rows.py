@@ -160,3 +160,11 @@ def test_every_set_of_tracked_arguments_of_a_row_has_its_gradients(name):
     both = grad(lambda x, y: np.sum(op(x, y)), (0, 1))(x, y)
     assert np.array_equal(grad(lambda x: np.sum(op(x, y)))(x), both[0])
     assert np.array_equal(grad(lambda y: np.sum(op(x, y)))(y), both[1])
+
+
+def test_of_an_argument_that_may_be_left_out_an_array_is_saved():
+    op = row("(Tensor x, Tensor? y=None) -> Tensor", lambda x, y: x * (1 if y is None else y), x=lambda g, y: g if y is None else ops.np.multiply(g, y))
+    for y, expected in ((A, A), (None, np.ones(3))):
+        x = leaf()
+        np.sum(op(x, y)).backward()
+        assert np.array_equal(x.grad, expected)
