@@ -6,13 +6,14 @@ What is to be written is computed by a row first, and so has a gradient, a shape
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from weakref import getweakrefcount
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload, Tensor
 from ..errors import ArgumentError, UnsupportedError
-from ..prims import broadcast_to, stack
+from ..prims import astype, broadcast_to, stack
 from . import indexing, pointwise, shape
 from .indices import ARRAY
 from .writing import setitem_
@@ -77,6 +78,18 @@ def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kin
     return out
 
 
+def is_alone(x: Any) -> bool:
+    """Whether an array is NumPy's own, with its own writeable memory, and nobody refers to it weakly."""
+    return type(x) is np.ndarray and x.base is None and x.flags.owndata and x.flags.writeable and not getweakrefcount(x)
+
+
+def in_place_of(ufunc: np.ufunc, value: Any, inputs: tuple[Any, ...], out: Any) -> Any:
+    """What `out` would be after the result was written to it: of its shape and its dtype, or in NumPy's words refused."""
+    if value.shape != out.shape or not np.can_cast(value.dtype, out.dtype, "same_kind"):
+        _as_ufunc(ufunc, inputs, value, np.empty(out.shape, out.dtype))
+    return value if value.dtype == out.dtype else astype(value, out.dtype)
+
+
 def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Whether broadcasting makes one shape of the other."""
     return shape == target or (
@@ -93,10 +106,19 @@ def augmented(op: OpOverload, ufunc: Any) -> Function:
     """`x += other` as a method. A value without axes is a number, as in NumPy, and gives a new one."""
 
     def augment(self: Tensor, other: Any) -> Any:
+        if ufunc is np.matmul:
+            check_matmul_in_place(np.ndim(other))
         value = op(self, other)
         return write_result(self, value, partial(_as_ufunc, ufunc, (self, other))) if self.shape else value
 
     return augment
+
+
+def check_matmul_in_place(ndim: int) -> None:
+    """Refuse, in NumPy's own words, `x @= other` where the other operand has no two axes, though `x @ other` would fit."""
+    if ndim < 2:
+        x = np.ones((1, 1))
+        x @= np.ones((1,) * ndim)
 
 
 def _as_ufunc(ufunc: np.ufunc, inputs: tuple[Any, ...], value: Any, out: Any) -> None:
