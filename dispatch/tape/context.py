@@ -186,11 +186,11 @@ def attributes_of(node: Context) -> dict[str, Any]:
 
 
 def levels_of(values: tuple[Any, ...], level: Level) -> tuple[Level, ...]:
-    """The levels at which arguments are tracked, theirs and those of what they wrap, the outermost wrapper's last."""
+    """The levels at which arguments are differentiated, theirs and those of what they wrap, the outermost wrapper's last."""
     found = {level.number: level}
     for x in leaves(values):
         while isinstance(x, Tensor):
-            if isinstance(x, TrackedTensor):
+            if x.rank & 31 in DIFFERENTIATING:
                 found[x.level.number] = x.level
             x = x.value
     return tuple(found[number] for number in sorted(found))
@@ -236,16 +236,21 @@ def reading_residuals(backward: Callable[..., Any]) -> Callable[..., Any]:
 def _unknown(ctx: Context, levels: list[Level], x: Any) -> Any:
     if isinstance(x, (float, complex)):
         x = np.asarray(x)
-    layout = None if isinstance(x, Tensor) else inexact_layout(x)
-    if layout is None:
-        return x
-    for level in levels:
-        node = Node()
-        node.op, node.level, node.layout = ctx.op, level, layout
-        node.inputs = node.edges = ()
-        node.saved, node.rule = None, _unrecorded
-        x = wrap(TrackedTensor, x, level, node)
+    if inexact_layout(x) is not None:
+        for level in levels:
+            x = _unknown_at(ctx, level, x)
     return x
+
+
+def _unknown_at(ctx: Context, level: Level, x: Any) -> Any:
+    """A value that depends on others of a level in a way nobody knows; of what a later transform has wrapped, the inside."""
+    if isinstance(x, Tensor) and x.rank >= level.number * 64 + AUTOGRAD:
+        return wrap(type(x), _unknown_at(ctx, level, x.value), x.level, x.data)
+    node = Node()
+    node.op, node.level, node.layout = ctx.op, level, inexact_layout(x)
+    node.inputs = node.edges = ()
+    node.saved, node.rule = None, _unrecorded
+    return wrap(TrackedTensor, x, level, node)
 
 
 def _tracked(levels: list[Level], grad: Any) -> Any:
