@@ -368,8 +368,8 @@ def test_a_backward_computes_with_the_residuals_of_a_loop(name):
 
 def orders(f):
     """The second derivative of f in a batch, every way round."""
-    dual = lambda g: lambda x: dispatch.jvp(g, (x,), (np.ones(4),))[1]  # noqa: E731
-    scalar = lambda g: lambda x: np.sum(g(x))  # noqa: E731
+    dual = lambda g: lambda x: dispatch.jvp(g, (x,), (np.ones(4),))[1]
+    scalar = lambda g: lambda x: np.sum(g(x))
     inner = dispatch.grad(scalar(f))
     yield lambda: vmap(dispatch.grad(scalar(inner)))(A)
     yield lambda: vmap(dual(inner))(A)

@@ -54,6 +54,25 @@ def _as_item(x: Any) -> Any:
     return x if isinstance(x, Tensor) else np.asarray(x)
 
 
+def array(given: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0, **options: Any) -> Any:
+    """`np.array(..., like=x)`: of values, arrays and numbers in nested lists the stack, of one value a copy."""
+    for name, value in options.items():
+        if value not in ("K", "C", False):
+            raise UnsupportedError(f"np.array: {name}={value!r} is not taken with like=. Leave it out.")
+    made = as_value(given)
+    if not isinstance(made, (Tensor, np.ndarray)):
+        made = np.asarray(made)
+    if dtype is not None and made.dtype != dtype:
+        made = astype(made, np.dtype(dtype))
+    elif made is given and copy:
+        made = shape.copy(made)
+    missing = ndmin - len(made.shape)
+    return shape.reshape(made, (*[1] * missing, *made.shape)) if missing > 0 else made
+
+
+ARRAYS: dict[Any, Function] = {np.array: array, np.asarray: partial(array, copy=False), np.asanyarray: partial(array, copy=False)}
+
+
 # -- results into an array that is given -----------------------------------------------------------------------------------
 
 

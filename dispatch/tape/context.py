@@ -247,7 +247,7 @@ def _unknown_at(ctx: Context, level: Level, x: Any) -> Any:
     if isinstance(x, Tensor) and x.rank >= level.number * 64 + AUTOGRAD:
         return wrap(type(x), _unknown_at(ctx, level, x.value), x.level, x.data)
     node = Node()
-    node.op, node.level, node.layout = ctx.op, level, inexact_layout(x)
+    node.op, node.level, node.layout = ctx.op, level, (x.shape, x.dtype)
     node.inputs = node.edges = ()
     node.saved, node.rule = None, _unrecorded
     return wrap(TrackedTensor, x, level, node)

@@ -224,8 +224,8 @@ class TrackedTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise ConversionError(
             f"a NumPy array was asked of a tracked value of shape {self.shape} and dtype {self.dtype}: its gradient would be "
-            "lost in silence. Write dispatch.detach(x) where a constant is meant; to write it into an array, make the "
-            "array of a tracked one: np.zeros_like(x, shape=...), or stack the pieces."
+            "lost in silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for np.array([x, y]); to "
+            "write it into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
         )
 
     def __repr__(self) -> str:

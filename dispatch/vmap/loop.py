@@ -95,14 +95,15 @@ def _stacked(op: OpOverload, like: BatchedTensor, results: list[Any]) -> Any:
 
 
 def _residual(like: BatchedTensor, column: Any) -> Any:
-    """The residuals of all items: of arrays and floats a batch, in containers too, with which a backward computes; else a list."""
+    """The residuals of all items: arrays and floats as a batch, in containers too, for a backward's sums; else a list."""
     first = column[0]
     items = items_of(first)
     if items is not None and all(type(x) is type(first) and len(items_of(x) or ()) == len(items) for x in column):
         if not isinstance(first, dict) or all(x.keys() == first.keys() for x in column):
             return rebuilt(first, [_residual(like, inner) for inner in zip(*map(items_of, column), strict=True)])
     elif isinstance(first, (Tensor, np.ndarray, np.generic)):
-        if all(hasattr(x, "dtype") and (x.shape, x.dtype) == (first.shape, first.dtype) for x in column) and first.dtype.kind in "biufc":
+        layouts = {(x.shape, x.dtype) if hasattr(x, "dtype") else None for x in column}
+        if len(layouts) == 1 and first.dtype.kind in "biufc":
             return wrap(BatchedTensor, stack(list(column), 0), like, 0)
     elif all(type(x) in (float, complex) for x in column):
         return wrap(BatchedTensor, np.asarray(column), like, 0)
