@@ -21,7 +21,7 @@ import numpy as np
 from .containers import items_of, leaves, mapped, rebuilt
 from .core import Level, OpOverload, Registration, Tensor, conversions, split, wrap
 from .errors import GradientError
-from .fake import FakeTensor
+from .fake import fake_inside
 from .forward import DualTensor, rule_of, with_tangents, zeros
 from .forward import layer as forward_layer
 from .functional import origin_of
@@ -229,7 +229,7 @@ def _by_elements(like: Any, product: Callable[[int, Any], Any], k: int) -> Any:
     layout = shape, dtype = like.shape, like.dtype
     if not prod(shape):
         return None
-    if _is_fake(like):  # has no elements, and the rule only to be asked whether it raises
+    if fake_inside(like) is not None:  # has no elements, and the rule only to be asked whether it raises
         product(k, zeros(layout, like))
         return zeros(layout, like)
     found = []
@@ -239,12 +239,6 @@ def _by_elements(like: Any, product: Callable[[int, Any], Any], k: int) -> Any:
             element = element + 1j * product(k, _unit(layout, i, 1j))
         found.append(element)
     return astype(np.reshape(stack(found), shape), dtype)
-
-
-def _is_fake(x: Any) -> bool:
-    while isinstance(x, Tensor) and not isinstance(x, FakeTensor):
-        x = x.value
-    return isinstance(x, FakeTensor)
 
 
 def _unit(layout: Layout, i: int, value: complex) -> Any:

@@ -30,7 +30,9 @@ from .tables.assignment import (
     in_place_of,
     is_alone,
     setitem,
+    ufunc_at,
     ufunc_into,
+    ufunc_where,
 )
 from .tables.families import kernel_of
 from .tables.spellings import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem
@@ -75,12 +77,18 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
     if method == "at" and ufunc in (np.add, np.subtract):
         check_target(f"np.{ufunc.__name__}.at", inputs[0])
         return add_at(ufunc, *inputs)
+    if method == "at" and ufunc in UFUNCS:
+        check_target(f"np.{ufunc.__name__}.at", inputs[0])
+        return ufunc_at(ufunc, UFUNCS[ufunc], *inputs)
     if ufunc is np.matmul and options.keys() == {"out", "axes"} and options["axes"] in _AXES_OF_INPLACE:
         check_matmul_in_place(np.ndim(inputs[1]))
         del options["axes"]
     if method == "__call__" and options.keys() == {"out"} and ufunc in UFUNCS:
         held = getrefcount(options["out"][0])
         return _into(ufunc, inputs, options["out"][0], held)
+    if method == "__call__" and options.keys() == {"out", "where"} and ufunc in UFUNCS:
+        check_target(f"np.{ufunc.__name__}: out=", options["out"][0])
+        return ufunc_where(ufunc, UFUNCS[ufunc], inputs, options["out"][0], options["where"])
     if method == "reduce" and ufunc in REDUCTIONS:
         options = {"axis": 0, **options, "out": options.get("out", (None,))[0]}
         return call_row(f"np.{ufunc.__name__}.reduce", REDUCTIONS[ufunc], {"x": inputs[0], **options})

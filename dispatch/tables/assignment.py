@@ -171,6 +171,48 @@ def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
     ufunc_into(ufunc, op, (x, indexing.scatter_add(value, index, x.shape, arrays)), x)
 
 
+def ufunc_at(ufunc: np.ufunc, op: Function, x: Any, index: Any, *values: Any) -> None:
+    """`np.multiply.at(x, index, value)`, and any ufunc's: an element that is met twice takes what it was given in that order."""
+    spelling = f"np.{ufunc.__name__}.at"
+    if any(isinstance(i, Tensor) for i in (index if isinstance(index, tuple) else (index,))):
+        raise UnsupportedError(
+            f"{spelling}: the index is a wrapped value, and which elements it meets twice has to be known. "
+            "Give an index that is the same for every item."
+        )
+    places = np.arange(x.size).reshape(x.shape)[index]
+    flat = np.ravel(places)
+    given = [_flat(broadcast_to(_as_item(as_value(value)), np.shape(places))) for value in values]
+    order = np.argsort(flat, kind="stable")
+    first = np.searchsorted(flat[order], flat[order])
+    turn = np.empty_like(flat)
+    turn[order] = np.arange(len(flat)) - first  # how often an element was met before
+    for n in range(turn.max(initial=-1) + 1):
+        chosen = np.flatnonzero(turn == n)
+        where = tuple([ARRAY] * len(x.shape)), list(np.unravel_index(flat[chosen], x.shape))
+        old = indexing.getitem(x, *where)
+        new = op(old, *[indexing.getitem(value, (ARRAY,), [chosen]) for value in given])
+        setitem_(x, where[0], new, where[1])
+
+
+def ufunc_where(ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...], out: Tensor, where: Any) -> Any:
+    """`np.divide(x, y, out=out, where=y != 0)`: of the chosen elements alone, as the others may have no derivative."""
+    if isinstance(where, Tensor):
+        raise UnsupportedError(
+            f"np.{ufunc.__name__}: where= is a {type(where).__name__}, and which elements are computed has to be known. "
+            f"Write np.where(mask, np.{ufunc.__name__}(...), y), of values at which it is defined."
+        )
+    mask = np.asarray(where)
+    if not _fits(np.broadcast_shapes(mask.shape, *map(np.shape, inputs)), out.shape) or mask.dtype != bool:
+        ufunc(*map(_hollow, inputs), out=np.empty(out.shape, out.dtype), where=mask)  # raises in NumPy's own words
+    mask = np.broadcast_to(mask, out.shape)
+    chosen = [indexing.getitem(broadcast_to(x, out.shape), (ARRAY,), [mask]) if np.ndim(x) else x for x in inputs]
+    value = op(*chosen)
+    if not np.can_cast(value.dtype, out.dtype, "same_kind"):
+        _as_ufunc(ufunc, inputs, value, np.empty(out.shape, out.dtype))
+    setitem_(out, (ARRAY,), value, [mask])
+    return out
+
+
 def fill(self: Tensor, value: Any) -> None:
     """`x.fill(value)`."""
     if np.shape(value):

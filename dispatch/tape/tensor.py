@@ -252,6 +252,12 @@ def _place(edge: Any) -> tuple[Node, int | None]:
     return (edge.node, edge.number) if isinstance(edge, Output) else (edge, None)
 
 
+def keep_retained(x: TrackedTensor) -> None:
+    """Let a value that was written keep the gradient of what it is now, if it was asked to keep one."""
+    if hasattr(x, "retained") and x.retained.asked:
+        retain(*_place(x.data), x.retained)
+
+
 def _retained(x: TrackedTensor) -> Retained:
     if not hasattr(x, "retained"):
         x.retained = Retained()

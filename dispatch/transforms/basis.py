@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..fake import fake_inside
+from ..forward import zeros
 from .structures import Layout
 
 
@@ -31,18 +33,22 @@ def directions(layouts: Sequence[Layout | None]) -> int:
     return sum(prod(layout[0]) for layout in layouts if layout is not None)
 
 
-def units(layouts: Sequence[Layout | None], start: int, stop: int) -> list[Any]:
-    """Some of the basis' directions, along a first axis of each array that counts.
+def units(layouts: Sequence[Layout | None], start: int, stop: int, likes: Sequence[Any]) -> list[Any]:
+    """Some of the basis' directions, along a first axis of each array that counts; fakes for the likes of fakes.
 
     Examples
     --------
-    >>> units([((2,), np.dtype(float)), None, ((), np.dtype(float))], 1, 3)
+    >>> units([((2,), np.dtype(float)), None, ((), np.dtype(float))], 1, 3, [None] * 3)
     [array([[0., 1.], [0., 0.]]), array([0., 1.])]
     """
-    made = []
-    for layout, span in zip(layouts, spans(layouts), strict=True):
+    made: list[Any] = []
+    for layout, span, like in zip(layouts, spans(layouts), likes, strict=True):
         if layout is not None and span is not None:
             shape, dtype = layout
+            fake = fake_inside(like)
+            if fake is not None:
+                made.append(zeros(((stop - start, *shape), dtype), fake))
+                continue
             block = np.zeros((stop - start, prod(shape)), dtype)
             own = np.arange(max(start, span.start), min(stop, span.stop))
             block[own - start, own - span.start] = 1

@@ -45,7 +45,7 @@ def by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, ran
 
         count = directions(layouts)
         if count:
-            columns = iter(vmap(push, 0, -1, randomness)(*units(layouts, 0, count)))
+            columns = iter(vmap(push, 0, -1, randomness)(*units(layouts, 0, count, leaves)))
         else:  # the shapes are asked for, and no direction leads anywhere
             columns = iter(push(*[np.zeros(*layout) for layout in layouts if layout is not None]))
         result, results, moved, aux = seen
