@@ -173,8 +173,10 @@ def _showing(rule: Any) -> Any:
     return showing
 
 
-def taken_field(name: str, op: OpOverload) -> GradientError:
+def taken_field(node: Context, fields: dict[str, Any]) -> GradientError:
     """What to raise where a setup_context has set a field of the node: the graph would be cut, or walked out of order."""
+    name = next(name for name, value in fields.items() if getattr(node, name) is not value)
+    op = fields["op"]
     return GradientError(
         f"{op.name}: its setup_context set ctx.{name}, which is a field of the tape. Take another name.", operator=op.name
     )
