@@ -21,7 +21,7 @@ import numpy as np
 from .containers import items_of, leaves, mapped, rebuilt
 from .core import Level, OpOverload, Registration, Tensor, conversions, split, wrap
 from .errors import GradientError
-from .fake import fake_inside
+from .fake import FakeTensor
 from .forward import DualTensor, rule_of, with_tangents, zeros
 from .forward import layer as forward_layer
 from .functional import origin_of
@@ -239,6 +239,20 @@ def _by_elements(like: Any, product: Callable[[int, Any], Any], k: int) -> Any:
             element = element + 1j * product(k, _unit(layout, i, 1j))
         found.append(element)
     return astype(np.reshape(stack(found), shape), dtype)
+
+
+def fake_inside(x: Any) -> FakeTensor | None:
+    """The fake tensor at the bottom of a value's wrappers; None where there is an array.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> fake_inside(np.ones(2)), fake_inside(dispatch.FakeTensorMode().from_array(np.ones(2)))
+    (None, FakeTensor(shape=(2,), dtype=float64))
+    """
+    while isinstance(x, Tensor) and not isinstance(x, FakeTensor):
+        x = x.value
+    return x if isinstance(x, FakeTensor) else None
 
 
 def _unit(layout: Layout, i: int, value: complex) -> Any:

@@ -120,19 +120,6 @@ def fake_tensor(shape: Shape, dtype: Any, strides: Shape | None = None, device: 
     return made
 
 
-def fake_inside(x: Any) -> FakeTensor | None:
-    """The fake tensor at the bottom of a value's wrappers; None where there is an array.
-
-    Examples
-    --------
-    >>> fake_inside(np.ones(2)), fake_inside(fake_tensor((2,), np.dtype(float)))
-    (None, FakeTensor(shape=(2,), dtype=float64))
-    """
-    while isinstance(x, Tensor) and not isinstance(x, FakeTensor):
-        x = x.value
-    return x if isinstance(x, FakeTensor) else None
-
-
 class Entered(threading.local):
     """The guards of one mode that a thread has on, for threads may share the mode."""
 

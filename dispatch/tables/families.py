@@ -26,10 +26,7 @@ import numpy as np
 
 from ..core import DispatchKey, OpOverload
 from ..fake import FakeTensor, fake_tensor
-from ..forms.partials import Both as Both  # noqa: PLC0414 - what rows are written with, they have from here
-from ..forms.partials import Partial, pushforward_of
-from ..forms.partials import conjugated as conjugated  # noqa: PLC0414
-from ..forms.partials import pullback_of as pullback_of  # noqa: PLC0414
+from ..forms.partials import Partial, pullback_of, pushforward_of
 from ..forward import Pushforward, Pushforwards, zeros
 from ..layer import CONSTANT, Constant, find_layer
 from ..operators import ops

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..containers import items_of, leaves, mapped
-from ..core import DispatchKey, Level, OpOverload, Tensor, unwrap, wrap
+from ..core import DispatchKey, Level, Tensor, unwrap, wrap
 from ..errors import GradientError, kind_of
 from ..memory import inexact_layout, settled
 from .modes import AUTOGRAD, in_recorded_rule

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..fake import fake_inside
+from ..derive import fake_inside
 from ..forward import zeros
 from .structures import Layout
 
