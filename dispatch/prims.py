@@ -44,6 +44,8 @@ def _broadcast_to(x: Any, shape: Any) -> Any:
 
 
 def _sum_to(x: Any, shape: Shape) -> Any:
+    if not shape and x.ndim:
+        return np.add.reduce(x, axis=None)
     extra = x.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(extra + i for i, n in enumerate(shape) if n == 1 and x.shape[extra + i] != 1)
     if not axes:
