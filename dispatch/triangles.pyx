@@ -64,7 +64,7 @@ cdef bint invert(char *data, Py_ssize_t down, Py_ssize_t right, Py_ssize_t n, cy
 
 
 def inverse(cnp.ndarray x not None):
-    """The inverse of the lower triangle of one square matrix; None of a singular one, and of other dtypes than float32 and 64."""
+    """The inverse of the lower triangle of one matrix; None of a singular one, and of other dtypes than float32 and float64."""
     cdef Py_ssize_t n, down, right
     cdef char *data = <char *>cnp.PyArray_DATA(x)
     cdef int dtype = cnp.PyArray_TYPE(x)
