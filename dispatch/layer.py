@@ -196,6 +196,8 @@ def parameter_names(rule: Callable[..., Any]) -> tuple[str, ...] | None:
     code = rule.__code__ if type(rule) is FunctionType else None
     if code is not None and not code.co_flags & 0x0C:  # neither *args nor **kwargs; 30 times faster than inspect
         return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    if code is not None and not rule.__dict__:  # no decorator has left there what it is a wrapper of
+        return None
     parameters = _parameters(rule)
     if any(p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for p in parameters):
         return None
