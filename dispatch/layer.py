@@ -80,11 +80,12 @@ class Layer:
     --------
     >>> from dispatch.layer import layers
     >>> layers["vmap"].key
-    <DispatchKey.VMAP: 22>
+    <DispatchKey.VMAP: 23>
     """
 
     name: str
     key: DispatchKey
+    takes_rules = True  # a layer that treats all operators alike takes none, and no listing of an operator's rules names it
 
     def __init__(self, name: str, key: DispatchKey) -> None:
         if name in layers:
