@@ -92,7 +92,8 @@ class Graph:
                 assert node.op is not None
                 values[node] = node.op.whole(*[mapped(given, x) for x in node.args])
             elif node.kind == "item":
-                values[node] = values[node.args[0]][node.args[1]]
+                items: Any = items_of(values[node.args[0]])
+                values[node] = items[node.args[1]]
             elif node.kind == "constant":
                 values[node] = self.constants[node.name].copy()
         return mapped(given, self.outputs)
