@@ -45,8 +45,8 @@ class Trace:
         """What stands for an array that is no traced value, and its node."""
         if isinstance(x, Tensor):
             raise TracingError(
-                f"a {type(x).__name__} of {x.level!r} is used in a function that is traced, and is none of its arguments. A graph "
-                "of its own holds arrays: give it to the function as an argument, or pass dispatch.detach(...) of it."
+                f"a {type(x).__name__} of {x.level!r} is used in a function that is traced, and is none of its arguments. A "
+                "graph of its own holds arrays: give it to the function as an argument, or pass dispatch.detach(...) of it."
             )
         found = self._constants.get(id(x))
         if found is None or not np.array_equal(self.graph.constants[found[2].name], x, equal_nan=x.dtype.kind in "fc"):
@@ -90,8 +90,8 @@ class Withheld:
 
     def __getattr__(self, name: str) -> Any:
         raise TracingError(
-            f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, and there is "
-            "none. Hand it on to an operator that takes it, which is then traced; or trace real arrays: tracing_mode='real'.",
+            f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, and there "
+            "is none. Hand it on to an operator that takes it, which is then traced; or trace real arrays: tracing_mode='real'.",
             operator=self._op.name,
         )
 
@@ -115,8 +115,8 @@ class TracedTensor(Tensor):
 
     def _read(self, what: str, instead: str) -> TracingError:
         return TracingError(
-            f"{what} was asked of a traced value of shape {self.shape} and dtype {self.dtype}, in {calling_line()}: a graph holds "
-            f"for every input, and would keep what this is for one. {instead}"
+            f"{what} was asked of a traced value of shape {self.shape} and dtype {self.dtype}, in {calling_line()}: a graph "
+            f"holds for every input, and would keep what this is for one. {instead}"
         )
 
     def item(self) -> Any:
@@ -174,7 +174,8 @@ class Tracing(Layer):
 
         def kernel(*args: Any) -> Any:
             guard = active_mode(TRACE)
-            rank, trace = (0, None) if guard is None else (guard.rank, guard.mode)
+            trace: Any = None if guard is None else guard.mode
+            rank = 0 if guard is None else guard.rank
             for x in args:
                 cls = type(x)
                 if cls is TracedTensor:

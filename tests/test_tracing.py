@@ -27,8 +27,8 @@ READS = {
     ),
     "array": (
         lambda x: np.asarray(x), "a NumPy array", "(2,)",
-        "Call an operator on it, or a NumPy function that has a row in dispatch.ops.np; make an operator of other code by "
-        "dispatch.custom_op.",
+        ("Call an operator on it, or a NumPy function that has a row in dispatch.ops.np; make an operator of other code by "
+        "dispatch.custom_op."),
     ),
 }  # fmt: skip
 
