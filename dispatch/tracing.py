@@ -90,8 +90,8 @@ class Withheld:
 
     def __getattr__(self, name: str) -> Any:
         raise TracingError(
-            f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, and there "
-            "is none. Hand it on to an operator that takes it, which is then traced; or trace real arrays: tracing_mode='real'.",
+            f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, "
+            "and there is none. Hand it on to an operator that takes it, which is then traced; or trace real arrays: tracing_mode='real'.",
             operator=self._op.name,
         )
 
