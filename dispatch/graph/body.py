@@ -213,44 +213,45 @@ class Body:
 
 def faults(body: Body) -> Iterator[str]:
     """What is wrong with a graph, in words, in the order of its nodes."""
-    seen: set[Node] = set()
+    before: set[Node] = set()
     names: set[str] = set()
     inputs, everything = set(nodes_in(body.inputs)), set(body.nodes)
     for node in body.nodes:
         what = f"node {node.name!r}"
-        after = "which comes after it"
-        if node in seen:
+        if node in before:
             yield f"{what} stands in it twice"
+        elif node.name in names:
+            yield f"two nodes are named {node.name!r}"
         if not node.name.isidentifier() or keyword.iskeyword(node.name):
             yield f"{what} has no name that Python could write"
-        if node.name in names:
-            yield f"two nodes are named {node.name!r}"
         for other in nodes_in(node.args):
-            if other not in seen:
-                yield f"{what} is made of {other.name!r}, {after if other in everything else 'which is not in the graph'}"
-        seen.add(node)
-        names.add(node.name)
-        if (node.kind == "call") != (node.op is not None):
-            yield f"{what} is a {node.kind} {'without' if node.op is None else 'with'} an operator"
-        if node.kind == "call" and node.op is not None and len(node.args) != (count := len(node.op.schema.arguments)):
-            yield f"{what} has {len(node.args)} arguments, and {node.op.name} takes {count}"
-        if node.kind == "item" and not (len(node.args) == 2 and type(node.args[0]) is Node and type(node.args[1]) is int):
-            yield f"{what} is an item, and its arguments are no node and number"
-        if node.kind == "constant" and node.name not in body.constants:
-            yield f"{what} is a constant without an array"
+            if other not in before:
+                where = "comes after it" if other in everything else "is not in the graph"
+                yield f"{what} is made of {other.name!r}, which {where}"
+        yield from (f"{what} {fault}" for fault in _faults_of(body, node))
         if node.kind == "placeholder" and node not in inputs:
             yield f"{what} is a placeholder, and no input"
+        before.add(node)
+        names.add(node.name)
     constants = {node.name for node in body.nodes if node.kind == "constant"}
-    for name in body.constants:
-        if name not in constants:
-            yield f"the array {name!r} of its constants belongs to no node"
+    yield from (f"the array {name!r} of its constants belongs to no node" for name in body.constants if name not in constants)
     for node in inputs:
-        if node not in seen or node.kind != "placeholder":
+        if node not in before or node.kind != "placeholder":
             yield f"its input {node.name!r} is no placeholder of it"
     for held, word in ((body.outputs, "output"), ([node for node, _ in body.symbols.values()], "source of a size")):
-        for node in nodes_in(held):
-            if node not in seen:
-                yield f"its {word} {node.name!r} is not in the graph"
+        yield from (f"its {word} {node.name!r} is not in the graph" for node in nodes_in(held) if node not in before)
+
+
+def _faults_of(body: Body, node: Node) -> Iterator[str]:
+    """What is wrong with one node, by itself."""
+    if (node.kind == "call") != (node.op is not None):
+        yield f"is a {node.kind} {'without' if node.op is None else 'with'} an operator"
+    elif node.op is not None and len(node.args) != (count := len(node.op.schema.arguments)):
+        yield f"has {len(node.args)} arguments, and {node.op.name} takes {count}"
+    if node.kind == "item" and not (len(node.args) == 2 and type(node.args[0]) is Node and type(node.args[1]) is int):
+        yield "is an item, and its arguments are no node and number"
+    if node.kind == "constant" and node.name not in body.constants:
+        yield "is a constant without an array"
 
 
 def _identifier(name: str) -> str:
