@@ -17,7 +17,7 @@ from .node import Kind, Node, nodes_in
 class Body:
     """The nodes of a graph in their order, what goes in and what comes out. See `Graph`."""
 
-    __slots__ = ("_at", "_names", "constants", "inputs", "nodes", "outputs", "symbols")
+    __slots__ = ("_before", "_names", "constants", "inputs", "nodes", "outputs", "symbols")
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -26,7 +26,7 @@ class Body:
         self.constants: dict[str, Any] = {}
         self.symbols: dict[str, tuple[Node, int]] = {}
         self._names: dict[str, int] = {}  # each name that is taken: the last number that was put behind it
-        self._at: int | None = None  # where nodes are added, where that is not at the end
+        self._before: Node | None = None  # what nodes are added before, where that is not at the end
 
     # -- building ------------------------------------------------------------------------------------------------------
 
@@ -37,11 +37,10 @@ class Body:
             name = self._numbered(name)
         names[name] = 0
         node = Node(kind, name, op, args, value, source)
-        if self._at is None:
+        if self._before is None:
             self.nodes.append(node)
         else:
-            self.nodes.insert(self._at, node)
-            self._at += 1
+            self.nodes.insert(self._place(self._before), node)
         return node
 
     def _numbered(self, name: str) -> str:
@@ -100,11 +99,12 @@ class Body:
         GraphError
             If the node is none of this graph.
         """
-        outer, self._at = self._at, self._place(node)
+        self._place(node)
+        outer, self._before = self._before, node
         try:
             yield
         finally:
-            self._at = outer if outer is None else self._place(node)
+            self._before = outer
 
     def replace_all_uses_with(self, node: Node, other: Any) -> list[Node]:
         """Let a node, or a plain value, stand wherever a node does: in arguments, in outputs, where sizes are read.
@@ -143,14 +143,12 @@ class Body:
                 raise GraphError(f"the node {node} is one of the graph's {what}. Change `graph.{what}` first.")
         del self.nodes[place]
         self.constants.pop(node.name, None)
-        if self._at is not None and place < self._at:
-            self._at -= 1
 
     def _place(self, node: Node) -> int:
-        for place, other in enumerate(self.nodes):
-            if other is node:
-                return place
-        raise GraphError(f"the node {node!r} is none of this graph.")
+        try:
+            return self.nodes.index(node)
+        except ValueError:
+            raise GraphError(f"the node {node!r} is none of this graph.") from None
 
     def copy(self) -> Self:
         """A graph of new nodes with the same names. Arrays and what else is no node are shared."""

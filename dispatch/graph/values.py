@@ -83,8 +83,9 @@ def register_value(
     [Fraction(1, 3)]
     """
     known = BY_WORD.get(word)
-    if not word.isidentifier() or (known is not None and BY_CLASS.get(cls) is not known):
-        said = "is no name" if known is None else "is the word of another class"
+    taken = word in FAMILIES or (known is not None and BY_CLASS.get(cls) is not known)
+    if taken or not word.isidentifier():
+        said = "is the word of another class" if taken else "is no name"
         raise GraphError(f"register_value({cls.__qualname__}): {word!r} {said}. Give it a word of its own.")
     BY_CLASS[cls] = BY_WORD[word] = Value(word, take, put, spell, at)
 
