@@ -66,7 +66,7 @@ FLOORS = [
     {"defining"},
     {"kernel_functions"},
     {"views"},
-    {"fake", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
+    {"fake/", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"forms/"},
     {"transforms/"},
@@ -88,7 +88,7 @@ FLOORS = [
 ]
 LAYERS = next(floor for floor in FLOORS if "vmap/" in floor)
 WRAPPERS = {  # and the layer that owns each
-    "FakeTensor": "fake",
+    "FakeTensor": "fake/",
     "TrackedTensor": "tape/",
     "DualTensor": "forward/",
     "BatchedTensor": "vmap/",
