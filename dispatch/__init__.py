@@ -10,6 +10,7 @@ from .carrying import carry
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .fake import FakeTensor, FakeTensorMode
 from .forward import DualTensor
+from .graph import Graph
 from .library import (
     Tag,
     custom_op,
@@ -21,6 +22,7 @@ from .library import (
     register_kernel,
     register_vmap,
 )
+from .make_fx import make_fx
 from .modes import Mode
 from .numpy_protocols import detach
 from .observe import log_calls, profile
@@ -40,6 +42,7 @@ __all__ = [
     "DualTensor",
     "FakeTensor",
     "FakeTensorMode",
+    "Graph",
     "MissingOperator",
     "Mode",
     "OpOverload",
@@ -63,6 +66,7 @@ __all__ = [
     "jvp",
     "library",
     "log_calls",
+    "make_fx",
     "no_grad",
     "ops",
     "profile",

@@ -59,6 +59,7 @@ FLOORS = [
     {"prims"},
     {"signatures", "items"},
     {"walks"},
+    {"triangles"},
     {"loops"},
     {"gufuncs"},
     {"registration", "custom_ops"},
@@ -66,15 +67,14 @@ FLOORS = [
     {"defining"},
     {"kernel_functions"},
     {"views"},
+    {"graph/"},
     {"fake/", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"forms/"},
     {"transforms/"},
     {"vectorize"},
-    {"graph"},
-    {"passes"},
-    {"compiling"},
-    {"symbolic"},
+    {"make_fx"},
+    {"compiling/"},
     {"observe", "validating"},
     {"tables.layouts"},  # top floor: the NumPy operators
     {"tables.families"},

@@ -1,0 +1,154 @@
+"""Tracing as a layer: every operator call on a traced value is recorded as a node of a graph, and runs one floor down.
+
+A traced value holds the value below, a real array or a fake one, and its node. The trace is also a mode, so that operators
+which get no traced value are recorded too; what they are given are constants of the graph.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .containers import items_of, rebuilt
+from .core import DispatchKey, Level, OpOverload, Tensor, Without, active_mode, device_of, split, wrap
+from .errors import DefinitionError, TracingError
+from .functional import form_of
+from .graph import Graph, Metadata, Node
+from .layer import Kernel, Layer
+from .where import calling_line, line
+
+TRACE = int(DispatchKey.TRACE)
+_STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis)})
+
+
+class Trace:
+    """A graph that is being made: the payload of its level, and its mode.
+
+    Attributes
+    ----------
+    graph : Graph
+    level : Level
+    lift : callable
+        Gives what stands for an array of the graph's own while it is traced: a fake of it, or itself.
+    """
+
+    __slots__ = ("_constants", "_objects", "graph", "level", "lift")
+
+    def __init__(self, graph: Graph, lift: Callable[[Any], Any] = lambda x: x) -> None:
+        self.graph, self.lift = graph, lift
+        self.level: Any = None
+        self._constants: dict[int, tuple[Any, Any, Node]] = {}  # by id: the array, what stands for it, its node
+        self._objects: dict[int, tuple[Any, Node]] = {}  # by id: what operators gave that is no array, a residual say
+
+    def constant(self, x: Any) -> tuple[Any, Node]:
+        """What stands for an array that is no traced value, and its node."""
+        found = self._constants.get(id(x))
+        if found is None or not np.array_equal(self.graph.constants[found[2].name], x, equal_nan=x.dtype.kind in "fc"):
+            lifted = self.lift(x)
+            found = self._constants[id(x)] = x, lifted, self.graph.constant(x.copy(), metadata(x))
+        return found[1], found[2]
+
+    def taken(self, x: Any) -> tuple[Any, Any]:
+        """An argument one floor down, and as the graph has it."""
+        if type(x) in _STATIC:
+            return x, x
+        if type(x) is TracedTensor and x.level is self.level:
+            return x.value, x.data
+        if isinstance(x, np.ndarray) or device_of(x) is not None:
+            return self.constant(x)
+        if (items := items_of(x)) is not None:
+            pairs = [self.taken(item) for item in items]
+            return rebuilt(x, [value for value, _ in pairs]), rebuilt(x, [node for _, node in pairs])
+        known = self._objects.get(id(x))
+        return x, x if known is None else known[1]
+
+    def given(self, x: Any, node: Node) -> Any:
+        """What a node gave, as traced values."""
+        if (items := items_of(x)) is not None:
+            item = self.graph.item
+            made = [self.given(part, item(node, i, metadata(part))) for i, part in enumerate(items)]
+            return rebuilt(x, made)
+        if isinstance(x, (Tensor, np.ndarray)) or device_of(x) is not None:
+            return wrap(TracedTensor, x, self.level, node)
+        self._objects[id(x)] = x, node
+        return x
+
+
+class TracedTensor(Tensor):
+    """A value whose history is a graph."""
+
+    __slots__ = ()
+    key = DispatchKey.TRACE
+
+    @property
+    def node(self) -> Node:
+        """Its node in the graph."""
+        found: Node = self.data
+        return found
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        found: tuple[int, ...] = self.value.strides
+        return found
+
+    def item(self) -> Any:
+        raise TracingError(
+            f"one number was asked of a traced value of shape {self.shape}, in {calling_line()}: the graph would hold what it "
+            "is this time. Compute with arrays: np.where for a choice; or leave this function out of the trace."
+        )
+
+    __bool__ = __float__ = __int__ = __index__ = __complex__ = item
+
+    def __repr__(self) -> str:
+        return f"TracedTensor({self.data}, shape={self.shape}, dtype={self.dtype})"
+
+
+def metadata(x: Any) -> Any:
+    """What is known of a value without its data: of arrays, in containers too."""
+    if (items := items_of(x)) is not None:
+        return rebuilt(x, [metadata(item) for item in items])
+    if isinstance(x, Tensor) or device_of(x) is not None:
+        return Metadata(x.shape, x.dtype, x.strides, getattr(x, "device", None) or device_of(x) or "cpu")
+    return x
+
+
+class Tracing(Layer):
+    """Records calls."""
+
+    takes_rules = False
+
+    def check(self, op: OpOverload, rule: Any) -> None:
+        raise DefinitionError(
+            f"{op.name}: a call is traced as what it is, and no rule says how. Leave the rule out; a function of other "
+            "operators that is to be looked into is no operator."
+        )
+
+    def default(self, op: OpOverload) -> Kernel:
+        whole, form = op.whole, form_of(op.schema)
+        single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts and not op.schema.is_mutable
+
+        def kernel(*args: Any) -> Any:
+            guard = active_mode(TRACE)
+            like = split(args)[0]
+            trace = like.level.payload if type(like) is TracedTensor else guard.mode  # type: ignore[union-attr]
+            pairs = [trace.taken(x) for x in args]
+            if guard is None:
+                out = whole(*[value for value, _ in pairs])
+            else:
+                with Without(guard):
+                    out = whole(*[value for value, _ in pairs])
+            node = trace.graph.call(op, tuple([node for _, node in pairs]), metadata(out), line())
+            if single:
+                return wrap(TracedTensor, out, trace.level, node)
+            return form.returning(trace.given(out, node), args)
+
+        return kernel
+
+
+layer = Tracing("trace", DispatchKey.TRACE)
+
+
+def opened(trace: Trace) -> Level:
+    """The level of a trace."""
+    level = trace.level = Level("make_fx", trace)
+    return level
