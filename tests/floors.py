@@ -73,6 +73,7 @@ FLOORS = [
     {"forms/"},
     {"transforms/"},
     {"vectorize"},
+    {"shapes"},
     {"make_fx"},
     {"compiling/"},
     {"observe", "validating"},

@@ -1,7 +1,7 @@
 """The fake layer: how a shape rule becomes a kernel."""
 
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,7 @@ def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kern
     context = FakeContext(op)
     single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,) and not results.sources[0]
     rule = by_position(op, rule)
+    taking = [i for i, a in enumerate(op.schema.arguments) if a.type.has_tensor]
     devices = [i for i, a in enumerate(op.schema.arguments) if str(a.type) in ("Device", "Device?")]
     written = form_of(op.schema).written
 
@@ -74,10 +75,12 @@ def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kern
         guard = active_mode(FAKE)
         mode = guard.mode if guard is not None else mode_of(args)
         device, plain = "cpu", not devices
-        for x in args:
+        for i in taking:
+            x = args[i]
             if type(x) not in _PASSING or (type(x) is FakeTensor and (x.mode is not mode or x.device != "cpu")):
-                plain = False
-                break
+                plain = type(x) is list and all([type(y) is FakeTensor and y.mode is mode and y.device == "cpu" for y in x])
+                if not plain:
+                    break
         if not plain:
             args = faked(op, args, mode)
             device = device_for(op, args, devices)
@@ -98,8 +101,8 @@ def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kern
                 if type(x) is FakeTensor:
                     forget(x)
         if plain and single and type(out) is FakeTensor and out.mode is mode and out.data is None and out.device == "cpu":
-            for x in args:
-                if x is out:
+            for i in taking:
+                if args[i] is out or type(args[i]) is list:
                     break
             else:
                 return out
@@ -122,14 +125,16 @@ def _remembering(kernel: Kernel) -> Kernel:
         except LookupError:
             return kernel(*args)
         answer = answers.get(key)
-        if answer is not None:
-            return outputs_of(answer, args, mode)
-        out = kernel(*args)
-        if len(answers) >= MOST:
-            answers.clear()
-        with suppress(LookupError):
-            answers[key] = answer_of(out, args)
-        return out
+        if answer is None:
+            out = kernel(*args)
+            try:
+                answer = answer_of(out, args)
+            except LookupError:
+                return out
+            if len(answers) >= MOST:
+                answers.clear()
+            answers[key] = answer
+        return outputs_of(answer, args, mode)
 
     return remembering
 

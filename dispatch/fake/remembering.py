@@ -4,14 +4,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..containers import leaves
 from .mode import FakeTensorMode
 from .tensor import FakeTensor, fake_tensor, memory_of
 
 MOST = 1024  # answers for one operator, which are forgotten all together
 
 # Plain arguments that an answer may be remembered by; their types count, for 1, 1.0 and True are equal.
-_PLAIN = frozenset({int, float, bool, complex, str, type(None), type, type(Ellipsis)})
+_PLAIN = frozenset({int, float, bool, complex, str, type(None), type})
 
 
 class Pure(NamedTuple):
@@ -42,22 +41,22 @@ def key_of(x: Any, mode: FakeTensorMode | None) -> Any:
         return (cls, *[(type(i), i) if type(i) in _PLAIN else key_of(i, mode) for i in x])
     if cls is slice:
         return slice, key_of(x.start, mode), key_of(x.stop, mode), key_of(x.step, mode)
-    if isinstance(x, np.dtype):
-        return np.dtype, x
+    if isinstance(x, np.dtype) or (cls.__basicsize__ == object.__basicsize__ and not cls.__dictoffset__):  # without state
+        return x
     raise LookupError
 
 
 class Single(NamedTuple):
-    """One fake of an answer; `seen` is which of the call's fakes it is a view of, -1 for none."""
+    """One fake of an answer; `seen` is the argument that it is a view of, or the argument and the item of that, or None."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     strides: tuple[int, ...]
     device: str
-    seen: int
+    seen: int | tuple[int, int] | None
 
 
-def answer_of(out: Any, args: tuple[Any, ...]) -> Any:
+def answer_of(out: Any, args: tuple[Any, ...], *, alone: bool = True) -> Any:
     """What is remembered of the outputs of a call.
 
     Raises
@@ -66,22 +65,35 @@ def answer_of(out: Any, args: tuple[Any, ...]) -> Any:
         If there is more in them than fakes, or a container of these.
     """
     if type(out) is FakeTensor:
-        base = out.base
-        given = [] if base is None else [memory_of(x) for x in leaves(args) if type(x) is FakeTensor]
-        seen = next((i for i, x in enumerate(given) if x is base), -1)
-        if base is not None and seen < 0:
+        seen = None if out.base is None else _place(out.base, args)
+        if out.base is not None and seen is None and not alone:
             raise LookupError  # a view of what the rule made, which others of its outputs may be too
         return Single(out.shape, out.dtype, out.strides, out.device, seen)
     if type(out) in (tuple, list):
-        return type(out), [answer_of(x, args) for x in out]
+        return type(out), [answer_of(x, args, alone=False) for x in out]
     raise LookupError
+
+
+def _place(base: FakeTensor, args: tuple[Any, ...]) -> int | tuple[int, int] | None:
+    """Which argument, or which item of one, has this memory."""
+    for i, arg in enumerate(args):
+        if type(arg) is FakeTensor and memory_of(arg) is base:
+            return i
+        if type(arg) in (tuple, list):
+            for part, x in enumerate(arg):
+                if type(x) is FakeTensor and memory_of(x) is base:
+                    return i, part
+    return None
 
 
 def outputs_of(answer: Any, args: tuple[Any, ...], mode: FakeTensorMode | None) -> Any:
     """Outputs as they are remembered, each a fake of its own."""
     if type(answer) is not Single:
         cls, items = answer
-        return cls([outputs_of(item, args, mode) for item in items])
+        found = [outputs_of(item, args, mode) for item in items]
+        return found if cls is list else tuple(found)
     shape, dtype, strides, device, seen = answer
-    base = None if seen < 0 else [x for x in leaves(args) if type(x) is FakeTensor][seen]
+    if seen is None:
+        return fake_tensor(shape, dtype, strides, device, mode)
+    base = args[seen] if isinstance(seen, int) else args[seen[0]][seen[1]]
     return fake_tensor(shape, dtype, strides, device, mode, base)
