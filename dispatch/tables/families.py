@@ -242,8 +242,8 @@ def fake_view(kernel: Rule) -> Rule:
     def rule(x: Any, *args: Any) -> Any:
         if not isinstance(x, FakeTensor):
             return kernel(x, *args)
-        found = viewed(kernel, layout_of(x), *map(plain, args))
-        return fake_tensor(found.shape, found.dtype, found.strides, x.device, x.mode, x)
+        found, shared = viewed(kernel, layout_of(x), *map(plain, args))
+        return fake_tensor(found.shape, found.dtype, found.strides, x.device, x.mode, x if shared else None)
 
     return rule
 
