@@ -10,6 +10,7 @@ from .carrying import carry
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .fake import FakeTensor, FakeTensorMode
 from .forward import DualTensor
+from .graph import Graph
 from .library import (
     Tag,
     custom_op,
@@ -21,12 +22,14 @@ from .library import (
     register_kernel,
     register_vmap,
 )
+from .make_fx import make_fx
 from .modes import Mode
 from .numpy_protocols import detach
 from .observe import log_calls, profile
 from .operators import ops
 from .pickling import MissingOperator
 from .schema import Schema
+from .shapes import eval_shape
 from .tape import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled, tensor
 from .transforms import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from .validating import validate
@@ -40,6 +43,7 @@ __all__ = [
     "DualTensor",
     "FakeTensor",
     "FakeTensorMode",
+    "Graph",
     "MissingOperator",
     "Mode",
     "OpOverload",
@@ -54,6 +58,7 @@ __all__ = [
     "detach",
     "detect_anomaly",
     "enable_grad",
+    "eval_shape",
     "from_ufunc",
     "grad",
     "hessian",
@@ -63,6 +68,7 @@ __all__ = [
     "jvp",
     "library",
     "log_calls",
+    "make_fx",
     "no_grad",
     "ops",
     "profile",

@@ -229,7 +229,7 @@ def _by_elements(like: Any, product: Callable[[int, Any], Any], k: int) -> Any:
     layout = shape, dtype = like.shape, like.dtype
     if not prod(shape):
         return None
-    if fake_inside(like) is not None:  # has no elements, and the rule only to be asked whether it raises
+    if _is_fake(like):  # has no elements, and the rule only to be asked whether it raises
         product(k, zeros(layout, like))
         return zeros(layout, like)
     found = []
@@ -241,18 +241,10 @@ def _by_elements(like: Any, product: Callable[[int, Any], Any], k: int) -> Any:
     return astype(np.reshape(stack(found), shape), dtype)
 
 
-def fake_inside(x: Any) -> FakeTensor | None:
-    """The fake tensor at the bottom of a value's wrappers; None where there is an array.
-
-    Examples
-    --------
-    >>> import dispatch
-    >>> fake_inside(np.ones(2)), fake_inside(dispatch.FakeTensorMode().from_array(np.ones(2)))
-    (None, FakeTensor(shape=(2,), dtype=float64))
-    """
+def _is_fake(x: Any) -> bool:
     while isinstance(x, Tensor) and not isinstance(x, FakeTensor):
         x = x.value
-    return x if isinstance(x, FakeTensor) else None
+    return isinstance(x, FakeTensor)
 
 
 def _unit(layout: Layout, i: int, value: complex) -> Any:

@@ -119,6 +119,14 @@ class ConversionError(DispatchError, TypeError):
     """A wrapper asked for its data where that would drop what it tracks."""
 
 
+class TracingError(DispatchError, RuntimeError):
+    """Something was asked of a function that is being traced, or of its values, that the graph could not hold."""
+
+
+class GraphError(DispatchError, ValueError):
+    """A graph cannot be run, changed, read or written as was asked."""
+
+
 class UnsupportedError(DispatchError, NotImplementedError):
     """A NumPy function, or a way of calling one, that has no operator behind it."""
 

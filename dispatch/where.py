@@ -85,6 +85,41 @@ def where(fn: object) -> str:
     return f"<{type(fn).__name__} {getattr(fn, '__name__', 'object')}>"
 
 
+class Line(NamedTuple):
+    """A line of Python code, not read yet.
+
+    Examples
+    --------
+    >>> Line("solver.py", 12, "step").place
+    'solver.py:12'
+    """
+
+    file: str
+    number: int
+    function: str
+
+    @property
+    def place(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.number}"
+
+    @property
+    def text(self) -> str:
+        """The code, where it can be read; else nothing."""
+        return linecache.getline(self.file, self.number).strip()
+
+
+def line() -> Line:
+    """Return the line outside this package that is running.
+
+    Examples
+    --------
+    >>> line().number > 0
+    True
+    """
+    frame = _outside()
+    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
 def caller() -> Caller:
     """Return the module and the place of the first frame outside this package.
 

@@ -59,6 +59,7 @@ FLOORS = [
     {"prims"},
     {"signatures", "items"},
     {"walks"},
+    {"triangles"},
     {"loops"},
     {"gufuncs"},
     {"registration", "custom_ops"},
@@ -66,15 +67,15 @@ FLOORS = [
     {"defining"},
     {"kernel_functions"},
     {"views"},
-    {"fake", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
+    {"graph/"},
+    {"fake/", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"forms/"},
     {"transforms/"},
     {"vectorize"},
-    {"graph"},
-    {"passes"},
-    {"compiling"},
-    {"symbolic"},
+    {"shapes"},
+    {"make_fx"},
+    {"compiling/"},
     {"observe", "validating"},
     {"tables.layouts"},  # top floor: the NumPy operators
     {"tables.families"},
@@ -88,7 +89,7 @@ FLOORS = [
 ]
 LAYERS = next(floor for floor in FLOORS if "vmap/" in floor)
 WRAPPERS = {  # and the layer that owns each
-    "FakeTensor": "fake",
+    "FakeTensor": "fake/",
     "TrackedTensor": "tape/",
     "DualTensor": "forward/",
     "BatchedTensor": "vmap/",

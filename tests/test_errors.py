@@ -31,6 +31,8 @@ BUILTIN = {
     "FakeTensorError": TypeError,
     "DataDependentError": TypeError,
     "ConversionError": TypeError,
+    "TracingError": RuntimeError,
+    "GraphError": ValueError,
     "UnsupportedError": NotImplementedError,
     "MissingExtraError": ImportError,
     "OpCheckError": AssertionError,

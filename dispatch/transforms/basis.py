@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..derive import fake_inside
-from ..forward import zeros
+from .constants import beside
 from .structures import Layout
 
 
@@ -33,24 +32,20 @@ def directions(layouts: Sequence[Layout | None]) -> int:
     return sum(prod(layout[0]) for layout in layouts if layout is not None)
 
 
-def units(layouts: Sequence[Layout | None], start: int, stop: int, likes: Sequence[Any]) -> list[Any]:
-    """Some of the basis' directions, along a first axis of each array that counts; fakes for the likes of fakes.
+def units(layouts: Sequence[Layout | None], start: int, stop: int, values: Sequence[Any] = ()) -> list[Any]:
+    """Some of the basis' directions, along a first axis of each array that counts, as they can meet some values.
 
     Examples
     --------
-    >>> units([((2,), np.dtype(float)), None, ((), np.dtype(float))], 1, 3, [None] * 3)
+    >>> units([((2,), np.dtype(float)), None, ((), np.dtype(float))], 1, 3)
     [array([[0., 1.], [0., 0.]]), array([0., 1.])]
     """
-    made: list[Any] = []
-    for layout, span, like in zip(layouts, spans(layouts), likes, strict=True):
+    made = []
+    for layout, span in zip(layouts, spans(layouts), strict=True):
         if layout is not None and span is not None:
             shape, dtype = layout
-            fake = fake_inside(like)
-            if fake is not None:
-                made.append(zeros(((stop - start, *shape), dtype), fake))
-                continue
             block = np.zeros((stop - start, prod(shape)), dtype)
             own = np.arange(max(start, span.start), min(stop, span.stop))
             block[own - start, own - span.start] = 1
-            made.append(block.reshape(stop - start, *shape))
+            made.append(beside(block.reshape(stop - start, *shape), values))
     return made
