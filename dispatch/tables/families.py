@@ -25,12 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import DispatchKey, OpOverload
-from ..fake import FakeTensor, fake_tensor
-from ..forms.partials import Both as Both  # noqa: PLC0414 - what rows are written with, they have from here
-from ..forms.partials import Partial, pushforward_of
-from ..forms.partials import conjugated as conjugated  # noqa: PLC0414
-from ..forms.partials import pullback_of as pullback_of  # noqa: PLC0414
-from ..forward import Pushforward, Pushforwards
+from ..fake import FakeTensor, Pure, fake_tensor
+from ..forms.partials import Partial, pullback_of, pushforward_of
+from ..forward import Pushforward, Pushforwards, zeros
 from ..layer import CONSTANT, Constant, find_layer
 from ..operators import ops
 from ..prims import define, moveaxis
@@ -65,7 +62,7 @@ def complete(op: OpOverload, **rules: Any) -> OpOverload:
     for name, rule in rules.items():
         if isinstance(rule, Linear):
             rule = rule.pushforwards(op)
-        find_layer(name).attach(op, rule)
+        find_layer(name).attach(op, Pure(rule) if name == "fake" and not isinstance(rule, Pure) else rule)
     return op
 
 
@@ -77,7 +74,26 @@ class Linear(NamedTuple):
     def pushforwards(self, op: OpOverload) -> Pushforwards:
         """The rule, for one operator."""
         whole, names = op.whole, op.arguments.names
-        return Pushforwards({x: Pushforward(tuple([("t" if n == x else n) for n in names]), whole) for x in self.arguments})
+        found = {}
+        for x in self.arguments:
+            i = names.index(x)
+            reads = (*names[:i], "t", *names[i + 1 :])
+            if op.schema.arguments[i].type.parts:
+                found[x] = Pushforward((x, *reads), _of_list(whole, i))
+            else:
+                found[x] = Pushforward(reads, whole)
+        return Pushforwards(found)
+
+
+def _of_list(whole: Callable[..., Any], i: int) -> Callable[..., Any]:
+    """A row on the tangents of a list, where a number or an array of integers has none: that is zero, and promotes nothing."""
+
+    def push(values: Any, *args: Any) -> Any:
+        pairs = zip(values, args[i], strict=True)
+        filled = [zeros((np.shape(x), np.dtype(bool)), x) if t is None else t for x, t in pairs]
+        return whole(*args[:i], filled, *args[i + 1 :])
+
+    return push
 
 
 def linear(*arguments: str) -> Linear:
@@ -242,8 +258,8 @@ def fake_view(kernel: Rule) -> Rule:
     def rule(x: Any, *args: Any) -> Any:
         if not isinstance(x, FakeTensor):
             return kernel(x, *args)
-        found = viewed(kernel, layout_of(x), *map(plain, args))
-        return fake_tensor(found.shape, found.dtype, found.strides, x.device, x.mode)
+        found, shared = viewed(kernel, layout_of(x), *map(plain, args))
+        return fake_tensor(found.shape, found.dtype, found.strides, x.device, x.mode, x if shared else None)
 
     return rule
 
@@ -278,5 +294,5 @@ def fake_creation(*args: Any) -> FakeTensor:
 
 
 def composite(text: str, function: Rule) -> OpOverload:
-    """A row made of other rows: every layer runs the function, and meets their rules."""
-    return define(f"np::{text}", function, (), DispatchKey.CompositeImplicit)
+    """A row made of other rows: every layer runs the function, and meets their rules; what shapes it gives is remembered."""
+    return complete(define(f"np::{text}", function, (), DispatchKey.CompositeImplicit), fake=function)
