@@ -230,6 +230,20 @@ def test_what_is_written_is_not_folded():
     assert not folded(g)
 
 
+def test_a_constant_that_is_written_by_way_of_a_view_is_not_folded():
+    c = C.copy()
+
+    def f(x):
+        view = ops.np.reshape(c, (2,))
+        fill_(view, x)
+        return x + ops.np.cos(c)
+
+    graph = make_fx(f, "fake")(X)
+    assert names(graph) == ["x", "constant", "reshape", "fill_", "cos", "add"]
+    assert constant_folding(graph) == graph
+    np.testing.assert_array_equal(graph(X), f(X))
+
+
 def test_results_that_are_large_are_left_to_the_run():
     assert folded(lambda x: x + ops.np.sin(C), most_bytes=16)
     assert not folded(lambda x: x + ops.np.sin(C), most_bytes=15)
