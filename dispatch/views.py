@@ -21,6 +21,7 @@ from .core import DispatchKey, OpOverload, Tensor, unwrap
 from .layer import Kernel
 from .prims import define
 
+COPIES = "when it copies"  # where an operator keeps what `copies_when` said
 FEW = 8  # views that are noted before the first look at which of them are gone
 
 
@@ -70,11 +71,16 @@ class Look(NamedTuple):
     part: int = -1
     number: int = 0
 
-    def at(self, x: Any) -> Any:
-        """The view of another array."""
+    def at(self, x: Any, key: DispatchKey | None = None) -> Any:
+        """The view of another array; with a key by the kernel there, which no mode sees."""
+        run = self.op.whole if key is None else self._kernel(key)
         numbers = iter(range(len(arrays(self.args[self.place]))))
         seen = x if self.part < 0 else mapped_arrays(lambda y: x if next(numbers) == self.part else y, self.args[self.place])
-        return arrays(self.op.whole(*self.args[: self.place], seen, *self.args[self.place + 1 :]))[self.number]
+        return arrays(run(*self.args[: self.place], seen, *self.args[self.place + 1 :]))[self.number]
+
+    def _kernel(self, key: DispatchKey) -> Kernel:
+        kernel, names = self.op.at(key), self.op.arguments.keyword_names
+        return lambda *args: kernel(*args[: len(args) - len(names)], **dict(zip(names, args[len(args) - len(names) :], strict=True)))
 
     def __repr__(self) -> str:
         return f"<view by {self.op.name}>"
@@ -118,24 +124,41 @@ def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
     places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None]
     alone = places[0] if len(places) == 1 else -1
     shares = _might_share if op.schema.is_mutable else _shares  # a layer may run it on copies
+    copies: Callable[..., bool] = vars(op).get(COPIES, _never)
 
     def viewing(*args: Any) -> Any:
         out = kernel(*args)
         if type(out) is cls and alone >= 0 and type(x := args[alone]) is cls:
-            if shares(out, x):
+            if shares(out, x, copies, args):
                 _join(out, x, (op, args, alone, -1, 0))
             return out
         for number, made in enumerate(arrays(out)):
             for i in places if type(made) is cls else ():
                 for part, x in enumerate(arrays(args[i])):
-                    if type(x) is cls and shares(made, x):
+                    if type(x) is cls and shares(made, x, copies, args):
                         _join(made, x, (op, args, i, -1 if x is args[i] else part, number))
         return out
 
     return viewing
 
 
-def _shares(view: Any, x: Any) -> bool:
+def copies_when(op: OpOverload, asked: Callable[..., bool]) -> None:
+    """Say when an operator that may return a view returns a copy: what fakes, which have no memory, do not tell.
+
+    Parameters
+    ----------
+    op : OpOverload
+    asked : callable
+        Of the operator's arguments; it reads no data.
+    """
+    vars(op)[COPIES] = asked
+
+
+def _never(*args: Any) -> bool:
+    return False
+
+
+def _shares(view: Any, x: Any, copies: Callable[..., bool], args: tuple[Any, ...]) -> bool:
     """Whether a value that was made of `x` shares its memory."""
     if x is view or x.rank != view.rank:
         return False
@@ -144,10 +167,11 @@ def _shares(view: Any, x: Any) -> bool:
         owner = seen.base
         if owner is None or owner is whole or owner is whole.base:  # the usual case
             return owner is not None or seen is whole
-    return _owner(seen) is _owner(whole)
+    owner = _owner(seen)
+    return owner is _owner(whole) and (owner is not None or not copies(*args))
 
 
-def _might_share(view: Any, x: Any) -> bool:
+def _might_share(view: Any, x: Any, copies: Callable[..., bool], args: tuple[Any, ...]) -> bool:
     return x is not view and bool(x.rank == view.rank)
 
 
@@ -217,7 +241,9 @@ def shares_memory(x: Any) -> bool:
 
 def _is_writeable(view: View) -> bool:
     """Whether NumPy lets a view of an array be written to; one by np.broadcast_to it does not."""
-    seen = look_of(view, view.of.rank).at(np.empty(view.of.shape, view.of.dtype))
+    if not all([type(n) is int for n in view.of.shape]):
+        return True  # sizes that stand for any
+    seen = look_of(view, view.of.rank).at(np.empty(view.of.shape, view.of.dtype), DispatchKey.CPU)
     return not isinstance(seen, np.ndarray) or seen.flags.writeable
 
 
