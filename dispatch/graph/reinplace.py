@@ -9,6 +9,7 @@ to it, and what came out of the functional form is what went in:
     y2 = scale(y, 2)                    scale_(y, 2)        y is an input, and read no more but to be written
     setitem_(y, ..., y2)
     x2 = setitem(x, ..., v)                                 x2 is v, which is new, and read no more
+    x2 = setitem(x, i, getitem(x, i))                       x2 is x: the end of `x[i] *= 2`, which Python puts back
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from .graph import Graph
 from .lifetimes import NEVER, Lifetimes, maker, may_be_view, nodes_in
 from .node import Metadata, Node
 
-WRITE, WRITTEN = "np::setitem_", "np::setitem"
+WRITE, WRITTEN, READ = "np::setitem_", "np::setitem", "np::getitem"
 
 
 class Step(NamedTuple):
@@ -69,6 +70,7 @@ def reinplace(graph: Graph) -> Graph:
     >>> [node.op.name for node in reinplace(graph).nodes if node.op]
     ['np::sin', 'np::setitem_']
     """
+    graph = _without_writes_of_itself(graph)
     return _rewritten(graph, _Plan(graph))
 
 
@@ -231,6 +233,43 @@ def _has_axes(node: Node) -> bool:
     return type(node.value) is Metadata and len(node.value.shape) > 0
 
 
+# -- writes that change nothing ------------------------------------------------------------------------------------------------
+
+
+def _without_writes_of_itself(graph: Graph) -> Graph:
+    """The graph without the calls that write to a value what stands there."""
+    lifetimes = Lifetimes(graph)
+    instead: dict[Node, Node] = {}
+    for node in graph.nodes:
+        if node.op is not None and node.op.name == WRITTEN and type(node.args[2]) is Node:
+            x, index, value, arrays = node.args
+            if value.op is not None and value.op.name == READ and value.args[0] is x and type(x) is Node:
+                same = _same(value.args[1], index) and _same(list(value.args[2]), list(arrays))
+                if same and _may_stand_for(lifetimes, x, node):
+                    instead[node] = x
+    if not instead:
+        return graph
+    made, to = Graph(), dict[Node, Any]()
+    for node in graph.nodes:
+        if node in instead:
+            to[node] = to[instead[node]]
+        else:
+            _copied(graph, node, made, to)
+    return _finished(graph, made, to)
+
+
+def _may_stand_for(lifetimes: Lifetimes, x: Node, copy: Node) -> bool:
+    """Whether a value may be taken for its copy: not both are seen outside, and no write comes between."""
+    if lifetimes.last_read(x) == lifetimes.last_read(copy) == NEVER:
+        return False
+    order = lifetimes.order
+    owners = (lifetimes.owner(x), lifetimes.owner(copy))
+    calls = [n for n in order if n.op is not None and n.op.schema.is_mutable]
+    written = [order[n] for n in calls if any(lifetimes.owner(target) in owners for target in _targets(n))]
+    ends = [i for i in (*lifetimes.reads(x), *lifetimes.reads(copy)) if i < NEVER]
+    return not any([order[copy] < i < max(ends) for i in written])
+
+
 # -- the new graph ---------------------------------------------------------------------------------------------------------
 
 
@@ -242,21 +281,32 @@ def _rewritten(graph: Graph, plan: _Plan) -> Graph:
         instead |= {} if step.new is None else {step.new: step.target}
         instead |= {scatter: scatter.args[0] for scatter in step.scatters}
 
-    def now(x: Any) -> Any:
-        return to[x] if type(x) is Node else x
-
     for node in graph.nodes:
         if node in plan.steps:
-            to[node] = _written(made, node, mapped(now, node.args))
+            to[node] = _written(made, node, _now(to, node.args))
         if node in instead:
             to[node] = to[instead[node]]
         elif node.kind == "item" and maker(node) in plan.steps:
             _item_of_written(made, node, to)
-        elif node.kind == "constant":
-            to[node] = made.constant(graph.constants[node.name], node.value, node.name)
         elif node not in plan.steps and node not in plan.paths:
-            to[node] = made.add(node.kind, node.name, node.op, mapped(now, node.args), node.value, node.source)
-    made.inputs, made.outputs = mapped(now, graph.inputs), mapped(now, graph.outputs)
+            _copied(graph, node, made, to)
+    return _finished(graph, made, to)
+
+
+def _now(to: dict[Node, Any], x: Any) -> Any:
+    return mapped(lambda leaf: to[leaf] if type(leaf) is Node else leaf, x)
+
+
+def _copied(graph: Graph, node: Node, made: Graph, to: dict[Node, Any]) -> None:
+    """The same node in the new graph."""
+    if node.kind == "constant":
+        to[node] = made.constant(graph.constants[node.name], node.value, node.name)
+    else:
+        to[node] = made.add(node.kind, node.name, node.op, _now(to, node.args), node.value, node.source)
+
+
+def _finished(graph: Graph, made: Graph, to: dict[Node, Any]) -> Graph:
+    made.inputs, made.outputs = _now(to, graph.inputs), _now(to, graph.outputs)
     made.symbols = {name: (to[node], axis) for name, (node, axis) in graph.symbols.items()}
     return made
 
