@@ -159,6 +159,8 @@ class Functional:
 class Functionalizing(Layer):
     """Runs functional forms in place of what writes."""
 
+    takes_rules = False
+
     def check(self, op: OpOverload, rule: Any) -> None:
         raise DefinitionError(
             f"{op.name}: functionalize runs the functional form of an operator that writes, and every other operator as it is. "
@@ -290,9 +292,9 @@ def _check_plain(op: OpOverload, state: Functional, args: tuple[Any, ...], writt
         if isinstance(value, Tensor) and outside is not None and not isinstance(outside, Tensor):
             raise WORDS.refused(
                 op,
-                f"{target_name(op, args, x)} is {describe_value(outside)}, which cannot hold the {type(value).__name__} that would be "
-                "written to it. Make the array of such a value, np.empty_like(x, shape=...), or pass it to the function as an "
-                "argument.",
+                f"{target_name(op, args, x)} is {describe_value(outside)}, which cannot hold the {type(value).__name__} that "
+                "would be written to it. Make the array of such a value, np.empty_like(x, shape=...), or pass it to the "
+                "function as an argument.",
             )
 
 

@@ -156,12 +156,13 @@ class _Plan:
                 path.append(makers[x])
                 x = makers[x].base
             alone = sum(self.lifetimes.owner(other) is self.lifetimes.owner(home) for _, other in written) == 1
-            if x is home and path and alone and self.lifetimes.last_read(write.args[2]) < NEVER:
-                if _alike(home, write.args[2], strides=False):
-                    paths[write] = path
+            found = x is home and path and alone and self.lifetimes.last_read(write.args[2]) < NEVER
+            if found and _alike(home, write.args[2], strides=False):
+                paths[write] = path
         while True:  # a call may be on several paths, and be taken back with one of them
             own = {step: write for write, path in paths.items() for step in path}
-            lost = [w for w, path in paths.items() if not all([self._may_write(s, own.get(s)) for p in path for s in steps[p.call]])]
+            whole = {write: [step for last in path for step in steps[last.call]] for write, path in paths.items()}
+            lost = [write for write, found in whole.items() if not all([self._may_write(s, own.get(s)) for s in found])]
             if not lost:
                 return paths
             for write in lost:
