@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from writing_programs import PROGRAMS, leaves_the_same, numpy_sin, powers_, scale_
 
 from dispatch import Residual, Tag, custom_op, functionalize, make_fx
-from dispatch.graph import reinplace
+from dispatch.graph import apply, common_subexpressions, dead_code, dumps, loads, reinplace
 
 A = np.array([0.5, 1.0, 2.0])
 
@@ -21,6 +21,11 @@ def called(f, *args, mode="fake"):
     leaves_the_same(f, *args, how=lambda f: again)
     leaves_the_same(f, *args, how=lambda f: graph)
     assert len(again.nodes) <= len(graph.nodes)
+    again.lint()
+    for saved in (graph, again):
+        assert dumps(loads(dumps(saved))) == dumps(saved)
+    leaves_the_same(f, *args, how=lambda f: apply(graph, common_subexpressions, reinplace, dead_code))
+    leaves_the_same(f, *args, how=lambda f: apply(graph, dead_code, common_subexpressions, reinplace, common_subexpressions))
     return tuple([node.op.name.split("::")[1] for node in g.nodes if node.op] for g in (graph, again))
 
 
