@@ -114,7 +114,10 @@ def function(seed: int, count: int, *, handles: bool = False, pure: bool = False
     """A function of two arrays of four elements that takes so many steps; with a smaller count the beginning of the same."""
     random = Random(seed)
     names = [name for name in STEPS if not (pure and name in WRITES)] + ["push"] * handles
-    plan = [(random.choice(names), random.random(), random.random(), random.randrange(len(CONSTANTS))) for _ in range(count)]
+    names = random.sample(names, random.choice((3, 5, len(names))))  # with few kinds and few values, steps repeat each other
+    reach = random.choice((0.3, 1.0))
+    pick = random.random
+    plan = [(random.choice(names), reach * pick(), reach * pick(), random.randrange(len(CONSTANTS))) for _ in range(count)]
     returned = [random.random() for _ in range(3)]
 
     def f(x: Any, y: Any) -> Any:

@@ -8,7 +8,7 @@ from dispatch import Graph
 from dispatch.graph import apply, common_subexpressions, constant_folding, dead_code
 
 PASSES = [dead_code, common_subexpressions, constant_folding]
-SETTINGS = settings(deadline=None, max_examples=150)
+SETTINGS = settings(deadline=None, max_examples=250)
 
 
 def kept(graph):
