@@ -7,3 +7,4 @@
 #   outputs   what a kernel may give back
 #   table     registrations and slots
 #   overload  the operator
+#   replay    a list of operator calls, run again and again
