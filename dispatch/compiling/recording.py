@@ -1,0 +1,209 @@
+"""A function traced for one kind of call, twice: what comes out differently is no constant, and the function is not compiled."""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..containers import items_of, leaves, mapped
+from ..core import Tensor, active_mode
+from ..errors import TracingError
+from ..functionalize import functionalize
+from ..graph import Graph, Metadata, Node
+from ..make_fx import make_fx
+from ..tracing import TRACE
+from .captured import Captured
+from .keys import Identity, Signature, changed
+
+
+class Recording(NamedTuple):
+    """A function as a graph, for calls of one signature.
+
+    Attributes
+    ----------
+    graph : Graph
+        Its inputs are the arrays of the call, then the arrays that the function captured.
+    live : tuple of ndarray
+        The captured ones, which the graph reads as they are when it runs.
+    floats : bool
+        Whether Python floats are inputs; else the graph holds those of the call.
+    watched : list
+        What the function refers to; see `Captured`.
+    """
+
+    graph: Graph
+    live: tuple[Any, ...]
+    floats: bool
+    watched: list[tuple[Any, Any, Any]]
+
+
+def recorded(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], signature: Signature) -> Recording:
+    """Trace `f` for calls like this one; no kernel runs.
+
+    Raises
+    ------
+    TracingError
+        If two traces differ, or `f` changes what it refers to.
+    Exception
+        What `f` raises.
+    """
+    if signature.foreign is not None:
+        raise TracingError(
+            f"an argument is {signature.foreign.__name__}, a class with operations of its own, which a graph would leave out. "
+            "Pass np.asarray(x)."
+        )
+    captured = Captured(f, *(x.value if type(x) is Identity else x for x in signature.parts if callable(x)))
+    call = _positional(f, tuple(keywords), len(args))
+    values = (*args, *keywords.values())
+    with _generators_restored(captured.generators):
+        traces = [_trace(call, values, loose=True), _trace(call, values, loose=not signature.floats)]
+        given = dict(zip(_nodes(traces[0].graph.inputs), signature.values, strict=True)) if not isinstance(traces[0], Exception) else {}
+        floats = {node: x for node, x in given.items() if type(x) is float}
+        if floats and _difference(*traces, floats):
+            traces = [traces[1], _trace(call, values, loose=False)]
+            floats = {}
+    if (i := changed(captured.watched)) >= 0:
+        raise TracingError(f"it changes {list(captured.names())[i]!r} when it runs, which a graph would leave out.")
+    if said := _difference(*traces, floats):
+        raise TracingError(said)
+    graph, live = _with_live_inputs(*traces)
+    return Recording(graph, live, bool(floats) or not signature.floats, captured.watched)
+
+
+class _Traced(NamedTuple):
+    graph: Graph
+    constants: list[tuple[Any, Node]]
+
+
+def _positional(f: Callable[..., Any], names: tuple[str, ...], count: int) -> Callable[..., Any]:
+    """`f` with its keywords behind the other arguments."""
+    if not names:
+        return f
+    return lambda *values: f(*values[:count], **dict(zip(names, values[count:], strict=True)))
+
+
+def _trace(f: Callable[..., Any], values: tuple[Any, ...], loose: bool) -> _Traced:
+    """One trace; with `loose`, Python floats are inputs."""
+    found: list[Any] = []
+
+    def watched(*args: Any) -> Any:
+        guard = active_mode(TRACE)
+        assert guard is not None
+        found.append(guard.mode)
+        return f(*args)
+
+    watched.__wrapped__ = f  # type: ignore[attr-defined]
+    graph = make_fx(functionalize(watched), tracing_mode="fake")(*mapped(lambda x: _stand_in(x, loose), values))
+    for node in graph.nodes:
+        for x in leaves(node.args):
+            if isinstance(x, Tensor):
+                raise TracingError(
+                    f"it computes with a {type(x).__name__} that it was not given. Pass it as an argument."
+                )
+    return _Traced(graph, found[0].captured())
+
+
+def _stand_in(x: Any, loose: bool) -> Any:
+    """What a trace is given in place of a value: an array of the same layout."""
+    if isinstance(x, Tensor):
+        return np.empty(x.shape, x.dtype)
+    return np.float64(x) if loose and type(x) is float else x
+
+
+def _nodes(x: Any) -> list[Node]:
+    return [leaf for leaf in leaves(x) if type(leaf) is Node]
+
+
+@contextmanager
+def _generators_restored(generators: list[Any]) -> Iterator[None]:
+    """Leave the generators that a function may draw from as they were before it was traced."""
+    own = [getattr(x, "bit_generator", None) or x._bit_generator for x in generators]  # noqa: SLF001  RandomState has no other
+    before = [x.state for x in own]
+    legacy, python = np.random.get_state(), random.getstate()
+    try:
+        yield
+    finally:
+        np.random.set_state(legacy)
+        random.setstate(python)
+        for x, state in zip(own, before, strict=True):
+            x.state = state
+
+
+def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str:
+    """What two traces differ in, in words; nothing where they are one."""
+    partner: dict[Node, Any] = {}
+
+    def alike(x: Any, y: Any) -> bool:
+        if type(x) is Node:
+            if x in floats:
+                return alike(floats[x], y) or (type(y) is Node and partner.get(x) is y)
+            return type(y) is Node and partner.get(x) is y
+        if type(x) is not type(y):
+            return False
+        items, others = items_of(x), items_of(y)
+        if items is not None and others is not None:
+            same = len(items) == len(others) and (not isinstance(x, dict) or list(x) == list(y))
+            return same and all(map(alike, items, others))
+        if type(x) is float:
+            return x == y and str(x) == str(y) or (x != x and y != y)
+        return x is y or bool(x == y)
+
+    ones = [node for node in first.graph.nodes if node not in floats or _has(second, node)]
+    others = second.graph.nodes
+    for x, y in zip(ones, others, strict=False):
+        same = x.kind == y.kind and x.op is y.op and alike(x.args, y.args) and alike(x.value, y.value)
+        if same and x.kind == "constant":
+            a, b = first.graph.constants[x.name], second.graph.constants[y.name]
+            same = a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        if not same:
+            line = x.source
+            where = f" in {line.place}, in {line.function}: {line.text}" if line else ""
+            what = f"a constant{_used(first.graph, x)}" if x.kind == "constant" else f"node {x}{where}"
+            return (
+                f"{what} differs from one run to the next, as what is drawn from a generator, read from a clock or from a file does. "
+                "Pass it as an argument, or compute it with an operator."
+            )
+        partner[x] = y
+    if len(ones) != len(others) or not alike(first.graph.outputs, second.graph.outputs):
+        return "it computes something else from one run to the next. Pass what decides as an argument."
+    return ""
+
+
+def _has(second: _Traced, node: Node) -> bool:
+    return any(other.kind == "placeholder" and other.name == node.name for other in second.graph.nodes)
+
+
+def _used(graph: Graph, constant: Node) -> str:
+    """The line that first uses a constant."""
+    for node in graph.nodes:
+        if node.source is not None and any(x is constant for x in leaves(node.args)):
+            return f" in {node.source.place}, in {node.source.function}: {node.source.text}"
+    return ""
+
+
+def _with_live_inputs(first: _Traced, second: _Traced) -> tuple[Graph, tuple[Any, ...]]:
+    """The graph with captured arrays for inputs: those that both traces met as the same object; others were made in the trace.
+
+    A view that the function takes of a captured array is another object each time; it is an input too, by the view that
+    the trace met, which shows what the array holds later.
+    """
+    graph = first.graph
+    others = {node.name: x for x, node in second.constants}
+    live: dict[Node, Any] = {}
+    for x, node in first.constants:
+        other = others.get(node.name)
+        if x is other or (x.base is not None and other is not None and _owner(x) is _owner(other)):
+            live[node] = x
+    for node in live:
+        node.kind = "placeholder"
+        del graph.constants[node.name]
+    graph.inputs = (*graph.inputs, *live)
+    return graph, tuple(live.values())
+
+
+def _owner(x: Any) -> Any:
+    while isinstance(x, np.ndarray) and x.base is not None:
+        x = x.base
+    return x
