@@ -10,6 +10,7 @@ from .carrying import carry
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .fake import FakeTensor, FakeTensorMode
 from .forward import DualTensor
+from .functionalize import FunctionalTensor, functionalize
 from .graph import Graph
 from .library import (
     Tag,
@@ -42,6 +43,7 @@ __all__ = [
     "DualTensor",
     "FakeTensor",
     "FakeTensorMode",
+    "FunctionalTensor",
     "Graph",
     "MissingOperator",
     "Mode",
@@ -58,6 +60,7 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "from_ufunc",
+    "functionalize",
     "grad",
     "hessian",
     "infer_schema",

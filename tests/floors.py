@@ -66,6 +66,7 @@ FLOORS = [
     {"defining"},
     {"kernel_functions"},
     {"views"},
+    {"writes"},
     {"graph/"},
     {"fake", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
@@ -92,6 +93,7 @@ WRAPPERS = {  # and the layer that owns each
     "DualTensor": "forward/",
     "BatchedTensor": "vmap/",
     "TracedTensor": "tracing",
+    "FunctionalTensor": "functionalize",
 }
 LATE_IMPORTS = {"extras", "interop/", "__main__"}  # what is optional, or what a command needs, is imported when used
 LOADERS = {"pickling"}  # an unpickled operator imports the module that defines it, as pickle does for a class

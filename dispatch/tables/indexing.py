@@ -19,6 +19,7 @@ from ..fake import FakeTensor, fake_tensor
 from ..forward import pushforwards
 from ..prims import broadcast_to, moveaxis
 from ..tape import pullbacks
+from ..views import copies_when
 from .creation import arange
 from .families import aligned, composite, in_front, linear, row
 from .indices import ARRAY, Item, Reading, indexed, is_mask, placed, read, spelled, without_masks
@@ -60,6 +61,12 @@ def _is_basic(index: Any) -> bool:
         i is None or i is Ellipsis or (isinstance(i, (int, slice, np.integer)) and not isinstance(i, bool))
         for i in (index if isinstance(index, tuple) else (index,))
     )
+
+
+def _is_item(x: Any, index: Any) -> bool:
+    """Whether an index of numbers takes one element, which NumPy gives as a scalar."""
+    items = index if isinstance(index, tuple) else (index,)
+    return len(items) == len(x.shape) and all(isinstance(i, (int, np.integer)) for i in items)
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------
@@ -161,6 +168,7 @@ getitem: OpOverload = row(
     jvp=linear("x"),
     vmap=_batched_getitem,
 )
+copies_when(getitem, lambda x, index, arrays: bool(arrays) or not _is_basic(index) or _is_item(x, index))
 scatter_add: OpOverload = row(
     "scatter_add(Tensor x, Any index, int[] shape, Tensor[] arrays=[]) -> Tensor",
     numpy=_scatter_add,

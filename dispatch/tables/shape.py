@@ -14,8 +14,10 @@ from ..fake import FakeTensor, fake_tensor
 from ..operators import ops
 from ..prims import astype, broadcast_to, detach, moveaxis, select, stack, sum_to
 from ..tape import pullbacks
+from ..views import copies_when
 from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
 from .layouts import (
+    Layout,
     as_shape,
     dense,
     fake_like,
@@ -43,6 +45,14 @@ def _fake_reshape(x: Any, shape: Any) -> Any:
         return _reshape(x, shape)
     new = filled(x.shape, plain(shape))
     return fake_tensor(new, x.dtype, reshaped(layout_of(x), new), x.device, x.mode)
+
+
+def _copies_reshaped(x: Any, shape: Any) -> bool:
+    """Whether a reshape copies; where the strides are not known, it does not."""
+    strides = getattr(x, "strides", ())
+    if len(strides) != len(x.shape) or not all([type(n) is int for n in (*x.shape, *strides, *as_shape(shape))]):
+        return False
+    return reshaped(Layout(x.shape, strides, x.dtype), filled(x.shape, plain(shape))) is None
 
 
 def _expand_dims(x: Any, axis: Any) -> Any:
@@ -120,6 +130,7 @@ reshape: OpOverload = row(
     autograd=pullbacks(x=lambda g, x_shape: reshape(g, x_shape)),
     jvp=linear("x"),
 )
+copies_when(reshape, _copies_reshaped)
 complete(reshape, vmap=batched_in_front(reshape, lambda shape, new: ((shape[0], *filled(shape[1:], plain(new))),)))
 
 expand_dims = view(
@@ -175,8 +186,11 @@ imag = view(
     adjoint=lambda g: ops.np.multiply(g, 1j),
     batched=lambda shape: (),
 )
+copies_when(select, lambda x, axis, index: len(x.shape) == 1)
+copies_when(imag, lambda x: x.dtype.kind != "c")
 view_rules(detach, adjoint=None, batched=lambda shape: ())
 
+copies_when(astype, lambda x, dtype: x.dtype != np.dtype(dtype))
 complete(
     astype,
     fake=_fake_astype,
@@ -214,6 +228,7 @@ def _batched_sum_to(info: Any, in_dims: Any, x: Any, shape: Any) -> tuple[Any, i
     return (reshape(out, (x.shape[0], *shape)) if between else out), 0
 
 
+copies_when(sum_to, lambda x, shape: x.shape != tuple(shape))
 complete(
     sum_to,
     fake=_fake_sum_to,
