@@ -98,7 +98,7 @@ class Captured:
             self._objects.append((x, attributes))
 
     def _open_function(self, f: types.FunctionType) -> None:
-        if _is_library(f.__module__ or "", f.__code__.co_filename):
+        if _is_library(str(f.__globals__.get("__name__", "")), f.__code__.co_filename):
             for cell in f.__closure__ or ():  # a decorator of a library's around a function of the user's
                 if cell != types.CellType() and callable(cell.cell_contents):
                     self._open(cell.cell_contents)

@@ -18,7 +18,10 @@ from ..core import Tensor
 
 cnp.import_array()
 
+import numpy as np
+
 cdef type TYPE = type
+cdef object may_share_memory = np.may_share_memory
 
 
 @cython.final
@@ -57,18 +60,20 @@ cdef class Signature:
     Attributes
     ----------
     parts, values, floats : list
+    others : list
+        The values that are no arrays, numbers, texts or containers.
     wrapped : bool
         Whether a value is a wrapper.
     foreign : object
         The first array, or class of arrays, whose operations NumPy leaves to the class; None where there is none.
     """
 
-    cdef readonly list parts, values, floats
+    cdef readonly list parts, values, floats, others
     cdef readonly bint wrapped
     cdef readonly object foreign
 
     def __cinit__(self):
-        self.parts, self.values, self.floats = [], [], []
+        self.parts, self.values, self.floats, self.others = [], [], [], []
 
     @property
     def key(self):
@@ -116,6 +121,7 @@ cdef class Signature:
         elif cls is complex:
             self.parts.append((x.real.hex(), x.imag.hex()))
         else:
+            self.others.append(x)
             try:
                 hash(x)
             except TypeError:
@@ -167,3 +173,19 @@ def changed(list watched not None):
 
 LENGTH = object()
 cdef frozenset PLAIN = frozenset([int, float, str, bool, complex, bytes])
+
+
+def can_write(tuple written not None, list values not None):
+    """Whether a graph may write to some of its inputs, by number: none is read-only or shares memory with another input.
+
+    Otherwise the function itself says what happens.
+    """
+    for i in written:
+        x = values[i]
+        array = isinstance(x, cnp.ndarray)
+        if array and not x.flags.writeable:
+            return False
+        for k, y in enumerate(values):
+            if k != i and (x is y or (array and isinstance(y, cnp.ndarray) and may_share_memory(x, y))):
+                return False
+    return True

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..graph import Graph, Metadata, Node
 from ..make_fx import make_fx
 from ..tracing import TRACE
 from .captured import Captured
-from .keys import Identity, Signature, changed
+from .keys import Signature, changed
 
 
 class Recording(NamedTuple):
@@ -54,27 +54,41 @@ def recorded(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, A
             f"an argument is {signature.foreign.__name__}, a class with operations of its own, which a graph would leave out. "
             "Pass np.asarray(x)."
         )
-    captured = Captured(f, *(x.value if type(x) is Identity else x for x in signature.parts if callable(x)))
+    captured = Captured(f, *signature.others)
     call = _positional(f, tuple(keywords), len(args))
     values = (*args, *keywords.values())
     with _generators_restored(captured.generators):
-        traces = [_trace(call, values, loose=True), _trace(call, values, loose=not signature.floats)]
-        given = dict(zip(_nodes(traces[0].graph.inputs), signature.values, strict=True)) if not isinstance(traces[0], Exception) else {}
-        floats = {node: x for node, x in given.items() if type(x) is float}
-        if floats and _difference(*traces, floats):
-            traces = [traces[1], _trace(call, values, loose=False)]
-            floats = {}
+        first, second, floats = _two_traces(call, values, signature)
     if (i := changed(captured.watched)) >= 0:
         raise TracingError(f"it changes {list(captured.names())[i]!r} when it runs, which a graph would leave out.")
-    if said := _difference(*traces, floats):
+    if said := _difference(first, second, floats):
         raise TracingError(said)
-    graph, live = _with_live_inputs(*traces)
+    graph, live = _with_live_inputs(first, second)
     return Recording(graph, live, bool(floats) or not signature.floats, captured.watched)
 
 
 class _Traced(NamedTuple):
     graph: Graph
     constants: list[tuple[Any, Node]]
+
+
+def _two_traces(
+    f: Callable[..., Any], values: tuple[Any, ...], signature: Signature
+) -> tuple[_Traced, _Traced, dict[Node, Any]]:
+    """Two traces, and which nodes of the first stand for floats of the call.
+
+    A float is an input where the trace with an input in its place is the trace with its value, node for node; else a value.
+    """
+    if not signature.floats:
+        return _trace(f, values), _trace(f, values), {}
+    second = _trace(f, values)
+    with suppress(Exception):  # it asks the float for what an input has not: the second trace says whether that is all
+        first = _trace(f, values, loose=True)
+        given = zip(_nodes(first.graph.inputs), signature.values, strict=True)
+        floats = {node: x for node, x in given if type(x) is float}
+        if not _difference(first, second, floats):
+            return first, second, floats
+    return second, _trace(f, values), {}
 
 
 def _positional(f: Callable[..., Any], names: tuple[str, ...], count: int) -> Callable[..., Any]:
@@ -84,7 +98,7 @@ def _positional(f: Callable[..., Any], names: tuple[str, ...], count: int) -> Ca
     return lambda *values: f(*values[:count], **dict(zip(names, values[count:], strict=True)))
 
 
-def _trace(f: Callable[..., Any], values: tuple[Any, ...], loose: bool) -> _Traced:
+def _trace(f: Callable[..., Any], values: tuple[Any, ...], loose: bool = False) -> _Traced:
     """One trace; with `loose`, Python floats are inputs."""
     found: list[Any] = []
 
@@ -138,7 +152,7 @@ def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str
     def alike(x: Any, y: Any) -> bool:
         if type(x) is Node:
             if x in floats:
-                return alike(floats[x], y) or (type(y) is Node and partner.get(x) is y)
+                return alike(floats[x], y)
             return type(y) is Node and partner.get(x) is y
         if type(x) is not type(y):
             return False
@@ -150,7 +164,7 @@ def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str
             return x == y and str(x) == str(y) or (x != x and y != y)
         return x is y or bool(x == y)
 
-    ones = [node for node in first.graph.nodes if node not in floats or _has(second, node)]
+    ones = [node for node in first.graph.nodes if node not in floats]
     others = second.graph.nodes
     for x, y in zip(ones, others, strict=False):
         same = x.kind == y.kind and x.op is y.op and alike(x.args, y.args) and alike(x.value, y.value)
@@ -171,10 +185,6 @@ def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str
     return ""
 
 
-def _has(second: _Traced, node: Node) -> bool:
-    return any(other.kind == "placeholder" and other.name == node.name for other in second.graph.nodes)
-
-
 def _used(graph: Graph, constant: Node) -> str:
     """The line that first uses a constant."""
     for node in graph.nodes:
@@ -190,11 +200,9 @@ def _with_live_inputs(first: _Traced, second: _Traced) -> tuple[Graph, tuple[Any
     the trace met, which shows what the array holds later.
     """
     graph = first.graph
-    others = {node.name: x for x, node in second.constants}
     live: dict[Node, Any] = {}
-    for x, node in first.constants:
-        other = others.get(node.name)
-        if x is other or (x.base is not None and other is not None and _owner(x) is _owner(other)):
+    for (x, node), (other, _) in zip(first.constants, second.constants, strict=True):
+        if x is other or (_owner(x) is not x and _owner(x) is _owner(other)):
             live[node] = x
     for node in live:
         node.kind = "placeholder"

@@ -1,0 +1,52 @@
+"""What a compiled function keeps: an entry for each kind of call."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..containers import leaves
+from ..graph import Graph, Node
+from .recording import Recording
+
+LIMIT = 8  # traces of one function, as torch's recompile_limit
+
+
+class Entry:
+    """What is known for calls of one key.
+
+    Attributes
+    ----------
+    recording : Recording or None
+        None where such calls run the function itself.
+    run : callable or None
+        What the backend made of the graph.
+    reason : str
+        Why they do.
+    hits : int
+        How often it was found.
+    """
+
+    __slots__ = ("hits", "reason", "recording", "run", "written")
+
+    def __init__(self, recording: Recording | None, run: Callable[..., Any] | None, reason: str = "") -> None:
+        self.recording, self.run, self.reason, self.hits = recording, run, reason, 0
+        self.written = () if recording is None else _written_inputs(recording.graph)
+
+
+def _written_inputs(graph: Graph) -> tuple[int, ...]:
+    """Which inputs a graph writes to."""
+    inputs = [x for x in leaves(graph.inputs) if type(x) is Node]
+    targets = [
+        x
+        for node in graph.nodes
+        if node.op is not None and node.op.schema.is_mutable
+        for argument, arg in zip(node.op.schema.arguments, node.args, strict=True)
+        if argument.is_write
+        for x in leaves(arg)
+    ]
+    return tuple(i for i, x in enumerate(inputs) if any(x is target for target in targets))
+
+
+class ByFloats(NamedTuple):
+    """Calls of one key whose graphs hold their Python floats: an entry for each of these."""
+
+    entries: dict[Any, Entry]
