@@ -6,7 +6,6 @@ from ..containers import leaves, mapped
 from ..core import Program, Slot
 from ..errors import GraphError
 from ..graph import Graph, Metadata, Node
-from ..tags import Tag
 
 Layout = tuple[Any, ...]
 
@@ -40,25 +39,25 @@ def program(graph: Graph, live: dict[str, Any] | None = None) -> Program:
     array([0.        , 0.84147098, 0.90929743])
     """
     live = live or {}
-    inputs = [x for x in leaves(graph.inputs) if type(x) is Node]
+    inputs = _nodes(graph.inputs)
     calls = [node for node in graph.nodes if node.kind in ("call", "item")]
     constants = [node for node in graph.nodes if node.kind == "constant"]
     slots = {node: Slot(i) for i, node in enumerate(dict.fromkeys([*inputs, *constants, *calls]))}
-    kept = {x for x in leaves(graph.outputs) if type(x) is Node}
-    last = {x: i for i, node in enumerate(calls) for x in leaves(node.args) if type(x) is Node}
+    kept = set(_nodes(graph.outputs))
+    last = {x: i for i, node in enumerate(calls) for x in _nodes(node.args)}
     open_handed = _open_handed(calls) | kept
 
     def lowered(x: Any, at: Node) -> Any:
         if type(x) is not Node:
             return x
-        if x not in slots or last.get(at, len(calls)) < 0:
+        if x not in slots or slots[x].number >= slots[at].number:
             raise GraphError(f"the node {at} reads {x}, which comes after it or is not in the graph.")
         return slots[x]
 
     made = []
     for i, node in enumerate(calls):
         args = tuple([mapped(lambda x, at=node: lowered(x, at), x) for x in node.args])  # type: ignore[misc]
-        dying = [x for x in dict.fromkeys(leaves(node.args)) if type(x) is Node and last[x] == i and x not in kept]
+        dying = [x for x in dict.fromkeys(_nodes(node.args)) if last[x] == i and x not in kept]
         written = _written(node, dying)
         made.append(
             (
@@ -94,8 +93,6 @@ def _written(node: Node, dying: list[Node]) -> list[int]:
     planned = layout(node.value)
     if node.op is None or planned is None or not planned[1] or 0 in planned[1] or planned[0].hasobject:
         return []
-    if Tag.pointwise not in node.op.tags and node.op.schema.is_mutable:
-        return []
     return [i for i, x in enumerate(node.args) if type(x) is Node and x in dying and layout(x.value) == planned]
 
 
@@ -105,6 +102,10 @@ def _open_handed(calls: list[Node]) -> set[Any]:
         x
         for node in calls
         for i, arg in enumerate(node.args)
-        for x in leaves(arg)
-        if type(x) is Node and (node.op is None or node.op.schema.arguments[i].alias is not None or node.op.schema.arguments[i].layout)
+        if node.op is None or node.op.schema.arguments[i].alias is not None or node.op.schema.arguments[i].layout
+        for x in _nodes(arg)
     }
+
+
+def _nodes(x: Any) -> list[Node]:
+    return [leaf for leaf in leaves(x) if type(leaf) is Node]
