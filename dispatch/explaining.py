@@ -170,9 +170,9 @@ def _reason(op: OpOverload, key: DispatchKey, rank: int, values: Arguments, mode
 def _every_floor(op: OpOverload, off: Mapping[Registration, str]) -> Iterator[Floor]:
     for rule in reversed([r for r in op.table.all() if r.key == AROUND]):
         yield Floor("around", role_of(rule), place_of(rule), "", ())
-    owners = {layer.key for layer in layers.values()}
+    owners = {layer.key for layer in layers.values() if layer.takes_rules}
     for key in sorted((k for k in DispatchKey if not (k.is_alias or k.is_backend)), reverse=True):
-        asked = key in owners and key is not DispatchKey.MODE  # a mode asks no rule
+        asked = key in owners
         if asked or op.table.source(key) is not None:
             yield _floor(op, key, off)
     devices = [key for key in sorted(DispatchKey, reverse=True) if key.is_backend and _stack(op, key)]

@@ -80,11 +80,12 @@ class Layer:
     --------
     >>> from dispatch.layer import layers
     >>> layers["vmap"].key
-    <DispatchKey.VMAP: 22>
+    <DispatchKey.VMAP: 23>
     """
 
     name: str
     key: DispatchKey
+    takes_rules = True  # a layer that treats all operators alike takes none, and no listing of an operator's rules names it
 
     def __init__(self, name: str, key: DispatchKey) -> None:
         if name in layers:
@@ -196,6 +197,8 @@ def parameter_names(rule: Callable[..., Any]) -> tuple[str, ...] | None:
     code = rule.__code__ if type(rule) is FunctionType else None
     if code is not None and not code.co_flags & 0x0C:  # neither *args nor **kwargs; 30 times faster than inspect
         return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    if code is not None and not rule.__dict__:  # no decorator has left there what it is a wrapper of
+        return None
     parameters = _parameters(rule)
     if any(p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for p in parameters):
         return None

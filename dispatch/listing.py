@@ -79,11 +79,12 @@ class KernelListing:
         """`(key, what runs there, where it is defined)`, the highest floor first."""
         around = [r for r in self.op.table.all() if r.key == AROUND]
         found = [("around", role_of(r), place_of(r)) for r in reversed(around)]
+        asked = {layer.key for layer in layers.values() if layer.takes_rules}
         for key in sorted((k for k in DispatchKey if not (k.is_alias or k.is_backend)), reverse=True):
             registration = self.op.table.source(key)
             if registration is not None:
                 found.append((key.name, role_of(registration), place_of(registration)))
-            elif key is not DispatchKey.MODE and key in {layer.key for layer in layers.values()}:  # a mode asks no rule
+            elif key in asked:
                 found.append((key.name, *default_of(self.op, key)))
         devices = [key for key in sorted(DispatchKey, reverse=True) if key.is_backend and self.op.table.live(key)]
         kernels = [(key, self.op.table.live(key)) for key in devices]

@@ -139,6 +139,8 @@ def _rules_at(op: OpOverload, key: int) -> dict[type, Registration]:
 class Dispatch(Layer):
     """Hands a call to the newest mode; its rules stand around the kernels of its own key and of the backends."""
 
+    takes_rules = False  # at its own key: they are for classes
+
     def attach(self, op: OpOverload, cls: Any = None, rule: Any = None, /, *args: Any, **options: Any) -> Any:
         """Register what an operator does under a class of modes, or where a class of arrays is among its arguments."""
         _check_class(op, cls)

@@ -119,6 +119,8 @@ def metadata(x: Any) -> Any:
 class Tracing(Layer):
     """Records calls."""
 
+    takes_rules = False
+
     def check(self, op: OpOverload, rule: Any) -> None:
         raise DefinitionError(
             f"{op.name}: a call is traced as what it is, and no rule says how. Leave the rule out; a function of other "

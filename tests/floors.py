@@ -59,6 +59,7 @@ FLOORS = [
     {"prims"},
     {"signatures", "items"},
     {"walks"},
+    {"triangles"},
     {"loops"},
     {"gufuncs"},
     {"registration", "custom_ops"},

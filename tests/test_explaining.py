@@ -187,7 +187,7 @@ def test_an_excluded_key_is_left_out():
 
 def test_transparent_floors_and_fallbacks():
     op = made("(Tensor x) -> Tensor", one)
-    traced = type("Traced", (Tensor,), {"__slots__": (), "key": DispatchKey.TRACE})
+    traced = type("Traced", (Tensor,), {"__slots__": (), "key": DispatchKey.LAYER})
     assert op.explain(wrap(traced, X, ground())).floors[0].runs == "nothing: the call goes on below"
     op.register_at(DispatchKey.AUTOGRAD, fallthrough_kernel)
     assert op.explain(leaf()).floors[0].runs == "fallthrough: the call goes on below"

@@ -22,7 +22,7 @@ class Named(Tensor):
     """The wrapper of a toy layer: a value and what it is called."""
 
     __slots__ = ()
-    key = DispatchKey.TRACE
+    key = DispatchKey.LAYER
 
 
 class Naming(Layer):
@@ -44,7 +44,7 @@ class Naming(Layer):
 
 @pytest.fixture(scope="module")
 def naming():
-    layer = Naming("naming", DispatchKey.TRACE)
+    layer = Naming("naming", DispatchKey.LAYER)
     yield layer
     del layers["naming"]
 

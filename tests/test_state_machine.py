@@ -24,7 +24,8 @@ from dispatch.tape import track
 A = np.ones(2)
 NAMESPACE, NAMES = "state_machine", ("f", "g")  # one for all examples, for nothing may be left of one
 SMALL_KEYS, SMALL_PLACES = miniature.Key, miniature.Alias
-LAYERS = {name: (SMALL_KEYS[name], DispatchKey[name]) for name in ("TRACE", "MODE", "AUTOGRAD")}
+TWINS = {"TRACE": "LAYER", "MODE": "MODE", "AUTOGRAD": "AUTOGRAD"}  # the miniature's key that no layer owns, and ours
+LAYERS = {small: (SMALL_KEYS[small], DispatchKey[large]) for small, large in TWINS.items()}
 KEYS = {"CPU": (SMALL_KEYS.CPU, DispatchKey.CPU), **LAYERS}
 PLACES = {
     **KEYS,
@@ -45,7 +46,7 @@ class LargeShadow(Tensor):
     """Its twin."""
 
     __slots__ = ()
-    key = DispatchKey.TRACE
+    key = DispatchKey.LAYER
 
 
 def shadow(value, like):

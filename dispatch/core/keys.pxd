@@ -8,10 +8,11 @@ cdef enum:
     FAKE = 16                               # the first layer: keys below it belong to kernels that touch data
     TRACE = 17
     FUNCTIONALIZE = 18
-    MODE = 19
-    JVP = 20
-    AUTOGRAD = 21
-    VMAP = 22
+    LAYER = 19                              # free, for a layer that is not ours
+    MODE = 20
+    JVP = 21
+    AUTOGRAD = 22
+    VMAP = 23
     OBSERVE = 31                            # no DispatchKey: where a call goes that is watched, above every level
     KEYS = 32                               # slots in a table; a power of two above the last key
     COMPOSITE_EXPLICIT = 64                 # aliases: places to register at, never floors

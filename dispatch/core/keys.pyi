@@ -20,10 +20,11 @@ class DispatchKey(enum.IntEnum):
     FAKE = 16
     TRACE = 17
     FUNCTIONALIZE = 18
-    MODE = 19
-    JVP = 20
-    AUTOGRAD = 21
-    VMAP = 22
+    LAYER = 19
+    MODE = 20
+    JVP = 21
+    AUTOGRAD = 22
+    VMAP = 23
     CompositeExplicit = 64
     CompositeImplicit = 65
     Autograd = 66

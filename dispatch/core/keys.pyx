@@ -3,7 +3,7 @@
 The order is the order of priority at level 0. It is fixed, and no import changes it: a fake tensor is seen by the tape and
 by batching, never the other way round, because shapes are what remains when everything else has been unwrapped; tracing
 stands below differentiation, so that what is recorded is what runs; batching stands on top, so that a batch of
-independent gradients is the ordinary case.
+independent gradients is the ordinary case. LAYER is free, for a layer that somebody else writes.
 """
 import enum
 
@@ -41,10 +41,11 @@ class DispatchKey(enum.IntEnum):
     FAKE = 16
     TRACE = 17
     FUNCTIONALIZE = 18
-    MODE = 19
-    JVP = 20
-    AUTOGRAD = 21
-    VMAP = 22
+    LAYER = 19
+    MODE = 20
+    JVP = 21
+    AUTOGRAD = 22
+    VMAP = 23
     CompositeExplicit = 64
     CompositeImplicit = 65
     Autograd = 66

@@ -63,6 +63,7 @@ from .indexing import getitem, scatter_add, take, where
 from .indices import ARRAY
 from .linalg import dot, matmul
 from .norms import matrix_norm, norm, vector_norm
+from . import printed as printed  # how rows read in a graph
 from .pointwise import (
     absolute,
     add,

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..forward import pushforwards
+from ..memory import is_complex
 from ..tape import pullbacks
 from .diagonals import diagonal, diagonal_matrix, eye, tril, triu
 from .families import complete, composite
@@ -29,7 +30,7 @@ from .linalg import adjoint, matmul
 from .pointwise import add, divide, multiply, negative, square, subtract
 from .shape import concatenate, expand_dims, real
 from .stacked import of_matrices
-from .systems import inv, keep, solve
+from .systems import inv_lower, keep, solve
 
 
 def _half(x: Any) -> Any:
@@ -53,14 +54,16 @@ def _cholesky_pullback(g: Any, out: Any, upper: bool) -> Any:
     if upper:
         g, out = adjoint(g), adjoint(out)
     inner = matmul(adjoint(out), g)
-    inner = multiply(add(tril(inner), tril(inner, -1)), 0.5)
-    inverse = inv(out)  # once, for both sides: NumPy has no solve with a triangle, and a general one costs more than the rest
-    return _half(matmul(adjoint(inverse), matmul(inner, inverse)))
+    twice = add(tril(inner), adjoint(tril(inner, -1)))  # P(l^H G) and its adjoint, but for the imaginary part of the diagonal
+    inverse = inv_lower(out)
+    found = multiply(matmul(adjoint(inverse), matmul(twice, inverse)), 0.5)
+    return _half(found) if is_complex(found) else found
 
 
 def _cholesky_pushforward(t: Any, out: Any, upper: bool) -> Any:
     low = adjoint(out) if upper else out
-    inner = solve(low, adjoint(solve(low, _half(t))))
+    inverse = inv_lower(low)
+    inner = matmul(inverse, matmul(_half(t), adjoint(inverse)))
     found = matmul(low, multiply(add(tril(inner), tril(inner, -1)), 0.5))
     return adjoint(found) if upper else found
 

@@ -12,6 +12,7 @@ from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..prims import broadcast_to, moveaxis
 from ..tape import CONSTANT, pullbacks
+from ..triangles import triangle as kept_of
 from .families import complete, composite, fake_creation, in_front, linear, row, view
 from .indexing import scatter_add
 from .layouts import elementwise
@@ -28,6 +29,8 @@ def _put_back(g: Any, x_shape: Shape, offset: int, axis1: int, axis2: int) -> An
     first, second = axis1 % len(x_shape), axis2 % len(x_shape)
     rest = tuple([n for i, n in enumerate(x_shape) if i not in (first, second)])
     made = on_diagonal(g, rest, x_shape[first], x_shape[second], offset)
+    if (first, second) == (len(x_shape) - 2, len(x_shape) - 1):
+        return made
     return moveaxis(made, (-2, -1), (first, second))
 
 
@@ -105,8 +108,19 @@ def triangle(name: str, kernel: Any) -> OpOverload:
     return complete(op, vmap=vmap, jvp=linear("x"))
 
 
-tril = triangle("tril", np.tril)
-triu = triangle("triu", np.triu)
+
+def _tril(x: Any, k: int = 0) -> Any:
+    made = kept_of(x, k, False) if type(x) is np.ndarray else None
+    return np.tril(x, k) if made is None else made
+
+
+def _triu(x: Any, k: int = 0) -> Any:
+    made = kept_of(x, k, True) if type(x) is np.ndarray else None
+    return np.triu(x, k) if made is None else made
+
+
+tril = triangle("tril", _tril)
+triu = triangle("triu", _triu)
 
 # -- made of numbers -------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ The derivatives are those of M. B. Giles, "Collected matrix derivative results f
 differentiation" (2008), conjugated for complex matrices as torch has them, with G the gradient that comes in:
 
     x = inv(a) b     b: inv(a)^H G      a: -(inv(a)^H G) x^H
-    y = inv(a)       -y^H G y^H
+    y = inv(a)       -y^H G y^H, of which an inverse of lower triangles has the lower one
     y = det(a)       G conj(y) inv(a)^H
     y = log |det|    G inv(a)^H
     pinv(a)          G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
@@ -22,8 +22,9 @@ from ..core import OpOverload
 from ..forward import pushforwards
 from ..operators import ops
 from ..tape import pullbacks
-from .diagonals import eye
-from .families import aligned, complete, composite, in_front, row
+from ..triangles import inverse
+from .diagonals import eye, tril
+from .families import aligned, complete, composite, conjugated, in_front, kernel_of, row
 from .linalg import adjoint, item_shape, matmul
 from .pointwise import add, conjugate, multiply, negative, subtract
 from .shape import expand_dims, imag, squeeze, swapaxes
@@ -53,13 +54,14 @@ def _fake_solve(a: Any, b: Any) -> Any:
 
 
 def _of_a(g: Any, a: Any, out: Any, b_shape: Shape) -> Any:
+    found = negative(_of_b(g, a, b_shape))
     if len(b_shape) == 1:
-        g, out = expand_dims(g, -1), expand_dims(out, -1)
-    return negative(matmul(solve(adjoint(a), g), adjoint(out)))
+        return multiply(expand_dims(found, -1), expand_dims(conjugated(out), -2))
+    return matmul(found, adjoint(out))
 
 
 def _of_b(g: Any, a: Any, b_shape: Shape) -> Any:
-    if len(b_shape) == 1:
+    if len(b_shape) == 1 and len(a.shape) > 2:  # a vector for each of a stack of matrices
         return squeeze(solve(adjoint(a), expand_dims(g, -1)), -1)
     return solve(adjoint(a), g)
 
@@ -96,6 +98,30 @@ complete(
     inv,
     autograd=pullbacks(a=lambda g, out: negative(matmul(adjoint(out), matmul(g, adjoint(out))))),
     jvp=pushforwards(a=lambda t, out: negative(matmul(out, matmul(t, out)))),
+)
+
+BLOCK = 64  # up to this size a triangle is inverted element by element, 10 us; larger ones by products of their blocks
+
+
+def _inv_lower(a: Any) -> Any:
+    n = a.shape[-1] if type(a) is np.ndarray and len(a.shape) == 2 else 0
+    if n <= BLOCK:
+        made = inverse(a) if n else None
+        return np.linalg.inv(kernel_of(tril)(a)) if made is None else made
+    m = n // 2
+    first, last = _inv_lower(a[:m, :m]), _inv_lower(a[m:, m:])
+    made = np.zeros(a.shape, first.dtype)
+    made[:m, :m], made[m:, m:] = first, last
+    made[m:, :m] = -(last @ (a[m:, :m] @ first))
+    return made
+
+
+# Of lower triangles, what is above them not read: NumPy has no solve with a triangle, and its inverse takes six times as long.
+inv_lower: OpOverload = of_matrices("linalg_inv_lower(Tensor a) -> Tensor", _inv_lower, lambda m, n: [(n, n)])
+complete(
+    inv_lower,
+    autograd=pullbacks(a=lambda g, out: tril(negative(matmul(adjoint(out), matmul(g, adjoint(out)))))),
+    jvp=pushforwards(a=lambda t, out: negative(matmul(out, matmul(tril(t), out)))),
 )
 
 

@@ -18,7 +18,7 @@ def test_backends_stand_below_every_layer():
 
 
 def test_the_layers_stand_in_the_order_of_the_design():
-    order = ["FAKE", "TRACE", "FUNCTIONALIZE", "MODE", "JVP", "AUTOGRAD", "VMAP"]
+    order = ["FAKE", "TRACE", "FUNCTIONALIZE", "LAYER", "MODE", "JVP", "AUTOGRAD", "VMAP"]
     assert [key.name for key in sorted(FLOORS) if not key.is_backend] == order
 
 

@@ -1,0 +1,6 @@
+from typing import Any
+
+import numpy as np
+
+def triangle(x: np.ndarray[Any, Any], k: int, upper: bool) -> np.ndarray[Any, Any] | None: ...
+def inverse(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None: ...
