@@ -69,7 +69,7 @@ FLOORS = [
     {"views"},
     {"writes"},
     {"graph/"},
-    {"fake", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
+    {"fake/", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"forms/"},
     {"transforms/"},
@@ -89,7 +89,7 @@ FLOORS = [
 ]
 LAYERS = next(floor for floor in FLOORS if "vmap/" in floor)
 WRAPPERS = {  # and the layer that owns each
-    "FakeTensor": "fake",
+    "FakeTensor": "fake/",
     "TrackedTensor": "tape/",
     "DualTensor": "forward/",
     "BatchedTensor": "vmap/",

@@ -325,9 +325,34 @@ def test_a_size_that_depends_on_data_is_refused_by_name():
     with FakeTensorMode() as mode:
         x = mode.from_array(A)
         assert said(DataDependentError, lambda: op(x)) == (
-            f"{op.name}: its fake rule asks for a size that depends on data, and sizes are static: symbolic sizes are not "
-            "built. Call the operator on real arrays, outside FakeTensorMode."
+            f"{op.name}: its fake rule asks for a size that depends on data, and sizes are numbers here. Give the mode "
+            "symbolic sizes, FakeTensorMode(shape_env=ShapeEnv()), or call it on real arrays, outside the mode."
         )
+
+
+class Shapes:
+    """A shape_env: its symbols are strings, and it remembers what was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def sizes_of(self, array):
+        return tuple(f"s{n}" for n in array.shape), array.strides
+
+    def new_dynamic_size(self, *, min, max):
+        self.asked.append((min, max))
+        return 7
+
+
+def test_a_shape_env_gives_the_sizes_of_arrays_and_those_that_depend_on_data():
+    mode = FakeTensorMode(shape_env=Shapes())
+    assert mode.from_array(A).shape == ("s2", "s3")
+    assert mode.from_array(A.copy(), static_shapes=True).shape == (2, 3)
+    assert FakeTensorMode(shape_env=Shapes(), static_shapes=True).from_array(A).shape == (2, 3)
+    op = define("(Tensor x) -> Tensor", lambda x: np.empty(get_ctx().new_dynamic_size(min=1, max=9)))
+    x = mode.from_array(A, static_shapes=True)
+    assert op(x).shape == (7,)
+    assert mode.shape_env.asked == [(1, 9)]
 
 
 def test_the_answer_can_be_asked_for_without_a_mode():

@@ -34,16 +34,14 @@ class Entry:
 
 def _written_inputs(graph: Graph) -> tuple[int, ...]:
     """Which inputs a graph writes to."""
-    inputs = [x for x in leaves(graph.inputs) if type(x) is Node]
-    targets = [
-        x
-        for node in graph.nodes
-        if node.op is not None and node.op.schema.is_mutable
-        for argument, arg in zip(node.op.schema.arguments, node.args, strict=True)
-        if argument.is_write
-        for x in leaves(arg)
-    ]
-    return tuple(i for i, x in enumerate(inputs) if any(x is target for target in targets))
+    sharing = Sharing(graph)
+    targets: set[Node] = set()
+    for node in graph.nodes:
+        if node.op is not None and node.op.schema.is_mutable:
+            pairs = zip(node.op.schema.arguments, node.args, strict=True)
+            targets |= {x for argument, arg in pairs if argument.is_write for x in nodes_in(arg)}
+    views = [x for x in targets if x.kind != "placeholder"]
+    ...
 
 
 class ByFloats(NamedTuple):

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from ..containers import leaves, mapped
+from ..containers import mapped
 from ..core import Program, Slot
 from ..errors import GraphError
-from ..graph import Graph, Metadata, Node
+from ..graph import Graph, Metadata, Node, nodes_in
 
 Layout = tuple[Any, ...]
 
@@ -39,12 +39,12 @@ def program(graph: Graph, live: dict[str, Any] | None = None) -> Program:
     array([0.        , 0.84147098, 0.90929743])
     """
     live = live or {}
-    inputs = _nodes(graph.inputs)
+    inputs = list(nodes_in(graph.inputs))
     calls = [node for node in graph.nodes if node.kind in ("call", "item")]
     constants = [node for node in graph.nodes if node.kind == "constant"]
     slots = {node: Slot(i) for i, node in enumerate(dict.fromkeys([*inputs, *constants, *calls]))}
-    kept = set(_nodes(graph.outputs))
-    last = {x: i for i, node in enumerate(calls) for x in _nodes(node.args)}
+    kept = set(nodes_in(graph.outputs))
+    last = {x: i for i, node in enumerate(calls) for x in nodes_in(node.args)}
     open_handed = _open_handed(calls) | kept
 
     def lowered(x: Any, at: Node) -> Any:
@@ -57,7 +57,7 @@ def program(graph: Graph, live: dict[str, Any] | None = None) -> Program:
     made = []
     for i, node in enumerate(calls):
         args = tuple([mapped(lambda x, at=node: lowered(x, at), x) for x in node.args])  # type: ignore[misc]
-        dying = [x for x in dict.fromkeys(_nodes(node.args)) if last[x] == i and x not in kept]
+        dying = [x for x in dict.fromkeys(nodes_in(node.args)) if last[x] == i and x not in kept]
         written = _written(node, dying)
         made.append(
             (
@@ -103,9 +103,5 @@ def _open_handed(calls: list[Node]) -> set[Any]:
         for node in calls
         for i, arg in enumerate(node.args)
         if node.op is None or node.op.schema.arguments[i].alias is not None or node.op.schema.arguments[i].layout
-        for x in _nodes(arg)
+        for x in nodes_in(arg)
     }
-
-
-def _nodes(x: Any) -> list[Node]:
-    return [leaf for leaf in leaves(x) if type(leaf) is Node]

@@ -11,7 +11,7 @@ from ..containers import items_of, leaves, mapped
 from ..core import Tensor, active_mode
 from ..errors import TracingError
 from ..functionalize import functionalize
-from ..graph import Graph, Metadata, Node
+from ..graph import Graph, Node, apply, common_subexpressions, constant_folding, dead_code, nodes_in, reinplace
 from ..make_fx import make_fx
 from ..tracing import TRACE
 from .captured import Captured
@@ -64,6 +64,9 @@ def recorded(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, A
     if said := _difference(first, second, floats):
         raise TracingError(said)
     graph, live = _with_live_inputs(first, second)
+    graph = apply(graph, common_subexpressions, constant_folding, dead_code)
+    if not signature.wrapped:  # a value of a transform is not held by every array, so that not every write is one in place
+        graph = apply(graph, reinplace)
     return Recording(graph, live, bool(floats) or not signature.floats, captured.watched)
 
 
@@ -84,7 +87,7 @@ def _two_traces(
     second = _trace(f, values)
     with suppress(Exception):  # it asks the float for what an input has not: the second trace says whether that is all
         first = _trace(f, values, loose=True)
-        given = zip(_nodes(first.graph.inputs), signature.values, strict=True)
+        given = zip(nodes_in(first.graph.inputs), signature.values, strict=True)
         floats = {node: x for node, x in given if type(x) is float}
         if not _difference(first, second, floats):
             return first, second, floats
@@ -124,10 +127,6 @@ def _stand_in(x: Any, loose: bool) -> Any:
     if isinstance(x, Tensor):
         return np.empty(x.shape, x.dtype)
     return np.float64(x) if loose and type(x) is float else x
-
-
-def _nodes(x: Any) -> list[Node]:
-    return [leaf for leaf in leaves(x) if type(leaf) is Node]
 
 
 @contextmanager

@@ -1,0 +1,19 @@
+"""Fake tensors: shape, dtype, strides and device without data.
+
+A fake rule is a function of the operator's own arguments that returns outputs of the right metadata: fake tensors, or plain
+arrays, of which only the metadata is read. Under `FakeTensorMode` every operator runs its rule in place of its kernel, so
+the shapes of a whole program are known before anything is computed or allocated.
+
+    tensor     FakeTensor
+    mode       FakeTensorMode: from arrays to fakes
+    context    what a rule can ask for: `get_ctx()`
+    results    what a rule returned, as outputs
+    layer      how a rule becomes a kernel
+"""
+
+from .context import FakeContext, get_ctx
+from .layer import layer
+from .mode import FakeTensorMode
+from .tensor import FakeTensor, contiguous, fake_tensor
+
+__all__ = ["FakeContext", "FakeTensor", "FakeTensorMode", "contiguous", "fake_tensor", "get_ctx", "layer"]
