@@ -1,6 +1,7 @@
 """`make_fx`: a function of arrays as a graph."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from .containers import items_of, mapped, rebuilt
@@ -62,7 +63,7 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
             node = graph.placeholder(name, metadata(x))
             return wrap(TracedTensor, trace.lift(x), trace.level, node), node
 
-        with opened(trace) as level, ModeGuard(TRACE, trace, level):
+        with fakes or nullcontext(), opened(trace) as level, ModeGuard(TRACE, trace, level):
             pairs = [entered(x, names[i] if i < len(names) else f"x{i}") for i, x in enumerate(args)]
             graph.inputs = tuple([node for _, node in pairs])
             out = f(*[value for value, _ in pairs])

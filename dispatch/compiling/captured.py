@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload
+from ..core import OpOverload, Tensor
+from ..errors import TracingError
 from .keys import LENGTH
 
 Watched = tuple[Any, Any, Any]
@@ -31,6 +32,11 @@ class Captured:
         What `keys.changed` compares: where each thing is found, and what it was.
     generators : list
         NumPy's generators among it.
+
+    Raises
+    ------
+    TracingError
+        If a wrapper is among it.
 
     Examples
     --------
@@ -55,6 +61,10 @@ class Captured:
             for x, attributes in list(self._objects):
                 self._open_attributes(x, attributes)
 
+    def bytes(self) -> list[int]:
+        """What the arrays hold, as numbers that differ where they do."""
+        return [hash(x.tobytes()) for _, _, x in self.watched if isinstance(x, np.ndarray)]
+
     def names(self) -> Iterator[str]:
         """How each thing that is watched is called."""
         for holder, name, _ in self.watched:
@@ -71,6 +81,10 @@ class Captured:
 
     def _open(self, x: Any) -> None:
         """Note what is inside a value."""
+        if isinstance(x, Tensor):
+            raise TracingError(
+                f"it refers to a {type(x).__name__} of {x.level!r}, and a graph outlives that. Pass it as an argument."
+            )
         if id(x) in self._seen or isinstance(x, (np.ndarray, np.generic, np.ufunc, OpOverload, type)):
             return
         self._seen[id(x)] = x

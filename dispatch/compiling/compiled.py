@@ -6,15 +6,14 @@ from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any
 
-from ..containers import leaves
 from ..errors import PerformanceWarning
-from ..graph import Graph, Metadata, Node
+from ..graph import nodes_in
 from ..where import levels_out, raised_at
 from .backends import Backend, find_backend
 from .entries import LIMIT, ByFloats, Entry
 from .explained import Explained
 from .keys import Signature, can_write, changed, signed, watched_by_mode
-from .recording import recorded
+from .recording import Recording, recorded
 
 class Compiled:
     """A compiled function; what `compile` returns.
@@ -51,13 +50,17 @@ class Compiled:
                     "compiled. Pass what changes from call to call as arguments, as arrays, in a few shapes."
                 )
                 return self._f(*args, **keywords)
+            self._traces += 1
+            recording = None
             try:
-                entry = self._traced(args, keywords, signature)
+                recording = recorded(self._f, args, keywords, signature)
             except Exception as error:
                 if self._fullgraph:
                     raise
                 reason = said(error)
-            if entry is None:
+            if recording is not None:
+                entry = self._made(signature, recording)
+            else:
                 out = self._f(*args, **keywords)  # where this raises too, it is what the function does, and nothing is kept
                 self._keep(signature, Entry(None, None, reason))
                 self._warn(reason)
@@ -83,10 +86,9 @@ class Compiled:
             return None
         return entry
 
-    def _traced(self, args: tuple[Any, ...], keywords: dict[str, Any], signature: Signature) -> Entry:
-        self._traces += 1
-        recording = recorded(self._f, args, keywords, signature)
-        entry = Entry(recording, self._backend(recording.graph, _metadata(recording.graph)))
+    def _made(self, signature: Signature, recording: Recording) -> Entry:
+        metadata = [x.value for x in nodes_in(recording.graph.inputs)]
+        entry = Entry(recording, self._backend(recording.graph, metadata))
         self._keep(signature, entry)
         return entry
 
@@ -129,8 +131,9 @@ class Compiled:
         if args or keywords:
             signature = signed(args, keywords)
             if self._find(signature) is None:
+                self._traces += 1
                 try:
-                    self._traced(args, keywords, signature)
+                    self._made(signature, recorded(self._f, args, keywords, signature))
                 except Exception as error:  # noqa: BLE001  it is what there is to explain
                     note = said(error)
         return Explained(self._name, self._traces, self._cache, note)
@@ -146,10 +149,6 @@ def said(error: Exception) -> str:
     if line is None or line.place in text:
         return text
     return f"{line.place}, in {line.function}: {line.text}: {text}"
-
-
-def _metadata(graph: Graph) -> list[Metadata]:
-    return [x.value for x in leaves(graph.inputs) if type(x) is Node]
 
 
 def compile(

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..containers import leaves
-from ..graph import Graph, Node
+from ..graph import Graph, nodes_in
+from ..graph.lifetimes import Lifetimes
 from .recording import Recording
 
 LIMIT = 8  # traces of one function, as torch's recompile_limit
@@ -34,14 +34,13 @@ class Entry:
 
 def _written_inputs(graph: Graph) -> tuple[int, ...]:
     """Which inputs a graph writes to."""
-    sharing = Sharing(graph)
-    targets: set[Node] = set()
+    lifetimes = Lifetimes(graph)
+    written = set()
     for node in graph.nodes:
         if node.op is not None and node.op.schema.is_mutable:
             pairs = zip(node.op.schema.arguments, node.args, strict=True)
-            targets |= {x for argument, arg in pairs if argument.is_write for x in nodes_in(arg)}
-    views = [x for x in targets if x.kind != "placeholder"]
-    ...
+            written |= {lifetimes.owner(x) for argument, arg in pairs if argument.is_write for x in nodes_in(arg)}
+    return tuple(i for i, x in enumerate(nodes_in(graph.inputs)) if lifetimes.owner(x) in written)
 
 
 class ByFloats(NamedTuple):

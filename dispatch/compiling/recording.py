@@ -57,16 +57,18 @@ def recorded(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, A
     captured = Captured(f, *signature.others)
     call = _positional(f, tuple(keywords), len(args))
     values = (*args, *keywords.values())
+    held = captured.bytes()
     with _generators_restored(captured.generators):
         first, second, floats = _two_traces(call, values, signature)
     if (i := changed(captured.watched)) >= 0:
         raise TracingError(f"it changes {list(captured.names())[i]!r} when it runs, which a graph would leave out.")
+    if held != captured.bytes():
+        raise TracingError("it writes to an array that it was not given, which a graph would leave out. Pass it as an argument.")
     if said := _difference(first, second, floats):
         raise TracingError(said)
     graph, live = _with_live_inputs(first, second)
-    graph = apply(graph, common_subexpressions, constant_folding, dead_code)
-    if not signature.wrapped:  # a value of a transform is not held by every array, so that not every write is one in place
-        graph = apply(graph, reinplace)
+    if not signature.wrapped:  # else a gradient would be summed in another order, and a write meet an array that cannot hold it
+        graph = apply(graph, common_subexpressions, constant_folding, dead_code, reinplace)
     return Recording(graph, live, bool(floats) or not signature.floats, captured.watched)
 
 

@@ -18,42 +18,34 @@ rng = np.random.default_rng(0)
 compiled = functools.partial(dispatch.compile, fullgraph=True)
 
 
-def entries(f):
-    return f.entries
-
-
 def test_a_call_of_another_kind_is_traced_anew_and_one_of_the_same_is_not():
-    runs = []
-
     @compiled
     def f(x, n=1, *, mode="a"):
-        runs.append(n)
         return np.sin(x) * n
 
     f(np.ones(3))
     f(np.zeros(3))
-    assert len(runs) == 2  # one trace is two runs
+    f(np.ones((3, 1))[:, 0])
+    assert len(f.entries) == 1
     kinds = [
         lambda: f(np.ones(4)),
         lambda: f(np.ones(3, np.float32)),
-        lambda: f(np.ones((3, 2)).T[0]),
         lambda: f(np.ones(6)[::2]),
         lambda: f(np.ones(3), 2),
         lambda: f(np.ones(3), True),
         lambda: f(np.ones(3), mode="b"),
     ]
-    for i, call in enumerate(kinds[:1] + kinds[3:], 2):
+    for i, call in enumerate(kinds, 2):
         call()
         call()
-        assert len(runs) == 2 * i
+        assert len(f.entries) == i
 
 
 def test_strides_of_one_element_do_not_count():
     f = compiled(np.sin)
     f(np.ones((1, 3)))
-    f(np.ones((3, 2))[:1, :][:, :].repeat(1, axis=0)[:1])
-    f(np.ones((2, 3))[:1])
-    assert len(f.entries) <= 2
+    f(np.ones((2, 6))[::2, :3])
+    assert len(f.entries) == 1
 
 
 def test_a_float_is_an_input():
@@ -202,7 +194,7 @@ def test_an_array_that_is_changed_is_seen():
         log[0] += 1
         return x * 1.0
 
-    with pytest.raises(TracingError, match="it changes"):
+    with pytest.raises(TracingError, match="^it writes to an array that it was not given, which a graph would leave out. Pass it as an argument.$"):
         compiled(f)(np.ones(2))
 
 
@@ -335,7 +327,7 @@ def test_a_custom_operator_is_not_looked_into_and_runs_once_a_call():
         runs.append(type(x))
         return x * 2.0
 
-    op = define("(Tensor x) -> Tensor", kernel, fake=np.empty_like)
+    op = define("(Tensor x) -> Tensor", kernel, fake=lambda x: np.empty_like(x))
     f = compiled(lambda x: op(np.sin(x)))
     f(np.ones(2))
     f(np.ones(2))
@@ -353,7 +345,7 @@ def test_an_operator_without_a_shape_rule_says_so():
 def test_effects_are_kept_in_order():
     seen = []
     note = define("(str word) -> ()", seen.append, fake=lambda word: None)
-    write = define("(Tensor(a!) x) -> ()", lambda x: x.__iadd__(1.0) is None)
+    write = define("(Tensor(a!) x) -> ()", lambda x: x.__setitem__(0, x[1] + 1.0))
 
     def f(x):
         note("before")
@@ -364,7 +356,7 @@ def test_effects_are_kept_in_order():
     run = compiled(f)
     seen.clear()
     x = np.zeros(2)
-    assert run(x).tolist() == [1.0, 1.0]
+    assert run(x).tolist() == [1.0, 0.0]
     assert seen == ["before", "after"]
 
 
@@ -373,7 +365,7 @@ def test_under_a_mode_the_function_itself_runs():
     with dispatch.FakeTensorMode() as mode:
         assert f(mode.from_array(np.ones(3))).shape == (3,)
     graph = dispatch.make_fx(compiled(lambda x: np.sin(x) * 2.0))(np.ones(3))
-    assert [node.name for node in graph.nodes] == ["x0", "sin", "multiply"]
+    assert [node.name for node in graph.nodes] == ["x", "sin", "multiply"]
     assert f.entries == []
 
 
@@ -389,7 +381,7 @@ def test_a_wrapper_from_outside_is_refused():
     def outer(w):
         return np.sum(dispatch.compile(lambda x: w * x, fullgraph=True)(np.ones(2)))
 
-    with pytest.raises(TracingError, match="it computes with a TrackedTensor that it was not given. Pass it as an argument"):
+    with pytest.raises(TracingError, match="^it refers to a TrackedTensor of grad .*, and a graph outlives that. Pass it as an argument.$"):
         dispatch.grad(outer)(np.ones(2))
 
 
