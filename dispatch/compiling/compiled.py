@@ -13,6 +13,7 @@ from .backends import Backend, find_backend
 from .entries import LIMIT, ByFloats, Entry
 from .explained import Explained
 from .keys import Signature, can_write, changed, signed, watched_by_mode
+from .lowering import program
 from .recording import Recording, recorded
 
 class Compiled:
@@ -88,7 +89,9 @@ class Compiled:
 
     def _made(self, signature: Signature, recording: Recording) -> Entry:
         metadata = [x.value for x in nodes_in(recording.graph.inputs)]
-        entry = Entry(recording, self._backend(recording.graph, metadata))
+        # a value of a transform goes through the operators; a write may meet an array that cannot hold it
+        backend = self._backend if not signature.wrapped else lambda graph, metadata: program(graph)
+        entry = Entry(recording, backend(recording.graph, metadata))
         self._keep(signature, entry)
         return entry
 

@@ -11,10 +11,11 @@ from ..containers import items_of, leaves, mapped
 from ..core import Tensor, active_mode
 from ..errors import TracingError
 from ..functionalize import functionalize
-from ..graph import Graph, Node, apply, common_subexpressions, constant_folding, dead_code, nodes_in, reinplace
+from ..graph import Graph, Node, apply, common_subexpressions, constant_folding, dead_code, nodes_in
 from ..make_fx import make_fx
 from ..tracing import TRACE
 from .captured import Captured
+from .folding import known_by_layout
 from .keys import Signature, changed
 
 
@@ -67,8 +68,8 @@ def recorded(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, A
     if said := _difference(first, second, floats):
         raise TracingError(said)
     graph, live = _with_live_inputs(first, second)
-    if not signature.wrapped:  # else a gradient would be summed in another order, and a write meet an array that cannot hold it
-        graph = apply(graph, common_subexpressions, constant_folding, dead_code, reinplace)
+    if not signature.wrapped:  # else a gradient would be summed in another order
+        graph = apply(graph, known_by_layout, common_subexpressions, constant_folding, dead_code)
     return Recording(graph, live, bool(floats) or not signature.floats, captured.watched)
 
 
