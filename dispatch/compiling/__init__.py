@@ -11,5 +11,7 @@
 from .backends import list_backends, register_backend
 from .compiled import Compiled, compile
 from .lowering import program
+from .with_jax import with_jax as with_jax  # noqa: PLC0414  which registers itself
+from .with_torch import with_torch as with_torch  # noqa: PLC0414
 
 __all__ = ["Compiled", "compile", "list_backends", "program", "register_backend"]
