@@ -63,7 +63,8 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
             node = graph.placeholder(name, metadata(x))
             return wrap(TracedTensor, trace.lift(x), trace.level, node), node
 
-        with fakes or nullcontext(), opened(trace) as level, ModeGuard(TRACE, trace, level):
+        below = nullcontext() if fakes is None else fakes  # operators without arrays make fakes too
+        with below, opened(trace) as level, ModeGuard(TRACE, trace, level):
             pairs = [entered(x, names[i] if i < len(names) else f"x{i}") for i, x in enumerate(args)]
             graph.inputs = tuple([node for _, node in pairs])
             out = f(*[value for value, _ in pairs])

@@ -78,6 +78,22 @@ class Trace:
         return x
 
 
+class Withheld:
+    """Stands for a residual while fakes are traced: no kernel has run that would have made one."""
+
+    __slots__ = ("_op",)
+
+    def __init__(self, op: OpOverload) -> None:
+        self._op = op
+
+    def __getattr__(self, name: str) -> Any:
+        raise TracingError(
+            f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, and there is "
+            "none. Hand it on to an operator that takes it, which is then traced; or trace real arrays: tracing_mode='real'.",
+            operator=self._op.name,
+        )
+
+
 class TracedTensor(Tensor):
     """A value whose history is a graph."""
 
@@ -129,7 +145,8 @@ class Tracing(Layer):
 
     def default(self, op: OpOverload) -> Kernel:
         whole, form = op.whole, form_of(op.schema)
-        single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts and not op.schema.is_mutable
+        residual = op.outputs.residual
+        single = len(op.schema.returns) == 1 and not residual and not op.schema.returns[0].type.parts and not op.schema.is_mutable
 
         def kernel(*args: Any) -> Any:
             guard = active_mode(TRACE)
@@ -141,6 +158,8 @@ class Tracing(Layer):
             else:
                 with Without(guard):
                     out = whole(*[value for value, _ in pairs])
+            if residual:
+                out = _withheld(op, out)
             node = trace.graph.call(op, tuple([node for _, node in pairs]), metadata(out), line())
             if single:
                 return wrap(TracedTensor, out, trace.level, node)
@@ -150,6 +169,13 @@ class Tracing(Layer):
 
 
 layer = Tracing("trace", DispatchKey.TRACE)
+
+
+def _withheld(op: OpOverload, out: Any) -> Any:
+    """The outputs with something that can be recognised in place of a residual that is None."""
+    if len(op.schema.returns) == 1:
+        return Withheld(op) if out is None else out
+    return (*out[:-1], Withheld(op)) if out[-1] is None else out
 
 
 def opened(trace: Trace) -> Level:
