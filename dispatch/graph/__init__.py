@@ -6,6 +6,7 @@
     running     the interpreter
     printing    Python code
     drawing     DOT, SVG, a table
+    buffers     dtypes and arrays as text
     values      what a graph holds that is no node, as text
     text        the format of files
     effects     what calls do besides returning, and who shares memory

@@ -17,7 +17,7 @@ from .node import Kind, Node, nodes_in
 class Body:
     """The nodes of a graph in their order, what goes in and what comes out. See `Graph`."""
 
-    __slots__ = ("_at", "_names", "constants", "inputs", "nodes", "outputs", "symbols")
+    __slots__ = ("_before", "_names", "constants", "inputs", "nodes", "outputs", "symbols")
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -26,7 +26,7 @@ class Body:
         self.constants: dict[str, Any] = {}
         self.symbols: dict[str, tuple[Node, int]] = {}
         self._names: dict[str, int] = {}  # each name that is taken: the last number that was put behind it
-        self._at: int | None = None  # where nodes are added, where that is not at the end
+        self._before: Node | None = None  # what nodes are added before, where that is not at the end
 
     # -- building ------------------------------------------------------------------------------------------------------
 
@@ -37,11 +37,10 @@ class Body:
             name = self._numbered(name)
         names[name] = 0
         node = Node(kind, name, op, args, value, source)
-        if self._at is None:
+        if self._before is None:
             self.nodes.append(node)
         else:
-            self.nodes.insert(self._at, node)
-            self._at += 1
+            self.nodes.insert(self._place(self._before), node)
         return node
 
     def _numbered(self, name: str) -> str:
@@ -100,11 +99,12 @@ class Body:
         GraphError
             If the node is none of this graph.
         """
-        outer, self._at = self._at, self._place(node)
+        self._place(node)
+        outer, self._before = self._before, node
         try:
             yield
         finally:
-            self._at = outer if outer is None else self._place(node)
+            self._before = outer
 
     def replace_all_uses_with(self, node: Node, other: Any) -> list[Node]:
         """Let a node, or a plain value, stand wherever a node does: in arguments, in outputs, where sizes are read.
@@ -143,14 +143,12 @@ class Body:
                 raise GraphError(f"the node {node} is one of the graph's {what}. Change `graph.{what}` first.")
         del self.nodes[place]
         self.constants.pop(node.name, None)
-        if self._at is not None and place < self._at:
-            self._at -= 1
 
     def _place(self, node: Node) -> int:
-        for place, other in enumerate(self.nodes):
-            if other is node:
-                return place
-        raise GraphError(f"the node {node!r} is none of this graph.")
+        try:
+            return self.nodes.index(node)
+        except ValueError:
+            raise GraphError(f"the node {node!r} is none of this graph.") from None
 
     def copy(self) -> Self:
         """A graph of new nodes with the same names. Arrays and what else is no node are shared."""
@@ -213,44 +211,45 @@ class Body:
 
 def faults(body: Body) -> Iterator[str]:
     """What is wrong with a graph, in words, in the order of its nodes."""
-    seen: set[Node] = set()
+    before: set[Node] = set()
     names: set[str] = set()
     inputs, everything = set(nodes_in(body.inputs)), set(body.nodes)
     for node in body.nodes:
         what = f"node {node.name!r}"
-        after = "which comes after it"
-        if node in seen:
+        if node in before:
             yield f"{what} stands in it twice"
+        elif node.name in names:
+            yield f"two nodes are named {node.name!r}"
         if not node.name.isidentifier() or keyword.iskeyword(node.name):
             yield f"{what} has no name that Python could write"
-        if node.name in names:
-            yield f"two nodes are named {node.name!r}"
         for other in nodes_in(node.args):
-            if other not in seen:
-                yield f"{what} is made of {other.name!r}, {after if other in everything else 'which is not in the graph'}"
-        seen.add(node)
-        names.add(node.name)
-        if (node.kind == "call") != (node.op is not None):
-            yield f"{what} is a {node.kind} {'without' if node.op is None else 'with'} an operator"
-        if node.kind == "call" and node.op is not None and len(node.args) != (count := len(node.op.schema.arguments)):
-            yield f"{what} has {len(node.args)} arguments, and {node.op.name} takes {count}"
-        if node.kind == "item" and not (len(node.args) == 2 and type(node.args[0]) is Node and type(node.args[1]) is int):
-            yield f"{what} is an item, and its arguments are no node and number"
-        if node.kind == "constant" and node.name not in body.constants:
-            yield f"{what} is a constant without an array"
+            if other not in before:
+                where = "comes after it" if other in everything else "is not in the graph"
+                yield f"{what} is made of {other.name!r}, which {where}"
+        yield from (f"{what} {fault}" for fault in _faults_of(body, node))
         if node.kind == "placeholder" and node not in inputs:
             yield f"{what} is a placeholder, and no input"
+        before.add(node)
+        names.add(node.name)
     constants = {node.name for node in body.nodes if node.kind == "constant"}
-    for name in body.constants:
-        if name not in constants:
-            yield f"the array {name!r} of its constants belongs to no node"
+    yield from (f"the array {name!r} of its constants belongs to no node" for name in body.constants if name not in constants)
     for node in inputs:
-        if node not in seen or node.kind != "placeholder":
+        if node not in before or node.kind != "placeholder":
             yield f"its input {node.name!r} is no placeholder of it"
     for held, word in ((body.outputs, "output"), ([node for node, _ in body.symbols.values()], "source of a size")):
-        for node in nodes_in(held):
-            if node not in seen:
-                yield f"its {word} {node.name!r} is not in the graph"
+        yield from (f"its {word} {node.name!r} is not in the graph" for node in nodes_in(held) if node not in before)
+
+
+def _faults_of(body: Body, node: Node) -> Iterator[str]:
+    """What is wrong with one node, by itself."""
+    if (node.kind == "call") != (node.op is not None):
+        yield f"is a {node.kind} {'without' if node.op is None else 'with'} an operator"
+    elif node.op is not None and len(node.args) != (count := len(node.op.schema.arguments)):
+        yield f"has {len(node.args)} arguments, and {node.op.name} takes {count}"
+    if node.kind == "item" and not (len(node.args) == 2 and type(node.args[0]) is Node and type(node.args[1]) is int):
+        yield "is an item, and its arguments are no node and number"
+    if node.kind == "constant" and node.name not in body.constants:
+        yield "is a constant without an array"
 
 
 def _identifier(name: str) -> str:

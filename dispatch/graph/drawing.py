@@ -76,11 +76,9 @@ def _lanes(pairs: Sequence[tuple[int, int]]) -> list[int]:
     found = [0] * len(pairs)
     for number in sorted(range(len(pairs)), key=lambda i: pairs[i]):
         start, end = pairs[number]
-        for lane, reach in enumerate(taken):
-            if all(start >= last or start == first for first, last in reach.items()):
-                break
-        else:
-            lane = len(taken)
+        free = (i for i, reach in enumerate(taken) if all(start >= end or start == first for first, end in reach.items()))
+        lane = next(free, len(taken))
+        if lane == len(taken):
             taken.append({})
         taken[lane][start] = max(end, taken[lane].get(start, 0))
         found[number] = lane + 1

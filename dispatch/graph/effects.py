@@ -19,8 +19,10 @@ EFFECTS = frozenset({Tag.effect, Tag.random, Tag.maybe_aliasing_or_mutating})
 
 
 def is_pinned(node: Node) -> bool:
-    """Whether a call has to stay, once and in its order: it writes, returns nothing, draws, has an effect, or takes an object
-    that is neither array nor constant, a handle say, with which it may do anything.
+    """Whether a call has to stay, once and in its order.
+
+    It does where it writes, returns nothing, draws, has an effect, or takes an object that is neither array nor constant, a
+    handle say, with which it may do anything.
 
     Examples
     --------
@@ -76,7 +78,8 @@ class Sharing:
                 if writes := self._written(node, node.op):
                     self._writes[node] = writes
                     written += writes
-                if not node.op.schema.returns and not node.op.schema.is_mutable or _is_seen(node, node.op):
+                silent = not (node.op.schema.returns or node.op.schema.is_mutable)
+                if silent or not is_data(node.value) or _is_seen(node, node.op):  # an object may hold what it is made of
                     seen += nodes_in(node.args)
         if written:
             self._join([node for node in body.nodes if node.kind == "placeholder"])
@@ -103,6 +106,13 @@ class Sharing:
     def is_view(node: Node) -> bool:
         """Whether what a call gives may share memory with its arguments."""
         return node.op is not None and any(True for _ in Sharing._shared(node, node.op))
+
+    def merge(self, x: Node, y: Node) -> None:
+        """Let one value stand for two, of which neither is written."""
+        seen = self.is_seen(x) or self.is_seen(y)
+        self._join([x, y])
+        if seen:
+            self._seen_classes.add(self.of(x))
 
     def writes(self, node: Node) -> set[Node]:
         """What a call writes to, as `of` gives it."""

@@ -38,7 +38,7 @@ class Graph(Body):
     array([1.        , 1.84147098])
     >>> print(graph)
     def f(x):
-        # <doctest ...graph = dispatch.make_fx(lambda x: np.sin(x) + 1)(np.zeros(3))
+        # ...
         sin = np.sin(x)  # float64[3]
         add = np.add(sin, 1)  # float64[3]
         return add
@@ -62,7 +62,7 @@ class Graph(Body):
 
     @property
     def code(self) -> str:
-        """A function in Python, `f`, that does the same: `exec(graph.code, scope)`, with a copy of `graph.scope` for a scope."""
+        """A function in Python, `f`, that does the same: `exec(graph.code, scope := graph.scope)` makes it."""
         return Code(self).text
 
     @property
@@ -80,7 +80,7 @@ class Graph(Body):
         """
         code = self.code
         if print_output:
-            print(code, end="")
+            print(code, end="")  # noqa: T201  it is what it is for
         return code
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from ..containers import items_of, leaves, mapped
 from ..core import OpOverload
 from ..tags import Tag
 from .body import Body
-from .effects import Sharing, is_pinned
+from .effects import Sharing, is_data, is_pinned
 from .node import Metadata, Node, nodes_in
 from .values import Writer, is_open
 
@@ -88,23 +88,21 @@ def common_subexpressions(graph: G) -> G:
     def merged(new: G, node: Node, args: tuple[Any, ...]) -> Node:
         for written in sharing.writes(node):
             versions[written] = versions.get(written, 0) + 1
-        if node.kind == "call" and (is_pinned(node) or Tag.nondeterministic_bitwise in _tags(node)):
-            return new.like(node, args)
         if node.kind == "placeholder" or (node.kind == "constant" and node not in alike):
             return new.like(node, args)
-        read = sorted({sharing.of(x) for x in nodes_in(node.args)}, key=id)
-        state = tuple([(id(x), versions.get(x, 0)) for x in read])
-        if node.kind == "constant":
-            key: tuple[Any, ...] = (writer.text(graph.constants[node.name]),)
+        if is_pinned(node) or Tag.nondeterministic_bitwise in _tags(node) or not is_data(node.value):
+            return new.like(node, args)
+        classes = {sharing.of(x) for x in nodes_in(node.args) if sharing.is_written(x)}
+        state = frozenset([(x, versions.get(x, 0)) for x in classes])
+        array = graph.constants[node.name] if node.kind == "constant" else None
+        key = node.kind, node.op, writer.text((args, array)), state
+        if (earlier := found.get(key)) is None:
+            found[key] = node, new.like(node, args)
+        elif node.kind != "item" and not _may_merge(sharing, earlier[0], node):
+            return new.like(node, args)
         else:
-            key = (node.op, writer.text(args), state)
-        earlier = found.get(key)
-        if earlier is not None and (node.kind == "item" or _may_merge(sharing, earlier[0], node)):
-            return earlier[1]
-        made = new.like(node, args)
-        if earlier is None:
-            found[key] = node, made
-        return made
+            sharing.merge(earlier[0], node)
+        return found[key][1]
 
     return graph.rebuilt(merged)
 
@@ -118,8 +116,7 @@ def _alike(graph: Body) -> set[Node]:
     groups: dict[tuple[Any, ...], list[Node]] = {}
     for node in graph.nodes:
         if node.kind == "constant" and isinstance(x := graph.constants[node.name], (np.ndarray, np.generic)):
-            if not x.dtype.hasobject:
-                groups.setdefault((type(x), x.shape, x.dtype.str, x.strides), []).append(node)
+            groups.setdefault((type(x), x.shape, x.dtype.str, x.strides), []).append(node)
     return {node for group in groups.values() if len(group) > 1 for node in group}
 
 

@@ -26,8 +26,9 @@ from ..errors import GraphError
 from ..operators import ops
 from ..where import Line
 from .body import Body
+from .buffers import Unwritable, dtype_text
 from .node import Metadata, Node
-from .values import BY_CLASS, TYPES, Unwritable, dtype_text, find_class, is_known
+from .values import BY_CLASS, TYPES, find_class, is_known
 
 MOST_ELEMENTS = 32  # of a constant that is written out
 RESERVED = frozenset({"np", "ops", "objects", "float", "complex", "slice", "f", *TYPES})
@@ -227,7 +228,8 @@ class Code:
         items, names = items_of(x), field_names(cls)
         if items is None or names is None:
             return None
-        if dataclasses.is_dataclass(cls) and (hasattr(x, "__post_init__") or not all(field.init for field in dataclasses.fields(cls))):
+        fields = dataclasses.fields(x) if dataclasses.is_dataclass(x) else ()
+        if hasattr(x, "__post_init__") or not all(field.init for field in fields):
             made = self.object("made_of", made_of)  # as every layer makes one, without its __init__
             return f"{made}({self._class(cls) or self.object(cls.__name__, cls)}, {self.spell(list(items))})"
         pairs = [f"{name}={self.spell(item)}" for name, item in zip(names, items, strict=True)]
@@ -241,7 +243,7 @@ class Code:
             found = find_class(name)
         except GraphError:
             return None
-        if found is not cls or cls.__module__ == "__main__" or outer in self.taken and self.imports.get(outer) != line:
+        if found is not cls or cls.__module__ == "__main__" or (outer in self.taken and self.imports.get(outer) != line):
             return None
         self.imports[outer] = line
         self.taken.add(outer)

@@ -7,9 +7,10 @@ import numpy as np
 from ..containers import field_names, items_of, mapped
 from ..errors import GraphError, kind_of
 from .body import Body
+from .buffers import Unwritable
 from .effects import Sharing
 from .node import Node, nodes_in
-from .values import BY_CLASS, Unwritable, Writer, is_open
+from .values import BY_CLASS, Writer, is_open
 
 STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis)})
 

@@ -2,7 +2,7 @@
 
     graph(1)                                              the version of the format
     operator('np::sin(Tensor x) -> Tensor', 'dispatch')   an operator that is called, with its schema, and who defines it
-    line('file.py', 12, 'f')                              where the nodes below it come from; line() for nowhere
+    line('file.py', 12, 'f')                              where the calls below it come from; line() for nowhere
     x = placeholder(array('float64', (3,)))
     constant = constant(array(...), data('float64', (2,), 'AAAA...'))
     sin = call('np::sin', (x,), array('float64', (3,)))   operator, arguments, what it gives
@@ -26,8 +26,9 @@ from ..errors import GraphError
 from ..operators import known
 from ..where import Line
 from .body import Body
+from .buffers import Unwritable
 from .node import Node
-from .values import Reader, Unwritable, Writer
+from .values import Reader, Writer
 
 VERSION = 1
 MARK, LINE_FEED = "  # ", "\n"
@@ -58,7 +59,7 @@ def written(body: Body) -> str:
     head = [f"graph({VERSION})"]
     for name, op in sorted(operators.items()):
         if find_operator(name) is not op:
-            raise GraphError(f"the graph cannot be saved: the operator {name} is known to nobody by its name. Define it with one.")
+            raise GraphError(f"the graph cannot be saved: the operator {name} is known to nobody by its name. Define it.")
         module = getattr(op, "defined_in", None) or ("", "")
         head.append(f"operator{_call(writer, str(op.schema), module[0])}")
     return signed([*head, *lines, "end()"])
@@ -78,7 +79,7 @@ def _nodes(body: Body, writer: Writer) -> Iterator[str]:
     source: Line | None = None
     described = Writer(opaque=_opaque)
     for node in body.nodes:
-        if node.source != source:
+        if node.op is not None and node.source != source:
             source = node.source
             yield f"line{_call(writer, *(source or ()))}"
         value = described.text(node.value)
@@ -93,7 +94,7 @@ def _nodes(body: Body, writer: Writer) -> Iterator[str]:
             try:
                 yield f"{node.name} = constant({value}, {writer.text(body.constants[node.name])})"
             except Unwritable as error:
-                raise GraphError(f"the graph cannot be saved: its constant {node.name!r} is {error}, which has no text.") from None
+                raise GraphError(f"the graph cannot be saved: the constant {node.name} is {error}, without a text.") from None
         else:
             yield f"{node.name} = placeholder({value})"
 
@@ -105,8 +106,8 @@ def _argument(node: Node, number: int, writer: Writer) -> str:
         assert node.op is not None
         name = node.op.schema.arguments[number].name
         raise GraphError(
-            f"the graph cannot be saved: argument {name!r} of the node {node.name} ({node.op.name}) is {error}, which has no text. "
-            "Let it be an argument of the function, or register_value its class.",
+            f"the graph cannot be saved: argument {name!r} of the node {node.name} ({node.op.name}) is {error}, which has no "
+            "text. Register its class with dispatch.graph.register_value.",
             operator=node.op.name,
             argument=name,
         ) from None
@@ -164,10 +165,11 @@ def read(text: str, body: Body, name: str = "") -> None:
                 raise GraphError("its digest does not fit it and the line before: it was changed, or a line between is missing")
             reading.line(line, last=number == len(lines))
             before = line
-    except GraphError as error:
-        raise GraphError(f"{name + ', ' if name else ''}line {reading.at or number}: {str(error).rstrip('.')}.") from None
     except Exception as error:  # whatever a line says, a file is refused by one class of exception
-        raise GraphError(f"{name + ', ' if name else ''}line {number}: it has no meaning ({type(error).__name__}: {error}).") from None
+        fault = str(error).rstrip(".")
+        if not isinstance(error, GraphError):
+            fault = f"it has no meaning ({type(error).__name__}: {fault})"
+        raise GraphError(f"{name + ', ' if name else ''}line {reading.at or number}: {fault}.") from None
 
 
 class _Reading:
@@ -260,10 +262,10 @@ class _Reading:
         self.body.lint()
 
     def node_placeholder(self, name: str, value: Any) -> Node:
-        return self.body.add("placeholder", name, None, (), value, self.source)
+        return self.body.add("placeholder", name, None, (), value, None)
 
     def node_constant(self, name: str, value: Any, array: Any) -> Node:
-        node = self.body.add("constant", name, None, (), value, self.source)
+        node = self.body.add("constant", name, None, (), value, None)
         self.body.constants[name] = array
         return node
 
@@ -278,7 +280,7 @@ class _Reading:
     def node_item(self, name: str, of: Any, number: Any, value: Any) -> Node:
         if type(of) is not Node or type(number) is not int:
             raise GraphError("an item is a node and a number")
-        return self.body.add("item", name, None, (of, number), value, self.source)
+        return self.body.add("item", name, None, (of, number), value, of.source)
 
 
 # -- equality --------------------------------------------------------------------------------------------------------------
@@ -288,7 +290,7 @@ def outline(body: Body) -> list[str]:
     """What two graphs have in common that do the same: the text of everything but names and lines."""
     number = {node: f"n{i}" for i, node in enumerate(body.nodes)}
     writer = Writer(lambda node: number.get(node, f"?{id(node)}"), lambda x: f"object({id(x)})")
-    described = Writer(writer.name, lambda x: _opaque(x))
+    described = Writer(writer.name, _opaque)
     lines = []
     for node in body.nodes:
         array = writer.text(body.constants.get(node.name)) if node.kind == "constant" else ""

@@ -9,7 +9,6 @@ anything else.
 """
 
 import ast
-import base64
 import math
 import sys
 from collections.abc import Callable, Mapping
@@ -17,12 +16,12 @@ from enum import Enum, EnumMeta
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.format import descr_to_dtype, dtype_to_descr
 
 from ..containers import field_names, items_of, made_of, register_record
 from ..core import OpOverload
-from ..errors import GraphError, kind_of
+from ..errors import GraphError
 from ..views import Look
+from .buffers import Unwritable, array_of, data_of, described, dtype_of, dtype_text, metadata_of, raw_bytes, scalar_of
 from .node import Metadata, Node, Opaque
 
 PLAIN = frozenset({type(None), bool, str, bytes})
@@ -84,17 +83,11 @@ def register_value(
     [Fraction(1, 3)]
     """
     known = BY_WORD.get(word)
-    if not word.isidentifier() or (known is not None and BY_CLASS.get(cls) is not known):
-        said = "is no name" if known is None else "is the word of another class"
+    taken = word in FAMILIES or (known is not None and BY_CLASS.get(cls) is not known)
+    if taken or not word.isidentifier():
+        said = "is the word of another class" if taken else "is no name"
         raise GraphError(f"register_value({cls.__qualname__}): {word!r} {said}. Give it a word of its own.")
     BY_CLASS[cls] = BY_WORD[word] = Value(word, take, put, spell, at)
-
-
-class Unwritable(Exception):
-    """A value that has no text."""
-
-    def __init__(self, value: Any, reason: str = "") -> None:
-        super().__init__(f"{kind_of(value)}{reason}")
 
 
 class Writer:
@@ -173,7 +166,7 @@ def _taken(x: Any) -> tuple[str, tuple[Any, ...]]:
     if isinstance(x, np.dtype):
         return "dtype", (dtype_text(x),)
     if isinstance(x, np.generic):
-        return "scalar", (dtype_text(x.dtype), _raw(x).hex())
+        return "scalar", (dtype_text(x.dtype), raw_bytes(x).hex())
     if isinstance(x, Enum):
         name = x.name
         if type(name) is str and cls.__members__.get(name) is x:
@@ -201,7 +194,8 @@ class Reader:
     """
 
     def __init__(self, nodes: Mapping[str, Node] | None = None, operators: Mapping[str, OpOverload] | None = None) -> None:
-        self.nodes, self.operators = nodes or {}, operators or {}
+        self.nodes = {} if nodes is None else nodes
+        self.operators = {} if operators is None else operators
 
     def value(self, text: str) -> Any:
         """The value of a text."""
@@ -284,7 +278,7 @@ def _member(name: str, member: str) -> Enum:
 
 
 def _record(name: str, *items: Any) -> Any:
-    cls = find_class(name)
+    cls: Any = find_class(name)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         if len(items) != len(cls._fields):
             raise GraphError(f"{name} has {len(cls._fields)} fields, and {len(items)} are written")
@@ -302,90 +296,6 @@ def _float(text: str) -> float:
     return float(text)
 
 
-# -- dtypes, arrays, and what describes them -------------------------------------------------------------------------------
-
-
-def dtype_text(dtype: np.dtype[Any]) -> Any:
-    """A dtype as text: its name, NumPy's short form, or of a structured one the list of its fields."""
-    for text in (dtype.name, dtype.str):
-        try:
-            if np.dtype(text) == dtype and np.dtype(text).metadata == dtype.metadata:
-                return text
-        except (TypeError, ValueError, SyntaxError):
-            continue
-    if dtype.fields is not None and not dtype.hasobject:
-        description = dtype_to_descr(dtype)
-        if descr_to_dtype(description) == dtype:
-            return description
-    raise Unwritable(dtype)
-
-
-def dtype_of(text: Any) -> np.dtype[Any]:
-    """The dtype of a text that `dtype_text` gave."""
-    return np.dtype(text) if type(text) is str else np.dtype(descr_to_dtype(text))
-
-
-def _raw(x: Any) -> bytes:
-    if x.dtype.hasobject:
-        raise Unwritable(x, " of Python objects")
-    made: bytes = x.tobytes()
-    return made
-
-
-def _data(x: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """Dtype, shape, bytes, and where that is not C's order, the axes from the slowest to the fastest."""
-    dense = x.flags.c_contiguous
-    axes = tuple(range(x.ndim) if dense else sorted(range(x.ndim), key=lambda axis: (-abs(x.strides[axis]), axis)))
-    taken = dtype_text(x.dtype), x.shape, base64.b64encode(_raw(x.transpose(axes))).decode()
-    return taken if dense else (*taken, axes)
-
-
-def _array(dtype: Any, shape: Any, text: str, axes: Any = None) -> np.ndarray[Any, Any]:
-    kind, raw = dtype_of(dtype), base64.b64decode(text, validate=True)
-    if kind.hasobject or type(shape) is not tuple or not all(type(n) is int and n >= 0 for n in shape):
-        raise GraphError(f"an array of dtype {kind} and shape {shape} cannot be read")
-    order = tuple(range(len(shape))) if axes is None else axes
-    if sorted(order) != list(range(len(shape))):
-        raise GraphError(f"{order} are no axes of the shape {shape}")
-    if len(raw) != math.prod(shape) * kind.itemsize:
-        raise GraphError(f"{len(raw)} bytes are no array of dtype {kind} and shape {shape}")
-    made = np.empty([shape[axis] for axis in order], kind)
-    if raw:
-        made = np.ndarray(made.shape, kind, bytearray(raw))
-    return made.transpose(np.argsort(order)) if order else made
-
-
-def _scalar(dtype: Any, text: str) -> np.generic:
-    kind, raw = dtype_of(dtype), bytes.fromhex(text)
-    if kind.hasobject or len(raw) != kind.itemsize:
-        raise GraphError(f"{len(raw)} bytes are no scalar of dtype {kind}")
-    made: np.generic = np.ndarray((), kind, raw)[()] if raw else np.zeros((), kind)[()]
-    return made
-
-
-def dense_strides(shape: tuple[Any, ...], itemsize: int) -> tuple[Any, ...]:
-    """The strides of an array in C order."""
-    strides: list[Any] = []
-    step: Any = itemsize
-    for size in reversed(shape):
-        strides.append(step)
-        step = step * size
-    return tuple(strides[::-1])
-
-
-def _described(x: Metadata) -> tuple[Any, ...]:
-    strides = None if x.strides == dense_strides(x.shape, x.dtype.itemsize) else x.strides
-    taken = dtype_text(x.dtype), x.shape, strides, x.device
-    return taken if x.device != "cpu" else taken[:2] if strides is None else taken[:3]
-
-
-def _metadata(dtype: Any, shape: Any, strides: Any = None, device: str = "cpu") -> Metadata:
-    kind = dtype_of(dtype)
-    if type(shape) is not tuple or type(device) is not str or not (strides is None or len(strides) == len(shape)):
-        raise GraphError("a shape and its strides are tuples of one length, and a device is text")
-    return Metadata(shape, kind, dense_strides(shape, kind.itemsize) if strides is None else strides, device)
-
-
 def _look(op: Any, place: Any, part: Any, number: Any, args: Any) -> Look:
     numbers = all(type(n) is int for n in (place, part, number))
     if not (type(op) is OpOverload and numbers and type(args) is tuple and 0 <= place < len(args)):
@@ -400,12 +310,12 @@ TYPES |= {f"np.{cls.__name__}": cls for cls in np.sctypeDict.values()}
 KNOWN_TYPES = frozenset(TYPES.values())
 # What stands for more than one class, or for less than one.
 FAMILIES: dict[str, Callable[..., Any]] = {
-    "dtype": dtype_of, "enum": _member, "float": _float, "record": _record, "scalar": _scalar, "type": _type,
+    "dtype": dtype_of, "enum": _member, "float": _float, "record": _record, "scalar": scalar_of, "type": _type,
 }  # fmt: skip
 
 register_value(complex, "complex", lambda x: (x.real, x.imag), complex)
 register_value(slice, "slice", lambda x: (x.start, x.stop, x.step), slice)
-register_value(np.ndarray, "data", _data, _array)
-register_value(Metadata, "array", _described, _metadata)
+register_value(np.ndarray, "data", data_of, array_of)
+register_value(Metadata, "array", described, metadata_of)
 register_value(Opaque, "opaque", lambda x: (x.cls,), Opaque)
 register_value(Look, "look", lambda x: (x.op, x.place, x.part, x.number, x.args), _look)

@@ -11,7 +11,7 @@ register_value(Place, "place", lambda x: (), lambda: ARRAY)
 
 def _subscript(code: Code, x: Any, index: Any, arrays: Any) -> str | None:
     """`x[index]`, where that means what the row does: of an array without axes in an index the row takes the number."""
-    if type(x) is not Node or type(x.value) is not Metadata or not (type(arrays) in (list, tuple)):
+    if type(x) is not Node or type(x.value) is not Metadata or type(arrays) not in (list, tuple):
         return None
     if not all(type(i) is Node and type(i.value) is Metadata and len(i.value.shape) for i in arrays):
         return None
