@@ -80,7 +80,8 @@ class Look(NamedTuple):
 
     def _kernel(self, key: DispatchKey) -> Kernel:
         kernel, names = self.op.at(key), self.op.arguments.keyword_names
-        return lambda *args: kernel(*args[: len(args) - len(names)], **dict(zip(names, args[len(args) - len(names) :], strict=True)))
+        count = len(self.args) - len(names)
+        return lambda *args: kernel(*args[:count], **dict(zip(names, args[count:], strict=True)))
 
     def __repr__(self) -> str:
         return f"<view by {self.op.name}>"

@@ -80,8 +80,8 @@ def check_views(op: OpOverload, args: tuple[Any, ...], x: Any, others: list[Any]
     if Tag.inplace_view in op.tags or not is_followed(x):
         raise words.refused(
             op,
-            f"{target_name(op, args, x)} shares memory with another {words.value}, and the write cannot be followed into it: an "
-            "operator that changes a shape has no views, and a view that an operator made while it wrote is made only once. "
+            f"{target_name(op, args, x)} shares memory with another {words.value}, and the write cannot be followed into it: "
+            "an operator that changes a shape has no views, and a view that an operator made while it wrote is made only once. "
             f"Write before the view is taken or after it is gone, or write {instead(op)}.",
         )
     base = base_of(x)
@@ -95,8 +95,8 @@ def check_dicts(op: OpOverload, args: tuple[Any, ...], written: list[Any], words
         if type(value) is dict and argument.is_write and any(x is item for x in written for item in arrays(value)):
             raise words.refused(
                 op,
-                f"argument {argument.name!r} is a dict that holds a {words.value}, and is written. {words.layer} follows writes to "
-                "arrays and to lists of arrays: pass a list.",
+                f"argument {argument.name!r} is a dict that holds a {words.value}, and is written. {words.layer} follows "
+                "writes to arrays and to lists of arrays: pass a list.",
             )
 
 

@@ -73,7 +73,7 @@ def _check_targets(op: OpOverload, like: DualTensor, args: tuple[Any, ...], writ
             raise WORDS.refused(
                 op,
                 f"{target_name(op, args, x)} is {describe_value(x)}, and values with a tangent of {like.level!r} would be "
-                f"written to it: the tangent would be lost in silence. Write {instead(op)}; or pass dispatch.detach(...) of the "
-                "values, where constants are meant.",
+                f"written to it: the tangent would be lost in silence. Write {instead(op)}; or pass dispatch.detach(...) of "
+                "the values, where constants are meant.",
             )
     check_dicts(op, args, written, WORDS)

@@ -11,7 +11,7 @@
     text        the format of files
     effects     what calls do besides returning, and who shares memory
     passes      dead code, common subexpressions, constant folding
-    lifetimes   which nodes may share memory, and when that is read
+    lifetimes   when the memory of a value is read
     reinplace   functional forms become the operators that write again, where nobody can tell
 """
 

@@ -4,16 +4,13 @@ Two nodes may share memory where a schema says so, by its aliases, and where it 
 handle, with effects, or whose result is no array may hold on to what it is given.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
-from ..containers import items_of
 from ..core import OpOverload
 from ..functional import origin_of
-from ..grammar import ClassType, OptionalOf
-from ..tags import Tag
-from .graph import Graph
-from .node import Metadata, Node
+from .body import Body
+from .effects import is_data, is_noticed
+from .node import Node, nodes_in
 
 NEVER = 1 << 60  # no node of the graph is the last to read it: whoever holds inputs, constants or outputs may
 
@@ -37,7 +34,7 @@ class Lifetimes:
     [(cos, 3), (getitem, 3), (sin, 4)]
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Body) -> None:
         self.order = {node: i for i, node in enumerate(graph.nodes)}
         self.users: dict[Node, list[Node]] = {node: [] for node in graph.nodes}
         self._owners: dict[Node, Node] = {}  # of a node one that it shares memory with; who is none here owns its own
@@ -90,18 +87,9 @@ class Lifetimes:
             self.reads(node).append(NEVER)
         if node.op is None:
             return
-        kept = _may_keep(node.op) or not _is_plain(node.value)
+        kept = not is_data(node.value) or is_noticed(node, node.op)
         for x in (node, *nodes_in(node.args)) if kept else nodes_in(node.args):
             self.reads(x).append(NEVER if kept else self.order[node])
-
-
-def nodes_in(x: Any) -> Iterator[Node]:
-    """The nodes in a value, in containers too."""
-    if type(x) is Node:
-        yield x
-    elif (items := items_of(x)) is not None:
-        for item in items:
-            yield from nodes_in(item)
 
 
 def maker(node: Node) -> Node:
@@ -114,16 +102,3 @@ def maker(node: Node) -> Node:
 def may_be_view(op: OpOverload) -> bool:
     """Whether what an operator returns may share memory with its arguments."""
     return any(result.alias is not None for result in op.schema.returns)
-
-
-def _may_keep(op: OpOverload) -> bool:
-    kinds = [a.type.element if isinstance(a.type, OptionalOf) else a.type for a in op.schema.arguments]
-    return Tag.effect in op.tags or any(isinstance(kind, ClassType) for kind in kinds)
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether what a call gives are arrays and numbers, which hold on to nothing."""
-    if type(value) is Metadata or value is None or isinstance(value, (bool, int, float, complex, str)):
-        return True
-    items = items_of(value)
-    return items is not None and all(_is_plain(item) for item in items)

@@ -13,17 +13,18 @@ to it, and what came out of the functional form is what went in:
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..containers import items_of, mapped
 from ..core import OpOverload
 from ..functional import form_of, origin_of
 from ..tags import Tag
 from ..views import Look, view_scatter
-from .graph import Graph
-from .lifetimes import NEVER, Lifetimes, maker, may_be_view, nodes_in
-from .node import Metadata, Node
+from .body import Body
+from .lifetimes import NEVER, Lifetimes, maker, may_be_view
+from .node import Metadata, Node, nodes_in
 
+G = TypeVar("G", bound=Body)
 WRITE, WRITTEN, READ = "np::setitem_", "np::setitem", "np::getitem"
 
 
@@ -42,7 +43,7 @@ class Step(NamedTuple):
     scatters: tuple[Node, ...]
 
 
-def reinplace(graph: Graph) -> Graph:
+def reinplace(graph: G) -> G:
     """The graph with operators that write in place of functional forms, where no value that is seen changes.
 
     Its results, and what it leaves in the arrays that it writes to, are the same bit for bit; it has no more nodes than before.
@@ -87,7 +88,7 @@ class _Plan:
         By a call that is left out, the value that its own is.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Body) -> None:
         self.lifetimes = Lifetimes(graph)
         steps = {node: found for node in graph.nodes if (found := self._steps_of(node))}
         self.paths = self._paths(graph, steps)
@@ -144,7 +145,7 @@ class _Plan:
             return False
         return self.lifetimes.last_read(x) == self.lifetimes.order[node] and self.lifetimes.count(x, node.args) == 1
 
-    def _paths(self, graph: Graph, steps: dict[Node, list[Step]]) -> dict[Node, list[Step]]:
+    def _paths(self, graph: Body, steps: dict[Node, list[Step]]) -> dict[Node, list[Step]]:
         makers = {step.result: step for found in steps.values() for step in found}
         written = [(n, x) for n in graph.nodes if n.op is not None and n.op.schema.is_mutable for x in _targets(n)]
         paths: dict[Node, list[Step]] = {}
@@ -156,12 +157,13 @@ class _Plan:
                 path.append(makers[x])
                 x = makers[x].base
             alone = sum(self.lifetimes.owner(other) is self.lifetimes.owner(home) for _, other in written) == 1
-            if x is home and path and alone and self.lifetimes.last_read(write.args[2]) < NEVER:
-                if _alike(home, write.args[2], strides=False):
-                    paths[write] = path
+            found = x is home and path and alone and self.lifetimes.last_read(write.args[2]) < NEVER
+            if found and _alike(home, write.args[2], strides=False):
+                paths[write] = path
         while True:  # a call may be on several paths, and be taken back with one of them
             own = {step: write for write, path in paths.items() for step in path}
-            lost = [w for w, path in paths.items() if not all([self._may_write(s, own.get(s)) for p in path for s in steps[p.call]])]
+            whole = {write: [step for last in path for step in steps[last.call]] for write, path in paths.items()}
+            lost = [write for write, found in whole.items() if not all([self._may_write(s, own.get(s)) for s in found])]
             if not lost:
                 return paths
             for write in lost:
@@ -236,7 +238,7 @@ def _has_axes(node: Node) -> bool:
 # -- writes that change nothing ------------------------------------------------------------------------------------------------
 
 
-def _without_writes_of_itself(graph: Graph) -> Graph:
+def _without_writes_of_itself(graph: G) -> G:
     """The graph without the calls that write to a value what stands there."""
     lifetimes = Lifetimes(graph)
     instead: dict[Node, Node] = {}
@@ -247,15 +249,13 @@ def _without_writes_of_itself(graph: Graph) -> Graph:
                 same = _same(value.args[1], index) and _same(list(value.args[2]), list(arrays))
                 if same and _may_stand_for(lifetimes, x, node):
                     instead[node] = x
-    if not instead:
-        return graph
-    made, to = Graph(), dict[Node, Any]()
-    for node in graph.nodes:
-        if node in instead:
-            to[node] = to[instead[node]]
-        else:
-            _copied(graph, node, made, to)
-    return _finished(graph, made, to)
+    there: dict[Node, Any] = {}
+
+    def rule(new: G, node: Node, args: tuple[Any, ...]) -> Any:
+        made = there[node] = there[instead[node]] if node in instead else new.like(node, args)
+        return made
+
+    return graph.rebuilt(rule) if instead else graph
 
 
 def _may_stand_for(lifetimes: Lifetimes, x: Node, copy: Node) -> bool:
@@ -273,42 +273,25 @@ def _may_stand_for(lifetimes: Lifetimes, x: Node, copy: Node) -> bool:
 # -- the new graph ---------------------------------------------------------------------------------------------------------
 
 
-def _rewritten(graph: Graph, plan: _Plan) -> Graph:
-    made = Graph()
-    to: dict[Node, Any] = {}
+def _rewritten(graph: G, plan: _Plan) -> G:
+    there: dict[Node, Any] = {}
     instead: dict[Node, Node] = dict(plan.moved)
     for step in [step for found in plan.steps.values() for step in found]:
         instead |= {} if step.new is None else {step.new: step.target}
         instead |= {scatter: scatter.args[0] for scatter in step.scatters}
 
-    for node in graph.nodes:
+    def rule(new: G, node: Node, args: tuple[Any, ...]) -> Any:
+        made = None
         if node in plan.steps:
-            to[node] = _written(made, node, _now(to, node.args))
-        if node in instead:
-            to[node] = to[instead[node]]
+            made = _written(new, node, args)
         elif node.kind == "item" and maker(node) in plan.steps:
-            _item_of_written(made, node, to)
-        elif node not in plan.steps and node not in plan.paths:
-            _copied(graph, node, made, to)
-    return _finished(graph, made, to)
+            made = None if node in instead else _item_of_written(new, node, args)
+        elif node not in plan.paths and node not in instead:
+            made = new.like(node, args)
+        there[node] = there[instead[node]] if node in instead else made
+        return there[node]
 
-
-def _now(to: dict[Node, Any], x: Any) -> Any:
-    return mapped(lambda leaf: to[leaf] if type(leaf) is Node else leaf, x)
-
-
-def _copied(graph: Graph, node: Node, made: Graph, to: dict[Node, Any]) -> None:
-    """The same node in the new graph."""
-    if node.kind == "constant":
-        to[node] = made.constant(graph.constants[node.name], node.value, node.name)
-    else:
-        to[node] = made.add(node.kind, node.name, node.op, _now(to, node.args), node.value, node.source)
-
-
-def _finished(graph: Graph, made: Graph, to: dict[Node, Any]) -> Graph:
-    made.inputs, made.outputs = _now(to, graph.inputs), _now(to, graph.outputs)
-    made.symbols = {name: (to[node], axis) for name, (node, axis) in graph.symbols.items()}
-    return made
+    return graph.rebuilt(rule)
 
 
 def _origin(node: Node) -> OpOverload:
@@ -317,13 +300,13 @@ def _origin(node: Node) -> OpOverload:
     return found
 
 
-def _written(made: Graph, node: Node, args: tuple[Any, ...]) -> Node:
+def _written(new: Body, node: Node, args: tuple[Any, ...]) -> Node:
     """The call of the operator that writes, in place of one of its functional form."""
     origin = _origin(node)
     form = form_of(origin.schema)
     outputs = list(node.value) if _count(origin) > 1 else [node.value]
     given = mapped(lambda x: x.value if type(x) is Node else x, args)
-    return made.call(origin, args, form.given_back(outputs, given), node.source)
+    return new.call(origin, args, form.given_back(outputs, given), node.source)
 
 
 def _count(origin: OpOverload) -> int:
@@ -332,16 +315,15 @@ def _count(origin: OpOverload) -> int:
     return sum(place < 0 for place in form.returned) + len(form.written)
 
 
-def _item_of_written(made: Graph, node: Node, to: dict[Node, Any]) -> None:
+def _item_of_written(new: Body, node: Node, args: tuple[Any, ...]) -> Any:
     """An output of a functional form that is no new value of what is written."""
     call, number = node.args
     if call is not maker(node):
-        return
+        return None
     form = form_of(_origin(call).schema)
     others = [i for i, place in enumerate(form.returned) if place < 0]
     if form.residual and number == len(others) + len(form.written) - 1:
         number = len(others) - 1
     elif number >= len(others) - form.residual:
-        return  # a list that is written
-    args = to[call], others[number]
-    to[node] = to[call] if len(form.returned) == 1 else made.add("item", node.name, None, args, node.value, node.source)
+        return None  # a list that is written
+    return args[0] if len(form.returned) == 1 else new.item(args[0], others[number], node.value)

@@ -126,8 +126,8 @@ def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...])
     for key, x in own.items():
         if not has_layout(fresh[key], x.data.layout):
             raise GradientError(
-                f"{op.name} changes the shape of {target_name(op, args, x)} under no_grad, where a tracked value keeps its place on "
-                "the tape, and so its shape. Write to a copy: dispatch.detach(x).copy().",
+                f"{op.name} changes the shape of {target_name(op, args, x)} under no_grad, where a tracked value keeps its "
+                "place on the tape, and so its shape. Write to a copy: dispatch.detach(x).copy().",
                 operator=op.name,
             )
         replace(x, fresh[key], _renew, lambda values: unwrap(values, rank))
@@ -219,8 +219,9 @@ def _check(op: OpOverload, like: TrackedTensor, args: tuple[Any, ...], written: 
 def _leaf(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
     what = "a leaf" if type(x.data) is Leaf else "a view of a leaf"
     return GradientError(
-        f"{op.name}: {target_name(op, args, x)} is {what} that requires a gradient, and a write would take away what that is the "
-        f"gradient of. Write {instead(op, 'leaf')}; or write to it under dispatch.no_grad(), as a step of an optimizer does.",
+        f"{op.name}: {target_name(op, args, x)} is {what} that requires a gradient, and a write would take away what that "
+        f"is the gradient of. Write {instead(op, 'leaf')}; or write to it under dispatch.no_grad(), as a step of an optimizer "
+        "does.",
         operator=op.name,
     )
 
@@ -229,7 +230,8 @@ def _lost(op: OpOverload, args: tuple[Any, ...], x: Any, like: Any) -> GradientE
     what = describe_value(x) + (f" of {x.level!r}" if isinstance(x, Tensor) else "")
     inside = "" if like.level.number == 0 else f" of {like.level!r}"
     return GradientError(
-        f"{op.name}: {target_name(op, args, x)} is {what}, and tracked values{inside} would be written to it: their gradient would "
-        f"be lost in silence. Write {instead(op)}; or pass dispatch.detach(...) of the values, where constants are meant.",
+        f"{op.name}: {target_name(op, args, x)} is {what}, and tracked values{inside} would be written to it: their "
+        f"gradient would be lost in silence. Write {instead(op)}; or pass dispatch.detach(...) of the values, where constants "
+        "are meant.",
         operator=op.name,
     )
