@@ -60,7 +60,7 @@ def _sum_to(x: Any, shape: Shape) -> Any:
     axes, keepdims = _summed_axes(x.shape, shape if type(shape) is tuple else tuple(shape))
     if not axes:
         return x
-    return np.add.reduce(x, axes, None, None, True).reshape(shape) if keepdims else np.add.reduce(x, axes)
+    return np.add.reduce(x, axes, keepdims=True).reshape(shape) if keepdims else np.add.reduce(x, axes)
 
 
 @lru_cache(maxsize=4096)

@@ -74,6 +74,7 @@ FLOORS = [
     {"forms/"},
     {"transforms/"},
     {"vectorize"},
+    {"shapes"},
     {"make_fx"},
     {"compiling/"},
     {"observe", "validating"},

@@ -66,7 +66,9 @@ def find_backend(backend: str | Backend) -> Backend:
     return _backends[backend]
 
 
-@register_backend("replay")
 def replay(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
     """The compiled replay: every operator is called again, and writes where nobody can tell."""
     return program(reinplace(graph))
+
+
+register_backend("replay", replay)

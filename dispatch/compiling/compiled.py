@@ -79,10 +79,8 @@ class Compiled:
 
     def _find(self, signature: Signature) -> Entry | None:
         """What is known of such calls, if it still holds."""
-        entry = self._cache.get(signature.key)
-        if type(entry) is ByFloats:
-            entry = entry.entries.get(signature.bits)
-        assert type(entry) is not ByFloats
+        found = self._cache.get(signature.key)
+        entry = found.entries.get(signature.bits) if isinstance(found, ByFloats) else found
         if entry is None or (entry.recording is not None and changed(entry.recording.watched) >= 0):
             return None
         return entry

@@ -1,19 +1,17 @@
 """What a compiled function says of itself: for which calls it has a graph, for which it has none, and why."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .entries import LIMIT, ByFloats
 
 
-class Explained(NamedTuple):
+class Explained:
     """What a compiled function has in its cache; prints as text."""
 
-    name: str
-    traces: int
-    cache: dict[Any, Any]
-    note: str
+    def __init__(self, name: str, traces: int, cache: dict[Any, Any], note: str) -> None:
+        self.name, self.traces, self.cache, self.note = name, traces, cache, note
 
     def __repr__(self) -> str:
         lines = [f"{self.name}: traced {self.traces} times, {LIMIT} at most"]
@@ -33,8 +31,6 @@ class Explained(NamedTuple):
         if self.note:
             lines.append(f"\nthat call would run as it is: {self.note}")
         return "\n".join(lines)
-
-    __str__ = __repr__
 
 
 def described(key: tuple[Any, ...]) -> list[str]:

@@ -40,4 +40,4 @@ def known_by_layout(graph: Graph) -> Graph:
 def _is_small(value: Any) -> bool:
     if type(value) is not Metadata or value.device != "cpu" or any(type(n) is not int for n in value.shape):
         return False
-    return prod(value.shape) * value.dtype.itemsize <= MOST_BYTES
+    return bool(prod(value.shape) * value.dtype.itemsize <= MOST_BYTES)

@@ -11,7 +11,7 @@ from ..containers import items_of, leaves, mapped
 from ..core import Tensor, active_mode
 from ..errors import TracingError
 from ..functionalize import functionalize
-from ..graph import Graph, Node, apply, common_subexpressions, constant_folding, dead_code, nodes_in
+from ..graph import Graph, Metadata, Node, apply, common_subexpressions, constant_folding, dead_code, nodes_in
 from ..make_fx import make_fx
 from ..tracing import TRACE
 from .captured import Captured
@@ -169,7 +169,7 @@ def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str
     ones = [node for node in first.graph.nodes if node not in floats]
     others = second.graph.nodes
     for x, y in zip(ones, others, strict=False):
-        same = x.kind == y.kind and x.op is y.op and alike(x.args, y.args) and alike(x.value, y.value)
+        same = x.kind == y.kind and x.op is y.op and alike(x.args, y.args) and _alike_values(x.value, y.value)
         if same and x.kind == "constant":
             a, b = first.graph.constants[x.name], second.graph.constants[y.name]
             same = a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
@@ -185,6 +185,16 @@ def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str
     if len(ones) != len(others) or not alike(first.graph.outputs, second.graph.outputs):
         return "it computes something else from one run to the next. Pass what decides as an argument."
     return ""
+
+
+def _alike_values(x: Any, y: Any) -> bool:
+    """Whether two nodes give the same kind of thing; what is no array, a residual say, is another each time."""
+    if type(x) is not type(y):
+        return False
+    if type(x) is Metadata:
+        return bool(x == y)
+    items, others = items_of(x), items_of(y)
+    return items is None or others is None or (len(items) == len(others) and all(map(_alike_values, items, others)))
 
 
 def _used(graph: Graph, constant: Node) -> str:

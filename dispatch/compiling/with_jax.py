@@ -17,7 +17,6 @@ from .backends import register_backend
 from .engines import indexed, is_as_planned, parts, placed, scalar
 
 
-@register_backend("jax")
 def with_jax(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
     """The graph as a function under `jax.jit`."""
     jax = require("jax", "jax", needed_by="compile(backend='jax')")
@@ -46,12 +45,15 @@ def with_jax(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
     return run
 
 
+register_backend("jax", with_jax)
+
+
 class _Engine:
     """JAX, as far as a graph needs it."""
 
     def __init__(self, jax: Any) -> None:
         self.jax, self.jnp = jax, jax.numpy
-        self._own = {
+        self._own: dict[str, Callable[..., Any]] = {
             "getitem": indexed,
             "setitem": lambda x, index, value, arrays: x.at[placed(index, arrays)].set(value),
             "astype": lambda x, dtype: x.astype(dtype),

@@ -26,7 +26,6 @@ SAME = {
 }  # fmt: skip
 
 
-@register_backend("torch")
 def with_torch(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
     """The graph as a `torch.fx.GraphModule`, which is `run.module` of what this gives."""
     torch = require("torch", "torch", needed_by="compile(backend='torch')")
@@ -55,6 +54,9 @@ def with_torch(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
 
     run.module = module  # type: ignore[attr-defined]
     return run
+
+
+register_backend("torch", with_torch)
 
 
 class _Engine:
@@ -108,7 +110,8 @@ class _Engine:
             return None
         own = {"getitem": operator.getitem, "astype": self.torch.Tensor.to, "sum_to": self.torch.Tensor.sum_to_size}
         if name in own:
-            return own[name]
+            found: Callable[..., Any] = own[name]
+            return found
         if isinstance(node.op.at(DispatchKey.CPU), np.ufunc):
             return getattr(self.torch, RENAMED.get(name, name), None)
         return getattr(self.torch, SAME[name], None) if name in SAME else None
