@@ -7,7 +7,7 @@ kernels for each device, a shape rule, gradients, batching, and a checker that f
 from . import autograd, library, testing
 from . import derive as derive  # which tells the layers what they can make of each other's rules
 from .carrying import carry
-from .compiling import compile, register_backend
+from .compiling import compile, register_backend  # noqa: A004  torch's name
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .fake import FakeTensor, FakeTensorMode
 from .forward import DualTensor

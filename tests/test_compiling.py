@@ -15,7 +15,7 @@ from dispatch.errors import PerformanceWarning
 def same(a, b):
     assert type(a) is type(b)
     a, b = np.asarray(a), np.asarray(b)
-    assert a.dtype == b.dtype and a.shape == b.shape
+    assert (a.dtype, a.shape) == (b.dtype, b.shape)
     assert a.tobytes() == b.tobytes()
 
 

@@ -9,9 +9,9 @@
 """
 
 from .backends import list_backends, register_backend
-from .compiled import Compiled, compile
+from .compiled import Compiled, compile  # noqa: A004  torch's name
 from .lowering import program
-from .with_jax import with_jax as with_jax  # noqa: PLC0414  which registers itself
-from .with_torch import with_torch as with_torch  # noqa: PLC0414
+from .with_jax import with_jax as with_jax
+from .with_torch import with_torch as with_torch
 
 __all__ = ["Compiled", "compile", "list_backends", "program", "register_backend"]

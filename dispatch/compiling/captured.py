@@ -40,10 +40,8 @@ class Captured:
 
     Examples
     --------
-    >>> scale = 2.0
-    >>> def f(x): return x * scale
-    >>> [name for _, name, _ in Captured(f).watched]
-    ['scale']
+    >>> Captured(np.sin).watched  # no code that could refer to anything
+    []
     """
 
     def __init__(self, f: Callable[..., Any], *others: Any) -> None:
@@ -146,4 +144,5 @@ def _names(code: types.CodeType) -> Iterator[str]:
 def _is_library(module: str, file: str) -> bool:
     """Whether code is not the user's own."""
     top = module.partition(".")[0]
-    return top in {"numpy", _PACKAGE} or top in sys.stdlib_module_names - {"__main__"} or any(part in file for part in _LIBRARIES)
+    known = top in {"numpy", _PACKAGE} or top in sys.stdlib_module_names
+    return known or any(part in file for part in _LIBRARIES)

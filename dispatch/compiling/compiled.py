@@ -16,6 +16,7 @@ from .keys import Signature, can_write, changed, signed, watched_by_mode
 from .lowering import program
 from .recording import Recording, recorded
 
+
 class Compiled:
     """A compiled function; what `compile` returns.
 
@@ -135,7 +136,7 @@ class Compiled:
                 self._traces += 1
                 try:
                     self._made(signature, recorded(self._f, args, keywords, signature))
-                except Exception as error:  # noqa: BLE001  it is what there is to explain
+                except Exception as error:
                     note = said(error)
         return Explained(self._name, self._traces, self._cache, note)
 
@@ -152,14 +153,14 @@ def said(error: Exception) -> str:
     return f"{line.place}, in {line.function}: {line.text}: {text}"
 
 
-def compile(
+def compile(  # noqa: A001  torch's name
     f: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool = False, backend: str | Backend = "replay"
 ) -> Any:
     """A function that does what `f` does: traced once for each kind of call, and replayed; also a decorator.
 
-    A kind of call is how the arguments are nested, the shapes, dtypes and strides of arrays, and the values of what is no array;
-    a Python float is an input, unless what `f` does depends on it otherwise than by computing with it. What `f` refers to is
-    watched. Results are those of `f` to the bit, and so is what it writes to its arguments.
+    A kind of call is how the arguments are nested, the shapes, dtypes and strides of arrays, and the values of what is no
+    array; a Python float is an input, unless what `f` does depends on it otherwise than by computing with it. What `f`
+    refers to is watched. Results are those of `f` to the bit, and so is what it writes to its arguments.
 
     Parameters
     ----------

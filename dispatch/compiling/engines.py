@@ -87,6 +87,7 @@ def indexed(x: Any, index: Any, arrays: Any) -> Any:
 
 
 def placed(index: Any, arrays: Any) -> Any:
+    """An index with arrays in the places that a row left for them."""
     queue = iter(arrays)
     plain = (int, slice, type(None), type(Ellipsis), list, np.ndarray, np.generic)
     items = index if isinstance(index, tuple) else (index,)

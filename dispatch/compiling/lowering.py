@@ -10,14 +10,12 @@ from ..graph import Graph, Metadata, Node, nodes_in
 Layout = tuple[Any, ...]
 
 
-def program(graph: Graph, live: dict[str, Any] | None = None) -> Program:
+def program(graph: Graph) -> Program:
     """The compiled program of a graph.
 
     Parameters
     ----------
     graph : Graph
-    live : dict, optional
-        Arrays that stand for constants of these names, as they are when the program runs: what a function captured.
 
     Returns
     -------
@@ -38,7 +36,6 @@ def program(graph: Graph, live: dict[str, Any] | None = None) -> Program:
     >>> program(graph)(np.array([0.0, 1.0, 2.0]), np.ones(3))
     array([0.        , 0.84147098, 0.90929743])
     """
-    live = live or {}
     inputs = list(nodes_in(graph.inputs))
     calls = [node for node in graph.nodes if node.kind in ("call", "item")]
     constants = [node for node in graph.nodes if node.kind == "constant"]
@@ -76,14 +73,16 @@ def program(graph: Graph, live: dict[str, Any] | None = None) -> Program:
         place = "" if line is None else f", of {line.place}, in {line.function}" + (f": {line.text}" if line.text else "")
         return f"in node {calls[i]} of the graph{place}"
 
-    values = [(slots[x].number, live.get(x.name, graph.constants[x.name]), x.name not in live and x in open_handed) for x in constants]
+    values = [(slots[x].number, graph.constants[x.name], x in open_handed) for x in constants]
     outputs = mapped(lambda x: slots[x] if type(x) is Node else x, graph.outputs)
     return Program(len(slots), tuple([layout(x.value) for x in inputs]), values, made, outputs, describe)
 
 
 def layout(value: Any) -> Layout | None:
     """What is planned for an array of the CPU; None for anything else, and where sizes are symbols."""
-    if type(value) is not Metadata or value.device != "cpu" or any([type(n) is not int for n in (*value.shape, *value.strides)]):
+    if type(value) is not Metadata or value.device != "cpu":
+        return None
+    if any([type(n) is not int for n in (*value.shape, *value.strides)]):
         return None
     return value.dtype, value.shape, value.strides
 

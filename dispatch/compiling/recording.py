@@ -1,4 +1,4 @@
-"""A function traced for one kind of call, twice: what comes out differently is no constant, and the function is not compiled."""
+"""A function traced for one kind of call, twice: where something comes out differently, the function is not compiled."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -64,7 +64,9 @@ def recorded(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, A
     if (i := changed(captured.watched)) >= 0:
         raise TracingError(f"it changes {list(captured.names())[i]!r} when it runs, which a graph would leave out.")
     if held != captured.bytes():
-        raise TracingError("it writes to an array that it was not given, which a graph would leave out. Pass it as an argument.")
+        raise TracingError(
+            "it writes to an array that it was not given, which a graph would leave out. Pass it as an argument."
+        )
     if said := _difference(first, second, floats):
         raise TracingError(said)
     graph, live = _with_live_inputs(first, second)
@@ -137,11 +139,11 @@ def _generators_restored(generators: list[Any]) -> Iterator[None]:
     """Leave the generators that a function may draw from as they were before it was traced."""
     own = [getattr(x, "bit_generator", None) or x._bit_generator for x in generators]  # noqa: SLF001  RandomState has no other
     before = [x.state for x in own]
-    legacy, python = np.random.get_state(), random.getstate()
+    legacy, python = np.random.get_state(), random.getstate()  # noqa: NPY002  whoever draws from it finds it as it was
     try:
         yield
     finally:
-        np.random.set_state(legacy)
+        np.random.set_state(legacy)  # noqa: NPY002
         random.setstate(python)
         for x, state in zip(own, before, strict=True):
             x.state = state
@@ -163,7 +165,7 @@ def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str
             same = len(items) == len(others) and (not isinstance(x, dict) or list(x) == list(y))
             return same and all(map(alike, items, others))
         if type(x) is float:
-            return x == y and str(x) == str(y) or (x != x and y != y)
+            return str(x) == str(y)  # which tells every float from every other, but for one nan from another
         return x is y or bool(x == y)
 
     ones = [node for node in first.graph.nodes if node not in floats]
@@ -178,8 +180,8 @@ def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str
             where = f" in {line.place}, in {line.function}: {line.text}" if line else ""
             what = f"a constant{_used(first.graph, x)}" if x.kind == "constant" else f"node {x}{where}"
             return (
-                f"{what} differs from one run to the next, as what is drawn from a generator, read from a clock or from a file does. "
-                "Pass it as an argument, or compute it with an operator."
+                f"{what} differs from one run to the next, as what is drawn from a generator, read from a clock or from a file "
+                "does. Pass it as an argument, or compute it with an operator."
             )
         partner[x] = y
     if len(ones) != len(others) or not alike(first.graph.outputs, second.graph.outputs):

@@ -18,7 +18,7 @@ rng = np.random.default_rng(0)
 
 def close(got, wanted):
     assert type(got) is type(wanted)
-    assert got.dtype == wanted.dtype and got.shape == wanted.shape
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
     np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
 
 

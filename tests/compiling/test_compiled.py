@@ -127,7 +127,7 @@ def test_an_exception_of_the_function_is_its_own_and_leaves_nothing():
         return x + 1.0
 
     for _ in range(2):
-        with pytest.raises(ValueError, match="^too long$") as raised:
+        with pytest.raises(ValueError, match=r"^too long$") as raised:
             f(np.ones(3))
         assert raised.value.__context__ is None
         assert f.entries == []
@@ -194,7 +194,7 @@ def test_an_array_that_is_changed_is_seen():
         log[0] += 1
         return x * 1.0
 
-    with pytest.raises(TracingError, match="^it writes to an array that it was not given, which a graph would leave out. Pass it as an argument.$"):
+    with pytest.raises(TracingError, match=r"^it writes to an array that it was not given, which a graph would leave out. Pass it as an argument.$"):
         compiled(f)(np.ones(2))
 
 
@@ -381,7 +381,7 @@ def test_a_wrapper_from_outside_is_refused():
     def outer(w):
         return np.sum(dispatch.compile(lambda x: w * x, fullgraph=True)(np.ones(2)))
 
-    with pytest.raises(TracingError, match="^it refers to a TrackedTensor of grad .*, and a graph outlives that. Pass it as an argument.$"):
+    with pytest.raises(TracingError, match=r"^it refers to a TrackedTensor of grad .*, and a graph outlives that. Pass it as an argument.$"):
         dispatch.grad(outer)(np.ones(2))
 
 
@@ -452,5 +452,5 @@ def test_what_a_backend_raises_is_no_fallback():
     def broken(graph, metadata):
         raise RuntimeError("no engine")
 
-    with pytest.raises(RuntimeError, match="^no engine$"):
+    with pytest.raises(RuntimeError, match=r"^no engine$"):
         dispatch.compile(np.sin, backend=broken)(np.ones(2))

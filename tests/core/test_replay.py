@@ -25,7 +25,7 @@ def chain(x):
 
 def same(a, b):
     assert type(a) is type(b)
-    assert a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides
+    assert (a.dtype, a.shape, a.strides) == (b.dtype, b.shape, b.strides)
     assert a.tobytes() == b.tobytes()
 
 
