@@ -4,6 +4,11 @@ Each is a few machine instructions, so they stand in a promise and are copied in
 """
 from cpython.object cimport PyObject
 
+cdef struct Layout:
+    PyObject *dtype                         # borrowed; NULL: nothing is known
+    Py_ssize_t *shape                       # and the strides behind it
+    int ndim
+
 cdef extern from *:
     """
     #include <numpy/ufuncobject.h>

@@ -17,7 +17,7 @@ from cpython.object cimport PyObject
 
 from .arrays cimport is_exact
 from .containers cimport items_of, rebuilt
-from .layouts cimport goes_into, is_elementwise, is_laid_out, is_sole
+from .layouts cimport Layout, goes_into, is_elementwise, is_laid_out, is_sole
 from .overload cimport OpOverload
 from .refusing cimport note
 from .state cimport thread_state
@@ -37,14 +37,8 @@ cdef enum:
     ITEM = -1                               # the `count` of what takes one item of a value
 
 
-cdef struct Layout:
-    PyObject *dtype                         # borrowed from `kept`, as all references here; NULL: nothing is known
-    Py_ssize_t *shape                       # and the strides behind it
-    int ndim
-
-
 cdef struct Call:
-    PyObject *op                            # NULL: an item of a value
+    PyObject *op                            # borrowed from `kept`, as all here; NULL: an item of a value
     Py_ssize_t count                        # of arguments
     int *sources                            # for each its slot, STATIC or BUILT
     PyObject **values                       # for each what is known of it: the value, or the container to build
@@ -63,9 +57,6 @@ cdef class Slot:
 
     def __init__(self, int number):
         self.number = number
-
-    def __repr__(self):
-        return f"Slot({self.number})"
 
 
 cdef bint has_slot(object x):

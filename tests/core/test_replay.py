@@ -285,4 +285,3 @@ def test_what_cannot_be_a_slot_is_refused():
 
 def test_what_it_shows():
     assert repr(program(make_fx(np.sin)(np.ones(2)))) == "Program(calls=1, inputs=1)"
-    assert repr(Slot(3)) == "Slot(3)"
