@@ -29,6 +29,7 @@ from .observe import log_calls, profile
 from .operators import ops
 from .pickling import MissingOperator
 from .schema import Schema
+from .shapes import eval_shape
 from .tape import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled, tensor
 from .transforms import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from .validating import validate
@@ -57,6 +58,7 @@ __all__ = [
     "detach",
     "detect_anomaly",
     "enable_grad",
+    "eval_shape",
     "from_ufunc",
     "grad",
     "hessian",

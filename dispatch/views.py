@@ -161,8 +161,11 @@ new_tuple = tuple.__new__
 
 
 def _owner(x: Any) -> Any:
-    """The array that owns the memory of a value, under all wrappers; None of a fake, which might be any."""
+    """The array that owns the memory of a value, under all wrappers; of one that wraps nothing, itself or its base."""
     while isinstance(x, Tensor):
+        if x.value is None:
+            base = getattr(x, "base", None)
+            return x if base is None else base
         x = x.value
     while isinstance(x, np.ndarray) and x.base is not None:
         x = x.base

@@ -68,11 +68,12 @@ FLOORS = [
     {"kernel_functions"},
     {"views"},
     {"graph/"},
-    {"fake", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
+    {"fake/", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"forms/"},
     {"transforms/"},
     {"vectorize"},
+    {"shapes"},
     {"make_fx"},
     {"compiling/"},
     {"observe", "validating"},
@@ -88,7 +89,7 @@ FLOORS = [
 ]
 LAYERS = next(floor for floor in FLOORS if "vmap/" in floor)
 WRAPPERS = {  # and the layer that owns each
-    "FakeTensor": "fake",
+    "FakeTensor": "fake/",
     "TrackedTensor": "tape/",
     "DualTensor": "forward/",
     "BatchedTensor": "vmap/",

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import DispatchKey, OpOverload
-from ..fake import FakeTensor, fake_tensor
+from ..fake import FakeTensor, Pure, fake_tensor
 from ..forms.partials import Both as Both  # noqa: PLC0414 - what rows are written with, they have from here
 from ..forms.partials import Partial, pushforward_of
 from ..forms.partials import conjugated as conjugated  # noqa: PLC0414
@@ -65,7 +65,7 @@ def complete(op: OpOverload, **rules: Any) -> OpOverload:
     for name, rule in rules.items():
         if isinstance(rule, Linear):
             rule = rule.pushforwards(op)
-        find_layer(name).attach(op, rule)
+        find_layer(name).attach(op, Pure(rule) if name == "fake" and not isinstance(rule, Pure) else rule)
     return op
 
 
@@ -242,8 +242,8 @@ def fake_view(kernel: Rule) -> Rule:
     def rule(x: Any, *args: Any) -> Any:
         if not isinstance(x, FakeTensor):
             return kernel(x, *args)
-        found = viewed(kernel, layout_of(x), *map(plain, args))
-        return fake_tensor(found.shape, found.dtype, found.strides, x.device, x.mode)
+        found, shared = viewed(kernel, layout_of(x), *map(plain, args))
+        return fake_tensor(found.shape, found.dtype, found.strides, x.device, x.mode, x if shared else None)
 
     return rule
 
@@ -278,5 +278,5 @@ def fake_creation(*args: Any) -> FakeTensor:
 
 
 def composite(text: str, function: Rule) -> OpOverload:
-    """A row made of other rows: every layer runs the function, and meets their rules."""
-    return define(f"np::{text}", function, (), DispatchKey.CompositeImplicit)
+    """A row made of other rows: every layer runs the function, and meets their rules; what shapes it gives is remembered."""
+    return complete(define(f"np::{text}", function, (), DispatchKey.CompositeImplicit), fake=function)

@@ -71,7 +71,15 @@ def _fake_getitem(x: Any, index: Any, arrays: Any) -> Any:
     found = indexed(
         Layout(x.shape, x.strides, x.dtype), tuple([spelled(i) for i in without_masks(placed(index, arrays))])
     )
-    return fake_tensor(found.shape, x.dtype, found.strides, x.device, x.mode)
+    base = x if _is_view(x, placed(index, arrays)) else None
+    return fake_tensor(found.shape, x.dtype, found.strides, x.device, x.mode, base)
+
+
+def _is_view(x: FakeTensor, index: Any) -> bool:
+    """Whether an index gives a view: it is basic, an array without axes a number in it, and no number for each axis."""
+    items = index if isinstance(index, tuple) else (index,)
+    items = tuple([0 if getattr(i, "shape", None) == () and not is_mask(i) else i for i in items])
+    return _is_basic(items) and not (len(items) == len(x.shape) and all(isinstance(i, (int, np.integer)) for i in items))
 
 
 def _fake_scatter_add(x: Any, index: Any, shape: Any, arrays: Any) -> FakeTensor:

@@ -70,9 +70,10 @@ def small(layout: Any) -> Any:
 
 
 @lru_cache(REMEMBERED)
-def viewed(kernel: Kernel, layout: Layout, *args: Any) -> Layout:
-    """The layout of a view."""
-    return layout_of(kernel(seen(layout), *args))  # type: ignore[no-any-return]
+def viewed(kernel: Kernel, layout: Layout, *args: Any) -> tuple[Layout, bool]:
+    """The layout of a view, and whether it is one: a number of an array and the imaginary part of a real one are none."""
+    found = kernel(seen(layout), *args)
+    return layout_of(found), isinstance(found, np.ndarray) and found.base is not None
 
 
 def order_of(x: Any) -> Order:

@@ -42,7 +42,8 @@ def _fake_reshape(x: Any, shape: Any) -> Any:
     if not isinstance(x, FakeTensor):
         return _reshape(x, shape)
     new = filled(x.shape, plain(shape))
-    return fake_tensor(new, x.dtype, reshaped(layout_of(x), new), x.device, x.mode)
+    strides = reshaped(layout_of(x), new)
+    return fake_tensor(new, x.dtype, strides, x.device, x.mode, None if strides is None else x)
 
 
 def _expand_dims(x: Any, axis: Any) -> Any:
@@ -61,7 +62,7 @@ def _transpose(x: Any, axes: Any = None) -> Any:
 def _fake_astype(x: FakeTensor, dtype: Any) -> FakeTensor:
     dtype = np.dtype(dtype)
     if x.dtype.kind == "c" and dtype.kind != "c":
-        x = fake_tensor(x.shape, np.empty(0, x.dtype).real.dtype, x.strides, x.device, x.mode)
+        x = fake_tensor(x.shape, np.empty(0, x.dtype).real.dtype, x.strides, x.device, x.mode, x)
     return x if x.dtype == dtype else fake_like(x, dtype)
 
 

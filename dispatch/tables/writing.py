@@ -17,7 +17,7 @@ from ..calls import FORM
 from ..core import OpOverload
 from ..errors import BatchingError
 from ..fake import FakeTensor
-from ..functional import INSTEAD, Instead, make
+from ..functional import INSTEAD, ON_COPIES, Instead, make
 from ..operators import add as make_known
 from ..prims import broadcast_to, define, moveaxis, sum_to
 from ..tape import pullbacks
@@ -174,7 +174,7 @@ complete(
         tangents[0], index, 0 if tangents[2] is None else tangents[2], arrays
     ),
 )
-complete(setitem, vmap=_batched_setitem)
+complete(setitem, fake=vars(setitem)[ON_COPIES], vmap=_batched_setitem)
 complete(
     view_scatter,
     fake=lambda x, value, look: fake_like(x, x.dtype),

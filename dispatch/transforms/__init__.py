@@ -1,5 +1,6 @@
 """Transforms of functions: derivatives, forward and in reverse, of functions of arrays and of containers of arrays.
 
+    constants    arrays that a transform makes itself
     structures   containers taken apart and put together; cotangents and tangents held against what they are of
     arguments    which arguments a transform is by, and the arrays in them
     results      what a function may return, and how it leaves the transform

@@ -10,6 +10,7 @@ import numpy as np
 from ..containers import paths
 from ..core import Tensor
 from ..errors import GradientError, kind_of
+from .constants import beside
 from .structures import ARRAYS, flattened, opened, refilled
 
 Place = int | str  # of an argument: its position, or its name where it is given by name
@@ -106,7 +107,7 @@ def differentiable(x: Any, who: str, place: Place) -> list[Any]:
 
 def _array(x: Any, who: str, place: Place) -> Any:
     if isinstance(x, (float, complex)) and not isinstance(x, np.generic):
-        return np.asarray(x)
+        return beside(np.asarray(x))
     if not isinstance(x, ARRAYS):
         raise GradientError(
             f"{who} by argument {place!r} was asked for, which is {kind_of(x)}. "
@@ -122,7 +123,7 @@ def _array(x: Any, who: str, place: Place) -> Any:
 
 def _leaf(x: Any, argument: Any, i: int, who: str, place: Place) -> Any:
     if isinstance(x, (*ARRAYS, float, complex)) and (not isinstance(x, ARRAYS) or x.dtype.kind in "fc"):
-        return x if isinstance(x, Tensor) else np.asarray(x)
+        return x if isinstance(x, Tensor) else np.asarray(x) if isinstance(x, ARRAYS) else beside(np.asarray(x))
     if isinstance(x, ARRAYS) or type(x) is int:
         what, advice = kind_of(x), "Write 2.0 for 2"
         if isinstance(x, ARRAYS):

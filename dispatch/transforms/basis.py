@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .constants import beside
 from .structures import Layout
 
 
@@ -31,8 +32,8 @@ def directions(layouts: Sequence[Layout | None]) -> int:
     return sum(prod(layout[0]) for layout in layouts if layout is not None)
 
 
-def units(layouts: Sequence[Layout | None], start: int, stop: int) -> list[Any]:
-    """Some of the basis' directions, along a first axis of each array that counts.
+def units(layouts: Sequence[Layout | None], start: int, stop: int, values: Sequence[Any] = ()) -> list[Any]:
+    """Some of the basis' directions, along a first axis of each array that counts, as they can meet some values.
 
     Examples
     --------
@@ -46,5 +47,5 @@ def units(layouts: Sequence[Layout | None], start: int, stop: int) -> list[Any]:
             block = np.zeros((stop - start, prod(shape)), dtype)
             own = np.arange(max(start, span.start), min(stop, span.stop))
             block[own - start, own - span.start] = 1
-            made.append(block.reshape(stop - start, *shape))
+            made.append(beside(block.reshape(stop - start, *shape), values))
     return made

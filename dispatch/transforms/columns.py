@@ -12,6 +12,7 @@ from ..forward import zeros
 from ..vmap import vmap
 from .arguments import checked_argnums, differentiable, located, replaced, structured, with_leaves
 from .basis import directions, spans, units
+from .constants import beside
 from .pushing import dual, tangent_at
 from .results import layouts_of, left, result_and_aux
 from .structures import Layout, flattened, layout_of, refilled
@@ -45,9 +46,9 @@ def by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, ran
 
         count = directions(layouts)
         if count:
-            columns = iter(vmap(push, 0, -1, randomness)(*units(layouts, 0, count)))
+            columns = iter(vmap(push, 0, -1, randomness)(*units(layouts, 0, count, leaves)))
         else:  # the shapes are asked for, and no direction leads anywhere
-            columns = iter(push(*[np.zeros(*layout) for layout in layouts if layout is not None]))
+            columns = iter(push(*[beside(np.zeros(*layout), leaves) for layout in layouts if layout is not None]))
         result, results, moved, aux = seen
         for leaf in flattened(aux):
             if isinstance(leaf, Tensor):
@@ -83,8 +84,8 @@ def _block(columns: Any, span: slice | None, layout: Layout | None, x: Any) -> A
     if columns is None:
         return zeros((shape, layout[1]), x)
     block = columns[..., span]
-    if not isinstance(block, Tensor):
-        made = np.empty(block.shape, block.dtype)  # in C order, where the batch may have any
-        made[...] = block
-        block = made
-    return np.reshape(block, shape)
+    if isinstance(block, Tensor):
+        return np.reshape(np.ravel(block), shape)
+    made = np.empty(block.shape, block.dtype)  # in C order, where the batch may have any
+    made[...] = block
+    return np.reshape(made, shape)

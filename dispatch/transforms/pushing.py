@@ -10,8 +10,9 @@ from ..errors import GradientError, kind_of
 from ..forward import DualTensor, zeros
 from ..memory import sole
 from ..tape import protect
+from .constants import beside
 from .results import left, result_and_aux
-from .structures import fitted, flattened, layout_of, matched, refilled
+from .structures import ARRAYS, fitted, flattened, layout_of, matched, refilled
 
 NAMES = "tangents", "primals"
 
@@ -69,8 +70,10 @@ def dual(x: Any, t: Any, level: Level) -> Any:
     """A value with a tangent, as it goes into a function; the value itself where there is no tangent."""
     if t is None:
         return x
+    if not isinstance(x, Tensor):
+        x = np.asarray(x) if isinstance(x, ARRAYS) else beside(np.asarray(x))
     # protected: the caller's own array, which the function could write to
-    return wrap(DualTensor, protect(x if isinstance(x, Tensor) else np.asarray(x)), level, protect(t), True)
+    return wrap(DualTensor, protect(x), level, protect(t), True)
 
 
 def tangent_at(x: Any, level: Level) -> Any:

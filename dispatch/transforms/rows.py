@@ -17,7 +17,7 @@ from .basis import directions, spans, units
 from .pulling import roots
 from .recording import Recording
 from .results import left, real_layouts, result_and_aux
-from .structures import Layout, refilled
+from .structures import Layout, flattened, refilled
 
 
 def by_rows(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, chunk_size: Any) -> Callable[..., Any]:
@@ -35,7 +35,8 @@ def by_rows(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, chunk_
             result, aux = result_and_aux(f(*args, **keywords), has_aux)
             layouts, edges = real_layouts(result, who), roots(result, level)
             begun = [None if edge is None else layout for edge, layout in zip(edges, layouts, strict=True)]
-            rows = _pulled(tape, [edge for edge in edges if edge is not None], begun, chunk_size)
+            met = flattened(result)
+            rows = _pulled(tape, [edge for edge in edges if edge is not None], begun, met, chunk_size)
             blocks: list[Any] = []
             for layout, span in zip(layouts, spans(begun), strict=True):
                 row = [end and _block(r, span, layout, *end) for r, end in zip(rows, tape.ends, strict=True)]
@@ -46,7 +47,9 @@ def by_rows(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, chunk_
     return jacobian
 
 
-def _pulled(tape: Recording, edges: list[Any], layouts: Sequence[Layout | None], chunk_size: Any) -> list[Any]:
+def _pulled(
+    tape: Recording, edges: list[Any], layouts: Sequence[Layout | None], met: list[Any], chunk_size: Any
+) -> list[Any]:
     """For each end of a tape the gradients there of all elements of a result, along a first axis; None where all are zero."""
     count = directions(layouts)
     if not count:
@@ -61,7 +64,7 @@ def _pulled(tape: Recording, edges: list[Any], layouts: Sequence[Layout | None],
 
     chunks = []
     for start in range(0, count, step):
-        block = units(layouts, start, min(start + step, count))
+        block = units(layouts, start, min(start + step, count), met)
         pulled = partial(pull, keep=start + step < count)
         chunks.append(pulled(*[unit[0] for unit in block]) if step == 1 else _batched(pulled, block))
     parts = [list(part) for part in zip(*chunks, strict=True)]

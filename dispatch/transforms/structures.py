@@ -10,6 +10,7 @@ from ..containers import field_names, items_of, paths, rebuilt, register_record,
 from ..core import Tensor
 from ..errors import GradientError, kind_of
 from ..prims import astype
+from .constants import beside
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]
 ARRAYS = (Tensor, np.ndarray, np.generic)
@@ -137,7 +138,7 @@ def _fitted(x: Any, layout: Layout | None, like: Any, i: int, who: str, names: t
         )
     shape, dtype = layout
     if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
-        x = np.asarray(x, complex if isinstance(x, complex) else dtype)
+        x = beside(np.asarray(x, complex if isinstance(x, complex) else dtype))
     if not isinstance(x, ARRAYS):
         raise GradientError(f"{who}: {here} is {described(x)}, and {there} an array of shape {shape}. Give an array.")
     if x.shape != shape:

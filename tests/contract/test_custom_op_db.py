@@ -227,8 +227,8 @@ def test_nonzero_and_nms_say_what_they_cannot():
     x = np.array([[0.0, 1.0], [2.0, 3.0]])
     with dispatch.FakeTensorMode() as mode:
         assert said(lambda: numpy_nonzero(mode.from_array(x)), DataDependentError) == (
-            "db::numpy_nonzero: its fake rule asks for a size that depends on data, and sizes are static: symbolic sizes are not "
-            "built. Call the operator on real arrays, outside FakeTensorMode."
+            "db::numpy_nonzero: its fake rule asks for a size that depends on data, and sizes are numbers here. Give the "
+            "mode symbolic sizes, FakeTensorMode(shape_env=ShapeEnv()), or call it on real arrays, outside the mode."
         )
     assert said(lambda: dispatch.vmap(numpy_nonzero)(x), BatchingError) == (
         "db::numpy_nonzero: how many indices there are differs from item to item, so that they make no batch."

@@ -36,8 +36,8 @@ def nonzero(ns):
 
 def asks_for_a_size(op):
     return (
-        f"{op.name}: its fake rule asks for a size that depends on data, and sizes are static: symbolic sizes are not built. "
-        "Call the operator on real arrays, outside FakeTensorMode."
+        f"{op.name}: its fake rule asks for a size that depends on data, and sizes are numbers here. Give the "
+        "mode symbolic sizes, FakeTensorMode(shape_env=ShapeEnv()), or call it on real arrays, outside the mode."
     )
 
 

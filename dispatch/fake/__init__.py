@@ -1,0 +1,22 @@
+"""Fake tensors: shape, dtype, strides and device without data.
+
+A fake rule is a function of the operator's own arguments that returns outputs of the right metadata: fake tensors, or plain
+arrays, of which only the metadata is read. Under `FakeTensorMode` every operator runs its rule in place of its kernel, so
+the shapes of a whole program are known before anything is computed or allocated.
+
+    tensor        FakeTensor
+    mode          FakeTensorMode: from arrays to fakes
+    context       what a rule can ask for: `get_ctx()`
+    arguments     a call's arguments, as fakes of one mode on one device
+    results       what a rule returned, as outputs
+    remembering   answers of rules that depend on layouts alone
+    layer         how a rule becomes a kernel
+"""
+
+from .context import FakeContext, get_ctx
+from .layer import layer
+from .mode import FakeTensorMode
+from .remembering import Pure
+from .tensor import FakeTensor, contiguous, fake_tensor
+
+__all__ = ["FakeContext", "FakeTensor", "FakeTensorMode", "Pure", "contiguous", "fake_tensor", "get_ctx", "layer"]
