@@ -111,6 +111,7 @@ def _trace(f: Callable[..., Any], values: tuple[Any, ...], loose: bool = False) 
     found: list[Any] = []
 
     def watched(*args: Any) -> Any:
+        args = mapped(_plain, args)
         guard = active_mode(TRACE)
         assert guard is not None
         found.append(guard.mode)
@@ -118,6 +119,7 @@ def _trace(f: Callable[..., Any], values: tuple[Any, ...], loose: bool = False) 
 
     watched.__wrapped__ = f  # type: ignore[attr-defined]
     graph = make_fx(functionalize(watched), tracing_mode="fake")(*mapped(lambda x: _stand_in(x, loose), values))
+    graph.inputs = mapped(_plain, graph.inputs)
     for node in graph.nodes:
         for x in leaves(node.args):
             if isinstance(x, Tensor):
@@ -131,7 +133,22 @@ def _stand_in(x: Any, loose: bool) -> Any:
     """What a trace is given in place of a value: an array of the same layout."""
     if isinstance(x, Tensor):
         return np.empty(x.shape, x.dtype)
-    return np.float64(x) if loose and type(x) is float else x
+    if loose and type(x) is float:
+        return np.float64(x)
+    return Fixed(x) if type(x) in (float, complex) else x
+
+
+class Fixed:
+    """A number that is no input of a trace."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _plain(x: Any) -> Any:
+    return x.value if type(x) is Fixed else x
 
 
 @contextmanager
