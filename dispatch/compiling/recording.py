@@ -69,6 +69,11 @@ def recorded(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, A
         )
     if said := _difference(first, second, floats):
         raise TracingError(said)
+    if held := first.graph.held:
+        raise TracingError(
+            f"{held[0]} gives a number{_at(held[0])}, and a graph would keep what it is for these arrays. Let the operator "
+            "return an array of it."
+        )
     graph, live = _with_live_inputs(first, second)
     if not signature.wrapped:  # else a gradient would be summed in another order
         graph = apply(graph, known_by_layout, common_subexpressions, constant_folding, dead_code)
@@ -193,9 +198,7 @@ def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str
             a, b = first.graph.constants[x.name], second.graph.constants[y.name]
             same = a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
         if not same:
-            line = x.source
-            where = f" in {line.place}, in {line.function}: {line.text}" if line else ""
-            what = f"a constant{_used(first.graph, x)}" if x.kind == "constant" else f"node {x}{where}"
+            what = f"a constant{_used(first.graph, x)}" if x.kind == "constant" else f"node {x}{_at(x)}"
             return (
                 f"{what} differs from one run to the next, as what is drawn from a generator, read from a clock or from a file "
                 "does. Pass it as an argument, or compute it with an operator."
@@ -220,8 +223,14 @@ def _used(graph: Graph, constant: Node) -> str:
     """The line that first uses a constant."""
     for node in graph.nodes:
         if node.source is not None and any(x is constant for x in leaves(node.args)):
-            return f" in {node.source.place}, in {node.source.function}: {node.source.text}"
+            return _at(node)
     return ""
+
+
+def _at(node: Node) -> str:
+    """The line of a node, in words."""
+    line = node.source
+    return "" if line is None else f" in {line.place}, in {line.function}: {line.text}"
 
 
 def _with_live_inputs(first: _Traced, second: _Traced) -> tuple[Graph, tuple[Any, ...]]:

@@ -114,7 +114,7 @@ def test_fullgraph_raises_there():
     def f(x):
         return x if np.sum(x) > 0 else -x
 
-    with pytest.raises(TracingError, match="one number was asked of a traced value"):
+    with pytest.raises(TracingError, match=r"^the truth was asked of a traced value .*, in test_compiled.py:\d+, in f: return x if np.sum\(x\) > 0 else -x"):
         f(np.ones(2))
     assert f.entries == []
 
@@ -340,6 +340,18 @@ def test_an_operator_without_a_shape_rule_says_so():
         assert dispatch.compile(op)(np.ones(2)).tolist() == [2.0, 2.0]
     with pytest.raises(NoRuleError, match="it has no fake rule"):
         compiled(op)(np.ones(2))
+
+
+def test_a_number_that_an_operator_reads_of_data_is_no_constant():
+    total = define("(Tensor x) -> float", lambda x: float(x.sum()), fake=lambda x: 1.0)
+
+    def f(x):
+        return x * total(x)
+
+    with pytest.raises(TracingError, match=r"gives a number in test_compiled.py:\d+, in f: return x \* total\(x\), and a graph would"):
+        compiled(f)(np.ones(2))
+    with pytest.warns(PerformanceWarning, match="gives a number"):
+        assert dispatch.compile(f)(np.ones(2)).tolist() == [2.0, 2.0]
 
 
 def test_effects_are_kept_in_order():
