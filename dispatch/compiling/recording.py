@@ -9,7 +9,7 @@ import numpy as np
 
 from ..containers import items_of, leaves, mapped
 from ..core import Tensor, active_mode
-from ..errors import TracingError
+from ..errors import TracingError, kind_of
 from ..functionalize import functionalize
 from ..graph import Graph, Metadata, Node, apply, common_subexpressions, constant_folding, dead_code, nodes_in
 from ..make_fx import make_fx
@@ -69,11 +69,12 @@ def recorded(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, A
         )
     if said := _difference(first, second, floats):
         raise TracingError(said)
-    if held := first.graph.held:
-        raise TracingError(
-            f"{held[0]} gives a number{_at(held[0])}, and a graph would keep what it is for these arrays. Let the operator "
-            "return an array of it."
-        )
+    for node in first.graph.nodes:
+        if node.kind == "call" and any(True for _ in nodes_in(node.args)) and (value := _plain_value(node.value)) is not None:
+            raise TracingError(
+                f"{node} gives {kind_of(value)}{_at(node)}, and a graph would keep what it is for these arrays. Let the operator "
+                "return an array of it."
+            )
     graph, live = _with_live_inputs(first, second)
     if not signature.wrapped:  # else a gradient would be summed in another order
         graph = apply(graph, known_by_layout, common_subexpressions, constant_folding, dead_code)
@@ -225,6 +226,15 @@ def _used(graph: Graph, constant: Node) -> str:
         if node.source is not None and any(x is constant for x in leaves(node.args)):
             return _at(node)
     return ""
+
+
+def _plain_value(value: Any) -> Any:
+    """A number or a text in what a node gives; None where there is none."""
+    if type(value) is Metadata:
+        return None
+    if (items := items_of(value)) is not None:
+        return next((x for x in map(_plain_value, items) if x is not None), None)
+    return value if isinstance(value, (bool, int, float, complex, str, bytes)) else None
 
 
 def _at(node: Node) -> str:

@@ -103,12 +103,12 @@ def test_results_can_be_written_to(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_is_no_array_is_refused(engine):
-    handle = define("(Tensor x) -> str", lambda x: "a", fake=lambda x: "a")
+    factor = define("(Tensor x) -> (Tensor, Residual)", lambda x: (x * 2.0, []), fake=lambda x: x * 2.0)
 
     def f(x):
-        return np.sin(x), handle(x)
+        return np.sin(factor(x))
 
-    with pytest.raises(TracingError, match=f"^backend '{engine}': the node .* gives a str, and an engine has arrays only. Use 'replay'"):
+    with pytest.raises(TracingError, match=f"^backend '{engine}': op.* gives more than arrays, .*, and an engine has arrays only. Use 'replay'"):
         dispatch.compile(f, fullgraph=True, backend=engine)(np.ones(2))
 
 
