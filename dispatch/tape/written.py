@@ -25,7 +25,7 @@ from ..views import base_of, replace
 from ..writes import Words, check_dicts, check_target, check_views, new_values, target_name, targets
 from .node import Leaf, Node
 from .saving import COPIED_BYTES
-from .tensor import TrackedTensor
+from .tensor import TrackedTensor, keep_retained
 
 WORDS = Words(GradientError, "tracked value", "The tape")
 
@@ -171,6 +171,7 @@ def _rebase(op: OpOverload, x: TrackedTensor, new: Any) -> None:
         rewrite(x, new.value, new.data)
     else:  # the rule says that it has no derivative
         rewrite(x, new, _end(op, x.level, x.data.layout, _nothing))
+    keep_retained(x)
     x.writes = x.version + 1
 
 
