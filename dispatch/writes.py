@@ -67,7 +67,7 @@ def check_target(op: OpOverload, args: tuple[Any, ...], x: Any, others: list[Any
         Of the class in `words`: if `x` is written twice, shares memory with what is written beside it, or with what cannot
         be made anew.
     """
-    if any([x is other for other in others]):
+    if others and any([x is other for other in others]):
         raise _twice(op, args, x, words)
     if hasattr(x, "family"):
         check_views(op, args, x, others, words)

@@ -50,8 +50,10 @@ class Lifetimes:
 
     def owner(self, node: Node) -> Node:
         """The same for all nodes that may share memory."""
-        while node in self._owners:
-            node = self._owners[node]
+        owners = self._owners
+        while (higher := owners.get(node)) is not None:
+            owners[node] = owners.get(higher, higher)
+            node = higher
         return node
 
     def reads(self, node: Node) -> list[int]:
