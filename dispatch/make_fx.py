@@ -4,8 +4,10 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+
 from .containers import items_of, mapped, rebuilt
-from .core import ModeGuard, device_of, wrap
+from .core import ModeGuard, Tensor, device_of, wrap
 from .errors import TracingError
 from .fake import FakeTensorMode
 from .graph import Graph, Node
@@ -58,7 +60,9 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
                 keys = list(x) if isinstance(x, dict) else range(len(items))
                 pairs = [entered(item, f"{name}_{key}") for key, item in zip(keys, items, strict=True)]
                 return rebuilt(x, [value for value, _ in pairs]), rebuilt(x, [node for _, node in pairs])
-            if device_of(x) is None:
+            if type(x) in (float, complex):
+                x = np.asarray(x)
+            elif device_of(x) is None and not isinstance(x, Tensor):
                 return x, x
             node = graph.placeholder(name, metadata(x))
             return wrap(TracedTensor, trace.lift(x), trace.level, node), node

@@ -232,8 +232,8 @@ def test_a_value_with_a_tangent_reads_as_its_value():
             )
         assert said(lambda: np.asarray(y), ConversionError) == (
             "a NumPy array was asked of a value with a tangent, of shape (3,) and dtype float64: the tangent would be lost in "
-            "silence. Write dispatch.detach(x) where a constant is meant; to write it into an array, make that of such a "
-            "value: np.zeros_like(x, shape=...), or np.stack the pieces."
+            "silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for np.array([x, y]); to write it "
+            "into an array, make that of such a value: np.zeros_like(x, shape=...)."
         )
 
 

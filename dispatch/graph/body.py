@@ -11,7 +11,7 @@ from ..containers import items_of, mapped
 from ..core import OpOverload
 from ..errors import GraphError
 from ..where import Line
-from .node import Kind, Node, nodes_in
+from .node import Kind, Metadata, Node, nodes_in
 
 
 class Body:
@@ -67,6 +67,11 @@ class Body:
     def item(self, node: Node, number: int, value: Any) -> Node:
         """Output `number` of a call with several, or item `number` of a list that it returned."""
         return self.add("item", f"{node.name}_{number}", None, (node, number), value, node.source)
+
+    @property
+    def held(self) -> list[Node]:
+        """Calls that gave a number: what was computed of it holds for what it was then, whatever the graph is run with."""
+        return [node for node in self.nodes if node.kind == "call" and any(nodes_in(node.args)) and _has_number(node.value)]
 
     # -- changing ------------------------------------------------------------------------------------------------------
 
@@ -259,3 +264,8 @@ def _identifier(name: str) -> str:
         name = re.sub(r"\W", "_", name, flags=re.ASCII) if name else "_"
         name = name if name.isidentifier() else f"_{name}"
     return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _has_number(x: Any) -> bool:
+    items = None if type(x) is Metadata else items_of(x)
+    return type(x) in (int, float, bool, complex) if items is None else any(map(_has_number, items))

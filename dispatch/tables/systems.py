@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
+from ..forms.partials import conjugated
 from ..forward import pushforwards
 from ..operators import ops
 from ..tape import pullbacks
 from ..triangles import inverse
 from .diagonals import eye, tril
-from .families import aligned, complete, composite, conjugated, in_front, kernel_of, row
+from .families import aligned, complete, composite, in_front, kernel_of, row
 from .linalg import adjoint, item_shape, matmul
 from .pointwise import add, conjugate, multiply, negative, subtract
 from .shape import expand_dims, imag, squeeze, swapaxes

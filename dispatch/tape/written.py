@@ -24,7 +24,7 @@ from ..tags import Tag
 from ..views import base_of, is_followed, overlap, replace, shares_memory
 from .node import Leaf, Node
 from .saving import COPIED_BYTES
-from .tensor import TrackedTensor
+from .tensor import TrackedTensor, keep_retained
 
 
 def made_kernel(op: OpOverload, record: Kernel | None) -> Kernel:
@@ -175,6 +175,7 @@ def _rebase(op: OpOverload, x: TrackedTensor, new: Any) -> None:
         rewrite(x, new.value, new.data)
     else:  # the rule says that it has no derivative
         rewrite(x, new, _end(op, x.level, x.data.layout, _nothing))
+    keep_retained(x)
     x.writes = x.version + 1
 
 
