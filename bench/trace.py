@@ -1,8 +1,8 @@
 """What do tracing and replaying cost?
 
-make_fx a node, with real arrays, fakes and symbolic sizes, beside torch's; a compiled program a node over its kernel, on 3 and on
-1 000 float64; the gradient of the digits' network, replayed and eager, for a batch of one picture and of 1 000; and the arrays that
-a replayed elementwise chain holds at its peak.
+make_fx a node, with real arrays, fakes and symbolic sizes, beside torch's; a compiled program a node over its kernel, on 3
+and on 1 000 float64; the gradient of the digits' network, replayed and eager, for a batch of one picture and of 1 000; and the
+arrays that a replayed elementwise chain holds at its peak.
 
     python -m bench trace              ours, and torch's make_fx where torch is installed
     python -m bench trace dispatch     ours alone

@@ -6,7 +6,7 @@ from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any
 
-from ..errors import PerformanceWarning
+from ..errors import PerformanceWarning, UnsupportedError
 from ..graph import nodes_in
 from ..where import levels_out, raised_at
 from .backends import Backend, find_backend
@@ -26,8 +26,8 @@ class Compiled:
         What was traced, oldest first.
     """
 
-    def __init__(self, f: Callable[..., Any], fullgraph: bool, dynamic: bool, backend: Backend) -> None:
-        self._f, self._fullgraph, self._dynamic, self._backend = f, fullgraph, dynamic, backend
+    def __init__(self, f: Callable[..., Any], fullgraph: bool, backend: Backend) -> None:
+        self._f, self._fullgraph, self._backend = f, fullgraph, backend
         self._cache: dict[Any, Entry | ByFloats] = {}
         self._traces = 0
         self._warned = False
@@ -169,7 +169,7 @@ def compile(  # noqa: A001  torch's name
     fullgraph : bool
         Raise where `f` cannot be traced; else it runs as it is, with one warning.
     dynamic : bool
-        Let sizes be symbols, so that one trace is for many shapes. Needs SymPy.
+        torch's name for sizes that are symbols; refused, since each shape is traced for itself.
     backend : str or callable
         What runs the graph: see `register_backend`.
 
@@ -182,6 +182,8 @@ def compile(  # noqa: A001  torch's name
     ------
     DefinitionError
         If there is no such backend.
+    UnsupportedError
+        If `dynamic` is true.
     TracingError
         From a call, with `fullgraph`, if `f` cannot be traced.
 
@@ -198,4 +200,9 @@ def compile(  # noqa: A001  torch's name
     """
     if f is None:
         return partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend)
-    return Compiled(f, fullgraph, dynamic, find_backend(backend))
+    if dynamic:
+        raise UnsupportedError(
+            "compile(dynamic=True) asks for one graph for many shapes, and each shape is traced for itself. Leave dynamic out, and "
+            f"pass arrays of {LIMIT} shapes at most."
+        )
+    return Compiled(f, fullgraph, find_backend(backend))

@@ -50,7 +50,8 @@ def parts(graph: Graph, engine: str) -> Parts:
     for node in computed:
         if (stranger := _no_array(node.value)) is not None:
             raise TracingError(
-                f"backend {engine!r}: {node} gives more than arrays, {kind_of(stranger)}, and an engine has arrays only. Use 'replay'."
+                f"backend {engine!r}: {node} gives more than arrays, {kind_of(stranger)}, and an engine has "
+                "nothing else. Use 'replay'."
             )
     used = dict.fromkeys([*nodes_in([node.args for node in after]), *nodes_in(graph.outputs)])
     own = set(computed)

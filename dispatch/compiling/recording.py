@@ -72,8 +72,8 @@ def recorded(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, A
     for node in first.graph.nodes:
         if node.kind == "call" and any(True for _ in nodes_in(node.args)) and (value := _plain_value(node.value)) is not None:
             raise TracingError(
-                f"{node} gives {kind_of(value)}{_at(node)}, and a graph would keep what it is for these arrays. Let the operator "
-                "return an array of it."
+                f"{node} gives {kind_of(value)}{_at(node)}, and a graph would keep what it is for these arrays. Let the "
+                "operator return an array of it."
             )
     graph, live = _with_live_inputs(first, second)
     if not signature.wrapped:  # else a gradient would be summed in another order

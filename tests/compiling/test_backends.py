@@ -108,7 +108,7 @@ def test_what_is_no_array_is_refused(engine):
     def f(x):
         return np.sin(factor(x))
 
-    with pytest.raises(TracingError, match=f"^backend '{engine}': op.* gives more than arrays, .*, and an engine has arrays only. Use 'replay'"):
+    with pytest.raises(TracingError, match=f"^backend '{engine}': op.* gives more than arrays, .*, and an engine has nothing else. Use 'replay'"):
         dispatch.compile(f, fullgraph=True, backend=engine)(np.ones(2))
 
 

@@ -12,7 +12,7 @@ from making import define
 
 import dispatch
 from dispatch.compiling import register_backend
-from dispatch.errors import DefinitionError, NoRuleError, PerformanceWarning, TracingError
+from dispatch.errors import DefinitionError, NoRuleError, PerformanceWarning, TracingError, UnsupportedError
 
 rng = np.random.default_rng(0)
 compiled = functools.partial(dispatch.compile, fullgraph=True)
@@ -413,6 +413,11 @@ def test_two_first_calls_race_safely():
         thread.join()
     assert got == [(np.sin(np.ones(3)) * 2.0).tolist()] * 4
     assert len(f.entries) == 1
+
+
+def test_symbolic_sizes_are_refused():
+    with pytest.raises(UnsupportedError, match=r"^compile\(dynamic=True\) asks for one graph for many shapes, and each shape is traced"):
+        dispatch.compile(np.sin, dynamic=True)
 
 
 def test_it_keeps_name_and_signature():
