@@ -108,8 +108,8 @@ def test_the_digits_network(batch):
     compiled = dispatch.compile(step, fullgraph=True)
     parameters, other = digits["initial"](0), digits["initial"](1)
     x, y = digits["pictures"][:batch], digits["labels"][:batch]
-    for given in (parameters, other):
-        (value, grads), (wanted, gradients) = compiled(given, x, y), step(given, x, y)
+    for at in (parameters, other):
+        (value, grads), (wanted, gradients) = compiled(at, x, y), step(at, x, y)
         same(value, wanted)
         assert list(grads) == list(gradients)
         for name, gradient in gradients.items():

@@ -202,7 +202,7 @@ def compile(  # noqa: A001  torch's name
         return partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend)
     if dynamic:
         raise UnsupportedError(
-            "compile(dynamic=True) asks for one graph for many shapes, and each shape is traced for itself. Leave dynamic out, and "
-            f"pass arrays of {LIMIT} shapes at most."
+            "compile(dynamic=True) asks for one graph for many shapes, and each shape is traced for itself. Leave dynamic out, "
+            f"and pass arrays of {LIMIT} shapes at most."
         )
     return Compiled(f, fullgraph, find_backend(backend))

@@ -6,6 +6,7 @@ class Identity:
     @property
     def value(self) -> Any: ...
 
+@final
 class Signature:
     @property
     def parts(self) -> list[Any]: ...

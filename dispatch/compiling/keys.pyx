@@ -28,8 +28,6 @@ cdef object may_share_memory = np.may_share_memory
 cdef class Identity:
     """Stands in a key for a value that has no hash: equal to nothing but itself."""
 
-    cdef readonly object value
-
     def __init__(self, value):
         self.value = value
 
@@ -54,6 +52,7 @@ cdef bytes layout_of(cnp.ndarray x):
     return made
 
 
+@cython.final
 cdef class Signature:
     """The key of a call while it is put together, and the arrays and floats of the call, in order.
 
@@ -67,10 +66,6 @@ cdef class Signature:
     foreign : object
         The first array, or class of arrays, whose operations NumPy leaves to the class; None where there is none.
     """
-
-    cdef readonly list parts, values, floats, others
-    cdef readonly bint wrapped
-    cdef readonly object foreign
 
     def __cinit__(self):
         self.parts, self.values, self.floats, self.others = [], [], [], []

@@ -11,6 +11,7 @@ cdef struct Layout:
 
 cdef extern from *:
     """
+    #include <numpy/arrayobject.h>
     #include <numpy/ufuncobject.h>
     /* Whether two layouts are one: strides of axes of one element mean nothing. */
     static inline int dispatch_is_laid_out(PyObject *x, PyObject *dtype, int ndim, const Py_ssize_t *shape,

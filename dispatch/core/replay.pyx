@@ -37,23 +37,9 @@ cdef enum:
     ITEM = -1                               # the `count` of what takes one item of a value
 
 
-cdef struct Call:
-    PyObject *op                            # borrowed from `kept`, as all here; NULL: an item of a value
-    Py_ssize_t count                        # of arguments
-    int *sources                            # for each its slot, STATIC or BUILT
-    PyObject **values                       # for each what is known of it: the value, or the container to build
-    Layout *layouts                         # for each what is planned; NULL where no argument may take the result
-    Layout result
-    int *written                            # the arguments that may take the result, -1 behind the last
-    int *dying                              # the slots that nobody reads any more, -1 behind the last
-    int out                                 # the slot of the result, or -1
-
-
 @cython.final
 cdef class Slot:
     """Stands for a value in the arguments of a program's calls and in its outputs."""
-
-    cdef readonly int number
 
     def __init__(self, int number):
         self.number = number
@@ -94,17 +80,12 @@ cdef class Program:
         Gives the note on an exception, of the number of the call that raised.
     """
 
-    cdef readonly Py_ssize_t slots, count, given
-    cdef readonly object outputs
-    cdef object describe
-    cdef list kept, constants
-    cdef Call *calls
-    cdef Layout *inputs
-
-    def __cinit__(self, Py_ssize_t slots, tuple inputs not None, list constants not None, list calls not None, outputs,
-                  describe not None):
-        cdef Py_ssize_t i
+    def __cinit__(self):
         self.kept = []
+
+    def __init__(self, Py_ssize_t slots, tuple inputs not None, list constants not None, list calls not None, outputs,
+                 describe not None):
+        cdef Py_ssize_t i
         self.slots, self.given, self.outputs, self.describe = slots, len(inputs), outputs, describe
         self.constants = constants
         self.inputs = self.layouts(inputs)
