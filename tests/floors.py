@@ -77,6 +77,7 @@ FLOORS = [
     {"shapes"},
     {"make_fx"},
     {"compiling/"},
+    {"exporting"},
     {"observe", "validating"},
     {"tables.layouts"},  # top floor: the NumPy operators
     {"tables.families"},
