@@ -7,9 +7,12 @@ kernels for each device, a shape rule, gradients, batching, and a checker that f
 from . import autograd, library, testing
 from . import derive as derive  # which tells the layers what they can make of each other's rules
 from .carrying import carry
+from .compiling import compile, register_backend  # noqa: A004  torch's name
 from .core import DispatchKey, OpOverload, Residual, Tensor
+from .exporting import ExportedProgram, export, load
 from .fake import FakeTensor, FakeTensorMode
 from .forward import DualTensor
+from .functionalize import FunctionalTensor, functionalize
 from .graph import Graph
 from .library import (
     Tag,
@@ -41,8 +44,10 @@ __version__ = "0.1.0"
 __all__ = [
     "DispatchKey",
     "DualTensor",
+    "ExportedProgram",
     "FakeTensor",
     "FakeTensorMode",
+    "FunctionalTensor",
     "Graph",
     "MissingOperator",
     "Mode",
@@ -54,12 +59,15 @@ __all__ = [
     "autograd",
     "carry",
     "checkpoint",
+    "compile",
     "custom_op",
     "detach",
     "detect_anomaly",
     "enable_grad",
     "eval_shape",
+    "export",
     "from_ufunc",
+    "functionalize",
     "grad",
     "hessian",
     "infer_schema",
@@ -67,12 +75,14 @@ __all__ = [
     "jacrev",
     "jvp",
     "library",
+    "load",
     "log_calls",
     "make_fx",
     "no_grad",
     "ops",
     "profile",
     "register_autograd",
+    "register_backend",
     "register_fake",
     "register_jvp",
     "register_kernel",

@@ -53,6 +53,10 @@ class Trace:
             found = self._constants[id(x)] = x, lifted, self.graph.constant(x.copy(), metadata(x))
         return found[1], found[2]
 
+    def captured(self) -> list[tuple[Any, Node]]:
+        """The arrays that became constants, each with its node."""
+        return [(x, node) for x, _, node in self._constants.values()]
+
     def taken(self, x: Any) -> tuple[Any, Any]:
         """An argument one floor down, and as the graph has it."""
         if type(x) in _STATIC:
@@ -88,11 +92,10 @@ class Withheld:
         self._op = op
 
     def __getattr__(self, name: str) -> Any:
-        raise TracingError(
+        raise AttributeError(  # and no other class, for hasattr() asks too
             f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, "
             "and there is none. Hand it on to an operator that takes it, which is then traced; or trace real arrays, with "
-            "tracing_mode='real'.",
-            operator=self._op.name,
+            "tracing_mode='real'."
         )
 
 

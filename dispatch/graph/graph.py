@@ -3,7 +3,6 @@
 import io
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Self, TextIO, TypeAlias
 
 from .body import Body
@@ -27,6 +26,8 @@ class Graph(Body):
         What the function returned, nodes for arrays.
     constants : dict
         The arrays of the graph's own, by the names of their nodes.
+    notes : dict
+        What somebody wrote on the graph, values that have text by names; passes and files keep it.
     symbols : dict
         Where each symbol of its sizes is read: a node and an axis.
 
@@ -125,7 +126,8 @@ class Graph(Body):
         """
         text = written(self)
         if isinstance(file, (str, os.PathLike)):
-            Path(file).write_bytes(text.encode())
+            with open(file, "w", encoding="utf-8", newline="\n") as opened:
+                opened.write(text)
         else:
             file.write(text)
 
@@ -147,8 +149,9 @@ class Graph(Body):
     def load(cls, file: "File") -> Self:
         """The graph of a file, which is a path, or open for text or bytes. Raises what `loads` does."""
         if isinstance(file, (str, os.PathLike)):
-            text: Any = Path(file).read_bytes()
-            name = Path(file).name
+            with open(file, "rb") as opened:
+                text: Any = opened.read()
+            name = os.path.basename(os.fspath(file))
         else:
             text, name = file.read(), str(getattr(file, "name", ""))
         return cls.loads(text if isinstance(text, str) else text.decode("utf-8", "replace").replace("\r\n", "\n"), name)
