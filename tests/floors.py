@@ -68,7 +68,7 @@ FLOORS = [
     {"kernel_functions"},
     {"views"},
     {"graph/"},
-    {"fake/", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
+    {"fake/", "tape/", "forward/", "modes", "vmap/", "tracing/", "functionalize"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"forms/"},
     {"transforms/"},
@@ -93,7 +93,7 @@ WRAPPERS = {  # and the layer that owns each
     "TrackedTensor": "tape/",
     "DualTensor": "forward/",
     "BatchedTensor": "vmap/",
-    "TracedTensor": "tracing",
+    "TracedTensor": "tracing/",
 }
 LATE_IMPORTS = {"extras", "interop/", "__main__"}  # what is optional, or what a command needs, is imported when used
 LOADERS = {"pickling"}  # an unpickled operator imports the module that defines it, as pickle does for a class

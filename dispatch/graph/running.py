@@ -9,9 +9,10 @@ from ..errors import GraphError, kind_of
 from .body import Body
 from .buffers import Unwritable
 from .effects import Sharing
-from .node import Node, nodes_in
+from .node import Metadata, Node, nodes_in
 from .values import BY_CLASS, Writer, is_open
 
+NUMBERS = frozenset({int, float, complex})
 STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis)})
 
 
@@ -94,6 +95,11 @@ def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "argume
         raise GraphError(f"the graph was made with {len(items)} {what}, and {len(parts)} were given.")
     for item, part in zip(items, parts, strict=True):
         bind(item, part, values, "items in one of its arguments")
+
+
+def _array(x: Any, about: Any) -> Any:
+    """A Python number as the 0-d array that the graph was made with."""
+    return np.asarray(x, about.dtype) if type(about) is Metadata and not about.shape else x
 
 
 def _is_alike(x: Any, y: Any) -> bool:
