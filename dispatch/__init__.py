@@ -7,9 +7,11 @@ kernels for each device, a shape rule, gradients, batching, and a checker that f
 from . import autograd, library, testing
 from . import derive as derive  # which tells the layers what they can make of each other's rules
 from .carrying import carry
+from .compiling import compile, register_backend  # noqa: A004  torch's name
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .fake import FakeTensor, FakeTensorMode
 from .forward import DualTensor
+from .functionalize import FunctionalTensor, functionalize
 from .graph import Graph
 from .library import (
     Tag,
@@ -43,6 +45,7 @@ __all__ = [
     "DualTensor",
     "FakeTensor",
     "FakeTensorMode",
+    "FunctionalTensor",
     "Graph",
     "MissingOperator",
     "Mode",
@@ -54,12 +57,14 @@ __all__ = [
     "autograd",
     "carry",
     "checkpoint",
+    "compile",
     "custom_op",
     "detach",
     "detect_anomaly",
     "enable_grad",
     "eval_shape",
     "from_ufunc",
+    "functionalize",
     "grad",
     "hessian",
     "infer_schema",
@@ -73,6 +78,7 @@ __all__ = [
     "ops",
     "profile",
     "register_autograd",
+    "register_backend",
     "register_fake",
     "register_jvp",
     "register_kernel",

@@ -13,6 +13,7 @@ from ..fake import FakeTensor, Pure, fake_tensor
 from ..forward import pushforwards
 from ..layer import Made
 from ..operators import ops
+from ..tags import Tag
 from ..tape import CONSTANT, pullbacks
 from .families import complete, creation, in_front, kernel_of, row
 from .layouts import as_shape, fake_like, hollow
@@ -107,6 +108,7 @@ def like(name: str, extra: str = "", gradient: Any = None, tangent: Any = None) 
         f"{name}(Tensor x{extra}, ScalarType? dtype=None, int[1]? shape=None) -> Tensor",
         numpy=numpy,
         fake=Pure(fake, known=name != "empty_like"),
+        tags=() if name == "empty_like" else (Tag.metadata,),
         autograd=Made(gradient),
         jvp=Made(tangent),
     )

@@ -17,7 +17,6 @@ from .tensor import TracedTensor
 TRACE = int(DispatchKey.TRACE)
 STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis)})
 NUMBERS = (int, float, complex)
-LAYOUT = frozenset({"shape", "dtype", "strides", "device"})
 
 
 class Constant:
@@ -161,13 +160,10 @@ class Withheld:
         self._op = op
 
     def __getattr__(self, name: str) -> Any:
-        if name in LAYOUT or name.startswith("__"):
-            raise AttributeError(name)  # who looks whether it is an array, or has a copy, gets an answer
-        raise TracingError(
+        raise AttributeError(  # and no other class, for hasattr() asks too
             f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, "
             "and there is none. Hand it on to an operator that takes it, which is then traced; or trace real arrays, with "
-            "tracing_mode='real'.",
-            operator=self._op.name,
+            "tracing_mode='real'."
         )
 
 
