@@ -123,6 +123,10 @@ class TracingError(DispatchError, RuntimeError):
     """Something was asked of a function that is being traced, or of its values, that the graph could not hold."""
 
 
+class TracedDataError(TracingError, DataDependentError):
+    """The data of a traced value was asked for while shapes alone are traced, so that there is none."""
+
+
 class GraphError(DispatchError, ValueError):
     """A graph cannot be run, changed, read or written as was asked."""
 

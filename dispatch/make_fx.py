@@ -68,7 +68,7 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
         graph = Graph()
         with _below(tracing_mode, args) as fakes:
             trace = Trace(graph) if fakes is None else Trace(graph, _lifting(fakes, static=True))
-            stand_in = trace.lift if fakes is None else _lifting(fakes)
+            stand_in = _itself if fakes is None else _lifting(fakes)
             with trace.level, trace.begin():
                 pairs = [_entered(x, name, trace, stand_in) for x, name in zip(args, _names(f, len(args)), strict=True)]
                 graph.inputs = tuple([node for _, node in pairs])
@@ -102,6 +102,10 @@ def _lifting(fakes: FakeTensorMode, static: bool | None = None) -> Callable[[Any
         return made if made.constant is None else fake_tensor(made.shape, made.dtype, made.strides, made.device, fakes)
 
     return lifted
+
+
+def _itself(x: Any) -> Any:
+    return x
 
 
 def _holds(x: Any) -> bool:

@@ -123,15 +123,12 @@ def line() -> Line:
 def here(known: dict[Any, Any]) -> Line:
     """Return the line outside this package that is running, as `line` does, in a tenth of the time for one that is known.
 
-    Parameters
-    ----------
-    known : dict
-        Keeps what was found, for who asks again.
+    `known`, a dict, keeps what was found for who asks again.
 
     Examples
     --------
-    >>> here(known := {}).number > 0, len(known) > 0
-    (True, True)
+    >>> here({}).function
+    '<module>'
     """
     frame: Any = sys._getframe(1)  # noqa: SLF001  no public name is as cheap
     while True:

@@ -301,11 +301,20 @@ def no_word_that_says_nothing(rooms):
 def a_layer_knows_its_own_wrapper_only(rooms):
     for room in rooms:
         if room.floor_name in LAYERS:
-            for node in ast.walk(room.tree):
-                named = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else [spelled(node)]
-                for name in named:
-                    if WRAPPERS.get(name, room.floor_name) != room.floor_name:
-                        yield room.says(node.lineno, f"{name} belongs to another layer; ask the operator instead")
+            for line, name in words_of(room):
+                if WRAPPERS.get(name, room.floor_name) != room.floor_name:
+                    yield room.says(line, f"{name} belongs to another layer; ask the operator instead")
+
+
+def words_of(room: Room) -> Iterator[tuple[int, str]]:
+    """The names that a room speaks of."""
+    if room.compiled:
+        for number, line in enumerate(room.code.splitlines(), 1):
+            yield from ((number, word) for word in re.findall(r"[A-Za-z_]\w*", line))
+        return
+    for node in ast.walk(room.tree):
+        named = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else [spelled(node)]
+        yield from ((getattr(node, "lineno", 0), name) for name in named)
 
 
 def no_operator_by_name(rooms):

@@ -90,7 +90,7 @@ cdef class Recorded:
             if guard is None:               # asked of the kernel itself, and nothing is traced
                 return self.whole(*args)
             trace, rank = (<ModeGuard>guard).mode, (<ModeGuard>guard).rank
-        if self.writes:
+        if self.writes and like is not None:
             trace.check_written(self.op, self.form, args)
         values, nodes = PyTuple_New(n), PyTuple_New(n)
         for i in range(n):

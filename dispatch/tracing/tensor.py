@@ -3,7 +3,7 @@
 from typing import Any, NoReturn
 
 from ..core import DispatchKey, Tensor
-from ..errors import DataDependentError, DispatchError, TracingError
+from ..errors import TracedDataError, TracingError
 from ..graph import Node
 from ..where import calling_line
 
@@ -34,17 +34,15 @@ class TracedTensor(Tensor):
         found: tuple[int, ...] = self.value.strides
         return found
 
-    def _read(self, what: str, instead: str) -> DispatchError:
+    def _read(self, what: str, instead: str) -> TracingError:
         """What is said where the data is asked for: it would be that of one run; and of fakes there is none."""
         below: Any = self.value
         while isinstance(below, Tensor) and below.value is not None:
             below = below.value
-        error, reason = TracingError, "a graph holds for every input, and would keep what this is for one"
-        if isinstance(below, Tensor):
-            error, reason = DataDependentError, "shapes alone are traced, and there is no data"
+        error = TracedDataError if isinstance(below, Tensor) else TracingError
         return error(
-            f"{what} was asked of a traced value of shape {self.shape} and dtype {self.dtype}, in {calling_line()}: {reason}. "
-            f"{instead}"
+            f"{what} was asked of a traced value of shape {self.shape} and dtype {self.dtype}, in {calling_line()}: a graph "
+            f"holds for every input, and would keep what this is for one. {instead}"
         )
 
     def item(self, *args: Any) -> NoReturn:

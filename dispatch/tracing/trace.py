@@ -35,7 +35,8 @@ class Trace:
     ----------
     graph : Graph
     lift : callable, optional
-        Gives what stands for an array of the graph's own while it is traced, a fake of it say; by default itself.
+        Gives what stands for an array of the graph's own while it is traced, a fake of it say; by default a copy, which an
+        operator may write to as one does when the graph runs.
 
     Attributes
     ----------
@@ -45,8 +46,8 @@ class Trace:
 
     __slots__ = ("_constants", "_hidden", "_lines", "_objects", "graph", "guard", "level", "lift", "off", "thread")
 
-    def __init__(self, graph: Graph, lift: Callable[[Any], Any] = lambda x: x) -> None:
-        self.graph, self.lift = graph, lift
+    def __init__(self, graph: Graph, lift: Callable[[Any], Any] | None = None) -> None:
+        self.graph, self.lift = graph, lift or copied
         self.level: Level = Level("make_fx", self)
         self.guard: Any = None  # the mode, and what takes it off in its own thread
         self.off: Any = None
@@ -79,9 +80,9 @@ class Trace:
         found = self._constants.get(id(x))
         if found is None or not _same_bytes(found.seen, x):
             self._check_shown(x)
-            copy = x.copy(order="K") if isinstance(x, np.ndarray) else x if isinstance(x, np.generic) else x.copy()
-            node = self.graph.constant(copy, metadata(x), name_of(x) or "constant")
-            found = self._constants[id(x)] = Constant(x, copy, self.lift(x), node)
+            seen = copied(x)
+            node = self.graph.constant(seen, metadata(x), name_of(x) or "constant")
+            found = self._constants[id(x)] = Constant(x, seen, self.lift(x), node)
         return found.value, found.node
 
     def captured(self) -> list[tuple[Any, Node]]:
@@ -105,7 +106,7 @@ class Trace:
         return x, x
 
     def check_written(self, op: OpOverload, form: Form, args: tuple[Any, ...]) -> None:
-        """Refuse a write to what is no traced value.
+        """Refuse a write of traced values to what is none.
 
         Raises
         ------
@@ -203,6 +204,11 @@ def metadata(x: Any) -> Any:
     if isinstance(x, Tensor) or device_of(x) is not None:
         return Metadata(x.shape, x.dtype, _strides(x), getattr(x, "device", None) or device_of(x) or "cpu")
     return x
+
+
+def copied(x: Any) -> Any:
+    """A copy of an array, laid out as it is."""
+    return x.copy(order="K") if isinstance(x, np.ndarray) else x if isinstance(x, np.generic) else x.copy()
 
 
 def _strides(x: Any) -> tuple[Any, ...]:
