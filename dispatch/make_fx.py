@@ -1,10 +1,13 @@
 """`make_fx`: a function of arrays as a graph."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+
 from .containers import items_of, mapped, rebuilt
-from .core import ModeGuard, device_of, wrap
+from .core import ModeGuard, Tensor, device_of, wrap
 from .errors import TracingError
 from .fake import FakeTensorMode
 from .graph import Graph, Node
@@ -57,12 +60,15 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
                 keys = list(x) if isinstance(x, dict) else range(len(items))
                 pairs = [entered(item, f"{name}_{key}") for key, item in zip(keys, items, strict=True)]
                 return rebuilt(x, [value for value, _ in pairs]), rebuilt(x, [node for _, node in pairs])
-            if device_of(x) is None:
+            if type(x) in (float, complex):
+                x = np.asarray(x)
+            elif device_of(x) is None and not isinstance(x, Tensor):
                 return x, x
             node = graph.placeholder(name, metadata(x))
             return wrap(TracedTensor, trace.lift(x), trace.level, node), node
 
-        with opened(trace) as level, ModeGuard(TRACE, trace, level):
+        below = nullcontext() if fakes is None else fakes  # operators without arrays make fakes too
+        with below, opened(trace) as level, ModeGuard(TRACE, trace, level):
             pairs = [entered(x, names[i] if i < len(names) else f"x{i}") for i, x in enumerate(args)]
             graph.inputs = tuple([node for _, node in pairs])
             out = f(*[value for value, _ in pairs])

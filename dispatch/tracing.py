@@ -18,7 +18,8 @@ from .layer import Kernel, Layer
 from .where import calling_line, line
 
 TRACE = int(DispatchKey.TRACE)
-_STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis)})
+_NUMBERS = frozenset({int, float, bool, complex})
+_STATIC = _NUMBERS | {str, type(None), slice, type(Ellipsis)}
 
 
 class Trace:
@@ -42,6 +43,11 @@ class Trace:
 
     def constant(self, x: Any) -> tuple[Any, Node]:
         """What stands for an array that is no traced value, and its node."""
+        if isinstance(x, Tensor):
+            raise TracingError(
+                f"a {type(x).__name__} of {x.level!r} is used in a function that is traced, and is none of its arguments. A "
+                "graph of its own holds arrays: give it to the function as an argument, or pass dispatch.detach(...) of it."
+            )
         found = self._constants.get(id(x))
         if found is None or not np.array_equal(self.graph.constants[found[2].name], x, equal_nan=x.dtype.kind in "fc"):
             lifted = self.lift(x)
@@ -54,7 +60,7 @@ class Trace:
             return x, x
         if type(x) is TracedTensor and x.level is self.level:
             return x.value, x.data
-        if isinstance(x, np.ndarray) or device_of(x) is not None:
+        if isinstance(x, (np.ndarray, Tensor)) or device_of(x) is not None:
             return self.constant(x)
         if (items := items_of(x)) is not None:
             pairs = [self.taken(item) for item in items]
@@ -74,6 +80,22 @@ class Trace:
         return x
 
 
+class Withheld:
+    """Stands for a residual while fakes are traced: no kernel has run that would have made one."""
+
+    __slots__ = ("_op",)
+
+    def __init__(self, op: OpOverload) -> None:
+        self._op = op
+
+    def __getattr__(self, name: str) -> Any:
+        raise TracingError(
+            f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, "
+            "and there is none. Hand it on to an operator that takes it, which is then traced; or trace real arrays: tracing_mode='real'.",
+            operator=self._op.name,
+        )
+
+
 class TracedTensor(Tensor):
     """A value whose history is a graph."""
 
@@ -91,13 +113,35 @@ class TracedTensor(Tensor):
         found: tuple[int, ...] = self.value.strides
         return found
 
-    def item(self) -> Any:
-        raise TracingError(
-            f"one number was asked of a traced value of shape {self.shape}, in {calling_line()}: the graph would hold what it "
-            "is this time. Compute with arrays: np.where for a choice; or leave this function out of the trace."
+    def _read(self, what: str, instead: str) -> TracingError:
+        return TracingError(
+            f"{what} was asked of a traced value of shape {self.shape} and dtype {self.dtype}, in {calling_line()}: a graph "
+            f"holds for every input, and would keep what this is for one. {instead}"
         )
 
-    __bool__ = __float__ = __int__ = __index__ = __complex__ = item
+    def item(self) -> Any:
+        raise self._read("a number", "Compute with arrays; or leave this function out of the trace.")
+
+    def tolist(self) -> Any:
+        raise self._read("a list", "Compute with arrays; or leave this function out of the trace.")
+
+    def __bool__(self) -> bool:
+        raise self._read("the truth", "Write np.where(condition, a, b) for a choice; or leave this function out of the trace.")
+
+    def _number(self) -> Any:
+        raise self._read(
+            "a number, by float() or by writing it into a plain array,",
+            "To write it into an array, make that of a traced one: np.zeros_like(x, shape=...), or np.stack the pieces.",
+        )
+
+    __float__ = __int__ = __index__ = __complex__ = _number
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise self._read(
+            "a NumPy array",
+            "Call an operator on it, or a NumPy function that has a row in dispatch.ops.np; make an operator of other code by "
+            "dispatch.custom_op.",
+        )
 
     def __repr__(self) -> str:
         return f"TracedTensor({self.data}, shape={self.shape}, dtype={self.dtype})"
@@ -108,7 +152,7 @@ def metadata(x: Any) -> Any:
     if (items := items_of(x)) is not None:
         return rebuilt(x, [metadata(item) for item in items])
     if isinstance(x, Tensor) or device_of(x) is not None:
-        return Metadata(x.shape, x.dtype, x.strides, getattr(x, "device", None) or device_of(x) or "cpu")
+        return Metadata(x.shape, x.dtype, getattr(x, "strides", ()), getattr(x, "device", None) or device_of(x) or "cpu")
     return x
 
 
@@ -125,27 +169,61 @@ class Tracing(Layer):
 
     def default(self, op: OpOverload) -> Kernel:
         whole, form = op.whole, form_of(op.schema)
-        single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts and not op.schema.is_mutable
+        residual = op.outputs.residual
+        single = [str(r.type) for r in op.schema.returns] == ["Tensor"] and not residual and not op.schema.is_mutable
 
         def kernel(*args: Any) -> Any:
             guard = active_mode(TRACE)
-            like = split(args)[0]
-            trace = like.level.payload if type(like) is TracedTensor else guard.mode  # type: ignore[union-attr]
-            pairs = [trace.taken(x) for x in args]
+            trace: Any = None if guard is None else guard.mode
+            rank = 0 if guard is None else guard.rank
+            for x in args:
+                cls = type(x)
+                if cls is TracedTensor:
+                    if x.rank >= rank:
+                        rank, trace = x.rank, x.level.payload
+                elif cls not in _STATIC and cls is not np.ndarray:
+                    like = split(args)[0]  # in a container there may be one too
+                    if like is not None and like.rank >= rank:
+                        rank, trace = like.rank, like.level.payload
+                    break
+            values, nodes = [], []
+            for x in args:
+                cls = type(x)
+                if cls is TracedTensor and x.rank == rank:
+                    values.append(x.value)
+                    nodes.append(x.data)
+                elif cls in _STATIC:
+                    values.append(x)
+                    nodes.append(x)
+                else:
+                    value, node = trace.taken(x)
+                    values.append(value)
+                    nodes.append(node)
             if guard is None:
-                out = whole(*[value for value, _ in pairs])
+                out = whole(*values)
             else:
                 with Without(guard):
-                    out = whole(*[value for value, _ in pairs])
-            node = trace.graph.call(op, tuple([node for _, node in pairs]), metadata(out), line())
+                    out = whole(*values)
+            if residual:
+                out = _withheld(op, out)
+            node = trace.graph.call(op, tuple(nodes), metadata(out), line())
             if single:
                 return wrap(TracedTensor, out, trace.level, node)
+            if type(out) in _NUMBERS or (type(out) is tuple and not _NUMBERS.isdisjoint(map(type, out))):
+                trace.graph.held.append(node)
             return form.returning(trace.given(out, node), args)
 
         return kernel
 
 
 layer = Tracing("trace", DispatchKey.TRACE)
+
+
+def _withheld(op: OpOverload, out: Any) -> Any:
+    """The outputs with something that can be recognised in place of a residual that is None."""
+    if len(op.schema.returns) == 1:
+        return Withheld(op) if out is None else out
+    return (*out[:-1], Withheld(op)) if out[-1] is None else out
 
 
 def opened(trace: Trace) -> Level:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..containers import items_of, mapped
 from ..core import OpOverload
 from ..errors import GraphError, kind_of
@@ -24,6 +26,8 @@ class Graph:
         What the function returned, nodes for arrays.
     constants : dict
         The arrays of the graph's own, by the names of their nodes.
+    held : list of Node
+        Calls that gave a number: what is computed of it holds for what it was, whatever the graph is called with.
     symbols : dict
         Where each symbol of its sizes is read: a node and an axis.
 
@@ -35,13 +39,14 @@ class Graph:
     array([1.        , 1.84147098])
     """
 
-    __slots__ = ("_names", "constants", "inputs", "nodes", "outputs", "symbols")
+    __slots__ = ("_names", "constants", "held", "inputs", "nodes", "outputs", "symbols")
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.inputs: tuple[Any, ...] = ()
         self.outputs: Any = None
         self.constants: dict[str, Any] = {}
+        self.held: list[Node] = []
         self.symbols: dict[str, tuple[Node, int]] = {}
         self._names: dict[str, int] = {}
 
@@ -92,7 +97,8 @@ class Graph:
                 assert node.op is not None
                 values[node] = node.op.whole(*[mapped(given, x) for x in node.args])
             elif node.kind == "item":
-                values[node] = values[node.args[0]][node.args[1]]
+                items: Any = items_of(values[node.args[0]])
+                values[node] = items[node.args[1]]
             elif node.kind == "constant":
                 values[node] = self.constants[node.name].copy()
         return mapped(given, self.outputs)
@@ -101,7 +107,7 @@ class Graph:
 def _bind(expected: Any, given: Any, values: dict[Node, Any], path: str) -> None:
     """Give each node of the inputs its value."""
     if type(expected) is Node:
-        values[expected] = given
+        values[expected] = np.asarray(given) if type(given) in (float, complex) else given
         return
     items, parts = items_of(expected), items_of(given)
     if items is None or parts is None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, freeze, ground, wrap
+from ..core import Level, Tensor, active_modes, freeze, ground, open_levels, wrap
 from ..errors import GradientError
 from .node import Leaf
 from .tensor import TrackedTensor
@@ -49,7 +49,13 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
             "tensor(x, requires_grad=True) was asked of a value that is tracked already. Use x itself, or "
             "dispatch.detach(x) in its place for a new leaf, through which x gets no gradient."
         )
-    return track(value, ground())
+    return track(value, _level())
+
+
+def _level() -> Level:
+    """Where a leaf of nobody's belongs: on the ground, or to a transform that sees what is made in it, as a trace does."""
+    number = max([guard.rank >> 6 for guard in active_modes()], default=0)
+    return next((level for level in open_levels() if level.number == number), ground())
 
 
 def track(value: Any, level: Any) -> TrackedTensor:
