@@ -1,6 +1,8 @@
 """The fake layer: shapes without data."""
 
+import copy
 import itertools
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -77,21 +79,63 @@ def test_a_fake_is_made_of_an_array():
     )
 
 
+BY_SHAPE = "A shape rule decides by shapes, dtypes and plain arguments only"
+NUMBER = f"{BY_SHAPE}; keep it an array, or pass the number as a plain argument."
+CHOICE = f"{BY_SHAPE}; for a choice by data write np.where(condition, x, y)."
+INDEX = f"{BY_SHAPE}; index with the tensor itself, x[i], or with a plain int."
+ARRAY = (
+    "Call an operator on it, or a NumPy function that has a row in dispatch.ops.np; for its metadata alone write "
+    "np.empty(x.shape, x.dtype)."
+)
+
+
 @pytest.mark.parametrize(
-    ("read", "what"),
+    ("read", "what", "instead"),
     [
-        (bool, "the truth"), (float, "a float"), (int, "an int"), (lambda x: x.item(), "one number"), (lambda x: x.tolist(), "a list"),
-        (np.asarray, "a NumPy array"), (lambda x: [1, 2][x], "an int"), (lambda x: np.zeros(3) + np.asarray(x), "a NumPy array"),
-        (lambda x: 1 if x > 0 else 2, "the truth"), (complex, "a complex"),
+        (bool, "the truth", CHOICE), (lambda x: 1 if x > 0 else 2, "the truth", CHOICE), (float, "a float", NUMBER),
+        (int, "an int", NUMBER), (complex, "a complex", NUMBER), (lambda x: x.item(), "one number", NUMBER),
+        (lambda x: x.tolist(), "a list", f"{BY_SHAPE}; keep it an array."), (lambda x: [1, 2][x], "an index", INDEX),
+        (range, "an index", INDEX), (np.asarray, "a NumPy array", ARRAY), (lambda x: np.zeros(3) + np.asarray(x), "a NumPy array", ARRAY),
+        (lambda x: np.allclose(x, x) or 1, "the truth", CHOICE),
     ],
 )  # fmt: skip
-def test_data_is_refused_by_its_own_exception(read, what):
+def test_data_is_refused_by_its_own_exception(read, what, instead):
     with FakeTensorMode() as mode:
         x = mode.from_array(np.array(1.0))
         assert said(DataDependentError, lambda: read(x)) == (
-            f"{what} was asked of a fake tensor of shape (), which has no data. "
-            "A shape rule decides by shapes, dtypes and plain arguments only."
+            f"{what} was asked of a fake tensor of shape (), which has no data. {instead}"
         )
+
+
+class OpenSize:
+    """A size that nobody knows: to count by it is to ask for it."""
+
+    def __index__(self):
+        raise DataDependentError("the number of a size that depends on data was asked for.")
+
+
+@pytest.mark.parametrize("read", [len, list, lambda x: [*x], lambda x: list(reversed(x))])
+def test_what_has_an_unknown_number_of_items_is_not_walked(read):
+    x = fake_tensor((OpenSize(), 3), np.dtype(float), (24, 8))
+    assert said(DataDependentError, lambda: read(x)) == "the number of a size that depends on data was asked for."
+
+
+def test_copies_are_fakes_of_their_own_and_views_stay_views():
+    mode = FakeTensorMode()
+    x = mode.from_array(A.copy())
+    made, seen = copy.deepcopy([x, x.T])
+    assert (made is not x, made.mode, seen.base is made, seen.strides) == (True, mode, True, x.T.strides)
+    assert (copy.copy(x) is not x, copy.copy(x).shape) == (True, (2, 3))
+    assert copy.deepcopy(mode) is mode
+    assert int(copy.deepcopy(mode.constant(3))) == 3
+
+
+def test_a_fake_does_not_travel():
+    x = FakeTensorMode().from_array(A)
+    assert said(TypeError, lambda: pickle.dumps(x)) == (
+        "a FakeTensor of shape (2, 3) and dtype float64 has no data and belongs to a mode of this process, so it cannot be "
+        "pickled. Send its shape and dtype, and make a fake of np.empty(shape, dtype) there."
+    )
 
 
 # -- rules -----------------------------------------------------------------------------------------------------------------
@@ -218,14 +262,25 @@ def test_a_rule_is_a_function_with_the_operators_parameter_names():
 # -- modes -----------------------------------------------------------------------------------------------------------------
 
 
+BESIDE = "beside fake tensors"
+
+
+def real(a, where):
+    return (
+        f"was given a real array of shape {a.shape} and dtype {a.dtype} {where}. Make a fake of it first, mode.from_array(a), "
+        "or let the mode do that: FakeTensorMode(allow_non_fake_inputs=True)."
+    )
+
+
 def test_fakes_meet_no_real_array():
     with FakeTensorMode() as mode:
         x = mode.from_array(A)
-        for call in (lambda: np.add(x, A), lambda: ops.np.sum(A), lambda: ops.np.stack([x, A])):
-            assert said(FakeTensorError, call).endswith(
-                "was given a real array of shape (2, 3) and dtype float64 where arrays are fake. "
-                "Make a fake of it first: mode.from_array(a)."
-            )
+        calls = (lambda: np.add(x, A), lambda: ops.np.sum(A), lambda: ops.np.stack([x, A]))
+        for call in calls:
+            assert said(FakeTensorError, call).endswith(real(A, "under a FakeTensorMode" if call is calls[1] else BESIDE))
+    for call in calls:
+        if call is not calls[1]:
+            assert said(FakeTensorError, call).endswith(real(A, BESIDE))
 
 
 def test_numbers_are_no_arrays():
@@ -240,7 +295,10 @@ def test_fakes_of_two_modes_do_not_meet():
     for call in (lambda: np.add(x, y), lambda: ops.np.stack([x, y])):
         assert said(FakeTensorError, call).endswith("was given fake tensors of two modes. Make both in one.")
     with second:
-        assert said(FakeTensorError, lambda: np.sin(x)) == "np::sin was given fake tensors of two modes. Make both in one."
+        assert said(FakeTensorError, lambda: np.sin(x)) == (
+            "np::sin was given a fake tensor of another FakeTensorMode than the one that is on. Make it in the inner mode, or "
+            "leave that one first: outside of it an operator goes back into the mode of its arguments."
+        )
 
 
 def test_the_inner_mode_counts():

@@ -388,8 +388,8 @@ def test_fake_arguments_come_back_themselves():
     with dispatch.FakeTensorMode(), pytest.raises(dispatch.errors.FakeTensorError) as caught:
         exp_(A + 0)
     assert str(caught.value) == (
-        "mutationtests::exp_ was given a real array of shape (3,) and dtype float64 where arrays are fake. "
-        "Make a fake of it first: mode.from_array(a)."
+        "mutationtests::exp_ was given a real array of shape (3,) and dtype float64 under a FakeTensorMode. "
+        "Make a fake of it first, mode.from_array(a), or let the mode do that: FakeTensorMode(allow_non_fake_inputs=True)."
     )
 
 

@@ -39,7 +39,7 @@ class Fake(Layer):
         if not isinstance(rule, Pure):
             return _running(op, rule, Results(op, pure=False))
         kernel = _running(op, rule.rule, Results(op, pure=True))
-        return kernel if op.schema.is_mutable else _remembering(op, _knowing(op, kernel))
+        return kernel if op.schema.is_mutable else _remembering(op, _knowing(op, kernel) if rule.known else kernel)
 
     def place(self, rule: Any) -> str:
         return where(rule.rule if isinstance(rule, Pure) else rule)

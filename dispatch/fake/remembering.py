@@ -16,10 +16,12 @@ _PLAIN = frozenset({int, float, bool, complex, str, type(None), type})
 class Pure(NamedTuple):
     """A shape rule whose answer depends on nothing but the layouts of the arrays and the plain arguments.
 
-    It is remembered. And where the elements of all arrays are known, one each, the operator's kernel may be run on them.
+    It is remembered. And where the elements of all arrays are known, one each, the operator's kernel is run on them, if
+    `known` says that what it gives is determined by them.
     """
 
     rule: Any
+    known: bool = True
 
 
 def key_of(x: Any, mode: FakeTensorMode | None) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
-from ..fake import FakeTensor, fake_tensor
+from ..fake import FakeTensor, Pure, fake_tensor
 from ..forward import pushforwards
 from ..layer import Made
 from ..operators import ops
@@ -106,7 +106,7 @@ def like(name: str, extra: str = "", gradient: Any = None, tangent: Any = None) 
     op: OpOverload = row(
         f"{name}(Tensor x{extra}, ScalarType? dtype=None, int[1]? shape=None) -> Tensor",
         numpy=numpy,
-        fake=fake,
+        fake=Pure(fake, known=name != "empty_like"),
         autograd=Made(gradient),
         jvp=Made(tangent),
     )

@@ -65,7 +65,7 @@ def complete(op: OpOverload, **rules: Any) -> OpOverload:
     for name, rule in rules.items():
         if isinstance(rule, Linear):
             rule = rule.pushforwards(op)
-        find_layer(name).attach(op, Pure(rule) if name == "fake" else rule)
+        find_layer(name).attach(op, Pure(rule) if name == "fake" and not isinstance(rule, Pure) else rule)
     return op
 
 

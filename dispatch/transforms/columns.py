@@ -84,8 +84,8 @@ def _block(columns: Any, span: slice | None, layout: Layout | None, x: Any) -> A
     if columns is None:
         return zeros((shape, layout[1]), x)
     block = columns[..., span]
-    if not isinstance(block, Tensor):
-        made = np.empty(block.shape, block.dtype)  # in C order, where the batch may have any
-        made[...] = block
-        block = made
-    return np.reshape(block, shape)
+    if isinstance(block, Tensor):
+        return np.reshape(np.ravel(block), shape)
+    made = np.empty(block.shape, block.dtype)  # in C order, where the batch may have any
+    made[...] = block
+    return np.reshape(made, shape)
