@@ -29,6 +29,7 @@ FLOORS = [
     {"core.redispatching"},
     {"core"},
     {"extras", "where"},  # first floor, the language
+    {"symbolic/"},
     {"carrying"},
     {"dimensions"},
     {"grammar", "nearest", "dtype_hints"},

@@ -1,0 +1,92 @@
+"""What shape rules ask of the sizes of axes, numbers or not, without a guard where NumPy itself would need none."""
+
+from typing import Any
+
+from .checking import check, guard_or_false
+from .sizes import SymInt
+
+Shape = tuple[Any, ...]
+
+
+def is_open(sizes: Any) -> bool:
+    """Whether some of the sizes are symbols."""
+    for n in sizes:
+        if type(n) is SymInt:
+            return True
+    return False
+
+
+def guesses(sizes: Any) -> tuple[int, ...]:
+    """The sizes of this run, with a number for each that depends on data."""
+    return tuple([n.guess if type(n) is SymInt else n for n in sizes])
+
+
+def same(a: Shape, b: Shape) -> bool:
+    """Whether two shapes are written alike, which needs no guard."""
+    if len(a) != len(b):
+        return False
+    for m, n in zip(a, b, strict=True):
+        if m is not n and (type(m) is SymInt or type(n) is SymInt or m != n):
+            return False
+    return True
+
+
+def is_one(n: Any) -> bool:
+    """Whether a size is 1; a size that depends on data counts as another."""
+    return guard_or_false(n == 1) if type(n) is SymInt else n == 1
+
+
+def is_zero(n: Any) -> bool:
+    """Whether a size is 0; a size that depends on data counts as another."""
+    return guard_or_false(n == 0) if type(n) is SymInt else n == 0
+
+
+def larger(a: Any, b: Any) -> Any:
+    """The larger of two sizes, an expression where that is open."""
+    if type(a) is SymInt:
+        return a.env.made("max", a, b)
+    return b.env.made("max", a, b) if type(b) is SymInt else max(a, b)
+
+
+def smaller(a: Any, b: Any) -> Any:
+    """The smaller of two sizes, an expression where that is open."""
+    if type(a) is SymInt:
+        return a.env.made("min", a, b)
+    return b.env.made("min", a, b) if type(b) is SymInt else min(a, b)
+
+
+def agree(a: Any, b: Any) -> bool:
+    """Whether two sizes are equal: by a guard, or where data decide, by a promise that a run tests."""
+    if a is b:
+        return True
+    found = a == b
+    if type(a) is not SymInt and type(b) is not SymInt:
+        return bool(found)
+    if isinstance(found, bool):
+        return found
+    if found.hint is not None:
+        return bool(found)
+    check(found)
+    return True
+
+
+def broadcast(shapes: Any) -> Shape | None:
+    """The shape that shapes broadcast to; None where they do not."""
+    ndim = max(map(len, shapes))
+    found: list[Any] = []
+    for axis in range(-ndim, 0):
+        length: Any = 1
+        for shape in shapes:
+            if -axis > len(shape):
+                continue
+            n = shape[axis]
+            if n is length or is_one(n):
+                continue
+            if is_one(length):
+                length = n
+            elif not agree(length, n):
+                return None
+            elif type(length) is not int and type(n) is int:
+                length = n
+        found.append(length)
+    return tuple(found)
