@@ -18,8 +18,7 @@ from .layer import Kernel, Layer
 from .where import calling_line, line
 
 TRACE = int(DispatchKey.TRACE)
-_NUMBERS = frozenset({int, float, bool, complex})
-_STATIC = _NUMBERS | {str, type(None), slice, type(Ellipsis)}
+_STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis)})
 
 
 class Trace:
@@ -91,7 +90,8 @@ class Withheld:
     def __getattr__(self, name: str) -> Any:
         raise TracingError(
             f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, "
-            "and there is none. Hand it on to an operator that takes it, which is then traced; or trace real arrays: tracing_mode='real'.",
+            "and there is none. Hand it on to an operator that takes it, which is then traced; or trace real arrays, with "
+            "tracing_mode='real'.",
             operator=self._op.name,
         )
 
@@ -209,8 +209,6 @@ class Tracing(Layer):
             node = trace.graph.call(op, tuple(nodes), metadata(out), line())
             if single:
                 return wrap(TracedTensor, out, trace.level, node)
-            if type(out) in _NUMBERS or (type(out) is tuple and not _NUMBERS.isdisjoint(map(type, out))):
-                trace.graph.held.append(node)
             return form.returning(trace.given(out, node), args)
 
         return kernel

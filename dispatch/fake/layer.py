@@ -39,7 +39,7 @@ class Fake(Layer):
         if not isinstance(rule, Pure):
             return _running(op, rule, Results(op, pure=False))
         kernel = _running(op, rule.rule, Results(op, pure=True))
-        return kernel if op.schema.is_mutable else _remembering(op, _knowing(op, kernel) if rule.known else kernel)
+        return kernel if op.schema.is_mutable else _remembering(_knowing(op, kernel) if rule.known else kernel)
 
     def place(self, rule: Any) -> str:
         return where(rule.rule if isinstance(rule, Pure) else rule)
@@ -111,7 +111,7 @@ def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kern
     return kernel
 
 
-def _remembering(op: OpOverload, kernel: Kernel) -> Kernel:
+def _remembering(kernel: Kernel) -> Kernel:
     """A kernel that runs a rule whose answer depends on layouts and plain arguments, once for each of these."""
     answers: dict[Any, Any] = {}
 
@@ -123,7 +123,7 @@ def _remembering(op: OpOverload, kernel: Kernel) -> Kernel:
         try:
             key = tuple([key_of(x, mode) for x in args])
         except LookupError:
-            return kernel(*faked(op, args, mode))
+            return kernel(*args)
         answer = answers.get(key)
         if answer is None:
             out = kernel(*args)
@@ -147,6 +147,11 @@ def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:
 
     def knowing(*args: Any) -> Any:
         out = kernel(*args)
+        for x in args:
+            if type(x) is FakeTensor and x.data is None:  # the usual case, without a walk
+                return out
+        guard = active_mode(FAKE)
+        args = faked(op, args, guard.mode if guard is not None else mode_of(args))
         fakes = [x for x in leaves(args) if type(x) is FakeTensor]
         if not fakes or any(x.constant is None for x in fakes):
             return out

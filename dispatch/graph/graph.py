@@ -1,18 +1,19 @@
-"""Graph: nodes in the order in which they ran, what goes in, and what comes out."""
+"""Graph: what a function did, that can be run, printed, saved and changed."""
 
+import io
+import os
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Self, TextIO, TypeAlias
 
-import numpy as np
-
-from ..containers import items_of, mapped
-from ..core import OpOverload
-from ..errors import GraphError, kind_of
-from ..where import Line
-from .node import Kind, Node
+from .body import Body
+from .drawing import dot, html, svg
+from .printing import Code
+from .running import run
+from .text import outline, read, written
 
 
-class Graph:
+class Graph(Body):
     """What a function did, as a list of operator calls.
 
     Attributes
@@ -26,8 +27,6 @@ class Graph:
         What the function returned, nodes for arrays.
     constants : dict
         The arrays of the graph's own, by the names of their nodes.
-    held : list of Node
-        Calls that gave a number: what is computed of it holds for what it was, whatever the graph is called with.
     symbols : dict
         Where each symbol of its sizes is read: a node and an axis.
 
@@ -37,87 +36,132 @@ class Graph:
     >>> graph = dispatch.make_fx(lambda x: np.sin(x) + 1)(np.zeros(3))
     >>> graph(np.array([0.0, 1.0]))
     array([1.        , 1.84147098])
+    >>> print(graph)
+    def f(x):
+        # ...
+        sin = np.sin(x)  # float64[3]
+        add = np.add(sin, 1)  # float64[3]
+        return add
     """
 
-    __slots__ = ("_names", "constants", "held", "inputs", "nodes", "outputs", "symbols")
-
-    def __init__(self) -> None:
-        self.nodes: list[Node] = []
-        self.inputs: tuple[Any, ...] = ()
-        self.outputs: Any = None
-        self.constants: dict[str, Any] = {}
-        self.held: list[Node] = []
-        self.symbols: dict[str, tuple[Node, int]] = {}
-        self._names: dict[str, int] = {}
-
-    # -- building ------------------------------------------------------------------------------------------------------
-
-    def add(self, kind: Kind, name: str, op: OpOverload | None, args: tuple[Any, ...], value: Any, source: Line | None) -> Node:
-        """A new last node; its name gets a number where it is taken."""
-        taken = self._names.get(name)
-        self._names[name] = 0 if taken is None else taken + 1
-        node = Node(kind, name if taken is None else f"{name}_{taken + 1}", op, args, value, source)
-        self.nodes.append(node)
-        return node
-
-    def placeholder(self, name: str, value: Any) -> Node:
-        return self.add("placeholder", name, None, (), value, None)
-
-    def constant(self, array: Any, value: Any, name: str = "constant") -> Node:
-        """A node for an array of the graph's own, which is kept as it is: copy what may be written later."""
-        node = self.add("constant", name, None, (), value, None)
-        self.constants[node.name] = array
-        return node
-
-    def call(self, op: OpOverload, args: tuple[Any, ...], value: Any, source: Line | None = None) -> Node:
-        return self.add("call", op.name.partition("::")[2].partition(".")[0], op, args, value, source)
-
-    def item(self, node: Node, number: int, value: Any) -> Node:
-        """Output `number` of a call with several, or item `number` of a list that it returned."""
-        return self.add("item", f"{node.name}_{number}", None, (node, number), value, node.source)
-
-    # -- running -------------------------------------------------------------------------------------------------------
+    __slots__ = ()
 
     def __call__(self, *args: Any) -> Any:
         """Run the graph: every operator is called again, with these arguments.
+
+        A value is let go after its last use. Of a constant that may be written to, or returned, every run has a copy.
 
         Raises
         ------
         GraphError
             If the arguments have another structure than those the graph was made of, or differ in what is no array.
         """
-        values: dict[Node, Any] = {}
-        _bind(self.inputs, args, values, "arguments")
+        return run(self, args)
 
-        def given(x: Any) -> Any:
-            return values[x] if type(x) is Node else x
+    # -- printing ------------------------------------------------------------------------------------------------------
 
-        for node in self.nodes:
-            if node.kind == "call":
-                assert node.op is not None
-                values[node] = node.op.whole(*[mapped(given, x) for x in node.args])
-            elif node.kind == "item":
-                items: Any = items_of(values[node.args[0]])
-                values[node] = items[node.args[1]]
-            elif node.kind == "constant":
-                values[node] = self.constants[node.name].copy()
-        return mapped(given, self.outputs)
+    @property
+    def code(self) -> str:
+        """A function in Python, `f`, that does the same: `exec(graph.code, scope := graph.scope)` makes it."""
+        return Code(self).text
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """What the code names and has no text: large arrays and objects, in a dict `objects`; nothing, for most graphs."""
+        return Code(self).scope
+
+    def print_readable(self, print_output: bool = True) -> str:
+        """Print the code, and return it.
+
+        Parameters
+        ----------
+        print_output : bool, optional
+            Whether to print at all.
+        """
+        code = self.code
+        if print_output:
+            print(code, end="")  # noqa: T201  it is what it is for
+        return code
+
+    def __str__(self) -> str:
+        return self.code.split("\n\n\n", 1)[-1].rstrip("\n")
+
+    def __repr__(self) -> str:
+        return f"<graph of {len(self.nodes)} nodes: {', '.join(map(repr, self.nodes[:12]))}{', ...' * (len(self.nodes) > 12)}>"
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+    def to_dot(self) -> str:
+        """The graph as DOT text, which Graphviz draws."""
+        return dot(self)
+
+    def to_svg(self) -> str:
+        """The graph as a picture, which a browser or a notebook shows."""
+        return svg(self)
+
+    # -- saving --------------------------------------------------------------------------------------------------------
+
+    def dumps(self) -> str:
+        """The graph as text: see docs/graphs.md.
+
+        Raises
+        ------
+        GraphError
+            If an operator is known to nobody by its name, or a value has no text: the node and the argument are named.
+        """
+        return written(self)
+
+    def save(self, file: "File") -> None:
+        """Write the graph to a file, which is a path, or open for text.
+
+        Examples
+        --------
+        >>> import numpy as np, dispatch
+        >>> file = io.StringIO()
+        >>> dispatch.make_fx(np.sin)(np.zeros(3)).save(file)
+        >>> dispatch.Graph.load(io.StringIO(file.getvalue()))(np.zeros(3))
+        array([0., 0., 0.])
+        """
+        text = written(self)
+        if isinstance(file, (str, os.PathLike)):
+            Path(file).write_bytes(text.encode())
+        else:
+            file.write(text)
+
+    @classmethod
+    def loads(cls, text: str, name: str = "") -> Self:
+        """The graph of a text. Nothing of the text is run.
+
+        Raises
+        ------
+        GraphError
+            With the number of the line at fault, if the text is damaged or of another version, if operators are not there,
+            which are all named, or have another schema than when the graph was saved.
+        """
+        made = cls()
+        read(text, made, name)
+        return made
+
+    @classmethod
+    def load(cls, file: "File") -> Self:
+        """The graph of a file, which is a path, or open for text or bytes. Raises what `loads` does."""
+        if isinstance(file, (str, os.PathLike)):
+            text: Any = Path(file).read_bytes()
+            name = Path(file).name
+        else:
+            text, name = file.read(), str(getattr(file, "name", ""))
+        return cls.loads(text if isinstance(text, str) else text.decode("utf-8", "replace").replace("\r\n", "\n"), name)
+
+    # -- comparing -----------------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two graphs do the same in the same order; names and lines may differ."""
+        return self is other or (isinstance(other, Graph) and outline(self) == outline(other))
+
+    __hash__ = object.__hash__
 
 
-def _bind(expected: Any, given: Any, values: dict[Node, Any], path: str) -> None:
-    """Give each node of the inputs its value."""
-    if type(expected) is Node:
-        values[expected] = np.asarray(given) if type(given) in (float, complex) else given
-        return
-    items, parts = items_of(expected), items_of(given)
-    if items is None or parts is None:
-        if items is not None or parts is not None or type(expected) is not type(given) or expected != given:
-            raise GraphError(f"the graph was made with {expected!r} in its {path}, and {kind_of(given)} was given.")
-        return
-    if len(items) != len(parts):
-        raise GraphError(f"the graph was made with {len(items)} {path}, and {len(parts)} were given.")
-    for item, part in zip(items, parts, strict=True):
-        _bind(item, part, values, path)
-
-
-Pass = Callable[[Graph], Graph]
+File: TypeAlias = str | os.PathLike[str] | io.TextIOBase | TextIO
+Pass: TypeAlias = Callable[[Graph], Graph]
+dumps, loads = Graph.dumps, Graph.loads

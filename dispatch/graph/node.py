@@ -1,9 +1,12 @@
 """Node, one value of a graph, and Metadata, what is known of an array without its data."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..containers import items_of
 from ..core import OpOverload
 from ..where import Line
 
@@ -26,6 +29,13 @@ class Metadata(NamedTuple):
     dtype: np.dtype[Any]
     strides: tuple[Any, ...]
     device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """What stands in a loaded graph for what a node gives that is no array and has no text, a residual say: its class."""
+
+    cls: str
 
 
 class Node:
@@ -57,3 +67,19 @@ class Node:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def nodes_in(x: Any) -> Iterator[Node]:
+    """The nodes in a value, in containers too, as often as they stand there.
+
+    Examples
+    --------
+    >>> x = Node("placeholder", "x", None, (), None)
+    >>> list(nodes_in((x, [3, {"a": x}])))
+    [x, x]
+    """
+    if type(x) is Node:
+        yield x
+    elif (items := items_of(x)) is not None:
+        for item in items:
+            yield from nodes_in(item)

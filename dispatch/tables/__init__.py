@@ -6,6 +6,7 @@ Those of `np.linalg` begin with `linalg_` there, as in torch, for it has functio
 from ..operators import alias
 from ..prims import astype, broadcast_to, detach, moveaxis, stack
 from ..views import view_scatter
+from . import printed as printed  # how rows read in a graph
 from .creation import arange, empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
 from .cumulative import cumprod, cumsum, diff, trapezoid
 from .decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals, tall_qr

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..containers import items_of
 from ..core import Tensor
+from ..graph.drawing import dot_text
 from .saving import Kept
 
 
@@ -43,27 +44,18 @@ def kept_bytes(nodes: Iterable[Any]) -> int:
 
 def dot(start: Any) -> str:
     """The graph as DOT text, an arrow for each value from what made it to what read it."""
-    lines = ["digraph {", "    node [shape=box, fontname=monospace]"]
-    names: dict[int, str] = {}
-    arrows: list[str] = []
     nodes = list(nodes_from([start]))
-    for node in nodes:
-        names[id(node)] = name = f"n{len(names)}"
-        lines.append(f"    {name} [label={_quoted(node.label())}]")
+    names = {id(node): f"n{i}" for i, node in enumerate(nodes)}
+    arrows: list[tuple[str, str, str]] = []
     for node in nodes:
         for before, number in node.next_functions:
             if before is not None:
-                which = f" [label={number}]" if len(getattr(before, "layouts", ())) > 1 else ""
-                arrows.append(f"    {names[id(before)]} -> {names[id(node)]}{which}")
-    return "\n".join([*lines, *arrows, "}"])
+                which = str(number) if len(getattr(before, "layouts", ())) > 1 else ""
+                arrows.append((names[id(before)], names[id(node)], which))
+    return dot_text([(names[id(node)], node.label()) for node in nodes], arrows)
 
 
 def layouts_of(x: Any) -> str:
     """Shapes and dtypes of what a node gives: `(3,) float64`."""
     layouts = getattr(x, "layouts", ()) or [getattr(x, "layout", None)]
     return ", ".join("-" if layout is None else f"{layout[0]} {layout[1]}" for layout in layouts)
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

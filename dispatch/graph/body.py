@@ -1,0 +1,271 @@
+"""Body: the nodes of a graph in their order, built and changed."""
+
+import keyword
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+from ..containers import items_of, mapped
+from ..core import OpOverload
+from ..errors import GraphError
+from ..where import Line
+from .node import Kind, Metadata, Node, nodes_in
+
+
+class Body:
+    """The nodes of a graph in their order, what goes in and what comes out. See `Graph`."""
+
+    __slots__ = ("_before", "_names", "constants", "inputs", "nodes", "outputs", "symbols")
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.inputs: tuple[Any, ...] = ()
+        self.outputs: Any = None
+        self.constants: dict[str, Any] = {}
+        self.symbols: dict[str, tuple[Node, int]] = {}
+        self._names: dict[str, int] = {}  # each name that is taken: the last number that was put behind it
+        self._before: Node | None = None  # what nodes are added before, where that is not at the end
+
+    # -- building ------------------------------------------------------------------------------------------------------
+
+    def add(self, kind: Kind, name: str, op: OpOverload | None, args: tuple[Any, ...], value: Any, source: Line | None) -> Node:
+        """A new node, the last one but inside `inserting_before`; its name gets a number where it is taken."""
+        names = self._names
+        if name in names:
+            name = self._numbered(name)
+        names[name] = 0
+        node = Node(kind, name, op, args, value, source)
+        if self._before is None:
+            self.nodes.append(node)
+        else:
+            self.nodes.insert(self._place(self._before), node)
+        return node
+
+    def _numbered(self, name: str) -> str:
+        number = self._names[name] + 1
+        while (made := f"{name}_{number}") in self._names:
+            number += 1
+        self._names[name] = number
+        return made
+
+    def placeholder(self, name: str, value: Any) -> Node:
+        """A node for an array that is given; what is no name in Python is made one."""
+        return self.add("placeholder", _identifier(name), None, (), value, None)
+
+    def constant(self, array: Any, value: Any, name: str = "constant") -> Node:
+        """A node for an array of the graph's own, which is kept as it is: copy what may be written later."""
+        node = self.add("constant", _identifier(name), None, (), value, None)
+        self.constants[node.name] = array
+        return node
+
+    def call(self, op: OpOverload, args: tuple[Any, ...], value: Any, source: Line | None = None) -> Node:
+        """A node for a call of an operator with all its arguments, in schema order."""
+        return self.add("call", op.schema.name, op, args, value, source)
+
+    def item(self, node: Node, number: int, value: Any) -> Node:
+        """Output `number` of a call with several, or item `number` of a list that it returned."""
+        return self.add("item", f"{node.name}_{number}", None, (node, number), value, node.source)
+
+    @property
+    def held(self) -> list[Node]:
+        """Calls that gave a number: what was computed of it holds for what it was then, whatever the graph is run with."""
+        return [node for node in self.nodes if node.kind == "call" and any(nodes_in(node.args)) and _has_number(node.value)]
+
+    # -- changing ------------------------------------------------------------------------------------------------------
+
+    def users(self, node: Node) -> list[Node]:
+        """The nodes that are made of a node, in order. What the graph returns is no node: see `outputs`."""
+        return [other for other in self.nodes if node in nodes_in(other.args)]
+
+    def find_nodes(self, *, op: OpOverload | str | None = None, kind: Kind | None = None) -> list[Node]:
+        """The nodes of a kind, or the calls of an operator, which may be given by name.
+
+        Examples
+        --------
+        >>> import numpy as np, dispatch
+        >>> graph = dispatch.make_fx(lambda x: np.sin(np.sin(x) * x))(np.ones(3))
+        >>> graph.find_nodes(op="np::sin"), graph.find_nodes(kind="placeholder")
+        ([sin, sin_1], [x])
+        """
+        found = self.nodes if kind is None else [node for node in self.nodes if node.kind == kind]
+        if op is None:
+            return list(found)
+        name = op if isinstance(op, str) else op.name
+        return [node for node in found if node.op is not None and node.op.name == name]
+
+    @contextmanager
+    def inserting_before(self, node: Node) -> Iterator[None]:
+        """A `with` block in which new nodes come right before a node.
+
+        Raises
+        ------
+        GraphError
+            If the node is none of this graph.
+        """
+        self._place(node)
+        outer, self._before = self._before, node
+        try:
+            yield
+        finally:
+            self._before = outer
+
+    def replace_all_uses_with(self, node: Node, other: Any) -> list[Node]:
+        """Let a node, or a plain value, stand wherever a node does: in arguments, in outputs, where sizes are read.
+
+        What `other` is itself made of stays, so that it may be made of `node`.
+
+        Returns
+        -------
+        list of Node
+            Those that are made of other arguments now.
+        """
+
+        def instead(x: Any) -> Any:
+            return other if x is node else x
+
+        changed = [user for user in self.users(node) if user is not other]
+        for user in changed:
+            user.args = mapped(instead, user.args)
+        self.outputs = mapped(instead, self.outputs)
+        self.symbols = {name: (instead(of), axis) for name, (of, axis) in self.symbols.items()}
+        return changed
+
+    def erase_node(self, node: Node) -> None:
+        """Take a node out of the graph.
+
+        Raises
+        ------
+        GraphError
+            If it is none of this graph, or something still needs it.
+        """
+        place = self._place(node)
+        if users := [user.name for user in self.users(node)]:
+            raise GraphError(f"the node {node} is used by {', '.join(users)}. Call replace_all_uses_with, or erase them first.")
+        for held, what in ((self.inputs, "inputs"), (self.outputs, "outputs"), (list(self.symbols.values()), "symbols")):
+            if node in nodes_in(held):
+                raise GraphError(f"the node {node} is one of the graph's {what}. Change `graph.{what}` first.")
+        del self.nodes[place]
+        self.constants.pop(node.name, None)
+
+    def _place(self, node: Node) -> int:
+        try:
+            return self.nodes.index(node)
+        except ValueError:
+            raise GraphError(f"the node {node!r} is none of this graph.") from None
+
+    def copy(self) -> Self:
+        """A graph of new nodes with the same names. Arrays and what else is no node are shared."""
+        return self.rebuilt(lambda new, node, args: new.like(node, args))
+
+    def like(self, node: Node, args: tuple[Any, ...]) -> Node:
+        """A new last node that is like one of another graph, with arguments of this one."""
+        return self.add(node.kind, node.name, node.op, args, node.value, node.source)
+
+    def rebuilt(self, rule: Callable[[Self, Node, tuple[Any, ...]], Any]) -> Self:
+        """A new graph, made by a function that is asked for each node what stands for it there.
+
+        Parameters
+        ----------
+        rule : callable
+            `rule(new, node, args)` gets the new graph, a node of this one, and its arguments in the new one. It adds what it
+            wants to `new` and returns what is to stand for the node: a node of `new` (`new.like(node, args)` is the same
+            again), a plain value, or a container where the node gives one.
+
+        Examples
+        --------
+        >>> import numpy as np, dispatch
+        >>> graph = dispatch.make_fx(lambda x: np.sin(x) * 2)(np.ones(3))
+        >>> def cosines(new, node, args):
+        ...     if node.op is dispatch.ops.np.sin:
+        ...         return new.call(dispatch.ops.np.cos, args, node.value, node.source)
+        ...     return new.like(node, args)
+        >>> graph.rebuilt(cosines).nodes
+        [x, cos, multiply]
+        """
+        new = type(self)()
+        stands: dict[Node, Any] = {}
+
+        def there(x: Any) -> Any:
+            return stands[x] if type(x) is Node else x
+
+        for node in self.nodes:
+            args = mapped(there, node.args)
+            if node.kind == "item" and (items := items_of(args[0])) is not None:
+                stands[node] = items[args[1]]
+                continue
+            made = stands[node] = rule(new, node, args)
+            if node.kind == "constant" and type(made) is Node and made.kind == "constant":
+                new.constants.setdefault(made.name, self.constants[node.name])
+        new.inputs, new.outputs = mapped(there, self.inputs), mapped(there, self.outputs)
+        new.symbols = {name: (there(node), axis) for name, (node, axis) in self.symbols.items()}
+        return new
+
+    def lint(self) -> None:
+        """Hold the graph to what every graph promises.
+
+        Raises
+        ------
+        GraphError
+            That says what is inconsistent: names, order, nodes of another graph, arguments, constants, inputs, outputs.
+        """
+        for fault in faults(self):
+            raise GraphError(f"the graph is inconsistent: {fault}.")
+
+
+def faults(body: Body) -> Iterator[str]:
+    """What is wrong with a graph, in words, in the order of its nodes."""
+    before: set[Node] = set()
+    names: set[str] = set()
+    inputs, everything = set(nodes_in(body.inputs)), set(body.nodes)
+    for node in body.nodes:
+        what = f"node {node.name!r}"
+        if node in before:
+            yield f"{what} stands in it twice"
+        elif node.name in names:
+            yield f"two nodes are named {node.name!r}"
+        if not node.name.isidentifier() or keyword.iskeyword(node.name):
+            yield f"{what} has no name that Python could write"
+        for other in nodes_in(node.args):
+            if other not in before:
+                where = "comes after it" if other in everything else "is not in the graph"
+                yield f"{what} is made of {other.name!r}, which {where}"
+        yield from (f"{what} {fault}" for fault in _faults_of(body, node))
+        if node.kind == "placeholder" and node not in inputs:
+            yield f"{what} is a placeholder, and no input"
+        before.add(node)
+        names.add(node.name)
+    constants = {node.name for node in body.nodes if node.kind == "constant"}
+    yield from (f"the array {name!r} of its constants belongs to no node" for name in body.constants if name not in constants)
+    for node in inputs:
+        if node not in before or node.kind != "placeholder":
+            yield f"its input {node.name!r} is no placeholder of it"
+    for held, word in ((body.outputs, "output"), ([node for node, _ in body.symbols.values()], "source of a size")):
+        yield from (f"its {word} {node.name!r} is not in the graph" for node in nodes_in(held) if node not in before)
+
+
+def _faults_of(body: Body, node: Node) -> Iterator[str]:
+    """What is wrong with one node, by itself."""
+    if (node.kind == "call") != (node.op is not None):
+        yield f"is a {node.kind} {'without' if node.op is None else 'with'} an operator"
+    elif node.op is not None and len(node.args) != (count := len(node.op.schema.arguments)):
+        yield f"has {len(node.args)} arguments, and {node.op.name} takes {count}"
+    if node.kind == "item" and not (len(node.args) == 2 and type(node.args[0]) is Node and type(node.args[1]) is int):
+        yield "is an item, and its arguments are no node and number"
+    if node.kind == "constant" and node.name not in body.constants:
+        yield "is a constant without an array"
+
+
+def _identifier(name: str) -> str:
+    """A name as Python could write it; Python itself reads names in this normal form."""
+    name = unicodedata.normalize("NFKC", name)
+    if not name.isidentifier():
+        name = re.sub(r"\W", "_", name, flags=re.ASCII) if name else "_"
+        name = name if name.isidentifier() else f"_{name}"
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _has_number(x: Any) -> bool:
+    items = None if type(x) is Metadata else items_of(x)
+    return type(x) in (int, float, bool, complex) if items is None else any(map(_has_number, items))

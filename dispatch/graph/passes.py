@@ -1,0 +1,220 @@
+"""Passes: functions that make a graph of a graph which does the same with less.
+
+A pass gives a new graph and leaves the one it is given as it is. What the new one returns is the same to the last bit, it has
+no more nodes, and a call that writes, returns nothing, draws, has an effect or takes a handle stays, once and in its order.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..containers import items_of, leaves, mapped
+from ..core import OpOverload
+from ..tags import Tag
+from .body import Body
+from .effects import Sharing, is_data, is_pinned
+from .node import Metadata, Node, nodes_in
+from .values import Writer, is_open
+
+G = TypeVar("G", bound=Body)
+MOST_BYTES = 1 << 20  # of one array that folding may add to a graph, which is kept and saved as long as the graph is
+
+
+def apply(graph: G, *passes: Callable[[G], G]) -> G:
+    """Run passes, one after the other, and hold what each gives to `lint`.
+
+    Raises
+    ------
+    GraphError
+        If a pass gives an inconsistent graph.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> def f(x):
+    ...     np.cos(x)
+    ...     return np.sin(x) * np.sin(x)
+    >>> apply(dispatch.make_fx(f)(np.ones(3)), common_subexpressions, dead_code).nodes
+    [x, sin, multiply]
+    """
+    for each in passes:
+        graph = each(graph)
+        graph.lint()
+    return graph
+
+
+def dead_code(graph: G) -> G:
+    """Leave out what nobody uses. Inputs stay, and so does what a size is read of.
+
+    An operator that raises for some arguments, `inv` of a singular matrix, does not raise once its result is not used.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> def f(x):
+    ...     np.cos(x)
+    ...     return np.sin(x)
+    >>> dead_code(dispatch.make_fx(f)(np.ones(3))).nodes
+    [x, sin]
+    """
+    live = {*nodes_in(graph.outputs), *[node for node, _ in graph.symbols.values()]}
+    for node in reversed(graph.nodes):
+        if node in live or node.kind == "placeholder" or is_pinned(node):
+            live.add(node)
+            live.update(nodes_in(node.args))
+    return graph.rebuilt(lambda new, node, args: new.like(node, args) if node in live else None)
+
+
+def common_subexpressions(graph: G) -> G:
+    """Compute once what is computed twice of the same: calls, items and constants.
+
+    Two calls are merged where nothing that their arguments may share memory with was written between them, nothing that
+    their results may share memory with is ever written, and not both are returned: then their caller has two arrays.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> common_subexpressions(dispatch.make_fx(lambda x: np.sin(x) * np.sin(x))(np.ones(3))).nodes
+    [x, sin, multiply]
+    """
+    sharing = Sharing(graph)
+    versions: dict[Node, int] = {}  # how often each class of memory was written so far
+    found: dict[tuple[Any, ...], tuple[Node, Node]] = {}  # what was computed: where, and its node in the new graph
+    alike = _alike(graph)
+    writer = Writer(opaque=lambda x: f"object({id(x)})")
+
+    def merged(new: G, node: Node, args: tuple[Any, ...]) -> Node:
+        for written in sharing.writes(node):
+            versions[written] = versions.get(written, 0) + 1
+        if node.kind == "placeholder" or (node.kind == "constant" and node not in alike):
+            return new.like(node, args)
+        if is_pinned(node) or Tag.nondeterministic_bitwise in _tags(node) or not is_data(node.value):
+            return new.like(node, args)
+        classes = {sharing.of(x) for x in nodes_in(node.args) if sharing.is_written(x)}
+        state = frozenset([(x, versions.get(x, 0)) for x in classes])
+        array = graph.constants[node.name] if node.kind == "constant" else None
+        key = node.kind, node.op, writer.text((args, array)), state
+        if (earlier := found.get(key)) is None:
+            found[key] = node, new.like(node, args)
+        elif node.kind != "item" and not _may_merge(sharing, earlier[0], node):
+            return new.like(node, args)
+        else:
+            sharing.merge(earlier[0], node)
+        return found[key][1]
+
+    return graph.rebuilt(merged)
+
+
+def _may_merge(sharing: Sharing, x: Node, y: Node) -> bool:
+    return not (sharing.is_written(x) or sharing.is_written(y) or (sharing.is_seen(x) and sharing.is_seen(y)))
+
+
+def _alike(graph: Body) -> set[Node]:
+    """The constants that may equal another, by what is cheap to see."""
+    groups: dict[tuple[Any, ...], list[Node]] = {}
+    for node in graph.nodes:
+        if node.kind == "constant" and isinstance(x := graph.constants[node.name], (np.ndarray, np.generic)):
+            groups.setdefault((type(x), x.shape, x.dtype.str, x.strides), []).append(node)
+    return {node for group in groups.values() if len(group) > 1 for node in group}
+
+
+def constant_folding(graph: G, most_bytes: int = MOST_BYTES) -> G:
+    """Compute now what is made of constants alone, by the operators themselves, custom ones too.
+
+    Left as they are: what depends on a size that is open; what is written, or reads what is written; what gives anything but
+    arrays, arrays of more than `most_bytes`, or others than were traced; what may differ from call to call; what warns or
+    raises, so that it does so when the graph runs.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> graph = dispatch.make_fx(lambda x: x * dispatch.ops.np.sqrt(np.full(3, 4.0)))(np.ones(3))
+    >>> graph.nodes, constant_folding(graph).nodes
+    ([x, constant, sqrt, multiply], [x, sqrt, multiply])
+    """
+    sharing = Sharing(graph)
+    known: dict[Node, Any] = {}  # values that are known already; of a call with several outputs all of them
+    for node in graph.nodes:
+        if node.kind == "constant" and not sharing.is_written(node):
+            known[node] = graph.constants[node.name]
+        elif node.kind == "item" and node.args[0] in known:
+            known[node] = items_of(known[node.args[0]])[node.args[1]]  # type: ignore[index]
+        elif node.op is not None and _may_fold(node, known, sharing, most_bytes):
+            out = _computed(node.op, mapped(lambda x: known[x] if type(x) is Node else x, node.args))
+            if _is_as_traced(out, node.value):
+                known[node] = out
+    needed = {*nodes_in(graph.outputs), *[node for node, _ in graph.symbols.values()]}
+    used = {x for node in graph.nodes for x in nodes_in(node.args)}
+    made: set[Node] = set()  # of those that are known, what becomes a constant
+    for node in reversed(graph.nodes):
+        if node in known and node not in needed and (node in used or node.kind != "constant"):
+            continue
+        needed.add(node)
+        if node in known and _may_be_kept(node, known[node], sharing):
+            made.add(node)
+        else:
+            needed.update(nodes_in(node.args))
+
+    def folded(new: G, node: Node, args: tuple[Any, ...]) -> Any:
+        if node in made:
+            return new.constant(known[node], node.value, node.name)
+        return new.like(node, args) if node in needed else None
+
+    return graph.rebuilt(folded)
+
+
+def _may_fold(node: Node, known: dict[Node, Any], sharing: Sharing, most_bytes: int) -> bool:
+    if not all(x in known for x in nodes_in(node.args)) or is_pinned(node) or sharing.is_written(node):
+        return False
+    if Tag.nondeterministic_bitwise in _tags(node) or any(map(is_open, leaves((node.args, node.value)))):
+        return False
+    return all(x.device == "cpu" and prod(x.shape) * x.dtype.itemsize <= most_bytes for x in _described(node.value))
+
+
+def _computed(op: OpOverload, args: tuple[Any, ...]) -> Any:
+    try:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            return op.whole(*args)
+    except Exception:  # whatever it is, it is for the graph to raise when it runs
+        return None
+
+
+def _is_as_traced(out: Any, value: Any) -> bool:
+    """Whether a result is arrays, and those that the trace saw."""
+    found, expected = list(leaves(out)), _described(value)
+    return len(found) == len(expected) and all(
+        isinstance(x, (np.ndarray, np.generic)) and (x.shape, x.dtype) == (y.shape, y.dtype)
+        for x, y in zip(found, expected, strict=True)
+    )
+
+
+def _may_be_kept(node: Node, x: Any, sharing: Sharing) -> bool:
+    """Whether a known value may be an array of the graph's own, which a file holds without gaps between its elements.
+
+    What is made of no array costs less to make again than to keep, and what shares memory with an array that is returned
+    has to go on to do so.
+    """
+    if isinstance(x, np.ndarray):
+        axes = np.argsort([-abs(step) for step in x.strides], kind="stable")
+        if not x.transpose(axes).flags.c_contiguous:
+            return False
+    elif not isinstance(x, np.generic):
+        return False
+    call = node.args[0] if node.kind == "item" else node
+    while call.kind == "item":  # of a list that is an output of several
+        call = call.args[0]
+    made_of_arrays = any(True for _ in nodes_in(call.args))
+    return made_of_arrays and not (sharing.is_seen(node) and sharing.is_view(call))
+
+
+def _described(value: Any) -> list[Metadata]:
+    """The metadata of the arrays in what a node gives."""
+    if type(value) is Metadata:
+        return [value]
+    return [x for item in items_of(value) or () for x in _described(item)]
+
+
+def _tags(node: Node) -> tuple[Any, ...]:
+    return () if node.op is None else node.op.tags

@@ -1,0 +1,248 @@
+"""Passes: what each leaves out, and what it leaves alone; test_random_graphs.py holds all of them to graphs at random."""
+
+import numpy as np
+import pytest
+from making import define, said
+from random_graphs import HANDLE, draw, fill_, log, pair, push, scale
+
+import dispatch
+from dispatch import Graph, Tag, make_fx, ops
+from dispatch.errors import GraphError
+from dispatch.graph import Metadata, apply, common_subexpressions, constant_folding, dead_code
+
+X = np.array([0.3, 1.2])
+C = np.array([2.0, -1.0])
+
+
+def names(graph):
+    graph.lint()
+    return [node.name for node in graph.nodes]
+
+
+def own(x):
+    """A copy of an array that a trace can write to."""
+    return ops.np.reshape(x.copy(), x.shape)
+
+
+def graph_of(f, *args):
+    return make_fx(f)(*(args or (X.copy(),)))
+
+
+# -- dead code ---------------------------------------------------------------------------------------------------------------
+
+
+def test_what_nobody_uses_goes_with_its_constants_and_items():
+    def f(x):
+        np.cos(np.sin(x) * C)
+        return pair(x)[0]
+
+    found = dead_code(graph_of(f))
+    assert names(found) == ["x", "pair", "pair_0"]
+    assert found.constants == {}
+
+
+def test_inputs_and_sources_of_sizes_stay():
+    graph = graph_of(lambda x, y: (np.sin(x), 1)[1], X, X)
+    assert names(dead_code(graph)) == ["x", "y"]
+    graph.symbols["u0"] = graph.nodes[-1], 0
+    assert names(dead_code(graph)) == ["x", "y", "sin"]
+
+
+def test_a_view_that_is_written_stays():
+    def f(x):
+        x[1:][...] = 3.0
+        return x
+
+    assert names(dead_code(graph_of(f))) == ["x", "getitem", "setitem_"]
+
+
+# -- common subexpressions ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_computed_twice_is_computed_once():
+    def f(x):
+        a, b = pair(np.sin(x))
+        c, d = pair(np.sin(x))
+        return a * c + b * d + scale(x, 2.0) * scale(x, 2.0) * scale(x, -2.0)
+
+    before = ["x", "sin", "pair", "pair_0", "pair_1", "multiply", "multiply_1", "add", "scale"]
+    assert names(common_subexpressions(graph_of(f)))[:9] == before
+    assert len(common_subexpressions(graph_of(f)).find_nodes(op=scale)) == 2
+
+
+def test_numbers_that_only_look_alike_are_kept_apart():
+    for one, other in [(1, 1.0), (1, True), (0.0, -0.0)]:
+        assert len(common_subexpressions(graph_of(lambda x, a=one, b=other: x * a + x * b)).find_nodes(op="np::multiply")) == 2
+
+
+def test_reads_before_and_after_a_write_are_two():
+    def f(x):
+        view = x[:1]
+        a, b = np.sum(x), np.sum(x)
+        fill_(view, C[:1])
+        return a + b + np.sum(x)
+
+    assert len(common_subexpressions(graph_of(f)).find_nodes(op="np::sum")) == 2
+
+
+def test_reads_around_a_write_to_another_input_are_two_since_both_may_be_one_array():
+    def f(x, y):
+        a = np.sin(x)
+        fill_(y, C)
+        return a + np.sin(x)
+
+    assert len(common_subexpressions(graph_of(f, X.copy(), X.copy())).find_nodes(op="np::sin")) == 2
+
+
+def test_what_is_written_is_not_shared():
+    def f(x):
+        a, b = np.sin(x), np.sin(x)
+        fill_(a, C)
+        return a + b
+
+    assert len(common_subexpressions(graph_of(f)).find_nodes(op="np::sin")) == 2
+
+
+def test_two_results_stay_two_arrays():
+    assert names(common_subexpressions(graph_of(lambda x: (np.sin(x), np.sin(x))))) == ["x", "sin", "sin_1"]
+    three = common_subexpressions(graph_of(lambda x: (np.sin(x) * 2, np.sin(x), np.sin(x))))
+    assert len(three.find_nodes(op="np::sin")) == 2
+
+
+def test_constants_of_equal_bytes_are_merged_where_nobody_writes():
+    def f(x):
+        return x * C + x * C.copy() + x * np.array([2.0, -1.5])
+
+    found = common_subexpressions(graph_of(f))
+    assert names(found) == ["x", "constant", "multiply", "add", "constant_2", "multiply_2", "add_1"]
+    assert list(found.constants) == ["constant", "constant_2"]
+
+    def g(x):
+        a = own(C)
+        fill_(a, x)
+        return a * x + own(C)
+
+    assert len(common_subexpressions(graph_of(g)).constants) == 2
+
+
+def test_what_gives_objects_or_may_differ_is_computed_each_time():
+    kept = define("(Tensor x) -> (Tensor, Residual)", lambda x: (x + 1, object()))
+    graph = Graph()
+    value = Metadata((2,), np.dtype(float), (8,), "cpu")
+    x = graph.placeholder("x", value)
+    calls = [graph.call(kept, (x,), (value, object())) for _ in range(2)]
+    graph.inputs, graph.outputs = (x,), [graph.item(call, 0, value) for call in calls]
+    assert len(common_subexpressions(graph).find_nodes(op=kept)) == 2
+    bitwise = dispatch.custom_op(
+        "passes::bitwise", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor", tags=Tag.nondeterministic_bitwise
+    )
+    found = graph_of(lambda x: bitwise(x) * bitwise(x))
+    assert common_subexpressions(found) == found
+    folded = graph_of(lambda x: x * bitwise(C))
+    assert constant_folding(folded) == folded
+    assert len(dead_code(graph_of(lambda x: (bitwise(x), x)[1])).nodes) == 1
+
+
+# -- constant folding --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_made_of_constants_is_a_constant():
+    def f(x):
+        low, high = pair(ops.np.sin(C))
+        return x * scale(low) + high
+
+    found = constant_folding(make_fx(lambda x: f(x))(X))
+    assert names(found) == ["x", "pair_1", "scale", "multiply", "add"]
+    np.testing.assert_array_equal(found.constants["scale"], (np.sin(C) + 1) * 2)
+    np.testing.assert_array_equal(found(X), f(X))
+
+
+def folded(f, **options):
+    graph = graph_of(f)
+    return constant_folding(graph, **options) != graph
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x + log(C),
+    lambda x: x + draw(C),
+    lambda x: x * ops.np.zeros((2,)),
+    lambda x: x * ops.np.sqrt(C),
+    lambda x: (x, ops.np.getitem(C, slice(1, None))),
+    lambda x: x * ops.np.broadcast_to(np.ones(1), (2,)),
+], ids=["effect", "draw", "no arrays", "warns", "view that is returned", "gaps"])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_what_is_left_as_it_is(f):
+    assert not folded(f)
+
+
+def test_what_raises_does_so_when_the_graph_runs():
+    @dispatch.custom_op("passes::picky", mutates_args=())
+    def picky(x: np.ndarray) -> np.ndarray:
+        if asked:
+            raise ValueError("not now")
+        return x + 1
+
+    asked = False
+    graph = graph_of(lambda x: x + picky(C))
+    asked = True
+    assert constant_folding(graph) == graph
+    asked = False
+    assert constant_folding(graph) != graph
+
+
+def test_what_is_written_is_not_folded():
+    def f(x):
+        a = own(C)
+        before = ops.np.sin(a)
+        fill_(a, x)
+        return before + ops.np.sin(a)
+
+    graph = graph_of(f)
+    assert constant_folding(graph) == graph
+
+    def g(x):
+        made = ops.np.sin(C)
+        fill_(made, x)
+        return made
+
+    assert not folded(g)
+
+
+def test_results_that_are_large_are_left_to_the_run():
+    assert folded(lambda x: x + ops.np.sin(C), most_bytes=16)
+    assert not folded(lambda x: x + ops.np.sin(C), most_bytes=15)
+
+
+def test_a_result_other_than_traced_is_left_to_the_run():
+    graph = graph_of(lambda x: x + ops.np.sin(C))
+    graph.find_nodes(op="np::sin")[0].value = Metadata((3,), np.dtype(float), (8,), "cpu")
+    assert constant_folding(graph) == graph
+    graph.find_nodes(op="np::sin")[0].value = Metadata((2,), np.dtype(float), (8,), "cuda")
+    assert constant_folding(graph) == graph
+
+
+def test_several_outputs_that_are_used_as_one_stay_a_call():
+    graph = graph_of(lambda x: x + pair(C)[0])
+    graph.outputs = graph.find_nodes(op=pair)[0]
+    assert constant_folding(graph).find_nodes(op=pair) != []
+
+
+# -- together ----------------------------------------------------------------------------------------------------------------
+
+
+def test_apply_holds_every_pass_to_lint():
+    def broken(graph):
+        graph = graph.copy()
+        graph.inputs = ()
+        return graph
+
+    graph = graph_of(np.sin)
+    assert apply(graph) is graph
+    assert said(lambda: apply(graph, dead_code, broken), GraphError) == (
+        "the graph is inconsistent: node 'x' is a placeholder, and no input."
+    )
+
+
+def test_a_handle_keeps_its_calls():
+    graph = graph_of(lambda x: (push(HANDLE, x), push(HANDLE, x), x)[2])
+    assert apply(graph, dead_code, common_subexpressions, constant_folding) == graph
