@@ -78,6 +78,7 @@ FLOORS = [
     {"make_fx"},
     {"compiling/"},
     {"observe", "validating"},
+    {"tables.open_layouts"},
     {"tables.layouts"},  # top floor: the NumPy operators
     {"tables.families"},
     {"tables/"},

@@ -1,5 +1,6 @@
 """A fake tensor: an array without its elements, or with a single one that is known."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -8,6 +9,7 @@ import numpy as np
 
 from ..core import DispatchKey, Tensor, ground, wrap
 from ..errors import DataDependentError
+from ..symbolic import larger
 
 Shape = tuple[int, ...]
 
@@ -15,9 +17,26 @@ BY_SHAPE = "A shape rule decides by shapes, dtypes and plain arguments only"
 NUMBER = f"{BY_SHAPE}; keep it an array, or pass the number as a plain argument."
 
 
-@lru_cache(maxsize=4096)
 def contiguous(shape: Shape, itemsize: int) -> Shape:
     """The strides of a new C-ordered array, in bytes."""
+    for n in shape:
+        if type(n) is not int:
+            return open_contiguous(shape, itemsize)
+    return static_contiguous(shape, itemsize)
+
+
+def open_contiguous(shape: Shape, itemsize: int) -> Shape:
+    """The same, where some of the sizes may be symbols."""
+    strides, step = [], itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= larger(n, 1)
+    return tuple(reversed(strides))
+
+
+@lru_cache(maxsize=4096)
+def static_contiguous(shape: Shape, itemsize: int) -> Shape:
+    """The same, where all sizes are numbers."""
     strides = []
     step = itemsize
     for n in reversed(shape):
@@ -27,13 +46,19 @@ def contiguous(shape: Shape, itemsize: int) -> Shape:
 
 
 class Kept:
-    """What few fakes have beside their metadata: the fake whose memory it is, and the one element that is known."""
+    """What few fakes have beside their metadata.
 
-    __slots__ = ("base", "constant")
+    The fake whose memory it is, the one element that is known, and how many of its elements are not 0, a size that depends on
+    data, with the `version` of the memory that it was asked of.
+    """
+
+    __slots__ = ("base", "constant", "counted", "version")
 
     def __init__(self, base: "FakeTensor | None", constant: Any = None) -> None:
         self.base = base
         self.constant = constant
+        self.counted: tuple[object, Any] | None = None
+        self.version: object = None
 
 
 class FakeTensor(Tensor):
@@ -178,10 +203,22 @@ def memory_of(x: FakeTensor) -> FakeTensor:
 
 
 def forget(x: FakeTensor) -> None:
-    """Let go of the element that was known of `x` and of all that share its memory: it is written to."""
+    """Let go of what was known of the elements of `x` and of all that share its memory: it is written to."""
     for found in (memory_of(x), x):
         if found.data is not None:
-            found.data.constant = None
+            found.data.constant, found.data.version = None, object()
+
+
+def counted(x: FakeTensor, new: Callable[[], Any]) -> Any:
+    """How many elements of `x` are not 0: the same size each time, until it is written to; `new` makes one."""
+    root = memory_of(x)
+    for found in (root, x):
+        found.data = found.data or Kept(None)
+    assert root.data is not None and x.data is not None
+    version = root.data.version
+    if x.data.counted is None or x.data.counted[0] is not version:
+        x.data.counted = version, new()
+    return x.data.counted[1]
 
 
 GROUND = ground()

@@ -17,7 +17,20 @@ from .checking import check, guard_or_false, guard_or_true, statically_known
 from .conditions import SymBool
 from .deciding import Check, Guard
 from .environment import ShapeEnv
-from .lengths import agree, broadcast, guesses, is_one, is_open, is_zero, larger, same, smaller
+from .lengths import (
+    agree,
+    broadcast,
+    guesses,
+    has_zero,
+    is_one,
+    is_open,
+    is_zero,
+    larger,
+    layout_is_open,
+    same,
+    smaller,
+    sure,
+)
 from .parsing import parse
 from .sizes import SymInt
 
@@ -33,12 +46,15 @@ __all__ = [
     "guard_or_false",
     "guard_or_true",
     "guesses",
+    "has_zero",
     "is_one",
     "is_open",
     "is_zero",
     "larger",
+    "layout_is_open",
     "parse",
     "same",
     "smaller",
     "statically_known",
+    "sure",
 ]

@@ -41,7 +41,7 @@ class ShapeEnv(Decisions):
     def __init__(self) -> None:
         super().__init__()
         self.symbols: dict[str, SymInt] = {}
-        self.answers: dict[Any, dict[Any, Any]] = {}  # of shape rules, by operator: they hold where the guards do
+        self.answers: dict[Any, dict[Any, Any]] = {}  # of shape rules: they hold where the guards do
         self._by_hint: dict[int, SymInt] = {}
         self._holds: tuple[int, Callable[..., Any]] | None = None
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from .checking import check, guard_or_false
+from .checking import check, guard_or_false, guard_or_true
+from .conditions import SymBool
 from .sizes import SymInt
 
 Shape = tuple[Any, ...]
@@ -55,19 +56,32 @@ def smaller(a: Any, b: Any) -> Any:
     return b.env.made("min", a, b) if type(b) is SymInt else min(a, b)
 
 
+def sure(condition: Any) -> bool:
+    """Whether something holds that a kernel raises without: by a guard, or where data decide, by a promise that a run tests."""
+    if not isinstance(condition, SymBool):
+        return bool(condition)
+    if guard_or_true(condition):
+        check(condition)
+        return True
+    return False
+
+
 def agree(a: Any, b: Any) -> bool:
     """Whether two sizes are equal: by a guard, or where data decide, by a promise that a run tests."""
-    if a is b:
-        return True
-    found = a == b
-    if type(a) is not SymInt and type(b) is not SymInt:
-        return bool(found)
-    if isinstance(found, bool):
-        return found
-    if found.hint is not None:
-        return bool(found)
-    check(found)
-    return True
+    return a is b or sure(a == b)
+
+
+def has_zero(shape: Shape) -> bool:
+    """Whether a size is 0, among those that are numbers."""
+    for n in shape:
+        if type(n) is int and not n:
+            return True
+    return False
+
+
+def layout_is_open(x: Any) -> bool:
+    """Whether the shape or the strides of an array have symbols in them."""
+    return is_open(x.shape) or is_open(x.strides)
 
 
 def broadcast(shapes: Any) -> Shape | None:
