@@ -22,7 +22,7 @@ from ..tape import pullbacks
 from .creation import arange
 from .families import aligned, composite, in_front, linear, row
 from .indices import ARRAY, Item, Reading, indexed, is_mask, placed, read, spelled, without_masks
-from .layouts import Layout, elementwise
+from .layouts import Layout, elementwise, weak
 from .shape import copy, reshape
 
 Shape = tuple[int, ...]
@@ -183,7 +183,7 @@ def _fake_where(condition: Any, x: Any, y: Any) -> Any:
     fakes = [i for i in (condition, x, y) if isinstance(i, FakeTensor)]
     if not fakes:
         return np.where(condition, x, y)  # numbers only
-    dtype = np.result_type(*[i.dtype if isinstance(i, FakeTensor) else i for i in (x, y)])
+    dtype = np.result_type(*[i.dtype if isinstance(i, FakeTensor) else weak(i) for i in (x, y)])
     return elementwise(dtype, fakes)
 
 

@@ -14,6 +14,7 @@ from ..errors import BatchingError, DataDependentError
 from ..fake import FakeTensor, fake_tensor
 from ..forward import pushforwards
 from ..operators import ops
+from ..symbolic import guesses, is_zero
 from ..tape import CONSTANT
 from .cumulative import along, back, last
 from .families import complete, composite, in_front, row
@@ -107,8 +108,8 @@ def place(name: str) -> OpOverload:
             return numpy(x, axis, keepdims=keepdims)
         if axis is not None and x.shape:
             axis = normalize_axis_index(axis, len(x.shape))
-        if not (x.size if axis is None or not x.shape else x.shape[axis]) or not x.shape:
-            numpy(np.empty(x.shape), axis)  # raises in NumPy's own words: the largest of nothing, or no such axis
+        if is_zero(x.size if axis is None or not x.shape else x.shape[axis]) or not x.shape:
+            numpy(np.empty(guesses(x.shape)), axis)  # raises in NumPy's own words: the largest of nothing, or no such axis
         shape = [1 if i == axis or axis is None else n for i, n in enumerate(x.shape) if keepdims or i != axis]
         return fake_tensor(tuple(shape) if keepdims or axis is not None else (), INDEX, None, x.device, x.mode)
 
