@@ -10,6 +10,7 @@ from .carrying import carry
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .fake import FakeTensor, FakeTensorMode
 from .forward import DualTensor
+from .functionalize import FunctionalTensor, functionalize
 from .graph import Graph
 from .library import (
     Tag,
@@ -43,6 +44,7 @@ __all__ = [
     "DualTensor",
     "FakeTensor",
     "FakeTensorMode",
+    "FunctionalTensor",
     "Graph",
     "MissingOperator",
     "Mode",
@@ -60,6 +62,7 @@ __all__ = [
     "enable_grad",
     "eval_shape",
     "from_ufunc",
+    "functionalize",
     "grad",
     "hessian",
     "infer_schema",

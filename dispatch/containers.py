@@ -12,7 +12,7 @@ from typing import Any
 
 from .core import items_of, rebuilt, set_record
 
-__all__ = ["arrays", "items_of", "leaves", "mapped", "mapped_arrays", "paths", "rebuilt", "register_record"]
+__all__ = ["arrays", "items_of", "leaves", "mapped", "mapped_arrays", "opened", "paths", "rebuilt", "register_record"]
 
 
 def leaves(x: Any) -> Iterator[Any]:
@@ -142,6 +142,32 @@ def register_record(cls: type) -> None:
         return made
 
     set_record(cls, take, put)
+
+
+def opened(x: Any, holds: Callable[[Any], bool]) -> Any:
+    """The items of a container, None for a leaf. A dataclass in which `holds` finds an array is a container from here on.
+
+    Examples
+    --------
+    >>> @dataclasses.dataclass
+    ... class Point:
+    ...     x: Any
+    ...     name: str
+    >>> opened(Point("here", "there"), lambda leaf: isinstance(leaf, float))
+    >>> opened(Point([1.5], "here"), lambda leaf: isinstance(leaf, float))
+    ([1.5], 'here')
+    """
+    items = items_of(x)
+    if items is not None or not dataclasses.is_dataclass(x) or isinstance(x, type):
+        return items
+    if any(_is_held(getattr(x, name, None), holds) for name in field_names(type(x)) or ()):
+        register_record(type(x))
+    return items_of(x)
+
+
+def _is_held(x: Any, holds: Callable[[Any], bool]) -> bool:
+    items = opened(x, holds)
+    return holds(x) if items is None else any(_is_held(item, holds) for item in items)
 
 
 def made_of(cls: type, items: list[Any]) -> Any:

@@ -135,6 +135,10 @@ class GraphError(DispatchError, ValueError):
     """A graph cannot be run, changed, read or written as was asked."""
 
 
+class MutationError(DispatchError, RuntimeError):
+    """A write cannot be done on values: nothing would show it where the array is read."""
+
+
 class UnsupportedError(DispatchError, NotImplementedError):
     """A NumPy function, or a way of calling one, that has no operator behind it."""
 

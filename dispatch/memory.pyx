@@ -158,9 +158,9 @@ def set_rewritable(cls not None, bint frozen):
     rewritable_types[cls] = frozen
 
 
-def rewrite(Wrapped x not None, value, data):
-    """Let a wrapper stand for another value, with what its layer keeps beside that."""
-    x.value, x.data = freeze(value), data
+def rewrite(Wrapped x not None, value, data, bint frozen=True):
+    """Let a wrapper stand for another value, read-only unless said otherwise, with what its layer keeps beside that."""
+    x.value, x.data = freeze(value) if frozen else value, data
 
 
 def no_sequence(type cls not None):

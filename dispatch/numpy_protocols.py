@@ -10,6 +10,8 @@ The first two are in `tables/spellings.py`. The core knows no operator, so that 
 """
 
 from collections.abc import Callable, Iterable
+from operator import itruediv
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,22 @@ from .core import OpOverload, Tensor, device_of
 from .errors import ArgumentError, UnsupportedError, did_you_mean
 from .memory import no_sequence
 from .operators import ops
-from .tables.assignment import add_at, augmented, check_target, fill, setitem, ufunc_into
+from .tables.assignment import (
+    add_at,
+    augmented,
+    check_matmul_in_place,
+    check_target,
+    fill,
+    in_place_of,
+    is_alone,
+    setitem,
+    ufunc_at,
+    ufunc_into,
+    ufunc_where,
+)
 from .tables.families import kernel_of
 from .tables.spellings import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem
+from .where import assigns_anew
 
 Function = Callable[..., Any]
 
@@ -44,6 +59,7 @@ _SYMBOLS = {
     np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.floor_divide: "//", np.remainder: "%",
     np.power: "**", np.matmul: "@", np.bitwise_and: "&", np.bitwise_or: "|", np.bitwise_xor: "^",
 }  # fmt: skip
+_AXES_OF_INPLACE = ([(-2, -1)] * 3, [(-1,), (-2, -1), (-1,)])  # what `a @= x` says of axes, and where a has one
 
 
 def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any) -> Any:
@@ -61,8 +77,18 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
     if method == "at" and ufunc in (np.add, np.subtract):
         check_target(f"np.{ufunc.__name__}.at", inputs[0])
         return add_at(ufunc, *inputs)
+    if method == "at" and ufunc in UFUNCS:
+        check_target(f"np.{ufunc.__name__}.at", inputs[0])
+        return ufunc_at(ufunc, UFUNCS[ufunc], *inputs)
+    if ufunc is np.matmul and options.keys() == {"out", "axes"} and options["axes"] in _AXES_OF_INPLACE:
+        check_matmul_in_place(np.ndim(inputs[1]))
+        del options["axes"]
     if method == "__call__" and options.keys() == {"out"} and ufunc in UFUNCS:
-        return _into(ufunc, inputs, options["out"][0])
+        held = getrefcount(options["out"][0])
+        return _into(ufunc, inputs, options["out"][0], held)
+    if method == "__call__" and options.keys() == {"out", "where"} and ufunc in UFUNCS:
+        check_target(f"np.{ufunc.__name__}: out=", options["out"][0])
+        return ufunc_where(ufunc, UFUNCS[ufunc], inputs, options["out"][0], options["where"])
     if method == "reduce" and ufunc in REDUCTIONS:
         options = {"axis": 0, **options, "out": options.get("out", (None,))[0]}
         return call_row(f"np.{ufunc.__name__}.reduce", REDUCTIONS[ufunc], {"x": inputs[0], **options})
@@ -75,8 +101,22 @@ def _is_operand(x: Any) -> bool:
     return isinstance(x, (Tensor, np.ndarray, int, float, complex, np.generic, list, tuple))
 
 
-def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
-    """`np.add(x, y, out=a)`, which is also how NumPy spells `a += y` for an array a."""
+class _Counted:
+    """Counts the references that an array has while `array /= x` runs."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any) -> Any:
+        return getrefcount(options["out"][0])
+
+
+# One more for the variable, which is not counted as it stands: a debugger that is on refers to variables once more.
+_HELD_BY_ONE: int = itruediv(np.ones(1), _Counted()) + 1  # type: ignore[no-untyped-call]
+
+
+def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, held: int) -> Any:
+    """`np.add(x, y, out=a)`, which is also how NumPy spells `a += y` for an array a; `held` counts the references to it.
+
+    Where nobody but a variable can see the array, its next value is a new one: that cannot be told from a write.
+    """
     if isinstance(out, Tensor):
         return ufunc_into(ufunc, UFUNCS[ufunc], inputs, out)
     value = UFUNCS[ufunc](*inputs)
@@ -84,6 +124,8 @@ def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
         return ufunc_into(ufunc, lambda *_: value, inputs, out)
     symbol, kind = _SYMBOLS.get(ufunc), type(value).__name__
     if symbol and len(inputs) == 2 and inputs[0] is out:
+        if held == _HELD_BY_ONE and ufunc is not np.matmul and is_alone(out) and assigns_anew(out, f"{symbol}="):
+            return in_place_of(ufunc, value, inputs, out)
         raise UnsupportedError(
             f"a {symbol}= x would write a {kind} of shape {np.shape(inputs[1])} into an array, which cannot hold what "
             f"it tracks. Write a = a {symbol} x; or make the array of a tracked one: a = np.zeros_like(x, shape=...)."

@@ -88,11 +88,10 @@ class Withheld:
         self._op = op
 
     def __getattr__(self, name: str) -> Any:
-        raise TracingError(
+        raise AttributeError(  # and no other class, for hasattr() asks too
             f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, "
             "and there is none. Hand it on to an operator that takes it, which is then traced; or trace real arrays, with "
-            "tracing_mode='real'.",
-            operator=self._op.name,
+            "tracing_mode='real'."
         )
 
 

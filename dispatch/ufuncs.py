@@ -21,12 +21,13 @@ import numpy as np
 from .core import DispatchKey, OpOverload
 from .errors import DefinitionError, kind_of
 from .fake import FakeTensor, fake_tensor
+from .forms.partials import pullback_of
 from .gufuncs import Calls
 from .layer import find_layer
 from .operators import add, build, ops
 from .schema import Schema
 from .signatures import Signature
-from .tables.families import batched_pointwise, kernel_of, kind, pullback_of
+from .tables.families import batched_pointwise, kernel_of, kind
 from .tables.layouts import REMEMBERED, dense, elementwise, elementwise_order
 from .tables.spellings import UFUNCS
 from .tags import Tag

@@ -58,24 +58,38 @@ class View(NamedTuple):
         return arrays(self.op.whole(*lowered(self.args)))[self.number]
 
 
-class Look:
-    """A view operator and its arguments but for the array that is looked at: what `view_scatter` is told."""
+class Look(NamedTuple):
+    """A view operator and its arguments but for the array that is looked at: what `view_scatter` is told.
 
-    __slots__ = ("args", "number", "op", "part", "place")
+    It is a container, so that whoever takes arguments apart, a graph say, finds what is in it.
+    """
 
-    def __init__(self, view: View, rank: int) -> None:
-        self.op, self.place, self.part, self.number = view.op, view.place, view.part, view.number
-        # Of the other arguments nothing but constants decides what a view shows.
-        self.args = tuple([None if i == view.place and view.part < 0 else unwrap(x, rank) for i, x in enumerate(view.args)])
+    op: OpOverload
+    args: tuple[Any, ...]
+    place: int = 0
+    part: int = -1
+    number: int = 0
 
-    def at(self, x: Any) -> Any:
-        """The view of another array."""
+    def at(self, x: Any, key: DispatchKey | None = None) -> Any:
+        """The view of another array; with a key by the kernel there, which no mode sees."""
+        run = self.op.whole if key is None else self._kernel(key)
         numbers = iter(range(len(arrays(self.args[self.place]))))
         seen = x if self.part < 0 else mapped_arrays(lambda y: x if next(numbers) == self.part else y, self.args[self.place])
-        return arrays(self.op.whole(*self.args[: self.place], seen, *self.args[self.place + 1 :]))[self.number]
+        return arrays(run(*self.args[: self.place], seen, *self.args[self.place + 1 :]))[self.number]
+
+    def _kernel(self, key: DispatchKey) -> Kernel:
+        kernel, names = self.op.at(key), self.op.arguments.keyword_names
+        count = len(self.args) - len(names)
+        return lambda *args: kernel(*args[:count], **dict(zip(names, args[count:], strict=True)))
 
     def __repr__(self) -> str:
         return f"<view by {self.op.name}>"
+
+
+def look_of(view: View, rank: int) -> Look:
+    """How a view is taken, below a rank: of the other arguments nothing but constants decides what it shows."""
+    args = [None if i == view.place and view.part < 0 else unwrap(x, rank) for i, x in enumerate(view.args)]
+    return Look(view.op, tuple(args), view.place, view.part, view.number)
 
 
 def _view_scatter(x: Any, value: Any, look: Look) -> Any:
@@ -87,10 +101,11 @@ def _view_scatter(x: Any, value: Any, look: Look) -> Any:
     return made
 
 
-# A copy of `x` in which what `look` shows of it is `value`.
+# A copy of `x` in which what `look` shows of it is `value`. A batch is written to as an array is.
 view_scatter = define(
-    "np::view_scatter(Tensor x, Tensor value, Any look) -> Tensor", _view_scatter, key=DispatchKey.CompositeImplicit
+    "np::view_scatter(Tensor x, Tensor value, Any look) -> Tensor", _view_scatter, key=DispatchKey.CompositeExplicit
 )
+view_scatter.register_at(DispatchKey.VMAP, _view_scatter)
 
 
 # -- taking a view ---------------------------------------------------------------------------------------------------------
@@ -211,7 +226,9 @@ def shares_memory(x: Any) -> bool:
 
 def _is_writeable(view: View) -> bool:
     """Whether NumPy lets a view of an array be written to; one by np.broadcast_to it does not."""
-    seen = Look(view, view.of.rank).at(np.empty(view.of.shape, view.of.dtype))
+    if not all([type(n) is int for n in view.of.shape]):
+        return True  # sizes that stand for any
+    seen = look_of(view, view.of.rank).at(np.empty(view.of.shape, view.of.dtype), DispatchKey.CPU)
     return not isinstance(seen, np.ndarray) or seen.flags.writeable
 
 
@@ -263,7 +280,7 @@ def replace(x: Any, new: Any, put: Callable[[Any, Any], None], lowered: Callable
         put(x, new)
         return
     while type(x.family) is View:
-        new = view_scatter(lowered(x.family.of), new, Look(x.family, x.rank))
+        new = view_scatter(lowered(x.family.of), new, look_of(x.family, x.rank))
         x = x.family.of
     put(x, new)
     for view in x.family.alive():

@@ -4,7 +4,9 @@ For messages, and for telling who owns a definition; nothing is ever decided by 
 from its code object, so it is right behind any number of decorators. This is the one module that reads frames.
 """
 
+import dis
 import functools
+import inspect
 import linecache
 import os
 import sys
@@ -176,6 +178,58 @@ def levels_out() -> int:
     while frame.f_back is not None and _is_ours(frame):
         frame, levels = frame.f_back, levels + 1
     return levels
+
+
+def assigns_anew(value: object, symbol: str) -> bool:
+    """Whether what runs outside this package is `name /= ...`, with `value` the value of that name.
+
+    Then the operation's result becomes the value of the name, whatever it is. Names are variables of functions, cells and
+    a module's globals; `x.name`, `x[i]` and the names of a class body may be read in one place and written in another.
+
+    Parameters
+    ----------
+    value : object
+    symbol : str
+        `"/="`.
+
+    Examples
+    --------
+    >>> assigns_anew(np.ones(2), "/=")
+    False
+    """
+    frame = _outside()
+    code = frame.f_code
+    name, store = _augmented_name(code, frame.f_lasti, symbol)
+    if store == "STORE_GLOBAL" or (store == "STORE_NAME" and frame.f_locals is frame.f_globals):
+        return frame.f_globals.get(name) is value
+    own = store in ("STORE_FAST", "STORE_DEREF") and code.co_flags & inspect.CO_OPTIMIZED
+    return bool(own) and _local(frame, name) is value
+
+
+@functools.lru_cache(256)
+def _augmented_name(code: types.CodeType, at: int, symbol: str) -> tuple[str, str]:
+    """The name that the result of an instruction `symbol` goes to, and the instruction that puts it there."""
+    instructions = iter(dis.get_instructions(code))
+    for found in instructions:
+        if found.offset == at:
+            if found.opname != "BINARY_OP" or found.argrepr != symbol:
+                break
+            store = next(instructions)
+            while store.opname == "EXTENDED_ARG":
+                store = next(instructions)
+            if store.opname.startswith("STORE_FAST_"):  # two instructions in one, and the first is the store
+                return store.argval[0], "STORE_FAST"
+            return str(store.argval), store.opname
+    return "", ""
+
+
+def _local(frame: types.FrameType, name: str) -> object:
+    """The value of a local variable. Before Python 3.13 a look at one leaves references to all of them; they are taken away."""
+    values: Any = frame.f_locals
+    value = values.get(name)
+    if type(values) is dict and sys.getrefcount(values) == 3:  # held by the frame, by `values`, and by the call that counts
+        values.clear()
+    return value
 
 
 def names_around(fn: object) -> tuple[dict[str, Any], dict[str, Any]]:

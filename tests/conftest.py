@@ -14,7 +14,8 @@ hypothesis.settings.load_profile("dispatch")
 # `pytest --hypothesis-profile=nightly`: other cases each time, and more of those that count by the profile.
 hypothesis.settings.register_profile("nightly", deadline=None, derandomize=False, print_blob=True, max_examples=2000)
 
-collect_ignore = ["custom_op_db.py", "transform_cases.py"]  # a second import, for examples they have none of, would define their operators twice
+# A second import, for examples they have none of, would define their operators twice.
+collect_ignore = ["custom_op_db.py", "random_graphs.py", "transform_cases.py", "writing_programs.py"]
 
 ORACLES = ("torch", "jax")  # markers, and the modules they need
 

@@ -68,8 +68,9 @@ FLOORS = [
     {"defining"},
     {"kernel_functions"},
     {"views"},
+    {"writes"},
     {"graph/"},
-    {"fake/", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize"},  # second floor, the layers
+    {"fake/", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize/"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"forms/"},
     {"transforms/"},
@@ -96,6 +97,7 @@ WRAPPERS = {  # and the layer that owns each
     "DualTensor": "forward/",
     "BatchedTensor": "vmap/",
     "TracedTensor": "tracing",
+    "FunctionalTensor": "functionalize/",
 }
 LATE_IMPORTS = {"extras", "interop/", "__main__"}  # what is optional, or what a command needs, is imported when used
 LOADERS = {"pickling"}  # an unpickled operator imports the module that defines it, as pickle does for a class

@@ -4,6 +4,7 @@ Each is a function of two arrays that returns one number, written with `np`, `gr
 stand for: NumPy and this package, or torch in NumPy's names. While it is made it runs on plain arrays, so that every line fits.
 """
 
+import re
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -83,6 +84,13 @@ def program(seed: int, count: int) -> str:
 def programs() -> st.SearchStrategy[str]:
     """Sources of programs; a seed makes more different ones than draws of each line would."""
     return st.builds(program, st.integers(0, 2**63 - 1), st.integers(4, MOST_LINES))
+
+
+def writing(source: str) -> str:
+    """A program that writes to its arguments, and returns every value beside the number: arguments, views of them, and others."""
+    lines = source.replace("v0 = x0 * 1.0", "v0 = x0").replace("v1 = x1 * 1.0", "v1 = x1").splitlines()
+    names = dict.fromkeys(re.findall(r"^    (v\d+) = ", source, re.MULTILINE))
+    return "\n".join([*lines[:-1], f"{lines[-1]}, {', '.join(names)}"]) + "\n"
 
 
 def fits(line: str, scope: dict[str, Any]) -> bool:

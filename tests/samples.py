@@ -13,7 +13,7 @@ from dispatch import ops
 from dispatch.core import OpOverload
 from dispatch.tables import ARRAY
 from dispatch.tags import Tag
-from dispatch.views import Family, Look, View
+from dispatch.views import Look
 
 Case = tuple[Any, ...]
 Make = Callable[..., Any]
@@ -223,7 +223,7 @@ def looks(make: Make) -> list[Case]:
     found = []
     for shape, op, args in views:
         seen = np.asarray(op(make(shape), *args))
-        found.append((make(shape), make(seen.shape, seen.dtype), Look(View(Family(), None, op, (None, *args), 0, -1, 0), 0)))
+        found.append((make(shape), make(seen.shape, seen.dtype), Look(op, (None, *args))))
     return found
 
 

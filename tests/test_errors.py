@@ -33,6 +33,7 @@ BUILTIN = {
     "ConversionError": TypeError,
     "TracingError": RuntimeError,
     "GraphError": ValueError,
+    "MutationError": RuntimeError,
     "UnsupportedError": NotImplementedError,
     "MissingExtraError": ImportError,
     "OpCheckError": AssertionError,

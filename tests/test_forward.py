@@ -13,6 +13,7 @@ from dispatch import DispatchKey, DualTensor, Residual, custom_op, grad, ops, re
 from dispatch.core import Level, wrap
 from dispatch.errors import ConversionError, DefinitionError, EscapedValueError, GradientError, NoRuleError
 from dispatch.forward import pushforwards
+from dispatch.functional import instead
 from dispatch.layer import CONSTANT
 from dispatch.library import Library
 
@@ -232,8 +233,8 @@ def test_a_value_with_a_tangent_reads_as_its_value():
             )
         assert said(lambda: np.asarray(y), ConversionError) == (
             "a NumPy array was asked of a value with a tangent, of shape (3,) and dtype float64: the tangent would be lost in "
-            "silence. Write dispatch.detach(x) where a constant is meant; to write it into an array, make that of such a "
-            "value: np.zeros_like(x, shape=...), or np.stack the pieces."
+            "silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for np.array([x, y]); to write it "
+            "into an array, make that of such a value: np.zeros_like(x, shape=...)."
         )
 
 
@@ -472,12 +473,13 @@ def test_writes_that_would_lose_a_tangent_are_refused():
     np.testing.assert_array_equal(plain, np.ones(3))
     message = said(lambda: tangent(lambda x: count_(np.zeros(2, int), [y := x * 1, y], x), X, T), GradientError)
     assert message == (
-        "forwardtests::count_: two arrays that are written share memory, argument 'xs' among them. Give each its own."
+        "forwardtests::count_: two arrays that are written share memory, argument 'xs' among them. Give each its own, or write "
+        f"{instead(count_)}."
     )
     op = define("(Tensor(a!) x, Dict(str, Tensor(b!)) d) -> ()", lambda x, d: None, jvp=lambda tangents, output, x, d: tangents)
     message = said(lambda: tangent(lambda x: op(x * 1, {"a": x * 2}), X, T), GradientError)
     assert message == (
-        f"{op.name}: argument 'd' is a dict that holds values with a tangent, and is written. Forward mode follows writes to "
+        f"{op.name}: argument 'd' is a dict that holds a value with a tangent, and is written. Forward mode follows writes to "
         "arrays and to lists of arrays: pass a list."
     )
 

@@ -5,16 +5,17 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
+import making
 import numpy as np
 import pytest
 from spellings import SPELLINGS, A, B
 
 import dispatch
-from dispatch import FakeTensorMode, ops, vmap
+from dispatch import FakeTensorMode, grad, ops, vmap
 from dispatch.core import Tensor
-from dispatch.errors import ArgumentError, UnsupportedError
+from dispatch.errors import ArgumentError, ConversionError, UnsupportedError
 from dispatch.numpy_protocols import ON_TENSORS
-from dispatch.tables.assignment import WRITES
+from dispatch.tables.assignment import ARRAYS, WRITES
 from dispatch.tables.spellings import FUNCTIONS, UFUNCS, spelling_of
 
 
@@ -66,7 +67,7 @@ def test_every_spelling_is_tried() -> None:
         np.iscomplexobj,
         np.isrealobj,
     }  # what answers without an operator
-    factories = {*WRITES, np.empty, np.zeros, np.ones, np.full, np.empty_like, getattr(np, "astype", None)}
+    factories = {*WRITES, *ARRAYS, np.empty, np.zeros, np.ones, np.full, np.empty_like, getattr(np, "astype", None)}
     elsewhere = {np.nonzero, np.flatnonzero, np.argwhere, np.unique, np.take_along_axis, getattr(np, "unstack", None)}
     for function in FUNCTIONS.keys() - asked - factories - elsewhere:
         assert spelling_of(function) in text
@@ -300,3 +301,64 @@ def test_detach_is_a_constant_at_every_level() -> None:
     np.testing.assert_array_equal(vmap(dispatch.grad(lambda x: np.sum(x * dispatch.detach(x))))(A), A)
     assert not dispatch.detach(A).flags.writeable
     assert A.flags.writeable
+
+
+def test_an_array_of_values() -> None:
+    """np.array says nothing to anybody, and NumPy asks each value for numbers; with like= it asks for the array."""
+    a = np.array([0.5, 1.0, 2.0])
+    texts = {
+        grad: "np.stack([x, y]) for np.array([x, y])",
+        vmap: "np.stack([x, y]) for np.array([x, y])",
+        lambda f: lambda x: dispatch.jvp(f, (x,), (x,)): "np.stack([x, y]) for np.array([x, y])",
+    }
+    for transform, text in texts.items():
+        x = np.stack([a, a]) if transform is vmap else a
+        assert text in making.said(lambda t=transform, x=x: t(lambda x: np.sum(np.array([x * 2, x])))(x), ConversionError)
+
+    def f(x: Any) -> Any:
+        rows = np.array([[x[0], 1.0], [x[1] * x[2], np.float32(2)]], like=x)
+        return np.sum(rows @ rows + np.asarray([x[1], x[2]], like=x))
+
+    def stacked(x: Any) -> Any:
+        rows = np.stack([np.stack([x[0], 1.0]), np.stack([x[1] * x[2], 2.0])])
+        return np.sum(rows @ rows + x[1:])
+
+    assert np.allclose(grad(f)(a), grad(stacked)(a))
+    assert np.allclose(dispatch.jvp(f, (a,), (a,)), dispatch.jvp(stacked, (a,), (a,)))
+    assert np.allclose(vmap(f)(np.stack([a, a])), stacked(a))
+    x = dispatch.tensor(a, requires_grad=True) * 1
+    for options in ({}, {"dtype": np.float32}, {"ndmin": 3}, {"dtype": complex, "ndmin": 2}, {"copy": False}, {"order": "C"}):
+        for given, same in ((x, a), ([x, x * 2], [a, a * 2]), ([[x[0], 2]], [[0.5, 2]]), ([1.0, 2.0], [1.0, 2.0]), (3, 3)):
+            made = np.array(given, like=x, **options)
+            plain = np.array(same, **({} if "copy" in options else options))
+            assert (made.shape, made.dtype) == (plain.shape, plain.dtype)
+            assert np.array_equal(dispatch.detach(made) if isinstance(made, Tensor) else made, plain)
+    assert np.asarray(x, like=x) is x
+    assert np.array(x, like=x) is not x
+    assert making.said(lambda: np.array([x], like=x, order="F"), UnsupportedError) == (
+        "np.array: order='F' is not taken with like=. Leave it out."
+    )
+
+
+def test_values_are_taken_apart() -> None:
+    m = np.arange(6.0).reshape(3, 2)
+
+    def rows(x: Any) -> Any:
+        (a, b, c), total = x, 0.0
+        for row in x:
+            p, q = row
+            total = total + p * np.sin(q)
+        first, *others = x
+        return total + np.sum(a * b * c) + np.sum(first * others[-1]) + sum(np.sum(row) for row in reversed(x))
+
+    expected = rows(m)
+    assert np.allclose(dispatch.detach(rows(dispatch.tensor(m, requires_grad=True))), expected)
+    dispatch.autograd.gradcheck(rows, (dispatch.tensor(m, requires_grad=True),))
+    assert np.allclose(vmap(rows)(np.stack([m, m + 1])), [expected, rows(m + 1)])
+    assert np.allclose(dispatch.jvp(rows, (m,), (m,))[1], np.sum(grad(rows)(m) * m))
+    with dispatch.FakeTensorMode() as mode:
+        assert [row.shape for row in mode.from_array(m)] == [(2,)] * 3
+    for transform, x in ((grad, 2.0), (vmap, np.ones(2))):
+        assert making.said(lambda t=transform, x=x: t(lambda x: sum(x))(x), TypeError) == (
+            "len() of a 0-d tensor: it has no axis to count."
+        )

@@ -184,3 +184,19 @@ def test_a_gradient_derived_from_the_tangent_is_that_of_the_rule(op: OpOverload,
             found = dispatch.grad(partial(total, call=kernel))(case[at])
             expected = dispatch.grad(partial(total, call=partial(run_with, op)))(case[at])
             np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_a_list_in_which_some_items_have_no_tangent() -> None:
+    """Numbers and arrays of integers among floating-point ones; they promote nothing."""
+    x = np.array([0.5, 1.0], np.float32)
+
+    def f(x: Any) -> Any:
+        rows = np.stack([x * x, np.arange(2, dtype=np.int8)])
+        numbers = np.stack([x[0] * x[1], 1.0, 2])
+        return np.concatenate([rows.reshape(-1), x[1:] * 3, np.array([True])]), numbers
+
+    out, moved = dispatch.jvp(f, (x,), (x,))
+    for value, t, jacobian in zip(out, moved, dispatch.jacrev(f)(x), strict=True):
+        assert value.dtype == t.dtype
+        assert np.allclose(t, jacobian @ x)
+    assert np.array_equal(dispatch.jvp(lambda x: np.einsum("i,i->", x, np.arange(2)), (x,), (x,))[1], x[1])

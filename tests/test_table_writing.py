@@ -1,5 +1,5 @@
-"""Writes as NumPy users spell them: random programs of writes and views against NumPy and torch, the programs of hips/autograd's
-threads, each spelling against NumPy, and what is refused."""
+"""Writes as NumPy users spell them: random programs of writes and views against NumPy and torch,
+each spelling against NumPy, and what is refused."""
 
 import warnings
 from collections.abc import Callable
@@ -129,64 +129,7 @@ def test_programs_have_torchs_values_and_gradients(program: Any) -> None:
     np.testing.assert_allclose(x.grad, theirs.grad.numpy(), atol=1e-12)
 
 
-# -- the programs of the threads -------------------------------------------------------------------------------------------
-
-
-def filled(x: Any) -> Any:
-    """hips#58 and #375: results written one by one into an array that was made for them."""
-    y = np.zeros_like(x, shape=(len(x),))
-    for i in range(len(x)):
-        y[i] = np.sin(x[i]) * (y[i - 1] if i else 1.0)
-    return np.sum(y * y)
-
-
-def stepped(x: Any) -> Any:
-    """hips#515: the states of an integrator, row by row."""
-    states = np.empty_like(x, shape=(5, 3))
-    states[0] = x
-    for k in range(4):
-        states[k + 1, :] = states[k] + 0.1 * np.sin(states[k][::-1])
-    return np.sum(states[-1] * states[2])
-
-
-def scaled(x: Any) -> Any:
-    """hips#77: an array that is scaled in place."""
-    y = np.ones_like(x)
-    y *= x
-    y *= 2
-    y -= x
-    return np.sum(y**3)
-
-
-def derivative(x: Any) -> Any:
-    """A right-hand side as solvers want it."""
-    dx = np.zeros_like(x)
-    dx[:] = [x[1], -x[0], x[0] * x[1]]
-    return np.sum(dx * x)
-
-
-def symmetric(x: Any) -> Any:
-    """hips#556: a matrix of its entries."""
-    m = np.zeros_like(x, shape=(3, 3))
-    for i in range(3):
-        for j in range(i + 1):
-            m[i, j] = m[j, i] = x[i] * x[j] + x[j]
-    return np.sum(m @ m)
-
-
-PROGRAMS = [filled, stepped, scaled, derivative, symmetric]
-
-
-@pytest.mark.parametrize("f", PROGRAMS)
-def test_a_program_of_the_threads(f: Any) -> None:
-    gradcheck(f, (leaf(A),))
-    xs = np.stack([A, B])
-    np.testing.assert_allclose(vmap(f)(xs), [f(A), f(B)])
-    np.testing.assert_allclose(vmap(grad(f))(xs), [grad(f)(A), grad(f)(B)])
-    np.testing.assert_allclose(grad(lambda xs: np.sum(vmap(f)(xs)))(xs), [grad(f)(A), grad(f)(B)])
-    gradcheck(lambda x: np.sum(np.sin(grad(f)(x))), (leaf(A),))
-    assert np.allclose(tangent(f, A, B), grad(f)(A) @ B)
-    assert np.allclose(tangent(lambda x: tangent(f, x, B), A, A), tangent(lambda x: grad(f)(x) @ B, A, A))
+# -- plain arrays -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_plain_array_says_what_to_write() -> None:
@@ -201,9 +144,9 @@ def test_a_plain_array_says_what_to_write() -> None:
         return np.sum(y)
 
     for f in (element, part):
-        assert "make that of such a value: np.zeros_like(x, shape=...), or" in said(lambda f=f: tangent(f, A, B), ConversionError)
+        assert "make that of such a value: np.zeros_like(x, shape=...)" in said(lambda f=f: tangent(f, A, B), ConversionError)
         for text in (said(lambda f=f: f(leaf()), ConversionError), said(lambda f=f: grad(f)(A), ConversionError)):
-            assert "of a tracked one: np.zeros_like(x, shape=...), or" in text
+            assert "of a tracked one: np.zeros_like(x, shape=...)" in text
     assert "make that of a batched value: np.zeros_like(x, shape=...)" in said(lambda: vmap(element)(np.ones((2, 3))), BatchingError)
 
 
@@ -231,6 +174,14 @@ WRITES: dict[str, Callable[[Any, Any], Any]] = {
     "rows of values": lambda y, x: y.__setitem__(slice(None), [[x[1], 2.0, x[0]], x]),
     "add.at": lambda y, x: np.add.at(y, (0, I), x),
     "subtract.at": lambda y, x: np.subtract.at(y, [0, 0], x),
+    "multiply.at": lambda y, x: np.multiply.at(y, (0, I), x),
+    "divide.at": lambda y, x: np.divide.at(y, [0, 0, 1], x),
+    "power.at": lambda y, x: np.power.at(y, (slice(None), [0, 1, 0]), 2.0),
+    "maximum.at": lambda y, x: np.maximum.at(y, ([0, 1, 1], [0, 0, 0]), x * 1.5),
+    "negative.at": lambda y, x: np.negative.at(y, (0, I)),
+    "divide.at nothing": lambda y, x: np.divide.at(y, (0, []), x[:0]),
+    "out where": lambda y, x: np.divide(x, y - y[0, 0], out=y, where=np.array([[False, True, True], [True, False, True]])),
+    "out where one": lambda y, x: np.log(np.abs(x), out=y, where=MASK),
     "add out": lambda y, x: np.add(y, x, out=y),
     "sin out": lambda y, x: np.sin(x, out=y[0]),
     "sum out": lambda y, x: np.sum(y * 2, 0, out=y[1]),
@@ -254,7 +205,7 @@ WRITES: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 REAL = {  # what has arrays beside fakes
     "mask of rows", "duplicates", "apart", "a list of values", "rows of values", "add.at", "copyto where", "put_along_axis",
-    "put_along_axis flat",
+    "put_along_axis flat", "multiply.at", "divide.at", "power.at", "maximum.at", "negative.at", "out where", "out where one",
 }  # fmt: skip
 INFIX = {name: name for name in ("iadd", "isub", "imul", "itruediv", "ipow", "imod", "ifloordiv")}
 WRITES |= {name: lambda y, x, name=name: getattr(y, f"__{name}__")(np.abs(x) + 0.3) for name in INFIX}  # type: ignore[misc]
@@ -463,12 +414,22 @@ def test_a_target_that_cannot_hold_what_is_written() -> None:
     assert np.array_equal(plain, A)
 
 
+def test_at_casts_as_numpy_does() -> None:
+    def f(y: Any) -> Any:
+        y = y * 2
+        np.multiply.at(y, [0, 0], 1.6)
+        return y
+
+    ints = np.ones((2, 3), int)
+    assert np.array_equal(vmap(f)(ints), [f(row) for row in ints])
+
+
 def test_what_is_not_taken() -> None:
     y = leaf(np.eye(3)) * 1
     assert said(lambda: np.sum(y, 0, out=y), ArgumentError) == (
         "np.sum: out= has shape (3, 3), and the result (3,). Give one of that shape."
     )
-    assert said(lambda: np.add(y, 1, out=y, where=y > 0), UnsupportedError) == (
+    assert said(lambda: np.add(y, 1, where=y > 0), UnsupportedError) == (
         "np.add: where= is not a parameter of np::add(x, y). Leave it out and write it as an operation of its own."
     )
     assert said(lambda: np.fill_diagonal(y, 1, wrap=True), UnsupportedError) == (
@@ -477,7 +438,25 @@ def test_what_is_not_taken() -> None:
     assert said(lambda: np.put_along_axis(y, np.array([0]), 1.0, None), UnsupportedError) == (
         "np.put_along_axis: axis=None numbers the elements of all axes. Write np.put(a, indices, values)."
     )
-    assert "np.multiply.at has no row" in said(lambda: np.multiply.at(y, [0], 2.0), UnsupportedError)
+    assert "np.arctan2.accumulate has no row" in said(lambda: np.arctan2.accumulate(y), UnsupportedError)
+    assert said(lambda: vmap(lambda i: np.multiply.at(np.zeros_like(i, shape=(3,), dtype=float), i, 2.0))(I[:, None]), UnsupportedError) == (
+        "np.multiply.at: the index is a wrapped value, and which elements it meets twice has to be known. "
+        "Give an index that is the same for every item."
+    )
+    assert said(lambda: vmap(lambda x: np.divide(x, x, out=x * 1, where=x != 0))(A[None]), UnsupportedError) == (
+        "np.divide: where= is a BatchedTensor, and which elements are computed has to be known. "
+        "Write np.where(mask, np.divide(...), y), of values at which it is defined."
+    )
+    whole = dispatch.tensor(np.ones(3), requires_grad=True) * 1
+    for call in (
+        lambda y: np.divide.at(y, [3], 1.0),
+        lambda y: np.add(y, np.ones((2, 3)), out=y, where=True),
+        lambda y: np.add(y, 1j, out=y, where=MASK),
+        lambda y: np.add(y, 1, out=y, where=np.array([1, 0, 1])),
+    ):
+        with pytest.raises((ValueError, TypeError, IndexError)) as plain:
+            call(np.ones(3))
+        assert said(lambda call=call: call(whole), type(plain.value)) == str(plain.value)
     assert y.__iadd__(None) is NotImplemented
 
 

@@ -316,11 +316,12 @@ def test_arrays_in_a_dict():
     assert np.allclose(twice(A), 2)
 
 
-@pytest.mark.parametrize("name", ["inputs", "order"])
-def test_a_field_of_the_tape_is_no_place_for_a_value(name):
-    op = making.define("(Tensor x) -> Tensor", lambda x: x * 2)
+@pytest.mark.parametrize("outputs", ["Tensor", "(Tensor, Tensor)"])
+@pytest.mark.parametrize("name", ["inputs", "order", "op", "level", "saved"])
+def test_a_field_of_the_tape_is_no_place_for_a_value(name, outputs):
+    op = making.define(f"(Tensor x) -> {outputs}", lambda x: x * 2 if outputs == "Tensor" else (x * 2, x * 3))
     op.register_autograd(
-        lambda ctx, g: 2 * g, setup_context=lambda ctx, inputs, output: setattr(ctx, name, SimpleNamespace(number=0))
+        lambda ctx, *g: 2 * g[0], setup_context=lambda ctx, inputs, output: setattr(ctx, name, SimpleNamespace(number=0))
     )
     assert said(lambda: op(making.leaf(A)), GradientError) == (
         f"{op.name}: its setup_context set ctx.{name}, which is a field of the tape. Take another name."

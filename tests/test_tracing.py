@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dispatch
-from dispatch import custom_op, grad, jvp, make_fx, ops, vmap
+from dispatch import Residual, custom_op, grad, jvp, make_fx, ops, vmap
 from dispatch.errors import DefinitionError, EscapedValueError, TracingError
 from dispatch.tracing import TracedTensor
 
@@ -150,3 +150,32 @@ def test_a_tape_inside_a_trace_is_traced_too():
 def test_a_python_float_is_an_input_without_axes():
     graph = make_fx(grad(lambda x: np.sin(x) * 2))(0.3)
     assert graph(0.5) == grad(lambda x: np.sin(x) * 2)(0.5)
+
+
+def test_a_residual_stands_for_itself_while_shapes_alone_are_traced():
+    @custom_op("tracing_tests::sine", mutates_args=())
+    def sine(x: np.ndarray) -> tuple[np.ndarray, Residual]:
+        return np.sin(x), np.cos(x)
+
+    @sine.register_fake
+    def _(x):
+        return np.empty_like(x)
+
+    @custom_op("tracing_tests::sine_back", mutates_args=())
+    def sine_back(kept: Residual, g: np.ndarray) -> np.ndarray:
+        return kept * g
+
+    @sine_back.register_fake
+    def _(kept, g):
+        return np.empty_like(g)
+
+    sine.register_autograd(lambda ctx, g: sine_back(ctx.residual, g))
+    f = grad(lambda x: np.sum(sine(x)))
+    np.testing.assert_array_equal(make_fx(f, "fake")(X)(2 * X), f(2 * X))
+    sine.register_autograd(lambda ctx, g: ctx.residual.copy() * g)
+    with pytest.raises(AttributeError) as caught:
+        make_fx(f, "fake")(X)
+    assert str(caught.value) == (
+        "tracing_tests::sine: what it keeps for its backward was asked for 'copy' while shapes alone are traced, and there is none. "
+        "Hand it on to an operator that takes it, which is then traced; or trace real arrays, with tracing_mode='real'."
+    )

@@ -202,3 +202,30 @@ def test_structures_are_jaxs():
             got, expected = ours(lambda p: f(np, p))(p), theirs(lambda p: f(jax.numpy, p))(p)
             assert jax.tree.structure(got) == jax.tree.structure(expected)
             assert all(np.allclose(x, y) for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True))
+
+
+def test_a_dataclass_inside_a_dataclass_is_opened_by_every_transform():
+    @dataclass
+    class Inner:
+        x: Any
+        name: str
+
+    @dataclass
+    class Outer:
+        inner: Inner
+        rest: list[Any]
+
+    @dataclass
+    class Inner2(Inner): ...
+
+    @dataclass
+    class Outer2(Outer): ...
+
+    def f(o):
+        return np.sum(o.inner.x**2)
+
+    a = np.arange(6.0).reshape(2, 3)
+    assert np.array_equal(grad(f)(Outer(Inner(a, "a"), ["b"])).inner.x, 2 * a)
+    found = vmap(lambda o: Outer2(Inner2(o.inner.x * 2, o.inner.name), o.rest))(Outer2(Inner2(a, "a"), []))
+    assert np.array_equal(found.inner.x, 2 * a)
+    assert found.inner.name == "a"

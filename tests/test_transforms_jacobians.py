@@ -6,7 +6,9 @@ from making import define, said
 
 import dispatch
 from dispatch import Tag, custom_op, grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
+from dispatch.containers import leaves
 from dispatch.errors import BatchingError, EscapedValueError, GradientError
+from dispatch.fake import FakeTensor
 from dispatch.layer import CONSTANT
 
 A = np.array([0.5, 1.0, 2.0])
@@ -261,3 +263,28 @@ def test_randomness_is_vmaps():
     with pytest.raises(EscapedValueError, match=r"a BatchedTensor of vmap .* is used after that transform has ended"):
         jacfwd(lambda x: (x, noise(x)), has_aux=True, randomness="different")(A)  # a draw for each column: which is aux?
     assert "randomness is 'error', 'same' or 'different'" in said(lambda: jacfwd(f, randomness="any")(A), BatchingError)
+
+
+@pytest.mark.parametrize("chunk_size", [None, 1, 2])
+def test_jacobians_of_fakes_are_fakes_of_the_same_layout(chunk_size):
+    a, b = np.linspace(0.5, 1, 6).reshape(2, 3), np.ones(3, np.float32)
+
+    def f(x, y):
+        return {"product": x @ y, "sum": np.sum(np.sin(y))}
+
+    def scalar(x, y):
+        return np.sum(np.sin(x) * y)
+
+    makers = (
+        lambda: dispatch.jacrev(f, (0, 1), chunk_size=chunk_size),
+        lambda: dispatch.jacfwd(f, (0, 1)),
+        lambda: dispatch.hessian(scalar, (0, 1)),
+        lambda: dispatch.jacrev(dispatch.grad(scalar, (0, 1)), (0, 1)),
+        lambda: dispatch.vmap(dispatch.jacrev(lambda x, y: np.sin(x) * y), (0, None)),
+    )
+    for make in makers:
+        expected = list(leaves(make()(a, b)))
+        with dispatch.FakeTensorMode() as mode:
+            found = list(leaves(make()(mode.from_array(a), mode.from_array(b))))
+        assert all(type(x) is FakeTensor for x in found)
+        assert [(x.shape, x.dtype) for x in found] == [(x.shape, x.dtype) for x in expected]

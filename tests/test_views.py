@@ -11,7 +11,8 @@ from duals import push, tangent
 import dispatch
 from dispatch import grad, ops, vmap
 from dispatch.errors import GradientError
-from dispatch.views import Look, shares_memory
+from dispatch.functional import instead
+from dispatch.views import look_of, shares_memory
 
 leaf, said = making.leaf, making.said
 A = np.arange(6.0).reshape(2, 3)
@@ -160,7 +161,7 @@ def test_versions_of_views():
 def test_a_look_says_by_what():
     x = leaf(A) * 1
     y = x.T
-    assert repr(Look(y.family, y.rank)) == "<view by np::transpose>"
+    assert repr(look_of(y.family, y.rank)) == "<view by np::transpose>"
 
 
 def test_what_is_written_and_viewed():
@@ -196,7 +197,8 @@ def test_what_forward_mode_cannot_follow():
         pair(y[:1], y[1:])
         for u, v, name in ((y, y[1:], "y"), (y[:2], y[1:], "y"), (y, y, "x")):
             assert said(lambda u=u, v=v: pair(u, v), GradientError) == (
-                f"{pair.name}: two arrays that are written share memory, argument {name!r} among them. Give each its own."
+                f"{pair.name}: two arrays that are written share memory, argument {name!r} among them. Give each its own, or "
+                f"write {instead(pair)}."
             )
         return y
 
@@ -206,9 +208,9 @@ def test_what_forward_mode_cannot_follow():
         y = x * 1
         view = one(y)
         assert said(lambda: one(y), GradientError) == (
-            f"{one.name}: argument 'x' shares memory with another value, and the write cannot be followed into it: an operator "
-            "that changes a shape has no views, and a view that an operator made while it wrote is made only once. Write before "
-            "the view is taken or after it is gone."
+            f"{one.name}: argument 'x' shares memory with another value with a tangent, and the write cannot be followed into it: "
+            "an operator that changes a shape has no views, and a view that an operator made while it wrote is made only once. "
+            f"Write before the view is taken or after it is gone, or write {instead(one)}."
         )
         return y, view
 

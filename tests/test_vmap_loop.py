@@ -83,49 +83,6 @@ def add(method, shapes):
     return making.batched("(Tensor x, Tensor y, Tensor z) -> Tensor", kernel, method)
 
 
-@pytest.mark.parametrize(
-    ("method", "shapes"),
-    [
-        ("sequential", [((), (), ())] * 20),
-        ("expand_dims", [((4, 1), (1, 5), (1, 1))]),
-        ("broadcast_all", [((4, 5), (4, 5), (4, 5))]),
-        ("broadcast", [((4, 5), (4, 5), ())]),
-    ],
-)
-@pytest.mark.parametrize("swapped", [False, True])
-def test_two_maps_of_a_callback(method, shapes, swapped):
-    """The program of jax#23624: x is mapped by one vmap, y by the other, z by none."""
-    seen = []
-    op = add(method, seen)
-    x, y, z = np.arange(4.0), np.arange(5.0), np.array(1.0)
-    f = vmap(vmap(op, in_dims=(None, 0, None)), in_dims=(0, None, None))
-    if swapped:
-        f = vmap(vmap(op, in_dims=(0, None, None)), in_dims=(None, 0, None), out_dims=1)
-        order = np.argsort([1, 0])
-        shapes = [tuple(tuple(np.array(s)[order]) if len(s) == 2 else s for s in call) for call in shapes]
-    assert np.array_equal(f(x, y, z), x[:, None] + y + z)
-    assert seen == shapes
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_matmul_mapped_twice_with_an_argument_of_the_outer_map_alone(method):
-    """The program of jax#17187, whose inner map gave b no axis, so that the batches did not broadcast."""
-    op = making.batched("(Tensor a, Tensor b) -> Tensor", np.matmul, method)
-    random = np.random.default_rng(0)
-    a, b = random.normal(size=(8, 4, 2, 5)), random.normal(size=(8, 5, 2))
-    found = vmap(vmap(op, in_dims=(0, None)))(a, b)
-    assert np.allclose(found, a @ b[:, None])
-    assert np.allclose(vmap(op, in_dims=(1, None))(a[0].swapaxes(0, 1), b[0]), a[0] @ b[0])
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_an_axis_that_is_not_the_first(method):
-    """The program of jax#19978: in_axes=1."""
-    op = making.batched("(Tensor x) -> Tensor", lambda x: x * 1, method)
-    s = np.arange(24.0).reshape(2, 3, 4)
-    assert np.array_equal(vmap(op, in_dims=1, out_dims=1)(s), s)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_methods_under_derivatives_lists_and_several_outputs(method):
     op = making.define(

@@ -7,8 +7,8 @@ Both run one floor down, where values and tangents are ordinary.
 from collections.abc import Callable
 from typing import Any
 
-from ..containers import arrays
-from ..core import DispatchKey, OpOverload, Registration, descend
+from ..containers import arrays, mapped
+from ..core import DispatchKey, OpOverload, Registration, Tensor, descend, split
 from ..errors import DefinitionError, NoRuleError, kind_of
 from ..functional import ON_COPIES, origin_of
 from ..layer import Constant, Derived, Kernel, Layer, Made, check_parameters, following
@@ -43,6 +43,9 @@ class Forward(Layer):
         check_parameters(op, rule, leading=2, what="jvp rule")
 
     def lower(self, op: OpOverload, rule: Any) -> Kernel:
+        return _beside_residuals(op, self._lowered(op, rule))
+
+    def _lowered(self, op: OpOverload, rule: Any) -> Kernel:
         if op.schema.is_mutable:  # its functional form finds the rule by itself
             return _writing(op)
         if isinstance(rule, Constant):
@@ -78,10 +81,36 @@ class Forward(Layer):
     def _without_rule(self, op: OpOverload, derived: Derived | None) -> Kernel:
         if derived is None:
             return _ruleless(op)
+        return _beside_residuals(op, self._derived(op, derived))
+
+    def _derived(self, op: OpOverload, derived: Derived) -> Kernel:
         return with_views(op, derived.make(), DualTensor) if op.schema.is_view else derived.make()
 
 
 layer = Forward("jvp", DispatchKey.JVP)
+
+
+def _beside_residuals(op: OpOverload, kernel: Kernel) -> Kernel:
+    """The kernel with residuals as they were kept: how they move is the business of the rule, not of what stands around them.
+
+    A tape that watches who computes with a residual has wrapped the numbers in it, and such a wrapper, which decides nothing
+    where it is given for a residual, may outrank the values of this level.
+    """
+    places = [i for i, a in enumerate(op.schema.arguments) if str(a.type) == "Residual"]
+    if not places:
+        return kernel
+
+    def beside(*args: Any) -> Any:
+        rank = split(tuple([None if i in places else x for i, x in enumerate(args)]))[0].rank
+
+        def below(x: Any) -> Any:
+            while isinstance(x, Tensor) and x.rank > rank:
+                x = x.value
+            return x
+
+        return kernel(*[mapped(below, x) if i in places else x for i, x in enumerate(args)])
+
+    return beside
 
 
 def _writing(op: OpOverload) -> Kernel:

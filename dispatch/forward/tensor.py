@@ -48,8 +48,8 @@ class DualTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise ConversionError(
             f"a NumPy array was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}: the tangent "
-            "would be lost in silence. Write dispatch.detach(x) where a constant is meant; to write it into an array, make "
-            "that of such a value: np.zeros_like(x, shape=...), or np.stack the pieces."
+            "would be lost in silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for "
+            "np.array([x, y]); to write it into an array, make that of such a value: np.zeros_like(x, shape=...)."
         )
 
     def __repr__(self) -> str:

@@ -11,6 +11,8 @@
     text        the format of files
     effects     what calls do besides returning, and who shares memory
     passes      dead code, common subexpressions, constant folding
+    lifetimes   when the memory of a value is read
+    reinplace   functional forms become the operators that write again, where nobody can tell
 """
 
 from .effects import Sharing, is_pinned
@@ -18,6 +20,7 @@ from .graph import Graph, dumps, loads
 from .node import Metadata, Node, Opaque, nodes_in
 from .passes import apply, common_subexpressions, constant_folding, dead_code
 from .printing import register_spelling
+from .reinplace import reinplace
 from .values import register_value
 
 __all__ = [
@@ -36,4 +39,5 @@ __all__ = [
     "nodes_in",
     "register_spelling",
     "register_value",
+    "reinplace",
 ]

@@ -91,7 +91,8 @@ def dense_strides(shape: tuple[Any, ...], itemsize: int) -> tuple[Any, ...]:
 
 def described(x: Metadata) -> tuple[Any, ...]:
     """Dtype, shape, and where they are not the usual ones, strides and device."""
-    strides = None if x.strides == dense_strides(x.shape, x.dtype.itemsize) else x.strides
+    plain = all(type(n) is int for n in (*x.shape, *x.strides))  # others are not compared, for that would decide them
+    strides = None if plain and x.strides == dense_strides(x.shape, x.dtype.itemsize) else x.strides
     taken = dtype_text(x.dtype), x.shape, strides, x.device
     return taken if x.device != "cpu" else taken[:2] if strides is None else taken[:3]
 

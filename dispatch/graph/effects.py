@@ -32,10 +32,10 @@ def is_pinned(node: Node) -> bool:
     [setitem_]
     """
     op = node.op
-    return op is not None and (op.schema.is_mutable or not op.schema.returns or _is_seen(node, op))
+    return op is not None and (op.schema.is_mutable or not op.schema.returns or is_noticed(node, op))
 
 
-def _is_seen(node: Node, op: OpOverload) -> bool:
+def is_noticed(node: Node, op: OpOverload) -> bool:
     """Whether a call may be noticed by other ways than what it writes and returns."""
     if not EFFECTS.isdisjoint(op.tags):
         return True
@@ -79,7 +79,7 @@ class Sharing:
                     self._writes[node] = writes
                     written += writes
                 silent = not (node.op.schema.returns or node.op.schema.is_mutable)
-                if silent or not is_data(node.value) or _is_seen(node, node.op):  # an object may hold what it is made of
+                if silent or not is_data(node.value) or is_noticed(node, node.op):  # an object may hold what it is made of
                     seen += nodes_in(node.args)
         if written:
             self._join([node for node in body.nodes if node.kind == "placeholder"])

@@ -3,7 +3,6 @@
 import io
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Self, TextIO, TypeAlias
 
 from .body import Body
@@ -125,7 +124,8 @@ class Graph(Body):
         """
         text = written(self)
         if isinstance(file, (str, os.PathLike)):
-            Path(file).write_bytes(text.encode())
+            with open(file, "w", encoding="utf-8", newline="\n") as opened:
+                opened.write(text)
         else:
             file.write(text)
 
@@ -147,8 +147,9 @@ class Graph(Body):
     def load(cls, file: "File") -> Self:
         """The graph of a file, which is a path, or open for text or bytes. Raises what `loads` does."""
         if isinstance(file, (str, os.PathLike)):
-            text: Any = Path(file).read_bytes()
-            name = Path(file).name
+            with open(file, "rb") as opened:
+                text: Any = opened.read()
+            name = os.path.basename(os.fspath(file))
         else:
             text, name = file.read(), str(getattr(file, "name", ""))
         return cls.loads(text if isinstance(text, str) else text.decode("utf-8", "replace").replace("\r\n", "\n"), name)

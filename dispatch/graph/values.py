@@ -300,9 +300,7 @@ def _look(op: Any, place: Any, part: Any, number: Any, args: Any) -> Look:
     numbers = all(type(n) is int for n in (place, part, number))
     if not (type(op) is OpOverload and numbers and type(args) is tuple and 0 <= place < len(args)):
         raise GraphError("a look is an operator, three numbers, and a tuple of arguments")
-    made: Look = object.__new__(Look)
-    made.op, made.place, made.part, made.number, made.args = op, place, part, number, args
-    return made
+    return Look(op, args, place, part, number)
 
 
 TYPES: dict[str, type] = {cls.__name__: cls for cls in (bool, int, float, complex, str, bytes, object)}

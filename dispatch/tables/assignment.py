@@ -6,13 +6,14 @@ What is to be written is computed by a row first, and so has a gradient, a shape
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from weakref import getweakrefcount
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload, Tensor
 from ..errors import ArgumentError, UnsupportedError
-from ..prims import broadcast_to, stack
+from ..prims import astype, broadcast_to, stack
 from . import indexing, pointwise, shape
 from .indices import ARRAY
 from .writing import setitem_
@@ -53,6 +54,25 @@ def _as_item(x: Any) -> Any:
     return x if isinstance(x, Tensor) else np.asarray(x)
 
 
+def array(given: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0, **options: Any) -> Any:
+    """`np.array(..., like=x)`: of values, arrays and numbers in nested lists the stack, of one value a copy."""
+    for name, value in options.items():
+        if value not in ("K", "C", False):
+            raise UnsupportedError(f"np.array: {name}={value!r} is not taken with like=. Leave it out.")
+    made = as_value(given)
+    if not isinstance(made, (Tensor, np.ndarray)):
+        made = np.asarray(made)
+    if dtype is not None and made.dtype != dtype:
+        made = astype(made, np.dtype(dtype))
+    elif made is given and copy:
+        made = shape.copy(made)
+    missing = ndmin - len(made.shape)
+    return shape.reshape(made, (*[1] * missing, *made.shape)) if missing > 0 else made
+
+
+ARRAYS: dict[Any, Function] = {np.array: array, np.asarray: partial(array, copy=False), np.asanyarray: partial(array, copy=False)}
+
+
 # -- results into an array that is given -----------------------------------------------------------------------------------
 
 
@@ -77,6 +97,18 @@ def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kin
     return out
 
 
+def is_alone(x: Any) -> bool:
+    """Whether an array is NumPy's own, with its own writeable memory, and nobody refers to it weakly."""
+    return type(x) is np.ndarray and x.base is None and x.flags.owndata and x.flags.writeable and not getweakrefcount(x)
+
+
+def in_place_of(ufunc: np.ufunc, value: Any, inputs: tuple[Any, ...], out: Any) -> Any:
+    """What `out` would be after the result was written to it: of its shape and its dtype, or in NumPy's words refused."""
+    if value.shape != out.shape or not np.can_cast(value.dtype, out.dtype, "same_kind"):
+        _as_ufunc(ufunc, inputs, value, np.empty(out.shape, out.dtype))
+    return value if value.dtype == out.dtype else astype(value, out.dtype)
+
+
 def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Whether broadcasting makes one shape of the other."""
     return shape == target or (
@@ -93,10 +125,19 @@ def augmented(op: OpOverload, ufunc: Any) -> Function:
     """`x += other` as a method. A value without axes is a number, as in NumPy, and gives a new one."""
 
     def augment(self: Tensor, other: Any) -> Any:
+        if ufunc is np.matmul:
+            check_matmul_in_place(np.ndim(other))
         value = op(self, other)
         return write_result(self, value, partial(_as_ufunc, ufunc, (self, other))) if self.shape else value
 
     return augment
+
+
+def check_matmul_in_place(ndim: int) -> None:
+    """Refuse, in NumPy's own words, `x @= other` where the other operand has no two axes, though `x @ other` would fit."""
+    if ndim < 2:
+        x = np.ones((1, 1))
+        x @= np.ones((1,) * ndim)
 
 
 def _as_ufunc(ufunc: np.ufunc, inputs: tuple[Any, ...], value: Any, out: Any) -> None:
@@ -128,6 +169,48 @@ def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
     value = broadcast_to(_as_item(as_value(value)), indexing.getitem(x, index, arrays).shape)
     op = pointwise.add if ufunc is np.add else pointwise.subtract
     ufunc_into(ufunc, op, (x, indexing.scatter_add(value, index, x.shape, arrays)), x)
+
+
+def ufunc_at(ufunc: np.ufunc, op: Function, x: Any, index: Any, *values: Any) -> None:
+    """`np.multiply.at(x, index, value)`, and any ufunc's: an element that is met twice takes what it was given in that order."""
+    spelling = f"np.{ufunc.__name__}.at"
+    if any(isinstance(i, Tensor) for i in (index if isinstance(index, tuple) else (index,))):
+        raise UnsupportedError(
+            f"{spelling}: the index is a wrapped value, and which elements it meets twice has to be known. "
+            "Give an index that is the same for every item."
+        )
+    places = np.arange(x.size).reshape(x.shape)[index]
+    flat = np.ravel(places)
+    given = [_flat(broadcast_to(_as_item(as_value(value)), np.shape(places))) for value in values]
+    order = np.argsort(flat, kind="stable")
+    first = np.searchsorted(flat[order], flat[order])
+    turn = np.empty_like(flat)
+    turn[order] = np.arange(len(flat)) - first  # how often an element was met before
+    for n in range(turn.max(initial=-1) + 1):
+        chosen = np.flatnonzero(turn == n)
+        where = tuple([ARRAY] * len(x.shape)), list(np.unravel_index(flat[chosen], x.shape))
+        old = indexing.getitem(x, *where)
+        new = op(old, *[indexing.getitem(value, (ARRAY,), [chosen]) for value in given])
+        setitem_(x, where[0], new, where[1])
+
+
+def ufunc_where(ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...], out: Tensor, where: Any) -> Any:
+    """`np.divide(x, y, out=out, where=y != 0)`: of the chosen elements alone, as the others may have no derivative."""
+    if isinstance(where, Tensor):
+        raise UnsupportedError(
+            f"np.{ufunc.__name__}: where= is a {type(where).__name__}, and which elements are computed has to be known. "
+            f"Write np.where(mask, np.{ufunc.__name__}(...), y), of values at which it is defined."
+        )
+    mask = np.asarray(where)
+    if not _fits(np.broadcast_shapes(mask.shape, *map(np.shape, inputs)), out.shape) or mask.dtype != bool:
+        ufunc(*map(_hollow, inputs), out=np.empty(out.shape, out.dtype), where=mask)  # raises in NumPy's own words
+    mask = np.broadcast_to(mask, out.shape)
+    chosen = [indexing.getitem(broadcast_to(x, out.shape), (ARRAY,), [mask]) if np.ndim(x) else x for x in inputs]
+    value = op(*chosen)
+    if not np.can_cast(value.dtype, out.dtype, "same_kind"):
+        _as_ufunc(ufunc, inputs, value, np.empty(out.shape, out.dtype))
+    setitem_(out, (ARRAY,), value, [mask])
+    return out
 
 
 def fill(self: Tensor, value: Any) -> None:

@@ -8,10 +8,11 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
+from ..forms.partials import conjugated
 from ..operators import ops
 from ..prims import define, moveaxis
 from ..tape import CONSTANT, pullbacks
-from .families import complete, composite, conjugated, in_front, linear
+from .families import complete, composite, in_front, linear
 from .indexing import getitem
 from .layouts import elementwise
 from .pointwise import add, multiply, not_equal, subtract

@@ -27,11 +27,8 @@ import numpy as np
 
 from ..core import DispatchKey, OpOverload
 from ..fake import FakeTensor, Pure, fake_tensor
-from ..forms.partials import Both as Both  # noqa: PLC0414 - what rows are written with, they have from here
-from ..forms.partials import Partial, pushforward_of
-from ..forms.partials import conjugated as conjugated  # noqa: PLC0414
-from ..forms.partials import pullback_of as pullback_of  # noqa: PLC0414
-from ..forward import Pushforward, Pushforwards
+from ..forms.partials import Partial, pullback_of, pushforward_of
+from ..forward import Pushforward, Pushforwards, zeros
 from ..layer import CONSTANT, Constant, find_layer
 from ..operators import ops
 from ..prims import define, moveaxis
@@ -80,7 +77,26 @@ class Linear(NamedTuple):
     def pushforwards(self, op: OpOverload) -> Pushforwards:
         """The rule, for one operator."""
         whole, names = op.whole, op.arguments.names
-        return Pushforwards({x: Pushforward(tuple([("t" if n == x else n) for n in names]), whole) for x in self.arguments})
+        found = {}
+        for x in self.arguments:
+            i = names.index(x)
+            reads = (*names[:i], "t", *names[i + 1 :])
+            if op.schema.arguments[i].type.parts:
+                found[x] = Pushforward((x, *reads), _of_list(whole, i))
+            else:
+                found[x] = Pushforward(reads, whole)
+        return Pushforwards(found)
+
+
+def _of_list(whole: Callable[..., Any], i: int) -> Callable[..., Any]:
+    """A row on the tangents of a list, where a number or an array of integers has none: that is zero, and promotes nothing."""
+
+    def push(values: Any, *args: Any) -> Any:
+        pairs = zip(values, args[i], strict=True)
+        filled = [zeros((np.shape(x), np.dtype(bool)), x) if t is None else t for x, t in pairs]
+        return whole(*args[:i], filled, *args[i + 1 :])
+
+    return push
 
 
 def linear(*arguments: str) -> Linear:

@@ -8,10 +8,11 @@ import numpy as np
 
 from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
+from ..forms.partials import conjugated
 from ..prims import moveaxis
 from ..symbolic import agree, guesses
 from ..tape import pullbacks
-from .families import aligned, composite, conjugated, in_front, linear, row
+from .families import aligned, composite, in_front, linear, row
 from .layouts import broadcast_shape, dense, elementwise_order, ufunc_dtype, weak
 from .pointwise import multiply
 from .shape import expand_dims, reshape, squeeze, swapaxes

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from .. import prims
+from ..forms.partials import Both, conjugated
 from ..forward import Pushforward
 from ..operators import ops
 from ..tape import Pullback
-from .families import Both, comparison, conjugated, pointwise, pointwise_rules
+from .families import comparison, pointwise, pointwise_rules
 
 # A table reads by its columns.
 #                            name              kernel            partial derivatives in each argument; out = f(x, ...)

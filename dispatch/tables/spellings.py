@@ -32,7 +32,7 @@ from . import (
     statistics,
     systems,
 )
-from .assignment import WRITES, result_into
+from .assignment import ARRAYS, WRITES, result_into
 from .families import kernel_of
 from .indices import ARRAY
 
@@ -341,7 +341,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.iscomplexobj, lambda x: x.dtype.kind == "c"),
     (np.isrealobj, lambda x: x.dtype.kind != "c"),
 ])  # fmt: skip
-FUNCTIONS.update(WRITES)
+FUNCTIONS.update(WRITES | ARRAYS)
 if hasattr(np, "astype"):  # NumPy 2.1
     FUNCTIONS.update([
         spelled(np.astype, "x dtype copy device", prims.astype),

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
+from ..forms.partials import conjugated
 from ..operators import ops
 from ..prims import define, moveaxis
 from ..tags import Tag
 from ..tape import CONSTANT
 from .cumulative import others
-from .families import batched_reduction, complete, composite, conjugated, fake_reduction, reduction
+from .families import batched_reduction, complete, composite, fake_reduction, reduction
 from .functions import isnan
 from .indexing import where
 from .layouts import axes_of, plain

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
+from ..forms.partials import conjugated
 from ..forward import pushforwards
 from ..operators import ops
 from ..symbolic import agree, guesses
 from ..tape import pullbacks
 from ..triangles import inverse
 from .diagonals import eye, tril
-from .families import aligned, complete, composite, conjugated, in_front, kernel_of, row
+from .families import aligned, complete, composite, in_front, kernel_of, row
 from .layouts import broadcast_shape
 from .linalg import adjoint, item_shape, matmul
 from .pointwise import add, conjugate, multiply, negative, subtract

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..containers import leaves, mapped
+from ..containers import items_of, leaves, mapped, rebuilt
 from ..core import DispatchKey, OpOverload, Tensor
 from ..errors import ConversionError, GradientError, kind_of
 from ..operators import build
@@ -122,7 +122,7 @@ def batching_rule(info: Any, in_dims: Any, call: Call, cotangents: Any, kept: An
             call,
             _item(cotangents, flowing, i),
             _item(kept, keeping, i),
-            residual if of_residual is None else residual[i],
+            _kept_item(residual, of_residual, i),
             leading,
         )
         for i in range(size)
@@ -134,6 +134,15 @@ def batching_rule(info: Any, in_dims: Any, call: Call, cotangents: Any, kept: An
 def _item(values: Any, dims: Any, i: int) -> list[Any]:
     dims = dims or [None] * len(values)
     return [x if dim is None else select(x, dim, i) for x, dim in zip(values, dims, strict=True)]
+
+
+def _kept_item(residual: Any, dims: Any, i: int) -> Any:
+    """The residual of one item, of which the arrays in it have an axis for items, and what is none is a list."""
+    if dims is None:
+        return residual
+    if isinstance(dims, list):
+        return rebuilt(residual, [_kept_item(x, dim, i) for x, dim in zip(items_of(residual) or (), dims, strict=True)])
+    return residual[i] if isinstance(residual, list) else select(residual, dims, i)
 
 
 def _stacked(column: tuple[Any, ...]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..containers import items_of, leaves, mapped
-from ..core import DispatchKey, Level, OpOverload, Tensor, unwrap, wrap
+from ..core import DispatchKey, Level, Tensor, unwrap, wrap
 from ..errors import GradientError, kind_of
 from ..memory import inexact_layout, settled
 from .modes import AUTOGRAD, in_recorded_rule
@@ -173,8 +173,10 @@ def _showing(rule: Any) -> Any:
     return showing
 
 
-def taken_field(name: str, op: OpOverload) -> GradientError:
+def taken_field(node: Context, fields: dict[str, Any]) -> GradientError:
     """What to raise where a setup_context has set a field of the node: the graph would be cut, or walked out of order."""
+    name = next(name for name, value in fields.items() if getattr(node, name) is not value)
+    op = fields["op"]
     return GradientError(
         f"{op.name}: its setup_context set ctx.{name}, which is a field of the tape. Take another name.", operator=op.name
     )
@@ -186,11 +188,11 @@ def attributes_of(node: Context) -> dict[str, Any]:
 
 
 def levels_of(values: tuple[Any, ...], level: Level) -> tuple[Level, ...]:
-    """The levels at which arguments are tracked, theirs and those of what they wrap, the outermost wrapper's last."""
+    """The levels at which arguments are differentiated, theirs and those of what they wrap, the outermost wrapper's last."""
     found = {level.number: level}
     for x in leaves(values):
         while isinstance(x, Tensor):
-            if isinstance(x, TrackedTensor):
+            if x.rank & 31 in DIFFERENTIATING:
                 found[x.level.number] = x.level
             x = x.value
     return tuple(found[number] for number in sorted(found))
@@ -236,16 +238,21 @@ def reading_residuals(backward: Callable[..., Any]) -> Callable[..., Any]:
 def _unknown(ctx: Context, levels: list[Level], x: Any) -> Any:
     if isinstance(x, (float, complex)):
         x = np.asarray(x)
-    layout = None if isinstance(x, Tensor) else inexact_layout(x)
-    if layout is None:
-        return x
-    for level in levels:
-        node = Node()
-        node.op, node.level, node.layout = ctx.op, level, layout
-        node.inputs = node.edges = ()
-        node.saved, node.rule = None, _unrecorded
-        x = wrap(TrackedTensor, x, level, node)
+    if inexact_layout(x) is not None:
+        for level in levels:
+            x = _unknown_at(ctx, level, x)
     return x
+
+
+def _unknown_at(ctx: Context, level: Level, x: Any) -> Any:
+    """A value that depends on others of a level in a way nobody knows; of what a later transform has wrapped, the inside."""
+    if isinstance(x, Tensor) and x.rank >= level.number * 64 + AUTOGRAD:
+        return wrap(type(x), _unknown_at(ctx, level, x.value), x.level, x.data)
+    node = Node()
+    node.op, node.level, node.layout = ctx.op, level, (x.shape, x.dtype)
+    node.inputs = node.edges = ()
+    node.saved, node.rule = None, _unrecorded
+    return wrap(TrackedTensor, x, level, node)
 
 
 def _tracked(levels: list[Level], grad: Any) -> Any:

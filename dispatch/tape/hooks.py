@@ -56,11 +56,16 @@ class Handle:
 class Retained:
     """The gradient of a value that is no leaf, for those who asked to keep it."""
 
-    __slots__ = ("__weakref__", "asked", "grad")
+    __slots__ = ("__weakref__", "grad", "handle")
 
     def __init__(self) -> None:
         self.grad: Any = None
-        self.asked = False  # whether every backward adds to it
+        self.handle: Handle | None = None  # where every backward adds to it, if that was asked
+
+    @property
+    def asked(self) -> bool:
+        """Whether every backward adds to it."""
+        return self.handle is not None
 
     def add(self, grad: Any) -> None:
         """Add what a backward brought."""
@@ -169,9 +174,10 @@ def leaf_hooks(leaf: Any) -> LeafHooks:
 
 
 def retain(node: Any, number: int | None, retained: Retained) -> None:
-    """Keep the gradient of an output in `retained` for as long as somebody holds that."""
-    retained.asked = True
-    Handle(hooked(node).retained, (number, weakref.ref(retained)))
+    """Keep the gradient of an output in `retained` for as long as somebody holds that, and of no other output any more."""
+    if retained.handle is not None:
+        retained.handle.remove()
+    retained.handle = Handle(hooked(node).retained, (number, weakref.ref(retained)))
 
 
 def _changed(hook: Callable[[Any], Any], grad: Any, layout: Any) -> Any:

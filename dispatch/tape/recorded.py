@@ -16,6 +16,7 @@ from .modes import outside_rules
 from .node import Output, edges_of, zeros
 from .tensor import TrackedTensor
 
+KEPT = frozenset({tuple, type(None)})  # what save_for_backward leaves in a context's field `saved`
 # Attributes of these types hold no array; most contexts have no other, and are spared the search.
 INERT = frozenset({bool, int, float, complex, str, type(None)})
 
@@ -97,8 +98,9 @@ def recorded_kernel(op: OpOverload, rule: Rule, whole: Callable[..., Any]) -> Ke
             except Exception as error:
                 error.add_note(f"in the setup_context of {op.name}")
                 raise
-            if node.inputs is not data or node.order is not order:
-                raise taken_field("inputs" if node.inputs is not data else "order", op)
+            same = node.inputs is data and node.order is order and node.op is op and node.level is like.level
+            if not same or type(node.saved) not in KEPT:
+                raise taken_field(node, {"inputs": data, "order": order, "op": op, "level": like.level, "saved": None})
             attributes = node.__dict__ and not INERT.issuperset(map(type, node.__dict__.values()))
             if conversions() != before or (attributes and keeps_value_of(node, args, out)):
                 node.rule = once_differentiable(pull, inside=is_differentiated(values))

@@ -224,8 +224,8 @@ class TrackedTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise ConversionError(
             f"a NumPy array was asked of a tracked value of shape {self.shape} and dtype {self.dtype}: its gradient would be "
-            "lost in silence. Write dispatch.detach(x) where a constant is meant; to write it into an array, make the "
-            "array of a tracked one: np.zeros_like(x, shape=...), or stack the pieces."
+            "lost in silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for np.array([x, y]); to "
+            "write it into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
         )
 
     def __repr__(self) -> str:
@@ -250,6 +250,12 @@ def _one(dtype: np.dtype[Any]) -> Any:
 def _place(edge: Any) -> tuple[Node, int | None]:
     """The node that made a value, and which of its outputs the value is, where it has several."""
     return (edge.node, edge.number) if isinstance(edge, Output) else (edge, None)
+
+
+def keep_retained(x: TrackedTensor) -> None:
+    """Let a value that was written keep the gradient of what it is now, if it was asked to keep one."""
+    if hasattr(x, "retained") and x.retained.asked:
+        retain(*_place(x.data), x.retained)
 
 
 def _retained(x: TrackedTensor) -> Retained:

@@ -21,10 +21,13 @@ from ..layer import Kernel
 from ..listing import describe_value
 from ..memory import has_layout, inexact_layout, rewrite
 from ..tags import Tag
-from ..views import base_of, is_followed, overlap, replace, shares_memory
+from ..views import base_of, replace
+from ..writes import Words, check_dicts, check_target, check_views, new_values, target_name, targets
 from .node import Leaf, Node
 from .saving import COPIED_BYTES
-from .tensor import TrackedTensor
+from .tensor import TrackedTensor, keep_retained
+
+WORDS = Words(GradientError, "tracked value", "The tape")
 
 
 def made_kernel(op: OpOverload, record: Kernel | None) -> Kernel:
@@ -79,16 +82,16 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
     recorded = record(run)
 
     def kernel(*args: Any) -> Any:
-        found = split(args)
-        like, quiet = found[0], found[4]
-        del found  # with the values, of which the reference counts below are taken
+        parts = split(args)
+        like, quiet = parts[0], parts[4]
+        del parts  # with the values, of which the reference counts below are taken
         if quiet is not None and quiet.covers(like.level.number):
             return _write_quietly(op, form, like.rank, args)
-        targets = [args[written[0]]] if alone else [x for i in written for x in arrays(args[i]) if x is not None]
-        _check(op, like, args, targets)
+        found = [args[written[0]]] if alone else targets(form, args)
+        _check(op, like, args, found)
         if keyed:
-            _check_dicts(op, args, targets)
-        given = [] if reads else _given_up(op, like.rank, targets)
+            check_dicts(op, args, found, WORDS)
+        given = [] if reads else _given_up(op, like.rank, found)
         try:
             result = recorded(*args)
         except BaseException:
@@ -96,10 +99,8 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
                 rewrite(x, x.value, x.data if atomic else _end(op, x.level, x.data.layout, _half_written))
             raise
         outputs = [result] if single else list(result)
-        made = outputs[len(outputs) - len(written) - form.residual :]
-        if not alone:
-            made = [x for i, new in zip(written, made, strict=False) for x in _paired(args[i], new)]
-        for x, new in zip(targets, made, strict=False):
+        made = outputs[:1] if alone else new_values(form, args, outputs)
+        for x, new in zip(found, made, strict=True):
             if type(x) is TrackedTensor:  # no array of integers, which carries no gradient, and was written to itself
                 replace(x, new, lambda x, new: _rebase(op, x, new))
         return form.given_back(outputs, args)
@@ -111,7 +112,7 @@ def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...])
     """Write without recording: the values of the rank are constants, and what is written keeps its place on the tape."""
     own = {id(x): x for i in form.written for x in arrays(args[i]) if _of_rank(x, rank)}
     for x in own.values():
-        _check_views(op, args, x, list(own.values()))
+        check_views(op, args, x, list(own.values()), WORDS)
     given = {id(x): x for x in _given_up(op, rank, own.values())}
     fresh = {key: x.value if key in given else copied(x.value) for key, x in own.items()}
     values = tuple([_replaced(x, fresh) if i in form.written else x for i, x in enumerate(args)])
@@ -125,8 +126,8 @@ def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...])
     for key, x in own.items():
         if not has_layout(fresh[key], x.data.layout):
             raise GradientError(
-                f"{op.name} changes the shape of {_name(op, args, x)} under no_grad, where a tracked value keeps its place on "
-                "the tape, and so its shape. Write to a copy: dispatch.detach(x).copy().",
+                f"{op.name} changes the shape of {target_name(op, args, x)} under no_grad, where a tracked value keeps its "
+                "place on the tape, and so its shape. Write to a copy: dispatch.detach(x).copy().",
                 operator=op.name,
             )
         replace(x, fresh[key], _renew, lambda values: unwrap(values, rank))
@@ -164,17 +165,13 @@ def _replaced(x: Any, fresh: dict[int, Any]) -> Any:
     return mapped(lambda item: fresh.get(id(item), item), x)
 
 
-def _paired(x: Any, new: Any) -> list[Any]:
-    """The new values of the arrays in a written argument, in their order."""
-    return [n for old, n in zip(arrays(x), arrays(new), strict=True) if old is not None]
-
-
 def _rebase(op: OpOverload, x: TrackedTensor, new: Any) -> None:
     """Let a written value stand for what the functional form gave for it."""
     if type(new) is TrackedTensor and new.rank == x.rank:
         rewrite(x, new.value, new.data)
     else:  # the rule says that it has no derivative
         rewrite(x, new, _end(op, x.level, x.data.layout, _nothing))
+    keep_retained(x)
     x.writes = x.version + 1
 
 
@@ -208,77 +205,24 @@ def _half_written(node: Node, grad: Any, create_graph: bool) -> Any:
 # -- what cannot be written to ---------------------------------------------------------------------------------------------
 
 
-def _check(op: OpOverload, like: TrackedTensor, args: tuple[Any, ...], targets: list[Any]) -> None:
+def _check(op: OpOverload, like: TrackedTensor, args: tuple[Any, ...], written: list[Any]) -> None:
     """Refuse what would lose a gradient, or give it to the wrong value."""
-    for i, x in enumerate(targets):
+    for i, x in enumerate(written):
         if not isinstance(x, TrackedTensor) or x.rank != like.rank:
             if inexact_layout(x) is not None:
                 raise _lost(op, args, x, like)
         elif type(base_of(x).data) is Leaf:
             raise _leaf(op, args, x)
         else:
-            if hasattr(x, "family"):
-                _check_views(op, args, x, targets[:i])
-            if i and any([x is other for other in targets[:i]]):
-                raise _twice(op, args, x)
-
-
-def _check_dicts(op: OpOverload, args: tuple[Any, ...], targets: list[Any]) -> None:
-    """Refuse a dict that is written and holds tracked values."""
-    for argument, value in zip(op.schema.arguments, args, strict=True):
-        if type(value) is dict and argument.is_write and any(x is item for x in targets for item in arrays(value)):
-            raise _in_dict(op, argument.name)
-
-
-def _check_views(op: OpOverload, args: tuple[Any, ...], x: TrackedTensor, others: list[Any]) -> None:
-    """Refuse a value that shares memory with others in a way that a write could not be followed in."""
-    if not shares_memory(x):
-        return
-    if Tag.inplace_view in op.tags or not is_followed(x):
-        raise _shared(op, args, x)
-    base = base_of(x)
-    if any(y is not x and type(y) is TrackedTensor and base_of(y) is base and overlap(x, y) for y in others):
-        raise _twice(op, args, x)
-
-
-def _name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:
-    """What a value is called: `argument 'x'`."""
-    for argument, value in zip(op.schema.arguments, args, strict=True):
-        if argument.is_write and any(item is x for item in arrays(value)):
-            return f"argument {argument.name!r}"
-    return "an argument"
+            check_target(op, args, x, written[:i], WORDS)
 
 
 def _leaf(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
     what = "a leaf" if type(x.data) is Leaf else "a view of a leaf"
     return GradientError(
-        f"{op.name}: {_name(op, args, x)} is {what} that requires a gradient, and a write would take away what that is the "
-        f"gradient of. Write {instead(op, 'leaf')}; or write to it under dispatch.no_grad(), as a step of an optimizer does.",
-        operator=op.name,
-    )
-
-
-def _shared(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
-    return GradientError(
-        f"{op.name}: {_name(op, args, x)} shares memory with another tracked value, and the write cannot be followed into it: "
-        "an operator that changes a shape has no views, and a view that an operator made while it wrote is made only once. "
-        f"Write before the view is taken or after it is gone, or write {instead(op)}.",
-        operator=op.name,
-    )
-
-
-def _twice(op: OpOverload, args: tuple[Any, ...], x: Any) -> GradientError:
-    return GradientError(
-        f"{op.name}: two arrays that are written share memory, {_name(op, args, x)} among them. "
-        f"Give each its own, or write {instead(op)}.",
-        operator=op.name,
-    )
-
-
-def _in_dict(op: OpOverload, name: str) -> GradientError:
-    return GradientError(
-        f"{op.name}: argument {name!r} is a dict that holds tracked values, and is written. The tape follows writes to arrays "
-        "and to lists of arrays: pass a list.",
+        f"{op.name}: {target_name(op, args, x)} is {what} that requires a gradient, and a write would take away what that "
+        f"is the gradient of. Write {instead(op, 'leaf')}; or write to it under dispatch.no_grad(), as a step of an optimizer "
+        "does.",
         operator=op.name,
     )
 
@@ -287,7 +231,8 @@ def _lost(op: OpOverload, args: tuple[Any, ...], x: Any, like: Any) -> GradientE
     what = describe_value(x) + (f" of {x.level!r}" if isinstance(x, Tensor) else "")
     inside = "" if like.level.number == 0 else f" of {like.level!r}"
     return GradientError(
-        f"{op.name}: {_name(op, args, x)} is {what}, and tracked values{inside} would be written to it: their gradient would "
-        f"be lost in silence. Write {instead(op)}; or pass dispatch.detach(...) of the values, where constants are meant.",
+        f"{op.name}: {target_name(op, args, x)} is {what}, and tracked values{inside} would be written to it: their "
+        f"gradient would be lost in silence. Write {instead(op)}; or pass dispatch.detach(...) of the values, where constants "
+        "are meant.",
         operator=op.name,
     )

@@ -11,7 +11,7 @@ from ..containers import paths
 from ..core import Tensor
 from ..errors import GradientError, kind_of
 from .constants import beside
-from .structures import ARRAYS, flattened, opened, refilled
+from .structures import ARRAYS, flattened, parts_of, refilled
 
 Place = int | str  # of an argument: its position, or its name where it is given by name
 Argnums = int | str | tuple[int | str, ...]
@@ -100,7 +100,7 @@ def differentiable(x: Any, who: str, place: Place) -> list[Any]:
     """
     if type(x) is np.ndarray and x.dtype.kind in "fc":
         return [x]
-    if opened(x) is None:
+    if parts_of(x) is None:
         return [_array(x, who, place)]
     return [_leaf(leaf, x, i, who, place) for i, leaf in enumerate(flattened(x))]
 

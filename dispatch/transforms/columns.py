@@ -13,7 +13,7 @@ from ..vmap import vmap
 from .arguments import checked_argnums, differentiable, located, replaced, structured, with_leaves
 from .basis import directions, spans, units
 from .constants import beside
-from .pushing import dual, tangent_at
+from .pushing import dual, recorded, tangent_at
 from .results import layouts_of, left, result_and_aux
 from .structures import Layout, flattened, layout_of, refilled
 
@@ -39,7 +39,7 @@ def by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, ran
                     for x, flat in zip(arguments, arrays, strict=True)
                 ]
                 given, named = replaced(args, keywords, places, inside)
-                result, aux = result_and_aux(f(*given, **named), has_aux)
+                result, aux = result_and_aux(recorded(f(*given, **named), level), has_aux)
                 moved = [tangent_at(x, level) for x in flattened(result)]
                 seen[:] = result, layouts_of(result, who), [t is not None for t in moved], left(aux, level)
             return [t for t in moved if t is not None]

@@ -9,7 +9,7 @@ from ..core import Level, Tensor, wrap
 from ..errors import GradientError, kind_of
 from ..forward import DualTensor, zeros
 from ..memory import sole
-from ..tape import protect
+from ..tape import TrackedTensor, protect, run_backward
 from .constants import beside
 from .results import left, result_and_aux
 from .structures import ARRAYS, fitted, flattened, layout_of, matched, refilled
@@ -60,7 +60,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
     moves = fitted(matched(tangents, primals, "jvp", NAMES), layouts, primals, "jvp", NAMES)
     with Level("jvp") as level:
         inside = refilled(primals, iter([dual(x, t, level) for x, t in zip(leaves, moves, strict=True)]))
-        result, aux = result_and_aux(f(*inside), has_aux)
+        result, aux = result_and_aux(recorded(f(*inside), level), has_aux)
         tangent = refilled(result, iter([_moved(x, level) for x in flattened(result)]))
         out, aux = left(result, level), left(aux, level)
     return (out, tangent, aux) if has_aux else (out, tangent)
@@ -74,6 +74,25 @@ def dual(x: Any, t: Any, level: Level) -> Any:
         x = np.asarray(x) if isinstance(x, ARRAYS) else beside(np.asarray(x))
     # protected: the caller's own array, which the function could write to
     return wrap(DualTensor, protect(x), level, protect(t), True)
+
+
+def recorded(result: Any, level: Level) -> Any:
+    """A result without what a tape has recorded at the level of a `jvp`.
+
+    A backward that reads a residual marks what it computes in this way: how numbers of a residual move is known to nobody, and
+    where the result depends on them the walk back raises.
+    """
+
+    def unmarked(x: Any) -> Any:
+        if not isinstance(x, TrackedTensor) or x.level is not level:
+            return x
+        run_backward((x.data,), (zeros(x.data.layout, x.value),), level, True, False)
+        return x.value
+
+    leaves = flattened(result)
+    found = [unmarked(x) for x in leaves]
+    same = all(x is leaf for x, leaf in zip(found, leaves, strict=True))
+    return result if same else refilled(result, iter(found))
 
 
 def tangent_at(x: Any, level: Level) -> Any:

@@ -1,12 +1,11 @@
 """Containers of arrays: taken apart into leaves, put together again of others, and held against each other."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
 
-from ..containers import field_names, items_of, paths, rebuilt, register_record, steps
+from ..containers import field_names, items_of, opened, paths, rebuilt, steps
 from ..core import Tensor
 from ..errors import GradientError, kind_of
 from ..prims import astype
@@ -16,15 +15,9 @@ Layout = tuple[tuple[int, ...], np.dtype[Any]]
 ARRAYS = (Tensor, np.ndarray, np.generic)
 
 
-def opened(x: Any) -> Any:
+def parts_of(x: Any) -> Any:
     """The items of a container, None for a leaf. A dataclass that holds arrays or floats is a container from here on."""
-    items = items_of(x)
-    if items is None and is_dataclass(x) and not isinstance(x, type):
-        values = [getattr(x, name, None) for name in field_names(type(x)) or ()]
-        if any(isinstance(leaf, (*ARRAYS, float, complex)) for leaf in flattened(values)):
-            register_record(type(x))
-            return items_of(x)
-    return items
+    return opened(x, lambda leaf: isinstance(leaf, (*ARRAYS, float, complex)))
 
 
 def flattened(x: Any) -> list[Any]:
@@ -35,7 +28,7 @@ def flattened(x: Any) -> list[Any]:
     >>> flattened([1, (2, {"a": 3})])
     [1, 2, 3]
     """
-    items = opened(x)
+    items = parts_of(x)
     return [x] if items is None else [leaf for item in items for leaf in flattened(item)]
 
 
@@ -85,7 +78,7 @@ def matched(given: Any, like: Any, who: str, names: tuple[str, str], path: str =
     GradientError
         If they differ in structure.
     """
-    items = opened(like)
+    items = parts_of(like)
     if items is None:
         return [given]
     if given is None:
@@ -101,7 +94,7 @@ def matched(given: Any, like: Any, who: str, names: tuple[str, str], path: str =
 
 
 def _parts(given: Any, like: Any) -> Sequence[Any] | None:
-    items = opened(given)
+    items = parts_of(given)
     if isinstance(like, dict):
         return [given[key] for key in like] if isinstance(given, dict) and given.keys() == like.keys() else None
     if field_names(type(like)) is None:

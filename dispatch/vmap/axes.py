@@ -8,12 +8,11 @@
 """
 
 from collections.abc import Callable
-from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
 
-from ..containers import field_names, items_of, leaves, rebuilt, register_record, steps
+from ..containers import field_names, items_of, opened, rebuilt, steps
 from ..errors import BatchingError, kind_of
 from ..listing import describe_value
 
@@ -84,14 +83,8 @@ def kind_and_size(x: Any) -> str:
 
 
 def parts_of(x: Any) -> Any:
-    """`items_of`, for a dataclass too that holds arrays and that no schema has named yet; from here on it is a container."""
-    items = items_of(x)
-    if items is None and is_dataclass(x) and not isinstance(x, type):
-        values = [getattr(x, name, None) for name in field_names(type(x)) or ()]
-        if any(hasattr(leaf, "shape") for value in values for leaf in leaves(value)):
-            register_record(type(x))
-            return items_of(x)
-    return items
+    """The items of a container, also of a dataclass that holds arrays and that no schema has named yet; None for a leaf."""
+    return opened(x, lambda leaf: hasattr(leaf, "shape"))
 
 
 def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int]]) -> Any:

@@ -89,9 +89,27 @@ def _stacked(op: OpOverload, like: BatchedTensor, results: list[Any]) -> Any:
         return None
     if len(op.schema.returns) > 1:
         columns = list(zip(*results, strict=True))
-        kept = [wrap(Residuals, list(columns.pop()), like, 0)] if op.outputs.residual else []
+        kept = [_residual(like, columns.pop())] if op.outputs.residual else []
         return (*(_column(op, like, column) for column in columns), *kept)
     return _column(op, like, results)
+
+
+def _residual(like: BatchedTensor, column: Any) -> Any:
+    """The residuals of all items: arrays and floats as a batch, in containers too, for a backward's sums; else a list."""
+    first = column[0]
+    items = items_of(first)
+    if items is not None and all(type(x) is type(first) and len(items_of(x) or ()) == len(items) for x in column):
+        if not isinstance(first, dict) or all(x.keys() == first.keys() for x in column):
+            return rebuilt(first, [_residual(like, inner) for inner in zip(*map(items_of, column), strict=True)])
+    elif isinstance(first, (Tensor, np.ndarray, np.generic)):
+        layouts = {(x.shape, x.dtype) if hasattr(x, "dtype") else None for x in column}
+        if len(layouts) == 1 and first.dtype.kind in "biufc":
+            return wrap(BatchedTensor, stack(list(column), 0), like, 0)
+    elif all(type(x) in (float, complex) for x in column):
+        return wrap(BatchedTensor, np.asarray(column), like, 0)
+    elif type(first) in (int, bool, str, type(None)) and all(type(x) is type(first) and x == first for x in column):
+        return first
+    return wrap(Residuals, list(column), like, 0)
 
 
 def _column(op: OpOverload, like: BatchedTensor, column: Any, *, field: bool = False) -> Any:

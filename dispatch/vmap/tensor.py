@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..core import DispatchKey, Tensor
-from ..errors import BatchingError
+from ..errors import BatchingError, ConversionError
 from ..memory import set_rewritable
 
 
@@ -52,6 +52,13 @@ class BatchedTensor(Tensor):
         )
 
     __bool__ = __float__ = __int__ = __index__ = __complex__ = item
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise ConversionError(
+            f"a NumPy array was asked of a BatchedTensor of shape {self.shape} and dtype {self.dtype}, which would take it out "
+            "of its transform. Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: "
+            "np.stack([x, y]) for np.array([x, y])."
+        )
 
     def __repr__(self) -> str:
         return f"BatchedTensor(shape={self.shape}, dtype={self.dtype}, dim={self.dim}, {self.level!r})"

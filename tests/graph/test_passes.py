@@ -8,7 +8,8 @@ from random_graphs import HANDLE, draw, fill_, log, pair, push, scale
 import dispatch
 from dispatch import Graph, Tag, make_fx, ops
 from dispatch.errors import GraphError
-from dispatch.graph import Metadata, apply, common_subexpressions, constant_folding, dead_code
+from dispatch.graph import Metadata, apply, common_subexpressions, constant_folding, dead_code, register_value
+from dispatch.graph.values import BY_CLASS, BY_WORD
 
 X = np.array([0.3, 1.2])
 C = np.array([2.0, -1.0])
@@ -175,6 +176,27 @@ def test_what_is_left_as_it_is(f):
     assert not folded(f)
 
 
+def test_what_depends_on_an_open_size_is_left_to_the_run():
+    class Size:
+        def __eq__(self, other):
+            raise AssertionError  # which would decide it
+
+        __hash__ = None
+
+    register_value(Size, "passes_size", lambda x: (), Size, at=lambda x, sizes: sizes["s0"])
+    try:
+        graph = graph_of(lambda x: x + ops.np.broadcast_to(C[:1], (2,)) * 1.0)
+        call = graph.find_nodes(op="np::broadcast_to")[0]
+        call.args = (call.args[0], (Size(),))
+        call.value = Metadata((Size(),), np.dtype(float), (0,), "cpu")
+        graph.symbols = {"s0": (graph.nodes[0], 0)}
+        found = apply(graph, constant_folding, common_subexpressions, dead_code)
+        assert found == graph == Graph.loads(graph.dumps())
+        np.testing.assert_array_equal(found(np.arange(5.0)), np.arange(5.0) + C[0])
+    finally:
+        del BY_CLASS[Size], BY_WORD["passes_size"]
+
+
 def test_what_raises_does_so_when_the_graph_runs():
     @dispatch.custom_op("passes::picky", mutates_args=())
     def picky(x: np.ndarray) -> np.ndarray:
@@ -206,6 +228,20 @@ def test_what_is_written_is_not_folded():
         return made
 
     assert not folded(g)
+
+
+def test_a_constant_that_is_written_by_way_of_a_view_is_not_folded():
+    c = C.copy()
+
+    def f(x):
+        view = ops.np.reshape(c, (2,))
+        fill_(view, x)
+        return x + ops.np.cos(c)
+
+    graph = make_fx(f, "fake")(X)
+    assert names(graph) == ["x", "constant", "reshape", "fill_", "cos", "add"]
+    assert constant_folding(graph) == graph
+    np.testing.assert_array_equal(graph(X), f(X))
 
 
 def test_results_that_are_large_are_left_to_the_run():

@@ -106,6 +106,9 @@ def test_sizes_are_read_where_they_are_known():
         exec(graph.code, scope)
         assert scope["f"](np.ones(3), np.ones(2))[0].shape == (2, 5)
         assert "    s1 = y.shape[0]\n" in graph.code
+        out.value = flat.value = Metadata((Sum("s0"),), np.dtype(float), (Sum("s1"),), "cpu")
+        assert "array('float64', (running_sum('s0'),), (running_sum('s1'),))" in graph.dumps()
+        assert graph.copy() == graph
     finally:
         del BY_CLASS[Sum], BY_WORD["running_sum"]
 

@@ -99,9 +99,7 @@ def test_records_are_put_together_without_their_init():
 
 
 def test_a_look_is_an_operator_and_its_arguments():
-    look = object.__new__(Look)
-    look.op, look.place, look.part, look.number = ops.np.getitem, 0, -1, 0
-    look.args = (None, (slice(1, None), np.array([0, 1])), [])
+    look = Look(ops.np.getitem, (None, (slice(1, None), np.array([0, 1])), []))
     found = again(look)
     assert (found.op, found.place, found.part, found.number) == (ops.np.getitem, 0, -1, 0)
     np.testing.assert_array_equal(found.at(np.arange(6).reshape(3, 2)), [[2, 3], [4, 5]])

@@ -217,7 +217,7 @@ def test_a_batch_of_cotangents_for_plain_code():
         f"{op.name}: {WHAT}for batches of cotangents register it with batched=True, or pass chunk_size=1 to jacrev; for second "
         "derivatives make what it calls an operator with a derivative. The code met this: a NumPy array was asked of a "
         "BatchedTensor of shape (3,) and dtype float64, which would take it out of its transform. Call an operator on it, or a "
-        "NumPy function that has a row in dispatch.ops.np."
+        "NumPy function that has a row in dispatch.ops.np: np.stack([x, y]) for np.array([x, y])."
     )
     assert np.array_equal(rows(opaque(batched=True), A), np.diag(2 * A))
 

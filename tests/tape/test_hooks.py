@@ -248,6 +248,48 @@ def test_a_value_in_the_middle_keeps_its_gradient_when_asked():
     assert y.grad.flags.writeable
 
 
+WRITTEN = {
+    "itself": lambda y: (y.__imul__(3), y * y)[1],
+    "read before": lambda y: [y + y, y.__imul__(3), y][0] + y,
+    "through a view": lambda y: (y[1:].__imul__(3), y * y)[1],
+    "twice": lambda y: (y.__imul__(3), y.__iadd__(1), y * y)[2],
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("write", WRITTEN.values(), ids=WRITTEN)
+def test_a_written_value_keeps_the_gradient_of_what_it_is_now(write):
+    import torch
+
+    theirs = torch.tensor(A, requires_grad=True)
+    kept = theirs * 2
+    kept.retain_grad()
+    write(kept).sum().backward()
+    x = leaf(A)
+    y = x * 2
+    y.retain_grad()
+    np.sum(write(y)).backward()
+    assert np.allclose(y.grad, kept.grad.numpy())
+    assert np.allclose(x.grad, theirs.grad.numpy())
+
+
+@pytest.mark.torch
+def test_a_view_keeps_its_gradient_when_its_base_is_written():
+    import torch
+
+    def kept(x, total):
+        y = x * 2
+        v = y[1:]
+        v.retain_grad()
+        y *= 3
+        (total(y) + total(v * v)).backward()
+        return v.grad, x.grad
+
+    ours, theirs = kept(leaf(A), np.sum), kept(torch.tensor(A, requires_grad=True), torch.sum)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert np.allclose(mine, other.numpy())
+
+
 def test_a_kept_gradient_of_one_of_several_outputs():
     op = recorded("(Tensor x) -> (Tensor, Tensor)", lambda x: (x * 2, x * 3), lambda ctx, g, h: 2 * g + 3 * h)
     y, z = op(leaf(A))

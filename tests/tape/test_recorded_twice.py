@@ -5,7 +5,7 @@ import pytest
 from making import leaf, recorded, said
 
 import dispatch
-from dispatch import Residual, autograd, custom_op, grad, vmap
+from dispatch import Residual, autograd, custom_op, grad, hessian, jvp, vmap
 from dispatch.errors import ConversionError, GradientError
 
 A = np.array([0.5, 1.0, 2.0])
@@ -21,7 +21,15 @@ def by_create_graph(op):
     return autograd.grad(np.sum(first), x)[0]
 
 
-SECOND = {"grad of grad": twice, "create_graph": by_create_graph}
+def pushed(op):
+    return jvp(grad(lambda x: np.sum(op(x))), (A,), (np.ones_like(A),))[1]
+
+
+def summed_hessian(op):
+    return hessian(lambda x: np.sum(op(x)))(A).sum(0)
+
+
+SECOND = {"grad of grad": twice, "create_graph": by_create_graph, "jvp of grad": pushed, "hessian": summed_hessian}
 second = pytest.mark.parametrize("second", SECOND.values(), ids=SECOND)
 
 

@@ -161,7 +161,7 @@ def test_one_value_written_twice():
 def test_a_dict():
     op = making.define("(Dict(str, Tensor(a!)) xs) -> ()", lambda xs: None)
     assert said(lambda: op({"a": leaf() * 1})) == (
-        f"{op.name}: argument 'xs' is a dict that holds tracked values, and is written. The tape follows writes to arrays and to "
+        f"{op.name}: argument 'xs' is a dict that holds a tracked value, and is written. The tape follows writes to arrays and to "
         "lists of arrays: pass a list."
     )
 

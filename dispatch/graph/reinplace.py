@@ -1,0 +1,329 @@
+"""`reinplace`: the way back from functional forms to the operators that write, where nobody can tell.
+
+A functional form copies what the operator writes to. Where that is read by nobody afterwards, the operator may as well write
+to it, and what came out of the functional form is what went in:
+
+    x2 = scale(x, 2)                    scale_(x, 2)        x is new, and read no more
+    v2 = scale(v, 2)                    scale_(v, 2)        v is a view of x, which is read no more but to put v2 there
+    x2 = view_scatter(x, v2, look)
+    y2 = scale(y, 2)                    scale_(y, 2)        y is an input, and read no more but to be written
+    setitem_(y, ..., y2)
+    x2 = setitem(x, ..., v)                                 x2 is v, which is new, and read no more
+    x2 = setitem(x, i, getitem(x, i))                       x2 is x: the end of `x[i] *= 2`, which Python puts back
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeVar
+
+from ..containers import items_of, mapped
+from ..core import OpOverload
+from ..functional import form_of, origin_of
+from ..tags import Tag
+from ..views import Look, view_scatter
+from .body import Body
+from .lifetimes import NEVER, Lifetimes, maker, may_be_view
+from .node import Metadata, Node, nodes_in
+
+G = TypeVar("G", bound=Body)
+WRITE, WRITTEN, READ = "np::setitem_", "np::setitem", "np::getitem"
+
+
+class Step(NamedTuple):
+    """One argument that a functional form copies, and could write to.
+
+    `new` is the node of its new value, None where nobody asks for that. Where the argument is a view, whose new value some
+    `scatters` put into what it is a view of, `base` is that and `result` its new value; else they are `target` and `new`.
+    """
+
+    call: Node
+    target: Node
+    new: Node | None
+    base: Node
+    result: Node | None
+    scatters: tuple[Node, ...]
+
+
+def reinplace(graph: G) -> G:
+    """The graph with operators that write in place of functional forms, where no value that is seen changes.
+
+    Its results, and what it leaves in the arrays that it writes to, are the same bit for bit; it has no more nodes than before.
+
+    Parameters
+    ----------
+    graph : Graph
+        It is left as it is.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> from dispatch.graph import reinplace
+    >>> def f(x):
+    ...     y = np.sin(x)
+    ...     y[0] = 1.0
+    ...     return y
+    >>> graph = dispatch.make_fx(dispatch.functionalize(f))(np.ones(3))
+    >>> [node.op.name for node in graph.nodes if node.op]
+    ['np::sin', 'np::setitem']
+    >>> [node.op.name for node in reinplace(graph).nodes if node.op]
+    ['np::sin', 'np::setitem_']
+    """
+    graph = _without_writes_of_itself(graph)
+    return _rewritten(graph, _Plan(graph))
+
+
+class _Plan:
+    """What of a graph is done in place.
+
+    Attributes
+    ----------
+    paths : dict
+        By a write to an input that is left out, the steps that lead from the input to its value, the last one first.
+    steps : dict
+        By a call that becomes the operator that writes, its steps.
+    moved : dict
+        By a call that is left out, the value that its own is.
+    """
+
+    def __init__(self, graph: Body) -> None:
+        self.lifetimes = Lifetimes(graph)
+        steps = {node: found for node in graph.nodes if (found := self._steps_of(node))}
+        self.paths = self._paths(graph, steps)
+        kept = {step.call for path in self.paths.values() for step in path}
+        self.moved = {n: n.args[2] for n in graph.nodes if n not in kept and self._is_moved(n)}
+        self.steps: dict[Node, list[Step]] = {}
+        for node, found in steps.items():
+            if node in kept or all([(step.scatters or node not in self.moved) and self._may_write(step) for step in found]):
+                self.steps[node] = found
+                self.moved.pop(node, None)
+
+    def _steps_of(self, node: Node) -> list[Step]:
+        """How a call could write to what it copies; none where it could not."""
+        origin = None if node.op is None else origin_of(node.op)
+        if origin is None or Tag.inplace_view in origin.tags or form_of(origin.schema).severed:
+            return []
+        pairs = list(_pairs(node, origin, self.lifetimes.users))
+        if any(type(x) is not Node or (new is not None and type(new.value) is not Metadata) for x, new in pairs):
+            return []
+        return [Step(node, x, new, *self._scattered(x, new)) for x, new in pairs]
+
+    def _scattered(self, view: Node, new: Node | None) -> tuple[Node, Node | None, tuple[Node, ...]]:
+        """What a view is of, the new value of that, and the calls that make it."""
+        scatters: tuple[Node, ...] = ()
+        while new is not None and len(self.lifetimes.users[new]) == 1 and self.lifetimes.last_read(new) < NEVER:
+            (user,) = self.lifetimes.users[new]
+            if user.op is not view_scatter or user.args[1] is not new or not _is_look(view, user.args[0], user.args[2]):
+                break
+            scatters, view, new = (*scatters, user), user.args[0], user
+        return view, new, scatters
+
+    def _may_write(self, step: Step, write: Node | None = None) -> bool:
+        """Whether nobody sees a step done in place; with a write, which is left out then, to the input that this writes to."""
+        order = self.lifetimes.order
+        here, home = order[step.call], write is not None and step.base is write.args[0]
+        until = order[write] if write is not None and home else NEVER + 1
+        passed = [order[scatter] for scatter in step.scatters]
+        if any([here < i < until and i not in passed for i in self.lifetimes.reads(step.base)]):
+            return False
+        if self.lifetimes.count(step.base, step.call.args) != 1:
+            return False  # another argument shows what is written
+        if home:
+            return True
+        new = bool(step.scatters) or (not may_be_view(op) if (op := maker(step.base).op) is not None else False)
+        return new and _has_axes(step.target) and (step.result is None or _alike(step.base, step.result))
+
+    def _is_moved(self, node: Node) -> bool:
+        """Whether a call writes all of a new value over a copy, so that what comes out may be that value itself."""
+        if node.op is None or node.op.name != WRITTEN or node.args[1] is not Ellipsis or type(node.args[2]) is not Node:
+            return False
+        x = node.args[2]
+        op = maker(x).op
+        if op is None or may_be_view(op) or not _has_axes(x) or not _alike(x, node):
+            return False
+        return self.lifetimes.last_read(x) == self.lifetimes.order[node] and self.lifetimes.count(x, node.args) == 1
+
+    def _paths(self, graph: Body, steps: dict[Node, list[Step]]) -> dict[Node, list[Step]]:
+        makers = {step.result: step for found in steps.values() for step in found}
+        written = [(n, x) for n in graph.nodes if n.op is not None and n.op.schema.is_mutable for x in _targets(n)]
+        paths: dict[Node, list[Step]] = {}
+        for write, home in written:
+            if write.op is None or write.op.name != WRITE or write.args[1] is not Ellipsis or home.kind != "placeholder":
+                continue
+            path, x = [], write.args[2]
+            while x in makers and x is not home:
+                path.append(makers[x])
+                x = makers[x].base
+            alone = sum(self.lifetimes.owner(other) is self.lifetimes.owner(home) for _, other in written) == 1
+            found = x is home and path and alone and self.lifetimes.last_read(write.args[2]) < NEVER
+            if found and _alike(home, write.args[2], strides=False):
+                paths[write] = path
+        while True:  # a call may be on several paths, and be taken back with one of them
+            own = {step: write for write, path in paths.items() for step in path}
+            whole = {write: [step for last in path for step in steps[last.call]] for write, path in paths.items()}
+            lost = [write for write, found in whole.items() if not all([self._may_write(s, own.get(s)) for s in found])]
+            if not lost:
+                return paths
+            for write in lost:
+                del paths[write]
+
+
+def _targets(node: Node) -> Iterator[Node]:
+    """What a call of an operator that writes is given to write to."""
+    assert node.op is not None
+    for argument, x in zip(node.op.schema.arguments, node.args, strict=True):
+        if argument.is_write:
+            yield from nodes_in(x)
+
+
+def _pairs(node: Node, origin: OpOverload, users: dict[Node, list[Node]]) -> Iterator[tuple[Any, Node | None]]:
+    """What a call of a functional form copies, each with the node of its new value; None in place of what holds no nodes."""
+    form = form_of(origin.schema)
+    first = sum(place < 0 for place in form.returned) - form.residual
+    for k, i in enumerate(form.written):
+        x, new = node.args[i], node if _count(origin) == 1 else _item(node, first + k, users)
+        items = None if type(x) is Node else items_of(x)
+        if items is None or isinstance(x, dict):
+            if x is not None:
+                yield x, new
+        elif new is not None and any(user.kind != "item" for user in users[new]):
+            yield None, new
+        else:
+            for number, item in enumerate(items):
+                if item is not None:
+                    yield item, None if new is None else _item(new, number, users)
+
+
+def _item(node: Node, number: int, users: dict[Node, list[Node]]) -> Node | None:
+    return next((user for user in users[node] if user.kind == "item" and user.args[1] == number), None)
+
+
+# -- what is the same ------------------------------------------------------------------------------------------------------
+
+
+def _is_look(view: Node, x: Node, look: Look) -> bool:
+    """Whether a node is the view of another that a look tells of."""
+    if view.op is not look.op or look.part >= 0 or look.number or view.args[look.place] is not x:
+        return False
+    others = [(a, b) for i, (a, b) in enumerate(zip(view.args, look.args, strict=True)) if i != look.place]
+    return type(view.value) is Metadata and all(_same(a, b) for a, b in others)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two arguments are the same; sizes as they are written, so that no guard comes of it."""
+    nodes = [list(map(id, nodes_in(x))) for x in (a, b)]
+    return type(a) is type(b) and nodes[0] == nodes[1] and repr(a) == repr(b)
+
+
+def _alike(a: Node, b: Node, strides: bool = True) -> bool:
+    """Whether two nodes are arrays of one shape, dtype, device and layout."""
+    x, y = a.value, b.value
+    if type(x) is not Metadata or type(y) is not Metadata or x.dtype != y.dtype or x.device != y.device:
+        return False
+    return _same(x.shape, y.shape) and (not strides or _same(_steps(x), _steps(y)))
+
+
+def _steps(x: Metadata) -> tuple[Any, ...]:
+    """Strides, those of axes of length 1, which mean nothing, as 0."""
+    return tuple([0 if type(n) is int and n == 1 else stride for n, stride in zip(x.shape, x.strides, strict=True)])
+
+
+def _has_axes(node: Node) -> bool:
+    """Whether it is an array for sure: a result without axes may be a scalar, which cannot be written to."""
+    return type(node.value) is Metadata and len(node.value.shape) > 0
+
+
+# -- writes that change nothing ------------------------------------------------------------------------------------------------
+
+
+def _without_writes_of_itself(graph: G) -> G:
+    """The graph without the calls that write to a value what stands there."""
+    lifetimes = Lifetimes(graph)
+    instead: dict[Node, Node] = {}
+    for node in graph.nodes:
+        if node.op is not None and node.op.name == WRITTEN and type(node.args[2]) is Node:
+            x, index, value, arrays = node.args
+            if value.op is not None and value.op.name == READ and value.args[0] is x and type(x) is Node:
+                same = _same(value.args[1], index) and _same(list(value.args[2]), list(arrays))
+                if same and _may_stand_for(lifetimes, x, node):
+                    instead[node] = x
+    there: dict[Node, Any] = {}
+
+    def rule(new: G, node: Node, args: tuple[Any, ...]) -> Any:
+        made = there[node] = there[instead[node]] if node in instead else new.like(node, args)
+        return made
+
+    return graph.rebuilt(rule) if instead else graph
+
+
+def _may_stand_for(lifetimes: Lifetimes, x: Node, copy: Node) -> bool:
+    """Whether a value may be taken for its copy: not both are seen outside, and no write comes between."""
+    if lifetimes.last_read(x) == lifetimes.last_read(copy) == NEVER:
+        return False
+    order = lifetimes.order
+    owners = (lifetimes.owner(x), lifetimes.owner(copy))
+    calls = [n for n in order if n.op is not None and n.op.schema.is_mutable]
+    written = [order[n] for n in calls if any(lifetimes.owner(target) in owners for target in _targets(n))]
+    ends = [i for i in (*lifetimes.reads(x), *lifetimes.reads(copy)) if i < NEVER]
+    return not any([order[copy] < i < max(ends) for i in written])
+
+
+# -- the new graph ---------------------------------------------------------------------------------------------------------
+
+
+def _rewritten(graph: G, plan: _Plan) -> G:
+    there: dict[Node, Any] = {}
+    instead: dict[Node, Node] = dict(plan.moved)
+    for step in [step for found in plan.steps.values() for step in found]:
+        instead |= {} if step.new is None else {step.new: step.target}
+        instead |= {scatter: scatter.args[0] for scatter in step.scatters}
+
+    def rule(new: G, node: Node, args: tuple[Any, ...]) -> Any:
+        made = None
+        if node in plan.steps:
+            made = _written(new, node, args)
+        elif node.kind == "item" and maker(node) in plan.steps:
+            made = None if node in instead else _item_of_written(new, node, args)
+        elif node not in plan.paths and node not in instead:
+            made = new.like(node, args)
+        there[node] = there[instead[node]] if node in instead else made
+        return there[node]
+
+    return graph.rebuilt(rule)
+
+
+def _origin(node: Node) -> OpOverload:
+    found = None if node.op is None else origin_of(node.op)
+    assert found is not None
+    return found
+
+
+def _written(new: Body, node: Node, args: tuple[Any, ...]) -> Node:
+    """The call of the operator that writes, in place of one of its functional form."""
+    origin = _origin(node)
+    form = form_of(origin.schema)
+    outputs = list(node.value) if _count(origin) > 1 else [node.value]
+    given = mapped(lambda x: x.value if type(x) is Node else x, args)
+    return new.call(origin, args, form.given_back(outputs, given), node.source)
+
+
+def _count(origin: OpOverload) -> int:
+    """The number of outputs of a functional form."""
+    form = form_of(origin.schema)
+    return sum(place < 0 for place in form.returned) + len(form.written)
+
+
+def _item_of_written(new: Body, node: Node, args: tuple[Any, ...]) -> Any:
+    """An output of a functional form that is no new value of what is written."""
+    call, number = node.args
+    if call is not maker(node):
+        return None
+    form = form_of(_origin(call).schema)
+    others = [i for i, place in enumerate(form.returned) if place < 0]
+    if form.residual and number == len(others) + len(form.written) - 1:
+        number = len(others) - 1
+    elif number >= len(others) - form.residual:
+        return None  # a list that is written
+    return args[0] if len(form.returned) == 1 else new.item(args[0], others[number], node.value)
