@@ -11,7 +11,7 @@ from ..core import DispatchKey, ModeGuard, OpOverload, Setting, Without, active_
 from ..errors import DispatchError, FakeTensorError, NoRuleError, kind_of
 from ..functional import form_of
 from ..layer import Kernel, Layer, by_position, check_parameters
-from ..symbolic import SymInt
+from ..symbolic import SymInt, guard_or_false
 from ..tags import Tag
 from ..where import where
 from .arguments import device_for, faked, mode_of
@@ -161,7 +161,7 @@ def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:
         if not fakes or any(x.constant is None for x in fakes):
             return out
         made = arrays(out)
-        if not all(type(x) is FakeTensor and x.size == 1 for x in made):
+        if not all(type(x) is FakeTensor and guard_or_false(x.size == 1) for x in made):
             return out
         known = mapped(lambda x: x.constant if type(x) is FakeTensor else x, args)
         with ExitStack() as off:

@@ -48,8 +48,8 @@ def static_contiguous(shape: Shape, itemsize: int) -> Shape:
 class Kept:
     """What few fakes have beside their metadata.
 
-    The fake whose memory it is, the one element that is known, and how many of its elements are not 0, a size that depends on
-    data, with the `version` of the memory that it was asked of.
+    The fake whose memory it is, the one element that is known, and how many of its elements count, sizes that depend on data,
+    with the `version` of the memory that they were asked of.
     """
 
     __slots__ = ("base", "constant", "counted", "version")
@@ -57,7 +57,7 @@ class Kept:
     def __init__(self, base: "FakeTensor | None", constant: Any = None) -> None:
         self.base = base
         self.constant = constant
-        self.counted: tuple[object, Any] | None = None
+        self.counted: tuple[object, dict[Any, Any]] | None = None
         self.version: object = None
 
 
@@ -209,16 +209,21 @@ def forget(x: FakeTensor) -> None:
             found.data.constant, found.data.version = None, object()
 
 
-def counted(x: FakeTensor, new: Callable[[], Any]) -> Any:
-    """How many elements of `x` are not 0: the same size each time, until it is written to; `new` makes one."""
+def counted(x: FakeTensor, new: Callable[[], Any], what: Any = "nonzero") -> Any:
+    """How many elements of `x` count for something: the same size each time, until it is written to; `new` makes one."""
     root = memory_of(x)
-    for found in (root, x):
-        found.data = found.data or Kept(None)
-    assert root.data is not None and x.data is not None
-    version = root.data.version
-    if x.data.counted is None or x.data.counted[0] is not version:
-        x.data.counted = version, new()
-    return x.data.counted[1]
+    memory, own = root.data or Kept(None), x.data or Kept(None)
+    root.data = memory
+    if x is not root:
+        x.data = own
+    else:
+        own = memory
+    if own.counted is None or own.counted[0] is not memory.version:
+        own.counted = memory.version, {}
+    sizes = own.counted[1]
+    if what not in sizes:
+        sizes[what] = new()
+    return sizes[what]
 
 
 GROUND = ground()

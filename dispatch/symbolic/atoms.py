@@ -111,7 +111,9 @@ class Atoms:
         return False
 
     def _bounds(self, atom: Atom, *, above: bool) -> tuple[list[tuple[int, Terms]], bool]:
-        """Bounds of an atom on one side, `(k, p)` for `k * atom <= p` or `>= p`; and whether it is one of them, which is unknown."""
+        """Bounds of an atom on one side, `(k, p)` for `k * atom <= p` or `>= p`; and whether all have to be tried, for it is one
+        of them.
+        """
         left, right = terms_of(atom.left), terms_of(atom.right)
         if atom.op == "//" and type(atom.right) is int and atom.right > 0:
             k = atom.right

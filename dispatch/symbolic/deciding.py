@@ -202,11 +202,8 @@ class Decisions(Expressions):
     def _follows(self, p: Terms) -> bool:
         """Whether it is at least 0 since one of the facts is."""
         atoms = {number for monomial, _ in p for number in monomial}
-        for fact in self._facts:
-            if any(number in atoms for monomial, _ in fact for number in monomial):
-                if self._atoms.never_negative(plus(p, fact, -1), 1):
-                    return True
-        return False
+        near = [fact for fact in self._facts if any(number in atoms for monomial, _ in fact for number in monomial)]
+        return any(self._atoms.never_negative(plus(p, fact, -1), 1) for fact in near)
 
     def _resolved(self, p: Terms) -> Terms:
         """A polynomial with the sizes that symbols were found to equal in their places."""
@@ -292,8 +289,9 @@ class Decisions(Expressions):
 
     def _no_number(self, size: SymInt) -> DataDependentSizeError:
         return DataDependentSizeError(
-            f"the number that the size {size} is was asked for {_here()}, and {self._data(size.names)}. Hand the size itself to "
-            f"operators, np.arange(n) say; or, if it is always one number, write dispatch.check({size} == number) before that line."
+            f"the number that the size {size} is was asked for {_here()}, and {self._data(size.names)}. Hand the size itself "
+            f"to operators, np.arange(n) say; or, if it is always one number, write dispatch.check({size} == number) before "
+            "that line."
         )
 
     def _data(self, names: tuple[str, ...]) -> str:

@@ -19,9 +19,9 @@ class Expressions:
         self._made: dict[Any, Any] = {}  # results of arithmetic and of comparisons, by the identity of operands
         self._making = threading.RLock()
 
-    def undecided(self, a: Any, b: Any) -> bool | None:
-        """Whether `a >= b`; None where some sizes say so and others do not."""
-        return self._atoms.nonnegative(plus(terms_of(a), terms_of(b), -1))
+    def at_least(self, a: Any, b: Any) -> bool:
+        """Whether `a >= b` whatever the symbols are."""
+        return self._atoms.never_negative(plus(terms_of(a), terms_of(b), -1))
 
     def made(self, op: str, a: Any, b: Any) -> Any:
         """The size that an operation gives, of sizes and ints of which one is a size."""
@@ -40,9 +40,10 @@ class Expressions:
         if op == "*":
             return self.size(times(p, q))
         if op in ("max", "min"):
-            first = self.undecided(a, b)
-            if first is not None:
-                return a if first == (op == "max") else b
+            if self.at_least(a, b):
+                return a if op == "max" else b
+            if self.at_least(b, a):
+                return b if op == "max" else a
             return self._function(op, a, b)
         if op == "**":
             return self._power(a, b)

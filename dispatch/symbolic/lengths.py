@@ -11,10 +11,7 @@ Shape = tuple[Any, ...]
 
 def is_open(sizes: Any) -> bool:
     """Whether some of the sizes are symbols."""
-    for n in sizes:
-        if type(n) is SymInt:
-            return True
-    return False
+    return any([type(n) is SymInt for n in sizes])
 
 
 def guesses(sizes: Any) -> tuple[int, ...]:
@@ -24,12 +21,9 @@ def guesses(sizes: Any) -> tuple[int, ...]:
 
 def same(a: Shape, b: Shape) -> bool:
     """Whether two shapes are written alike, which needs no guard."""
-    if len(a) != len(b):
-        return False
-    for m, n in zip(a, b, strict=True):
-        if m is not n and (type(m) is SymInt or type(n) is SymInt or m != n):
-            return False
-    return True
+    return len(a) == len(b) and all(
+        [m is n or (type(m) is not SymInt and type(n) is not SymInt and m == n) for m, n in zip(a, b, strict=True)]
+    )
 
 
 def is_one(n: Any) -> bool:
@@ -73,10 +67,7 @@ def agree(a: Any, b: Any) -> bool:
 
 def has_zero(shape: Shape) -> bool:
     """Whether a size is 0, among those that are numbers."""
-    for n in shape:
-        if type(n) is int and not n:
-            return True
-    return False
+    return any([type(n) is int and not n for n in shape])
 
 
 def layout_is_open(x: Any) -> bool:
