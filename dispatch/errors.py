@@ -111,6 +111,14 @@ class DataDependentError(FakeTensorError):
     """The data of a fake tensor, which has none, was asked for."""
 
 
+class DataDependentSizeError(DataDependentError):
+    """A decision was asked of a size that depends on data, and no promise answers it."""
+
+
+class CheckError(DispatchError, RuntimeError):
+    """Something that `dispatch.check` was given does not hold."""
+
+
 class MissingOpProfileError(FakeTensorError):
     """A call under fake rules made of profiles, for which none was recorded."""
 

@@ -29,6 +29,7 @@ FLOORS = [
     {"core.redispatching", "core.replay"},
     {"core"},
     {"extras", "where"},  # first floor, the language
+    {"symbolic/"},
     {"carrying"},
     {"dimensions"},
     {"grammar", "nearest", "dtype_hints"},
@@ -78,6 +79,7 @@ FLOORS = [
     {"make_fx"},
     {"compiling/"},
     {"observe", "validating"},
+    {"tables.open_layouts"},
     {"tables.layouts"},  # top floor: the NumPy operators
     {"tables.families"},
     {"tables/"},

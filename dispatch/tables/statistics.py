@@ -9,6 +9,7 @@ from ..core import OpOverload
 from ..forms.partials import conjugated
 from ..operators import ops
 from ..prims import define, moveaxis
+from ..symbolic import agree, guesses
 from ..tags import Tag
 from ..tape import CONSTANT
 from .cumulative import others
@@ -95,9 +96,9 @@ std = composite("std" + SPREAD, _std)
 def _average(x: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
     if weights is None:
         return mean(x, axis, keepdims=keepdims)
-    if weights.shape != x.shape:
-        if not isinstance(axis, int) or weights.shape != (x.shape[axis],):
-            np.average(np.broadcast_to(1.0, x.shape), axis, np.broadcast_to(1.0, weights.shape))  # raises in NumPy's own words
+    if len(weights.shape) != len(x.shape) or not all(map(agree, weights.shape, x.shape)):
+        if not isinstance(axis, int) or len(weights.shape) != 1 or not agree(weights.shape[0], x.shape[axis]):
+            np.average(np.broadcast_to(1.0, guesses(x.shape)), axis, np.broadcast_to(1.0, guesses(weights.shape)))  # raises in NumPy's own words
         weights = reshape(weights, (-1,) + (1,) * (len(x.shape) - 1 - axis % len(x.shape)))
         weights = ops.np.broadcast_to(weights, x.shape)
     found = sum(multiply(x, weights), axis, keepdims=keepdims)
