@@ -10,8 +10,9 @@ from .containers import leaves, opened, rebuilt, steps
 from .core import Tensor, Without, active_modes, check_open, device_of, ground, wrap
 from .errors import TracingError, kind_of
 from .fake import FakeTensor, FakeTensorMode, fake_tensor
-from .graph import Graph, Node
+from .graph import Graph, Node, sizes_in
 from .layer import parameter_names
+from .symbolic import ShapeEnv
 from .tape import TrackedTensor, track
 from .tracing import Trace, TracedTensor, metadata
 
@@ -67,12 +68,14 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
             )
         graph = Graph()
         with _below(tracing_mode, args) as fakes:
-            trace = Trace(graph) if fakes is None else Trace(graph, _lifting(fakes, static=True))
+            trace = Trace(graph) if fakes is None else Trace(graph, _lifting(fakes, static=True), fakes.shape_env)
             stand_in = _itself if fakes is None else _lifting(fakes)
             with trace.level, trace.begin():
                 pairs = [_entered(x, name, trace, stand_in) for x, name in zip(args, _names(f, len(args)), strict=True)]
                 graph.inputs = tuple([node for _, node in pairs])
                 graph.outputs = _left(f(*[value for value, _ in pairs]), trace)
+        if fakes is not None and fakes.shape_env is not None:
+            _settle(graph, fakes.shape_env)
         return graph
 
     return traced
@@ -89,7 +92,26 @@ def _below(tracing_mode: str, args: tuple[Any, ...]) -> Iterator[FakeTensorMode 
             if guard.rank >> 6:  # not on the ground: a trace around this one, say
                 stack.enter_context(Without(guard))
         given = next((x.mode for x in leaves(args) if isinstance(x, FakeTensor) and x.mode is not None), None)
-        yield stack.enter_context(given or FakeTensorMode(allow_non_fake_inputs=True))
+        env = ShapeEnv() if tracing_mode == "symbolic" else None
+        yield stack.enter_context(given or FakeTensorMode(allow_non_fake_inputs=True, shape_env=env))
+
+
+def _settle(graph: Graph, env: Any) -> None:
+    """Give a graph the guards of its sizes.
+
+    Raises
+    ------
+    TracingError
+        If a size that depends on data is the length of no axis, so that nobody could read it.
+    """
+    graph.guards, graph.checks = list(env.guards), list(env.checks)
+    for x in (graph.outputs, *[node.args for node in graph.nodes]):
+        for size in sizes_in(x):
+            if lost := [name for name in size.names if name not in graph.symbols]:
+                raise TracingError(
+                    f"the size {size} is used, and {lost[0]} is the length of no axis of an array that an operator gives, so that "
+                    "the graph could not read it. Let the operator return an array with such an axis."
+                )
 
 
 def _lifting(fakes: FakeTensorMode, static: bool | None = None) -> Callable[[Any], Any]:
@@ -125,12 +147,19 @@ def _entered(x: Any, name: str, trace: Trace, stand_in: Callable[[Any], Any]) ->
         return rebuilt(x, [value for value, _ in pairs]), rebuilt(x, [node for _, node in pairs])
     if type(x) in (float, complex):
         x = np.asarray(x)
+    if type(x) is int and x > 1 and trace.env is not None:
+        size = trace.env.new_symbol(f"s{sum(word.startswith('s') for word in trace.env.symbols)}", hint=x, low=2)
+        node = trace.graph.placeholder(name, size)
+        trace.graph.symbols[str(size)] = node, None
+        return size, node
     if not isinstance(x, Tensor) and device_of(x) is None:
         return x, x
     tracked = isinstance(x, TrackedTensor) and x.level is ground()
     value = x.value if tracked else x
-    node = trace.graph.placeholder(name, metadata(value))
-    made = wrap(TracedTensor, stand_in(value), trace.level, node)
+    below = stand_in(value)
+    node = trace.graph.placeholder(name, metadata(below))
+    trace.read_sizes(node, below)
+    made = wrap(TracedTensor, below, trace.level, node)
     return track(made, trace.level) if tracked else made, node
 
 

@@ -74,6 +74,7 @@ cdef class Recorded:
         cdef Wrapped like = None
         cdef Without off
         cdef PyObject *found
+        cdef bint plain
         cdef tuple values, nodes
         for i in range(n):
             found = <PyObject *>args[i]
@@ -122,12 +123,12 @@ cdef class Recorded:
                 check_numbers(self.op, out, values)
         if self.residual:
             out = with_residual(self.op, out)
-        if is_exact(<PyObject *>out):
-            about = made_of(Metadata, (out.shape, out.dtype, out.strides, "cpu"))
-        else:
-            about = metadata(out)
+        plain = is_exact(<PyObject *>out)
+        about = made_of(Metadata, (out.shape, out.dtype, out.strides, "cpu")) if plain else metadata(out)
         node = trace.graph.call(self.op, nodes, about, trace.line())
         if self.single:
+            if not plain and about.shape:
+                trace.read_sizes(node, out)
             return wrap(TracedTensor, out, trace.level, node)
         return self.form.returning(trace.given(self.op, out, node), args)
 

@@ -11,6 +11,7 @@ from ..core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, d
 from ..errors import DataDependentError, DispatchError, NoRuleError, TracingError
 from ..functional import Form
 from ..graph import Graph, Metadata, Node
+from ..symbolic import SymInt
 from ..where import Line, calling_line, here, name_of
 from .tensor import TracedTensor
 
@@ -37,6 +38,8 @@ class Trace:
     lift : callable, optional
         Gives what stands for an array of the graph's own while it is traced, a fake of it say; by default a copy, which an
         operator may write to as one does when the graph runs.
+    env : ShapeEnv, optional
+        Where its sizes are symbols.
 
     Attributes
     ----------
@@ -44,10 +47,10 @@ class Trace:
     level : Level
     """
 
-    __slots__ = ("_constants", "_hidden", "_lines", "_objects", "graph", "guard", "level", "lift", "off", "thread")
+    __slots__ = ("_constants", "_hidden", "_lines", "_objects", "env", "graph", "guard", "level", "lift", "off", "thread")
 
-    def __init__(self, graph: Graph, lift: Callable[[Any], Any] | None = None) -> None:
-        self.graph, self.lift = graph, lift or copied
+    def __init__(self, graph: Graph, lift: Callable[[Any], Any] | None = None, env: Any = None) -> None:
+        self.graph, self.lift, self.env = graph, lift or copied, env
         self.level: Level = Level("make_fx", self)
         self.guard: Any = None  # the mode, and what takes it off in its own thread
         self.off: Any = None
@@ -141,12 +144,25 @@ class Trace:
         if (items := items_of(x)) is not None:
             return rebuilt(x, [self._item(op, part, node, i) for i, part in enumerate(items)])
         if isinstance(x, (Tensor, np.ndarray)) or device_of(x) is not None:
+            self.read_sizes(node, x)
             return wrap(TracedTensor, x, self.level, node)
-        if type(x) not in STATIC:
+        if type(x) is SymInt:
+            self._read(node, None, x)
+        elif type(x) not in STATIC:
             self._objects[id(x)] = x, node
             inside = () if type(x) is Withheld else leaves(list(getattr(x, "__dict__", {}).values()))
             self._hidden.update({id(part): (part, op.name) for part in inside if device_of(part) is not None})
         return x
+
+    def read_sizes(self, node: Node, x: Any) -> None:
+        """Keep where symbols are met first: sizes that an input or a call gives."""
+        for axis, n in enumerate(x.shape):
+            if type(n) is SymInt:
+                self._read(node, axis, n)
+
+    def _read(self, node: Node, axis: int | None, n: SymInt) -> None:
+        if (name := str(n)) in n.names:
+            self.graph.symbols.setdefault(name, (node, axis))
 
     def _item(self, op: OpOverload, x: Any, node: Node, number: int) -> Any:
         return x if type(x) in STATIC else self.given(op, x, self.graph.item(node, number, metadata(x)))
