@@ -9,6 +9,7 @@ from . import derive as derive  # which tells the layers what they can make of e
 from .carrying import carry
 from .compiling import compile, register_backend  # noqa: A004  torch's name
 from .core import DispatchKey, OpOverload, Residual, Tensor
+from .exporting import ExportedProgram, export, load
 from .fake import FakeTensor, FakeTensorMode
 from .forward import DualTensor
 from .functionalize import FunctionalTensor, functionalize
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DispatchKey",
     "DualTensor",
+    "ExportedProgram",
     "FakeTensor",
     "FakeTensorMode",
     "FunctionalTensor",
@@ -63,6 +65,7 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "eval_shape",
+    "export",
     "from_ufunc",
     "functionalize",
     "grad",
@@ -72,6 +75,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "library",
+    "load",
     "log_calls",
     "make_fx",
     "no_grad",

@@ -78,6 +78,7 @@ FLOORS = [
     {"shapes"},
     {"make_fx"},
     {"compiling/"},
+    {"exporting"},
     {"observe", "validating"},
     {"tables.open_layouts"},
     {"tables.layouts"},  # top floor: the NumPy operators

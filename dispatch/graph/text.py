@@ -9,6 +9,7 @@
     svd_0 = item(svd, 0, array(...))
     symbol('s0', x, 0)                                    a size, the node it is read of, and the axis
     guard('s0 > 5', 'file.py', 12, 'f')                   what has to hold for sizes; check(...) with a message, of data
+    note('versions', {'numpy': '2.4.0'})                  what somebody wrote on it, a name and a value
     inputs(x, {'y': y})                                   the arguments that the function was called with
     outputs(sin)                                          what it returned
     end()
@@ -28,7 +29,7 @@ from ..operators import known
 from ..where import Line
 from .body import Body
 from .buffers import Unwritable
-from .node import Node
+from .node import Node, nodes_in
 from .sizes import condition_of
 from .values import Reader, Writer
 
@@ -54,11 +55,13 @@ def written(body: Body) -> str:
     lines += [f"symbol({name!r}, {node.name}, {axis})" for name, (node, axis) in body.symbols.items()]
     lines += [f"guard({str(x)!r}, {x.line.file!r}, {x.line.number}, {x.line.function!r})" for x in body.guards]
     lines += [f"check({str(x)!r}, {x.line.file!r}, {x.line.number}, {x.line.function!r}, {x.message!r})" for x in body.checks]
-    for word, values in (("inputs", body.inputs), ("outputs", (body.outputs,))):
+    rest = [("note", note) for note in body.notes.items()]
+    for word, values in (*rest, ("inputs", body.inputs), ("outputs", (body.outputs,))):
         try:
             lines.append(f"{word}{_call(writer, *values)}")
         except Unwritable as error:
-            raise GraphError(f"the graph cannot be saved: its {word} hold {error}, which has no text.") from None
+            part = f"note {values[0]!r} holds" if word == "note" else f"{word} hold"
+            raise GraphError(f"the graph cannot be saved: its {part} {error}, which has no text.") from None
     operators = writer.operators | {node.op.name: node.op for node in body.nodes if node.op is not None}
     head = [f"graph({VERSION})"]
     for name, op in sorted(operators.items()):
@@ -255,6 +258,10 @@ class _Reading:
 
     def say_check(self, text: str, file: str, number: int, function: str, message: str) -> None:
         self.body.checks.append(condition_of(text, (file, number, function), message))
+    def say_note(self, name: str, value: Any) -> None:
+        if type(name) is not str or any(nodes_in(value)):
+            raise GraphError("a note is a name and a value without nodes")
+        self.body.notes[name] = value
 
     def say_inputs(self, *values: Any) -> None:
         self.body.inputs = values
