@@ -168,13 +168,13 @@ def reshaped(layout: Any, new: Shape) -> Shape | None:
 
 def sliced(n: Any, stride: Any, index: Any) -> tuple[Any, Any]:
     """The length and the stride that a slice leaves of an axis."""
-    return bounds(n, index)[1], stride if index.step is None else stride * int(index.step)
+    return bounds(n, index)[1], stride if index.step is None else stride * index.step
 
 
 def bounds(n: Any, index: Any) -> tuple[Any, Any]:
     """Where a slice of an axis starts, and its length."""
-    step = 1 if index.step is None else int(index.step)
-    if not step:
+    step = 1 if index.step is None else index.step
+    if not sure(step != 0):
         slice(None, None, 0).indices(1)  # raises in Python's words
     if step > 0:
         start, stop = _clamped(index.start, n, 0, 0, n), _clamped(index.stop, n, n, 0, n)
