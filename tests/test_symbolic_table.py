@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from samples import cases, maker
-from test_table import OF_DATA, ROWS, describe, is_array, mapped, memory_order, outputs, run
+from test_table import ROWS, describe, mapped, memory_order, outputs, run
 
 from dispatch import FakeTensorMode
 from dispatch.core import OpOverload
@@ -24,7 +24,13 @@ SPLIT = {"split", "vsplit", "hsplit", "dsplit"}  # into equal parts: every size 
 # Rows of which some case asks for one size, by NumPy's own rules, or whose sample does.
 PINNED = {
     "cross": "vectors of 3 components",
+    "unstack": "as many results as the axis is long",
+    "var": "less a fraction of a degree of freedom, a float",
+    "std": "less a fraction of a degree of freedom, a float",
+    "setitem": "a value that is half as long as an axis",
+    "repeat": "a number for each element",
 }
+UNREAD = {"scatter_add"}  # whose rule does not ask whether its first argument fits
 
 
 def grown(n: int, sizes: dict[int, Any]) -> Any:
@@ -88,13 +94,15 @@ def test_one_run_of_the_shape_rule_is_right_for_other_sizes(op: OpOverload, dtyp
         holding = 0
         for place in PLACES:
             there = placed(op, place)
-            values = {str(symbols[n]): m for n, m in there.items()}
-            if not env.holds({name: values.get(name, x.hint) for name, x in env.symbols.items() if x.hint is not None}):
+            moved = {grown(n, first): grown(n, there) for n in (*SAMPLED, 6)}
+            values = {name: moved.get(x.hint, x.hint) for name, x in env.symbols.items() if x.hint is not None}
+            if not env.holds(values):
                 continue
             holding += 1
             try:
                 expected = outputs(run(op, laid_out(op, order, with_sizes(op, larger(op, case, there), case, there))))
-            except np.linalg.LinAlgError:
+            except ValueError:
+                assert op.schema.name in UNREAD
                 continue
             assert len(made) == len(expected)
             for fake, real in zip(made, expected, strict=True):

@@ -19,6 +19,7 @@ from .deciding import Check, Guard
 from .environment import ShapeEnv
 from .lengths import (
     agree,
+    agreeing,
     broadcast,
     guesses,
     has_zero,
@@ -41,6 +42,7 @@ __all__ = [
     "SymBool",
     "SymInt",
     "agree",
+    "agreeing",
     "broadcast",
     "check",
     "guard_or_false",

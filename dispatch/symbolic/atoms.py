@@ -111,9 +111,7 @@ class Atoms:
         return False
 
     def _bounds(self, atom: Atom, *, above: bool) -> tuple[list[tuple[int, Terms]], bool]:
-        """Bounds of an atom on one side, `(k, p)` for `k * atom <= p` or `>= p`; and whether all have to be tried, for it is one
-        of them.
-        """
+        """Bounds of an atom on one side, `(k, p)` for `k * atom <= p` or `>= p`; and whether all of them have to do."""
         left, right = terms_of(atom.left), terms_of(atom.right)
         if atom.op == "//" and type(atom.right) is int and atom.right > 0:
             k = atom.right

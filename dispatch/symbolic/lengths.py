@@ -75,6 +75,12 @@ def layout_is_open(x: Any) -> bool:
     return is_open(x.shape) or is_open(x.strides)
 
 
+def agreeing(shapes: Any) -> bool:
+    """Whether all shapes are one."""
+    first = shapes[0]
+    return all([len(shape) == len(first) and all(map(agree, shape, first)) for shape in shapes[1:]])
+
+
 def broadcast(shapes: Any) -> Shape | None:
     """The shape that shapes broadcast to; None where they do not."""
     ndim = max(map(len, shapes))

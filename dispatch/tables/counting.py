@@ -53,7 +53,7 @@ def _fake_nonzero(x: FakeTensor) -> list[FakeTensor]:
 
 def _fake_argwhere(x: FakeTensor) -> FakeTensor:
     n = count_of("np::argwhere", x)
-    return _like(x, (n, len(x.shape)), INDEX)
+    return _like(x, (n, len(x.shape)), INDEX, (INDEX.itemsize, INDEX.itemsize * n))  # the places of each axis together
 
 
 nonzero = of_data("nonzero(Tensor x) -> Tensor[]", lambda x: list(np.nonzero(x)), _fake_nonzero, autograd=CONSTANT)
@@ -72,7 +72,7 @@ def distinct(name: str, x: FakeTensor, kind: Any) -> Any:
     """How many distinct elements there are: a size that depends on data."""
     if x.mode is None or x.mode.shape_env is None:
         raise DataDependentError(
-            f"{name}: how many distinct elements an array of shape {x.shape} has depends on its data, which a fake has not. "
+            f"{name}: how many elements it finds in an array of shape {x.shape} depends on its data, which a fake has not. "
             "Give the mode symbolic sizes, FakeTensorMode(shape_env=ShapeEnv()), or call it on real arrays, outside the mode.",
             operator=name,
         )

@@ -131,22 +131,23 @@ def without_masks(index: Any) -> list[Any]:
     found: list[Any] = []
     for i in map(_as_array, index if isinstance(index, tuple) else (index,)):
         if is_mask(i) and isinstance(i, FakeTensor):
-            found += [fake_tensor((count_of("np::getitem", i),), np.dtype(np.intp))] * len(i.shape)
+            found += [fake_tensor((count_of("np::getitem", i, "a mask of shape {} selects"),), np.dtype(np.intp))] * len(i.shape)
         else:
             found += i.nonzero() if is_mask(i) and len(i.shape) else [bool(i) if is_mask(i) else i]
     return found
 
 
-def count_of(name: str, x: FakeTensor) -> Any:
+def count_of(name: str, x: Any, words: str = "it finds in an array of shape {}") -> Any:
     """How many elements of a fake are not 0: a size that depends on data, the same for the same fake."""
-    if x.mode is None or x.mode.shape_env is None:
+    env = getattr(getattr(x, "mode", None), "shape_env", None)
+    if env is None:
         raise DataDependentError(
-            f"{name}: how many elements of an array of shape {x.shape} count depends on its data, which a fake has not. "
+            f"{name}: how many elements {words.format(getattr(x, 'shape', ()))} depends on its data, which a fake has not. "
             "Write np.where(mask, x, other), which keeps the shape; or give the mode symbolic sizes, "
             "FakeTensorMode(shape_env=ShapeEnv()).",
             operator=name,
         )
-    return counted(x, lambda: x.mode.shape_env.new_dynamic_size(min=0, max=prod(x.shape)))
+    return counted(x, lambda: env.new_dynamic_size(min=0, max=prod(x.shape)))
 
 
 def check_masks(shape: Shape, index: Any) -> None:

@@ -22,7 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 from ..fake import FakeTensor, contiguous, fake_tensor
 from ..symbolic import SymInt, broadcast, guesses, has_zero, is_open, layout_is_open, same
 from . import open_layouts
-from .open_layouts import Seen
+from .open_layouts import Seen, dense
 
 Kernel = Callable[..., Any]
 Shape = tuple[int, ...]
@@ -82,17 +82,6 @@ def viewed(kernel: Kernel, layout: Layout, *args: Any) -> Seen:
 def order_of(x: Any) -> Order:
     """The axes of an array, the one with the smallest stride first."""
     return tuple(sorted(range(x.ndim), key=lambda axis: (x.strides[axis], -axis)))
-
-
-def dense(shape: Shape, itemsize: int, order: Order) -> Shape:
-    """The strides of a new array whose axes lie in this order."""
-    if has_zero(shape):
-        return contiguous(shape, itemsize)
-    strides, step = [0] * len(shape), itemsize
-    for axis in order:
-        strides[axis] = step
-        step *= shape[axis]
-    return tuple(strides)
 
 
 # -- elementwise -----------------------------------------------------------------------------------------------------------

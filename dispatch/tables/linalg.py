@@ -114,7 +114,7 @@ def _dot(x: Any, y: Any) -> Any:
     if len(of_y) <= 2:
         return matmul(x, y)
     rows = moveaxis(y, -2, 0)
-    product = matmul(x, reshape(rows, (of_y[-2], prod(of_y) // (of_y[-2] or 1))))
+    product = matmul(x, reshape(rows, (of_y[-2], prod(of_y[:-2]) * of_y[-1])))
     return reshape(product, (*of_x[:-1], *of_y[:-2], of_y[-1]))
 
 

@@ -1,10 +1,10 @@
 """Shapes and strides of views where sizes are symbols: the rules that `layouts.py` asks of NumPy where they are numbers.
 
-Which axis goes where NumPy still says, of an array whose axes are told by their strides. What is said of lengths is written
+Which axis goes where NumPy still says, of an array whose axes are told by their lengths. What is said of lengths is written
 here, and decides nothing that NumPy would not decide.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -29,18 +29,32 @@ class Seen(NamedTuple):
 
 def rearranged(kernel: Callable[..., Any], layout: Any, *args: Any) -> Seen:
     """What a kernel gives that moves axes, adds some of length 1 or drops them."""
-    step = 1 << 24  # strides of their own, larger than any array of these few elements
     lengths = [n if type(n) is int and n < 2 else i + 2 for i, n in enumerate(layout.shape)]
-    marked = as_strided(np.zeros((), layout.dtype), lengths, [step * (i + 1) for i in range(len(lengths))], writeable=False)
-    found = kernel(marked, *args)
-    shape, strides = [], []
-    shared = isinstance(found, np.ndarray) and found.base is not None
-    for n, stride in zip(found.shape, found.strides, strict=True):
-        source = stride // step - 1 if stride % step == 0 and stride else n - 2 if n > 1 else None
-        shape.append(n if source is None else layout.shape[source])
-        strides.append(stride if source is None else layout.strides[source])
-    steps = tuple(strides) if shared else contiguous(tuple(shape), found.dtype.itemsize)
-    return Seen(tuple(shape), steps, found.dtype, shared)
+    one = np.zeros((), layout.dtype)
+    found = kernel(as_strided(one, lengths, [0] * len(lengths), writeable=False), *args)
+    sources = [lengths.index(n) if n > 1 else None for n in found.shape]  # no two are the same
+    shape = tuple([n if i is None else layout.shape[i] for n, i in zip(found.shape, sources, strict=True)])
+    if not isinstance(found, np.ndarray) or found.base is None:
+        flags = as_strided(one, guesses(layout.shape), guesses(layout.strides)).flags
+        order = range(len(shape)) if flags.f_contiguous and not flags.c_contiguous else range(len(shape))[::-1]
+        return Seen(shape, dense(shape, found.dtype.itemsize, order), found.dtype, False)
+    strides: list[Any] = []
+    inner = found.dtype.itemsize
+    for n, i in zip(reversed(shape), reversed(sources), strict=True):
+        strides.append(inner if i is None else layout.strides[i])
+        inner = strides[-1] * n
+    return Seen(shape, tuple(reversed(strides)), found.dtype)
+
+
+def dense(shape: Shape, itemsize: int, order: Sequence[int]) -> Shape:
+    """The strides of a new array whose axes lie in this order."""
+    if has_zero(shape):
+        return contiguous(shape, itemsize)
+    strides, step = [0] * len(shape), itemsize
+    for axis in order:
+        strides[axis] = step
+        step *= larger(shape[axis], 1)
+    return tuple(strides)
 
 
 def broadcast_to(layout: Any, shape: Any) -> Seen:
@@ -154,8 +168,13 @@ def reshaped(layout: Any, new: Shape) -> Shape | None:
 
 def sliced(n: Any, stride: Any, index: Any) -> tuple[Any, Any]:
     """The length and the stride that a slice leaves of an axis."""
-    step = 1 if index.step is None else int(index.step)
-    if not step:
+    return bounds(n, index)[1], stride if index.step is None else stride * index.step
+
+
+def bounds(n: Any, index: Any) -> tuple[Any, Any]:
+    """Where a slice of an axis starts, and its length."""
+    step = 1 if index.step is None else index.step
+    if not sure(step != 0):
         slice(None, None, 0).indices(1)  # raises in Python's words
     if step > 0:
         start, stop = _clamped(index.start, n, 0, 0, n), _clamped(index.stop, n, n, 0, n)
@@ -163,7 +182,7 @@ def sliced(n: Any, stride: Any, index: Any) -> tuple[Any, Any]:
     else:
         start, stop = _clamped(index.start, n, n - 1, -1, n - 1), _clamped(index.stop, n, -1, -1, n - 1)
         length = (start - stop + (-step - 1)) // -step
-    return larger(length, 0), stride * step
+    return start, larger(length, 0)
 
 
 def _clamped(at: Any, n: Any, otherwise: Any, low: Any, high: Any) -> Any:

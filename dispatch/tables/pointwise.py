@@ -23,8 +23,9 @@ from .families import comparison, pointwise, pointwise_rules
 add           = pointwise_rules(prims.add,   np.add,           1.0, 1.0)
 subtract      = pointwise("subtract",        np.subtract,      1.0, -1.0)
 multiply      = pointwise_rules(prims.multiply, np.multiply,      lambda y: y, lambda x: x)
-divide        = pointwise("divide",          np.divide,        lambda y: divide(1.0, y), Both(Pullback(("g", "y", "y_shape", "out"), lambda g, y, y_shape, out: pulled_to_divisor(g, y, y_shape, out)),
-                                                                                           Pushforward(("t", "y", "out"), lambda t, y, out: negative(multiply(t, divide(out, y))))))
+divide        = pointwise("divide",          np.divide,        Both(Pullback(("g", "y"), lambda g, y: divide(g, conjugated(y))), Pushforward(("t", "y"), lambda t, y: divide(t, y))),
+                                                                 Both(Pullback(("g", "y", "y_shape", "out"), lambda g, y, y_shape, out: pulled_to_divisor(g, y, y_shape, out)),
+                                                                      Pushforward(("t", "y", "out"), lambda t, y, out: negative(multiply(t, divide(out, y))))))
 power         = pointwise("power",           np.power,         lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(x))))
 negative      = pointwise("negative",        np.negative,      -1.0)
 positive      = pointwise("positive",        np.positive,      1.0)

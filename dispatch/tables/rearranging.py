@@ -16,8 +16,9 @@ from ..prims import astype, broadcast_to, moveaxis
 from ..symbolic import SymInt, agree, guesses, larger, smaller
 from .families import composite
 from .indexing import getitem, scatter_add
+from .indices import ARRAY
 from .layouts import broadcast_shape, plain
-from .open_layouts import check_index
+from .open_layouts import bounds, check_index
 from .pointwise import add, divide, multiply, subtract
 from .shape import concatenate, expand_dims, reshape, swapaxes
 
@@ -102,6 +103,9 @@ def _delete(x: Any, obj: Any, axis: int | None = None) -> Any:
     n = x.shape[at]
     if type(n) is SymInt and isinstance(obj, (int, list, tuple)) and np.asarray(obj).dtype.kind == "i":
         return _without(x, at, sorted({i % n if i < 0 else i for i in np.ravel(obj).tolist()}))
+    if type(n) is SymInt and isinstance(obj, slice) and obj.step in (None, 1):
+        start, length = bounds(n, obj)
+        return _between(x, at, [(0, start), (start + length, None)])
     return getitem(x, along(at, len(x.shape), np.delete(np.arange(n), obj)))
 
 
@@ -109,8 +113,13 @@ def _without(x: Any, axis: int, places: list[Any]) -> Any:
     """An array without some places of an axis that is a symbol: what is between them, joined."""
     for i in places:
         check_index(x.shape, axis, i)
-    pairs = zip([0, *[i + 1 for i in places]], [*places, None], strict=True)
-    return concatenate([getitem(x, along(axis, len(x.shape), slice(*pair))) for pair in pairs], axis)
+    return _between(x, axis, list(zip([0, *[i + 1 for i in places]], [*places, None], strict=True)))
+
+
+def _between(x: Any, axis: int, pairs: list[tuple[Any, Any]]) -> Any:
+    """Some parts of an axis, joined."""
+    numbers = ops.np.arange(x.shape[axis])
+    return getitem(x, along(axis, len(x.shape), ARRAY), [concatenate([getitem(numbers, slice(*pair)) for pair in pairs], 0)])
 
 
 delete = composite("delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delete)
@@ -252,7 +261,7 @@ def _pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 
     if mode in CHOOSING:
         for axis, width in enumerate(widths):
             if type(x.shape[axis]) is SymInt:
-                x = _framed(x, axis, width, mode)
+                x = _framed(x, axis, width, mode) if any(width) else x
                 continue
             places = np.pad(np.arange(x.shape[axis]), width, mode)  # type: ignore[call-overload]
             x = getitem(x, along(axis, ndim, places)) if any(width) else x
@@ -285,18 +294,14 @@ def _framed(x: Any, axis: int, width: list[int], mode: str) -> Any:
             f"np::pad: mode {mode!r} goes around an axis of size {n} more than once, which takes a number. "
             "Pad in steps, or trace with numbers.", operator="np::pad",
         )  # fmt: skip
-    ends = {
-        "edge": (slice(1), slice(n - 1, n)),
-        "wrap": (slice(n - before, n), slice(after)),
-        "reflect": (slice(before, 0, -1), slice(n - 2, n - 2 - after, -1)),
-        "symmetric": (slice(before - 1, None, -1), slice(n - 1, n - 1 - after, -1)),
+    numbers = ops.np.arange
+    first, last = {
+        "edge": (ops.np.zeros(before, int), ops.np.full(after, -1)),
+        "wrap": (numbers(-before, 0), numbers(after)),
+        "reflect": (numbers(before, 0, -1), numbers(-2, -2 - after, -1)),
+        "symmetric": (numbers(before - 1, -1, -1), numbers(-1, -1 - after, -1)),
     }[mode]
-    parts = [getitem(x, along(axis, len(x.shape), end)) for end in ends]
-    if mode == "edge":
-        shapes = [(*x.shape[:axis], m, *x.shape[axis + 1 :]) for m in width]
-        parts = [broadcast_to(part, shape) for part, shape in zip(parts, shapes, strict=True)]
-    found = [part for part, m in zip((parts[0], x, parts[1]), (before, 1, after), strict=True) if m]
-    return concatenate(found, axis) if len(found) > 1 else x
+    return getitem(x, along(axis, len(x.shape), ARRAY), [concatenate([first, numbers(n), last], 0)])
 
 
 pad = composite("pad(Tensor x, Any pad_width, str mode='constant', Any constant_values=0) -> Tensor", _pad)

@@ -13,7 +13,7 @@ from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..operators import ops
 from ..prims import astype, broadcast_to, detach, moveaxis, select, stack, sum_to
-from ..symbolic import agree, guesses, is_one, same
+from ..symbolic import agreeing, guesses, is_one, same
 from ..tape import pullbacks
 from . import open_layouts
 from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
@@ -243,19 +243,13 @@ def _fake_join(shape: Shape, arrays: Any, layouts: list[tuple[Shape, Shape]]) ->
     return fake_tensor(shape, dtype, dense(shape, dtype.itemsize, order), like.device, like.mode)
 
 
-def _joinable(shapes: list[Shape]) -> bool:
-    """Whether all shapes are one."""
-    first = shapes[0]
-    return all([len(s) == len(first) and all(map(agree, s, first)) for s in shapes[1:]])
-
-
 def _fake_concatenate(arrays: Any, axis: Any) -> Any:
     shapes = _shapes(arrays) or [()]
     if axis is None:
         shape: Shape = (sum(map(prod, shapes)),)
     else:
         at = axis % (len(shapes[0]) or 1)
-        if not -len(shapes[0]) <= axis < len(shapes[0]) or not _joinable([(*s[:at], 0, *s[at + 1 :]) for s in shapes]):
+        if not -len(shapes[0]) <= axis < len(shapes[0]) or not agreeing([(*s[:at], 0, *s[at + 1 :]) for s in shapes]):
             np.concatenate([hollow(guesses(s)) for s in _shapes(arrays)], axis)  # raises in NumPy's own words
         shape = (*shapes[0][:at], sum(s[at] for s in shapes), *shapes[0][at + 1 :])
     return _fake_join(shape, arrays, [(x.shape, x.strides) for x in arrays] if axis is not None else [])
@@ -305,7 +299,7 @@ concatenate: OpOverload = row(
 
 def _fake_stack(arrays: Any, axis: int) -> Any:
     shapes = _shapes(arrays)
-    if not shapes or not _joinable(shapes):
+    if not shapes or not agreeing(shapes):
         np.stack([hollow(guesses(s)) for s in shapes], axis)  # raises in NumPy's own words
     at = normalize_axis_index(axis, len(shapes[0]) + 1)
     shape = (*shapes[0][:at], len(shapes), *shapes[0][at:])

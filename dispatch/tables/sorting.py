@@ -3,6 +3,7 @@
 What gives places has no gradient.
 """
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ def place(name: str) -> OpOverload:
             return op(x, 1 + normalize_axis_index(axis, len(item)), keepdims=keepdims), 0
         if axis is not None:
             numpy(np.zeros(()), axis)  # raises in NumPy's own words where there is no such axis
-        found = op(reshape(x, (x.shape[0], x.size // (x.shape[0] or 1))), 1)
+        found = op(reshape(x, (x.shape[0], prod(x.shape[1:]))), 1)
         return reshape(found, (x.shape[0], *(1,) * len(item))) if keepdims else found, 0
 
     op: OpOverload = row(
