@@ -16,6 +16,7 @@ from ..core.tensor cimport Wrapped
 from ..core import Tensor, active_mode, items_of, wrap
 from ..functional import form_of
 from ..graph import Metadata
+from ..where import here
 from .tensor import TracedTensor
 from .trace import check_numbers, metadata, with_residual
 
@@ -125,7 +126,7 @@ cdef class Recorded:
             out = with_residual(self.op, out)
         plain = is_exact(<PyObject *>out)
         about = made_of(Metadata, (out.shape, out.dtype, out.strides, "cpu")) if plain else metadata(out)
-        node = trace.graph.call(self.op, nodes, about, trace.line())
+        node = trace.graph.call(self.op, nodes, about, here(trace.lines))
         if self.single:
             if not plain and about.shape:
                 trace.read_sizes(node, out)

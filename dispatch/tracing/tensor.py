@@ -13,7 +13,7 @@ WRITE = "To write it into an array, make that of a traced one: np.zeros_like(x, 
 INDEX = "Index with the traced value itself, x[i], or np.take(x, i); or leave this function out of the trace."
 OPERATOR = (
     "Call an operator on it, or a NumPy function that has a row in dispatch.ops.np; make an operator of other code by "
-    "dispatch.custom_op."
+    "dispatch.custom_op. " + WRITE
 )
 
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from ..containers import items_of, leaves, rebuilt
 from ..core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, device_of, wrap
-from ..errors import DataDependentError, DispatchError, NoRuleError, TracingError
+from ..errors import DataDependentError, DispatchError, TracingError
 from ..functional import Form
 from ..graph import Graph, Metadata, Node
 from ..symbolic import SymInt
-from ..where import Line, calling_line, here, name_of
+from ..tags import Tag
+from ..where import calling_line, name_of
 from .tensor import TracedTensor
 
 TRACE = int(DispatchKey.TRACE)
@@ -47,7 +48,7 @@ class Trace:
     level : Level
     """
 
-    __slots__ = ("_constants", "_hidden", "_lines", "_objects", "env", "graph", "guard", "level", "lift", "off", "thread")
+    __slots__ = ("_constants", "_hidden", "_objects", "env", "graph", "guard", "level", "lift", "lines", "off", "thread")
 
     def __init__(self, graph: Graph, lift: Callable[[Any], Any] | None = None, env: Any = None) -> None:
         self.graph, self.lift, self.env = graph, lift or copied, env
@@ -58,7 +59,7 @@ class Trace:
         self._constants: dict[int, Constant] = {}  # by id of the array
         self._objects: dict[int, tuple[Any, Node]] = {}  # by id: what operators gave that is no array, a residual say
         self._hidden: dict[int, tuple[Any, str]] = {}  # by id: arrays inside such objects, and the operator that gave them
-        self._lines: dict[Any, Any] = {}
+        self.lines: dict[Any, Any] = {}  # of the code that runs, as `here` keeps them
 
     def begin(self) -> ModeGuard:
         """The guard of its mode, once its level is open."""
@@ -66,10 +67,6 @@ class Trace:
         self.off, self.thread = Without(self.guard), get_ident()
         found: ModeGuard = self.guard
         return found
-
-    def line(self) -> Line:
-        """The line outside this package that is running."""
-        return here(self._lines)
 
     # -- what goes into a call -------------------------------------------------------------------------------------------
 
@@ -192,25 +189,32 @@ def with_residual(op: OpOverload, out: Any) -> Any:
 
 
 def check_numbers(op: OpOverload, out: Any, values: tuple[Any, ...]) -> None:
-    """Refuse a number that an operator read from data: its shape rule gives another, or none.
+    """Refuse a number that an operator read from data: its tag says so, or its shape rule gives another, or none.
 
     An operator without such a rule may have it from shapes, as far as anybody knows; the graph lists it, `graph.held`.
     """
     found = [x for x in leaves(out) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)]
-    if not found or op.table.source(DispatchKey.FAKE) is None:
-        return
-    try:
-        expected: list[Any] = [x for x in leaves(op.at(DispatchKey.FAKE)(*values)) if not isinstance(x, Tensor)]
-    except DataDependentError:
-        expected = []
-    except DispatchError:
-        return
-    if [x for x in expected if isinstance(x, NUMBERS)] != found:
+    if found and not _is_of_layouts(op, found, values):
         raise TracingError(
             f"{op.name} gave a number that depends on data, in {calling_line()}, and the graph would hold what it is this "
             "time. Let the operator return a 0-d array: np.asarray(n).",
             operator=op.name,
         )
+
+
+def _is_of_layouts(op: OpOverload, found: list[Any], values: tuple[Any, ...]) -> bool:
+    """Whether the numbers that an operator gave may depend on shapes, dtypes and plain arguments alone."""
+    if Tag.data_dependent_output in op.tags:
+        return False
+    if op.table.source(DispatchKey.FAKE) is None:
+        return True
+    try:
+        made = op.at(DispatchKey.FAKE)(*values)
+    except DataDependentError:
+        return False
+    except DispatchError:
+        return True
+    return [x for x in leaves(made) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)] == found
 
 
 def metadata(x: Any) -> Any:
