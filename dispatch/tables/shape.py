@@ -19,7 +19,6 @@ from . import open_layouts
 from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
 from .layouts import (
     as_shape,
-    dense,
     fake_like,
     fake_reduced,
     filled,
@@ -30,6 +29,7 @@ from .layouts import (
     reshaped,
     with_axes,
 )
+from .open_layouts import dense
 
 Shape = tuple[int, ...]
 
