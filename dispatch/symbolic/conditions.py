@@ -71,7 +71,7 @@ class SymBool:
         right = self.right if isinstance(self.right, int) else self.right.evaluate(values)
         if self.op in NUMBERS:
             return bool(NUMBERS[self.op](left, right))
-        return (left and right) if self.op == "and" else (left or right)
+        return bool(left and right) if self.op == "and" else bool(left or right)
 
     @property
     def hint(self) -> bool | None:

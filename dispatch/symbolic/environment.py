@@ -1,6 +1,6 @@
 """ShapeEnv: the symbols of one trace, what is known of them, and the guards that it rests on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Any
 
@@ -128,6 +128,43 @@ class ShapeEnv(Decisions):
             made = eval(f"lambda {', '.join(names)}: {' and '.join(tests) or True}", {"max": max, "min": min})
             self._holds = len(self.guards) + len(names), made
         return bool(self._holds[1](*[sizes[name] for name in names]))
+
+    def match(self, shapes: Iterable[tuple[Any, ...]], given: Iterable[tuple[int, ...]]) -> dict[str, int] | None:
+        """The values of the symbols for which symbolic shapes are the shapes that were given.
+
+        Parameters
+        ----------
+        shapes : iterable of tuple
+            Of the fakes of a trace.
+        given : iterable of tuple of int
+            Of the arrays of another run, in the same order.
+
+        Returns
+        -------
+        dict of str to int, or None
+            None where there are no such values: another number of axes, another number, or two where a symbol says one.
+
+        Examples
+        --------
+        >>> env = ShapeEnv()
+        >>> m, n = env.new_size(12), env.new_size(5)
+        >>> env.match([(m, n), (n,)], [(7, 3), (3,)]), env.match([(m, n), (n,)], [(7, 3), (4,)])
+        ({'s0': 7, 's1': 3}, None)
+        """
+        values: dict[str, int] = {}
+        later = []
+        for shape, lengths in zip(shapes, given, strict=True):
+            if len(shape) != len(lengths):
+                return None
+            for n, length in zip(shape, lengths, strict=True):
+                if type(n) is not SymInt:
+                    if n != length:
+                        return None
+                elif str(n) not in self.symbols:
+                    later.append((n, length))
+                elif values.setdefault(str(n), length) != length:
+                    return None
+        return values if all(n.evaluate(values) == length for n, length in later) else None
 
     def run_checks(self, sizes: Mapping[str, int]) -> None:
         """Test what was promised of sizes that depend on data.

@@ -83,21 +83,16 @@ def agreeing(shapes: Any) -> bool:
 
 def broadcast(shapes: Any) -> Shape | None:
     """The shape that shapes broadcast to; None where they do not."""
-    ndim = max(map(len, shapes))
     found: list[Any] = []
-    for axis in range(-ndim, 0):
-        length: Any = 1
+    for axis in range(-max(map(len, shapes)), 0):
+        lengths: list[Any] = []  # that are written differently; of one alone it need not be known whether it is 1
         for shape in shapes:
-            if -axis > len(shape):
-                continue
-            n = shape[axis]
-            if n is length or is_one(n):
-                continue
-            if is_one(length):
-                length = n
-            elif not agree(length, n):
+            if -axis <= len(shape) and not any([same((shape[axis],), (n,)) for n in lengths]):
+                lengths.append(shape[axis])
+        if len(lengths) > 1:
+            lengths = [n for n in lengths if not is_one(n)] or [1]
+            if not all([agree(lengths[0], n) for n in lengths[1:]]):
                 return None
-            elif type(length) is not int and type(n) is int:
-                length = n
-        found.append(length)
+            lengths.sort(key=lambda n: type(n) is not int)  # a number says more than a symbol that equals it
+        found.append(lengths[0])
     return tuple(found)

@@ -126,7 +126,7 @@ def unique_with(
 
 def _compress(condition: Any, x: Any, axis: int | None = None) -> Any:
     if len(condition.shape) != 1:
-        np.compress(np.zeros((1,) * len(condition.shape)), np.zeros(1))  # raises in NumPy's own words
+        np.compress(np.zeros((1,) * len(condition.shape), bool), np.zeros(1))  # raises in NumPy's own words
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     return getitem(x, along(axis, len(x.shape), ARRAY), [flatnonzero(condition)])

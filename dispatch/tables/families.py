@@ -210,7 +210,7 @@ def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
             x = fake_tensor((), np.asarray(x).dtype)
         chosen = dtype_of(x.dtype) if not dtype or dtype[0] is None else np.dtype(dtype[0])
         axes = axes_of(plain(axis), len(x.shape))
-        if of_something and has_zero([x.shape[i] for i in axes]):
+        if of_something and has_zero(tuple([x.shape[i] for i in axes])):
             kernel(np.empty(0), None, keepdims=False)  # raises in NumPy's own words
         return fake_reduced(x, chosen.newbyteorder("="), axes, keepdims)
 

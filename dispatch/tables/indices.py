@@ -12,8 +12,8 @@ import numpy as np
 from ..errors import DataDependentError
 from ..fake import FakeTensor, counted, fake_tensor
 from ..symbolic import SymInt, agree, broadcast, guesses, is_open, layout_is_open
-from .layouts import REMEMBERED, Layout, dense, hollow, order_of, seen, small
-from .open_layouts import check_index, sliced
+from .layouts import REMEMBERED, Layout, hollow, order_of, seen, small
+from .open_layouts import check_index, dense, sliced
 
 Shape = tuple[int, ...]
 

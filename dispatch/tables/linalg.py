@@ -13,7 +13,8 @@ from ..prims import moveaxis
 from ..symbolic import agree, guesses
 from ..tape import pullbacks
 from .families import aligned, composite, in_front, linear, row
-from .layouts import broadcast_shape, dense, elementwise_order, ufunc_dtype, weak
+from .layouts import broadcast_shape, elementwise_order, ufunc_dtype, weak
+from .open_layouts import dense
 from .pointwise import multiply
 from .shape import expand_dims, reshape, squeeze, swapaxes
 

@@ -12,6 +12,7 @@ from .. import prims
 from ..forms.partials import Both, conjugated
 from ..forward import Pushforward
 from ..operators import ops
+from ..symbolic import same
 from ..tape import Pullback
 from .families import comparison, pointwise, pointwise_rules
 
@@ -92,7 +93,7 @@ def turned(g: Any, x: Any, out: Any) -> Any:
 def pulled_to_divisor(g: Any, y: Any, y_shape: Any, out: Any) -> Any:
     """`-g * conj(out / y)`, summed to the shape of the divisor before it is divided: it is often a number."""
     found = multiply(g, conjugated(out))
-    if found.shape != y_shape:
+    if not same(found.shape, y_shape):
         found = prims.sum_to(found, y_shape)
     return negative(divide(found, conjugated(y)))
 

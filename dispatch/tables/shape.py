@@ -19,7 +19,6 @@ from . import open_layouts
 from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
 from .layouts import (
     as_shape,
-    dense,
     fake_like,
     fake_reduced,
     filled,
@@ -30,6 +29,7 @@ from .layouts import (
     reshaped,
     with_axes,
 )
+from .open_layouts import dense
 
 Shape = tuple[int, ...]
 
@@ -206,7 +206,7 @@ def _fake_sum_to(x: FakeTensor, shape: Any) -> FakeTensor:
     if same(shape, x.shape):
         return x
     extra = len(x.shape) - len(shape)
-    axes = (*range(extra), *[extra + i for i, n in enumerate(shape) if is_one(n) and not is_one(x.shape[extra + i])])
+    axes = (*range(extra), *[extra + i for i, n in enumerate(shape) if n is not x.shape[extra + i] and is_one(n)])
     made = fake_reduced(x, x.dtype, axes, keepdims=True)
     return fake_tensor(shape, made.dtype, made.strides[extra:], made.device, made.mode)
 

@@ -15,7 +15,8 @@ from ..fake import FakeTensor, fake_tensor
 from ..prims import define
 from ..symbolic import agree, guesses
 from .families import complete, in_front
-from .layouts import REMEMBERED, dense, elementwise_order
+from .layouts import REMEMBERED, elementwise_order
+from .open_layouts import dense
 
 Shape = tuple[int, ...]
 Kernel = Callable[..., Any]
