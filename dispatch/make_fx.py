@@ -63,8 +63,8 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
     def traced(*args: Any, **keywords: Any) -> Graph:
         if keywords:
             raise TracingError(
-                f"a graph takes its arguments by position, and {', '.join(keywords)} came by name. Trace a function of positions: "
-                f"make_fx(lambda x, y: f(x, {next(iter(keywords))}=y))(x, y)."
+                f"a graph takes its arguments by position, and {', '.join(keywords)} came by name. Trace a function of "
+                f"positions: make_fx(lambda x, y: f(x, {next(iter(keywords))}=y))(x, y)."
             )
         graph = Graph()
         with _below(tracing_mode, args) as fakes:
@@ -109,8 +109,8 @@ def _settle(graph: Graph, env: Any) -> None:
         for size in sizes_in(x):
             if lost := [name for name in size.names if name not in graph.symbols]:
                 raise TracingError(
-                    f"the size {size} is used, and {lost[0]} is the length of no axis of an array that an operator gives, so that "
-                    "the graph could not read it. Let the operator return an array with such an axis."
+                    f"the size {size} is used, and {lost[0]} is the length of no axis of an array that an operator gives, so "
+                    "that the graph could not read it. Let the operator return an array with such an axis."
                 )
 
 

@@ -206,8 +206,8 @@ def test_a_text_without_a_format_is_what_it_is():
 
 
 def define(schema, kernel, **options):
-    op = custom_op(f"tracing_tests::op{next(COUNT)}", kernel, mutates_args=options.pop("mutates_args", ()), schema=schema, **options)
-    return op
+    options = {"mutates_args": (), **options}
+    return custom_op(f"tracing_tests::op{next(COUNT)}", kernel, schema=schema, **options)
 
 
 COUNT = itertools.count()

@@ -41,6 +41,6 @@ __all__ = [
     "nodes_in",
     "register_spelling",
     "register_value",
-    "sizes_in",
     "reinplace",
+    "sizes_in",
 ]

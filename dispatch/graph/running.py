@@ -96,7 +96,7 @@ def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "argume
         If the values have another structure than the inputs, or differ in what is no array.
     """
     if type(expected) is Node:
-        values[expected] = np.asarray(given) if type(given) in (float, complex) else given
+        values[expected] = _array(given, expected.value) if type(given) in NUMBERS else given
         return
     items, parts = items_of(expected), items_of(given)
     if items is None or parts is None or not _is_alike(expected, given):

@@ -1,7 +1,7 @@
 """Sizes that are open until a graph runs: read off its arguments, held to what the trace rests on, written as text."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..containers import leaves
@@ -48,7 +48,7 @@ def condition_of(text: Any, line: tuple[Any, ...], message: Any = None) -> Guard
     return Guard(found, Line(*line)) if message is None else Check(found, Line(*line), str(message))
 
 
-def evaluated(x: Any, sizes: dict[str, int]) -> Any:
+def evaluated(x: Any, sizes: Mapping[str, int]) -> Any:
     """A size, or a slice of sizes, as numbers."""
     if type(x) is slice:
         return slice(*[evaluated(part, sizes) for part in (x.start, x.stop, x.step)])
@@ -93,8 +93,8 @@ def sizes_of_inputs(body: Body, values: dict[Node, Any]) -> dict[str, int]:
         if sizes[name] < 2:
             said = str(node) if axis is None else f"{node}.shape[{axis}]"
             raise GraphError(
-                f"the graph holds where {said} > 1, and it is {sizes[name]}: NumPy treats 0 and 1 unlike other sizes. Trace once "
-                "more with such arguments."
+                f"the graph holds where {said} > 1, and it is {sizes[name]}: NumPy treats 0 and 1 unlike other sizes. Trace "
+                "once more with such arguments."
             )
     for guard in body.guards:
         if not guard.evaluate(sizes):

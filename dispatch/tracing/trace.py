@@ -214,7 +214,7 @@ def _is_of_layouts(op: OpOverload, found: list[Any], values: tuple[Any, ...]) ->
         return False
     except DispatchError:
         return True
-    return [x for x in leaves(made) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)] == found
+    return bool([x for x in leaves(made) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)] == found)
 
 
 def metadata(x: Any) -> Any:
