@@ -33,6 +33,7 @@ from .operators import ops
 from .pickling import MissingOperator
 from .schema import Schema
 from .shapes import eval_shape
+from .symbolic import ShapeEnv, SymBool, SymInt, check
 from .tape import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled, tensor
 from .transforms import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from .validating import validate
@@ -54,10 +55,14 @@ __all__ = [
     "OpOverload",
     "Residual",
     "Schema",
+    "ShapeEnv",
+    "SymBool",
+    "SymInt",
     "Tag",
     "Tensor",
     "autograd",
     "carry",
+    "check",
     "checkpoint",
     "compile",
     "custom_op",

@@ -22,6 +22,7 @@ import numpy as np
 
 from .core import Tensor
 from .errors import SchemaError
+from .symbolic import broadcast, is_one, is_open
 
 Shape = tuple[int, ...]
 ARGUMENT = "argument_"  # what an integer argument is called in code, apart from an axis of its name
@@ -283,7 +284,7 @@ class Bindings:
             word = dimension.name
             if dimension.code is not None:
                 self._later.append((dimension, size, start))
-            elif dimension.broadcast and size == 1:
+            elif dimension.broadcast and is_one(size):
                 if word:
                     self._ones.setdefault(word, name)
             elif dimension.size is not None:
@@ -298,10 +299,7 @@ class Bindings:
         word = dimension.name
         known = self.batches.setdefault(word, shape)
         where = self.places.setdefault(f"*{word}", name)
-        try:
-            joined = np.broadcast_shapes(known, shape)
-        except ValueError:
-            joined = None
+        joined = broadcast((known, shape))
         if not dimension.broadcast:
             self._fixed.setdefault(word, shape)
         if joined is None or self._fixed.get(word, joined) != joined or (not dimension.broadcast and shape != joined):
@@ -334,10 +332,10 @@ class Bindings:
                 if dimension.name not in self.batches:
                     return None
                 found += self.batches[dimension.name]
-            elif (size := self.size(dimension, integers)) is None or size < 0 or size != int(size):
+            elif (size := self.size(dimension, integers)) is None or size < 0 or (not is_open((size,)) and size != int(size)):
                 return None
             else:
-                found.append(int(size))
+                found.append(size if is_open((size,)) else int(size))
         return tuple(found)
 
     def __str__(self) -> str:

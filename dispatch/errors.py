@@ -111,6 +111,14 @@ class DataDependentError(FakeTensorError):
     """The data of a fake tensor, which has none, was asked for."""
 
 
+class DataDependentSizeError(DataDependentError):
+    """A decision was asked of a size that depends on data, and no promise answers it."""
+
+
+class CheckError(DispatchError, RuntimeError):
+    """Something that `dispatch.check` was given does not hold."""
+
+
 class MissingOpProfileError(FakeTensorError):
     """A call under fake rules made of profiles, for which none was recorded."""
 
@@ -121,6 +129,10 @@ class ConversionError(DispatchError, TypeError):
 
 class TracingError(DispatchError, RuntimeError):
     """Something was asked of a function that is being traced, or of its values, that the graph could not hold."""
+
+
+class TracedDataError(TracingError, DataDependentError):
+    """The data of a traced value was asked for while shapes alone are traced, so that there is none."""
 
 
 class GraphError(DispatchError, ValueError):

@@ -11,6 +11,7 @@ import typing
 from collections.abc import Callable
 from contextvars import copy_context
 from threading import Thread
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from .listing import describe_value
 from .loops import Loop, hollow
 from .prims import broadcast_to, moveaxis, select
 from .signatures import Binding, Core, Shape, Signature
+from .symbolic import is_open
 from .walks import Walk
 
 Kernel = Callable[..., Any]
@@ -183,7 +185,11 @@ class Calls:
             shapes = self.shapes(self.bind(args))
             arrays = [getattr(args[i], "dtype", args[i]) for i in self.places]
             dtypes = [np.result_type(*arrays) if dtype is None else dtype for dtype in said]
-            made = [hollow(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+            like = args[self.places[0]]
+            made = [
+                np.empty_like(like, dtype, shape=prod(shape)).reshape(shape) if is_open(shape) else hollow(shape, dtype)
+                for shape, dtype in zip(shapes, dtypes, strict=True)
+            ]
             return made[0] if len(made) == 1 else tuple(made)
 
         return rule

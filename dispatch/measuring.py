@@ -7,6 +7,7 @@ same shapes only looks it up.
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, wraps
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from .dimensions import ArrayHint, Bindings, Each, Places, Shape, Tree, integers
 from .errors import ArgumentError, DefinitionError, DispatchError, NoRuleError, OutputError
 from .grammar import INT, TENSOR
 from .schema import Schema
+from .symbolic import is_open
 from .where import where
 
 Function = Callable[..., Any]
@@ -90,10 +92,13 @@ class Measure:
     def solution(self, args: tuple[Any, ...]) -> Solution:
         """Hold all arguments, in the order of the schema, against their hints."""
         if self.is_plain and not self.dtypes:
-            return self.solve_shapes(*[args[i].shape for i, *_ in self.plain])
+            shapes = [args[i].shape for i, *_ in self.plain]
+            return (self._solve_shapes if any(map(is_open, shapes)) else self.solve_shapes)(*shapes)
         found = [array for i, name, tree in self.arguments for array in arrays_in(tree, args[i], name)]
-        integers = tuple([int(args[i]) for i, _ in self.integers])
-        solved = self.solve(tuple([(hint, x.shape, place) for hint, x, place in found if hasattr(x, "shape")]), integers)
+        integers = tuple([args[i] if is_open((args[i],)) else int(args[i]) for i, _ in self.integers])
+        measured = tuple([(hint, x.shape, place) for hint, x, place in found if hasattr(x, "shape")])
+        solve = self._solve if is_open(integers) or any([is_open(shape) for _, shape, _ in measured]) else self.solve
+        solved = solve(measured, integers)
         for hint, x, place in found:
             self._check_dtype(hint, x, f"argument {place!r}", ArgumentError)
         return solved
@@ -254,6 +259,8 @@ def _made(op: OpOverload, hint: ArrayHint, shape: Shape | None, arrays: list[Any
         if hint.classes is not None and dtype.type not in hint.classes:
             raise _no_rule(op, f"its result is {hint}, and the dtypes of its arguments come to {dtype}")
     elsewhere = next((x for x in arrays if getattr(x, "device", "cpu") != "cpu"), None)
+    if is_open(shape):  # no array has; a line of as many elements is C-ordered, whatever it is made after
+        return np.empty_like(arrays[0], dtype=dtype, shape=prod(shape)).reshape(shape)
     return _hollow(shape, dtype) if elsewhere is None else np.empty_like(elsewhere, dtype=dtype, shape=shape, order="C")
 
 

@@ -82,7 +82,8 @@ def has_layout(x, tuple layout not None):
     cdef object dtype = layout[1]
     cdef Py_ssize_t i, n = len(shape)
     if not isinstance(x, cnp.ndarray):
-        return getattr(x, "shape", None) == shape and x.dtype == dtype
+        given = getattr(x, "shape", None)  # lengths first: tuples compare items before them, and these may be symbols
+        return type(given) is tuple and len(<tuple>given) == n and given == shape and x.dtype == dtype
     if cnp.PyArray_NDIM(<cnp.ndarray>x) != n:
         return False
     for i in range(n):

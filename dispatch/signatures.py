@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
 from .errors import ArgumentError, SchemaError
+from .symbolic import broadcast, is_open
 
 Shape = tuple[int, ...]
 Core = tuple[str, ...]
@@ -133,7 +132,7 @@ class Signature:
           x  (n)  shape (4, 3)  n=3  loop (4,)
           y  (n)  shape (2,)    n=2  loop ()
         """
-        found = _bind(self, shapes)
+        found = (_bind.__wrapped__ if any(map(is_open, shapes)) else _bind)(self, shapes)
         if isinstance(found, Binding):
             return found
         names = tuple(names) or tuple(f"argument {i}" for i in range(len(shapes)))
@@ -242,15 +241,13 @@ def _bind(signature: Signature, shapes: tuple[Shape, ...]) -> Binding | tuple[in
                 return i, f"dimension {name} of {{signature}} is {sizes[name]} in {{{first[name]}}} and {n} in {{{i}}}."
             first.setdefault(name, i)
         loops.append(shape[:start])
-    try:
-        loop = np.broadcast_shapes(*loops)
-    except ValueError:
+    loop = broadcast(loops)
+    if loop is None:
         for i in range(1, len(loops)):
             for k in range(i):
                 if not _broadcast(loops[k], loops[i]):
                     return i, f"the loop dimensions {loops[k]} of {{{k}}} and {loops[i]} of {{{i}}} do not broadcast."
-        raise
-    return Binding(loop, sizes, missing, tuple(map(len, loops)))
+    return Binding(loop or (), sizes, missing, tuple(map(len, loops)))
 
 
 def _broadcast(a: Shape, b: Shape) -> bool:

@@ -27,8 +27,10 @@ from .layer import find_layer
 from .operators import add, build, ops
 from .schema import Schema
 from .signatures import Signature
+from .symbolic import guesses
 from .tables.families import batched_pointwise, kernel_of, kind
-from .tables.layouts import REMEMBERED, dense, elementwise, elementwise_order
+from .tables.layouts import REMEMBERED, elementwise, elementwise_order
+from .tables.open_layouts import dense
 from .tables.spellings import UFUNCS
 from .tags import Tag
 from .tape import Pullback, Pullbacks
@@ -215,7 +217,9 @@ def _fake_generalised(f: Any, inner: np.ufunc, calls: Calls) -> Callable[..., An
             return f(*xs)
         binding = calls.bind(xs)
         loops = [
-            (x.shape[:n], x.strides[:n]) for x, n in zip(xs, binding.ndims, strict=True) if isinstance(x, FakeTensor) and n
+            (guesses(x.shape[:n]), guesses(x.strides[:n]))
+            for x, n in zip(xs, binding.ndims, strict=True)
+            if isinstance(x, FakeTensor) and n
         ]
         batch = elementwise_order(tuple(loops)) if loops else ()  # the loop as its operands lie, the items in C order
         made = []

@@ -29,6 +29,7 @@ FLOORS = [
     {"core.redispatching", "core.replay"},
     {"core"},
     {"extras", "where"},  # first floor, the language
+    {"symbolic/"},
     {"carrying"},
     {"dimensions"},
     {"grammar", "nearest", "dtype_hints"},
@@ -69,7 +70,7 @@ FLOORS = [
     {"views"},
     {"writes"},
     {"graph/"},
-    {"fake/", "tape/", "forward/", "modes", "vmap/", "tracing", "functionalize/"},  # second floor, the layers
+    {"fake/", "tape/", "forward/", "modes", "vmap/", "tracing/", "functionalize/"},  # second floor, the layers
     {"derive"},  # third floor: what combines layers
     {"forms/"},
     {"transforms/"},
@@ -79,6 +80,7 @@ FLOORS = [
     {"compiling/"},
     {"exporting"},
     {"observe", "validating"},
+    {"tables.open_layouts"},
     {"tables.layouts"},  # top floor: the NumPy operators
     {"tables.families"},
     {"tables/"},
@@ -95,7 +97,7 @@ WRAPPERS = {  # and the layer that owns each
     "TrackedTensor": "tape/",
     "DualTensor": "forward/",
     "BatchedTensor": "vmap/",
-    "TracedTensor": "tracing",
+    "TracedTensor": "tracing/",
     "FunctionalTensor": "functionalize/",
 }
 LATE_IMPORTS = {"extras", "interop/", "__main__"}  # what is optional, or what a command needs, is imported when used
@@ -302,11 +304,20 @@ def no_word_that_says_nothing(rooms):
 def a_layer_knows_its_own_wrapper_only(rooms):
     for room in rooms:
         if room.floor_name in LAYERS:
-            for node in ast.walk(room.tree):
-                named = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else [spelled(node)]
-                for name in named:
-                    if WRAPPERS.get(name, room.floor_name) != room.floor_name:
-                        yield room.says(node.lineno, f"{name} belongs to another layer; ask the operator instead")
+            for line, name in words_of(room):
+                if WRAPPERS.get(name, room.floor_name) != room.floor_name:
+                    yield room.says(line, f"{name} belongs to another layer; ask the operator instead")
+
+
+def words_of(room: Room) -> Iterator[tuple[int, str]]:
+    """The names that a room speaks of."""
+    if room.compiled:
+        for number, line in enumerate(room.code.splitlines(), 1):
+            yield from ((number, word) for word in re.findall(r"[A-Za-z_]\w*", line))
+        return
+    for node in ast.walk(room.tree):
+        named = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else [spelled(node)]
+        yield from ((getattr(node, "lineno", 0), name) for name in named)
 
 
 def no_operator_by_name(rooms):

@@ -30,6 +30,7 @@ BUILTIN = {
     "BatchingError": ValueError,
     "FakeTensorError": TypeError,
     "DataDependentError": TypeError,
+    "TracedDataError": RuntimeError,
     "ConversionError": TypeError,
     "TracingError": RuntimeError,
     "GraphError": ValueError,

@@ -16,7 +16,7 @@ from dispatch import grad, jvp, make_fx, ops, vmap
 from dispatch.core import OpOverload
 from dispatch.errors import NoRuleError
 
-MODES = ["real", "fake"]
+MODES = ["real", "fake", "symbolic"]
 TRACED = {name: op for name, op in ROWS.items() if name not in UNSET}
 OF_DATA = ("Singular matrix", "not positive definite", "did not converge")
 

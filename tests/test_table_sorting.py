@@ -33,10 +33,11 @@ def test_how_many_there_are_depends_on_data(name: str) -> None:
     for made, wanted in zip(found, expected, strict=True) if name == "nonzero" else [(found, expected)]:
         np.testing.assert_array_equal(dispatch.detach(made), wanted)
     with FakeTensorMode() as mode:
-        assert refused(lambda: function(mode.from_array(A)), DataDependentError) == (
+        said = refused(lambda: function(mode.from_array(A)), DataDependentError)
+        assert said.startswith(
             f"np::{name}: how many elements it finds in an array of shape (2, 3) depends on its data, which a fake has not. "
-            "Write np.where(mask, x, other), which keeps the shape."
         )
+        assert "give the mode symbolic sizes, FakeTensorMode(shape_env=ShapeEnv())" in said.replace("Give", "give")
     assert refused(lambda: vmap(function)(A), BatchingError) == (
         f"np::{name}: each of the 2 items of a batch gives as many elements as its data say, which make no batch. "
         "Write np.where(mask, x, other), which keeps the shape."
@@ -53,12 +54,20 @@ def test_the_gradient_of_unique_is_not_silently_lost() -> None:
         dispatch.grad(lambda x: np.sum(np.unique(x)))(A)
 
 
-def test_unique_with_more_results_is_refused() -> None:
+def test_unique_gives_what_numpys_gives() -> None:
     x = dispatch.tensor(A, requires_grad=True)
-    assert refused(lambda: np.unique(x, return_counts=True)) == (
-        "np.unique: return_counts= is not a parameter of np::unique(x). Leave it out and write it as an operation of its own."
+    for asked in ({}, {"return_counts": True}, {"return_index": True, "return_inverse": True}, {"equal_nan": False}):
+        found, expected = np.unique(x, **asked), np.unique(A, **asked)
+        assert isinstance(found, tuple) is isinstance(expected, tuple)
+        pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+        for made, wanted in pairs:
+            np.testing.assert_array_equal(dispatch.detach(made) if isinstance(made, dispatch.Tensor) else made, wanted)
+    assert refused(lambda: np.unique(x, axis=0)) == (
+        "np.unique: axis= has no row. Leave it out: all elements count, and they come in order."
     )
-    np.testing.assert_array_equal(dispatch.detach(np.unique(x, return_counts=False)), np.unique(A))
+    assert refused(lambda: np.unique(x, sorted=False)) == (
+        "np.unique: sorted=False has no row. Leave it out: all elements count, and they come in order."
+    )
 
 
 def test_a_value_is_not_sorted_in_place() -> None:

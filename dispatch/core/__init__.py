@@ -12,7 +12,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from .arguments import Arguments, Check
-from .arrays import device_key, device_of, device_of_key, devices, freeze, is_array_type, set_array_type
+from .arrays import Size, device_key, device_of, device_of_key, devices, freeze, is_array_type, set_array_type
 from .containers import items_of, rebuilt, set_record
 from .outputs import Outputs, Residual
 from .overload import OpOverload
@@ -53,6 +53,7 @@ __all__ = [
     "Reopened",
     "Residual",
     "Setting",
+    "Size",
     "Slot",
     "Tensor",
     "Without",

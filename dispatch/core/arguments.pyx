@@ -10,7 +10,7 @@ from cpython.tuple cimport PyTuple_Check
 
 import numpy as np
 
-from .arrays cimport device_number, is_array, is_exact, is_number, key_of
+from .arrays cimport Size, device_number, is_array, is_exact, is_number, key_of
 from .containers cimport items_of
 from .keys cimport rank_t
 from .tensor cimport Wrapped, is_wrapped
@@ -46,7 +46,7 @@ KINDS = {
 
 
 cdef bint is_int(PyObject *x) noexcept:
-    return ((PyLong_Check(x) and not PyBool_Check(x))
+    return ((PyLong_Check(x) and not PyBool_Check(x)) or isinstance(<object>x, Size)
             or (isinstance(<object>x, INTEGER) and not isinstance(<object>x, TIMEDELTA)))
 
 

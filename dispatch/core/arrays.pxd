@@ -3,9 +3,12 @@ from cpython.object cimport PyObject, PyTypeObject
 
 cdef PyTypeObject *NDARRAY                                     # numpy.ndarray, for the exact test
 
+cdef class Size:                                               # a size that is no number yet
+    pass
+
 cdef int device_number(object device) noexcept                # the key of a device, or -1
 cdef int key_of(PyObject *x) noexcept                          # the backend's key, or -1 where x is no array
 cdef bint is_array(PyObject *x) noexcept                       # an ndarray or a NumPy scalar, of whatever class
 cdef bint is_exact(PyObject *x) noexcept nogil                 # an ndarray and no subclass of it
-cdef bint is_number(PyObject *x) noexcept                      # a Python int, float, bool or complex
+cdef bint is_number(PyObject *x) noexcept                      # a Python int, float, bool or complex, or a Size
 cdef PyObject *owner_of(PyObject *x) noexcept                  # borrowed: whose memory an ndarray shows; x itself if its own

@@ -42,9 +42,13 @@ cdef bint is_array(PyObject *x) noexcept:
     return PyArray_Check(x) or isinstance(<object>x, GENERIC)
 
 
+cdef class Size:
+    """A size that is no number yet. A schema takes it for an int; what it can do is said above."""
+
+
 cdef bint is_number(PyObject *x) noexcept:
     # NumPy's own scalars are arrays here, though np.float64 is a float and np.complex128 a complex by inheritance
-    return (PyFloat_Check(x) or PyLong_Check(x) or PyComplex_Check(x)) and key_of(x) < 0
+    return (PyFloat_Check(x) or PyLong_Check(x) or PyComplex_Check(x) or isinstance(<object>x, Size)) and key_of(x) < 0
 
 
 cdef int key_of(PyObject *x) noexcept:

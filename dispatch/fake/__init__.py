@@ -17,6 +17,6 @@ from .context import FakeContext, get_ctx
 from .layer import layer
 from .mode import FakeTensorMode
 from .remembering import Pure
-from .tensor import FakeTensor, contiguous, fake_tensor
+from .tensor import FakeTensor, contiguous, counted, fake_tensor
 
-__all__ = ["FakeContext", "FakeTensor", "FakeTensorMode", "Pure", "contiguous", "fake_tensor", "get_ctx", "layer"]
+__all__ = ["FakeContext", "FakeTensor", "FakeTensorMode", "Pure", "contiguous", "counted", "fake_tensor", "get_ctx", "layer"]

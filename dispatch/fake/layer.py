@@ -11,18 +11,19 @@ from ..core import DispatchKey, ModeGuard, OpOverload, Setting, Without, active_
 from ..errors import DispatchError, FakeTensorError, NoRuleError, kind_of
 from ..functional import form_of
 from ..layer import Kernel, Layer, by_position, check_parameters
+from ..symbolic import SymInt, guard_or_false
 from ..tags import Tag
 from ..where import where
 from .arguments import device_for, faked, mode_of
 from .context import FakeContext
-from .remembering import MOST, Pure, answer_of, key_of, outputs_of
+from .remembering import MOST, Pure, answer_of, key_of, outputs_of, sizes_in
 from .results import Results
 from .tensor import FakeTensor, Kept, forget
 
 FAKE = int(DispatchKey.FAKE)
 
 # What a fake rule gets as it is: fakes, and plain arguments of the commonest types.
-_PASSING = frozenset({FakeTensor, int, float, bool, str, type(None), complex})
+_PASSING = frozenset({FakeTensor, int, float, bool, str, type(None), complex, SymInt})
 
 
 class Fake(Layer):
@@ -113,13 +114,15 @@ def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kern
 
 def _remembering(kernel: Kernel) -> Kernel:
     """A kernel that runs a rule whose answer depends on layouts and plain arguments, once for each of these."""
-    answers: dict[Any, Any] = {}
+    static: dict[Any, Any] = {}
 
     def remembering(*args: Any) -> Any:
         guard = active_mode(FAKE)
         mode = guard.mode if guard is not None else mode_of(args)
-        if mode is None or mode.shape_env is not None:
+        if mode is None:
             return kernel(*args)
+        # an answer with symbols holds where the guards do that it left
+        answers = static if mode.shape_env is None else mode.shape_env.answers.setdefault(kernel, {})
         try:
             key = tuple([key_of(x, mode) for x in args])
         except LookupError:
@@ -131,6 +134,8 @@ def _remembering(kernel: Kernel) -> Kernel:
                 answer = answer_of(out, args)
             except LookupError:
                 return out
+            if mode.shape_env is not None and sizes_in(out) - sizes_in(args):
+                return out  # as many elements as the data of these arrays say
             if len(answers) >= MOST:
                 answers.clear()
             answers[key] = answer
@@ -156,7 +161,7 @@ def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:
         if not fakes or any(x.constant is None for x in fakes):
             return out
         made = arrays(out)
-        if not all(type(x) is FakeTensor and x.size == 1 for x in made):
+        if not all(type(x) is FakeTensor and guard_or_false(x.size == 1) for x in made):
             return out
         known = mapped(lambda x: x.constant if type(x) is FakeTensor else x, args)
         with ExitStack() as off:

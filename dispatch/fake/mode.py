@@ -22,6 +22,8 @@ class Entered(threading.local):
 class ShapeSource(Protocol):
     """What a mode asks of its `shape_env`: sizes that stand for any number."""
 
+    answers: dict[Any, dict[Any, Any]]
+
     def sizes_of(self, array: Any) -> tuple[Any, Any]:
         """The shape and the strides of the fake of an array, symbols where a size is to stay open."""
 

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..symbolic import SymInt
 from .mode import FakeTensorMode
 from .tensor import FakeTensor, fake_tensor, memory_of
 
@@ -36,7 +37,11 @@ def key_of(x: Any, mode: FakeTensorMode | None) -> Any:
     if cls is FakeTensor:
         if x.mode is not mode or (x.data is not None and x.data.constant is not None):
             raise LookupError
+        if mode is not None and mode.shape_env is not None:
+            return _identities(x.shape), _identities(x.strides), x.dtype, x.device
         return x.shape, x.strides, x.dtype, x.device
+    if cls is SymInt:
+        return (id(x),)
     if cls in _PLAIN:
         return cls, x
     if cls is tuple or cls is list:
@@ -46,6 +51,22 @@ def key_of(x: Any, mode: FakeTensorMode | None) -> Any:
     if isinstance(x, np.dtype) or (cls.__basicsize__ == object.__basicsize__ and not cls.__dictoffset__):  # without state
         return x
     raise LookupError
+
+
+def _identities(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sizes to be looked up by, without asking which numbers they are; a symbolic one lives as long as its answers."""
+    return tuple([n if type(n) is int else (id(n),) for n in sizes])
+
+
+def sizes_in(x: Any) -> set[str]:
+    """The symbols of sizes that depend on data, of all that is in a value."""
+    if type(x) is SymInt:
+        return {name for name in x.names if x.env.symbols[name].hint is None} if x.hint is None else set()
+    if type(x) is FakeTensor:
+        return sizes_in(x.shape) | sizes_in(x.strides)
+    if type(x) is slice:
+        return sizes_in((x.start, x.stop, x.step))
+    return set().union(*map(sizes_in, x)) if type(x) in (tuple, list) else set()
 
 
 class Single(NamedTuple):

@@ -1,5 +1,6 @@
 """A fake tensor: an array without its elements, or with a single one that is known."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -8,6 +9,7 @@ import numpy as np
 
 from ..core import DispatchKey, Tensor, ground, wrap
 from ..errors import DataDependentError
+from ..symbolic import larger
 
 Shape = tuple[int, ...]
 
@@ -15,9 +17,26 @@ BY_SHAPE = "A shape rule decides by shapes, dtypes and plain arguments only"
 NUMBER = f"{BY_SHAPE}; keep it an array, or pass the number as a plain argument."
 
 
-@lru_cache(maxsize=4096)
 def contiguous(shape: Shape, itemsize: int) -> Shape:
     """The strides of a new C-ordered array, in bytes."""
+    for n in shape:
+        if type(n) is not int:
+            return open_contiguous(shape, itemsize)
+    return static_contiguous(shape, itemsize)
+
+
+def open_contiguous(shape: Shape, itemsize: int) -> Shape:
+    """The same, where some of the sizes may be symbols."""
+    strides, step = [], itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= larger(n, 1)
+    return tuple(reversed(strides))
+
+
+@lru_cache(maxsize=4096)
+def static_contiguous(shape: Shape, itemsize: int) -> Shape:
+    """The same, where all sizes are numbers."""
     strides = []
     step = itemsize
     for n in reversed(shape):
@@ -27,13 +46,19 @@ def contiguous(shape: Shape, itemsize: int) -> Shape:
 
 
 class Kept:
-    """What few fakes have beside their metadata: the fake whose memory it is, and the one element that is known."""
+    """What few fakes have beside their metadata.
 
-    __slots__ = ("base", "constant")
+    The fake whose memory it is, the one element that is known, and how many of its elements count, sizes that depend on data,
+    with the `version` of the memory that they were asked of.
+    """
+
+    __slots__ = ("base", "constant", "counted", "version")
 
     def __init__(self, base: "FakeTensor | None", constant: Any = None) -> None:
         self.base = base
         self.constant = constant
+        self.counted: tuple[object, dict[Any, Any]] | None = None
+        self.version: object = None
 
 
 class FakeTensor(Tensor):
@@ -178,10 +203,27 @@ def memory_of(x: FakeTensor) -> FakeTensor:
 
 
 def forget(x: FakeTensor) -> None:
-    """Let go of the element that was known of `x` and of all that share its memory: it is written to."""
+    """Let go of what was known of the elements of `x` and of all that share its memory: it is written to."""
     for found in (memory_of(x), x):
         if found.data is not None:
-            found.data.constant = None
+            found.data.constant, found.data.version = None, object()
+
+
+def counted(x: FakeTensor, new: Callable[[], Any], what: Any = "nonzero") -> Any:
+    """How many elements of `x` count for something: the same size each time, until it is written to; `new` makes one."""
+    root = memory_of(x)
+    memory, own = root.data or Kept(None), x.data or Kept(None)
+    root.data = memory
+    if x is not root:
+        x.data = own
+    else:
+        own = memory
+    if own.counted is None or own.counted[0] is not memory.version:
+        own.counted = memory.version, {}
+    sizes = own.counted[1]
+    if what not in sizes:
+        sizes[what] = new()
+    return sizes[what]
 
 
 GROUND = ground()

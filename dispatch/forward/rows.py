@@ -68,7 +68,7 @@ def _plan_for(op: OpOverload, rule: Pushforwards, own: int) -> Callable[..., Any
     It is written out, as the rows of the tape are: generic unpacking would cost as much as the rule.
     """
     names = op.arguments.names
-    scope: dict[str, Any] = {"added": added, "tangent_of": tangent_of}
+    scope: dict[str, Any] = {"__name__": __name__, "added": added, "tangent_of": tangent_of}
     terms = []
     for i, name in enumerate(names):
         push = rule.by_argument.get(name)

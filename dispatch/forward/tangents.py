@@ -126,8 +126,9 @@ def fitted(op: OpOverload, like: Any, t: Any, layout: Any, what: str) -> Any:
             f"{op.name}: its jvp rule returned {kind_of(t)} for {what}. Return an array, or None where there is no tangent.",
             operator=op.name,
         )
-    if t.shape != shape:
-        missing = len(shape) - len(t.shape)
+    given = t.shape
+    if len(given) != len(shape) or given != shape:  # their lengths first: tuples compare items of these, which may be symbols
+        missing = len(shape) - len(given)
         if missing < 0 or any(n not in (1, m) for n, m in zip(t.shape, shape[missing:], strict=True)):
             raise GradientError(
                 f"{op.name}: its jvp rule returned a tangent of shape {t.shape} for {what}, which has shape {shape}. A tangent "

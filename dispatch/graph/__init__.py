@@ -4,6 +4,7 @@
     body        the nodes in their order: built, changed, held to what they promise
     graph       Graph: a body that runs, prints, saves
     running     the interpreter
+    sizes       sizes that are open until a graph runs
     printing    Python code
     drawing     DOT, SVG, a table
     buffers     dtypes and arrays as text
@@ -21,6 +22,7 @@ from .node import Metadata, Node, Opaque, nodes_in
 from .passes import apply, common_subexpressions, constant_folding, dead_code
 from .printing import register_spelling
 from .reinplace import reinplace
+from .sizes import sizes_in
 from .values import register_value
 
 __all__ = [
@@ -40,4 +42,5 @@ __all__ = [
     "register_spelling",
     "register_value",
     "reinplace",
+    "sizes_in",
 ]

@@ -8,7 +8,7 @@ from typing import Any, Self, TextIO, TypeAlias
 from .body import Body
 from .drawing import dot, html, svg
 from .printing import Code
-from .running import run
+from .running import holds, run
 from .text import outline, read, written
 
 
@@ -29,7 +29,11 @@ class Graph(Body):
     notes : dict
         What somebody wrote on the graph, values that have text by names; passes and files keep it.
     symbols : dict
-        Where each symbol of its sizes is read: a node and an axis.
+        Where each symbol of its sizes is read: a node and an axis; None for a node that is the number itself.
+    guards : list of Guard
+        What has to hold for the sizes of other arguments, each a condition that prints as Python, with its `line`.
+    checks : list of Check
+        What was promised of sizes that depend on data, and is tested in each run.
 
     Examples
     --------
@@ -55,9 +59,24 @@ class Graph(Body):
         Raises
         ------
         GraphError
-            If the arguments have another structure than those the graph was made of, or differ in what is no array.
+            If the arguments have another structure than those the graph was made of, differ in what is no array, or have
+            sizes that a guard is against; it is named, with the line that it comes from.
+        CheckError
+            If what was promised of a size that depends on data does not hold.
         """
         return run(self, args)
+
+    def holds(self, *args: Any) -> bool:
+        """Whether the graph is one for these arguments: they have its structure, and every guard holds.
+
+        Examples
+        --------
+        >>> import numpy as np, dispatch
+        >>> graph = dispatch.make_fx(lambda x: x * 2 if len(x) > 2 else x, "symbolic")(np.ones(3))
+        >>> graph.holds(np.ones(2)), graph.holds(np.ones((3, 2)))
+        (False, False)
+        """
+        return holds(self, args)
 
     # -- printing ------------------------------------------------------------------------------------------------------
 

@@ -111,7 +111,8 @@ class Code:
 
     def _sizes(self, node: Node) -> list[str]:
         symbols = self.body.symbols.items()
-        return [f"    {name} = {self.names[node]}.shape[{axis}]" for name, (of, axis) in symbols if of is node]
+        of_node = [(name, axis) for name, (of, axis) in symbols if of is node]
+        return [f"    {name} = {self.names[node]}{'' if axis is None else f'.shape[{axis}]'}" for name, axis in of_node]
 
     def statement(self, node: Node) -> str:
         """The line of a node."""

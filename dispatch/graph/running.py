@@ -9,10 +9,12 @@ from ..errors import GraphError, kind_of
 from .body import Body
 from .buffers import Unwritable
 from .effects import Sharing
-from .node import Node, nodes_in
-from .values import BY_CLASS, Writer, is_open
+from .node import Metadata, Node, nodes_in
+from .sizes import evaluated, run_checks, size_at, sizes_of_inputs
+from .values import Writer
 
-STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis)})
+NUMBERS = frozenset({int, float, complex})
+STATIC = frozenset({int, float, bool, str, type(None), complex, type(Ellipsis)})
 
 
 def run(body: Body, args: tuple[Any, ...]) -> Any:
@@ -21,16 +23,18 @@ def run(body: Body, args: tuple[Any, ...]) -> Any:
     sizes: dict[str, int] = {}
 
     def given(x: Any) -> Any:
-        if type(x) is Node:
-            return values[x]
-        return BY_CLASS[type(x)].at(x, sizes) if sizes and is_open(x) else x  # type: ignore[misc]
+        return values[x] if type(x) is Node else evaluated(x, sizes) if sizes else x
 
     bind(body.inputs, args, values)
     sharing = Sharing(body) if body.constants else None
     done = last_uses(body)
-    read: dict[Node, list[tuple[str, int]]] = {}
+    if body.symbols:
+        sizes |= sizes_of_inputs(body, values)
+    tested: set[int] = set()
+    read: dict[Node, list[tuple[str, int | None]]] = {}
     for name, (node, axis) in body.symbols.items():
-        read.setdefault(node, []).append((name, axis))
+        if name not in sizes:
+            read.setdefault(node, []).append((name, axis))
     for node in body.nodes:
         if node.kind == "call":
             assert node.op is not None
@@ -41,10 +45,23 @@ def run(body: Body, args: tuple[Any, ...]) -> Any:
             changes = sharing is not None and (sharing.is_written(node) or sharing.is_seen(node))
             values[node] = lent(body.constants[node.name], changes)
         for name, axis in read.get(node, ()):
-            sizes[name] = values[node].shape[axis]
+            sizes[name] = size_at(values[node], axis)
+            run_checks(body, sizes, tested)
         for gone in done.get(node, ()):
             del values[gone]
     return mapped(given, body.outputs)
+
+
+def holds(body: Body, args: tuple[Any, ...]) -> bool:
+    """Whether a graph takes these arguments."""
+    values: dict[Node, Any] = {}
+    try:
+        bind(body.inputs, args, values)
+        if body.symbols:
+            sizes_of_inputs(body, values)
+    except GraphError:
+        return False
+    return True
 
 
 def lent(x: Any, changes: bool) -> Any:
@@ -79,7 +96,7 @@ def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "argume
         If the values have another structure than the inputs, or differ in what is no array.
     """
     if type(expected) is Node:
-        values[expected] = np.asarray(given) if type(given) in (float, complex) else given
+        values[expected] = _array(given, expected.value) if type(given) in NUMBERS else given
         return
     items, parts = items_of(expected), items_of(given)
     if items is None or parts is None or not _is_alike(expected, given):
@@ -94,6 +111,11 @@ def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "argume
         raise GraphError(f"the graph was made with {len(items)} {what}, and {len(parts)} were given.")
     for item, part in zip(items, parts, strict=True):
         bind(item, part, values, "items in one of its arguments")
+
+
+def _array(x: Any, about: Any) -> Any:
+    """A Python number as the 0-d array that the graph was made with."""
+    return np.asarray(x, about.dtype) if type(about) is Metadata and not about.shape else x
 
 
 def _is_alike(x: Any, y: Any) -> bool:
@@ -113,4 +135,4 @@ def _is_same(x: Any, y: Any) -> bool:
 
 
 def _named(x: Any) -> str:
-    return repr(x) if type(x) in STATIC else kind_of(x)
+    return repr(x) if type(x) in STATIC or type(x) is slice else kind_of(x)

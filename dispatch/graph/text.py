@@ -8,6 +8,7 @@
     sin = call('np::sin', (x,), array('float64', (3,)))   operator, arguments, what it gives
     svd_0 = item(svd, 0, array(...))
     symbol('s0', x, 0)                                    a size, the node it is read of, and the axis
+    guard('s0 > 5', 'file.py', 12, 'f')                   what has to hold for sizes; check(...) with a message, of data
     note('versions', {'numpy': '2.4.0'})                  what somebody wrote on it, a name and a value
     inputs(x, {'y': y})                                   the arguments that the function was called with
     outputs(sin)                                          what it returned
@@ -29,6 +30,7 @@ from ..where import Line
 from .body import Body
 from .buffers import Unwritable
 from .node import Node, nodes_in
+from .sizes import condition_of
 from .values import Reader, Writer
 
 VERSION = 1
@@ -51,6 +53,8 @@ def written(body: Body) -> str:
     writer = Writer()
     lines = list(_nodes(body, writer))
     lines += [f"symbol({name!r}, {node.name}, {axis})" for name, (node, axis) in body.symbols.items()]
+    lines += [f"guard({str(x)!r}, {x.line.file!r}, {x.line.number}, {x.line.function!r})" for x in body.guards]
+    lines += [f"check({str(x)!r}, {x.line.file!r}, {x.line.number}, {x.line.function!r}, {x.message!r})" for x in body.checks]
     rest = [("note", note) for note in body.notes.items()]
     for word, values in (*rest, ("inputs", body.inputs), ("outputs", (body.outputs,))):
         try:
@@ -244,11 +248,16 @@ class _Reading:
         if self.source is not None and list(map(type, self.source)) != [str, int, str]:
             raise GraphError("a line is a file, a number and a function")
 
-    def say_symbol(self, name: str, node: Node, axis: int) -> None:
-        if type(name) is not str or type(node) is not Node or type(axis) is not int:
+    def say_symbol(self, name: str, node: Node, axis: int | None) -> None:
+        if type(name) is not str or type(node) is not Node or not (axis is None or type(axis) is int):
             raise GraphError("a symbol is a name, a node and an axis")
         self.body.symbols[name] = node, axis
 
+    def say_guard(self, text: str, *line: Any) -> None:
+        self.body.guards.append(condition_of(text, line))
+
+    def say_check(self, text: str, file: str, number: int, function: str, message: str) -> None:
+        self.body.checks.append(condition_of(text, (file, number, function), message))
     def say_note(self, name: str, value: Any) -> None:
         if type(name) is not str or any(nodes_in(value)):
             raise GraphError("a note is a name and a value without nodes")
@@ -305,4 +314,5 @@ def outline(body: Body) -> list[str]:
         op = "" if node.op is None else str(id(node.op))
         lines.append(f"{node.kind} {op} {writer.text(node.args)} {described.text(node.value)} {array}")
     symbols = [f"{name} {writer.text(node)} {axis}" for name, (node, axis) in body.symbols.items()]
+    symbols += [f"{type(x).__name__} {x}" for x in (*body.guards, *body.checks)]
     return [*lines, *symbols, writer.text(body.inputs), writer.text(body.outputs)]

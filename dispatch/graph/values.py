@@ -155,6 +155,8 @@ def is_known(x: Any) -> bool:
 
 def is_open(x: Any) -> bool:
     """Whether a value is made of sizes that are open until a graph runs."""
+    if type(x) is slice:
+        return is_open(x.start) or is_open(x.stop) or is_open(x.step)
     value = BY_CLASS.get(type(x))
     return value is not None and value.at is not None
 

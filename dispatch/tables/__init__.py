@@ -7,6 +7,7 @@ from ..operators import alias
 from ..prims import astype, broadcast_to, detach, moveaxis, stack
 from ..views import view_scatter
 from . import printed as printed  # how rows read in a graph
+from .counting import argwhere, compress, extract, flatnonzero, nonzero, unique, unique_all
 from .creation import arange, empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
 from .cumulative import cumprod, cumsum, diff, trapezoid
 from .decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals, tall_qr
@@ -135,19 +136,7 @@ from .rearranging import (
 )
 from .reduction import max, mean, min, sum
 from .shape import concatenate, copy, expand_dims, imag, real, reshape, squeeze, swapaxes, transpose
-from .sorting import (
-    argmax,
-    argmin,
-    argsort,
-    argwhere,
-    flatnonzero,
-    median,
-    nonzero,
-    searchsorted,
-    sort,
-    take_along_axis,
-    unique,
-)
+from .sorting import argmax, argmin, argsort, median, searchsorted, sort, take_along_axis
 from .statistics import all, any, average, count_nonzero, nanmean, nansum, prod, ptp, std, var
 from .systems import det, inv, matrix_power, pinv, slogdet, solve
 from .writing import setitem, setitem_
@@ -176,22 +165,22 @@ for _name, _op in SECOND_NAMES.items():
 
 __all__ = [
     "ARRAY", "SECOND_NAMES", "absolute", "add", "all", "angle", "any", "append", "arange", "arccos", "arccosh", "arcsin",
-    "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "argwhere", "array_split", "astype",
-    "atleast_1d", "atleast_2d", "atleast_3d", "average", "bitwise_and", "bitwise_or", "bitwise_xor", "broadcast_arrays",
-    "broadcast_to", "cbrt", "ceil", "cholesky", "clip", "column_stack", "concatenate", "conjugate", "copy", "copysign", "cos",
-    "cosh", "count_nonzero", "cross", "cumprod", "cumsum", "deg2rad", "degrees", "delete", "det", "detach", "diag",
-    "diagflat", "diagonal", "diff", "divide", "dot", "dsplit", "dstack", "eigh", "eigvalsh", "einsum", "empty", "empty_like",
-    "equal", "exp", "exp2", "expand_dims", "expm1", "eye", "fabs", "flatnonzero", "flip", "fliplr", "flipud", "float_power",
+    "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "argwhere", "array_split", "astype", "atleast_1d",
+    "atleast_2d", "atleast_3d", "average", "bitwise_and", "bitwise_or", "bitwise_xor", "broadcast_arrays", "broadcast_to",
+    "cbrt", "ceil", "cholesky", "clip", "column_stack", "compress", "concatenate", "conjugate", "copy", "copysign", "cos",
+    "cosh", "count_nonzero", "cross", "cumprod", "cumsum", "deg2rad", "degrees", "delete", "det", "detach", "diag", "diagflat",
+    "diagonal", "diff", "divide", "dot", "dsplit", "dstack", "eigh", "eigvalsh", "einsum", "empty", "empty_like", "equal",
+    "exp", "exp2", "expand_dims", "expm1", "extract", "eye", "fabs", "flatnonzero", "flip", "fliplr", "flipud", "float_power",
     "floor", "floor_divide", "fmax", "fmin", "fmod", "full", "full_like", "getitem", "greater", "greater_equal", "heaviside",
     "hsplit", "hstack", "hypot", "identity", "imag", "inner", "inv", "invert", "isclose", "isfinite", "isinf", "isnan",
     "isneginf", "isposinf", "kron", "left_shift", "less", "less_equal", "linspace", "log", "log1p", "log2", "log10",
     "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_norm",
     "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "moveaxis", "multi_dot", "multiply",
-    "nan_to_num", "nanmean", "nansum", "negative", "nonzero", "norm", "not_equal", "ones", "ones_like", "outer", "pad",
-    "pinv", "positive", "power", "prod", "ptp", "qr", "rad2deg", "radians", "real", "reciprocal", "remainder", "repeat",
-    "reshape", "right_shift", "rint", "roll", "rollaxis", "rot90", "round", "scatter_add", "searchsorted", "setitem",
-    "setitem_", "sign", "signbit", "sin", "sinc", "sinh", "slogdet", "solve", "sort", "split", "sqrt", "square", "squeeze",
-    "stack", "std", "subtract", "sum", "svd", "svdvals", "swapaxes", "take", "take_along_axis", "tall_qr", "tan", "tanh",
-    "tensordot", "tile", "trace", "transpose", "trapezoid", "tri", "tril", "triu", "trunc", "unique", "unstack", "var",
-    "vdot", "vecdot", "vector_norm", "view_scatter", "vsplit", "vstack", "where", "zeros", "zeros_like",
+    "nan_to_num", "nanmean", "nansum", "negative", "nonzero", "norm", "not_equal", "ones", "ones_like", "outer", "pad", "pinv",
+    "positive", "power", "prod", "ptp", "qr", "rad2deg", "radians", "real", "reciprocal", "remainder", "repeat", "reshape",
+    "right_shift", "rint", "roll", "rollaxis", "rot90", "round", "scatter_add", "searchsorted", "setitem", "setitem_", "sign",
+    "signbit", "sin", "sinc", "sinh", "slogdet", "solve", "sort", "split", "sqrt", "square", "squeeze", "stack", "std",
+    "subtract", "sum", "svd", "svdvals", "swapaxes", "take", "take_along_axis", "tall_qr", "tan", "tanh", "tensordot", "tile",
+    "trace", "transpose", "trapezoid", "tri", "tril", "triu", "trunc", "unique", "unique_all", "unstack", "var", "vdot",
+    "vecdot", "vector_norm", "view_scatter", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip

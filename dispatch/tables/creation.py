@@ -13,10 +13,12 @@ from ..fake import FakeTensor, Pure, fake_tensor
 from ..forward import pushforwards
 from ..layer import Made
 from ..operators import ops
+from ..symbolic import is_open, larger
 from ..tags import Tag
 from ..tape import CONSTANT, pullbacks
+from . import open_layouts
 from .families import complete, creation, in_front, kernel_of, row
-from .layouts import as_shape, fake_like, hollow
+from .layouts import Layout, as_shape, fake_like, hollow, weak
 
 Shape = tuple[int, ...]
 
@@ -24,7 +26,7 @@ Shape = tuple[int, ...]
 
 
 def _fake_full(shape: Any, fill_value: Any, dtype: Any) -> FakeTensor:
-    made = np.empty(0, dtype) if dtype is not None or isinstance(fill_value, FakeTensor) else np.asarray(fill_value)
+    made = np.empty(0, dtype) if dtype is not None or isinstance(fill_value, FakeTensor) else np.asarray(weak(fill_value))
     shape = as_shape(shape)
     _check_fill(shape, fill_value)
     return fake_tensor(shape, fill_value.dtype if dtype is None and isinstance(fill_value, FakeTensor) else made.dtype)
@@ -32,8 +34,11 @@ def _fake_full(shape: Any, fill_value: Any, dtype: Any) -> FakeTensor:
 
 def _check_fill(shape: Shape, fill_value: Any) -> None:
     """Raise what NumPy does where a fill value does not broadcast to the shape."""
-    if getattr(fill_value, "shape", ()):
-        np.copyto(hollow(shape), hollow(fill_value.shape))
+    given = getattr(fill_value, "shape", ())
+    if given and (is_open(shape) or is_open(given)):
+        open_layouts.broadcast_to(Layout(given, (0,) * len(given), hollow(()).dtype), shape)
+    elif given:
+        np.copyto(hollow(shape), hollow(given))
 
 
 def spread_fill(fill_value: Any, dim: int | None, shape: Shape) -> Any:
@@ -52,7 +57,9 @@ def _batched_full(info: Any, in_dims: Any, shape: Any, fill_value: Any, dtype: A
 
 def _fake_arange(start: Any, stop: Any, step: Any, dtype: Any) -> FakeTensor:
     first, last = (0, start) if stop is None else (start, stop)
-    none = kernel_of(arange)(first, first, step, dtype)  # no elements, and the dtype of the whole
+    none = kernel_of(arange)(weak(first), weak(first), weak(step), dtype)  # no elements, and the dtype of the whole
+    if is_open((first, last, step)) and not any(isinstance(x, float) for x in (first, last, step)):
+        return fake_tensor((larger(-((first - last) // step), 0),), none.dtype)
     return fake_tensor((max(0, ceil((last - first) / step)),), none.dtype)
 
 

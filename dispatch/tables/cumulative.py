@@ -1,6 +1,7 @@
 """Rows that go along one axis: running sums and products, and their differences."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def along(text: str, kernel: Rule, dtype_of: Rule, laid_out: Rule, pullback: Rul
         x = in_front(x, in_dims[0])
         if axis is None or len(x.shape) == 1:
             kernel(np.zeros((1,) * (len(x.shape) - 1)), axis)  # raises in NumPy's own words where there is no such axis
-            return op(reshape(x, (x.shape[0], x.size // (x.shape[0] or 1))), 1, *options), 0
+            return op(reshape(x, (x.shape[0], prod(x.shape[1:]))), 1, *options), 0
         return op(x, 1 + normalize_axis_index(axis, len(x.shape) - 1), *options), 0
 
     return complete(op, fake=fake, vmap=vmap, autograd=CONSTANT if pullback is None else pullbacks(x=pullback))

@@ -22,6 +22,7 @@ import numpy as np
 
 from ..forward import pushforwards
 from ..memory import is_complex
+from ..symbolic import smaller
 from ..tape import pullbacks
 from .diagonals import diagonal, diagonal_matrix, eye, tril, triu
 from .families import complete, composite
@@ -162,7 +163,7 @@ def _outside(basis: Any, x: Any) -> Any:
 svd = of_matrices(
     "linalg_svd(Tensor a) -> (Tensor, Tensor, Tensor)",
     _svd,
-    lambda m, n: [(m, min(m, n)), (min(m, n),), (min(m, n), n)],
+    lambda m, n: [(m, smaller(m, n)), (smaller(m, n),), (smaller(m, n), n)],
     square=False,
 )
 svd.register_autograd(_svd_backward, setup_context=keep)
@@ -176,7 +177,7 @@ def _svdvals_pullback(g: Any, a: Any) -> Any:
 svdvals = of_matrices(
     "linalg_svdvals(Tensor a) -> Tensor",
     lambda a: np.linalg.svd(a, compute_uv=False),
-    lambda m, n: [(min(m, n),)],
+    lambda m, n: [(smaller(m, n),)],
     square=False,
 )
 complete(svdvals, autograd=pullbacks(a=_svdvals_pullback))

@@ -13,6 +13,7 @@ from ..fake import FakeTensor, fake_tensor
 from ..prims import broadcast_to, moveaxis
 from ..tape import CONSTANT, pullbacks
 from ..triangles import triangle as kept_of
+from . import open_layouts
 from .families import complete, composite, fake_creation, in_front, linear, row, view
 from .indexing import scatter_add
 from .layouts import elementwise
@@ -55,6 +56,7 @@ diagonal = view(
         *behind(axis1, len(shape) - 1, "axis1"),
         *behind(axis2, len(shape) - 1, "axis2"),
     ),
+    opened=open_layouts.diagonal,
 )
 
 

@@ -20,6 +20,7 @@ does to the tangent what it does to the argument, `jvp=linear("x")`. Without `jv
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,9 +32,11 @@ from ..forward import Pushforward, Pushforwards, zeros
 from ..layer import CONSTANT, Constant, find_layer
 from ..operators import ops
 from ..prims import define, moveaxis
+from ..symbolic import guesses, has_zero, is_open, layout_is_open
 from ..tags import Tag
 from ..tape import Pullback, Pullbacks, pullbacks
-from .layouts import as_shape, axes_of, elementwise, fake_reduced, layout_of, plain, ufunc_dtype, viewed
+from .layouts import as_shape, axes_of, elementwise, fake_reduced, layout_of, plain, ufunc_dtype, viewed, weak
+from .open_layouts import rearranged
 
 Rule = Callable[..., Any]
 ARGUMENTS = "xyz"
@@ -153,7 +156,7 @@ def fake_pointwise(kernel: np.ufunc) -> Rule:
 
 def kind(x: Any) -> Any:
     """A Python number as promotion sees it: its type; a truth value is no number, but an array of one."""
-    return np.dtype(bool) if isinstance(x, bool) else type(x)
+    return np.dtype(bool) if isinstance(x, bool) else type(weak(x))
 
 
 def batched_pointwise(op: OpOverload) -> Rule:
@@ -207,7 +210,7 @@ def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
             x = fake_tensor((), np.asarray(x).dtype)
         chosen = dtype_of(x.dtype) if not dtype or dtype[0] is None else np.dtype(dtype[0])
         axes = axes_of(plain(axis), len(x.shape))
-        if of_something and 0 in x.shape and any(x.shape[i] == 0 for i in axes):
+        if of_something and has_zero(tuple([x.shape[i] for i in axes])):
             kernel(np.empty(0), None, keepdims=False)  # raises in NumPy's own words
         return fake_reduced(x, chosen.newbyteorder("="), axes, keepdims)
 
@@ -229,7 +232,7 @@ def batched_reduction(op: OpOverload) -> Rule:
 # -- views -----------------------------------------------------------------------------------------------------------------
 
 
-def view(text: str, kernel: Rule, adjoint: Rule, batched: Rule) -> OpOverload:
+def view(text: str, kernel: Rule, adjoint: Rule, batched: Rule, opened: Rule | None = None) -> OpOverload:
     """A row that returns its first argument seen otherwise.
 
     Parameters
@@ -242,24 +245,31 @@ def view(text: str, kernel: Rule, adjoint: Rule, batched: Rule) -> OpOverload:
         The pullback in `x`.
     batched : callable
         Given the shape of `x` with the batch in front and the other arguments, the arguments that do the same to each item.
+    opened : callable, optional
+        Given a layout and the other arguments, the view where sizes are symbols; without it the kernel only moves axes.
     """
-    return view_rules(define(f"np::{text}", kernel, (Tag.view,)), adjoint, batched)
+    return view_rules(define(f"np::{text}", kernel, (Tag.view,)), adjoint, batched, opened)
 
 
-def view_rules(op: OpOverload, adjoint: Rule | None, batched: Rule) -> OpOverload:
+def view_rules(op: OpOverload, adjoint: Rule | None, batched: Rule, opened: Rule | None = None) -> OpOverload:
     """The rules that follow from an operator being a view."""
     gradient, forward = (CONSTANT, CONSTANT) if adjoint is None else (pullbacks(x=adjoint), linear("x"))
-    return complete(op, fake=fake_view(kernel_of(op)), autograd=gradient, jvp=forward, vmap=batched_in_front(op, batched))
+    return complete(op, fake=fake_view(kernel_of(op), opened), autograd=gradient, jvp=forward, vmap=batched_in_front(op, batched))
 
 
-def fake_view(kernel: Rule) -> Rule:
+def fake_view(kernel: Rule, opened: Rule | None = None) -> Rule:
     """The shape rule of a view: the kernel itself, on one element under the real shape and strides."""
+    opened = opened or partial(rearranged, kernel)
 
     def rule(x: Any, *args: Any) -> Any:
         if not isinstance(x, FakeTensor):
             return kernel(x, *args)
-        found, shared = viewed(kernel, layout_of(x), *map(plain, args))
-        return fake_tensor(found.shape, found.dtype, found.strides, x.device, x.mode, x if shared else None)
+        args = tuple(map(plain, args))
+        if layout_is_open(x) or any(is_open(as_shape(arg)) for arg in args):
+            found = opened(layout_of(x), *args)
+        else:
+            found = viewed(kernel, layout_of(x), *args)
+        return fake_tensor(found.shape, found.dtype, found.strides, x.device, x.mode, x if found.shared else None)
 
     return rule
 
@@ -285,8 +295,8 @@ def creation(text: str, kernel: Rule) -> OpOverload:
 def fake_creation(*args: Any) -> FakeTensor:
     """The shape rule of a factory."""
     shape = as_shape(args[0])
-    if min(shape, default=0) < 0:
-        np.empty(shape)  # raises in NumPy's own words
+    if any([n < 0 for n in shape]):
+        np.empty(guesses(shape))  # raises in NumPy's own words
     return fake_tensor(shape, np.dtype(args[-1]))
 
 

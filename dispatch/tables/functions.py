@@ -18,7 +18,7 @@ from ..prims import astype
 from ..tape import pullbacks
 from .families import aligned, comparison, composite, pointwise, row
 from .indexing import where
-from .layouts import elementwise
+from .layouts import elementwise, weak
 from .pointwise import (
     absolute,
     add,
@@ -134,7 +134,7 @@ def _fake_clip(x: Any, min: Any, max: Any) -> Any:
     fakes = [a for a in given if isinstance(a, FakeTensor)]
     if not fakes:
         return np.clip(x, min, max)
-    return elementwise(np.result_type(*[a.dtype if isinstance(a, FakeTensor) else a for a in given]), fakes)
+    return elementwise(np.result_type(*[a.dtype if isinstance(a, FakeTensor) else weak(a) for a in given]), fakes)
 
 
 def _clip(x: Any, min: Any = None, max: Any = None) -> Any:

@@ -18,11 +18,12 @@ from ..errors import BatchingError
 from ..fake import FakeTensor, fake_tensor
 from ..forward import pushforwards
 from ..prims import broadcast_to, moveaxis
+from ..symbolic import SymInt
 from ..tape import pullbacks
 from .creation import arange
 from .families import aligned, composite, in_front, linear, row
-from .indices import ARRAY, Item, Reading, indexed, is_mask, placed, read, spelled, without_masks
-from .layouts import Layout, elementwise
+from .indices import ARRAY, Item, Reading, check_masks, indexed, is_mask, placed, read, spelled, without_masks
+from .layouts import Layout, elementwise, weak
 from .shape import copy, reshape
 
 Shape = tuple[int, ...]
@@ -57,7 +58,7 @@ def _scatter_add(x: Any, index: Any, shape: Any, arrays: Any = ()) -> Any:
 def _is_basic(index: Any) -> bool:
     """Whether an index is made of numbers, slices, None and Ellipsis alone, so that it gives a view."""
     return all(
-        i is None or i is Ellipsis or (isinstance(i, (int, slice, np.integer)) and not isinstance(i, bool))
+        i is None or i is Ellipsis or (isinstance(i, (int, slice, np.integer, SymInt)) and not isinstance(i, bool))
         for i in (index if isinstance(index, tuple) else (index,))
     )
 
@@ -68,10 +69,11 @@ def _is_basic(index: Any) -> bool:
 def _fake_getitem(x: Any, index: Any, arrays: Any) -> Any:
     if not isinstance(x, FakeTensor):
         return _getitem(x, index, arrays)
-    found = indexed(
-        Layout(x.shape, x.strides, x.dtype), tuple([spelled(i) for i in without_masks(placed(index, arrays))])
-    )
-    base = x if _is_view(x, placed(index, arrays)) else None
+    items = placed(index, arrays)
+    if any(is_mask(i) and isinstance(i, FakeTensor) for i in arrays):
+        check_masks(x.shape, items)
+    found = indexed(Layout(x.shape, x.strides, x.dtype), tuple([spelled(i) for i in without_masks(items)]))
+    base = x if _is_view(x, items) else None
     return fake_tensor(found.shape, x.dtype, found.strides, x.device, x.mode, base)
 
 
@@ -79,7 +81,7 @@ def _is_view(x: FakeTensor, index: Any) -> bool:
     """Whether an index gives a view: it is basic, an array without axes a number in it, and no number for each axis."""
     items = index if isinstance(index, tuple) else (index,)
     items = tuple([0 if getattr(i, "shape", None) == () and not is_mask(i) else i for i in items])
-    return _is_basic(items) and not (len(items) == len(x.shape) and all(isinstance(i, (int, np.integer)) for i in items))
+    return _is_basic(items) and not (len(items) == len(x.shape) and all(isinstance(i, (int, np.integer, SymInt)) for i in items))
 
 
 def _fake_scatter_add(x: Any, index: Any, shape: Any, arrays: Any) -> FakeTensor:
@@ -183,7 +185,7 @@ def _fake_where(condition: Any, x: Any, y: Any) -> Any:
     fakes = [i for i in (condition, x, y) if isinstance(i, FakeTensor)]
     if not fakes:
         return np.where(condition, x, y)  # numbers only
-    dtype = np.result_type(*[i.dtype if isinstance(i, FakeTensor) else i for i in (x, y)])
+    dtype = np.result_type(*[i.dtype if isinstance(i, FakeTensor) else weak(i) for i in (x, y)])
     return elementwise(dtype, fakes)
 
 

@@ -4,13 +4,16 @@ Arrays that the layers have to see, a tracked or batched one say, stand beside a
 """
 
 from functools import lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import DataDependentError
-from ..fake import FakeTensor
-from .layouts import REMEMBERED, Layout, dense, hollow, order_of, seen, small
+from ..fake import FakeTensor, counted, fake_tensor
+from ..symbolic import SymInt, agree, broadcast, guesses, is_open, layout_is_open
+from .layouts import REMEMBERED, Layout, hollow, order_of, seen, small
+from .open_layouts import check_index, dense, sliced
 
 Shape = tuple[int, ...]
 
@@ -128,13 +131,34 @@ def without_masks(index: Any) -> list[Any]:
     found: list[Any] = []
     for i in map(_as_array, index if isinstance(index, tuple) else (index,)):
         if is_mask(i) and isinstance(i, FakeTensor):
-            raise DataDependentError(
-                f"np::getitem: how many elements a mask of shape {i.shape} selects depends on its data, which a fake has not. "
-                "Write np.where(mask, x, other), which keeps the shape.",
-                operator="np::getitem",
-            )
-        found += i.nonzero() if is_mask(i) and len(i.shape) else [bool(i) if is_mask(i) else i]
+            found += [fake_tensor((count_of("np::getitem", i, "a mask of shape {} selects"),), np.dtype(np.intp))] * len(i.shape)
+        else:
+            found += i.nonzero() if is_mask(i) and len(i.shape) else [bool(i) if is_mask(i) else i]
     return found
+
+
+def count_of(name: str, x: Any, words: str = "it finds in an array of shape {}") -> Any:
+    """How many elements of a fake are not 0: a size that depends on data, the same for the same fake."""
+    env = getattr(getattr(x, "mode", None), "shape_env", None)
+    if env is None:
+        raise DataDependentError(
+            f"{name}: how many elements {words.format(getattr(x, 'shape', ()))} depends on its data, which a fake has not. "
+            "Write np.where(mask, x, other), which keeps the shape; or give the mode symbolic sizes, "
+            "FakeTensorMode(shape_env=ShapeEnv()).",
+            operator=name,
+        )
+    return counted(x, lambda: env.new_dynamic_size(min=0, max=prod(x.shape)))
+
+
+def check_masks(shape: Shape, index: Any) -> None:
+    """Raise NumPy's IndexError for a fake mask whose axes are not those of the array that it stands at."""
+    axis = 0
+    for i in read(index, (), len(shape)).items:
+        if isinstance(i, FakeTensor) and is_mask(i):
+            there = shape[axis : axis + len(i.shape)]
+            if not all(map(agree, i.shape, there)):
+                np.empty(guesses(there), "V0")[np.zeros(guesses(i.shape), bool)]
+        axis += _consumes(i)
 
 
 def spelled(i: Any) -> Any:
@@ -150,9 +174,64 @@ def spelled(i: Any) -> Any:
     return i
 
 
-@lru_cache(REMEMBERED)
 def indexed(layout: Layout, words: tuple[Any, ...]) -> Layout:
     """The layout of what an index gives."""
+    if layout_is_open(layout) or any(map(_is_open, words)):
+        return _indexed_open(layout, words)
+    return _indexed(layout, words)
+
+
+def _is_open(word: Any) -> bool:
+    """Whether an item of an index has a symbol in it."""
+    return layout_is_open(word) if isinstance(word, Layout) else is_open(word if isinstance(word, Slice) else (word,))
+
+
+def _indexed_open(layout: Layout, words: tuple[Any, ...]) -> Layout:
+    """The same where sizes are symbols."""
+    index = [slice(*i) if isinstance(i, Slice) else i.value if isinstance(i, Truth) else i for i in words]
+    found = read(tuple(index), (), len(layout.shape))
+    if sum(map(_consumes, index)) > len(layout.shape):
+        hollow((1,) * len(layout.shape))[tuple([0 if _consumes(i) else i for i in index])]  # raises in NumPy's own words
+    axes = [(n, stride) for n, stride in zip(layout.shape, layout.strides, strict=True)]
+    left: list[tuple[Any, Any]] = []  # what slices leave, and the axes of arrays as they are
+    others: list[tuple[Any, Any]] = []  # what slices leave and new axes
+    at = 0
+    for i in found.items:
+        if i is None:
+            others.append((1, 0))
+        if not _consumes(i):
+            continue
+        n, stride = axes[at]
+        if isinstance(i, slice):
+            n, stride = sliced(n, stride, i)
+            others.append((n, stride))
+        elif not hasattr(i, "shape"):
+            check_index(layout.shape, at, i)
+        left.append((n, stride))
+        at += 1
+    shape, strides = tuple([n for n, _ in others]), tuple([stride for _, stride in others])
+    if not found.advanced:
+        return Layout(shape, strides, layout.dtype)
+    shapes = [(int(i),) if isinstance(i, bool) else getattr(i, "shape", ()) for i in map(found.items.__getitem__, found.advanced)]
+    together = broadcast(shapes)
+    if together is None:
+        return _indexed(*_guessed((layout, words)))  # which raises
+    shape = (*shape[: found.position], *together, *shape[found.position :])
+    lengths, steps = [guesses(part) for part in zip(*left, strict=True)] if left else ((), ())
+    few = small(Layout(lengths, steps, layout.dtype))[tuple([_small_item(_guessed(i)) for i in found.items])]
+    return Layout(shape, dense(shape, layout.dtype.itemsize, order_of(few)), layout.dtype)
+
+
+def _guessed(x: Any) -> Any:
+    """A layout or an index with the sizes of this run."""
+    if isinstance(x, tuple):
+        items = [_guessed(item) for item in x]
+        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+    return x.guess if isinstance(x, SymInt) else x
+
+
+@lru_cache(REMEMBERED)
+def _indexed(layout: Layout, words: tuple[Any, ...]) -> Layout:
     index = [slice(*i) if isinstance(i, Slice) else i.value if isinstance(i, Truth) else i for i in words]
     found = read(tuple(index), (), len(layout.shape))
     whole = seen(layout)

@@ -20,6 +20,9 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.lib.stride_tricks import as_strided
 
 from ..fake import FakeTensor, contiguous, fake_tensor
+from ..symbolic import SymInt, broadcast, guesses, has_zero, is_open, layout_is_open, same
+from . import open_layouts
+from .open_layouts import Seen, dense
 
 Kernel = Callable[..., Any]
 Shape = tuple[int, ...]
@@ -70,26 +73,15 @@ def small(layout: Any) -> Any:
 
 
 @lru_cache(REMEMBERED)
-def viewed(kernel: Kernel, layout: Layout, *args: Any) -> tuple[Layout, bool]:
+def viewed(kernel: Kernel, layout: Layout, *args: Any) -> Seen:
     """The layout of a view, and whether it is one: a number of an array and the imaginary part of a real one are none."""
     found = kernel(seen(layout), *args)
-    return layout_of(found), isinstance(found, np.ndarray) and found.base is not None
+    return Seen(found.shape, found.strides, found.dtype, isinstance(found, np.ndarray) and found.base is not None)
 
 
 def order_of(x: Any) -> Order:
     """The axes of an array, the one with the smallest stride first."""
     return tuple(sorted(range(x.ndim), key=lambda axis: (x.strides[axis], -axis)))
-
-
-def dense(shape: Shape, itemsize: int, order: Order) -> Shape:
-    """The strides of a new array whose axes lie in this order."""
-    if 0 in shape:
-        return contiguous(shape, itemsize)
-    strides, step = [0] * len(shape), itemsize
-    for axis in order:
-        strides[axis] = step
-        step *= shape[axis]
-    return tuple(strides)
 
 
 # -- elementwise -----------------------------------------------------------------------------------------------------------
@@ -101,9 +93,16 @@ def ufunc_dtype(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> np.dtype[Any]:
     return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))[-1]
 
 
-@lru_cache(REMEMBERED)
 def broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
     """The shape that arrays of these shapes broadcast to."""
+    if not any(map(is_open, shapes)):
+        return _broadcast_shape(shapes)
+    found = broadcast(shapes)
+    return _broadcast_shape(tuple(map(guesses, shapes))) if found is None else found  # which raises
+
+
+@lru_cache(REMEMBERED)
+def _broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -170,7 +169,8 @@ def joined_order(layouts: tuple[tuple[Shape, Shape], ...]) -> Order:
 def fake_reduced(x: FakeTensor, dtype: np.dtype[Any], axes: Shape, keepdims: Any) -> FakeTensor:
     """The fake of what a reduction over these axes leaves."""
     rest = tuple([n for i, n in enumerate(x.shape) if i not in axes])
-    strides = dense(rest, dtype.itemsize, reduced_order(x.shape, x.strides, axes)) if len(rest) > 1 else None
+    order = reduced_order(guesses(x.shape), guesses(x.strides), axes) if len(rest) > 1 else ()
+    strides = dense(rest, dtype.itemsize, order) if order else None
     if keepdims:
         found = iter(contiguous(rest, dtype.itemsize) if strides is None else strides)
         strides = tuple([dtype.itemsize if i in axes else next(found) for i in range(len(x.shape))])
@@ -183,15 +183,16 @@ def elementwise(dtype: np.dtype[Any], fakes: Sequence[FakeTensor]) -> FakeTensor
     first = fakes[0]
     shape, strides = first.shape, first.strides
     for x in fakes:
-        if x.shape != shape or x.strides != strides:
+        if not same(x.shape, shape) or not same(x.strides, strides):
             break
     else:  # the usual case: operands that are laid out alike, in C order
-        if strides == contiguous(shape, first.dtype.itemsize):
+        if same(strides, contiguous(shape, first.dtype.itemsize)):
             return fake_tensor(shape, dtype, None, first.device, first.mode)
     shape = first.shape if len(fakes) == 1 else broadcast_shape(tuple([x.shape for x in fakes]))
     strides = contiguous(shape, dtype.itemsize)
-    if 0 not in shape and not all(x.strides == contiguous(x.shape, x.dtype.itemsize) for x in fakes):
-        strides = dense(shape, dtype.itemsize, elementwise_order(tuple([(x.shape, x.strides) for x in fakes])))
+    if not has_zero(shape) and not all(same(x.strides, contiguous(x.shape, x.dtype.itemsize)) for x in fakes):
+        order = elementwise_order(tuple([(guesses(x.shape), guesses(x.strides)) for x in fakes]))
+        strides = dense(shape, dtype.itemsize, order)
     return fake_tensor(shape, dtype, strides, first.device, first.mode)
 
 
@@ -210,9 +211,10 @@ def like_order(layout: Layout, shape: Shape) -> Order:
 def fake_like(x: FakeTensor, dtype: np.dtype[Any], shape: Shape | None = None) -> FakeTensor:
     """The fake of an array made after another one, of another dtype and perhaps another shape."""
     shape = x.shape if shape is None else shape
-    if shape == x.shape and x.strides == contiguous(shape, x.dtype.itemsize):
+    if same(shape, x.shape) and same(x.strides, contiguous(shape, x.dtype.itemsize)):
         return fake_tensor(shape, dtype, None, x.device, x.mode)
-    strides = dense(shape, dtype.itemsize, like_order(Layout(x.shape, x.strides, x.dtype), shape))
+    order = like_order(Layout(guesses(x.shape), guesses(x.strides), x.dtype), guesses(shape))
+    strides = dense(shape, dtype.itemsize, order)
     return fake_tensor(shape, dtype, strides, x.device, x.mode)
 
 
@@ -242,14 +244,12 @@ def axes_of(axis: Any, ndim: int) -> Shape:
     return tuple(sorted(axes))
 
 
-@lru_cache(REMEMBERED)
 def reduced(shape: Shape, axis: Any, keepdims: Any) -> Shape:
     """The shape without the axes, or with 1 in their place."""
     axes = axes_of(axis, len(shape))
     return tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
 
 
-@lru_cache(REMEMBERED)
 def with_axes(shape: Shape, axis: Any) -> Shape:
     """The shape with new axes of length 1, at these places of the result."""
     new = as_shape(axis)
@@ -258,16 +258,31 @@ def with_axes(shape: Shape, axis: Any) -> Shape:
     return tuple([1 if i in axes else next(rest) for i in range(len(shape) + len(axes))])
 
 
-@lru_cache(REMEMBERED)
 def filled(shape: Shape, wanted: Any) -> Shape:
     """The shape that `reshape(wanted)` gives, -1 worked out. A shape that does not fit raises in NumPy's own words."""
+    if is_open(shape) or is_open(as_shape(wanted)):
+        return open_layouts.filled(shape, wanted)
+    return _filled(shape, wanted)
+
+
+@lru_cache(REMEMBERED)
+def _filled(shape: Shape, wanted: Any) -> Shape:
     new: Shape = hollow(shape).reshape(wanted).shape
     return new
 
 
-@lru_cache(REMEMBERED)
 def reshaped(layout: Layout, shape: Shape) -> Shape | None:
     """The strides of a view of another shape; None where there is none, and a reshape copies."""
+    return open_layouts.reshaped(layout, shape) if layout_is_open(layout) or is_open(shape) else _reshaped(layout, shape)
+
+
+@lru_cache(REMEMBERED)
+def _reshaped(layout: Layout, shape: Shape) -> Shape | None:
     whole = as_strided(hollow(()), layout.shape, layout.strides)
     found = whole.reshape(shape)
     return found.strides if found.ctypes.data == whole.ctypes.data else None
+
+
+def weak(x: Any) -> Any:
+    """A value as NumPy's promotion sees it: of a size that is a symbol, a number."""
+    return x.guess if type(x) is SymInt else x

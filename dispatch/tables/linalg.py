@@ -1,7 +1,6 @@
 """Rows of products: of matrices, and of what `np.dot` takes for one."""
 
 from contextlib import suppress
-from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -11,30 +10,31 @@ from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..forms.partials import conjugated
 from ..prims import moveaxis
+from ..symbolic import agree, guesses
 from ..tape import pullbacks
 from .families import aligned, composite, in_front, linear, row
-from .layouts import REMEMBERED, dense, elementwise_order, ufunc_dtype
+from .layouts import broadcast_shape, elementwise_order, ufunc_dtype, weak
+from .open_layouts import dense
 from .pointwise import multiply
 from .shape import expand_dims, reshape, squeeze, swapaxes
 
 Shape = tuple[int, ...]
 
 
-@lru_cache(REMEMBERED)
 def product_shape(x: Shape, y: Shape) -> Shape:
     """The shape of a matrix product. Shapes that do not fit raise in NumPy's own words."""
-    if x and y and x[-1] == (y[-2] if len(y) > 1 else y[-1]):
+    if x and y and agree(x[-1], y[-2] if len(y) > 1 else y[-1]):
         with suppress(ValueError):
-            return (*np.broadcast_shapes(x[:-2], y[:-2]), *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
-    found: Shape = np.matmul(np.broadcast_to(0.0, x), np.broadcast_to(0.0, y)).shape
+            return (*broadcast_shape((x[:-2], y[:-2])), *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
+    found: Shape = np.matmul(np.broadcast_to(0.0, guesses(x)), np.broadcast_to(0.0, guesses(y))).shape
     return found
 
 
 def _fake_matmul(x: Any, y: Any) -> FakeTensor:
     like = x if isinstance(x, FakeTensor) else y
     shape = product_shape(getattr(x, "shape", ()), getattr(y, "shape", ()))
-    dtype = ufunc_dtype(np.matmul, tuple([a.dtype if isinstance(a, FakeTensor) else type(a) for a in (x, y)]))
-    loops = [(a.shape[:-2], a.strides[:-2]) for a in (x, y) if len(getattr(a, "shape", ())) > 2]
+    dtype = ufunc_dtype(np.matmul, tuple([a.dtype if isinstance(a, FakeTensor) else type(weak(a)) for a in (x, y)]))
+    loops = [(guesses(a.shape[:-2]), guesses(a.strides[:-2])) for a in (x, y) if len(getattr(a, "shape", ())) > 2]
     batch = elementwise_order(tuple(loops)) if loops else ()
     order = (
         *range(len(shape) - 1, len(batch) - 1, -1),
@@ -115,7 +115,7 @@ def _dot(x: Any, y: Any) -> Any:
     if len(of_y) <= 2:
         return matmul(x, y)
     rows = moveaxis(y, -2, 0)
-    product = matmul(x, reshape(rows, (of_y[-2], prod(of_y) // (of_y[-2] or 1))))
+    product = matmul(x, reshape(rows, (of_y[-2], prod(of_y[:-2]) * of_y[-1])))
     return reshape(product, (*of_x[:-1], *of_y[:-2], of_y[-1]))
 
 

@@ -12,6 +12,7 @@ from .. import prims
 from ..forms.partials import Both, conjugated
 from ..forward import Pushforward
 from ..operators import ops
+from ..symbolic import same
 from ..tape import Pullback
 from .families import comparison, pointwise, pointwise_rules
 
@@ -23,8 +24,9 @@ from .families import comparison, pointwise, pointwise_rules
 add           = pointwise_rules(prims.add,   np.add,           1.0, 1.0)
 subtract      = pointwise("subtract",        np.subtract,      1.0, -1.0)
 multiply      = pointwise_rules(prims.multiply, np.multiply,      lambda y: y, lambda x: x)
-divide        = pointwise("divide",          np.divide,        lambda y: divide(1.0, y), Both(Pullback(("g", "y", "y_shape", "out"), lambda g, y, y_shape, out: pulled_to_divisor(g, y, y_shape, out)),
-                                                                                           Pushforward(("t", "y", "out"), lambda t, y, out: negative(multiply(t, divide(out, y))))))
+divide        = pointwise("divide",          np.divide,        Both(Pullback(("g", "y"), lambda g, y: divide(g, conjugated(y))), Pushforward(("t", "y"), lambda t, y: divide(t, y))),
+                                                                 Both(Pullback(("g", "y", "y_shape", "out"), lambda g, y, y_shape, out: pulled_to_divisor(g, y, y_shape, out)),
+                                                                      Pushforward(("t", "y", "out"), lambda t, y, out: negative(multiply(t, divide(out, y))))))
 power         = pointwise("power",           np.power,         lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(x))))
 negative      = pointwise("negative",        np.negative,      -1.0)
 positive      = pointwise("positive",        np.positive,      1.0)
@@ -91,7 +93,7 @@ def turned(g: Any, x: Any, out: Any) -> Any:
 def pulled_to_divisor(g: Any, y: Any, y_shape: Any, out: Any) -> Any:
     """`-g * conj(out / y)`, summed to the shape of the divisor before it is divided: it is often a number."""
     found = multiply(g, conjugated(out))
-    if found.shape != y_shape:
+    if not same(found.shape, y_shape):
         found = prims.sum_to(found, y_shape)
     return negative(divide(found, conjugated(y)))
 

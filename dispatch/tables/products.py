@@ -14,6 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..errors import UnsupportedError
 from ..prims import moveaxis, stack
+from ..symbolic import agree, guesses, is_one
 from .diagonals import diagonal
 from .families import composite
 from .indexing import getitem
@@ -28,9 +29,13 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # -- einsum ----------------------------------------------------------------------------------------------------------------
 
 
-@lru_cache
 def read_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[list[str], str]:
     """The letters of each operand's axes and of the result's, an ellipsis spelled out. What is wrong NumPy says itself."""
+    return _read_subscripts(subscripts, tuple(map(guesses, shapes)))
+
+
+@lru_cache
+def _read_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[list[str], str]:
     text = subscripts.replace(" ", "")
     inputs, arrow, result = text.partition("->")
     terms = inputs.split(",")
@@ -64,13 +69,13 @@ def _einsum(subscripts: str, operands: Any) -> Any:
     sizes: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for letter, n in zip(term, shape, strict=True):
-            if sizes.setdefault(letter, n) == 1:
+            if is_one(sizes.setdefault(letter, n)):
                 sizes[letter] = n
     pairs = [pair for term, shape in zip(terms, shapes, strict=True) for pair in zip(term, shape, strict=True)]
-    if not set(result) <= set(sizes) or any(n not in (1, sizes[letter]) for letter, n in pairs):
-        np.einsum(subscripts, *[np.broadcast_to(0.0, shape) for shape in shapes])  # raises in NumPy's own words
+    if not set(result) <= set(sizes) or not all(n is sizes[letter] or is_one(n) or agree(n, sizes[letter]) for letter, n in pairs):
+        np.einsum(subscripts, *[np.broadcast_to(0.0, guesses(shape)) for shape in shapes])  # raises in NumPy's own words
     waiting = [_single(x, term, sizes) for x, term in zip(operands, terms, strict=True)]
-    left = [(term, tuple([sizes[letter] for letter in term])) for _, term in waiting]
+    left = [(term, guesses([sizes[letter] for letter in term])) for _, term in waiting]
     for together in contraction_order(*zip(*left, strict=True), result):
         taken = [waiting.pop(i) for i in sorted(together, reverse=True)][::-1]
         kept = set(result).union(*[term for _, term in waiting])
@@ -91,7 +96,7 @@ def _single(x: Any, term: str, sizes: dict[str, int]) -> tuple[Any, str]:
                 second = term.index(letter, first + 1)
                 x = diagonal(x, 0, first, second)
                 term = term[:first] + term[first + 1 : second] + term[second + 1 :] + letter
-    short = [i for i, letter in enumerate(term) if x.shape[i] == 1 != sizes[letter]]
+    short = [i for i, letter in enumerate(term) if is_one(x.shape[i]) and not is_one(sizes[letter])]
     if short:
         x = getitem(x, tuple([0 if i in short else slice(None) for i in range(len(term))]))
         term = "".join([letter for i, letter in enumerate(term) if i not in short])
@@ -144,8 +149,8 @@ def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
         of_x, of_y = tuple(range(len(x.shape) - axes, len(x.shape))), tuple(range(axes))
     else:
         of_x, of_y = [(i,) if isinstance(i, int) else tuple(i) for i in axes]
-    if len(of_x) != len(of_y) or any(x.shape[i] != y.shape[j] for i, j in zip(of_x, of_y, strict=True)):
-        np.tensordot(np.broadcast_to(0.0, x.shape), np.broadcast_to(0.0, y.shape), axes)  # raises in NumPy's own words
+    if len(of_x) != len(of_y) or not all(agree(x.shape[i], y.shape[j]) for i, j in zip(of_x, of_y, strict=True)):
+        np.tensordot(np.broadcast_to(0.0, guesses(x.shape)), np.broadcast_to(0.0, guesses(y.shape)), axes)  # raises in NumPy's own words
     of_x, of_y = normalize_axis_tuple(of_x, len(x.shape)), normalize_axis_tuple(of_y, len(y.shape))
     rows = [i for i in range(len(x.shape)) if i not in of_x]
     columns = [i for i in range(len(y.shape)) if i not in of_y]
@@ -159,8 +164,8 @@ def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
 def _inner(x: Any, y: Any) -> Any:
     if not _ndim(x) or not _ndim(y):
         return multiply(x, y)
-    if x.shape[-1] != y.shape[-1]:
-        np.inner(np.broadcast_to(0.0, x.shape), np.broadcast_to(0.0, y.shape))  # raises in NumPy's own words
+    if not agree(x.shape[-1], y.shape[-1]):
+        np.inner(np.broadcast_to(0.0, guesses(x.shape)), np.broadcast_to(0.0, guesses(y.shape)))  # raises in NumPy's own words
     return tensordot(x, y, ((-1,), (-1,)))
 
 
@@ -191,7 +196,7 @@ def _cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
-    if x.shape[-1] != 3 or y.shape[-1] != 3:
+    if not agree(x.shape[-1], 3) or not agree(y.shape[-1], 3):
         raise UnsupportedError(
             f"np::cross: the vectors have {x.shape[-1]} and {y.shape[-1]} components, and a cross product is of 3. "
             "Write x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0] for two.",

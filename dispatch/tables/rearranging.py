@@ -13,9 +13,12 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from ..errors import UnsupportedError
 from ..operators import ops
 from ..prims import astype, broadcast_to, moveaxis
+from ..symbolic import SymInt, agree, guesses, larger, smaller
 from .families import composite
 from .indexing import getitem, scatter_add
+from .indices import ARRAY
 from .layouts import broadcast_shape, plain
+from .open_layouts import bounds, check_index
 from .pointwise import add, divide, multiply, subtract
 from .shape import concatenate, expand_dims, reshape, swapaxes
 
@@ -97,7 +100,26 @@ def _delete(x: Any, obj: Any, axis: int | None = None) -> Any:
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     at = normalize_axis_index(axis, len(x.shape))
-    return getitem(x, along(at, len(x.shape), np.delete(np.arange(x.shape[at]), obj)))
+    n = x.shape[at]
+    if type(n) is SymInt and isinstance(obj, (int, list, tuple)) and np.asarray(obj).dtype.kind == "i":
+        return _without(x, at, sorted({i % n if i < 0 else i for i in np.ravel(obj).tolist()}))
+    if type(n) is SymInt and isinstance(obj, slice) and obj.step in (None, 1):
+        start, length = bounds(n, obj)
+        return _between(x, at, [(0, start), (start + length, None)])
+    return getitem(x, along(at, len(x.shape), np.delete(np.arange(n), obj)))
+
+
+def _without(x: Any, axis: int, places: list[Any]) -> Any:
+    """An array without some places of an axis that is a symbol: what is between them, joined."""
+    for i in places:
+        check_index(x.shape, axis, i)
+    return _between(x, axis, list(zip([0, *[i + 1 for i in places]], [*places, None], strict=True)))
+
+
+def _between(x: Any, axis: int, pairs: list[tuple[Any, Any]]) -> Any:
+    """Some parts of an axis, joined."""
+    numbers = ops.np.arange(x.shape[axis])
+    return getitem(x, along(axis, len(x.shape), ARRAY), [concatenate([getitem(numbers, slice(*pair)) for pair in pairs], 0)])
 
 
 delete = composite("delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delete)
@@ -107,7 +129,10 @@ delete = composite("delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delet
 
 def _array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     n = x.shape[normalize_axis_index(axis, len(x.shape))]
-    if isinstance(indices_or_sections, int):
+    if isinstance(indices_or_sections, int) and type(n) is SymInt and indices_or_sections > 0:
+        each, more = divmod(n, indices_or_sections)  # the first have one more
+        cuts = [i * each + smaller(i, more) for i in range(indices_or_sections)] + [n]
+    elif isinstance(indices_or_sections, int):
         lengths = [len(part) for part in np.array_split(np.empty(n, bool), indices_or_sections)]
         cuts = [0, *np.cumsum(lengths).tolist()]
     else:
@@ -117,8 +142,10 @@ def _array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 def _split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     n = x.shape[normalize_axis_index(axis, len(x.shape))]
-    if isinstance(indices_or_sections, int) and n % indices_or_sections:
-        np.split(np.zeros(n), indices_or_sections)  # raises in NumPy's own words
+    if isinstance(indices_or_sections, int) and not agree(n % indices_or_sections, 0):
+        np.split(np.zeros(guesses((n,))), indices_or_sections)  # raises in NumPy's own words
+    if isinstance(indices_or_sections, int) and type(n) is SymInt:
+        indices_or_sections = [i * (n // indices_or_sections) for i in range(1, indices_or_sections)]
     return _array_split(x, indices_or_sections, axis)
 
 
@@ -163,12 +190,12 @@ def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
         x, axis = reshape(x, (-1,)), 0
     at = normalize_axis_index(axis, len(x.shape))
     n = x.shape[at]
-    counts = np.asarray(repeats)
+    counts = np.asarray(0 if type(repeats) is SymInt else repeats)
     if counts.size != 1:
         return getitem(x, along(at, len(x.shape), np.repeat(np.arange(n), counts)))
-    count = int(counts.reshape(()))
+    count = repeats if type(repeats) is SymInt else int(counts.reshape(()))
     if count < 0:
-        np.repeat(np.zeros(1), count)  # raises in NumPy's own words
+        np.repeat(np.zeros(1), int(count))  # raises in NumPy's own words
     wide = broadcast_to(expand_dims(x, at + 1), (*x.shape[: at + 1], count, *x.shape[at + 1 :]))
     return ops.np.copy(reshape(wide, (*x.shape[:at], n * count, *x.shape[at + 1 :])))
 
@@ -188,10 +215,10 @@ def _flip(x: Any, axis: Any = None) -> Any:
 def _roll(x: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         return reshape(_roll(reshape(x, (-1,)), shift, 0), x.shape)
-    shifts, axes = np.broadcast_arrays(np.asarray(shift), np.asarray(plain(axis)))
-    for by, at in zip(shifts.ravel().tolist(), axes.ravel().tolist(), strict=True):
-        at = normalize_axis_index(at, len(x.shape))
-        cut = -by % (x.shape[at] or 1)
+    shifts, axes = [plain(i) if isinstance(plain(i), tuple) else (i,) for i in (shift, axis)]
+    for by, at in zip(*np.broadcast_arrays(np.arange(len(shifts)), np.arange(len(axes))), strict=True):
+        by, at = shifts[by], normalize_axis_index(axes[at], len(x.shape))
+        cut = -by % larger(x.shape[at], 1)
         x = concatenate([getitem(x, along(at, len(x.shape), s)) for s in (slice(cut, None), slice(cut))], at)
     return x
 
@@ -233,6 +260,9 @@ def _pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 
     widths = np.broadcast_to(np.asarray(pad_width, int), (ndim, 2)).tolist()
     if mode in CHOOSING:
         for axis, width in enumerate(widths):
+            if type(x.shape[axis]) is SymInt:
+                x = _framed(x, axis, width, mode) if any(width) else x
+                continue
             places = np.pad(np.arange(x.shape[axis]), width, mode)  # type: ignore[call-overload]
             x = getitem(x, along(axis, ndim, places)) if any(width) else x
         return x
@@ -253,6 +283,25 @@ def _pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 
         ]
         x = concatenate([sides[0], x, sides[1]], axis)
     return x
+
+
+def _framed(x: Any, axis: int, width: list[int], mode: str) -> Any:
+    """An array with more elements at both ends of an axis that is a symbol, each taken from inside."""
+    n, (before, after) = x.shape[axis], width
+    least = max(before, after)
+    if mode != "edge" and not n >= least + (mode == "reflect"):
+        raise UnsupportedError(
+            f"np::pad: mode {mode!r} goes around an axis of size {n} more than once, which takes a number. "
+            "Pad in steps, or trace with numbers.", operator="np::pad",
+        )  # fmt: skip
+    numbers = ops.np.arange
+    first, last = {
+        "edge": (ops.np.zeros(before, int), ops.np.full(after, -1)),
+        "wrap": (numbers(-before, 0), numbers(after)),
+        "reflect": (numbers(before, 0, -1), numbers(-2, -2 - after, -1)),
+        "symmetric": (numbers(before - 1, -1, -1), numbers(-1, -1 - after, -1)),
+    }[mode]
+    return getitem(x, along(axis, len(x.shape), ARRAY), [concatenate([first, numbers(n), last], 0)])
 
 
 pad = composite("pad(Tensor x, Any pad_width, str mode='constant', Any constant_values=0) -> Tensor", _pad)

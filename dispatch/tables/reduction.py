@@ -11,6 +11,7 @@ import numpy as np
 from ..forward import pushforwards
 from ..operators import ops
 from ..prims import broadcast_to
+from ..symbolic import larger
 from .families import linear, reduction
 from .layouts import axes_of, plain, reduced
 from .pointwise import divide, equal
@@ -70,7 +71,7 @@ def spread(g: Any, x_shape: Shape, axis: Any, keepdims: Any) -> Any:
 def spread_mean(g: Any, x_shape: Shape, axis: Any, keepdims: Any) -> Any:
     """The pullback of a mean."""
     count = prod([x_shape[i] for i in axes_of(plain(axis), len(x_shape))])
-    return spread(divide(g, count or 1), x_shape, axis, keepdims)
+    return spread(divide(g, larger(count, 1)), x_shape, axis, keepdims)
 
 
 def shared(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:

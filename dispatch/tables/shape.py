@@ -13,11 +13,12 @@ from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..operators import ops
 from ..prims import astype, broadcast_to, detach, moveaxis, select, stack, sum_to
+from ..symbolic import agreeing, guesses, is_one, same
 from ..tape import pullbacks
+from . import open_layouts
 from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
 from .layouts import (
     as_shape,
-    dense,
     fake_like,
     fake_reduced,
     filled,
@@ -28,6 +29,7 @@ from .layouts import (
     reshaped,
     with_axes,
 )
+from .open_layouts import dense
 
 Shape = tuple[int, ...]
 
@@ -158,7 +160,7 @@ view_rules(
         behind(destination, len(shape) - 1, "destination"),
     ),
 )
-view_rules(broadcast_to, adjoint=lambda g: g, batched=lambda shape, new: (new,))
+view_rules(broadcast_to, adjoint=lambda g: g, batched=lambda shape, new: (new,), opened=open_layouts.broadcast_to)
 complete(broadcast_to, vmap=_batched_broadcast_to)
 view_rules(
     select,
@@ -166,6 +168,7 @@ view_rules(
         g, (*(slice(None),) * (axis % len(x_shape)), index), x_shape
     ),
     batched=lambda shape, axis, index: (*behind(axis, len(shape) - 1), index),
+    opened=open_layouts.select,
 )
 real = view(
     "real(Tensor(a) x) -> Tensor(a)", lambda x: np.asanyarray(x).real, adjoint=lambda g: g, batched=lambda shape: ()
@@ -200,10 +203,10 @@ copy: OpOverload = row(
 
 def _fake_sum_to(x: FakeTensor, shape: Any) -> FakeTensor:
     shape = tuple(shape)
-    if shape == x.shape:
+    if same(shape, x.shape):
         return x
     extra = len(x.shape) - len(shape)
-    axes = (*range(extra), *[extra + i for i, n in enumerate(shape) if n == 1 and x.shape[extra + i] != 1])
+    axes = (*range(extra), *[extra + i for i, n in enumerate(shape) if n is not x.shape[extra + i] and is_one(n)])
     made = fake_reduced(x, x.dtype, axes, keepdims=True)
     return fake_tensor(shape, made.dtype, made.strides[extra:], made.device, made.mode)
 
@@ -234,7 +237,8 @@ def _fake_join(shape: Shape, arrays: Any, layouts: list[tuple[Shape, Shape]]) ->
     """The fake of several arrays in one, whose axes lie as the layouts' do."""
     fakes = [x for x in arrays if isinstance(x, FakeTensor)]
     dtype = np.result_type(*[x.dtype if isinstance(x, FakeTensor) else np.asarray(x).dtype for x in arrays])
-    order = joined_order(tuple(layouts)) if len(shape) > 1 else (0,)
+    found = tuple([(guesses(lengths), guesses(strides)) for lengths, strides in layouts])
+    order = joined_order(found) if len(shape) > 1 else (0,)
     like = fakes[0] if fakes else fake_tensor((), dtype)  # else numbers only
     return fake_tensor(shape, dtype, dense(shape, dtype.itemsize, order), like.device, like.mode)
 
@@ -245,8 +249,8 @@ def _fake_concatenate(arrays: Any, axis: Any) -> Any:
         shape: Shape = (sum(map(prod, shapes)),)
     else:
         at = axis % (len(shapes[0]) or 1)
-        if len({(len(s), s[:at], s[at + 1 :]) for s in shapes}) > 1 or not -len(shapes[0]) <= axis < len(shapes[0]):
-            np.concatenate([hollow(s) for s in _shapes(arrays)], axis)  # raises in NumPy's own words
+        if not -len(shapes[0]) <= axis < len(shapes[0]) or not agreeing([(*s[:at], 0, *s[at + 1 :]) for s in shapes]):
+            np.concatenate([hollow(guesses(s)) for s in _shapes(arrays)], axis)  # raises in NumPy's own words
         shape = (*shapes[0][:at], sum(s[at] for s in shapes), *shapes[0][at + 1 :])
     return _fake_join(shape, arrays, [(x.shape, x.strides) for x in arrays] if axis is not None else [])
 
@@ -295,8 +299,8 @@ concatenate: OpOverload = row(
 
 def _fake_stack(arrays: Any, axis: int) -> Any:
     shapes = _shapes(arrays)
-    if len(set(shapes)) != 1:
-        np.stack([hollow(s) for s in shapes], axis)  # raises in NumPy's own words
+    if not shapes or not agreeing(shapes):
+        np.stack([hollow(guesses(s)) for s in shapes], axis)  # raises in NumPy's own words
     at = normalize_axis_index(axis, len(shapes[0]) + 1)
     shape = (*shapes[0][:at], len(shapes), *shapes[0][at:])
     before = [(getattr(x, "shape", ()), getattr(x, "strides", ())) for x in arrays]

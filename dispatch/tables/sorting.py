@@ -1,19 +1,19 @@
 """Rows that put elements in order, say where they are, or choose them along an axis.
 
-What gives places has no gradient. How many elements `nonzero` and `unique` find depends on data, so that neither a fake nor
-a batch of them can be had, and both say so.
+What gives places has no gradient.
 """
 
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload
-from ..errors import BatchingError, DataDependentError
 from ..fake import FakeTensor, fake_tensor
 from ..forward import pushforwards
 from ..operators import ops
+from ..symbolic import SymInt, guesses, is_zero
 from ..tape import CONSTANT
 from .cumulative import along, back, last
 from .families import complete, composite, in_front, row
@@ -107,8 +107,8 @@ def place(name: str) -> OpOverload:
             return numpy(x, axis, keepdims=keepdims)
         if axis is not None and x.shape:
             axis = normalize_axis_index(axis, len(x.shape))
-        if not (x.size if axis is None or not x.shape else x.shape[axis]) or not x.shape:
-            numpy(np.empty(x.shape), axis)  # raises in NumPy's own words: the largest of nothing, or no such axis
+        if is_zero(x.size if axis is None or not x.shape else x.shape[axis]) or not x.shape:
+            numpy(np.empty(guesses(x.shape)), axis)  # raises in NumPy's own words: the largest of nothing, or no such axis
         shape = [1 if i == axis or axis is None else n for i, n in enumerate(x.shape) if keepdims or i != axis]
         return fake_tensor(tuple(shape) if keepdims or axis is not None else (), INDEX, None, x.device, x.mode)
 
@@ -119,7 +119,7 @@ def place(name: str) -> OpOverload:
             return op(x, 1 + normalize_axis_index(axis, len(item)), keepdims=keepdims), 0
         if axis is not None:
             numpy(np.zeros(()), axis)  # raises in NumPy's own words where there is no such axis
-        found = op(reshape(x, (x.shape[0], x.size // (x.shape[0] or 1))), 1)
+        found = op(reshape(x, (x.shape[0], prod(x.shape[1:]))), 1)
         return reshape(found, (x.shape[0], *(1,) * len(item))) if keepdims else found, 0
 
     op: OpOverload = row(
@@ -174,40 +174,15 @@ def _take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
     if len(indices.shape) != ndim or indices.dtype.kind not in "iu":
         places = np.zeros((1,) * len(indices.shape), indices.dtype)
         np.take_along_axis(np.zeros((1,) * ndim), places, axis)  # raises in NumPy's own words
-    index: list[Any] = [
-        np.arange(n).reshape((-1,) + (1,) * (ndim - i - 1)) for i, n in enumerate(x.shape)
-    ]  # constants: they stay in the index
-    index[at] = ARRAY
-    return getitem(x, tuple(index), [indices])
+    index: list[Any] = []
+    arrays = []
+    for i, n in enumerate(x.shape):
+        if i == at or type(n) is SymInt:
+            index.append(ARRAY)
+            arrays.append(indices if i == at else reshape(ops.np.arange(n), (-1,) + (1,) * (ndim - i - 1)))
+        else:
+            index.append(np.arange(n).reshape((-1,) + (1,) * (ndim - i - 1)))  # constants: they stay in the index
+    return getitem(x, tuple(index), arrays)
 
 
 take_along_axis = composite("take_along_axis(Tensor x, Tensor indices, int? axis=-1) -> Tensor", _take_along_axis)
-
-# -- how many depends on data ----------------------------------------------------------------------------------------------
-
-
-def of_data(text: str, kernel: Any, **rules: Any) -> OpOverload:
-    """A row whose result has as many elements as its data say."""
-    name = "np::" + text.partition("(")[0]
-
-    def fake(x: Any) -> Any:
-        raise DataDependentError(
-            f"{name}: how many elements it finds in an array of shape {x.shape} depends on its data, which a fake has not. "
-            "Write np.where(mask, x, other), which keeps the shape.",
-            operator=name,
-        )
-
-    def vmap(info: Any, in_dims: Any, x: Any) -> Any:
-        raise BatchingError(
-            f"{name}: each of the {info.batch_size} items of a batch gives as many elements as its data say, which make no "
-            "batch. Write np.where(mask, x, other), which keeps the shape.",
-            operator=name,
-        )
-
-    return row(text, numpy=kernel, fake=fake, vmap=vmap, **rules)
-
-
-nonzero = of_data("nonzero(Tensor x) -> Tensor[]", lambda x: list(np.nonzero(x)), autograd=CONSTANT)
-flatnonzero = of_data("flatnonzero(Tensor x) -> Tensor", np.flatnonzero, autograd=CONSTANT)
-argwhere = of_data("argwhere(Tensor x) -> Tensor", np.argwhere, autograd=CONSTANT)
-unique = of_data("unique(Tensor x) -> Tensor", np.unique)

@@ -15,6 +15,7 @@ from ..core import OpOverload, Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import ops
 from . import (
+    counting,
     creation,
     cumulative,
     decompositions,
@@ -52,8 +53,7 @@ _HARMLESS: dict[str, tuple[Any, ...]] = {
     "where": (True,),
     "kind": ("quicksort", "stable", "mergesort", "heapsort"), "stable": (True, False), "mode": ("raise", "reduced"),
     "retstep": (False,), "hermitian": (False,), "overwrite_input": (True, False), "returned": (False,),
-    "optimize": (True, False, "greedy", "optimal"), "return_index": (False,), "return_inverse": (False,),
-    "return_counts": (False,), "equal_nan": (True,), "sorted": (True,),
+    "optimize": (True, False, "greedy", "optimal"),
 }  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def _where(condition: Any, *choices: Any) -> Any:
 
 
 def _nonzero(a: Any) -> Any:
-    return tuple(sorting.nonzero(a))
+    return tuple(counting.nonzero(a))
 
 
 def _einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
@@ -281,10 +281,11 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.argmin, "a:x axis out keepdims", sorting.argmin),
     spelled(np.searchsorted, "a v side sorter", sorting.searchsorted),
     spelled(np.take_along_axis, "arr:x indices axis", sorting.take_along_axis),
-    (np.nonzero, _nonzero),
-    spelled(np.flatnonzero, "a:x", sorting.flatnonzero),
-    spelled(np.argwhere, "a:x", sorting.argwhere),
-    spelled(np.unique, "ar:x return_index return_inverse return_counts axis equal_nan sorted", sorting.unique),
+    (np.nonzero, _nonzero), (np.unique, counting.unique_with),
+    spelled(np.flatnonzero, "a:x", counting.flatnonzero),
+    spelled(np.argwhere, "a:x", counting.argwhere),
+    spelled(np.compress, "condition a:x axis out", counting.compress),
+    spelled(np.extract, "condition arr:x", counting.extract),
     spelled(np.prod, "a:x axis dtype out keepdims initial where", statistics.prod),
     spelled(np.all, "a:x axis out keepdims where", statistics.all),
     spelled(np.any, "a:x axis out keepdims where", statistics.any),

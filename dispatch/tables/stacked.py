@@ -13,8 +13,10 @@ import numpy as np
 from ..core import OpOverload
 from ..fake import FakeTensor, fake_tensor
 from ..prims import define
+from ..symbolic import agree, guesses
 from .families import complete, in_front
-from .layouts import REMEMBERED, dense, elementwise_order
+from .layouts import REMEMBERED, elementwise_order
+from .open_layouts import dense
 
 Shape = tuple[int, ...]
 Kernel = Callable[..., Any]
@@ -38,8 +40,8 @@ def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True)
     single = len(op.schema.returns) == 1
 
     def check(shape: Shape) -> None:
-        if len(shape) < 2 or (square and shape[-1] != shape[-2]):
-            kernel(np.broadcast_to(0.0, shape))  # raises in NumPy's own words
+        if len(shape) < 2 or (square and not agree(shape[-1], shape[-2])):
+            kernel(np.broadcast_to(0.0, guesses(shape)))  # raises in NumPy's own words
 
     def fake(x: Any, *options: Any) -> Any:
         check(getattr(x, "shape", ()))
@@ -62,7 +64,7 @@ def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True)
 
 def fake_stack(stack: Shape, core: Shape, dtype: Any, operands: list[Any]) -> FakeTensor:
     """The fake of matrices in a stack whose axes lie as the operands' do."""
-    loops = tuple([(x.shape[:-2], x.strides[:-2]) for x in operands if len(x.shape) > 2])
+    loops = tuple([(guesses(x.shape[:-2]), guesses(x.strides[:-2])) for x in operands if len(x.shape) > 2])
     batch = elementwise_order(loops) if loops else ()
     shape = stack + core
     order = (*range(len(shape) - 1, len(stack) - 1, -1), *batch)

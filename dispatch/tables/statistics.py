@@ -9,6 +9,7 @@ from ..core import OpOverload
 from ..forms.partials import conjugated
 from ..operators import ops
 from ..prims import define, moveaxis
+from ..symbolic import SymInt, agree, agreeing, guesses, is_zero, larger
 from ..tags import Tag
 from ..tape import CONSTANT
 from .cumulative import others
@@ -71,7 +72,7 @@ def _var(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims
     half = dtype is None and x.dtype == np.float16
     count = counted(x, axis)
     # np.var's own steps
-    middle = divide(sum(x, axis, np.float32 if half else dtype, keepdims=True), count or np.nan)
+    middle = divide(sum(x, axis, np.float32 if half else dtype, keepdims=True), np.nan if is_zero(count) else count)
     away = subtract(x, middle)
     if away.dtype.kind == "c":
         away = add(square(real(away)), square(imag(away)))
@@ -79,7 +80,7 @@ def _var(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims
         away = square(away)
     into = dtype if dtype is None or np.dtype(dtype).kind == away.dtype.kind else None
     free = count - ddof
-    found = divide(sum(away, axis, into, keepdims=keepdims), free if free > 0 else 0.0)
+    found = divide(sum(away, axis, into, keepdims=keepdims), larger(free, 0) if type(free) is SymInt else free if free > 0 else 0.0)
     return ops.np.astype(found, np.float16) if half else found
 
 
@@ -95,9 +96,9 @@ std = composite("std" + SPREAD, _std)
 def _average(x: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
     if weights is None:
         return mean(x, axis, keepdims=keepdims)
-    if weights.shape != x.shape:
-        if not isinstance(axis, int) or weights.shape != (x.shape[axis],):
-            np.average(np.broadcast_to(1.0, x.shape), axis, np.broadcast_to(1.0, weights.shape))  # raises in NumPy's own words
+    if not agreeing([weights.shape, x.shape]):
+        if not isinstance(axis, int) or len(weights.shape) != 1 or not agree(weights.shape[0], x.shape[axis]):
+            np.average(np.broadcast_to(1.0, guesses(x.shape)), axis, np.broadcast_to(1.0, guesses(weights.shape)))  # raises in NumPy's own words
         weights = reshape(weights, (-1,) + (1,) * (len(x.shape) - 1 - axis % len(x.shape)))
         weights = ops.np.broadcast_to(weights, x.shape)
     found = sum(multiply(x, weights), axis, keepdims=keepdims)

@@ -22,10 +22,12 @@ from ..core import OpOverload
 from ..forms.partials import conjugated
 from ..forward import pushforwards
 from ..operators import ops
+from ..symbolic import agree, guesses
 from ..tape import pullbacks
 from ..triangles import inverse
 from .diagonals import eye, tril
 from .families import aligned, complete, composite, in_front, kernel_of, row
+from .layouts import broadcast_shape
 from .linalg import adjoint, item_shape, matmul
 from .pointwise import add, conjugate, multiply, negative, subtract
 from .shape import expand_dims, imag, squeeze, swapaxes
@@ -38,12 +40,12 @@ Shape = tuple[int, ...]
 
 def _solved_shape(a: Shape, b: Shape) -> Shape:
     """The shape of a solution. Shapes that do not fit raise in NumPy's own words."""
-    if len(a) > 1 and a[-1] == a[-2] and b and a[-1] == (b[0] if len(b) == 1 else b[-2]):
+    if len(a) > 1 and agree(a[-1], a[-2]) and b and agree(a[-1], b[0] if len(b) == 1 else b[-2]):
         if len(b) == 1:
             return a[:-1]
         with suppress(ValueError):
-            return (*np.broadcast_shapes(a[:-2], b[:-2]), *b[-2:])
-    found: Shape = np.linalg.solve(np.broadcast_to(0.0, a), np.broadcast_to(0.0, b)).shape
+            return (*broadcast_shape((a[:-2], b[:-2])), *b[-2:])
+    found: Shape = np.linalg.solve(np.broadcast_to(0.0, guesses(a)), np.broadcast_to(0.0, guesses(b))).shape
     return found
 
 

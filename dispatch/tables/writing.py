@@ -20,6 +20,7 @@ from ..fake import FakeTensor
 from ..functional import INSTEAD, ON_COPIES, Instead, make
 from ..operators import add as make_known
 from ..prims import broadcast_to, define, moveaxis, sum_to
+from ..symbolic import agree, is_one
 from ..tape import pullbacks
 from ..views import view_scatter
 from .creation import arange, full
@@ -42,9 +43,10 @@ def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
     if any(is_mask(i) and isinstance(i, FakeTensor) for i in arrays):
         return  # how many elements a mask selects depends on its data, and the shape of `x` does not
     shape = indexed(layout_of(x), tuple([spelled(i) for i in without_masks(placed(index, arrays))])).shape
-    while len(given) > len(shape) and given[0] == 1:
+    while len(given) > len(shape) and is_one(given[0]):
         given = given[1:]
-    if len(given) > len(shape) or any(n not in (1, m) for n, m in zip(given[::-1], shape[::-1], strict=False)):
+    fits = all([n is m or is_one(n) or agree(n, m) for n, m in zip(given[::-1], shape[::-1], strict=False)])
+    if len(given) > len(shape) or not fits:
         words = f"could not broadcast input array from shape {given} into shape {shape}"  # NumPy's own
         raise ValueError(words.replace(", ", ","))
 

@@ -22,8 +22,9 @@ def fitted(node: Any, edges: Sequence[Any], target: Any, grad: Any) -> Any:
                 "Return an array, or None where there is no gradient.",
                 operator=node.op.name,
             )
-    if grad.shape != shape:
-        extra = len(grad.shape) - len(shape)
+    given = grad.shape
+    if len(given) != len(shape) or given != shape:  # their lengths first: tuples compare items of these, which may be symbols
+        extra = len(given) - len(shape)
         if extra < 0 or any(n not in (1, m) for n, m in zip(shape, grad.shape[extra:], strict=True)):
             raise GradientError(
                 f"{node.op.name}: its backward gave a gradient of shape {grad.shape} for {input_of(node, edges, target)}, "

@@ -84,7 +84,7 @@ def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
     kept: dict[str, str] = {}  # what is saved: its name in `pull`, and how `save` finds it
     again: list[str] = []
     calls = ["None"] * len(names)
-    scope: dict[str, Any] = {"protect": protect, "tracked": _tracked, "flat": _flat, "layout": _layout}
+    scope: dict[str, Any] = {"__name__": __name__, "protect": protect, "tracked": _tracked, "flat": _flat, "layout": _layout}
     for i in tracked:
         reads, scope[f"f{i}"] = rule.by_argument[names[i]]
         calls[i] = f"f{i}({', '.join([_source(op, name, own, kept) for name in reads])})"

@@ -75,7 +75,7 @@ def vmap(
     cut = chunk_size is not None or workers is not None
 
     def run(args: Sequence[Any], dims: Sequence[Any], keywords: dict[str, Any], size: int) -> Any:
-        with Level("vmap", _batch(size, randomness)) as level:
+        with Level("vmap", (_batch if type(size) is int else Batch)(size, randomness)) as level:
             values = [x if dim is None else _into(x, dim, level) for x, dim in zip(args, dims, strict=True)]
             out = f(*values, **keywords)
             if type(out) is BatchedTensor and out.level is level and out_dims == out.data:
@@ -134,7 +134,7 @@ def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any],
     axes = [mapped_axes(dim, x, f"argument {i}", sizes) for i, (x, dim) in enumerate(zip(args, dims, strict=True))]
     if not sizes:
         raise BatchingError("vmap: no argument is mapped. Give at least one an axis in in_dims.")
-    if len({length for _, length in sizes}) > 1:
+    if any([length != sizes[0][1] for _, length in sizes[1:]]):
         raise BatchingError(f"vmap: the mapped axes differ in length: {'; '.join(words for words, _ in sizes)}.")
     return axes, sizes[0][1]
 

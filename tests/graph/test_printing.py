@@ -126,13 +126,13 @@ def test_small_constants_are_written_out_and_others_are_objects():
     graph = make_fx(lambda x: (x * small, large, np.float32(2), x * np.array([np.nan, 1])))(X)
     text = graph.code
     assert text.startswith("# Run it with the arrays and objects it names: exec(graph.code, graph.scope)\nimport numpy as np\n")
-    assert "constant = np.array([1.0, -0.0], 'float64')  # float64[2]" in text
-    assert "= objects['constant_2'].copy(order='K')" in text
+    assert "small = np.array([1.0, -0.0], 'float64')  # float64[2]" in text
+    assert "= objects['large'].copy(order='K')" in text
     assert "np.float32(2.0)" in text
-    assert list(graph.scope["objects"]) == ["constant_1", "constant_2"]  # the product with a nan, and the large one
+    assert list(graph.scope["objects"]) == ["constant", "large"]  # the product with a nan, and the large one
     first, second = run(graph, X), run(graph, X)
     assert first[1] is not second[1]
-    assert first[1].strides == graph.constants["constant_2"].strides
+    assert first[1].strides == graph.constants["large"].strides
     np.testing.assert_array_equal(first[3], graph(X)[3])
 
 

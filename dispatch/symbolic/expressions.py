@@ -1,0 +1,187 @@
+"""Sizes made of sizes: each expression once, with the number that it is in this run, and its text."""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
+from typing import Any
+
+from .atoms import Atom, Atoms, terms_of
+from .polynomials import Monomial, Terms, constant, divided, ordered, plus, times, value_at
+from .sizes import NUMBERS, SymInt
+
+
+class Expressions:
+    """The sizes of one ShapeEnv, and what arithmetic makes of them."""
+
+    def __init__(self) -> None:
+        self._atoms = Atoms()
+        self._sizes: dict[Terms, SymInt] = {}  # every size there is: one object for each polynomial
+        self._made: dict[Any, Any] = {}  # results of arithmetic and of comparisons, by the identity of operands
+        self._making = threading.RLock()
+
+    def at_least(self, a: Any, b: Any) -> bool:
+        """Whether `a >= b` whatever the symbols are."""
+        return self._atoms.never_negative(plus(terms_of(a), terms_of(b), -1))
+
+    def made(self, op: str, a: Any, b: Any) -> Any:
+        """The size that an operation gives, of sizes and ints of which one is a size."""
+        key = op, a if type(a) is int else (id(a),), b if type(b) is int else (id(b),)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self._applied(op, a, b)
+        return found
+
+    def _applied(self, op: str, a: Any, b: Any) -> Any:
+        p, q = terms_of(a), terms_of(b)
+        if op == "+":
+            return self.size(plus(p, q))
+        if op == "-":
+            return self.size(plus(p, q, -1))
+        if op == "*":
+            return self.size(times(p, q))
+        if op in ("max", "min"):
+            if self.at_least(a, b):
+                return a if op == "max" else b
+            if self.at_least(b, a):
+                return b if op == "max" else a
+            return self._function(op, a, b)
+        if op == "**":
+            return self._power(a, b)
+        if not (b if type(b) is int else bool(b != 0)):
+            return NUMBERS[op](1, 0)  # raises in Python's words
+        return self._quotient(a, b) if op == "//" else self._remainder(a, b)
+
+    def _power(self, a: Any, b: Any) -> Any:
+        if type(b) is SymInt:
+            return self._function("**", a, b)
+        if b < 0:
+            return int(a) ** b
+        made: Any = 1
+        for _ in range(b):
+            made = made * a
+        return made
+
+    def _quotient(self, a: Any, b: Any) -> Any:
+        whole, rest = divided(terms_of(a), terms_of(b))
+        if not rest:
+            return self.size(whole)
+        left = self.size(rest)
+        if type(left) is int and type(b) is int:
+            return self.size(whole) + left // b
+        if self._atoms.lowest(rest) >= 0 and self._less(rest, terms_of(b)):
+            return self.size(whole)
+        if type(b) is int and b < 0:
+            left, b = -left, -b
+        return self.size(whole) + self._function("//", left, b)
+
+    def _remainder(self, a: Any, b: Any) -> Any:
+        p, q = terms_of(a), terms_of(b)
+        _, rest = divided(p, q)
+        if type(b) is int:
+            rest = ordered({monomial: n % b for monomial, n in rest})
+        left = self.size(rest)
+        if type(left) is int and type(b) is int:
+            return left % b
+        if self._less(rest, q):
+            if self._atoms.lowest(rest) >= 0:
+                return left
+            if self._atoms.never_negative(plus(rest, q)) and self._less(rest, ()):
+                return left + b
+        return self._function("%", left, b)
+
+    def _less(self, p: Terms, q: Terms) -> bool:
+        return self._atoms.never_negative(plus(plus(q, p, -1), constant(-1)))
+
+    def size(self, p: Terms) -> Any:
+        """The size of a polynomial, or the number that it is."""
+        found = self._sizes.get(p)
+        if found is not None:
+            return found
+        if not p:
+            return 0
+        if len(p) == 1 and not p[0][0]:
+            return p[0][1]
+        atoms = self._atoms.all
+        open_ = any(atoms[number].hint is None for monomial, _ in p for number in monomial)
+        guess = value_at(p, {number: atoms[number].guess for monomial, _ in p for number in monomial})
+        return self._sizes.setdefault(p, SymInt(self, p, None if open_ else guess, guess))
+
+    def _function(self, op: str, a: Any, b: Any) -> Any:
+        """The size that is no polynomial of others, with its range."""
+        apply, low, high = NUMBERS[op], -inf, inf
+        hints = [x if type(x) is int else x.hint for x in (a, b)]
+        guess = apply(*[x if type(x) is int else x.guess for x in (a, b)])
+        of_a = self._atoms.lowest(terms_of(a)), self._atoms.highest(terms_of(a))
+        of_b = self._atoms.lowest(terms_of(b)), self._atoms.highest(terms_of(b))
+        if op in ("max", "min"):
+            low, high = apply(of_a[0], of_b[0]), apply(of_a[1], of_b[1])
+        elif op == "%" and of_b[0] > 0:
+            low, high = 0, min(of_b[1] - 1, of_a[1]) if of_a[0] >= 0 else of_b[1] - 1
+        elif op == "//" and of_b[0] > 0:
+            low = of_a[0] // of_b[0] if of_a[0] != -inf and of_a[0] < 0 else of_a[0] // of_b[1] if 0 <= of_a[0] < inf else -inf
+            low = int(low) if abs(low) != inf else low
+            high = int(of_a[1] // of_b[0]) if of_a[1] != inf else inf
+        elif op == "**" and of_a[0] >= 1:
+            low = 1
+        hint = None if None in hints else apply(*hints)
+        return self._atom(op, "", a, b, hint, guess, low, high)
+
+    def _atom(self, op: str, name: str, a: Any, b: Any, hint: int | None, guess: int, low: float, high: float) -> SymInt:
+        with self._making:
+            atoms = self._atoms.all
+            atom = Atom(len(atoms), op, name, a, b, hint, guess, low, high)
+            atoms.append(atom)
+            atom.node = self.size((((atom.number,), 1),))
+            return atom.node  # type: ignore[no-any-return]
+
+    # -- text and code -----------------------------------------------------------------------------------------------------
+
+    def text(self, p: Terms) -> str:
+        """A polynomial as Python writes it."""
+        found = ""
+        for monomial, n in p:
+            word = self._product(monomial, abs(n), alone=len(p) == 1 and n > 0)
+            found += (" - " if n < 0 else " + ") + word if found else ("-" if n < 0 else "") + word
+        return found or "0"
+
+    def _product(self, monomial: Monomial, n: int, *, alone: bool) -> str:
+        factors = [str(n)] if n != 1 or not monomial else []
+        alone = alone and len(monomial) == 1 and n == 1
+        for number in dict.fromkeys(monomial):
+            word, power = self._word(self._atoms.all[number], alone), monomial.count(number)
+            factors.append(word if power == 1 else f"{word}**{power}")
+        return "*".join(factors)
+
+    def _word(self, atom: Atom, alone: bool) -> str:
+        if not atom.op:
+            return atom.name
+        if atom.op in ("max", "min"):
+            return f"{atom.op}({atom.left}, {atom.right})"
+        left, right = [str(x) if type(x) is int or not self._compound(x) else f"({x})" for x in (atom.left, atom.right)]
+        left = f"({left})" if left.startswith("-") else left
+        space = " " if atom.op == "%" else ""
+        word = f"{left}{space}{atom.op}{space}{right}"
+        return word if alone else f"({word})"
+
+    def _compound(self, x: SymInt) -> bool:
+        """Whether the text of a size needs brackets."""
+        atom = self._atoms.all[x.terms[0][0][0]]
+        return len(x.terms) > 1 or len(x.terms[0][0]) > 1 or x.terms[0][1] != 1 or atom.op in ("//", "%", "**")
+
+    def compiled(self, expressions: Sequence[Any], names: Iterable[str]) -> Callable[..., tuple[Any, ...]]:
+        """A Python function of the values of symbols, in the order of these names, that gives those of expressions."""
+        items = "".join(f"{x}, " for x in expressions)
+        made: Callable[..., tuple[Any, ...]] = eval(f"lambda {', '.join(names)}: ({items})", {"max": max, "min": min})
+        return made
+
+    def names_of(self, p: Terms) -> list[str]:
+        """The names of the symbols in a polynomial."""
+        found: set[int] = set()
+        waiting = [number for monomial, _ in p for number in monomial]
+        while waiting:
+            atom = self._atoms.all[waiting.pop()]
+            if not atom.op:
+                found.add(atom.number)
+            for x in (atom.left, atom.right):
+                waiting += [number for monomial, _ in terms_of(x) for number in monomial] if type(x) is SymInt else []
+        return [self._atoms.all[number].name for number in sorted(found)]

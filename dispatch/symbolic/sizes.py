@@ -1,0 +1,229 @@
+"""A size that is an expression: what stands in the shape of a fake tensor for a number that may be any."""
+
+from collections.abc import Callable, Mapping
+from operator import index
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..core import Size, Tensor
+from .polynomials import Terms
+
+Operand = Any
+
+
+class SymInt(Size):
+    """A size as an expression of symbols. There is one object for each expression of a `ShapeEnv`, so `is` compares them.
+
+    Arithmetic with sizes and ints gives sizes, or an int where nothing is left open; a comparison gives a `SymBool`, or a
+    bool where every size gives the same. What Python needs a number for, `int(n)`, `range(n)`, `hash(n)`, `n / 2`, takes
+    the one that the size has in this run, and leaves a guard that it is that one.
+
+    Attributes
+    ----------
+    env : ShapeEnv
+    hint : int or None
+        The number in this run; None if it depends on data.
+    guess : int
+        The hint, or else a number that is as good as any.
+
+    Raises
+    ------
+    DataDependentSizeError
+        Where a number is needed and there is no hint.
+
+    Examples
+    --------
+    >>> from dispatch.symbolic import ShapeEnv
+    >>> n = ShapeEnv().new_size(12)
+    >>> n * (n + 1) // 2, n % 4, (2 * n) % 2
+    ((s0**2 + s0)//2, s0 % 4, 0)
+    """
+
+    __slots__ = ("_compiled", "_text", "env", "guess", "hint", "terms")
+    __array_priority__ = 2000.0  # an array leaves the arithmetic to us, above Tensor's own
+
+    env: Any
+    terms: Terms
+    hint: int | None
+    guess: int
+
+    def __init__(self, env: Any, terms: Terms, hint: int | None, guess: int) -> None:
+        self.env = env
+        self.terms = terms
+        self.hint = hint
+        self.guess = guess
+        self._text: str | None = None
+        self._compiled: Callable[..., int] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The symbols in it, in the order they were made."""
+        return tuple(self.env.names_of(self.terms))
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        """Its number where the symbols have these values.
+
+        Parameters
+        ----------
+        values : mapping of str to int
+
+        Examples
+        --------
+        >>> from dispatch.symbolic import ShapeEnv
+        >>> n = ShapeEnv().new_size(5)
+        >>> (n // 2 + 1).evaluate({"s0": 9})
+        5
+        """
+        if self._compiled is None:
+            self._compiled = self.env.compiled((self,), self.names)
+        return self._compiled(*[values[name] for name in self.names])[0]  # type: ignore[index,no-any-return]
+
+    def _with(self, op: str, other: Operand, reflected: bool = False) -> Any:
+        if type(other) is not int and type(other) is not SymInt:
+            if isinstance(other, (int, np.integer)):
+                other = index(other)
+            elif isinstance(other, Tensor):
+                return NotImplemented
+            elif isinstance(other, (float, complex, np.ndarray, np.generic)):
+                return NUMBERS[op](other, int(self)) if reflected else NUMBERS[op](int(self), other)
+            else:
+                return NotImplemented
+        return self.env.made(op, other, self) if reflected else self.env.made(op, self, other)
+
+    def __add__(self, other: Operand) -> Any:
+        return self._with("+", other)
+
+    def __radd__(self, other: Operand) -> Any:
+        return self._with("+", other, True)
+
+    def __sub__(self, other: Operand) -> Any:
+        return self._with("-", other)
+
+    def __rsub__(self, other: Operand) -> Any:
+        return self._with("-", other, True)
+
+    def __mul__(self, other: Operand) -> Any:
+        return self._with("*", other)
+
+    def __rmul__(self, other: Operand) -> Any:
+        return self._with("*", other, True)
+
+    def __floordiv__(self, other: Operand) -> Any:
+        return self._with("//", other)
+
+    def __rfloordiv__(self, other: Operand) -> Any:
+        return self._with("//", other, True)
+
+    def __mod__(self, other: Operand) -> Any:
+        return self._with("%", other)
+
+    def __rmod__(self, other: Operand) -> Any:
+        return self._with("%", other, True)
+
+    def __pow__(self, other: Operand) -> Any:
+        return self._with("**", other)
+
+    def __rpow__(self, other: Operand) -> Any:
+        return self._with("**", other, True)
+
+    def __divmod__(self, other: Operand) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Operand) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    def __truediv__(self, other: Operand) -> Any:
+        return NotImplemented if isinstance(other, Tensor) else int(self) / (int(other) if type(other) is SymInt else other)
+
+    def __rtruediv__(self, other: Operand) -> Any:
+        return NotImplemented if isinstance(other, Tensor) else other / int(self)
+
+    def __neg__(self) -> Any:
+        return self.env.made("*", self, -1)
+
+    def __pos__(self) -> "SymInt":
+        return self
+
+    def __abs__(self) -> Any:
+        return self.env.made("max", self, -self)
+
+    def _compared(self, op: str, other: Operand) -> Any:
+        if type(other) is not int and type(other) is not SymInt:
+            if isinstance(other, (int, np.integer)):
+                other = index(other)
+            elif isinstance(other, float) and op not in ("==", "!="):
+                return NUMBERS[op](int(self), other)
+            else:
+                return NotImplemented
+        return self.env.compared(op, self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return True if other is self else self._compared("==", other)
+
+    def __ne__(self, other: object) -> Any:
+        return False if other is self else self._compared("!=", other)
+
+    def __lt__(self, other: Operand) -> Any:
+        return self._compared("<", other)
+
+    def __le__(self, other: Operand) -> Any:
+        return self._compared("<=", other)
+
+    def __gt__(self, other: Operand) -> Any:
+        return self._compared(">", other)
+
+    def __ge__(self, other: Operand) -> Any:
+        return self._compared(">=", other)
+
+    def __int__(self) -> int:
+        return self.env.number(self)  # type: ignore[no-any-return]
+
+    __index__ = __trunc__ = __int__
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def __float__(self) -> float:
+        return float(int(self))
+
+    def __complex__(self) -> complex:
+        return complex(int(self))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(int(self), dtype)
+
+    def __copy__(self) -> "SymInt":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "SymInt":
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"the size {self} belongs to a ShapeEnv of this process. Send str(size), and parse it there.")
+
+    def __repr__(self) -> str:
+        if self._text is None:
+            self._text = self.env.text(self.terms)
+        return self._text
+
+
+NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "**": lambda a, b: a**b,
+    "max": max,
+    "min": min,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+}
