@@ -9,8 +9,9 @@ from typing import Any
 from ..errors import PerformanceWarning, UnsupportedError
 from ..graph import nodes_in
 from ..where import levels_out, raised_at
-from .backends import Backend, find_backend
-from .entries import LIMIT, ByFloats, Entry
+from .backends import Backend, find_backend, replay
+from .dynamic import dynamic_program, fits, open_key, shapes_of
+from .entries import LIMIT, ByFloats, ByGuards, Entry
 from .explained import Explained
 from .keys import Signature, can_write, changed, signed, watched_by_mode
 from .lowering import program
@@ -26,9 +27,9 @@ class Compiled:
         What was traced, oldest first.
     """
 
-    def __init__(self, f: Callable[..., Any], fullgraph: bool, backend: Backend) -> None:
-        self._f, self._fullgraph, self._backend = f, fullgraph, backend
-        self._cache: dict[Any, Entry | ByFloats] = {}
+    def __init__(self, f: Callable[..., Any], fullgraph: bool, dynamic: bool, backend: Backend) -> None:
+        self._f, self._fullgraph, self._dynamic, self._backend = f, fullgraph, dynamic, backend
+        self._cache: dict[Any, Entry | ByFloats | ByGuards] = {}
         self._traces = 0
         self._warned = False
         update_wrapper(self, f, updated=())
@@ -37,7 +38,8 @@ class Compiled:
     def entries(self) -> list[Entry]:
         found: list[Entry] = []
         for entry in self._cache.values():
-            found += entry.entries.values() if type(entry) is ByFloats else [entry]  # type: ignore[list-item]
+            by_floats = entry.entries.values() if isinstance(entry, ByFloats) else ()
+            found += [entry] if isinstance(entry, Entry) else by_floats or list(entry.entries)
         return found
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -55,7 +57,7 @@ class Compiled:
             self._traces += 1
             recording = None
             try:
-                recording = recorded(self._f, args, keywords, signature)
+                recording = recorded(self._f, args, keywords, signature, self._dynamic)
             except Exception as error:
                 if self._fullgraph:
                     raise
@@ -71,37 +73,53 @@ class Compiled:
         recording, run = entry.recording, entry.run
         if recording is None or run is None:
             return self._f(*args, **keywords)
-        values = signature.values
-        if signature.floats and not recording.floats:
-            values = [x for x in values if type(x) is not float]
+        values = inputs_of(recording, signature)
         if entry.written and not can_write(entry.written, [*values, *recording.live]):
             return self._f(*args, **keywords)
         return run(*values, *recording.live)
 
     def _find(self, signature: Signature) -> Entry | None:
         """What is known of such calls, if it still holds."""
-        found = self._cache.get(signature.key)
-        entry = found.entries.get(signature.bits) if isinstance(found, ByFloats) else found
+        found = self._cache.get(self._key(signature))
+        entry: Entry | None
+        if isinstance(found, ByGuards):
+            entry = next((entry for entry in found.entries if _fits(entry, signature)), None)
+        else:
+            entry = found.entries.get(signature.bits) if isinstance(found, ByFloats) else found
         if entry is None or (entry.recording is not None and changed(entry.recording.watched) >= 0):
             return None
         return entry
+
+    def _key(self, signature: Signature) -> tuple[Any, ...]:
+        key: tuple[Any, ...] = open_key(signature) if self._dynamic else signature.key
+        return key
 
     def _made(self, signature: Signature, recording: Recording) -> Entry:
         metadata = [x.value for x in nodes_in(recording.graph.inputs)]
         # a value of a transform goes through the operators; a write may meet an array that cannot hold it
         backend = self._backend if not signature.wrapped else lambda graph, metadata: program(graph)
-        entry = Entry(recording, backend(recording.graph, metadata))
+        run = dynamic_program(recording.graph) if recording.graph.symbols else backend(recording.graph, metadata)
+        entry = Entry(recording, run)
         self._keep(signature, entry)
         return entry
 
     def _keep(self, signature: Signature, entry: Entry) -> None:
-        if signature.floats and entry.recording is not None and not entry.recording.floats:
-            found = self._cache.get(signature.key)
-            by_floats = found if type(found) is ByFloats else ByFloats({})
+        key = self._key(signature)
+        found = self._cache.get(key)
+        if self._dynamic:
+            by_guards = found if isinstance(found, ByGuards) else ByGuards([])
+            if entry.recording is None:
+                entry.bits, entry.shapes = signature.bits, shapes_of(signature)
+            elif not entry.recording.floats:
+                entry.bits = signature.bits
+            by_guards.entries.insert(0, entry)
+            self._cache[key] = by_guards
+        elif signature.floats and entry.recording is not None and not entry.recording.floats:
+            by_floats = found if isinstance(found, ByFloats) else ByFloats({})
             by_floats.entries[signature.bits] = entry
-            self._cache[signature.key] = by_floats
+            self._cache[key] = by_floats
         else:
-            self._cache[signature.key] = entry
+            self._cache[key] = entry
 
     def _warn(self, reason: str) -> None:
         """Say once why calls run as they are."""
@@ -135,13 +153,29 @@ class Compiled:
             if self._find(signature) is None:
                 self._traces += 1
                 try:
-                    self._made(signature, recorded(self._f, args, keywords, signature))
+                    self._made(signature, recorded(self._f, args, keywords, signature, self._dynamic))
                 except Exception as error:
                     note = said(error)
         return Explained(self._name, self._traces, self._cache, note)
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}, {len(self.entries)} entries>"
+
+
+def inputs_of(recording: Recording, signature: Signature) -> list[Any]:
+    """What a graph takes of a call: its arrays, and its floats where these are inputs."""
+    values: list[Any] = signature.values
+    return [x for x in values if type(x) is not float] if signature.floats and not recording.floats else values
+
+
+def _fits(entry: Entry, signature: Signature) -> bool:
+    """Whether an entry with open sizes is one for a call: its guards hold, and so do the floats that it holds."""
+    if entry.recording is None:
+        return bool(entry.bits == signature.bits and entry.shapes == shapes_of(signature))
+    if entry.bits is not None and entry.bits != signature.bits:
+        return False
+    recording = entry.recording
+    return fits(recording.graph, [*inputs_of(recording, signature), *recording.live])
 
 
 def said(error: Exception) -> str:
@@ -169,7 +203,8 @@ def compile(  # noqa: A001  torch's name
     fullgraph : bool
         Raise where `f` cannot be traced; else it runs as it is, with one warning.
     dynamic : bool
-        torch's name for sizes that are symbols; refused, since each shape is traced for itself.
+        Trace sizes as symbols, so that one graph serves arrays of all lengths for which its guards hold; lengths 0 and 1 are
+        traced for themselves. The extra `symbolic` is asked for where that takes more than arithmetic. By `replay` alone.
     backend : str or callable
         What runs the graph: see `register_backend`.
 
@@ -183,7 +218,7 @@ def compile(  # noqa: A001  torch's name
     DefinitionError
         If there is no such backend.
     UnsupportedError
-        If `dynamic` is true.
+        If another backend is to run open sizes.
     TracingError
         From a call, with `fullgraph`, if `f` cannot be traced.
 
@@ -200,9 +235,10 @@ def compile(  # noqa: A001  torch's name
     """
     if f is None:
         return partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend)
-    if dynamic:
+    found = find_backend(backend)
+    if dynamic and found is not replay:
         raise UnsupportedError(
-            "compile(dynamic=True) asks for one graph for many shapes, and each shape is traced for itself. Leave dynamic out, "
-            f"and pass arrays of {LIMIT} shapes at most."
+            f"compile(dynamic=True) was asked of the backend {backend!r}, and open sizes are run by 'replay'. Leave one of the "
+            "two out."
         )
-    return Compiled(f, fullgraph, find_backend(backend))
+    return Compiled(f, fullgraph, dynamic, found)

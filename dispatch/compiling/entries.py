@@ -25,10 +25,12 @@ class Entry:
         How often it was found.
     """
 
-    __slots__ = ("hits", "reason", "recording", "run", "written")
+    __slots__ = ("bits", "hits", "reason", "recording", "run", "shapes", "written")
 
     def __init__(self, recording: Recording | None, run: Callable[..., Any] | None, reason: str = "") -> None:
         self.recording, self.run, self.reason, self.hits = recording, run, reason, 0
+        self.bits: Any = None  # of calls with open sizes: the floats that the graph holds
+        self.shapes: Any = None  # and the shapes of those that run as they are
         self.written = () if recording is None else _written_inputs(recording.graph)
 
 
@@ -41,6 +43,12 @@ def _written_inputs(graph: Graph) -> tuple[int, ...]:
             pairs = zip(node.op.schema.arguments, node.args, strict=True)
             written |= {lifetimes.owner(x) for argument, arg in pairs if argument.is_write for x in nodes_in(arg)}
     return tuple(i for i, x in enumerate(nodes_in(graph.inputs)) if lifetimes.owner(x) in written)
+
+
+class ByGuards(NamedTuple):
+    """Calls of one key for which there are graphs with open sizes: each where its guards hold."""
+
+    entries: list[Entry]
 
 
 class ByFloats(NamedTuple):

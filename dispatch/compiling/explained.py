@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .entries import LIMIT, ByFloats
+from .entries import LIMIT, ByFloats, ByGuards
 
 
 class Explained:
@@ -16,8 +16,11 @@ class Explained:
     def __repr__(self) -> str:
         lines = [f"{self.name}: traced {self.traces} times, {LIMIT} at most"]
         for key, found in self.cache.items():
-            entries = found.entries if type(found) is ByFloats else {None: found}
-            for bits, entry in entries.items():
+            if type(found) is ByGuards:
+                entries = [(entry.bits, entry) for entry in found.entries]
+            else:
+                entries = list(found.entries.items()) if type(found) is ByFloats else [(None, found)]
+            for bits, entry in entries:
                 lines.append(f"\ncalls of {', '.join(described(key))}")
                 if bits is not None:
                     lines.append(f"    whose floats are {', '.join(str(x[0]) if type(x) is tuple else x for x in bits)}")
@@ -27,6 +30,7 @@ class Explained:
                 else:
                     watched = sorted({str(name) for _, name, _ in entry.recording.watched if type(name) is str})
                     lines += [f"    as long as these stay what they are: {', '.join(watched)}"] if watched else []
+                    lines += [f"    where {guard}" for guard in entry.recording.graph.guards]
                     lines += [f"    {line}" for line in str(entry.recording.graph).splitlines()]
         if self.note:
             lines.append(f"\nthat call would run as it is: {self.note}")
@@ -47,6 +51,8 @@ def described(key: tuple[Any, ...]) -> list[str]:
                 if isinstance(shape, bytes):
                     numbers = np.frombuffer(shape, np.intp)
                     shape = tuple(numbers[: len(numbers) // 2].tolist())
+                elif len(shape) == 3 and type(shape[0]) is tuple:  # of an open key
+                    shape = ["*" if n == 2 else n for n in shape[0]]
                 found.append(f"{value}{list(shape)}" + ("" if part is np.ndarray else f" ({part.__name__})"))
             elif part in (list, tuple, dict):
                 found.append(f"a {part.__name__} of {len(value) if part is dict else value}")

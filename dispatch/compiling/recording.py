@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..errors import TracingError, kind_of
 from ..functionalize import functionalize
 from ..graph import Graph, Metadata, Node, apply, common_subexpressions, constant_folding, dead_code, nodes_in
 from ..make_fx import make_fx
+from ..symbolic import SymInt
 from ..tracing import TRACE
 from .captured import Captured
 from .folding import known_by_layout
@@ -40,7 +42,9 @@ class Recording(NamedTuple):
     watched: list[tuple[Any, Any, Any]]
 
 
-def recorded(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], signature: Signature) -> Recording:
+def recorded(
+    f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], signature: Signature, dynamic: bool = False
+) -> Recording:
     """Trace `f` for calls like this one; no kernel runs.
 
     Raises
@@ -60,7 +64,7 @@ def recorded(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, A
     values = (*args, *keywords.values())
     held = captured.bytes()
     with _generators_restored(captured.generators):
-        first, second, floats = _two_traces(call, values, signature)
+        first, second, floats = _two_traces(partial(_trace, call, values, dynamic), signature)
     if (i := changed(captured.watched)) >= 0:
         raise TracingError(f"it changes {list(captured.names())[i]!r} when it runs, which a graph would leave out.")
     if held != captured.bytes():
@@ -77,7 +81,8 @@ def recorded(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, A
             )
     graph, live = _with_live_inputs(first, second)
     if not signature.wrapped:  # else a gradient would be summed in another order
-        graph = apply(graph, known_by_layout, common_subexpressions, constant_folding, dead_code)
+        first_passes = () if dynamic else (known_by_layout,)
+        graph = apply(graph, *first_passes, common_subexpressions, constant_folding, dead_code)
     return Recording(graph, live, bool(floats) or not signature.floats, captured.watched)
 
 
@@ -86,23 +91,21 @@ class _Traced(NamedTuple):
     constants: list[tuple[Any, Node]]
 
 
-def _two_traces(
-    f: Callable[..., Any], values: tuple[Any, ...], signature: Signature
-) -> tuple[_Traced, _Traced, dict[Node, Any]]:
+def _two_traces(trace: Callable[..., "_Traced"], signature: Signature) -> tuple[_Traced, _Traced, dict[Node, Any]]:
     """Two traces, and which nodes of the first stand for floats of the call.
 
     A float is an input where the trace with an input in its place is the trace with its value, node for node; else a value.
     """
     if not signature.floats:
-        return _trace(f, values), _trace(f, values), {}
-    second = _trace(f, values)
+        return trace(), trace(), {}
+    second = trace()
     with suppress(Exception):  # it asks the float for what an input has not: the second trace says whether that is all
-        first = _trace(f, values, loose=True)
+        first = trace(loose=True)
         given = zip(nodes_in(first.graph.inputs), signature.values, strict=True)
         floats = {node: x for node, x in given if type(x) is float}
         if not _difference(first, second, floats):
             return first, second, floats
-    return second, _trace(f, values), {}
+    return second, trace(), {}
 
 
 def _positional(f: Callable[..., Any], names: tuple[str, ...], count: int) -> Callable[..., Any]:
@@ -112,8 +115,8 @@ def _positional(f: Callable[..., Any], names: tuple[str, ...], count: int) -> Ca
     return lambda *values: f(*values[:count], **dict(zip(names, values[count:], strict=True)))
 
 
-def _trace(f: Callable[..., Any], values: tuple[Any, ...], loose: bool = False) -> _Traced:
-    """One trace; with `loose`, Python floats are inputs."""
+def _trace(f: Callable[..., Any], values: tuple[Any, ...], dynamic: bool, loose: bool = False) -> _Traced:
+    """One trace; with `dynamic` sizes are open, with `loose` Python floats are inputs."""
     found: list[Any] = []
 
     def watched(*args: Any) -> Any:
@@ -124,7 +127,7 @@ def _trace(f: Callable[..., Any], values: tuple[Any, ...], loose: bool = False) 
         return f(*args)
 
     watched.__wrapped__ = f  # type: ignore[attr-defined]
-    graph = make_fx(functionalize(watched), tracing_mode="fake")(*mapped(lambda x: _stand_in(x, loose), values))
+    graph = make_fx(functionalize(watched), "symbolic" if dynamic else "fake")(*mapped(lambda x: _stand_in(x, loose), values))
     graph.inputs = mapped(_plain, graph.inputs)
     for node in graph.nodes:
         for x in leaves(node.args):
@@ -141,7 +144,7 @@ def _stand_in(x: Any, loose: bool) -> Any:
         return np.empty(x.shape, x.dtype)
     if loose and type(x) is float:
         return np.float64(x)
-    return Fixed(x) if type(x) in (float, complex) else x
+    return Fixed(x) if type(x) in (float, complex, int) else x
 
 
 class Fixed:
@@ -187,6 +190,10 @@ def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str
         if items is not None and others is not None:
             same = len(items) == len(others) and (not isinstance(x, dict) or list(x) == list(y))
             return same and all(map(alike, items, others))
+        if type(x) is slice:
+            return all(map(alike, (x.start, x.stop, x.step), (y.start, y.stop, y.step)))
+        if type(x) is SymInt:
+            return str(x) == str(y)
         if type(x) is float:
             return str(x) == str(y)  # which tells every float from every other, but for one nan from another
         return x is y or bool(x == y)
@@ -215,7 +222,7 @@ def _alike_values(x: Any, y: Any) -> bool:
     if type(x) is not type(y):
         return False
     if type(x) is Metadata:
-        return bool(x == y)
+        return x.dtype == y.dtype and x.device == y.device and str((x.shape, x.strides)) == str((y.shape, y.strides))
     items, others = items_of(x), items_of(y)
     return items is None or others is None or (len(items) == len(others) and all(map(_alike_values, items, others)))
 
