@@ -1,7 +1,7 @@
 """Sizes that are open until a graph runs: read off its arguments, held to what the trace rests on, written as text."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from ..containers import leaves
@@ -48,13 +48,6 @@ def condition_of(text: Any, line: tuple[Any, ...], message: Any = None) -> Guard
     return Guard(found, Line(*line)) if message is None else Check(found, Line(*line), str(message))
 
 
-def evaluated(x: Any, sizes: Mapping[str, int]) -> Any:
-    """A size, or a slice of sizes, as numbers."""
-    if type(x) is slice:
-        return slice(*[evaluated(part, sizes) for part in (x.start, x.stop, x.step)])
-    return x.evaluate(sizes) if type(x) is SymInt else x
-
-
 def sizes_in(x: Any) -> Iterator[SymInt]:
     """The sizes in a value that are open, in containers and slices too."""
     for leaf in leaves(x):
@@ -88,7 +81,7 @@ def sizes_of_inputs(body: Body, values: dict[Node, Any]) -> dict[str, int]:
         sizes[name] = size_at(x, axis)
     for node in nodes_in(body.inputs):
         if type(node.value) is Metadata:
-            _check_shape(node, values[node], sizes)
+            _check_shape(node, values[node], sizes, [axis for at, axis in places.values() if at is node])
     for name, (node, axis) in places.items():
         if sizes[name] < 2:
             said = str(node) if axis is None else f"{node}.shape[{axis}]"
@@ -107,12 +100,13 @@ def sizes_of_inputs(body: Body, values: dict[Node, Any]) -> dict[str, int]:
     return sizes
 
 
-def _check_shape(node: Node, x: Any, sizes: dict[str, int]) -> None:
+def _check_shape(node: Node, x: Any, sizes: dict[str, int], read: list[int | None]) -> None:
+    """Hold an argument to the layout that it was traced with, the axes aside that sizes are read of."""
     shape, expected = tuple(x.shape), node.value.shape
     if len(shape) != len(expected):
         raise _another(node, f"has {len(expected)} axes", f"of shape {shape}")
     for axis, (n, wanted) in enumerate(zip(shape, expected, strict=True)):
-        if n != (wanted.evaluate(sizes) if type(wanted) is SymInt else wanted):
+        if axis not in read and n != (wanted.evaluate(sizes) if type(wanted) is SymInt else wanted):
             raise _another(node, f".shape[{axis}] == {wanted}", f"of shape {shape}")
 
 
@@ -144,4 +138,4 @@ def run_checks(body: Body, sizes: dict[str, int], done: set[int]) -> None:
                 raise CheckError(check.message)
 
 
-register_value(SymInt, "size", lambda x: (str(x),), size_of, spell=str, at=evaluated)
+register_value(SymInt, "size", lambda x: (str(x),), size_of, spell=str, at=lambda x, sizes: x.evaluate(sizes))

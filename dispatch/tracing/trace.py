@@ -214,7 +214,8 @@ def _is_of_layouts(op: OpOverload, found: list[Any], values: tuple[Any, ...]) ->
         return False
     except DispatchError:
         return True
-    return bool([x for x in leaves(made) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)] == found)
+    expected = [x for x in leaves(made) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)]
+    return expected == found
 
 
 def metadata(x: Any) -> Any:
@@ -250,7 +251,7 @@ def _same_bytes(x: Any, y: Any) -> bool:
     if x.shape != y.shape or x.dtype != y.dtype:
         return False
     if x.nbytes <= 4096 or x.dtype.hasobject:
-        return x.tobytes() == y.tobytes()
+        return bool(x.tobytes() == y.tobytes())
     return bool(np.array_equal(_bytes_of(x), _bytes_of(y)))
 
 
