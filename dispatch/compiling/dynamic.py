@@ -8,8 +8,8 @@ import numpy as np
 from ..containers import mapped
 from ..errors import GraphError
 from ..graph import Graph, Node, nodes_in, reinplace
-from ..graph.sizes import evaluated, sizes_of_inputs
-from ..graph.values import is_open
+from ..graph.sizes import sizes_of_inputs
+from ..graph.values import evaluated, is_open
 from .keys import Signature
 from .lowering import program
 

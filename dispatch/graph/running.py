@@ -11,7 +11,7 @@ from .buffers import Unwritable
 from .effects import Sharing
 from .node import Metadata, Node, nodes_in
 from .sizes import run_checks, size_at, sizes_of_inputs
-from .values import BY_CLASS, Writer, is_open
+from .values import Writer, evaluated
 
 NUMBERS = frozenset({int, float, complex})
 STATIC = frozenset({int, float, bool, str, type(None), complex, type(Ellipsis)})
@@ -23,11 +23,7 @@ def run(body: Body, args: tuple[Any, ...]) -> Any:
     sizes: dict[str, int] = {}
 
     def given(x: Any) -> Any:
-        if type(x) is Node:
-            return values[x]
-        if not sizes or not is_open(x):
-            return x
-        return slice(*map(given, (x.start, x.stop, x.step))) if type(x) is slice else BY_CLASS[type(x)].at(x, sizes)  # type: ignore[misc]
+        return values[x] if type(x) is Node else evaluated(x, sizes) if sizes else x
 
     bind(body.inputs, args, values)
     sharing = Sharing(body) if body.constants else None

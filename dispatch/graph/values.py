@@ -161,6 +161,15 @@ def is_open(x: Any) -> bool:
     return value is not None and value.at is not None
 
 
+def evaluated(x: Any, sizes: Mapping[str, int]) -> Any:
+    """A value with numbers in the place of the sizes in it that are open."""
+    if not is_open(x):
+        return x
+    if type(x) is slice:
+        return slice(*[evaluated(part, sizes) for part in (x.start, x.stop, x.step)])
+    return BY_CLASS[type(x)].at(x, sizes)  # type: ignore[misc]
+
+
 def _taken(x: Any) -> tuple[str, tuple[Any, ...]]:
     cls = type(x)
     if (value := BY_CLASS.get(cls)) is not None:
