@@ -10,8 +10,8 @@ import inspect
 import typing
 from collections.abc import Callable
 from contextvars import copy_context
-from threading import Thread
 from math import prod
+from threading import Thread
 from typing import Any
 
 import numpy as np

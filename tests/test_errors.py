@@ -30,6 +30,8 @@ BUILTIN = {
     "BatchingError": ValueError,
     "FakeTensorError": TypeError,
     "DataDependentError": TypeError,
+    "DataDependentSizeError": TypeError,
+    "CheckError": RuntimeError,
     "ConversionError": TypeError,
     "TracingError": RuntimeError,
     "GraphError": ValueError,
