@@ -7,7 +7,9 @@ kernels for each device, a shape rule, gradients, batching, and a checker that f
 from . import autograd, library, testing
 from . import derive as derive  # which tells the layers what they can make of each other's rules
 from .carrying import carry
+from .compiling import compile, register_backend  # noqa: A004  torch's name
 from .core import DispatchKey, OpOverload, Residual, Tensor
+from .exporting import ExportedProgram, export, load
 from .fake import FakeTensor, FakeTensorMode
 from .forward import DualTensor
 from .functionalize import FunctionalTensor, functionalize
@@ -43,6 +45,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DispatchKey",
     "DualTensor",
+    "ExportedProgram",
     "FakeTensor",
     "FakeTensorMode",
     "FunctionalTensor",
@@ -61,11 +64,13 @@ __all__ = [
     "carry",
     "check",
     "checkpoint",
+    "compile",
     "custom_op",
     "detach",
     "detect_anomaly",
     "enable_grad",
     "eval_shape",
+    "export",
     "from_ufunc",
     "functionalize",
     "grad",
@@ -75,12 +80,14 @@ __all__ = [
     "jacrev",
     "jvp",
     "library",
+    "load",
     "log_calls",
     "make_fx",
     "no_grad",
     "ops",
     "profile",
     "register_autograd",
+    "register_backend",
     "register_fake",
     "register_jvp",
     "register_kernel",

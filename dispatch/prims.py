@@ -5,7 +5,7 @@ here, under the layers; the tables on the top floor complete them with the rules
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,13 +57,18 @@ def _broadcast_to(x: Any, shape: Any) -> Any:
 
 
 def _sum_to(x: Any, shape: Shape) -> Any:
-    if not shape and x.ndim:
-        return np.add.reduce(x, axis=None)
-    extra = x.ndim - len(shape)
-    axes = tuple(range(extra)) + tuple(extra + i for i, n in enumerate(shape) if n == 1 and x.shape[extra + i] != 1)
+    axes, keepdims = _summed_axes(x.shape, shape if type(shape) is tuple else tuple(shape))
     if not axes:
         return x
-    return np.add.reduce(x, axis=axes, keepdims=True).reshape(shape) if extra != len(axes) else np.add.reduce(x, axis=axes)
+    return np.add.reduce(x, axes, keepdims=True).reshape(shape) if keepdims else np.add.reduce(x, axes)
+
+
+@lru_cache(maxsize=4096)
+def _summed_axes(shape: Shape, wanted: Shape) -> tuple[Shape, bool]:
+    """Which axes are summed, and whether they have to be kept for a reshape: half of the time of a small sum."""
+    extra = len(shape) - len(wanted)
+    axes = tuple(range(extra)) + tuple(extra + i for i, n in enumerate(wanted) if n == 1 and shape[extra + i] != 1)
+    return axes, extra != len(axes)
 
 
 def _select(x: Any, axis: int, index: int) -> Any:

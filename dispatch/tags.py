@@ -26,6 +26,7 @@ class Tag(Enum):
     view = "returns a view of an argument"
     inplace_view = "changes the shape or strides of its first argument"
     pointwise = "each element of the result depends on one element of each argument"
+    metadata = "no element of the first argument is read, only its shape, dtype and strides"
     reduction = "some axes of the arguments are gone from the result"
     random = "draws from a random generator"
     nondeterministic_seeded = random

@@ -53,6 +53,10 @@ class Trace:
             found = self._constants[id(x)] = x, lifted, self.graph.constant(x.copy(), metadata(x))
         return found[1], found[2]
 
+    def captured(self) -> list[tuple[Any, Node]]:
+        """The arrays that became constants, each with its node."""
+        return [(x, node) for x, _, node in self._constants.values()]
+
     def taken(self, x: Any) -> tuple[Any, Any]:
         """An argument one floor down, and as the graph has it."""
         if type(x) in _STATIC:

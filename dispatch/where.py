@@ -120,6 +120,21 @@ def line() -> Line:
     return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
+def raised_at(error: BaseException) -> Line | None:
+    """Return the innermost line outside this package that an exception went through.
+
+    Examples
+    --------
+    >>> raised_at(ZeroDivisionError())  # not raised yet
+    """
+    found, step = None, error.__traceback__
+    while step is not None:
+        if not _is_ours(step.tb_frame):
+            found = Line(step.tb_frame.f_code.co_filename, step.tb_lineno, step.tb_frame.f_code.co_name)
+        step = step.tb_next
+    return found
+
+
 def caller() -> Caller:
     """Return the module and the place of the first frame outside this package.
 

@@ -49,7 +49,7 @@ def test_dtypes_are_those_that_the_hint_names():
     assert dtype_of_array(F[np.ndarray, "n"]) is None
     assert read("n").classes is None
     assert read_array(Dtypes("Mine", re.compile("u?int"))[np.ndarray, ""]).classes == {
-        c for c in np.sctypeDict.values() if "int" in c.__name__
+        c for c in np.sctypeDict.values() if "int" in c.__name__ and c.__module__ == "numpy"  # JAX adds its own
     }
     text = F64[np.ndarray, "n"]
     text.dtypes = "float32"

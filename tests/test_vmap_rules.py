@@ -405,3 +405,12 @@ def test_a_rule_that_loses_the_residual_is_told_how_to_hand_it_on():
         f"{op.name}: its vmap rule returned an ndarray of shape (3, 4) and dtype float64 for its outputs, and the schema says -> "
         f"(Tensor, Residual). Call {op.schema.name}.whole(...), which returns the residual too."
     )
+
+
+def test_an_operator_finds_the_batch_in_what_was_kept_of_it():
+    """The arrays in a residual lead to the floor of vmap, where none of the other arguments does."""
+    op = define("(Tensor x) -> (Tensor, Residual)", lambda x: (x * 1, {"parts": (x, [x * 2]), "size": len(x)}))
+    reader = define("(Residual kept, Tensor y) -> Tensor", lambda kept, y: y * kept["parts"][1][0] + kept["size"])
+    op.register_autograd(lambda ctx, g: g * reader(ctx.residual, B[:, 0]))
+    found = vmap(dispatch.grad(lambda x: np.sum(op(x))))(A)
+    assert np.allclose(found, B[:, 0] * 2 * A + 4)

@@ -6,8 +6,9 @@ import types
 import numpy as np
 import pytest
 
+from dispatch import ops
 from dispatch import where as room
-from dispatch.where import caller, innermost, names_around, where
+from dispatch.where import caller, innermost, names_around, raised_at, where
 
 FILE = __file__.rpartition("/")[2]
 
@@ -156,3 +157,15 @@ def test_a_caller_that_did_not_define_the_function_lends_no_names():
 def test_code_without_a_module_name_is_outside():
     nameless = types.FunctionType(compile("lambda caller: caller()", "inside.py", "eval").co_consts[0], {})
     assert nameless(caller) == ("?", "inside.py:1")
+
+
+def test_the_line_that_raised_is_the_innermost_of_ours():
+    def fails():
+        return ops.np.reshape(np.ones(3), (2,))
+
+    with pytest.raises(ValueError, match="cannot reshape") as raised:
+        fails()
+    line = raised_at(raised.value)
+    assert line.function == "fails"
+    assert line.text == "return ops.np.reshape(np.ones(3), (2,))"
+    assert raised_at(ValueError()) is None

@@ -7,3 +7,5 @@
 #   outputs   what a kernel may give back
 #   table     registrations and slots
 #   overload  the operator
+#   layouts   which array may take a result
+#   replay    a list of operator calls, run again and again

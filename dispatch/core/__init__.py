@@ -17,6 +17,7 @@ from .containers import items_of, rebuilt, set_record
 from .outputs import Outputs, Residual
 from .overload import OpOverload
 from .redispatching import bound, floor_of, redispatched, run_at
+from .replay import Program, Slot
 from .state import (
     ABOVE,
     Guard,
@@ -47,11 +48,13 @@ __all__ = [
     "ModeGuard",
     "OpOverload",
     "Outputs",
+    "Program",
     "Registration",
     "Reopened",
     "Residual",
     "Setting",
     "Size",
+    "Slot",
     "Tensor",
     "Without",
     "active_mode",

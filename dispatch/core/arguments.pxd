@@ -38,6 +38,7 @@ cdef class Check:
 
     cdef bint accept(self, PyObject *x, rank_t *rank) noexcept
     cdef bint accept_wrapped(self, PyObject *x, rank_t *rank) noexcept
+    cdef bint accept_kept(self, x, rank_t *rank) noexcept
     cdef bint accept_list(self, PyObject *x, rank_t *rank) noexcept
     cdef bint accept_tuple(self, PyObject *x, rank_t *rank) noexcept
     cdef bint accept_dict(self, PyObject *x, rank_t *rank) noexcept

@@ -133,8 +133,8 @@ cdef class Check:
             if self.written and is_array(x) and not (<object>x).flags.writeable:
                 return False
             return self.dtype is None or (<object>x).dtype == self.dtype
-        if kind == RESIDUAL:                # anything; a wrapper is what a batch's items kept, and leads to its layer
-            return not is_wrapped(x) or self.accept_wrapped(x, rank)
+        if kind == RESIDUAL:                # anything; wrappers are what a batch's items kept, and lead to their layer
+            return self.accept_kept(<object>x, rank)
         if kind == LIST:
             return self.accept_list(x, rank)
         if kind == TUPLE:
@@ -177,6 +177,11 @@ cdef class Check:
         if (<Wrapped>x).rank > rank[0]:
             rank[0] = (<Wrapped>x).rank
         return True
+
+    cdef bint accept_kept(self, x, rank_t *rank) noexcept:
+        if is_wrapped(<PyObject *>x):
+            return self.accept_wrapped(<PyObject *>x, rank)
+        return False not in [self.accept_kept(item, rank) for item in items_of(x) or ()]
 
     cdef bint accept_list(self, PyObject *x, rank_t *rank) noexcept:
         cdef Py_ssize_t i, n

@@ -17,7 +17,7 @@ from .node import Kind, Metadata, Node, nodes_in
 class Body:
     """The nodes of a graph in their order, what goes in and what comes out. See `Graph`."""
 
-    __slots__ = ("_before", "_names", "constants", "inputs", "nodes", "outputs", "symbols")
+    __slots__ = ("_before", "_names", "constants", "inputs", "nodes", "notes", "outputs", "symbols")
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -25,6 +25,7 @@ class Body:
         self.outputs: Any = None
         self.constants: dict[str, Any] = {}
         self.symbols: dict[str, tuple[Node, int]] = {}
+        self.notes: dict[str, Any] = {}
         self._names: dict[str, int] = {}  # each name that is taken: the last number that was put behind it
         self._before: Node | None = None  # what nodes are added before, where that is not at the end
 
@@ -200,6 +201,7 @@ class Body:
                 new.constants.setdefault(made.name, self.constants[node.name])
         new.inputs, new.outputs = mapped(there, self.inputs), mapped(there, self.outputs)
         new.symbols = {name: (there(node), axis) for name, (node, axis) in self.symbols.items()}
+        new.notes = dict(self.notes)
         return new
 
     def lint(self) -> None:

@@ -26,6 +26,8 @@ class Graph(Body):
         What the function returned, nodes for arrays.
     constants : dict
         The arrays of the graph's own, by the names of their nodes.
+    notes : dict
+        What somebody wrote on the graph, values that have text by names; passes and files keep it.
     symbols : dict
         Where each symbol of its sizes is read: a node and an axis.
 

@@ -8,6 +8,7 @@
     sin = call('np::sin', (x,), array('float64', (3,)))   operator, arguments, what it gives
     svd_0 = item(svd, 0, array(...))
     symbol('s0', x, 0)                                    a size, the node it is read of, and the axis
+    note('versions', {'numpy': '2.4.0'})                  what somebody wrote on it, a name and a value
     inputs(x, {'y': y})                                   the arguments that the function was called with
     outputs(sin)                                          what it returned
     end()
@@ -27,7 +28,7 @@ from ..operators import known
 from ..where import Line
 from .body import Body
 from .buffers import Unwritable
-from .node import Node
+from .node import Node, nodes_in
 from .values import Reader, Writer
 
 VERSION = 1
@@ -50,11 +51,13 @@ def written(body: Body) -> str:
     writer = Writer()
     lines = list(_nodes(body, writer))
     lines += [f"symbol({name!r}, {node.name}, {axis})" for name, (node, axis) in body.symbols.items()]
-    for word, values in (("inputs", body.inputs), ("outputs", (body.outputs,))):
+    rest = [("note", note) for note in body.notes.items()]
+    for word, values in (*rest, ("inputs", body.inputs), ("outputs", (body.outputs,))):
         try:
             lines.append(f"{word}{_call(writer, *values)}")
         except Unwritable as error:
-            raise GraphError(f"the graph cannot be saved: its {word} hold {error}, which has no text.") from None
+            part = f"note {values[0]!r} holds" if word == "note" else f"{word} hold"
+            raise GraphError(f"the graph cannot be saved: its {part} {error}, which has no text.") from None
     operators = writer.operators | {node.op.name: node.op for node in body.nodes if node.op is not None}
     head = [f"graph({VERSION})"]
     for name, op in sorted(operators.items()):
@@ -245,6 +248,11 @@ class _Reading:
         if type(name) is not str or type(node) is not Node or type(axis) is not int:
             raise GraphError("a symbol is a name, a node and an axis")
         self.body.symbols[name] = node, axis
+
+    def say_note(self, name: str, value: Any) -> None:
+        if type(name) is not str or any(nodes_in(value)):
+            raise GraphError("a note is a name and a value without nodes")
+        self.body.notes[name] = value
 
     def say_inputs(self, *values: Any) -> None:
         self.body.inputs = values

@@ -14,6 +14,7 @@ from ..forward import pushforwards
 from ..layer import Made
 from ..operators import ops
 from ..symbolic import is_open, larger
+from ..tags import Tag
 from ..tape import CONSTANT, pullbacks
 from . import open_layouts
 from .families import complete, creation, in_front, kernel_of, row
@@ -114,6 +115,7 @@ def like(name: str, extra: str = "", gradient: Any = None, tangent: Any = None) 
         f"{name}(Tensor x{extra}, ScalarType? dtype=None, int[1]? shape=None) -> Tensor",
         numpy=numpy,
         fake=Pure(fake, known=name != "empty_like"),
+        tags=() if name == "empty_like" else (Tag.metadata,),
         autograd=Made(gradient),
         jvp=Made(tangent),
     )

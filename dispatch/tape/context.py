@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..containers import items_of, leaves, mapped
-from ..core import DispatchKey, Level, Tensor, unwrap, wrap
+from ..core import DispatchKey, Level, Tensor, device_of, unwrap, wrap
 from ..errors import GradientError, kind_of
 from ..memory import inexact_layout, settled
 from .modes import AUTOGRAD, in_recorded_rule
@@ -238,7 +238,7 @@ def reading_residuals(backward: Callable[..., Any]) -> Callable[..., Any]:
 def _unknown(ctx: Context, levels: list[Level], x: Any) -> Any:
     if isinstance(x, (float, complex)):
         x = np.asarray(x)
-    if inexact_layout(x) is not None:
+    if (isinstance(x, (Tensor, np.generic)) or device_of(x) is not None) and inexact_layout(x) is not None:
         for level in levels:
             x = _unknown_at(ctx, level, x)
     return x

@@ -1,0 +1,49 @@
+"""What a compiled function keeps: an entry for each kind of call."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..graph import Graph, nodes_in
+from ..graph.lifetimes import Lifetimes
+from .recording import Recording
+
+LIMIT = 8  # traces of one function, as torch's recompile_limit
+
+
+class Entry:
+    """What is known for calls of one key.
+
+    Attributes
+    ----------
+    recording : Recording or None
+        None where such calls run the function itself.
+    run : callable or None
+        What the backend made of the graph.
+    reason : str
+        Why they do.
+    hits : int
+        How often it was found.
+    """
+
+    __slots__ = ("hits", "reason", "recording", "run", "written")
+
+    def __init__(self, recording: Recording | None, run: Callable[..., Any] | None, reason: str = "") -> None:
+        self.recording, self.run, self.reason, self.hits = recording, run, reason, 0
+        self.written = () if recording is None else _written_inputs(recording.graph)
+
+
+def _written_inputs(graph: Graph) -> tuple[int, ...]:
+    """Which inputs a graph writes to."""
+    lifetimes = Lifetimes(graph)
+    written = set()
+    for node in graph.nodes:
+        if node.op is not None and node.op.schema.is_mutable:
+            pairs = zip(node.op.schema.arguments, node.args, strict=True)
+            written |= {lifetimes.owner(x) for argument, arg in pairs if argument.is_write for x in nodes_in(arg)}
+    return tuple(i for i, x in enumerate(nodes_in(graph.inputs)) if lifetimes.owner(x) in written)
+
+
+class ByFloats(NamedTuple):
+    """Calls of one key whose graphs hold their Python floats: an entry for each of these."""
+
+    entries: dict[Any, Entry]
