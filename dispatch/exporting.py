@@ -8,14 +8,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from .compiling import program
-from .errors import GraphError, kind_of
+from .compiling import dynamic_program, program
+from .containers import items_of, rebuilt, steps
+from .core import device_of
+from .errors import GraphError, did_you_mean, kind_of
+from .fake import FakeTensorMode, fake_tensor
 from .functionalize import functionalize
 from .graph import Graph, Metadata, Node, apply, common_subexpressions, dead_code, nodes_in, reinplace
 from .graph.graph import File
 from .graph.running import bind
 from .listing import describe_value
 from .make_fx import make_fx
+from .symbolic import ShapeEnv
 
 NOTE = "exported"  # of a graph: what makes a program of it
 
@@ -58,7 +62,7 @@ class ExportedProgram:
         self.graph = graph
         self.parameters = tuple(note["parameters"])
         self.versions: dict[str, str] = dict(note["versions"])
-        self._run = None if graph.symbols else program(graph)
+        self._run = dynamic_program(graph) if graph.symbols else program(graph)
 
     @property
     def operators(self) -> list[str]:
@@ -79,8 +83,6 @@ class ExportedProgram:
         bind(self.graph.inputs, args, values)
         for node, x in values.items():
             _check(node, x)
-        if self._run is None:
-            return self.graph(*args)
         return self._run(*[values[node] for node in nodes_in(self.graph.inputs)])
 
     def _placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -141,8 +143,9 @@ def export(
     kwargs : dict, optional
         Examples of keyword arguments.
     dynamic_shapes : dict, optional
-        For the arguments by name, which axes of an array may have any length: `{"x": {0: "batch"}}`. Axes of one name have one
-        length.
+        For the arguments by name, which axes of an array may have any length from 2 on: `{"x": {0: "batch"}}`, in a container
+        of the argument's structure where that is one. Axes of one name have one length; `True` is a name of its own. The
+        extra `symbolic` is asked for where guards take more than arithmetic.
 
     Returns
     -------
@@ -175,16 +178,88 @@ def export(
 
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
     vars(positional)["__signature__"] = inspect.Signature(parameters)  # by which the nodes of the arguments are named
-    graph = traced(positional, values, dynamic_shapes)
+    if dynamic_shapes:
+        values = opened(names, values, dynamic_shapes)
+    graph = traced(positional, values, "symbolic" if dynamic_shapes else "fake")
     graph.notes[NOTE] = {"parameters": list(names), "versions": _versions()}
     return ExportedProgram(graph)
 
 
-def traced(f: Callable[..., Any], values: tuple[Any, ...], dynamic_shapes: Mapping[str, Any] | None) -> Graph:
+def opened(names: tuple[str, ...], values: tuple[Any, ...], dynamic_shapes: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The examples as fakes, with a symbol for each axis that is to have any length."""
+    unknown = [name for name in dynamic_shapes if name not in names]
+    if unknown:
+        raise GraphError(
+            f"export: dynamic_shapes names {unknown[0]!r}, and the arguments are {', '.join(names)}."
+            f"{did_you_mean(unknown[0], names)}"
+        )
+    env = ShapeEnv()
+    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=env)
+    lengths: dict[Any, Any] = {}
+
+    def fake(x: Any, axes: Any, path: str) -> Any:
+        if (items := items_of(x)) is not None:
+            parts = _parts(axes, x, path)
+            return rebuilt(x, [fake(item, part, path + step) for item, part, step in zip(items, parts, steps(x), strict=True)])
+        if device_of(x) is None:
+            if axes is not None:
+                raise GraphError(f"export: dynamic_shapes says {axes!r} for {path}, which is {kind_of(x)}. Leave it out.")
+            return x
+        made = mode.from_array(np.asarray(x), static_shapes=True)
+        shape = list(made.shape)
+        for axis, name in _named_axes(axes, len(shape), path):
+            n = shape[axis]
+            key = (path, axis) if name is None else name
+            if n < 2:
+                raise GraphError(
+                    f"export: axis {axis} of {path} is to have any length, and is {n} in the example. Give an example of 2 or "
+                    "more: 0 and 1 are sizes of their own to NumPy."
+                )
+            if key not in lengths:
+                lengths[key] = n, env.new_symbol(f"s{len(lengths)}", hint=n, low=2)
+            was, shape[axis] = lengths[key]
+            if was != n:
+                raise GraphError(
+                    f"export: the axes named {name!r} are to have one length, and have {was} and {n} in the example. Give them "
+                    "two names, or one length."
+                )
+        return fake_tensor(tuple(shape), made.dtype, None, made.device, mode)
+
+    return tuple([fake(x, dynamic_shapes.get(name), name) for name, x in zip(names, values, strict=True)])
+
+
+def _parts(axes: Any, x: Any, path: str) -> list[Any]:
+    """What `dynamic_shapes` says of the items of a container."""
+    keys = list(x) if isinstance(x, dict) else list(range(len(items_of(x) or ())))
+    if axes is None:
+        return [None] * len(keys)
+    if isinstance(axes, (list, tuple)):
+        axes = dict(enumerate(axes))
+    if not isinstance(axes, dict) or any(key not in keys for key in axes):
+        raise GraphError(
+            f"export: dynamic_shapes says {axes!r} for {path}, a container of {keys}. Give it one with such items."
+        )
+    return [axes.get(key) for key in keys]
+
+
+def _named_axes(axes: Any, ndim: int, path: str) -> list[tuple[int, str | None]]:
+    """The axes of an array that are open, each with the name of its length, or None."""
+    if axes is None:
+        return []
+    found = axes.items() if isinstance(axes, dict) else enumerate(axes) if isinstance(axes, (list, tuple)) else ()
+    said = [(axis, name) for axis, name in found if name is not None and name is not False]
+    fits = isinstance(axes, (dict, list, tuple)) and all(isinstance(axis, int) and -ndim <= axis < ndim for axis, _ in said)
+    if not fits or not all(isinstance(name, str) or name is True for _, name in said):
+        raise GraphError(
+            f"export: dynamic_shapes says {axes!r} for {path}, an array of {ndim} axes. Write {{axis: name}}, or {{axis: True}} "
+            "for a length of its own."
+        )
+    return [(axis % ndim, name if isinstance(name, str) else None) for axis, name in said]
+
+
+def traced(f: Callable[..., Any], values: tuple[Any, ...], mode: str) -> Graph:
     """The graph of a function, without writes but to its arguments, and without what nobody needs."""
-    if dynamic_shapes:
-        raise GraphError("export: dynamic_shapes needs sizes that stand for any length.")
-    graph = make_fx(functionalize(f), "fake")(*values)
+    graph = make_fx(functionalize(f), mode)(*values)
     for node in graph.held:
         assert node.op is not None
         raise GraphError(

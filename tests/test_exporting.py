@@ -164,3 +164,61 @@ def test_another_process_runs_it_where_the_operators_are(tmp_path):
     changed = SOURCE.format(name="one").replace("x: np.ndarray", "x: np.ndarray, k: int = 1") + SOURCE.format(name="two")
     changed = changed.replace("lambda x: np.empty_like(x))", "lambda x, k: np.empty_like(x))", 1)
     assert "has another schema now" in ran(changed + load_it).stderr
+
+
+# -- open sizes --------------------------------------------------------------------------------------------------------------
+
+
+def attention(q, k):
+    weights = np.exp(q @ k.T)
+    return weights / np.sum(weights, 1, keepdims=True) * q.shape[0]
+
+
+def test_axes_of_any_length():
+    q, k = np.ones((3, 4)), np.ones((5, 4))
+    program = again(export(attention, (q, k), dynamic_shapes={"q": {0: "queries", 1: "width"}, "k": {0: True, 1: "width"}}))
+    rng = np.random.default_rng(0)
+    for n, m, width in ((3, 5, 4), (7, 2, 3), (5, 5, 5)):
+        q, k = rng.standard_normal((n, width)), rng.standard_normal((m, width))
+        np.testing.assert_array_equal(program(q, k), attention(q, k))
+    with pytest.raises(GraphError, match=r"^the graph holds where k\.shape\[1\] == s1, and k was given of shape \(5, 3\)\."):
+        program(np.ones((3, 4)), np.ones((5, 3)))
+    assert refused(program, np.ones((3, 4), "f4"), k).startswith("the program was exported with float64[s0, s1] for q, and an ndarray")
+
+
+def test_axes_in_containers_and_a_gradient():
+    def loss(p, x):
+        return np.sum(np.tanh(x @ p["w"]) ** 2)
+
+    program = export(grad(loss), ({"w": np.ones(4)}, np.ones((3, 4))), dynamic_shapes={"p": {"w": {0: "width"}}, "x": (True, "width")})
+    rng = np.random.default_rng(0)
+    for n, m in ((3, 4), (6, 2)):
+        p, x = {"w": rng.standard_normal(m)}, rng.standard_normal((n, m))
+        np.testing.assert_array_equal(program(p, x)["w"], grad(loss)(p, x)["w"])
+
+
+def test_guards_are_held():
+    program = again(export(lambda x: x * 2 if x.shape[0] > 4 else x, (np.ones(6),), dynamic_shapes={"x": {0: "n"}}))
+    np.testing.assert_array_equal(program(np.ones(9)), np.full(9, 2.0))
+    assert refused(program, np.ones(3)).startswith("the graph holds where ")
+
+
+def test_what_cannot_be_open_is_refused():
+    def said(spec, *args):
+        return refused(export, lambda x: x, args or (np.ones((3, 1)),), dynamic_shapes=spec)
+
+    assert said({"y": {0: "n"}}) == "export: dynamic_shapes names 'y', and the arguments are x."
+    assert said({"x": {1: "n"}}) == (
+        "export: axis 1 of x is to have any length, and is 1 in the example. Give an example of 2 or more: 0 and 1 are sizes of "
+        "their own to NumPy."
+    )
+    assert said({"x": {2: "n"}}) == (
+        "export: dynamic_shapes says {2: 'n'} for x, an array of 2 axes. Write {axis: name}, or {axis: True} for a length of its own."
+    )
+    assert said({"x": {0: "n"}}, 3) == "export: dynamic_shapes says {0: 'n'} for x, which is an int. Leave it out."
+    assert said({"x": {"a": {}}}, [np.ones(3)]) == (
+        "export: dynamic_shapes says {'a': {}} for x, a container of [0]. Give it one with such items."
+    )
+    assert said({"x": {0: "n", 1: "n"}}, np.ones((3, 4))) == (
+        "export: the axes named 'n' are to have one length, and have 3 and 4 in the example. Give them two names, or one length."
+    )
