@@ -162,7 +162,7 @@ def name_of(x: object) -> str:
     code = frame.f_code
     if code.co_flags & inspect.CO_OPTIMIZED:
         values: Any = frame.f_locals
-        found = next((name for name, value in values.items() if value is x), "")
+        found = next((name for name, value in values.items() if value is x and name.isidentifier()), "")
         if type(values) is dict and sys.getrefcount(values) == 3:  # as in `_local`
             values.clear()
         if found:
