@@ -31,6 +31,8 @@ BUILTIN = {
     "FakeTensorError": TypeError,
     "DataDependentError": TypeError,
     "TracedDataError": RuntimeError,
+    "DataDependentSizeError": TypeError,
+    "CheckError": RuntimeError,
     "ConversionError": TypeError,
     "TracingError": RuntimeError,
     "GraphError": ValueError,

@@ -10,8 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 from samples import cases, maker
-from test_table import ROWS, describe, mapped, memory_order, outputs, run
+from test_table import (
+    OF_VALUES,
+    OPAQUE,
+    ROWS,
+    UNSET,
+    describe,
+    differentiable,
+    is_array,
+    mapped,
+    memory_order,
+    outputs,
+    replaced,
+    run,
+    total,
+)
 
+import dispatch
 from dispatch import FakeTensorMode
 from dispatch.core import OpOverload
 from dispatch.symbolic import ShapeEnv, SymInt
@@ -30,7 +45,7 @@ PINNED = {
     "setitem": "a value that is half as long as an axis",
     "repeat": "a number for each element",
 }
-UNREAD = {"scatter_add"}  # whose rule does not ask whether its first argument fits
+UNREAD = {"scatter_add", "view_scatter"}  # whose rules do not ask whether all arguments fit
 
 
 def grown(n: int, sizes: dict[int, Any]) -> Any:
@@ -117,3 +132,79 @@ def test_one_run_of_the_shape_rule_is_right_for_other_sizes(op: OpOverload, dtyp
             env.run_checks(values)
         if holding < 4:
             assert op.schema.name in PINNED, (describe(args), env.guards)
+
+
+# -- transforms ------------------------------------------------------------------------------------------------------------
+
+
+def slope(f: Any, x: Any) -> Any:
+    return dispatch.grad(f)(x)
+
+
+def tangent(f: Any, x: Any) -> Any:
+    return dispatch.jvp(f, (x,), (x,))[1]
+
+
+# What the derivative of a row asks of its sizes, by the steps that it takes; other guards are those that the row leaves.
+ASKING = {"cumprod", "linalg_svd"}
+
+
+@pytest.mark.parametrize("op", [op for name, op in ROWS.items() if name not in UNSET | OPAQUE | OF_VALUES], ids=lambda op: op.name)
+@pytest.mark.parametrize("transform", [slope, tangent])
+@np.errstate(all="ignore")
+def test_a_derivative_asks_no_more_of_a_size_than_the_row_does(op: OpOverload, transform: Any) -> None:
+    for case in cases(op, maker("f8")):
+        sizes = placed(op, PLACES[0])
+        args = with_sizes(op, larger(op, case, sizes), case, sizes)
+        for at in [i for i in differentiable(args) if is_array(args[i])]:
+
+            def f(x: Any, args: Any = args, at: int = at) -> Any:
+                return total(op.schema.name, run(op, replaced(args, at, x)))
+
+            try:
+                expected = transform(f, args[at])
+            except Exception:
+                continue
+            found, env = symbolic_run(op, case, lambda fakes, at=at: transform(lambda x: f(x, fakes, at), fakes[at]))
+            assert tuple([getattr(n, "hint", n) for n in found.shape]) == np.shape(expected), describe(args)
+            _, alone = symbolic_run(op, case, lambda fakes, at=at: f(fakes[at], fakes, at))
+            more = {str(guard) for guard in env.guards} - {str(guard) for guard in alone.guards}
+            assert op.schema.name in ASKING | UNREAD or all("!= 1" in guard for guard in more), (describe(args), more)
+
+
+def symbolic_run(op: OpOverload, case: Any, f: Any) -> tuple[Any, ShapeEnv]:
+    """What a function gives of the fakes of a case, and what it asked."""
+    sizes, env = placed(op, PLACES[0]), ShapeEnv()
+    symbols = {n: env.new_size(m) for n, m in sizes.items()}
+    with FakeTensorMode(shape_env=env) as mode:
+        fakes = mapped(mode.from_array, with_sizes(op, larger(op, case, sizes), case, sizes))
+        return f(with_sizes(op, fakes, case, symbols)), env
+
+
+@pytest.mark.parametrize(
+    "op",
+    [op for name, op in ROWS.items() if name not in UNSET | OF_VALUES and any(a.type.has_tensor for a in op.schema.arguments)],
+    ids=lambda op: op.name,
+)
+@np.errstate(all="ignore")
+def test_a_batch_asks_no_more_of_a_size_than_an_item_does(op: OpOverload) -> None:
+    for case in cases(op, maker("f8")):
+        sizes = placed(op, PLACES[0])
+        args = with_sizes(op, larger(op, case, sizes), case, sizes)
+        for at in [i for i, x in enumerate(args) if is_array(x)]:
+            batch = np.stack([args[at]] * 17)
+            try:
+                expected = outputs(dispatch.vmap(lambda x, args=args, at=at: run(op, replaced(args, at, x)))(batch))
+            except Exception:
+                continue
+
+            def batched(fakes: Any, at: int = at, batch: Any = batch) -> Any:
+                many = next(x for x in fakes if hasattr(x, "mode")).mode.from_array(batch)
+                return dispatch.vmap(lambda x: run(op, replaced(fakes, at, x)))(many)
+
+            found, env = symbolic_run(op, case, batched)
+            for made, real in zip(outputs(found), expected, strict=True):
+                assert tuple([getattr(n, "hint", n) for n in made.shape]) == real.shape, describe(args)
+            _, alone = symbolic_run(op, case, lambda fakes: run(op, fakes))
+            more = {str(guard) for guard in env.guards} - {str(guard) for guard in alone.guards}
+            assert op.schema.name in UNREAD or all("!= 1" in guard for guard in more), (describe(args), more)

@@ -1,6 +1,5 @@
 """What sizes are polynomials of: symbols, and the few functions of sizes that are no polynomials."""
 
-from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
@@ -10,7 +9,6 @@ from .sizes import SymInt
 Bound = float  # a whole number, or an infinity
 
 
-@dataclass(slots=True, eq=False)
 class Atom:
     """A symbol, or a quotient, remainder, maximum, minimum or power of two sizes.
 
@@ -30,16 +28,21 @@ class Atom:
         The size that is this atom alone.
     """
 
-    number: int
-    op: str
-    name: str
-    left: Any
-    right: Any
-    hint: int | None
-    guess: int
-    low: Bound
-    high: Bound
-    node: Any = field(default=None)
+    __slots__ = ("guess", "high", "hint", "left", "low", "name", "node", "number", "op", "right")
+
+    def __init__(
+        self, number: int, op: str, name: str, left: Any, right: Any, hint: int | None, guess: int, low: Bound, high: Bound
+    ) -> None:
+        self.number = number
+        self.op = op
+        self.name = name
+        self.left = left
+        self.right = right
+        self.hint = hint
+        self.guess = guess
+        self.low = low
+        self.high = high
+        self.node: Any = None
 
 
 def terms_of(x: Any) -> Terms:

@@ -207,17 +207,27 @@ class Decisions(Expressions):
 
     def _resolved(self, p: Terms) -> Terms:
         """A polynomial with the sizes that symbols were found to equal in their places."""
-        for _ in range(len(self._replaced) + 1):
-            if not any(number in self._replaced for monomial, _ in p for number in monomial):
-                break
+        for _ in range(len(self._replaced)):
             found: Terms = ()
             for monomial, n in p:
                 made = constant(n)
                 for number in monomial:
-                    made = times(made, self._replaced.get(number, (((number,), 1),)))
+                    made = times(made, self._replacing(number))
                 found = plus(found, made)
+            if found == p:
+                break
             p = found
         return p
+
+    def _replacing(self, number: int) -> Terms:
+        """What stands in the place of an atom: what a symbol equals, or a function of that."""
+        atom = self._atoms.all[number]
+        if not atom.op:
+            return self._replaced.get(number, (((number,), 1),))
+        operands = [self.size(self._resolved(terms_of(x))) for x in (atom.left, atom.right)]
+        if all(type(x) is int for x in operands):
+            return constant(NUMBERS[atom.op](*operands))
+        return terms_of(self.made(atom.op, *operands))
 
     def _hint(self, condition: SymBool) -> bool | None:
         """Whether it holds in this run; None if that depends on data."""

@@ -108,6 +108,9 @@ class Expressions:
 
     def _function(self, op: str, a: Any, b: Any) -> Any:
         """The size that is no polynomial of others, with its range."""
+        key = "function", op, a if type(a) is int else (id(a),), b if type(b) is int else (id(b),)
+        if key in self._made:
+            return self._made[key]
         apply, low, high = NUMBERS[op], -inf, inf
         hints = [x if type(x) is int else x.hint for x in (a, b)]
         guess = apply(*[x if type(x) is int else x.guess for x in (a, b)])
@@ -118,13 +121,12 @@ class Expressions:
         elif op == "%" and of_b[0] > 0:
             low, high = 0, min(of_b[1] - 1, of_a[1]) if of_a[0] >= 0 else of_b[1] - 1
         elif op == "//" and of_b[0] > 0:
-            low = of_a[0] // of_b[0] if of_a[0] != -inf and of_a[0] < 0 else of_a[0] // of_b[1] if 0 <= of_a[0] < inf else -inf
-            low = int(low) if abs(low) != inf else low
-            high = int(of_a[1] // of_b[0]) if of_a[1] != inf else inf
+            low, high = _down(of_a[0], of_b[0 if of_a[0] < 0 else 1]), _down(of_a[1], of_b[1 if of_a[1] < 0 else 0])
         elif op == "**" and of_a[0] >= 1:
             low = 1
         hint = None if None in hints else apply(*hints)
-        return self._atom(op, "", a, b, hint, guess, low, high)
+        made = self._made[key] = self._atom(op, "", a, b, hint, guess, low, high)
+        return made
 
     def _atom(self, op: str, name: str, a: Any, b: Any, hint: int | None, guess: int, low: float, high: float) -> SymInt:
         with self._making:
@@ -140,7 +142,7 @@ class Expressions:
         """A polynomial as Python writes it."""
         found = ""
         for monomial, n in p:
-            word = self._product(monomial, abs(n), alone=len(p) == 1 and n > 0)
+            word = self._product(monomial, abs(n), alone=n > 0 or bool(found))
             found += (" - " if n < 0 else " + ") + word if found else ("-" if n < 0 else "") + word
         return found or "0"
 
@@ -185,3 +187,10 @@ class Expressions:
             for x in (atom.left, atom.right):
                 waiting += [number for monomial, _ in terms_of(x) for number in monomial] if type(x) is SymInt else []
         return [self._atoms.all[number].name for number in sorted(found)]
+
+
+def _down(a: float, b: float) -> float:
+    """A quotient of bounds, rounded down; the second is positive."""
+    if b == inf:
+        return 0 if a >= 0 else -1
+    return a if abs(a) == inf else int(a) // int(b)
