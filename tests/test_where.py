@@ -8,7 +8,7 @@ import pytest
 
 from dispatch import ops
 from dispatch import where as room
-from dispatch.where import caller, innermost, names_around, raised_at, where
+from dispatch.where import caller, here, innermost, line, name_of, names_around, raised_at, where
 
 FILE = __file__.rpartition("/")[2]
 
@@ -169,3 +169,27 @@ def test_the_line_that_raised_is_the_innermost_of_ours():
     assert line.function == "fails"
     assert line.text == "return ops.np.reshape(np.ones(3), (2,))"
     assert raised_at(ValueError()) is None
+
+
+def test_the_line_that_runs_is_remembered():
+    known, found = {}, []
+    while len(found) < 2:
+        found.append((here(known), line()))
+    assert found[0][0] is found[1][0]
+    assert found[0][0] == found[0][1]
+    assert here(known) != found[0][0]
+
+
+OF_THE_MODULE = object()
+
+
+def test_an_object_is_named_as_its_variable():
+    local, of_the_function = object(), object()
+
+    def inner():
+        return name_of(of_the_function)
+
+    assert name_of(local) == "local"
+    assert inner() == "of_the_function"
+    assert name_of(OF_THE_MODULE) == "OF_THE_MODULE"
+    assert name_of(object()) == ""

@@ -58,10 +58,6 @@ cdef class Recorded:
     op : OpOverload
     """
 
-    cdef readonly object op
-    cdef object whole, form
-    cdef bint single, residual, writes
-
     def __init__(self, op):
         self.op, self.whole, self.form = op, op.whole, form_of(op.schema)
         self.residual, self.writes = op.outputs.residual, op.schema.is_mutable

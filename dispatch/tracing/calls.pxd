@@ -1,0 +1,7 @@
+"""The kernel of an operator that is recorded."""
+
+
+cdef class Recorded:
+    cdef readonly object op
+    cdef object whole, form
+    cdef bint single, residual, writes
