@@ -251,8 +251,8 @@ def _named_axes(axes: Any, ndim: int, path: str) -> list[tuple[int, str | None]]
     fits = isinstance(axes, (dict, list, tuple)) and all(isinstance(axis, int) and -ndim <= axis < ndim for axis, _ in said)
     if not fits or not all(isinstance(name, str) or name is True for _, name in said):
         raise GraphError(
-            f"export: dynamic_shapes says {axes!r} for {path}, an array of {ndim} axes. Write {{axis: name}}, or {{axis: True}} "
-            "for a length of its own."
+            f"export: dynamic_shapes says {axes!r} for {path}, an array of {ndim} axes. Write {{axis: name}}, or "
+            "{axis: True} for a length of its own."
         )
     return [(axis % ndim, name if isinstance(name, str) else None) for axis, name in said]
 

@@ -197,7 +197,7 @@ def numpy_nonzero(x: np.ndarray) -> np.ndarray:
 
 @numpy_nonzero.register_fake
 def _(x):
-    return np.empty((get_ctx().new_dynamic_size(), x.ndim), np.intp)
+    return np.empty_like(x, shape=(get_ctx().new_dynamic_size(), x.ndim), dtype=np.intp)
 
 
 @numpy_nonzero.register_vmap
@@ -225,7 +225,7 @@ def numpy_nms(boxes: np.ndarray, scores: np.ndarray, iou_threshold: Number) -> n
 
 @numpy_nms.register_fake
 def _(boxes, scores, iou_threshold):
-    return np.empty((get_ctx().new_dynamic_size(),), np.intp)
+    return np.empty_like(scores, shape=(get_ctx().new_dynamic_size(),), dtype=np.intp)
 
 
 @numpy_nms.register_vmap

@@ -40,7 +40,7 @@ def same(found, expected):
 
 
 @every_program
-@pytest.mark.parametrize("mode", ["real", "fake"])
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
 def test_the_graph_of_a_program_gives_what_it_gives(program, mode):
     f, args = program()
     same(dispatch.make_fx(f, mode)(*args)(*args), f(*args))
