@@ -54,6 +54,15 @@ def test_the_gradient_of_unique_is_not_silently_lost() -> None:
         dispatch.grad(lambda x: np.sum(np.unique(x)))(A)
 
 
+def test_what_a_condition_selects_has_its_gradient() -> None:
+    rows, mask = np.array([False, True]), A > 1
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(np.compress(rows, x, 0) ** 2))(A), 2 * A * rows[:, None])
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(np.compress(mask.ravel(), x) ** 2))(A), 2 * A * mask)
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(np.extract(mask, x) ** 2))(A), 2 * A * mask)
+    with pytest.raises(ValueError, match="condition must be a 1-d array"):
+        ops.np.compress(mask, A)
+
+
 def test_unique_gives_what_numpys_gives() -> None:
     x = dispatch.tensor(A, requires_grad=True)
     for asked in ({}, {"return_counts": True}, {"return_index": True, "return_inverse": True}, {"equal_nan": False}):

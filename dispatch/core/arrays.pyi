@@ -1,12 +1,9 @@
 from typing import TypeVar
 
-from typing_extensions import disjoint_base
-
 from .keys import DispatchKey
 
 _T = TypeVar("_T")
 
-@disjoint_base
 class Size: ...
 
 def device_key(device: str) -> DispatchKey: ...
