@@ -10,10 +10,10 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ..core.arrays cimport is_exact
 from ..core.keys cimport TRACE, rank_t
-from ..core.state cimport Guard, Level, ModeGuard, ThreadState, Without, thread_state
+from ..core.state cimport Guard, ModeGuard, ThreadState, Without, thread_state
 from ..core.tensor cimport Wrapped
 
-from ..core import Tensor, active_mode, items_of, wrap
+from ..core import active_mode, items_of, wrap
 from ..functional import form_of
 from ..graph import Metadata
 from ..where import here
