@@ -23,6 +23,24 @@ _PACKAGE = __name__.partition(".")[0]
 _LIBRARIES = (os.path.dirname(os.__file__) + os.sep, os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 
 
+_CODE = (types.FunctionType, property, staticmethod, classmethod)
+
+
+class Attributes:
+    """An object by the names of its attributes, which are in no dict: slots, and what a class says for all its objects."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return getattr(self.of, name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+
 class Captured:
     """Everything that a function refers to, as it is now.
 
@@ -83,7 +101,7 @@ class Captured:
             raise TracingError(
                 f"it refers to a {type(x).__name__} of {x.level!r}, and a graph outlives that. Pass it as an argument."
             )
-        if id(x) in self._seen or isinstance(x, (np.ndarray, np.generic, np.ufunc, OpOverload, type)):
+        if id(x) in self._seen or isinstance(x, (np.ndarray, np.generic, np.ufunc, OpOverload)):
             return
         self._seen[id(x)] = x
         if isinstance(x, types.FunctionType):
@@ -103,11 +121,20 @@ class Captured:
                 self._open(item)
         elif isinstance(x, np.random.Generator | np.random.RandomState):
             self.generators.append(x)
-        elif isinstance(x, types.ModuleType):
+        else:
+            self._open_object(x)
+
+    def _open_object(self, x: Any) -> None:
+        """Note what has attributes, to be looked at when all names are known."""
+        if isinstance(x, types.ModuleType):
             if not _is_library(x.__name__, getattr(x, "__file__", None) or ""):
                 self._objects.append((x, vars(x)))
-        elif isinstance(attributes := getattr(x, "__dict__", None), dict) and not _is_library(type(x).__module__, ""):
-            self._objects.append((x, attributes))
+        elif isinstance(x, type):
+            if not _is_library(x.__module__, ""):
+                self._objects.append((x, {}))
+        elif not _is_library(type(x).__module__, ""):
+            attributes = getattr(x, "__dict__", None)
+            self._objects.append((x, attributes if isinstance(attributes, dict) else {}))
 
     def _open_function(self, f: types.FunctionType) -> None:
         if _is_library(str(f.__globals__.get("__name__", "")), f.__code__.co_filename):
@@ -128,10 +155,27 @@ class Captured:
     def _open_attributes(self, x: Any, attributes: dict[str, Any]) -> None:
         for name in sorted(self._names & attributes.keys()):
             self._watch(attributes, name, attributes[name])
-        for cls in () if isinstance(x, types.ModuleType) else type(x).__mro__:
+        if isinstance(x, types.ModuleType):
+            return
+        inherited = False
+        for cls in (x if isinstance(x, type) else type(x)).__mro__:
+            if _is_library(cls.__module__, ""):
+                continue
             for name in sorted(self._names & vars(cls).keys() | {"__call__"} & vars(cls).keys()):
                 found = vars(cls)[name]
-                self._open(found.fget if isinstance(found, property) else getattr(found, "__func__", found))
+                if isinstance(found, _CODE):
+                    self._open(found.fget if isinstance(found, property) else getattr(found, "__func__", found))
+                elif name not in attributes and hasattr(x, name):
+                    inherited = True
+                    self._watch_attribute(x, name)
+        if inherited and not isinstance(x, type) and hasattr(x, "__dict__"):  # an attribute of its own would hide the class's
+            self._watch(attributes, LENGTH, len(attributes))
+
+    def _watch_attribute(self, x: Any, name: str) -> None:
+        if (id(x), name) not in self._noted:
+            self._noted.add((id(x), name))
+            self.watched.append((Attributes(x), name, getattr(x, name)))
+            self._open(getattr(x, name))
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

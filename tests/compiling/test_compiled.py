@@ -474,3 +474,27 @@ def test_what_a_backend_raises_is_no_fallback():
 
     with pytest.raises(RuntimeError, match=r"^no engine$"):
         dispatch.compile(np.sin, backend=broken)(np.ones(2))
+
+
+class Slotted:
+    __slots__ = ("rate",)
+
+
+class Inherited:
+    rate = 2.0
+
+
+@pytest.mark.parametrize("owner", [Slotted(), Inherited(), Inherited], ids=["a slot", "an attribute of its own", "of its class"])
+def test_an_attribute_that_changes_is_seen(owner):
+    if isinstance(owner, Slotted):
+        owner.rate = 2.0
+
+    def f(x):
+        return x * owner.rate
+
+    compiled = dispatch.compile(f, fullgraph=True)
+    np.testing.assert_array_equal(compiled(np.ones(2)), [2.0, 2.0])
+    before = owner.rate
+    owner.rate = 5.0
+    np.testing.assert_array_equal(compiled(np.ones(2)), [5.0, 5.0])
+    owner.rate = before
