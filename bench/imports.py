@@ -65,8 +65,8 @@ def modules(name: str) -> list[tuple[str, int]]:
 def importtime(report: str) -> list[tuple[str, int]]:
     r"""The lines of ``-X importtime`` after the one of numpy itself: a module and its own microseconds.
 
-    >>> importtime("import time:  70 | 90000 | numpy\nimport time:       820 |       1200 |   dispatch.schema")
-    [('dispatch.schema', 820)]
+    >>> importtime("import time:  70 | 90000 | numpy\nimport time:       820 |       1200 |   dispatch.schema.schema")
+    [('dispatch.schema.schema', 820)]
     """
     rows = [(match[3], int(match[1])) for match in LINE.finditer(report)]
     names = [name for name, _ in rows]

@@ -20,7 +20,7 @@ from bench import table
 from bench.peers import PACKAGES
 from bench.timing import Case, Timing, measure
 from bench.whole import page
-from dispatch.compiling import program
+from dispatch.compiler import program
 from dispatch.errors import DispatchError
 
 NODES = 100

@@ -5,15 +5,23 @@ kernels for each device, a shape rule, gradients, batching, and a checker that f
 """
 
 from . import autograd, library, testing
-from . import derive as derive  # which tells the layers what they can make of each other's rules
-from .carrying import carry
-from .compiling import compile, register_backend  # noqa: A004  torch's name
+from .autodiff import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
+from .autodiff import rules as rules  # which tells the layers what they can make of each other's rules
+from .compiler import compile, register_backend  # noqa: A004  torch's name
+from .compiler.export import ExportedProgram, export, load
+from .compiler.make_fx import make_fx
 from .core import DispatchKey, OpOverload, Residual, Tensor
-from .exporting import ExportedProgram, export, load
-from .fake import FakeTensor, FakeTensorMode
-from .forward import DualTensor
-from .functionalize import FunctionalTensor, functionalize
+from .dispatcher.call_log import log_calls, profile
+from .dispatcher.thread_context import carry
 from .graph import Graph
+from .layers.autograd import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled, tensor
+from .layers.fake import FakeTensor, FakeTensorMode
+from .layers.fake.eval_shape import eval_shape
+from .layers.functionalize import FunctionalTensor, functionalize
+from .layers.jvp import DualTensor
+from .layers.mode import Mode
+from .layers.vmap import vmap
+from .layers.vmap.vectorize import vectorize
 from .library import (
     Tag,
     custom_op,
@@ -25,20 +33,12 @@ from .library import (
     register_kernel,
     register_vmap,
 )
-from .make_fx import make_fx
-from .modes import Mode
-from .numpy_protocols import detach
-from .observe import log_calls, profile
-from .operators import ops
-from .pickling import MissingOperator
-from .schema import Schema
-from .shapes import eval_shape
+from .numpy_ops.protocols import detach
+from .operators.pickling import MissingOperator
+from .operators.registry import ops
+from .schema.schema import Schema
 from .symbolic import ShapeEnv, SymBool, SymInt, check
-from .tape import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled, tensor
-from .transforms import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
-from .validating import validate
-from .vectorize import vectorize
-from .vmap import vmap
+from .testing.validate import validate
 
 __version__ = "0.1.0"
 

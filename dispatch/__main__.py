@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from .autodiff import grad
 from .core import OpOverload
-from .custom_ops import custom_op
 from .errors import DispatchError, OperatorNotFoundError, did_you_mean
-from .operators import find, ops
-from .tape import tensor
+from .layers.autograd import tensor
+from .layers.vmap import vmap
+from .operators.custom_op import custom_op
+from .operators.registry import find, ops
 from .testing import opcheck
-from .transforms import grad
-from .vmap import vmap
 
 ROUNDS, BATCH = 60, 2e-3  # batches of 2 ms, taken in turn: a machine's noise hits all statements alike
 

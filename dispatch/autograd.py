@@ -1,6 +1,6 @@
 """Gradients and their checks."""
 
-from .tape import backward, checkpoint, detect_anomaly, enable_grad, grad, nbytes, no_grad, set_grad_enabled
+from .layers.autograd import backward, checkpoint, detect_anomaly, enable_grad, grad, nbytes, no_grad, set_grad_enabled
 from .testing import gradcheck
 
 __all__ = [

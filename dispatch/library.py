@@ -1,16 +1,15 @@
 """What torch.library offers, by its names: defining operators and registering their kernels and rules."""
 
-from .array_types import register_array_type
 from .core import DispatchKey, Residual, fallthrough_kernel
-from .custom_ops import custom_op
-from .defining import define, impl, impl_abstract
-from .fake import get_ctx
-from .guards import ExcludeDispatchKeyGuard, IncludeDispatchKeyGuard
-from .infer import infer_schema
-from .kernel_functions import get_kernel
-from .libraries import Library
-from .opaque import register_opaque_type
-from .registration import (
+from .dispatcher.array_types import register_array_type
+from .dispatcher.key_guards import ExcludeDispatchKeyGuard, IncludeDispatchKeyGuard
+from .layers.fake import get_ctx
+from .numpy_ops.from_ufunc import from_ufunc
+from .operators.custom_op import custom_op
+from .operators.define import define, impl, impl_abstract
+from .operators.kernel_handle import get_kernel
+from .operators.libraries import Library
+from .operators.register import (
     register_autograd,
     register_dispatch,
     register_fake,
@@ -18,9 +17,10 @@ from .registration import (
     register_kernel,
     register_vmap,
 )
-from .tags import Tag
+from .schema.infer import infer_schema
+from .schema.opaque_types import register_opaque_type
+from .schema.tags import Tag
 from .testing import opcheck
-from .ufuncs import from_ufunc
 
 __all__ = [
     "DispatchKey",

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from dispatch.containers import items_of, mapped, rebuilt
 from dispatch.core import Level, wrap
-from dispatch.forward import DualTensor
+from dispatch.core.pytree import items_of, mapped, rebuilt
+from dispatch.layers.jvp import DualTensor
 
 
 def push(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:

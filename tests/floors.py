@@ -13,100 +13,46 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-# Lowest first; a room imports only from lower floors, so rooms of one floor never import each other. A name that ends
-# in "/" is a whole folder: its files may import each other, without a cycle. Every file must be found here.
+# Lowest first; a room imports only from lower floors, so that what stands on one floor never imports each other. A name that
+# ends in "/" is a whole folder: its files may import each other, without a cycle. Every file must be found here.
 FLOORS = [
     {"errors"},  # the slab: imports nothing, everybody may raise
-    {"core.vectorcall", "core.layouts", "core.keys", "core.containers"},  # ground floor, compiled; knows no operator and no layer
-    {"core.state"},
-    {"core.arrays"},
-    {"core.tensor"},
-    {"core.arguments"},
-    {"core.outputs"},
-    {"core.table"},
-    {"core.refusing"},
-    {"core.overload"},
-    {"core.redispatching", "core.replay"},
-    {"core"},
-    {"extras", "where"},  # first floor, the language
+    {"core/"},  # what is called, compiled; knows no operator and no layer
     {"symbolic/"},
-    {"carrying"},
-    {"dimensions"},
-    {"grammar", "nearest", "dtype_hints"},
-    {"opaque", "containers"},
-    {"records"},
-    {"hints"},
-    {"defaults"},
-    {"reader"},
-    {"schema"},
-    {"tags"},
-    {"array_types"},
-    {"infer"},
-    {"measuring"},
-    {"adapting"},
-    {"layer"},
-    {"watching"},
-    {"guards"},
-    {"listing"},
-    {"explaining"},
-    {"calls"},
-    {"overloads"},
-    {"namespaces"},
-    {"operators"},
-    {"pickling"},
-    {"functional"},
-    {"memory"},  # mezzanine: what the layers are built of
-    {"history"},
-    {"prims"},
-    {"signatures", "items"},
-    {"walks"},
-    {"triangles"},
-    {"loops"},
-    {"gufuncs"},
-    {"registration", "custom_ops"},
-    {"libraries", "out_variants"},
-    {"defining"},
-    {"kernel_functions"},
-    {"views"},
-    {"writes"},
+    {"schema/"},
+    {"dispatcher/"},
+    {"operators/"},
     {"graph/"},
-    {"fake/", "tape/", "forward/", "modes", "vmap/", "tracing/", "functionalize/"},  # second floor, the layers
-    {"derive"},  # third floor: what combines layers
-    {"forms/"},
-    {"transforms/"},
-    {"vectorize"},
-    {"shapes"},
-    {"make_fx"},
-    {"compiling/"},
-    {"exporting"},
-    {"observe", "validating"},
-    {"tables.open_layouts"},
-    {"tables.layouts"},  # top floor: the NumPy operators
-    {"tables.families"},
-    {"tables/"},
-    {"numpy_protocols", "ufuncs"},
+    {"layers/"},  # its folders never import each other: see APART
+    {"autodiff/", "compiler/"},  # what combines layers
+    {"control_flow/"},
     {"testing/"},
-    {"interop/"},
-    {"library", "autograd"},  # the faces
+    {"numpy_ops/"},
+    {"numpy/", "scipy/", "interop/"},  # doors: the public namespaces, other frameworks
+    {"library", "autograd", "pickling"},  # the faces
     {"__init__"},
     {"__main__"},
 ]
-LAYERS = next(floor for floor in FLOORS if "vmap/" in floor)
+APART = "layers/"  # what stands in it is a layer or below them all
 WRAPPERS = {  # and the layer that owns each
-    "FakeTensor": "fake/",
-    "TrackedTensor": "tape/",
-    "DualTensor": "forward/",
-    "BatchedTensor": "vmap/",
-    "TracedTensor": "tracing/",
-    "FunctionalTensor": "functionalize/",
+    "FakeTensor": "layers/fake/",
+    "TrackedTensor": "layers/autograd/",
+    "DualTensor": "layers/jvp/",
+    "BatchedTensor": "layers/vmap/",
+    "TracedTensor": "layers/trace/",
+    "FunctionalTensor": "layers/functionalize/",
 }
-LATE_IMPORTS = {"extras", "interop/", "__main__"}  # what is optional, or what a command needs, is imported when used
-LOADERS = {"pickling"}  # an unpickled operator imports the module that defines it, as pickle does for a class
+LAYERS = {*WRAPPERS.values(), "layers.mode"}  # none is imported by anything else in the same folder
+LATE_IMPORTS = {"core.optional", "interop/", "__main__"}  # what is optional, or what a command needs, is imported when used
+LOADERS = {"operators.pickling"}  # an unpickled operator imports the module that defines it, as pickle does for a class
 OUTSIDE = {"numpy", "cython", "cpython", "libc"}  # NumPy is the only dependency; the others exist at compile time
 OUTSIDE_OF = {"testing/": {"pytest"}}  # the pytest plugin is loaded by pytest
 FORBIDDEN_WORDS = {"util", "utils", "misc", "common", "helper", "helpers", "manager", "info"}
 FRAME_READERS = {"_getframe", "currentframe"}
-MOST_LINES, MOST_CORE_LINES = 350, 2500
+READER_OF_FRAMES = "core.source"
+HELD_BY_ONE_TEST = {"numpy_ops": "test_table"}  # every row by the same laws, so that a new row costs no test
+OWN_TESTS_ONLY = {"", "core", "schema", "graph"}  # folders that no one test speaks for
+MOST_LINES, MOST_CORE_LINES = 350, 2750
 OPERATOR_NAME = re.compile(r"\w+::\w+(\.\w+)?")
 
 
@@ -134,6 +80,14 @@ class Room:
     @property
     def floor_name(self) -> str:
         return floor_name(self.name)
+
+    @property
+    def layer(self) -> str:
+        return layer_of(self.name)
+
+    @property
+    def names(self) -> set[str]:
+        return {self.name, self.floor_name}
 
     @cached_property
     def text(self) -> str:
@@ -217,6 +171,13 @@ def floor_name(name: str) -> str:
     return name if name in listed else folder if folder in listed else ""
 
 
+def layer_of(name: str) -> str:
+    """The folder, or the file, of the layer that a room belongs to; nothing where it belongs to none."""
+    parts = name.split(".")
+    folder = f"{APART}{parts[1]}/" if len(parts) > 1 else ""
+    return (folder if folder in LAYERS else name) if name.startswith(APART.replace("/", ".")) else ""
+
+
 def floor(name: str) -> int:
     return next((number for number, rooms in enumerate(FLOORS) if floor_name(name) in rooms), -1)
 
@@ -238,6 +199,8 @@ def imports_go_down(rooms):
             own = inside or room.name == found.target  # a .pyx and its .pxd are one room
             if found.ours and not own and floor(found.target) >= floor(room.name):
                 yield room.says(found.line, f"{room.name} imports {found.target}, which is not on a lower floor")
+            elif found.ours and inside and layer_of(found.target) in LAYERS - {room.layer}:
+                yield room.says(found.line, f"{room.name} imports {found.target}, which is another layer's")
 
 
 def no_imports_in_a_circle(rooms):
@@ -258,7 +221,7 @@ def no_import_is_hidden_in_a_function(rooms):
     for room in rooms:
         for found in room.imports():
             load = found.target == "importlib" and room.name in LOADERS
-            if found.hidden and not load and room.floor_name not in LATE_IMPORTS:
+            if found.hidden and not load and not room.names & LATE_IMPORTS:
                 yield room.says(found.line, f"an import of {found.target} inside a function; move it to the top")
 
 
@@ -273,7 +236,7 @@ def numpy_is_the_only_dependency(rooms):
     for room in rooms:
         allowed = sys.stdlib_module_names | OUTSIDE | OUTSIDE_OF.get(room.floor_name, set())
         for found in room.imports():
-            if not found.ours and found.target not in allowed and room.floor_name not in LATE_IMPORTS:
+            if not found.ours and found.target not in allowed and not room.names & LATE_IMPORTS:
                 yield room.says(found.line, f"{found.target} is no dependency; ask extras.require for it")
 
 
@@ -303,9 +266,9 @@ def no_word_that_says_nothing(rooms):
 
 def a_layer_knows_its_own_wrapper_only(rooms):
     for room in rooms:
-        if room.floor_name in LAYERS:
+        if room.layer:
             for line, name in words_of(room):
-                if WRAPPERS.get(name, room.floor_name) != room.floor_name:
+                if WRAPPERS.get(name, room.layer) != room.layer:
                     yield room.says(line, f"{name} belongs to another layer; ask the operator instead")
 
 
@@ -326,7 +289,7 @@ def no_operator_by_name(rooms):
         if room.compiled:
             literals = re.finditer(r"([\"'])(.*?)\1", room.code)
             found = [(room.code[: text.start()].count("\n") + 1, text[2]) for text in literals]
-        elif room.floor_name in LAYERS:
+        elif room.layer:
             constants = [node for node in ast.walk(room.tree) if isinstance(node, ast.Constant)]
             found = [(node.lineno, node.value) for node in constants if isinstance(node.value, str)]
         else:
@@ -338,10 +301,10 @@ def no_operator_by_name(rooms):
 
 def frames_are_read_in_one_place(rooms):
     for room in rooms:
-        if room.name != "where" and not room.compiled:
+        if room.name != READER_OF_FRAMES and not room.compiled:
             for node in ast.walk(room.tree):
                 if isinstance(node, ast.expr) and spelled(node) in FRAME_READERS:
-                    yield room.says(node.lineno, "a frame is read; where.py does that, for messages only")
+                    yield room.says(node.lineno, "a frame is read; core/source.py does that, for messages only")
 
 
 def no_global_statement(rooms):
@@ -358,13 +321,15 @@ def every_room_has_its_tests(rooms):
     for room in rooms:
         tests = room.package.parent / "tests"
         folder, _, name = room.name.rpartition(".")
+        top = folder.partition(".")[0]
         if room.path.suffix == ".pxd" or room.path.name == "__init__.py":
             continue  # promises and faces: what they gather is tested where it is made
-        if folder == "tables":
-            wanted = [tests / "test_table.py"]  # holds every row to the same laws, so that a new row costs no test
+        if top in HELD_BY_ONE_TEST:
+            wanted = [tests / top / f"{HELD_BY_ONE_TEST[top]}.py"]
         else:
-            wanted = [tests / folder / f"test_{name.strip('_')}.py"]
-            wanted += [tests / f"test_{folder}.py"] * (folder not in {"", "core"})  # or by the folder's face
+            beside = tests.joinpath(*folder.split("."))
+            wanted = [beside / f"test_{name.strip('_')}.py"]
+            wanted += [beside / f"test_{beside.name}.py"] * (folder not in OWN_TESTS_ONLY)  # or by the folder's face
         if not any(path.exists() for path in wanted):
             yield room.says(1, f"has no {' or '.join(str(path.relative_to(tests.parent)) for path in wanted)}")
 

@@ -13,8 +13,8 @@ from typing import Any, Callable, Literal, NamedTuple, Optional  # noqa: UP035
 import numpy as np
 import numpy.typing as npt
 
-from dispatch.opaque import register_opaque_type
-from dispatch.schema import MISSING
+from dispatch.schema.opaque_types import register_opaque_type
+from dispatch.schema.schema import MISSING
 
 
 class Colour(enum.Enum):

@@ -9,8 +9,8 @@ import pytest
 
 import dispatch
 from dispatch.core import DispatchKey, Level, OpOverload, Tensor, wrap
-from dispatch.operators import build
-from dispatch.schema import Schema
+from dispatch.operators.registry import build
+from dispatch.schema.schema import Schema
 
 
 def made(text: str, kernel: Callable[..., Any] | None = None, key: DispatchKey = DispatchKey.CPU) -> OpOverload:

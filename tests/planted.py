@@ -6,8 +6,8 @@ import numpy as np
 
 import dispatch
 from dispatch import custom_op
+from dispatch.core.source import where
 from dispatch.testing import opcheck
-from dispatch.where import where
 
 A = np.arange(6.0).reshape(2, 3) + 0.5
 B = np.arange(3.0) + 0.25

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dispatch
 from dispatch import Tag, make_fx, ops
-from dispatch.containers import leaves
+from dispatch.core.pytree import leaves
 from dispatch.graph import Graph
 
 MOST_STEPS = 16

@@ -8,7 +8,9 @@ import hint_table
 import numpy as np
 from hypothesis import strategies as st
 
-from dispatch.grammar import (
+from dispatch.schema.hints import class_of_text
+from dispatch.schema.schema import MISSING, Argument, Return, Schema
+from dispatch.schema.types import (
     BASES,
     INT,
     NONE,
@@ -24,8 +26,6 @@ from dispatch.grammar import (
     OptionalOf,
     TupleOf,
 )
-from dispatch.hints import class_of_text
-from dispatch.schema import MISSING, Argument, Return, Schema
 
 DTYPES = [np.dtype(code) for code in "?bBhHiIlLqQefdgFDGO"] + [
     np.dtype(s) for s in (">f4", "<M8[ns]", "|S5", "<U3", "|V7")

@@ -1,7 +1,7 @@
 """Arguments for every row of `dispatch.ops.np`: derived from its schema where that says enough, else written here.
 
 A case is a tuple of arguments, arrays and all. What takes nothing but arrays, and what reduces, is derived; a row that
-does anything else has an entry in ODD, a function from `make(shape)` to its cases; `test_table.py` fails without one.
+does anything else has an entry in ODD, a function from `make(shape)` to its cases; `tests/numpy_ops/test_table.py` fails without one.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,9 +11,9 @@ import numpy as np
 
 from dispatch import ops
 from dispatch.core import OpOverload
-from dispatch.tables import ARRAY
-from dispatch.tags import Tag
-from dispatch.views import Look
+from dispatch.numpy_ops import ARRAY
+from dispatch.operators.views import Look
+from dispatch.schema.tags import Tag
 
 Case = tuple[Any, ...]
 Make = Callable[..., Any]

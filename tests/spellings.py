@@ -1,4 +1,4 @@
-"""NumPy's spellings, each beside the row of `dispatch.ops.np` that it means; `test_numpy_protocols.py` tries them."""
+"""NumPy's spellings, each beside the row of `dispatch.ops.np` that it means; `tests/numpy_ops/test_protocols.py` tries them."""
 
 from collections.abc import Callable
 from typing import Any

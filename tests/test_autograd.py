@@ -1,7 +1,8 @@
 """The face of differentiation."""
 
 import dispatch
-from dispatch import autograd, tape, testing
+from dispatch import autograd, testing
+from dispatch.layers import autograd as tape
 
 
 def test_it_gathers_and_defines_nothing():

@@ -16,14 +16,14 @@ from hint_table import TABLE, Row
 from making import said
 
 import dispatch
-from dispatch import calls
-from dispatch.containers import leaves, mapped
+from dispatch.core.pytree import leaves, mapped
+from dispatch.dispatcher import call_errors
 from dispatch.errors import ArgumentError, SchemaError
-from dispatch.grammar import BASES
-from dispatch.hints import HintReader
-from dispatch.infer import infer
-from dispatch.operators import build, check_of
-from dispatch.schema import MISSING, Schema
+from dispatch.operators.registry import build, check_of
+from dispatch.schema.hints import HintReader
+from dispatch.schema.infer import infer
+from dispatch.schema.schema import MISSING, Schema
+from dispatch.schema.types import BASES
 from dispatch.testing import opcheck
 
 ROWS = pytest.mark.parametrize("row", TABLE, ids=lambda row: row.text)
@@ -118,11 +118,11 @@ def test_what_fits_and_what_is_refused(row):
     check = check_of(op.schema.arguments[0].type, op.schema.arguments[0])
     for value in row.fits:
         assert check(value)
-        assert calls.misfit(op, (value,), {}) is None
+        assert call_errors.misfit(op, (value,), {}) is None
     for value in row.refused:
         assert not check(value)
-        assert str(calls.misfit(op, (value,), {})).startswith("hints::op: argument 'v' is ")
-        assert said(lambda value=value: op(value), ArgumentError) == str(calls.misfit(op, (value,), {}))
+        assert str(call_errors.misfit(op, (value,), {})).startswith("hints::op: argument 'v' is ")
+        assert said(lambda value=value: op(value), ArgumentError) == str(call_errors.misfit(op, (value,), {}))
 
 
 @pytest.mark.parametrize("row", [r for r in TABLE if r.text != "Callable"], ids=lambda row: row.text)

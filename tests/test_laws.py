@@ -17,8 +17,8 @@ import pytest
 from dispatch import FakeTensorMode, grad, no_grad, ops, vmap
 from dispatch.core import DispatchKey, Level, ModeGuard, active_mode, ground, open_levels, setting, wrap
 from dispatch.errors import ArgumentError, EscapedValueError, GuardError
-from dispatch.tape import TrackedTensor
-from dispatch.vmap import Batch, BatchedTensor
+from dispatch.layers.autograd import TrackedTensor
+from dispatch.layers.vmap import Batch, BatchedTensor
 
 A = np.array([0.5, 1.0, 2.0])
 define, leaf = making.define, making.leaf
@@ -137,7 +137,7 @@ def test_the_call_holds_its_own_reference_to_the_kernel():
 
 
 # Two backend keys in one call raise DeviceMismatchError: no array type can be registered yet, so no call has two.
-# tests/test_calls.py asks for the words themselves.
+# tests/dispatcher/test_call_errors.py asks for the words themselves.
 
 
 def test_a_numpy_scalar_is_a_0d_array_as_input_and_as_output():

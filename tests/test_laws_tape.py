@@ -11,9 +11,9 @@ import dispatch
 from dispatch import FakeTensorMode, grad, no_grad, ops
 from dispatch.core import DispatchKey, Tensor
 from dispatch.errors import FakeTensorError, NoRuleError
-from dispatch.operators import build
-from dispatch.schema import Schema
-from dispatch.tape import TrackedTensor
+from dispatch.layers.autograd import TrackedTensor
+from dispatch.operators.registry import build
+from dispatch.schema.schema import Schema
 
 A = np.array([0.5, 1.0, 2.0])
 define, leaf = making.define, making.leaf

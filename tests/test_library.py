@@ -5,25 +5,15 @@ import inspect
 import pytest
 
 import dispatch
-from dispatch import (
-    array_types,
-    custom_ops,
-    defining,
-    fake,
-    guards,
-    infer,
-    kernel_functions,
-    libraries,
-    library,
-    opaque,
-    registration,
-    tags,
-    testing,
-    ufuncs,
-)
+from dispatch import library, testing
 from dispatch.core import DispatchKey, Residual, fallthrough_kernel
+from dispatch.dispatcher import array_types, key_guards
+from dispatch.layers import fake
+from dispatch.numpy_ops import from_ufunc
+from dispatch.operators import custom_op, define, kernel_handle, libraries, register
+from dispatch.schema import infer, opaque_types, tags
 
-HOMES = [array_types, custom_ops, defining, guards, kernel_functions, libraries, registration, fake, infer, opaque, tags, testing, ufuncs]
+HOMES = [array_types, custom_op, define, key_guards, kernel_handle, libraries, register, fake, infer, opaque_types, tags, testing, from_ufunc]
 
 
 def test_it_gathers_and_defines_nothing():

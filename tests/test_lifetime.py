@@ -136,7 +136,7 @@ if __name__ == "__main__":
 def test_a_module_that_ends_the_process_that_imports_it_does_not_end_a_worker(tmp_path):
     (tmp_path / "ending.py").write_text("import sys\nsys.exit(5)")
     code = DEFINITIONS + '''
-from dispatch.pickling import load
+from dispatch.operators.pickling import load
 class Pickled:
     def __reduce__(self):
         return load, ("lifetime::ending", ("ending",))

@@ -15,8 +15,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dispatch
-from dispatch.operators import build
-from dispatch.schema import Schema
+from dispatch.operators.registry import build
+from dispatch.schema.schema import Schema
 
 path = Path(__file__).parent.parent / "docs" / "miniature.py"
 spec = importlib.util.spec_from_file_location("miniature", path)

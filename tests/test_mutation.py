@@ -11,7 +11,7 @@ import dispatch
 from dispatch import Tag, custom_op, grad, no_grad, ops, tensor, value_and_grad, vmap
 from dispatch.autograd import gradcheck
 from dispatch.errors import DefinitionError, GradientError, SchemaError
-from dispatch.operators import known
+from dispatch.operators.registry import known
 from dispatch.testing import opcheck
 
 leaf = making.leaf
@@ -307,7 +307,7 @@ def test_a_version_counts_calls():
 @pytest.mark.parametrize(
     ("signature", "tags", "message"),
     [
-        # the rules of torch_library.md 1.9; each alone and in words in test_tags.py
+        # the rules of torch_library.md 1.9; each alone and in words in tests/schema/test_tags.py
         ("(Tensor x) -> Tensor", Tag.out, "Tag.out asks for a keyword-only argument that is written"),
         ("(Tensor x, Tensor(a!) out) -> Tensor(a!)", Tag.out, "what is written is keyword-only: put '*' before 'out'"),
         ("(Tensor x, *, Tensor(a!)[] out) -> Tensor(a!)[]", Tag.out, "what is written is a plain Tensor; 'out' is a Tensor[]"),

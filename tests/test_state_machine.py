@@ -16,10 +16,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from test_miniature import miniature
 
 from dispatch.core import DispatchKey, Level, Tensor, ground, wrap
-from dispatch.guards import IncludeDispatchKeyGuard
+from dispatch.dispatcher.key_guards import IncludeDispatchKeyGuard
+from dispatch.layers.autograd import track
 from dispatch.library import Library, fallthrough_kernel
-from dispatch.namespaces import find, known, waiting_for
-from dispatch.tape import track
+from dispatch.operators.namespaces import find, known, waiting_for
 
 A = np.ones(2)
 NAMESPACE, NAMES = "state_machine", ("f", "g")  # one for all examples, for nothing may be left of one

@@ -8,11 +8,11 @@ import pytest
 from making import made, shadow
 
 import dispatch
-from dispatch import calls
 from dispatch.core import DispatchKey, Level, OpOverload, Registration, Setting, open_levels, setting
+from dispatch.dispatcher import call_errors
 from dispatch.errors import ArgumentError, DispatchError, EscapedValueError, OperatorNotFoundError, OutputError
-from dispatch.operators import add, build, remove
-from dispatch.schema import Schema
+from dispatch.operators.registry import add, build, remove
+from dispatch.schema.schema import Schema
 
 A = np.arange(4.0)
 CPU, JVP = DispatchKey.CPU, DispatchKey.JVP
@@ -126,7 +126,7 @@ def test_calls_while_another_redefines_get_one_definition_whole():
 
 def test_a_call_that_fits_by_the_time_the_words_are_sought_says_so():
     op = made("(Tensor x) -> int", lambda x: 1)
-    error = calls.refused(op, (A,), {})  # the core said no, and before the words were found another thread redefined
+    error = call_errors.refused(op, (A,), {})  # the core said no, and before the words were found another thread redefined
     assert isinstance(error, ArgumentError)
     assert str(error) == "making::op was defined anew while it was called. Call it again."
 

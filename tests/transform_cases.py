@@ -18,7 +18,7 @@ import custom_op_db as db
 import numpy as np
 
 from dispatch import Residual, Tensor, custom_op
-from dispatch.containers import items_of, leaves, rebuilt
+from dispatch.core.pytree import items_of, leaves, rebuilt
 
 GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 

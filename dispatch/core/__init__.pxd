@@ -8,4 +8,4 @@
 #   table     registrations and slots
 #   overload  the operator
 #   layouts   which array may take a result
-#   replay    a list of operator calls, run again and again
+#   program   a list of operator calls, run again and again

@@ -13,11 +13,11 @@ except ModuleNotFoundError as error:
 
 from .arguments import Arguments, Check
 from .arrays import Size, device_key, device_of, device_of_key, devices, freeze, is_array_type, set_array_type
-from .containers import items_of, rebuilt, set_record
+from .flatten import items_of, rebuilt, set_record
 from .outputs import Outputs, Residual
 from .overload import OpOverload
-from .redispatching import bound, floor_of, redispatched, run_at
-from .replay import Program, Slot
+from .program import Program, Slot
+from .redispatch import bound, floor_of, redispatched, run_at
 from .state import (
     ABOVE,
     Guard,

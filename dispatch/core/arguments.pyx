@@ -1,4 +1,4 @@
-"""Does a call fit its schema? Decided here in C, with yes or no; the words for a no are found by calls.py.
+"""Does a call fit its schema? Decided here in C, with yes or no; the words for a no are found by dispatcher/call_errors.py.
 
 A check looks at types and never converts: what the caller passed is what the kernel gets. Arrays give their rank on the
 way, so one walk over the arguments both checks them and finds the floor.
@@ -11,7 +11,7 @@ from cpython.tuple cimport PyTuple_Check
 import numpy as np
 
 from .arrays cimport Size, device_number, is_array, is_exact, is_number, key_of
-from .containers cimport items_of
+from .flatten cimport items_of
 from .keys cimport rank_t
 from .tensor cimport Wrapped, is_wrapped
 

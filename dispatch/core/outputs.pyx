@@ -14,7 +14,7 @@ import numpy as np
 
 from .arguments cimport TENSOR, Check
 from .arrays cimport is_exact, owner_of
-from .containers cimport items_of
+from .flatten cimport items_of
 from .keys cimport rank_t
 
 cdef extern from *:

@@ -22,7 +22,7 @@ from .arguments cimport TENSOR_OR_NUMBER, Arguments
 from .arrays cimport NDARRAY, is_exact, key_of
 from .keys cimport FAKE, KEYS, OBSERVE, rank_t
 from .outputs cimport Outputs
-from .refusing cimport note, refused, refused_output
+from .raising cimport note, refused, refused_output
 from .state cimport thread_state
 from .table cimport KernelTable, Registration
 from .vectorcall cimport ARGUMENTS_OFFSET, count, hold, install_vectorcall, release, type_of, vectorcall
@@ -183,7 +183,7 @@ cdef class OpOverload:
     arguments : core.Arguments
     outputs : core.Outputs
     wording : module or object
-        Says what is wrong with a call, and everything else that is said: `calls.py`.
+        Says what is wrong with a call, and everything else that is said: `dispatcher/call_errors.py`.
     tags : tuple of Tag, optional
 
     Attributes

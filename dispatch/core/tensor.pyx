@@ -8,7 +8,7 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from .arrays cimport is_exact
-from .containers cimport items_of, rebuilt
+from .flatten cimport items_of, rebuilt
 from .keys cimport FAKE, KEYS, VMAP, rank_t
 from .state cimport GROUND, thread_state
 
@@ -64,7 +64,7 @@ class Tensor(Wrapped):
     """The base of the wrappers: fake, tracked and batched values.
 
     A wrapper behaves as the array it stands for: infix operators, NumPy's functions and the methods of the table in
-    `numpy_protocols` work on it. A function that takes arrays need not know whether it was given one.
+    `numpy.protocols` work on it. A function that takes arrays need not know whether it was given one.
 
     Attributes
     ----------

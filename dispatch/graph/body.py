@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from ..containers import items_of, mapped
 from ..core import OpOverload
+from ..core.pytree import items_of, mapped
+from ..core.source import Line
 from ..errors import GraphError
-from ..where import Line
 from .node import Kind, Metadata, Node, nodes_in
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any, Self, TextIO, TypeAlias
 
 from .body import Body
-from .drawing import dot, html, svg
-from .printing import Code
-from .running import holds, run
-from .text import outline, read, written
+from .codegen import Code
+from .interpreter import holds, run
+from .serialize import outline, read, written
+from .visualize import dot, html, svg
 
 
 class Graph(Body):

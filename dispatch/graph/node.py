@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..containers import items_of
 from ..core import OpOverload
-from ..where import Line
+from ..core.pytree import items_of
+from ..core.source import Line
 
 Kind = Literal["placeholder", "constant", "call", "item"]
 

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..containers import items_of, leaves, mapped
 from ..core import OpOverload
-from ..tags import Tag
+from ..core.pytree import items_of, leaves, mapped
+from ..schema.tags import Tag
+from .alias_analysis import Sharing, is_data, is_pinned
 from .body import Body
-from .effects import Sharing, is_data, is_pinned
+from .literals import Writer, is_open
 from .node import Metadata, Node, nodes_in
-from .values import Writer, is_open
 
 G = TypeVar("G", bound=Body)
 MOST_BYTES = 1 << 20  # of one array that folding may add to a graph, which is kept and saved as long as the graph is

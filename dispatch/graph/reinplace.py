@@ -15,13 +15,13 @@ to it, and what came out of the functional form is what went in:
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from ..containers import items_of, mapped
 from ..core import OpOverload
-from ..functional import form_of, origin_of
-from ..tags import Tag
-from ..views import Look, view_scatter
+from ..core.pytree import items_of, mapped
+from ..operators.functional_variant import form_of, origin_of
+from ..operators.views import Look, view_scatter
+from ..schema.tags import Tag
 from .body import Body
-from .lifetimes import NEVER, Lifetimes, maker, may_be_view
+from .liveness import NEVER, Lifetimes, maker, may_be_view
 from .node import Metadata, Node, nodes_in
 
 G = TypeVar("G", bound=Body)

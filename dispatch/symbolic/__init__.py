@@ -1,23 +1,23 @@
 """Symbolic sizes: shapes that stand for any number, and what a trace may take for granted of them.
 
     polynomials   sums of products with whole coefficients, as tuples
-    sizes         SymInt: a size that is an expression
-    conditions    SymBool: a comparison of sizes
+    sym_int       SymInt: a size that is an expression
+    sym_bool      SymBool: a comparison of sizes
     atoms         symbols, quotients and extremes, and their ranges
     expressions   arithmetic, each expression once
-    deciding      what holds: by ranges, by facts, by the sizes of this run with a guard
-    solving       what SymPy is asked
-    environment   ShapeEnv: the symbols of one trace
-    checking      check, and what is asked without a guard
-    lengths       what shape rules ask
-    parsing       sizes from text
+    guards        what holds: by ranges, by facts, by the sizes of this run with a guard
+    sympy_solver  what SymPy is asked
+    shape_env     ShapeEnv: the symbols of one trace
+    check         check, and what is asked without a guard
+    size_queries  what shape rules ask
+    size_parser   sizes from text
 """
 
-from .checking import check, guard_or_false, guard_or_true, statically_known
-from .conditions import SymBool
-from .deciding import Check, Guard
-from .environment import ShapeEnv
-from .lengths import (
+from .check import check, guard_or_false, guard_or_true, statically_known
+from .guards import Check, Guard
+from .shape_env import ShapeEnv
+from .size_parser import parse
+from .size_queries import (
     agree,
     agreeing,
     broadcast,
@@ -32,8 +32,8 @@ from .lengths import (
     smaller,
     sure,
 )
-from .parsing import parse
-from .sizes import SymInt
+from .sym_bool import SymBool
+from .sym_int import SymInt
 
 __all__ = [
     "Check",

@@ -4,7 +4,7 @@ from math import inf
 from typing import Any
 
 from .polynomials import Terms, plus, times
-from .sizes import SymInt
+from .sym_int import SymInt
 
 Bound = float  # a whole number, or an infinity
 

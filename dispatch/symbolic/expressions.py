@@ -7,7 +7,7 @@ from typing import Any
 
 from .atoms import Atom, Atoms, terms_of
 from .polynomials import Monomial, Terms, constant, divided, ordered, plus, times, value_at
-from .sizes import NUMBERS, SymInt
+from .sym_int import NUMBERS, SymInt
 
 
 class Expressions:

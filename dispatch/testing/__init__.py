@@ -1,16 +1,16 @@
 """Checking operators, gradients and values; what a test suite of operators stands on."""
 
-from .close import assert_close
-from .generated import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
-from .gradcheck import gradcheck, gradgradcheck
-from .opcheck import opcheck
-from .profiles import (
+from .assert_close import assert_close
+from .fake_profiles import (
     OpProfile,
     generate_fake_kernels,
     load_op_profiles,
     record_op_profiles,
     save_op_profiles,
 )
+from .generated_tests import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
+from .gradcheck import gradcheck, gradgradcheck
+from .opcheck import opcheck
 from .report import Report
 from .samples import Sample, samples
 from .variants import layouts, sizes, values

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..calls import refused
-from ..containers import leaves, mapped, paths
 from ..core import DispatchKey, OpOverload, Tensor
+from ..core.pytree import leaves, mapped, paths
+from ..core.source import where
+from ..dispatcher.call_errors import refused
+from ..dispatcher.printing import brief, describe_value
 from ..errors import ArgumentError
-from ..functional import origin_of
-from ..listing import brief, describe_value
-from ..tape import Pullbacks, TrackedTensor
-from ..where import where
+from ..layers.autograd import Pullbacks, TrackedTensor
+from ..operators.functional_variant import origin_of
 
 Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]

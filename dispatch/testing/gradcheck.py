@@ -7,8 +7,8 @@ import numpy as np
 
 from ..core import ground
 from ..errors import ArgumentError, GradcheckError
-from ..tape import TrackedTensor, track
-from .jacobians import Probe, compare, gradients, random_like
+from ..layers.autograd import TrackedTensor, track
+from .numerical_jacobian import Probe, compare, gradients, random_like
 
 Function = Callable[..., Any]
 

@@ -7,16 +7,16 @@ import numpy as np
 
 from ..core import OpOverload
 from ..errors import ArgumentError, did_you_mean, kind_of
-from ..operators import Operator
-from ..registration import resolve
-from ..validating import validate
-from .batches import check_batches
+from ..operators.register import resolve
+from ..operators.registry import Operator
+from .assert_close import tolerance
 from .cases import Case, bind
-from .close import tolerance
-from .gradients import check_gradients, check_registration
-from .purity import check_schema
+from .check_autograd import check_gradients, check_registration
+from .check_fake import check_shapes
+from .check_schema import check_schema
+from .check_vmap import check_batches
 from .report import Findings, Report
-from .shapes import check_shapes
+from .validate import validate
 
 ALL = ("test_schema", "test_autograd_registration", "test_faketensor", "test_vmap", "test_gradients")
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..dispatcher.printing import escape
 from ..errors import OpCheckError
-from ..listing import escape
 
 SUCCESS = "SUCCESS"
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from ..core import OpOverload
 from ..errors import ArgumentError
-from ..grammar import INT, Base, ListOf, OptionalOf, TupleOf, Type
-from ..registration import resolve
-from ..schema import Argument
+from ..operators.register import resolve
+from ..schema.schema import Argument
+from ..schema.types import INT, Base, ListOf, OptionalOf, TupleOf, Type
 from .cases import bind
-from .purity import run, written_arrays
+from .check_schema import run, written_arrays
 
 Shape = tuple[int, ...]
 DTYPES = (np.float64, np.int64, np.bool_)  # of the arrays, until a kernel accepts one

@@ -6,9 +6,9 @@ from making import said
 
 import dispatch
 from dispatch import FakeTensorMode, custom_op
+from dispatch.core.source import where
 from dispatch.errors import ArgumentError, DefinitionError, NoKernelError, NoRuleError, OperatorNotFoundError
 from dispatch.library import Library, impl_abstract, register_fake, register_kernel
-from dispatch.where import where
 
 X = np.array([0.5, 1.0, 2.0])
 

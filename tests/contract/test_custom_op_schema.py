@@ -22,8 +22,8 @@ from dispatch.errors import (
     OutputError,
     SchemaError,
 )
-from dispatch.grammar import ListOf, OptionalOf
 from dispatch.library import register_opaque_type
+from dispatch.schema.types import ListOf, OptionalOf
 
 X = np.array([0.5, 1.0, 2.0])
 Array = np.ndarray
@@ -368,7 +368,7 @@ def test_infer_schema_unsupported():
     assert "parameter '**kwargs' is any number of arguments, and an operator has a fixed number" in message(varkwargs)
     assert "parameter 'x' has no type hint. Hints allowed: np.ndarray, " in message(bare)
     assert "mutates_args names 'y', which is int. Only arrays can be written to." in message(number, {"y"}, DefinitionError)
-    # dispatch.hints has this name, and this file has not
+    # dispatch.schema.hints has this name, and this file has not
     assert "No name 'HintReader' is known where the function is defined." in message(unknown)
     assert infer_schema(any_length, mutates_args=()) == "(Tensor x) -> Tensor[]"
 

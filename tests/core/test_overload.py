@@ -15,8 +15,8 @@ from making import made, shadow
 from dispatch import OpOverload, Tag, custom_op
 from dispatch.core import DispatchKey, Level, ModeGuard, Without, active_mode, ground, open_levels
 from dispatch.errors import ArgumentError, LayerNotFoundError
-from dispatch.operators import build
-from dispatch.schema import Schema
+from dispatch.operators.registry import build
+from dispatch.schema.schema import Schema
 
 A = np.arange(6.0)
 MODE, JVP = DispatchKey.MODE, DispatchKey.JVP

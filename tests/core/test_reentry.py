@@ -9,8 +9,8 @@ from making import made
 
 from dispatch.core import DispatchKey
 from dispatch.errors import OutputError
-from dispatch.operators import build
-from dispatch.schema import Schema
+from dispatch.operators.registry import build
+from dispatch.schema.schema import Schema
 
 A = np.arange(6.0)
 

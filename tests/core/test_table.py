@@ -7,9 +7,9 @@ import pytest
 from making import made, shadow
 
 from dispatch.core import DispatchKey, OpOverload, Registration, ground, registration_lock, set_layer, wrap
+from dispatch.dispatcher.layer import layers
 from dispatch.errors import DefinitionError, NoKernelError
-from dispatch.layer import layers
-from dispatch.vmap import BatchedTensor
+from dispatch.layers.vmap import BatchedTensor
 
 A = np.arange(3.0)
 CPU, CUDA, FAKE, JVP, AUTOGRAD = (DispatchKey[name] for name in ("CPU", "CUDA", "FAKE", "JVP", "AUTOGRAD"))

@@ -9,7 +9,7 @@ import dispatch
 from dispatch import Graph, Tag, make_fx, ops
 from dispatch.errors import GraphError
 from dispatch.graph import Metadata, apply, common_subexpressions, constant_folding, dead_code, register_value
-from dispatch.graph.values import BY_CLASS, BY_WORD
+from dispatch.graph.literals import BY_CLASS, BY_WORD
 
 X = np.array([0.3, 1.2])
 C = np.array([2.0, -1.0])

@@ -5,8 +5,8 @@ import pytest
 from samples import cases, maker
 
 from dispatch import Graph, make_fx, ops
-from dispatch.containers import leaves, mapped
 from dispatch.core import OpOverload
+from dispatch.core.pytree import leaves, mapped
 from dispatch.graph import apply, common_subexpressions, constant_folding, dead_code, nodes_in
 
 ROWS = sorted((op for op in ops.np if not op.name.startswith("np::empty")), key=lambda op: op.name)

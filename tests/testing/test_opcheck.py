@@ -8,11 +8,11 @@ from planted import A, B, define, like, tracked
 
 import dispatch
 from dispatch import custom_op
+from dispatch.core.source import where
 from dispatch.errors import ArgumentError, OpCheckError
-from dispatch.operators import Operator
+from dispatch.operators.registry import Operator
 from dispatch.testing import opcheck
 from dispatch.testing.opcheck import ALL
-from dispatch.where import where
 
 numbers = iter(range(1000))
 

@@ -1,0 +1,235 @@
+"""Operators defined by an equation: the output `y` solves `F(y, *args) == 0`.
+
+By the implicit function theorem, wherever `dF/dy` is invertible,
+
+    forward     dy = -(dF/dy)^-1 (dF/dargs dargs)
+    backward    u = (dF/dy)^-H g,    the gradient of args is -(dF/dargs)^H u
+
+so each direction takes one linear solve, and how the operator found `y` does not matter. The solve is an operator itself, of
+which the derivative is again a solve: of `A x = b` it is `dx = A^-1 (db - dA x)` and `b' = A^-H x'`, `A' = -b' x^H`. Therefore
+derivatives of every order are right, and `solve` only ever gets plain arrays.
+
+Source: A. Griewank, A. Walther, "Evaluating Derivatives", 2nd ed., SIAM 2008, chapter 15; JAX's `custom_root` and
+`custom_linear_solve`, from which the convention `solve(A, b)` is; M. Giles, "Collected matrix derivative results for forward
+and reverse mode algorithmic differentiation" (2008), section 2.3, for the solve.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...core import DispatchKey, OpOverload, Tensor
+from ...core.pytree import items_of, mapped
+from ...dispatcher.layer import by_position, check_parameters
+from ...errors import DefinitionError, GradientError, kind_of
+from ...layers.autograd import Rule
+from ...layers.autograd.derivative_sources import Form
+from ...layers.vmap import vmap
+from ...operators.prims import broadcast_to, moveaxis, select, stack
+from ...operators.registry import build
+from ...schema.schema import Schema
+from ...schema.types import TENSOR
+from .argument_selection import check_function
+from .by_columns import outputs_of
+from .pull_push import pulled_back, pushed_forward
+
+Function = Callable[..., Any]
+
+
+@dataclass(slots=True)
+class System:
+    """A linear map that depends on some arrays, its adjoint, and what solves a system of either."""
+
+    apply: Function  # apply(x, *at)
+    adjoint: Function
+    solve: Function | None
+    name: str  # of the operator that this is about
+
+    @property
+    def transposed(self) -> "System":
+        return System(self.adjoint, self.apply, self.solve, self.name)
+
+
+def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
+    """The form `implicit=`."""
+    outputs = op.schema.returns[: len(op.schema.returns) - op.outputs.residual]
+    if [r.type for r in outputs] != [TENSOR]:
+        raise DefinitionError(
+            f"{op.name}: implicit= is for operators that return one array, the solution of one equation. Give a backward; or "
+            "stack the outputs.",
+            operator=op.name,
+        )
+    residual, solve = given if isinstance(given, (tuple, list)) and len(given) == 2 else (given, None)
+    check_function(op, "the residual of implicit=", residual)
+    if solve is not None:
+        check_function(op, "the solve of implicit=", solve)
+    check_parameters(op, residual, leading=1, what="residual")
+    function = by_position(op, residual)
+
+    def equation(structure: Any) -> Function:
+        """The residual as a function of the output and the arrays alone."""
+
+        def of(y: Any, *arrays: Any) -> Any:
+            found = function(y, *mapped(lambda x: arrays[x.number] if type(x) is Slot else x, structure))
+            if getattr(found, "shape", None) != y.shape:
+                got = f"of shape {found.shape}" if hasattr(found, "shape") else kind_of(found)
+                raise GradientError(
+                    f"{op.name}: its residual gave {got}, and the output has shape {y.shape}. A residual is one equation for "
+                    "each element of the output.",
+                    operator=op.name,
+                )
+            return found
+
+        return of
+
+    def system(F: Function) -> System:
+        return System(
+            lambda x, y, *rest: pushed_forward(lambda z: F(z, *rest), [y], [x]),
+            lambda x, y, *rest: pulled_back(lambda z: F(z, *rest), [y], x)[0],
+            solve,
+            op.name,
+        )
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.given, ctx.found = inputs, output
+
+    def backward(ctx: Any, g: Any) -> Any:
+        y = ctx.found
+        structure, arrays = _taken_out(ctx.given)
+        F = equation(structure)
+        u = linear_solve(system(F).transposed, g, [y, *arrays], 0)
+        grads = pulled_back(lambda *xs: F(y, *xs), arrays, np.negative(u))
+        return tuple(mapped(lambda x: grads[x.number] if type(x) is Slot else None, structure))
+
+    def jvp(tangents: Any, output: Any, *args: Any) -> Any:
+        y = outputs_of(op, output)
+        structure, arrays = _taken_out(args)
+        flat = _matching(args, tangents)
+        F = equation(structure)
+        change = pushed_forward(lambda *xs: F(y, *xs), arrays, flat)
+        return linear_solve(system(F), np.negative(change), [y, *arrays], 0)
+
+    return Form(Rule(backward, setup_context), jvp, residual)
+
+
+@dataclass(slots=True)
+class Slot:
+    """Stands for an array among the arguments."""
+
+    number: int
+
+
+def _taken_out(args: Any) -> tuple[Any, list[Any]]:
+    """The arguments without their arrays, and these."""
+    arrays: list[Any] = []
+
+    def place(x: Any) -> Any:
+        if not isinstance(x, (Tensor, np.ndarray, np.generic)):
+            return x
+        arrays.append(x)
+        return Slot(len(arrays) - 1)
+
+    return tuple(mapped(place, args)), arrays
+
+
+def _matching(x: Any, t: Any) -> list[Any]:
+    """The tangents of the arrays among some arguments, None for those without."""
+    items = items_of(x)
+    if items is not None:
+        parts = [None] * len(items) if t is None else items_of(t) or ()
+        return [found for item, part in zip(items, parts, strict=True) for found in _matching(item, part)]
+    return [t] if isinstance(x, (Tensor, np.ndarray, np.generic)) else []
+
+
+def _linear_solve(system: System, b: Any, at: Any, leading: int) -> Any:
+    """The solution of `A x == b` for plain arrays; `leading` axes of `b` are as many right-hand sides."""
+    batch, shape = b.shape[:leading], b.shape[leading:]
+    sides = np.reshape(b, (prod(batch), *shape))
+    solve = system.solve
+    if solve is None:
+        found = _dense(lambda x: system.apply(x, *at), sides)
+    else:
+        found = np.zeros(sides.shape, b.dtype)
+        for i, side in enumerate(sides):
+            x = np.asarray(solve(lambda v: system.apply(v, *at), side))
+            if x.shape != side.shape:
+                raise GradientError(
+                    f"{system.name}: the solve of its implicit= returned {x.shape} as the shape of a solution, and the "
+                    f"right-hand side has {side.shape}. Return x with A(x) == b, both of the output's shape.",
+                    operator=system.name,
+                )
+            found[i] = x
+    return np.reshape(found, b.shape)
+
+
+def _dense(A: Function, sides: Any) -> Any:
+    """Solve with the matrix; of complex values as twice as many real ones, so that A need be linear in the real sense alone."""
+    count, n = len(sides), prod(sides.shape[1:])
+    if not sides.size:
+        return sides
+    unit = np.eye(n, dtype=sides.dtype)
+    units = np.concatenate([unit, 1j * unit]) if sides.dtype.kind == "c" else unit
+    columns = np.reshape(np.stack([np.asarray(A(np.reshape(e, sides.shape[1:]))) for e in units]), (len(units), n))
+    flat = np.reshape(sides, (count, n))
+    if sides.dtype.kind != "c":
+        return np.linalg.solve(columns.T, flat.T).T
+    real = np.linalg.solve(
+        np.concatenate([columns.real, columns.imag], axis=1).T, np.concatenate([flat.real, flat.imag], axis=1).T
+    ).T
+    return real[:, :n] + 1j * real[:, n:]
+
+
+linear_solve = build(Schema.parse("(Any system, Tensor b, Tensor[] at, int leading) -> Tensor", name="forms::linear_solve"))
+linear_solve.register_at(DispatchKey.CPU, _linear_solve)
+
+
+def _applied(system: System, leading: int) -> Function:
+    """A(x) for each of the right-hand sides."""
+
+    def applied(x: Any, *at: Any) -> Any:
+        f = system.apply
+        for _ in range(leading):
+            f = vmap(f, (0, *(None,) * len(at)))
+        return f(x, *at)
+
+    return applied
+
+
+def _setup_solve(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.system, _, ctx.at, ctx.leading = inputs
+    ctx.x = output
+
+
+@linear_solve.register_autograd(setup_context=_setup_solve)
+def _(ctx: Any, g: Any) -> Any:
+    x, at = ctx.x, list(ctx.at)
+    u = linear_solve(ctx.system.transposed, g, at, ctx.leading)
+    apply = _applied(ctx.system, ctx.leading)
+    return None, u, pulled_back(lambda *at: apply(x, *at), at, np.negative(u)), None
+
+
+@linear_solve.register_jvp
+def _(tangents: Any, output: Any, system: System, b: Any, at: Any, leading: int) -> Any:
+    apply = _applied(system, leading)
+    change = pushed_forward(lambda *at: apply(output, *at), list(at), list(tangents[2]))
+    return linear_solve(system, np.subtract(tangents[1], change), at, leading)
+
+
+@linear_solve.register_vmap
+def _(info: Any, in_dims: Any, system: System, b: Any, at: Any, leading: int) -> Any:
+    _, of_b, of_at, _ = in_dims
+    if of_at is None:  # one system, and many right-hand sides
+        return linear_solve(system, moveaxis(b, of_b, 0), at, leading + 1), 0
+    items = [
+        linear_solve(
+            system,
+            b if of_b is None else select(b, of_b, i),
+            [x if dim is None else select(x, dim, i) for x, dim in zip(at, of_at, strict=True)],
+            leading,
+        )
+        for i in range(info.batch_size)
+    ]
+    return (stack(items, 0) if items else broadcast_to(b, (0, *b.shape)) if of_b is None else moveaxis(b, of_b, 0)), 0

@@ -1,0 +1,91 @@
+"""Operators that are linear in some arguments: the derivative is the operator itself, on the tangents.
+
+`op(x + t) = op(x) + op(t)`, jointly in the arguments that are named, the others held. Its transpose is the gradient's rule: the
+backward that was given beside it, or else one made of the operator's values on the unit arrays, a call for each element.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...core import OpOverload, split
+from ...core.array_memory import inexact_layout
+from ...core.pytree import items_of, mapped, rebuilt
+from ...dispatcher.layer import Kernel
+from ...errors import DefinitionError, did_you_mean
+from ...layers.autograd import Rule
+from ...layers.autograd.derivative_sources import Form
+from .argument_selection import array_names
+from .by_columns import check_needs, gradients, outputs_of
+
+__all__ = ["make", "where_held"]
+
+
+def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
+    """The form `linear=`."""
+    names = array_names(op)
+    linear = tuple(names) if given is True else (given,) if isinstance(given, str) else tuple(given)
+    for name in linear:
+        if name not in names:
+            raise DefinitionError(
+                f"{op.name}: linear= names {name!r}, and the operator's arrays are {', '.join(names)}."
+                f"{did_you_mean(name, names)} Name those in which it is linear, or True for all.",
+                operator=op.name,
+            )
+    held = frozenset(names) - frozenset(linear)
+    moving = [a.name in linear for a in op.schema.arguments]
+
+    def push(tangents: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+        along = [_tangent(x, t) if moves else x for x, t, moves in zip(args, tangents, moving, strict=True)]
+        return outputs_of(op, op.whole(*along))
+
+    def jvp(tangents: Any, output: Any, *args: Any) -> Any:
+        return mapped(lambda x: None if inexact_layout(x) is None else x, push(tangents, args))
+
+    return Form(_transposed(op, held, push) if rule is None else rule, jvp, None if rule is None else rule.backward, held)
+
+
+def _tangent(x: Any, t: Any) -> Any:
+    """A tangent that the operator takes: zeros where there can be none, an integer's say."""
+    items = items_of(x)
+    if items is not None:
+        return rebuilt(x, [_tangent(item, part) for item, part in zip(items, items_of(t) or (), strict=True)])
+    return np.zeros_like(x) if t is None and hasattr(x, "shape") else type(x)(0) if t is None and x is not None else t
+
+
+def _transposed(op: OpOverload, held: frozenset[str], push: Any) -> Rule:
+    """The gradient of a linear operator from its values."""
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.given = inputs
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        check_needs(op, ctx.needs_input_grad, held, "linear=")
+        args = ctx.given
+        nothing = mapped(lambda x: np.zeros(x.shape, x.dtype) if inexact_layout(x) is not None else None, args)
+
+        def column(path: tuple[int, ...], unit: Any) -> Any:
+            return push(_with(nothing, path, unit), args)
+
+        return gradients(op, args, ctx.needs_input_grad, grads, column)
+
+    return Rule(backward, setup_context, batched=True)
+
+
+def _with(x: Any, path: tuple[int, ...], value: Any) -> Any:
+    """A container with another value at one place."""
+    if not path:
+        return value
+    items = list(items_of(x) or ())
+    items[path[0]] = _with(items[path[0]], path[1:], value)
+    return rebuilt(x, items)
+
+
+def where_held(op: OpOverload, held: frozenset[str], kernel: Kernel, general: Kernel) -> Kernel:
+    """The kernel of forward mode: the operator on tangents, unless an argument has one in which the operator is not linear."""
+    mask = sum(1 << i for i, name in enumerate(op.arguments.names) if name in held)
+
+    def choosing(*args: Any) -> Any:
+        return (general if split(args)[3] & mask else kernel)(*args)
+
+    return choosing

@@ -1,0 +1,259 @@
+"""A derivative in one direction, made of the rule for the other.
+
+Both constructions use that a derivative is linear in what it carries. An autograd rule, which gives J^T g of a cotangent g,
+is recorded in g at a fresh level, and the tangent is pulled back through that record: J t comes out. A jvp rule, which gives
+J t of tangents t, is recorded in these, and the cotangent is pulled back. Where a rule cannot be recorded in what it carries,
+because it hands it to a kernel that is no operator, it runs once for each element: one vjp an output, one jvp an input.
+
+The layers know nothing of this page: their defaults ask what stands in `Layer.derivations`.
+
+Source: J. Townsend, "A new trick for calculating Jacobian vector products" (2017); A. Radul, A. Paszke, R. Frostig,
+M. Johnson, D. Maclaurin, "You Only Linearize Once: Tangents Transpose to Gradients", POPL 2023.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...core import Level, OpOverload, Registration, Tensor, conversions, split, wrap
+from ...core.array_memory import inexact_layout
+from ...core.pytree import items_of, leaves, mapped, rebuilt
+from ...dispatcher.layer import CONSTANT, Constant, Derived, Kernel, Layer
+from ...errors import GradientError
+from ...layers.autograd import Rule, TrackedTensor, run_backward, track
+from ...layers.autograd import layer as tape_layer
+from ...layers.fake import FakeTensor
+from ...layers.jvp import DualTensor, rule_of, with_tangents, zeros
+from ...layers.jvp import layer as forward_layer
+from ...operators.functional_variant import origin_of
+from ...operators.prims import add, astype, stack
+
+Layout = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+def rule_at(op: OpOverload, layer: Layer) -> Registration | None:
+    """The rule that an operator has at a layer, of a functional form that of the operator it was made of."""
+    found = op.table.source(layer.key)
+    origin = origin_of(op)
+    if found is None and origin is not None:
+        found = origin.table.source(layer.key)
+    return found if found is not None and found.layer is layer else None
+
+
+def jvp_from_vjp(op: OpOverload) -> Derived | None:
+    """The forward mode of an operator that has an autograd rule alone."""
+    source = rule_at(op, tape_layer)
+    if source is None:
+        return None
+    if isinstance(source.rule, Constant):
+        return Derived(source, lambda: forward_layer.lower(op, CONSTANT))
+    return Derived(source, lambda: _pulling(op))
+
+
+def vjp_from_jvp(op: OpOverload) -> Derived | None:
+    """The gradient of an operator that has a jvp rule alone."""
+    source = rule_at(op, forward_layer)
+    if source is None:
+        return None
+    rule = source.rule
+    made = CONSTANT if isinstance(rule, Constant) else _transposed(op.functional, rule_of(op.functional, rule))
+    return Derived(source, lambda: tape_layer.lower(op, made))
+
+
+forward_layer.derivations.append(jvp_from_vjp)
+tape_layer.derivations.append(vjp_from_jvp)
+
+
+# -- forward mode from an autograd rule ------------------------------------------------------------------------------------
+
+
+def _pulling(op: OpOverload) -> Kernel:
+    """The kernel that records the operator, and pulls tangents back through what its autograd rule does to a cotangent."""
+    whole, residual = op.whole, op.outputs.residual
+
+    def kernel(*args: Any) -> Any:
+        like = split(args)[0]
+        inputs: list[TrackedTensor] = []
+        tangents: list[Any] = []
+        with Level("jvp") as level:
+
+            def recorded(x: Any) -> Any:
+                if not isinstance(x, Tensor) or x.rank != like.rank:
+                    return x
+                inputs.append(track(x.value, level))
+                tangents.append(x.data)
+                return inputs[-1]
+
+            found = whole(*[mapped(recorded, x) for x in args])
+            out, kept = (found[:-1], found[-1:]) if residual else (found, ())
+            outputs = [x for x in leaves(out) if _is_of(x, level)]
+            made = dict(zip(map(id, outputs), _pushed(outputs, inputs, tangents, level), strict=True))
+
+            def dual(x: Any) -> Any:
+                if id(x) not in made:
+                    return x
+                t = made[id(x)]
+                return x.value if t is None else wrap(DualTensor, x.value, like, t, True)
+
+            result = mapped(dual, out)
+            return (*result, *kept) if residual else result
+
+    return kernel
+
+
+def _pushed(outputs: list[TrackedTensor], inputs: list[TrackedTensor], tangents: list[Any], level: Level) -> list[Any]:
+    """The tangent of each output of what was recorded at a level, None where it is zero."""
+    edges = [y.data for y in outputs]
+
+    def pulled_back() -> list[Any] | None:
+        with Level("cotangent") as linear:
+            cotangents = [track(zeros(y.data.layout, y.value), linear) for y in outputs]
+            found = run_backward(edges, cotangents, level, True, False)
+            grads = [found.get(x.data) for x in inputs]
+            back = _recorded_back(grads, tangents, linear)
+            return None if back is None else [back.get(c.data) for c in cotangents]
+
+    def one_by_one(k: int, unit: Any) -> Any:
+        found = run_backward([edges[k]], [unit], level, True, False)
+        return _inner([(found.get(x.data), t) for x, t in zip(inputs, tangents, strict=True)])
+
+    found = _unless_opaque(pulled_back) if outputs else []
+    return [_by_elements(y.value, one_by_one, k) for k, y in enumerate(outputs)] if found is None else found
+
+
+# -- gradients from a jvp rule ---------------------------------------------------------------------------------------------
+
+
+def _transposed(op: OpOverload, rule: Callable[..., Any]) -> Rule:
+    """The autograd rule that records a jvp rule in its tangents, and pulls the cotangents back."""
+    taking = [a.type.has_tensor for a in op.schema.arguments]
+    single = len(op.schema.returns) == 1 + op.outputs.residual
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.given, ctx.gave = inputs, output
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        args, output = ctx.given, ctx.gave
+        if op.outputs.residual:
+            output = (*((output,) if single else output), ctx.residual)
+        like: list[Any] = []  # the arrays that a gradient is asked for
+
+        def place(x: Any, needed: Any) -> Any:
+            """The structure of a tangent: the number of an array in `like`, an array of zeros, or None."""
+            items = items_of(x)
+            if items is not None:
+                wanted = needed if isinstance(needed, list) else [False] * len(items)
+                return rebuilt(x, [place(item, need) for item, need in zip(items, wanted, strict=True)])
+            layout = inexact_layout(x)
+            if layout is None:
+                return None
+            if needed is not True:
+                return zeros(layout, x)
+            like.append(x)
+            return len(like) - 1
+
+        needs = zip(args, ctx.needs_input_grad, taking, strict=True)
+        places = tuple([place(x, needed) if takes else None for x, needed, takes in needs])
+        cotangents = [g for grad in grads for g in leaves(grad)]
+
+        def pushed(tangents: list[Any]) -> list[Any]:
+            filled = tuple([mapped(lambda x: tangents[x] if isinstance(x, int) else x, x) for x in places])
+            with Level("tangent") as level:
+                dual = wrap(DualTensor, np.zeros(()), level)
+                out = with_tangents(op, dual, output, rule(filled, output, *args))
+                out = out[:-1] if op.outputs.residual else out
+                return [x.data if _is_of(x, level) else None for x in leaves(out)]
+
+        def pulled_back() -> list[Any] | None:
+            with Level("tangent") as linear:
+                tangents = [track(zeros((x.shape, x.dtype), x), linear) for x in like]
+                back = _recorded_back(pushed(tangents), cotangents, linear)
+                return None if back is None else [back.get(t.data) for t in tangents]
+
+        def one_by_one(k: int, unit: Any) -> Any:
+            before = conversions()
+            found = pushed([unit if i == k else zeros((x.shape, x.dtype), x) for i, x in enumerate(like)])
+            if conversions() != before:
+                raise GradientError(
+                    f"a second derivative was asked of {op.name}, whose jvp rule turned a value into a number by x.item(): "
+                    "the derivative of that number would be lost in silence. Compute with the array.",
+                    operator=op.name,
+                )
+            return _inner(zip(cotangents, found, strict=True))
+
+        found = _unless_opaque(pulled_back)
+        if found is None:
+            found = [_by_elements(x, one_by_one, k) for k, x in enumerate(like)]
+        return tuple([mapped(lambda x: found[x] if isinstance(x, int) else None, x) for x in places])
+
+    return Rule(backward, setup_context)
+
+
+# -- what both share -------------------------------------------------------------------------------------------------------
+
+
+def _is_of(x: Any, level: Level) -> bool:
+    return isinstance(x, Tensor) and x.level is level
+
+
+def _recorded_back(roots: list[Any], seeds: list[Any], linear: Level) -> dict[Any, Any] | None:
+    """Pull seeds back through what was recorded in cotangents or tangents; None where some of it was not.
+
+    A result that does not depend on what a linear rule was given is zero, or the rule took it off the record: not known here.
+    """
+    pairs = [(x, seed) for x, seed in zip(roots, seeds, strict=True) if x is not None]
+    if not all(_is_of(x, linear) for x, _ in pairs):
+        return None
+    return run_backward([x.data for x, _ in pairs], [seed for _, seed in pairs], linear, False, False)
+
+
+def _unless_opaque(recorded: Callable[[], list[Any] | None]) -> list[Any] | None:
+    """What a rule gives that is recorded in what it carries; None where it turns that into something no operator sees.
+
+    It may say so in any way: a kernel in C raises TypeError, an operator without a rule NoRuleError, np.asarray our own. A
+    rule that is wrong raises again, and is heard, where it runs on arrays.
+    """
+    before = conversions()
+    try:
+        found = recorded()
+    except Exception:
+        return None
+    return found if conversions() == before else None
+
+
+def _by_elements(like: Any, product: Callable[[int, Any], Any], k: int) -> Any:
+    """An array like another, whose elements are products with unit arrays, and their imaginary parts with imaginary units."""
+    layout = shape, dtype = like.shape, like.dtype
+    if not prod(shape):
+        return None
+    if _is_fake(like):  # has no elements, and the rule only to be asked whether it raises
+        product(k, zeros(layout, like))
+        return zeros(layout, like)
+    found = []
+    for i in range(prod(shape)):
+        element = product(k, _unit(layout, i, 1))
+        if dtype.kind == "c":
+            element = element + 1j * product(k, _unit(layout, i, 1j))
+        found.append(element)
+    return astype(np.reshape(stack(found), shape), dtype)
+
+
+def _is_fake(x: Any) -> bool:
+    while isinstance(x, Tensor) and not isinstance(x, FakeTensor):
+        x = x.value
+    return isinstance(x, FakeTensor)
+
+
+def _unit(layout: Layout, i: int, value: complex) -> Any:
+    made = np.zeros(*layout)
+    made.reshape(-1)[i] = value
+    return made
+
+
+def _inner(pairs: Iterable[tuple[Any, Any]]) -> Any:
+    """The inner product of some arrays with as many others, `Re sum conj(x) y`; None counts as zero."""
+    found = [np.sum(np.real(np.multiply(np.conjugate(x), y))) for x, y in pairs if x is not None and y is not None]
+    return reduce(add, found) if found else np.zeros(())

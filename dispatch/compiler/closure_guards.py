@@ -1,0 +1,192 @@
+"""What a function refers to that is no argument: globals, closures, attributes. A trace depends on it, so it is watched.
+
+Found by reading code objects, not by running anything: the names a function uses, looked up in its module and its cells, then
+the functions behind those names likewise, what lists, tuples and dicts hold, and those attributes of objects and modules that
+some of the functions name. Libraries are not looked into: who replaces a function of NumPy's must compile anew.
+"""
+
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload, Tensor
+from ..errors import TracingError
+from .cache_key import LENGTH
+
+Watched = tuple[Any, Any, Any]
+_PACKAGE = __name__.partition(".")[0]
+_LIBRARIES = (os.path.dirname(os.__file__) + os.sep, os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+
+
+_CODE = (types.FunctionType, property, staticmethod, classmethod)
+
+
+class Attributes:
+    """An object by the names of its attributes, which are in no dict: slots, and what a class says for all its objects."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return getattr(self.of, name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+
+class Captured:
+    """Everything that a function refers to, as it is now.
+
+    Attributes
+    ----------
+    watched : list of (holder, name, value)
+        What `keys.changed` compares: where each thing is found, and what it was.
+    generators : list
+        NumPy's generators among it.
+
+    Raises
+    ------
+    TracingError
+        If a wrapper is among it.
+
+    Examples
+    --------
+    >>> Captured(np.sin).watched  # no code that could refer to anything
+    []
+    """
+
+    def __init__(self, f: Callable[..., Any], *others: Any) -> None:
+        self.watched: list[Watched] = []
+        self.generators: list[Any] = []
+        self._names: set[str] = set()
+        self._seen: dict[int, Any] = {}
+        self._objects: list[tuple[Any, dict[str, Any]]] = []
+        self._noted: set[tuple[int, Any]] = set()
+        for x in (f, *others):
+            self._open(x)
+        count = -1
+        while count != len(self.watched):  # a function found by an attribute may name further attributes
+            count = len(self.watched)
+            for x, attributes in list(self._objects):
+                self._open_attributes(x, attributes)
+
+    def bytes(self) -> list[int]:
+        """What the arrays hold, as numbers that differ where they do."""
+        return [hash(x.tobytes()) for _, _, x in self.watched if isinstance(x, np.ndarray)]
+
+    def names(self) -> Iterator[str]:
+        """How each thing that is watched is called."""
+        for holder, name, _ in self.watched:
+            if name is None:
+                yield "a variable of an enclosing function"
+            else:
+                yield f"the length of a {type(holder).__name__}" if name is LENGTH else str(name)
+
+    def _watch(self, holder: Any, name: Any, value: Any) -> None:
+        if (id(holder), name) not in self._noted:
+            self._noted.add((id(holder), name))
+            self.watched.append((holder, name, value))
+            self._open(value)
+
+    def _open(self, x: Any) -> None:
+        """Note what is inside a value."""
+        if isinstance(x, Tensor):
+            raise TracingError(
+                f"it refers to a {type(x).__name__} of {x.level!r}, and a graph outlives that. Pass it as an argument."
+            )
+        if id(x) in self._seen or isinstance(x, (np.ndarray, np.generic, np.ufunc, OpOverload)):
+            return
+        self._seen[id(x)] = x
+        if isinstance(x, types.FunctionType):
+            self._open_function(x)
+        elif isinstance(x, types.MethodType):
+            self._open(x.__func__)
+            self._open(x.__self__)
+        elif isinstance(x, partial):
+            for part in (x.func, *x.args, *x.keywords.values()):
+                self._open(part)
+        elif isinstance(x, (list, dict)):
+            self._watch(x, LENGTH, len(x))
+            for name, value in x.items() if isinstance(x, dict) else enumerate(x):
+                self._watch(x, name, value)
+        elif isinstance(x, tuple):
+            for item in x:
+                self._open(item)
+        elif isinstance(x, np.random.Generator | np.random.RandomState):
+            self.generators.append(x)
+        else:
+            self._open_object(x)
+
+    def _open_object(self, x: Any) -> None:
+        """Note what has attributes, to be looked at when all names are known."""
+        if isinstance(x, types.ModuleType):
+            if not _is_library(x.__name__, getattr(x, "__file__", None) or ""):
+                self._objects.append((x, vars(x)))
+        elif isinstance(x, type):
+            if not _is_library(x.__module__, ""):
+                self._objects.append((x, {}))
+        elif not _is_library(type(x).__module__, ""):
+            attributes = getattr(x, "__dict__", None)
+            self._objects.append((x, attributes if isinstance(attributes, dict) else {}))
+
+    def _open_function(self, f: types.FunctionType) -> None:
+        if _is_library(str(f.__globals__.get("__name__", "")), f.__code__.co_filename):
+            for cell in f.__closure__ or ():  # a decorator of a library's around a function of the user's
+                if cell != types.CellType() and callable(cell.cell_contents):
+                    self._open(cell.cell_contents)
+            return
+        names = set(_names(f.__code__))
+        self._names |= names
+        for name in sorted(names & f.__globals__.keys()):
+            self._watch(f.__globals__, name, f.__globals__[name])
+        for cell in f.__closure__ or ():
+            if cell != types.CellType():
+                self._watch(cell, None, cell.cell_contents)
+        for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
+            self._open(default)
+
+    def _open_attributes(self, x: Any, attributes: dict[str, Any]) -> None:
+        for name in sorted(self._names & attributes.keys()):
+            self._watch(attributes, name, attributes[name])
+        if isinstance(x, types.ModuleType):
+            return
+        inherited = False
+        for cls in (x if isinstance(x, type) else type(x)).__mro__:
+            if _is_library(cls.__module__, ""):
+                continue
+            for name in sorted(self._names & vars(cls).keys() | {"__call__"} & vars(cls).keys()):
+                found = vars(cls)[name]
+                if isinstance(found, _CODE):
+                    self._open(found.fget if isinstance(found, property) else getattr(found, "__func__", found))
+                elif name not in attributes and hasattr(x, name):
+                    inherited = True
+                    self._watch_attribute(x, name)
+        if inherited and not isinstance(x, type) and hasattr(x, "__dict__"):  # an attribute of its own would hide the class's
+            self._watch(attributes, LENGTH, len(attributes))
+
+    def _watch_attribute(self, x: Any, name: str) -> None:
+        if (id(x), name) not in self._noted:
+            self._noted.add((id(x), name))
+            self.watched.append((Attributes(x), name, getattr(x, name)))
+            self._open(getattr(x, name))
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _is_library(module: str, file: str) -> bool:
+    """Whether code is not the user's own."""
+    top = module.partition(".")[0]
+    known = top in {"numpy", _PACKAGE} or top in sys.stdlib_module_names
+    return known or any(part in file for part in _LIBRARIES)

@@ -1,0 +1,244 @@
+"""`compile`: a function that is traced once for each kind of call, and replayed."""
+
+import warnings
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from types import MethodType
+from typing import Any
+
+from ..core.source import levels_out, raised_at
+from ..errors import PerformanceWarning, UnsupportedError
+from ..graph import nodes_in
+from .backends.lookup import Backend, find_backend, replay
+from .cache import LIMIT, ByFloats, ByGuards, Entry
+from .cache_key import Signature, can_write, changed, signed, watched_by_mode
+from .capture import Recording, recorded
+from .compile_report import Explained
+from .dynamic_shapes import dynamic_program, fits, open_key, shapes_of
+from .lowering import program
+
+
+class Compiled:
+    """A compiled function; what `compile` returns.
+
+    Attributes
+    ----------
+    entries : list of Entry
+        What was traced, oldest first.
+    """
+
+    def __init__(self, f: Callable[..., Any], fullgraph: bool, dynamic: bool, backend: Backend) -> None:
+        self._f, self._fullgraph, self._dynamic, self._backend = f, fullgraph, dynamic, backend
+        self._cache: dict[Any, Entry | ByFloats | ByGuards] = {}
+        self._traces = 0
+        self._warned = False
+        update_wrapper(self, f, updated=())
+
+    @property
+    def entries(self) -> list[Entry]:
+        found: list[Entry] = []
+        for entry in self._cache.values():
+            by_floats = entry.entries.values() if isinstance(entry, ByFloats) else ()
+            found += [entry] if isinstance(entry, Entry) else by_floats or list(entry.entries)
+        return found
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if watched_by_mode():
+            return self._f(*args, **keywords)
+        signature = signed(args, keywords)
+        entry = self._find(signature)
+        if entry is None:
+            if self._traces >= LIMIT and not self._fullgraph:
+                self._warn(
+                    f"it was traced {LIMIT} times, for as many kinds of calls or states of what it refers to, and no more are "
+                    "compiled. Pass what changes from call to call as arguments, as arrays, in a few shapes."
+                )
+                return self._f(*args, **keywords)
+            self._traces += 1
+            recording = None
+            try:
+                recording = recorded(self._f, args, keywords, signature, self._dynamic)
+            except Exception as error:
+                if self._fullgraph:
+                    raise
+                reason = said(error)
+            if recording is not None:
+                entry = self._made(signature, recording)
+            else:
+                out = self._f(*args, **keywords)  # where this raises too, it is what the function does, and nothing is kept
+                self._keep(signature, Entry(None, None, reason))
+                self._warn(reason)
+                return out
+        entry.hits += 1
+        recording, run = entry.recording, entry.run
+        if recording is None or run is None:
+            return self._f(*args, **keywords)
+        values = inputs_of(recording, signature)
+        if entry.written and not can_write(entry.written, [*values, *recording.live]):
+            return self._f(*args, **keywords)
+        return run(*values, *recording.live)
+
+    def _find(self, signature: Signature) -> Entry | None:
+        """What is known of such calls, if it still holds."""
+        found = self._cache.get(self._key(signature))
+        entry: Entry | None
+        if isinstance(found, ByGuards):
+            entry = next((entry for entry in found.entries if _fits(entry, signature)), None)
+        else:
+            entry = found.entries.get(signature.bits) if isinstance(found, ByFloats) else found
+        if entry is None or (entry.recording is not None and changed(entry.recording.watched) >= 0):
+            return None
+        return entry
+
+    def _key(self, signature: Signature) -> tuple[Any, ...]:
+        key: tuple[Any, ...] = open_key(signature) if self._dynamic else signature.key
+        return key
+
+    def _made(self, signature: Signature, recording: Recording) -> Entry:
+        metadata = [x.value for x in nodes_in(recording.graph.inputs)]
+        # a value of a transform goes through the operators; a write may meet an array that cannot hold it
+        backend = self._backend if not signature.wrapped else lambda graph, metadata: program(graph)
+        run = dynamic_program(recording.graph) if recording.graph.symbols else backend(recording.graph, metadata)
+        entry = Entry(recording, run)
+        self._keep(signature, entry)
+        return entry
+
+    def _keep(self, signature: Signature, entry: Entry) -> None:
+        key = self._key(signature)
+        found = self._cache.get(key)
+        if self._dynamic:
+            by_guards = found if isinstance(found, ByGuards) else ByGuards([])
+            if entry.recording is None:
+                entry.bits, entry.shapes = signature.bits, shapes_of(signature)
+            elif not entry.recording.floats:
+                entry.bits = signature.bits
+            by_guards.entries.insert(0, entry)
+            self._cache[key] = by_guards
+        elif signature.floats and entry.recording is not None and not entry.recording.floats:
+            by_floats = found if isinstance(found, ByFloats) else ByFloats({})
+            by_floats.entries[signature.bits] = entry
+            self._cache[key] = by_floats
+        else:
+            self._cache[key] = entry
+
+    def _warn(self, reason: str) -> None:
+        """Say once why calls run as they are."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"compile: {self._name} runs as it is: {reason}", PerformanceWarning, stacklevel=levels_out())
+
+    @property
+    def _name(self) -> str:
+        return str(getattr(self._f, "__qualname__", None) or repr(self._f))
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def explain(self, *args: Any, **keywords: Any) -> Explained:
+        """What was compiled and for which calls, what was not, and why.
+
+        Parameters
+        ----------
+        *args, **keywords
+            A call that is traced first, if that has not been done; it is not run.
+
+        Returns
+        -------
+        Explained
+            Prints as text: guards, cache, graph.
+        """
+        note = ""
+        if args or keywords:
+            signature = signed(args, keywords)
+            if self._find(signature) is None:
+                self._traces += 1
+                try:
+                    self._made(signature, recorded(self._f, args, keywords, signature, self._dynamic))
+                except Exception as error:
+                    note = said(error)
+        return Explained(self._name, self._traces, self._cache, note)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name}, {len(self.entries)} entries>"
+
+
+def inputs_of(recording: Recording, signature: Signature) -> list[Any]:
+    """What a graph takes of a call: its arrays, and its floats where these are inputs."""
+    values: list[Any] = signature.values
+    return [x for x in values if type(x) is not float] if signature.floats and not recording.floats else values
+
+
+def _fits(entry: Entry, signature: Signature) -> bool:
+    """Whether an entry with open sizes is one for a call: its guards hold, and so do the floats that it holds."""
+    if entry.recording is None:
+        return bool(entry.bits == signature.bits and entry.shapes == shapes_of(signature))
+    if entry.bits is not None and entry.bits != signature.bits:
+        return False
+    recording = entry.recording
+    return fits(recording.graph, [*inputs_of(recording, signature), *recording.live])
+
+
+def said(error: Exception) -> str:
+    """What kept a function from being traced, and the line of its code."""
+    line = raised_at(error)
+    text = str(error) or type(error).__name__
+    if line is None or line.place in text:
+        return text
+    return f"{line.place}, in {line.function}: {line.text}: {text}"
+
+
+def compile(  # noqa: A001  torch's name
+    f: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool = False, backend: str | Backend = "replay"
+) -> Any:
+    """A function that does what `f` does: traced once for each kind of call, and replayed; also a decorator.
+
+    A kind of call is how the arguments are nested, the shapes, dtypes and strides of arrays, and the values of what is no
+    array; a Python float is an input, unless what `f` does depends on it otherwise than by computing with it. What `f`
+    refers to is watched. Results are those of `f` to the bit, and so is what it writes to its arguments.
+
+    Parameters
+    ----------
+    f : callable
+        Of arrays, in containers too. What it does beside computing, printing say, is done while it is traced and not again.
+    fullgraph : bool
+        Raise where `f` cannot be traced; else it runs as it is, with one warning.
+    dynamic : bool
+        Trace sizes as symbols, so that one graph serves arrays of all lengths for which its guards hold; lengths 0 and 1 are
+        traced for themselves. The extra `symbolic` is asked for where that takes more than arithmetic. By `replay` alone.
+    backend : str or callable
+        What runs the graph: see `register_backend`.
+
+    Returns
+    -------
+    callable
+        With `f`'s signature and name, and `explain(*args)`.
+
+    Raises
+    ------
+    DefinitionError
+        If there is no such backend.
+    UnsupportedError
+        If another backend is to run open sizes.
+    TracingError
+        From a call, with `fullgraph`, if `f` cannot be traced.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> @dispatch.compile
+    ... def f(x, y):
+    ...     return np.sin(x) * y + 1.0
+    >>> f(np.zeros(3), np.ones(3))
+    array([1., 1., 1.])
+    >>> f
+    <compiled f, 1 entries>
+    """
+    if f is None:
+        return partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend)
+    found = find_backend(backend)
+    if dynamic and found is not replay:
+        raise UnsupportedError(
+            f"compile(dynamic=True) was asked of the backend {backend!r}, and open sizes are run by 'replay'. Leave one of the "
+            "two out."
+        )
+    return Compiled(f, fullgraph, dynamic, found)

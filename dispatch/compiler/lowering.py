@@ -1,0 +1,106 @@
+"""From a graph to a program: which value has which slot, and where it dies."""
+
+from typing import Any
+
+from ..core import Program, Slot
+from ..core.pytree import mapped
+from ..errors import GraphError
+from ..graph import Graph, Metadata, Node, nodes_in
+
+Layout = tuple[Any, ...]
+
+
+def program(graph: Graph) -> Program:
+    """The compiled program of a graph.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    Program
+        Takes the leaves of `graph.inputs` that are nodes, in order, and gives the outputs.
+
+    Raises
+    ------
+    GraphError
+        If a node reads one that comes after it.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> graph = dispatch.make_fx(lambda x, y: np.sin(x) * y)(np.zeros(3), np.ones(3))
+    >>> program(graph)
+    Program(calls=2, inputs=2)
+    >>> program(graph)(np.array([0.0, 1.0, 2.0]), np.ones(3))
+    array([0.        , 0.84147098, 0.90929743])
+    """
+    inputs = list(nodes_in(graph.inputs))
+    calls = [node for node in graph.nodes if node.kind in ("call", "item")]
+    constants = [node for node in graph.nodes if node.kind == "constant"]
+    slots = {node: Slot(i) for i, node in enumerate(dict.fromkeys([*inputs, *constants, *calls]))}
+    kept = set(nodes_in(graph.outputs))
+    last = {x: i for i, node in enumerate(calls) for x in nodes_in(node.args)}
+    open_handed = _open_handed(calls) | kept
+
+    def lowered(x: Any, at: Node) -> Any:
+        if type(x) is not Node:
+            return x
+        if x not in slots or slots[x].number >= slots[at].number:
+            raise GraphError(f"the node {at} reads {x}, which comes after it or is not in the graph.")
+        return slots[x]
+
+    made = []
+    for i, node in enumerate(calls):
+        args = tuple([mapped(lambda x, at=node: lowered(x, at), x) for x in node.args])  # type: ignore[misc]
+        dying = [x for x in dict.fromkeys(nodes_in(node.args)) if last[x] == i and x not in kept]
+        written = _written(node, dying)
+        made.append(
+            (
+                node.op.whole if node.op is not None else None,
+                args,
+                slots[node].number if node in last or node in kept else -1,
+                [layout(x.value) if type(x) is Node else None for x in node.args] if written else [],
+                layout(node.value) if written else None,
+                written,
+                [slots[x].number for x in dying],
+            )
+        )
+
+    def describe(i: int) -> str:
+        line = calls[i].source
+        place = "" if line is None else f", of {line.place}, in {line.function}" + (f": {line.text}" if line.text else "")
+        return f"in node {calls[i]} of the graph{place}"
+
+    values = [(slots[x].number, graph.constants[x.name], x in open_handed) for x in constants]
+    outputs = mapped(lambda x: slots[x] if type(x) is Node else x, graph.outputs)
+    return Program(len(slots), tuple([layout(x.value) for x in inputs]), values, made, outputs, describe)
+
+
+def layout(value: Any) -> Layout | None:
+    """What is planned for an array of the CPU; None for anything else, and where sizes are symbols."""
+    if type(value) is not Metadata or value.device != "cpu":
+        return None
+    if any([type(n) is not int for n in (*value.shape, *value.strides)]):
+        return None
+    return value.dtype, value.shape, value.strides
+
+
+def _written(node: Node, dying: list[Node]) -> list[int]:
+    """The arguments of a call that may take its result: they die here and are laid out as it is."""
+    planned = layout(node.value)
+    if node.op is None or planned is None or not planned[1] or 0 in planned[1] or planned[0].hasobject:
+        return []
+    return [i for i, x in enumerate(node.args) if type(x) is Node and x in dying and layout(x.value) == planned]
+
+
+def _open_handed(calls: list[Node]) -> set[Any]:
+    """The values that some call may write to, or give back as a view: a constant goes there as a copy."""
+    return {
+        x
+        for node in calls
+        for i, arg in enumerate(node.args)
+        if node.op is None or node.op.schema.arguments[i].alias is not None or node.op.schema.arguments[i].layout
+        for x in nodes_in(arg)
+    }

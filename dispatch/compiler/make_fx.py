@@ -1,0 +1,180 @@
+"""`make_fx`: a function of arrays as a graph."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..core import Tensor, Without, active_modes, check_open, device_of, ground, wrap
+from ..core.pytree import leaves, opened, rebuilt, steps
+from ..dispatcher.layer import parameter_names
+from ..errors import TracingError, kind_of
+from ..graph import Graph, Node, sizes_in
+from ..layers.autograd import TrackedTensor, track
+from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
+from ..layers.trace import Trace, TracedTensor, metadata
+from ..symbolic import ShapeEnv
+
+MODES = ("real", "fake", "symbolic")
+ARRAYS = (Tensor, np.ndarray, np.generic, float, complex)
+
+
+def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., Graph]:
+    """A function that records what `f` does with its arguments.
+
+    Parameters
+    ----------
+    f : callable
+    tracing_mode : {"real", "fake", "symbolic"}
+        What `f` computes with: the arrays it is given; their shapes and dtypes alone; or sizes that stand for any.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `f`, by position, and returns a `Graph`. Arrays in them, in containers too, are inputs of the
+        graph, each by itself; so are Python floats and complex numbers, as 0-d arrays. Everything else is a constant of the
+        graph, which asks for the same when it is called.
+
+    Raises
+    ------
+    TracingError
+        If the mode is none of these, or `f` asks a traced value for its data; a `DataDependentError` where there is none.
+
+    Notes
+    -----
+    With real arrays `f` runs as it would without a trace: what it writes to an argument is written. In the other modes no
+    kernel runs, and arguments are left alone.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> graph = dispatch.make_fx(lambda x: x * np.sin(x))(np.ones(3))
+    >>> graph.nodes
+    [x, sin, multiply]
+    >>> graph(np.array([0.0, 1.0]))
+    array([0.        , 0.84147098])
+    """
+    if tracing_mode not in MODES:
+        raise TracingError(f"make_fx: tracing_mode is 'real', 'fake' or 'symbolic', and was given as {tracing_mode!r}.")
+    if not callable(f):
+        raise TracingError(f"make_fx takes a function, and was given {kind_of(f)}. Write make_fx(f)(x), not make_fx(f(x)).")
+
+    def traced(*args: Any, **keywords: Any) -> Graph:
+        if keywords:
+            raise TracingError(
+                f"a graph takes its arguments by position, and {', '.join(keywords)} came by name. Trace a function of "
+                f"positions: make_fx(lambda x, y: f(x, {next(iter(keywords))}=y))(x, y)."
+            )
+        graph = Graph()
+        with _below(tracing_mode, args) as fakes:
+            trace = Trace(graph) if fakes is None else Trace(graph, _lifting(fakes, static=True), fakes.shape_env)
+            stand_in = _itself if fakes is None else _lifting(fakes)
+            with trace.level, trace.begin():
+                pairs = [_entered(x, name, trace, stand_in) for x, name in zip(args, _names(f, len(args)), strict=True)]
+                graph.inputs = tuple([node for _, node in pairs])
+                graph.outputs = _left(f(*[value for value, _ in pairs]), trace)
+        if fakes is not None and fakes.shape_env is not None:
+            _settle(graph, fakes.shape_env)
+        return graph
+
+    return traced
+
+
+@contextmanager
+def _below(tracing_mode: str, args: tuple[Any, ...]) -> Iterator[FakeTensorMode | None]:
+    """What `f` computes with below its trace: nothing of ours; or fakes, which no other transform's mode is to see."""
+    if tracing_mode == "real":
+        yield None
+        return
+    with ExitStack() as stack:
+        for guard in active_modes():
+            if guard.rank >> 6:  # not on the ground: a trace around this one, say
+                stack.enter_context(Without(guard))
+        given = next((x.mode for x in leaves(args) if isinstance(x, FakeTensor) and x.mode is not None), None)
+        env = ShapeEnv() if tracing_mode == "symbolic" else None
+        yield stack.enter_context(given or FakeTensorMode(allow_non_fake_inputs=True, shape_env=env))
+
+
+def _settle(graph: Graph, env: Any) -> None:
+    """Give a graph the guards of its sizes.
+
+    Raises
+    ------
+    TracingError
+        If a size that depends on data is the length of no axis, so that nobody could read it.
+    """
+    graph.guards, graph.checks = list(env.guards), list(env.checks)
+    for x in (graph.outputs, *[node.args for node in graph.nodes]):
+        for size in sizes_in(x):
+            if lost := [name for name in size.names if name not in graph.symbols]:
+                raise TracingError(
+                    f"the size {size} is used, and {lost[0]} is the length of no axis of an array that an operator gives, so "
+                    "that the graph could not read it. Let the operator return an array with such an axis."
+                )
+
+
+def _lifting(fakes: FakeTensorMode, static: bool | None = None) -> Callable[[Any], Any]:
+    """What makes a fake of an array, or of a value of a transform around the trace."""
+
+    def lifted(x: Any) -> Any:
+        outer = isinstance(x, Tensor) and not isinstance(x, FakeTensor)
+        made = fakes.from_array(np.empty(x.shape, x.dtype) if outer else x, static_shapes=static)
+        # of an input nothing may be known but its layout
+        return made if made.constant is None else fake_tensor(made.shape, made.dtype, made.strides, made.device, fakes)
+
+    return lifted
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _holds(x: Any) -> bool:
+    return isinstance(x, ARRAYS)
+
+
+def _names(f: Callable[..., Any], count: int) -> list[str]:
+    """What the inputs are called: as the parameters, where `f` names them."""
+    names = (parameter_names(f) or ())[:count]
+    return [*names, *(f"x{i}" for i in range(len(names), count))]
+
+
+def _entered(x: Any, name: str, trace: Trace, stand_in: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """An argument as `f` gets it, and as the graph has it."""
+    if (items := opened(x, _holds)) is not None:
+        pairs = [_entered(item, f"{name}{_word(step)}", trace, stand_in) for item, step in zip(items, steps(x), strict=True)]
+        return rebuilt(x, [value for value, _ in pairs]), rebuilt(x, [node for _, node in pairs])
+    if type(x) in (float, complex):
+        x = np.asarray(x)
+    if type(x) is int and x > 1 and trace.env is not None:
+        size = trace.env.new_symbol(f"s{sum(word.startswith('s') for word in trace.env.symbols)}", hint=x, low=2)
+        node = trace.graph.placeholder(name, size)
+        trace.graph.symbols[str(size)] = node, None
+        return size, node
+    if not isinstance(x, Tensor) and device_of(x) is None:
+        return x, x
+    tracked = isinstance(x, TrackedTensor) and x.level is ground()
+    value = x.value if tracked else x
+    below = stand_in(value)
+    node = trace.graph.placeholder(name, metadata(below))
+    trace.read_sizes(node, below)
+    made = wrap(TracedTensor, below, trace.level, node)
+    return track(made, trace.level) if tracked else made, node
+
+
+def _word(step: str) -> str:
+    """What is written behind a container for one of its items, as part of a name."""
+    return "_" + step.strip(".[]'\"")
+
+
+def _left(x: Any, trace: Trace) -> Any:
+    """A result as the graph has it."""
+    if (items := opened(x, _holds)) is not None:
+        return rebuilt(x, [_left(item, trace) for item in items])
+    while isinstance(x, Tensor) and x.level is trace.level and type(x) is not TracedTensor:
+        x = x.value  # of a tape inside the trace
+    if isinstance(x, Tensor):
+        check_open(x)
+    node: Any = trace.taken(x)[1]
+    return node if type(node) is Node else x

@@ -1,0 +1,103 @@
+"""Layouts that a hint asks for: `Annotated[np.ndarray, "C"]`, `"F"`, `"writeable"`.
+
+A kernel in C that reads `double *` is wrong on a transposed array. With the layout in its hint it gets a contiguous copy of
+such an array, and an array that is contiguous already as it is. A copy cannot stand in for an array that is written to, so
+`"writeable"` is checked and never adapted.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload
+from ..core.pytree import items_of, rebuilt
+from ..errors import ArgumentError
+from ..schema.schema import Argument
+from ..schema.tags import Tag
+from .shape_checks import checked
+
+Adapter = Callable[[Any], Any]
+
+# What stands around the kernels of operators with a tag: a layer puts its function there.
+around_kernels: dict[Tag, Callable[[OpOverload, Callable[..., Any]], Callable[..., Any]]] = {}
+
+
+def adapted(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that gets its arrays in the layouts the operator's hints ask for, and of the dimensions that they name.
+
+    Parameters
+    ----------
+    op : OpOverload
+    kernel : callable
+        With the operator's own signature.
+
+    Returns
+    -------
+    callable
+        `kernel` itself where neither is hinted; it costs nothing then.
+
+    Raises
+    ------
+    ArgumentError
+        At a call, if an argument has to be writeable and is not.
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> from dispatch import custom_op
+    >>> @custom_op("doc::strides", mutates_args=())
+    ... def strides(x: Annotated[np.ndarray, "C"]) -> int:
+    ...     return x.strides[0]
+    >>> strides(np.ones((2, 3))), strides(np.ones((3, 2)).T)
+    (24, 24)
+    """
+    for tag in around_kernels.keys() & op.tags:
+        kernel = around_kernels[tag](op, kernel)
+    adapters = {i: _adapter(op, a) for i, a in enumerate(op.schema.arguments) if a.layout and not a.kwarg_only}
+    named = {a.name: _adapter(op, a) for a in op.schema.arguments if a.layout and a.kwarg_only}
+    if not adapters and not named:
+        return checked(op, kernel)
+
+    @wraps(kernel)
+    def adapting(*args: Any, **keywords: Any) -> Any:
+        values = [adapters[i](x) if i in adapters else x for i, x in enumerate(args)]
+        options = {name: named[name](x) if name in named else x for name, x in keywords.items()}
+        return kernel(*values, **options)
+
+    return checked(op, adapting)
+
+
+def _adapter(op: OpOverload, argument: Argument) -> Adapter:
+    """What makes one argument fit; arrays of other libraries are their own business."""
+    order: Any = next((word for word in argument.layout if word in ("C", "F")), None)
+    writeable = "writeable" in argument.layout
+
+    def adapt(x: Any) -> Any:
+        if (items := items_of(x)) is not None:
+            return rebuilt(x, [adapt(item) for item in items])
+        if isinstance(x, np.generic):
+            return np.asarray(x)
+        if not isinstance(x, np.ndarray):
+            return x
+        if writeable and not x.flags.writeable:
+            raise ArgumentError(
+                f"{op.name}: argument {argument.name!r} is written to, and was given a read-only array of shape {x.shape} and "
+                f"dtype {x.dtype}. Pass {argument.name}.copy().",
+                operator=op.name,
+                argument=argument.name,
+            )
+        fits = order is None or (x.flags.c_contiguous if order == "C" else x.flags.f_contiguous)
+        if fits and x.flags.aligned:
+            return x
+        if writeable:
+            raise ArgumentError(
+                f"{op.name}: argument {argument.name!r} is written to in {order} order, and was given an array of shape "
+                f"{x.shape} and strides {x.strides}; a copy would take the writes. Pass an array made in that order.",
+                operator=op.name,
+                argument=argument.name,
+            )
+        return np.array(x, order=order or "K", subok=True)
+
+    return adapt

@@ -1,0 +1,61 @@
+"""Array types of users: a class whose values are arrays here, and the device whose kernels compute on them."""
+
+from typing import TypeVar
+
+import numpy as np
+
+from ..core import Tensor, set_array_type
+from ..errors import DefinitionError, kind_of
+
+C = TypeVar("C", bound=type)
+
+
+def register_array_type(cls: C, /, *, device: str) -> C:
+    """Let the values of a class be arrays that belong to a device.
+
+    Operators then take them wherever a schema says Tensor, and run the kernels that were registered for the device (or
+    for every device). A subclass belongs to its nearest registered base. The layers ask three things of an array: `shape`,
+    `dtype` and, where strides are told, `strides`.
+
+    Parameters
+    ----------
+    cls : type
+        The class of the arrays.
+    device : str
+        `"cuda"`, `"dask"`, or a name of your own, which gets one of thirteen free keys.
+
+    Returns
+    -------
+    type
+        The class.
+
+    Raises
+    ------
+    DefinitionError
+        If it is no class, cannot be an array type, belongs to another device already, or no key is free.
+
+    Examples
+    --------
+    >>> from dispatch import custom_op
+    >>> class Reversed:
+    ...     def __init__(self, values):
+    ...         self.values, self.shape, self.dtype = values, values.shape, values.dtype
+    >>> _ = register_array_type(Reversed, device="mirror")
+    >>> @custom_op("doc::doubled", mutates_args=(), device_types="cpu")
+    ... def doubled(x: np.ndarray) -> np.ndarray:
+    ...     return 2 * x
+    >>> @doubled.register_kernel("mirror")
+    ... def _(x):
+    ...     return Reversed(2 * x.values)
+    >>> type(doubled(Reversed(np.ones(2)))).__name__
+    'Reversed'
+    """
+    given: object = cls
+    if not isinstance(given, type):
+        raise DefinitionError(f"an array type is a class, and {kind_of(cls)} was given.")
+    if issubclass(cls, Tensor) or cls in (object, int, float, complex, bool, str, bytes, list, tuple, dict, type(None)):
+        raise DefinitionError(f"{cls.__qualname__} cannot be an array type: its values have another meaning here.")
+    if cls is np.ndarray or issubclass(cls, np.generic):
+        raise DefinitionError(f"{cls.__qualname__} is an array type already, of the device 'cpu'.")
+    set_array_type(cls, device)
+    return cls

@@ -1,0 +1,119 @@
+"""Guards about keys: leave some out, put the modes' in, switch a kernel off; each for one thread and one `with` block."""
+
+from ..core import DispatchKey, ModeGuard, OpOverload, Registration, device_key
+from ..errors import DefinitionError, GuardError
+from .layer import key_of_name
+from .observer import Watcher, watchers
+
+
+class ExcludeDispatchKeyGuard(Watcher):
+    """While the block lasts, calls of this thread go past some keys: their values count as constants, their modes as off.
+
+    Parameters
+    ----------
+    *keys : DispatchKey or str
+        Layers' keys; not VMAP and not FAKE, whose values are no constants, and no backend.
+
+    Raises
+    ------
+    GuardError
+        If a key cannot be left out.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> from dispatch.library import ExcludeDispatchKeyGuard
+    >>> x = dispatch.tensor(np.ones(2), requires_grad=True)
+    >>> with ExcludeDispatchKeyGuard("AUTOGRAD"):
+    ...     np.sin(x)
+    array([0.84147098, 0.84147098])
+    """
+
+    def __init__(self, *keys: str | DispatchKey) -> None:
+        super().__init__()
+        self.keys = tuple(layer_key(key, "be excluded", transparent=True) for key in keys)
+        self.excluded = sum({1 << key for key in self.keys})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(str, self.keys))})"
+
+
+def layer_key(name: str | DispatchKey, what: str, *, transparent: bool = False) -> DispatchKey:
+    """A layer's key; with `transparent` one whose values can be constants."""
+    key = key_of_name(name)
+    key = DispatchKey.AUTOGRAD if key is DispatchKey.Autograd else key
+    if key.is_backend or key.is_alias:
+        kind = "an alias" if key.is_alias else "a backend"
+        raise GuardError(f"{key} cannot {what}: that is for the keys of layers, and it is {kind}.")
+    if transparent and key in (DispatchKey.VMAP, DispatchKey.FAKE):
+        raise GuardError(f"{key} cannot {what}: its values are no constants, for a fake has no data and a batch no one item.")
+    return key
+
+
+class IncludeDispatchKeyGuard(ModeGuard):
+    """While the block lasts, each call of this thread goes through a mode's key, as if an argument had it.
+
+    What is registered there, for an operator or as the key's fallback, gets the call; where nothing is, it goes on below.
+
+    Parameters
+    ----------
+    key : DispatchKey or str
+        The key of modes, MODE: what wrappers bring is not to be had without one.
+
+    Raises
+    ------
+    GuardError
+        If the key belongs to wrappers or to a backend.
+    """
+
+    def __init__(self, key: str | DispatchKey) -> None:
+        found = layer_key(key, "be included")
+        if found is not DispatchKey.MODE:
+            raise GuardError(f"{found} cannot be included: a call has it by its arguments. Only MODE stands for no argument.")
+        super().__init__(found, self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({DispatchKey(self.key)})"
+
+
+class KernelSwitch(Watcher):
+    """While the block lasts, an operator's kernel for some devices is off, or on again, in this thread.
+
+    A call then runs what the kernel covers: the registration before it, or the one for every device.
+    """
+
+    def __init__(self, op: OpOverload, devices: tuple[str, ...], *, enabled: bool) -> None:
+        super().__init__()
+        self.op, self.devices, self.enabled = op, devices, enabled
+        self.registrations = tuple(
+            found for device in devices if (found := op.table.live(device_key(device))) is not None
+        )
+        if len(self.registrations) < len(devices):
+            missing = ", ".join(repr(device) for device in devices if op.table.live(device_key(device)) is None)
+            raise DefinitionError(
+                f"{op.name} has no kernel of its own for {missing}, so that there is none to switch.", operator=op.name
+            )
+
+    def passed(self, op: OpOverload) -> tuple[Registration, ...]:
+        if op.table is not self.op.table or self.enabled is not False:
+            return ()
+        return tuple(r for r in self.registrations if not _enabled_again(self, r))
+
+    def __repr__(self) -> str:
+        return f"{self.op.name}.set_kernel_enabled({', '.join(self.devices)}, {self.enabled})"
+
+
+def _enabled_again(switch: KernelSwitch, registration: Registration) -> bool:
+    """Whether a newer switch of this thread turns a kernel on again."""
+    for watcher in watchers():
+        if watcher is switch:
+            return False
+        if isinstance(watcher, KernelSwitch) and registration in watcher.registrations:
+            return watcher.enabled
+    return False
+
+
+def switch(op: OpOverload, device_type: str | tuple[str, ...] | list[str], enabled: bool = True) -> KernelSwitch:
+    """`op.set_kernel_enabled`."""
+    devices = (device_type,) if isinstance(device_type, str) else tuple(device_type)
+    return KernelSwitch(op, devices, enabled=enabled)

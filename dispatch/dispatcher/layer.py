@@ -1,0 +1,301 @@
+"""Layer: the socket every subsystem plugs into.
+
+A layer owns one key. It says how a rule about one operator becomes a kernel of that operator (`lower`), and what an operator
+without a rule gets (`default`). Its kernel takes the wrappers that are its own off (`core.split`), calls the same operator
+again, one floor down (`op.whole`), and wraps what comes back (`core.wrap`). A layer never looks at another's wrapper and
+names no operator.
+"""
+
+from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from ..core import DispatchKey, OpOverload, Registration, device_key, set_layer
+from ..core.source import where
+from ..errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you_mean, kind_of
+from .argument_layout import adapted
+
+Kernel = Callable[..., Any]
+
+layers: dict[str, "Layer"] = {}
+AROUND = 67  # core.keys: no DispatchKey, for nothing runs there; its rules stand around the kernels of several keys
+
+
+class Constant:
+    """The rule of an operator whose result does not depend on its arguments smoothly: comparisons, shapes, indices."""
+
+
+CONSTANT = Constant()
+
+
+class Made:
+    """The rule of a row that makes an array after its first argument, to be written to: of a layer's value the layer's own.
+
+    It depends on nothing; but for the value that it is filled with, say: `others` is the rule of the other arguments.
+    """
+
+    def __init__(self, others: Any = None) -> None:
+        self.others = others
+
+
+class Derived(NamedTuple):
+    """A kernel that can be made of another layer's rule.
+
+    Attributes
+    ----------
+    source : Registration
+        The rule it is made of.
+    make : callable
+        Makes the kernel.
+    """
+
+    source: Registration
+    make: Callable[[], Kernel]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Derived) and self.source is other.source
+
+    def __hash__(self) -> int:
+        return hash(self.source)
+
+
+class Layer:
+    """A subsystem: a name, a key, and how a rule about an operator becomes a kernel of it.
+
+    Parameters
+    ----------
+    name : str
+        `op.register_<name>` and the keyword `<name>=` of a table's rows belong to this layer.
+    key : DispatchKey
+        The floor it owns.
+
+    Attributes
+    ----------
+    derivations : list of callable
+        Given an operator without a rule of this layer, a `Derived` of some other layer's rule, or None. Rooms above the layers
+        put them here, so that layers need not know of each other; `default` asks them by `derived`.
+
+    Examples
+    --------
+    >>> from dispatch.dispatcher.layer import layers
+    >>> layers["vmap"].key
+    <DispatchKey.VMAP: 23>
+    """
+
+    name: str
+    key: DispatchKey
+    takes_rules = True  # a layer that treats all operators alike takes none, and no listing of an operator's rules names it
+
+    def __init__(self, name: str, key: DispatchKey) -> None:
+        if name in layers:
+            raise DefinitionError(f"there is a layer named {name!r} already, at {layers[name].key}. Take another name.")
+        self.name = name
+        self.key = key
+        self.derivations: list[Callable[[OpOverload], Derived | None]] = []
+        set_layer(key, self)
+        layers[name] = self
+
+    def rule(self, rule: Any, /, *args: Any, **options: Any) -> Any:
+        """Make one rule of the arguments of `op.register_<name>`."""
+        return rule
+
+    def check(self, op: OpOverload, rule: Any) -> None:
+        """Refuse a rule that cannot be one of this operator, at the registration rather than at the first call."""
+
+    def lower(self, op: OpOverload, rule: Any) -> Kernel:
+        """Make a kernel of `op` of a rule, which takes every argument by position; asked at the first call that needs it."""
+        raise NotImplementedError(f"{type(self).__name__} says how its rules become kernels by overriding `lower`.")
+
+    def default(self, op: OpOverload) -> Kernel:
+        """Make the kernel of an operator that has no rule of this layer, or raise what is missing."""
+        raise NotImplementedError(f"{type(self).__name__} says what an operator without a rule gets by overriding `default`.")
+
+    def derived(self, op: OpOverload) -> Derived | None:
+        """What can be made of another layer's rule for an operator without one of this layer; None where nothing can."""
+        return next((found for derive in self.derivations if (found := derive(op)) is not None), None)
+
+    def attach(self, op: OpOverload, rule: Any = None, /, *args: Any, **options: Any) -> Any:
+        """Register a rule: what `op.register_<name>` does. Without the rule it is a decorator."""
+        if rule is None:
+            return lambda rule: self.attach(op, rule, *args, **options)
+        op.register(self, self.rule(rule, *args, **options))
+        return rule
+
+    def place(self, rule: Any) -> str:
+        """Where a rule is written, for listings: `file.py:12`."""
+        return where(rule)
+
+    def __repr__(self) -> str:
+        return f"the {self.name} layer"
+
+
+def following(source: Callable[[], Any], make: Callable[[Any], Kernel]) -> Kernel:
+    """A kernel that is made of what `source` gives, and anew when it gives something else: a rule may come or go."""
+    made: tuple[Any, Kernel] | None = None
+
+    def kernel(*args: Any) -> Any:
+        nonlocal made
+        found = source()
+        current = made
+        if current is None or current[0] != found:
+            current = made = found, make(found)
+        return current[1](*args)
+
+    return kernel
+
+
+def find_layer(name: str) -> Layer:
+    """The layer of a name.
+
+    Raises
+    ------
+    LayerNotFoundError
+        With close matches, if there is none.
+    """
+    try:
+        return layers[name]
+    except KeyError:
+        known = ", ".join(sorted(layers))
+        raise LayerNotFoundError(
+            f"there is no layer named {name!r}, so no register_{name}.{did_you_mean(name, layers)} Layers: {known}."
+        ) from None
+
+
+def check_parameters(op: OpOverload, rule: Callable[..., Any], leading: int = 0, what: str = "rule") -> None:
+    """Hold the parameters of a rule against the arguments of its operator, by name.
+
+    Parameters
+    ----------
+    op : OpOverload
+    rule : callable
+        A rule that is called with the operator's arguments, after `leading` parameters of its own.
+    leading : int
+        How many parameters come first and are the layer's.
+    what : str
+        What to call it: `"fake rule"`.
+
+    Raises
+    ------
+    DefinitionError
+        If the names differ. Rules bind by name, so that two swapped parameters cannot give wrong shapes in silence.
+    """
+    names = parameter_names(rule)
+    if names is None:
+        return
+    expected = op.arguments.names
+    if names[leading:] != expected:
+        raise DefinitionError(
+            f"{op.name}: the {what} takes ({', '.join(names[leading:])}), and the operator ({', '.join(expected)}). "
+            "Rules bind by parameter name: give the rule the operator's own names, in its order.",
+            operator=op.name,
+        )
+
+
+def parameter_names(rule: Callable[..., Any]) -> tuple[str, ...] | None:
+    """The names of a function's parameters, or None where it takes whatever it is given."""
+    code = rule.__code__ if type(rule) is FunctionType else None
+    if code is not None and not code.co_flags & 0x0C:  # neither *args nor **kwargs; 30 times faster than inspect
+        return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    if code is not None and not rule.__dict__:  # no decorator has left there what it is a wrapper of
+        return None
+    parameters = _parameters(rule)
+    if any(p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for p in parameters):
+        return None
+    return tuple(p.name for p in parameters)
+
+
+def _parameters(rule: Callable[..., Any]) -> list[Parameter]:
+    """What `inspect` knows of a callable; of some builtins nothing, so that they count as taking whatever they are given."""
+    try:
+        return list(signature(rule).parameters.values())
+    except ValueError:
+        return [Parameter("args", Parameter.VAR_POSITIONAL)]
+
+
+def by_position(op: OpOverload, rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule that can be called with every argument by position, keyword-only ones last, in schema order."""
+    plain = type(rule) is FunctionType and not hasattr(rule, "__wrapped__")  # 30 times faster than inspect
+    keyword_only = [] if plain else [p for p in _parameters(rule) if p.kind is Parameter.KEYWORD_ONLY]
+    count = rule.__code__.co_kwonlyargcount if plain else len(keyword_only)
+    if not count:
+        return rule
+    names = op.arguments.names[-count:]
+    return lambda *args: rule(*args[:-count], **dict(zip(names, args[-count:], strict=True)))
+
+
+def keys_of(device_types: str | Sequence[str] | None) -> list[DispatchKey]:
+    """The keys of some devices; of None the key of a kernel that computes on any."""
+    if device_types is None:
+        return [DispatchKey.CompositeExplicit]
+    devices = [device_types] if isinstance(device_types, str) else list(device_types)
+    if not devices:
+        raise DefinitionError("device_types names no device. Leave it out for a kernel that computes on any.")
+    return [device_key(device) for device in devices]
+
+
+# torch.library's names for keys that have another name here.
+TORCH_KEYS = {
+    "compositeexplicitautograd": DispatchKey.CompositeExplicit,
+    "compositeimplicitautograd": DispatchKey.CompositeImplicit,
+    "default": DispatchKey.CompositeExplicit,
+    "meta": DispatchKey.FAKE,
+    "python": DispatchKey.MODE,
+    "functorchbatched": DispatchKey.VMAP,
+}
+
+
+def key_of_name(name: str | DispatchKey) -> DispatchKey:
+    """The key that a name means: a member of DispatchKey by itself or by its name, in any case, or torch's name for it.
+
+    Parameters
+    ----------
+    name : str or DispatchKey
+
+    Raises
+    ------
+    DefinitionError
+        If there is no such key.
+
+    Examples
+    --------
+    >>> key_of_name("CPU"), key_of_name("CompositeImplicitAutograd")
+    (<DispatchKey.CPU: 0>, <DispatchKey.CompositeImplicit: 65>)
+    """
+    if isinstance(name, DispatchKey):
+        return name
+    known = {key.name.lower(): key for key in DispatchKey} | TORCH_KEYS
+    if str(name).lower() not in known:
+        listed = ", ".join(key.name for key in DispatchKey if not key.name.startswith("BACKEND"))
+        raise DefinitionError(f"there is no dispatch key {name!r}. Keys: {listed}.")
+    return known[str(name).lower()]
+
+
+class Kernels(Layer):
+    """What answers for the backends: a rule is the kernel itself, and nothing stands in for a missing one."""
+
+    def attach(self, op: OpOverload, devices: Any = None, rule: Any = None, /, *args: Any, **options: Any) -> Any:
+        """Register a kernel for a device, several, or None: any that has no kernel of its own."""
+        keys = keys_of(devices)
+        if rule is None:
+            return lambda rule: self.attach(op, devices, rule)
+        if not callable(rule):
+            raise DefinitionError(f"{op.name}: a kernel is a function, and {kind_of(rule)} was given.")
+        for key in keys:
+            op.register_at(key, adapted(op, rule))
+        return rule
+
+    def default(self, op: OpOverload) -> Kernel:
+        """Raise: without a kernel there is nothing to run."""
+        registered = ", ".join(str(r.key) for r in op.table.all() if r.layer is None) or "none"
+        raise NoKernelError(
+            f"{op.name} has no kernel for these arrays. Kernels: {registered}. "
+            "Add one: @op.register_kernel('cpu'), or another device's name.",
+            operator=op.name,
+        )
+
+
+_kernels = Kernels("kernel", DispatchKey.CompositeExplicit)
+for _key in DispatchKey:
+    if _key.is_backend:
+        set_layer(_key, _kernels)

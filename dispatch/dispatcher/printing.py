@@ -1,0 +1,133 @@
+"""How operators and values read when they are printed: reprs, the table of kernels, values in messages."""
+
+import numpy as np
+
+from ..core import DispatchKey, OpOverload, Registration, Tensor, device_of_key
+from ..core.source import where
+from ..errors import kind_of
+from .layer import AROUND, layers
+
+
+def describe_value(x: object) -> str:
+    """What a value is, in words: its type, and shape and dtype for an array, never what is in it.
+
+    Examples
+    --------
+    >>> describe_value(np.ones((2, 3)))
+    'an ndarray of shape (2, 3) and dtype float64'
+    >>> describe_value([1.0])
+    'a list of length 1'
+    """
+    kind = kind_of(x)
+    if isinstance(x, (np.ndarray, Tensor)):
+        return f"{kind} of shape {x.shape} and dtype {x.dtype}"
+    if isinstance(x, np.generic):
+        return f"a NumPy scalar of dtype {x.dtype}"
+    if isinstance(x, (list, tuple, dict)):
+        return f"{kind} of length {len(x)}"
+    return kind
+
+
+def brief(x: object) -> str:
+    """The shortest description: `float64[2, 3]` for an array, the name of its type for anything else."""
+    if isinstance(x, (np.ndarray, np.generic, Tensor)):
+        return f"{x.dtype}[{', '.join(map(str, x.shape))}]"
+    if isinstance(x, (list, tuple)):
+        return f"{type(x).__name__}[{', '.join(map(brief, x[:4]))}{', ...' if len(x) > 4 else ''}]"
+    return "None" if x is None else type(x).__name__
+
+
+def describe(op: OpOverload) -> str:
+    """The repr of an operator: its schema, the devices it has kernels for, and the layers it has rules for.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> dispatch.ops.np.sin
+    np::sin(Tensor x) -> Tensor  [cpu | autograd fake jvp vmap]
+    """
+    if op.table.gone is not None:
+        return f"{op.schema}  [gone]"
+    devices = [device_of_key(key) or key.name.lower() for key in DispatchKey if key.is_backend and op.table.live(key)]
+    if not devices and op.table.has_backend():
+        devices = ["every device"]
+    by_layer = {r.layer for r in op.table.all()}
+    named = [(name, layer) for name, layer in sorted(layers.items()) if not layer.key.is_alias]
+    rules = [name for name, layer in named if op.table.live(layer.key) or layer in by_layer]
+    return f"{op.schema}  [{' '.join(devices) or 'no kernel'} | {' '.join(rules) or 'no rules'}]"
+
+
+def escape(text: str) -> str:
+    """Text as HTML shows it; the standard library's own reads a table of all entities first, in 1 ms."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def name_of(key: DispatchKey) -> str:
+    """A key by its name, and with the device of a user's own that it stands for."""
+    device = device_of_key(key) if key.name.startswith("BACKEND_") else None
+    return key.name if device is None else f"{key.name} ({device})"
+
+
+class KernelListing:
+    """What is registered for an operator, floor by floor; `op.kernels`."""
+
+    def __init__(self, op: OpOverload) -> None:
+        self.op = op
+
+    @property
+    def rows(self) -> list[tuple[str, str, str]]:
+        """`(key, what runs there, where it is defined)`, the highest floor first."""
+        around = [r for r in self.op.table.all() if r.key == AROUND]
+        found = [("around", role_of(r), place_of(r)) for r in reversed(around)]
+        asked = {layer.key for layer in layers.values() if layer.takes_rules}
+        for key in sorted((k for k in DispatchKey if not (k.is_alias or k.is_backend)), reverse=True):
+            registration = self.op.table.source(key)
+            if registration is not None:
+                found.append((key.name, role_of(registration), place_of(registration)))
+            elif key in asked:
+                found.append((key.name, *default_of(self.op, key)))
+        devices = [key for key in sorted(DispatchKey, reverse=True) if key.is_backend and self.op.table.live(key)]
+        kernels = [(key, self.op.table.live(key)) for key in devices]
+        found += [(name_of(key), "kernel", place_of(kernel)) for key, kernel in kernels if kernel is not None]
+        for alias in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit):
+            registration = self.op.table.live(alias)
+            if registration is not None:
+                left = "other devices" if devices else "every device"
+                found.append((left, role_of(registration), place_of(registration)))
+                break
+        return found
+
+    def __repr__(self) -> str:
+        rows = [(self.op.name, "", ""), *self.rows]
+        width = [max(len(row[i]) for row in rows) for i in range(2)]
+        return "\n".join(f"{key:{width[0]}}  {what:{width[1]}}  {source}".rstrip() for key, what, source in rows)
+
+    def _repr_html_(self) -> str:
+        cells = "".join(f"<tr><td>{key}</td><td>{what}</td><td>{source}</td></tr>" for key, what, source in self.rows)
+        return f"<table><caption>{self.op.name}</caption>{cells}</table>"
+
+
+def role_of(registration: Registration) -> str:
+    """What a registration is: `"vmap rule"`, `"kernel (CompositeExplicit)"`."""
+    if registration.layer is not None:
+        return f"{registration.layer.name} rule"
+    return "kernel" if not registration.key.is_alias else f"kernel ({registration.key.name})"
+
+
+def default_of(op: OpOverload, key: DispatchKey) -> tuple[str, str]:
+    """What runs at a layer's key without a rule, and where it is written: `("derived from the vmap rule", "file.py:12")`."""
+    derived = next(layer for layer in layers.values() if layer.key is key).derived(op)
+    if derived is None:
+        return "the layer's default", ""
+    return f"derived from the {role_of(derived.source)}", place_of(derived.source)
+
+
+def place_of(registration: Registration) -> str:
+    """Where its rule is written: `"file.py:12"`."""
+    layer = registration.layer
+    return where(registration.rule) if layer is None else layer.place(registration.rule)
+
+
+def kernels(op: OpOverload) -> KernelListing:
+    """What is registered for an operator and which of it runs on each floor."""
+    return KernelListing(op)

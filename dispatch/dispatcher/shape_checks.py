@@ -1,0 +1,346 @@
+"""Dimension names held against the arrays of a call: `Float64[np.ndarray, "m n"]`.
+
+A name is one size in all arguments and results of a call. The names say the shapes of the results too, so that an operator
+whose hints name them needs no fake rule. What the shapes of a call come to is remembered, so that the next call with the
+same shapes only looks it up.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, wraps
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ..core import OpOverload
+from ..core.pytree import leaves
+from ..core.source import where
+from ..errors import ArgumentError, DefinitionError, DispatchError, NoRuleError, OutputError
+from ..schema.dimensions import ArrayHint, Bindings, Each, Places, Shape, Tree, integers_of
+from ..schema.schema import Schema
+from ..schema.types import INT, TENSOR
+from ..symbolic import is_open
+
+Function = Callable[..., Any]
+REMEMBERED = 256  # combinations of shapes, for each kernel
+
+
+class Solution(NamedTuple):
+    """What the shapes of a call's arguments come to."""
+
+    result: Shape | None  # the shape of the only result, where it is known
+    bindings: Bindings
+    integers: dict[str, int]
+
+
+class Measure:
+    """The dimensions in one operator's hints, ready to be held against calls.
+
+    Parameters
+    ----------
+    schema : Schema
+
+    Raises
+    ------
+    DefinitionError
+        If a hint reads a size that nothing gives.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.operator = schema.full_name
+        self.keywords = tuple(a.name for a in schema.kwarg_only)
+        self.arguments = [(i, a.name, a.dimensions) for i, a in enumerate(schema.arguments) if a.dimensions is not None]
+        # The core checks the dtype where there is one only.
+        self.dtypes = [i for i, a in enumerate(schema.arguments) if a.dimensions is not None and a.dtype is None]
+        kinds = [a.type == TENSOR and not a.numbers for a in schema.arguments]
+        self.plain = [(i, name, tree) for i, name, tree in self.arguments if kinds[i] and isinstance(tree, ArrayHint)]
+        returns = schema.returns[:-1] if schema.has_residual else schema.returns
+        self.count = len(schema.returns)
+        self.results = [(i, r.dimensions) for i, r in enumerate(returns) if r.dimensions is not None]
+        self.only = self.results[0][1] if self.count == 1 and self.results and returns[0].type == TENSOR else None
+        self.integers = self._integers(schema)
+        self.is_plain = len(self.plain) == len(self.arguments) and not self.integers
+        self.solve = lru_cache(REMEMBERED)(self._solve)
+        self.solve_shapes = lru_cache(REMEMBERED)(self._solve_shapes)
+
+    def _integers(self, schema: Schema) -> list[tuple[int, str]]:
+        trees = [*[tree for *_, tree in self.arguments], *[tree for _, tree in self.results]]
+        hints = [hint for tree in trees for hint in hints_in(tree)]
+        kinds = {a.name: (i, a.type) for i, a in enumerate(schema.arguments)}
+        bound = {name for hint in hints for name in hint.names}
+        for hint in hints:
+            for name in integers_of(hint):
+                if kinds.get(name, (0, None))[1] != INT:
+                    raise DefinitionError(
+                        f"{self.operator}: the hint {hint} reads '{{{name}}}', which is no argument of type int.",
+                        operator=self.operator,
+                    )
+            for name in sorted({name for d in hint.dimensions if d.code for name in d.reads} - bound):
+                raise DefinitionError(
+                    f"{self.operator}: the hint {hint} computes with '{name}', and no axis is named so.", operator=self.operator
+                )
+        return [(kinds[name][0], name) for name in kinds if any(name in integers_of(hint) for hint in hints)]
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether every call fits."""
+        free = all(hint.says_nothing for *_, tree in self.arguments for hint in hints_in(tree))
+        dtypes = [hint.classes for i, _, tree in self.arguments if i in self.dtypes for hint in hints_in(tree)]
+        return free and not self.results and dtypes.count(None) == len(dtypes)
+
+    def solution(self, args: tuple[Any, ...]) -> Solution:
+        """Hold all arguments, in the order of the schema, against their hints."""
+        if self.is_plain and not self.dtypes:
+            shapes = [args[i].shape for i, *_ in self.plain]
+            return (self._solve_shapes if any(map(is_open, shapes)) else self.solve_shapes)(*shapes)
+        found = [array for i, name, tree in self.arguments for array in arrays_in(tree, args[i], name)]
+        integers = tuple([args[i] if is_open((args[i],)) else int(args[i]) for i, _ in self.integers])
+        measured = tuple([(hint, x.shape, place) for hint, x, place in found if hasattr(x, "shape")])
+        solve = self._solve if is_open(integers) or any([is_open(shape) for _, shape, _ in measured]) else self.solve
+        solved = solve(measured, integers)
+        for hint, x, place in found:
+            self._check_dtype(hint, x, f"argument {place!r}", ArgumentError)
+        return solved
+
+    def _solve(self, found: Iterable[tuple[ArrayHint, Shape, str]], values: tuple[int, ...] = ()) -> Solution:
+        bindings = Bindings()
+        integers = dict(zip([name for _, name in self.integers], values, strict=True))
+        for hint, shape, place in found:
+            bindings.bind(hint, shape, place)
+        bindings.finish(integers)
+        self._refuse(bindings, "argument", ArgumentError)
+        result = bindings.shape(self.only, integers) if isinstance(self.only, ArrayHint) else None
+        return Solution(result, bindings, integers)
+
+    def _solve_shapes(self, *shapes: Shape) -> Solution:
+        return self._solve([(tree, shape, name) for (_, name, tree), shape in zip(self.plain, shapes, strict=True)])
+
+    def check_results(self, kernel: Function, out: Any, solution: Solution) -> None:
+        """Hold what a kernel gave back against the hints; what is no array at all is the core's to refuse."""
+        outputs = [out] if self.count == 1 else out
+        if not isinstance(outputs, (list, tuple)) or len(outputs) != self.count:
+            return
+        bindings = solution.bindings.copy()
+        for i, tree in self.results:
+            for hint, x, place in arrays_in(tree, outputs[i], "result" if self.count == 1 else f"result {i}"):
+                self._check_dtype(hint, x, f"the kernel {where(kernel)} returned {place!r}, which", OutputError)
+                if hasattr(x, "shape"):
+                    bindings.bind(hint, x.shape, place)
+        bindings.finish(solution.integers)
+        self._refuse(bindings, f"the kernel {where(kernel)} returned", OutputError)
+
+    def _refuse(self, bindings: Bindings, what: str, error: type[DispatchError]) -> None:
+        if bindings.faults:
+            raise error(
+                f"{self.operator}: {what} {bindings.faults[0]}\nBound: {bindings}. A name is one size in the whole call.",
+                operator=self.operator,
+            )
+
+    def _check_dtype(self, hint: ArrayHint, x: Any, what: str, error: type[DispatchError]) -> None:
+        dtype = getattr(x, "dtype", None)
+        if hint.classes is not None and dtype is not None and dtype.type not in hint.classes:
+            raise error(
+                f"{self.operator}: {what} has dtype {dtype}, and its hint is {hint}. "
+                "Nothing is cast behind your back: write astype where it is to be.",
+                operator=self.operator,
+            )
+
+
+def checked(op: OpOverload, kernel: Function) -> Function:
+    """A kernel that is called, and returns, only as the dimensions in the operator's hints say.
+
+    Parameters
+    ----------
+    op : OpOverload
+    kernel : callable
+        With the operator's own signature.
+
+    Returns
+    -------
+    callable
+        `kernel` itself where no dimensions are hinted; it costs nothing then.
+
+    Raises
+    ------
+    ArgumentError, OutputError
+        At a call; the message shows what every name is bound to.
+    """
+    if not _has_dimensions(op.schema):
+        return kernel
+    measure = Measure(op.schema)
+    if measure.says_nothing:
+        return kernel
+    returned = bool(measure.results)
+
+    @wraps(kernel)
+    def checking(*args: Any, **keywords: Any) -> Any:
+        solution = measure.solution((*args, *[keywords[name] for name in measure.keywords]))
+        out = kernel(*args, **keywords)
+        if returned:
+            measure.check_results(kernel, out, solution)
+        return out
+
+    return _quick(measure, kernel, checking) if measure.is_plain and not measure.keywords else checking
+
+
+def _quick(measure: Measure, kernel: Function, checking: Function) -> Function:
+    """The same for operators of plain arrays by position: 1 us for three of them, where shapes have been seen before."""
+    places, solve, returned = [i for i, *_ in measure.plain], measure.solve_shapes, bool(measure.results)
+    classes = [(i, tree.classes) for i, _, tree in measure.plain if i in measure.dtypes and tree.classes is not None]
+    only = measure.only.classes if isinstance(measure.only, ArrayHint) else None
+
+    @wraps(checking)
+    def quick(*args: Any) -> Any:
+        solution = solve(*[args[i].shape for i in places])
+        for i, fitting in classes:
+            if args[i].dtype.type not in fitting:
+                measure.solution(args)
+        out = kernel(*args)
+        if returned and not (type(out) is np.ndarray and out.shape == solution[0] and (only is None or out.dtype.type in only)):
+            measure.check_results(kernel, out, solution)
+        return out
+
+    return quick
+
+
+def derived_rule(op: OpOverload, fn: Function) -> Function | None:
+    """The fake rule that the operator's hints come to, or None where they leave open what the results are.
+
+    Every axis of every result has to be bound by the arguments, and the dtypes known: `Float64` says it, and `Float` is what
+    the arrays' dtypes come to, if that is a `Float`.
+
+    Parameters
+    ----------
+    op : OpOverload
+    fn : callable
+        The function whose hints they are.
+
+    Returns
+    -------
+    callable or None
+        With the operator's own signature.
+    """
+    schema = op.schema
+    returns = schema.returns[:-1] if schema.has_residual else schema.returns
+    hints = [r.dimensions for r in returns if isinstance(r.dimensions, ArrayHint) and r.type == TENSOR and r.alias is None]
+    if not hints or len(hints) < len(returns):
+        return None
+    arguments = [hint for a in schema.arguments for hint in hints_in(a.dimensions)]
+    bound = {name for hint in arguments for name in hint.names}
+    if not all(d.is_bound_by(bound) for hint in hints for d in hint.dimensions):
+        return None
+    arrays = [i for i, a in enumerate(schema.arguments) if a.type.has_tensor]
+    free = any(not schema.arguments[i].dimensions for i in arrays)  # an array of any dtype
+    for hint in hints:
+        given = [a.classes for a in arguments if a.classes is None or hint.classes is None or a.classes & hint.classes]
+        if hint.dtype is None and (hint.classes is None or not (free or given)):
+            return None
+    measure = Measure(schema)
+
+    @wraps(fn)
+    def rule(*args: Any, **keywords: Any) -> Any:
+        full = (*args, *[keywords[name] for name in measure.keywords])
+        _, bindings, integers = measure.solution(full)
+        found = [x for i in arrays for x in leaves(full[i]) if hasattr(x, "dtype")]
+        made = [_made(op, hint, bindings.shape(hint, integers), found) for hint in hints]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    return rule
+
+
+def _made(op: OpOverload, hint: ArrayHint, shape: Shape | None, arrays: list[Any]) -> Any:
+    """An array without data of a result's shape and dtype."""
+    if shape is None:
+        raise _no_rule(op, f"the arguments do not bind every axis of its result {hint}")
+    dtype = hint.dtype
+    if dtype is None:
+        dtype = np.result_type(*[x.dtype for x in arrays])
+        if hint.classes is not None and dtype.type not in hint.classes:
+            raise _no_rule(op, f"its result is {hint}, and the dtypes of its arguments come to {dtype}")
+    elsewhere = next((x for x in arrays if getattr(x, "device", "cpu") != "cpu"), None)
+    if is_open(shape):  # no array has; a line of as many elements is C-ordered, whatever it is made after
+        return np.empty_like(arrays[0], dtype=dtype, shape=prod(shape)).reshape(shape)
+    return _hollow(shape, dtype) if elsewhere is None else np.empty_like(elsewhere, dtype=dtype, shape=shape, order="C")
+
+
+def _no_rule(op: OpOverload, reason: str) -> NoRuleError:
+    advice = f"Add a fake rule: {op.schema.name}.register_fake(rule)."
+    return NoRuleError(f"{op.name}: {reason}. {advice}", operator=op.name)
+
+
+@lru_cache(REMEMBERED)
+def _hollow(shape: Shape, dtype: np.dtype[Any]) -> Any:
+    """An array that takes no memory, with the strides of one in C order; of a fake rule's result only those are read."""
+    steps = np.cumprod([dtype.itemsize, *[max(n, 1) for n in shape[:0:-1]]], dtype=np.intp)
+    return as_strided(np.empty((), dtype), shape, [int(n) for n in steps[::-1][: len(shape)]], writeable=False)
+
+
+def gufunc_signature(schema: Schema) -> str | None:
+    """The dimensions of a schema as NumPy writes those of a generalised ufunc, or None where it has no way to.
+
+    Parameters
+    ----------
+    schema : Schema
+
+    Returns
+    -------
+    str or None
+        `"(m,n),(n)->(m)"`. A leading `...` or `*batch` is left out: it is what the loop runs over.
+
+    Examples
+    --------
+    >>> from dispatch import custom_op
+    >>> class Vector:
+    ...     array_type, dtypes, dim_str = np.ndarray, ("float64",), "n"
+    >>> @custom_op("doc::twice", mutates_args=())
+    ... def twice(x: Vector) -> Vector:
+    ...     return x * 2
+    >>> gufunc_signature(twice.schema)
+    '(n)->(n)'
+    """
+    returns = schema.returns[:-1] if schema.has_residual else schema.returns
+    arrays = [(a.type, a.dimensions) for a in schema.arguments if a.type.has_tensor]
+    sides: list[str] = []
+    bound: set[str] = set()
+    for side in (arrays, [(r.type, r.dimensions) for r in returns]):
+        words = []
+        for kind, tree in side:
+            if kind != TENSOR or not isinstance(tree, ArrayHint):
+                return None
+            loop = bool(tree.dimensions) and tree.dimensions[0].many
+            core = tree.dimensions[loop:]
+            if any(d.many or d.broadcast or not (d.name or d.size) or (sides and d.name not in {*bound, ""}) for d in core):
+                return None
+            words.append(f"({','.join(d.name or str(d.size) for d in core)})")
+            bound |= {d.name for d in core}
+        if not words:
+            return None
+        sides.append(",".join(words))
+    return "->".join(sides)
+
+
+def hints_in(tree: Tree) -> list[ArrayHint]:
+    """Every array hint in a tree of them."""
+    if isinstance(tree, ArrayHint):
+        return [tree]
+    if isinstance(tree, Each):
+        return hints_in(tree.element)
+    return [hint for member in tree.members for hint in hints_in(member)] if tree is not None else []
+
+
+def arrays_in(tree: Tree, value: Any, name: str) -> Iterator[tuple[ArrayHint, Any, str]]:
+    """Go through a value along its hint: each array hint, what stands there, and what to call it."""
+    if isinstance(tree, ArrayHint):
+        yield tree, value, name
+    elif isinstance(tree, Each) and isinstance(value, dict):
+        for key, item in value.items():
+            yield from arrays_in(tree.element, item, f"{name}[{key!r}]")
+    elif tree is not None and isinstance(value, (list, tuple)):
+        members: Iterable[Tree] = tree.members if isinstance(tree, Places) else [tree.element] * len(value)
+        for i, (member, item) in enumerate(zip(members, value, strict=False)):
+            yield from arrays_in(member, item, f"{name}[{i}]")
+
+
+def _has_dimensions(schema: Schema) -> bool:
+    return [a for a in schema.arguments if a.dimensions] + [r for r in schema.returns if r.dimensions] != []

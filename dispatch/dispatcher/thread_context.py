@@ -1,0 +1,64 @@
+"""Carry what is turned on in one thread into the threads of a pool."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from ..core import open_levels, turned_on
+from ..core.source import where
+from ..errors import ArgumentError, EscapedValueError, kind_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def carry(f: Callable[P, R]) -> Callable[P, R]:
+    """Let a function run in any thread under what is turned on in this one.
+
+    Modes and settings, `FakeTensorMode` and `no_grad` say, belong to the thread that entered them. The function that is
+    returned turns on, while it runs, those that are on here and now; it may run in several threads at once. Values of a
+    `grad` or `vmap` that is running here may be used by it until that has ended.
+
+    Parameters
+    ----------
+    f : callable
+
+    Returns
+    -------
+    callable
+        With the signature of `f`.
+
+    Raises
+    ------
+    EscapedValueError
+        When it is called after a transform has ended that was running when `carry` was called.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> import dispatch
+    >>> x = dispatch.tensor([1.0, 2.0], requires_grad=True)
+    >>> def double(x):
+    ...     return type(x * 2).__name__
+    >>> with ThreadPoolExecutor(1) as pool, dispatch.no_grad():
+    ...     pool.submit(double, x).result(), pool.submit(dispatch.carry(double), x).result()
+    ('TrackedTensor', 'ndarray')
+    """
+    if not callable(f):
+        raise ArgumentError(f"carry takes a function, and was given {kind_of(f)}. Write carry(f), and call what it returns.")
+    guards, levels = turned_on(), open_levels()
+
+    @wraps(f)
+    def carried(*args: P.args, **keywords: P.kwargs) -> R:
+        for level in levels:
+            if not level.open:
+                raise EscapedValueError(
+                    f"{where(f)} was carried out of {level!r}, which has ended. Wait for the threads inside the transform."
+                )
+        with ExitStack() as stack:
+            for guard in guards:
+                stack.enter_context(guard.twin())
+            return f(*args, **keywords)
+
+    return carried

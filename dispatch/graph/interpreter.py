@@ -1,0 +1,138 @@
+"""Running a graph: every operator is called again, in order, and a value is let go when nobody needs it any more."""
+
+from typing import Any
+
+import numpy as np
+
+from ..core.pytree import field_names, items_of, mapped
+from ..errors import GraphError, kind_of
+from .alias_analysis import Sharing
+from .array_literals import Unwritable
+from .body import Body
+from .literals import Writer, evaluated
+from .node import Metadata, Node, nodes_in
+from .shape_guards import run_checks, size_at, sizes_of_inputs
+
+NUMBERS = frozenset({int, float, complex})
+STATIC = frozenset({int, float, bool, str, type(None), complex, type(Ellipsis)})
+
+
+def run(body: Body, args: tuple[Any, ...]) -> Any:
+    """What a graph returns for its arguments."""
+    values: dict[Node, Any] = {}
+    sizes: dict[str, int] = {}
+
+    def given(x: Any) -> Any:
+        return values[x] if type(x) is Node else evaluated(x, sizes) if sizes else x
+
+    bind(body.inputs, args, values)
+    sharing = Sharing(body) if body.constants else None
+    done = last_uses(body)
+    if body.symbols:
+        sizes |= sizes_of_inputs(body, values)
+    tested: set[int] = set()
+    read: dict[Node, list[tuple[str, int | None]]] = {}
+    for name, (node, axis) in body.symbols.items():
+        if name not in sizes:
+            read.setdefault(node, []).append((name, axis))
+    for node in body.nodes:
+        if node.kind == "call":
+            assert node.op is not None
+            values[node] = node.op.whole(*[x if type(x) in STATIC else mapped(given, x) for x in node.args])
+        elif node.kind == "item":
+            values[node] = items_of(values[node.args[0]])[node.args[1]]  # type: ignore[index]
+        elif node.kind == "constant":
+            changes = sharing is not None and (sharing.is_written(node) or sharing.is_seen(node))
+            values[node] = lent(body.constants[node.name], changes)
+        for name, axis in read.get(node, ()):
+            sizes[name] = size_at(values[node], axis)
+            run_checks(body, sizes, tested)
+        for gone in done.get(node, ()):
+            del values[gone]
+    return mapped(given, body.outputs)
+
+
+def holds(body: Body, args: tuple[Any, ...]) -> bool:
+    """Whether a graph takes these arguments."""
+    values: dict[Node, Any] = {}
+    try:
+        bind(body.inputs, args, values)
+        if body.symbols:
+            sizes_of_inputs(body, values)
+    except GraphError:
+        return False
+    return True
+
+
+def lent(x: Any, changes: bool) -> Any:
+    """A constant for one run: a copy where somebody may write to it or keep it, else itself, which nobody can write to."""
+    if not isinstance(x, np.ndarray):
+        return x if isinstance(x, np.generic) else x.copy()
+    if changes:
+        return x.copy(order="K")
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
+def last_uses(body: Body) -> dict[Node, list[Node]]:
+    """By the node that is the last to need them, the nodes whose values can be let go after it; outputs stay."""
+    done: dict[Node, list[Node]] = {}
+    seen = set(nodes_in(body.outputs))
+    for node in reversed(body.nodes):
+        for x in {node: None, **dict.fromkeys(nodes_in(node.args))}:
+            if x not in seen:
+                seen.add(x)
+                done.setdefault(node, []).append(x)
+    return done
+
+
+def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "arguments") -> None:
+    """Give each node of the inputs its value.
+
+    Raises
+    ------
+    GraphError
+        If the values have another structure than the inputs, or differ in what is no array.
+    """
+    if type(expected) is Node:
+        values[expected] = _array(given, expected.value) if type(given) in NUMBERS else given
+        return
+    items, parts = items_of(expected), items_of(given)
+    if items is None or parts is None or not _is_alike(expected, given):
+        if items is not None or parts is not None or not _is_same(expected, given):
+            raise GraphError(f"the graph was made with {_named(expected)} in its arguments, and {kind_of(given)} was given.")
+        return
+    if isinstance(expected, dict):
+        if set(expected) != set(given):
+            raise GraphError(f"the graph was made with the keys {list(expected)}, and {list(given)} were given.")
+        parts = [given[key] for key in expected]
+    if len(items) != len(parts):
+        raise GraphError(f"the graph was made with {len(items)} {what}, and {len(parts)} were given.")
+    for item, part in zip(items, parts, strict=True):
+        bind(item, part, values, "items in one of its arguments")
+
+
+def _array(x: Any, about: Any) -> Any:
+    """A Python number as the 0-d array that the graph was made with."""
+    return np.asarray(x, about.dtype) if type(about) is Metadata and not about.shape else x
+
+
+def _is_alike(x: Any, y: Any) -> bool:
+    """Whether two containers hold their items in one way; a list and a tuple do."""
+    return isinstance(x, dict) == isinstance(y, dict) and field_names(type(x)) == field_names(type(y))
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    """Whether two values that are no containers are one: of one type, nan as itself, and 0.0 not as -0.0."""
+    if x is y or type(x) is not type(y):
+        return x is y
+    try:
+        writer = Writer()
+        return writer.text(x) == writer.text(y)
+    except Unwritable:
+        return bool(x == y)
+
+
+def _named(x: Any) -> str:
+    return repr(x) if type(x) in STATIC or type(x) is slice else kind_of(x)

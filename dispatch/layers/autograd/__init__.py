@@ -1,0 +1,54 @@
+"""The tape: reverse-mode differentiation as a layer.
+
+    grad_mode      whether it records: no_grad, enable_grad
+    saved_tensors  what is kept cannot be changed behind its back
+    node           the graph; hooks, what users put into it; visualize, its picture and its bytes
+    engine         the walk back; cotangents, what it makes of gradients; inputs, the walk to chosen values
+    anomaly        which line called what fails
+    tensor         TrackedTensor, its methods; leaf, how a value comes onto the tape
+    backward, checkpoint   what users call beside it
+    context        ctx, the node of a user's rule
+    pullbacks, user_rules   how a row's pullbacks and a user's functions become kernels that record
+    inplace        operators that write, and what is made to be written to
+    layer          which of them an operator gets
+"""
+
+from ...dispatcher.layer import CONSTANT
+from .anomaly import detect_anomaly
+from .backward import backward, grad, nbytes
+from .checkpoint import checkpoint
+from .engine import run_backward
+from .grad_mode import enable_grad, no_grad, set_grad_enabled
+from .layer import layer
+from .leaf import tensor, track
+from .node import Leaf, Node, zeros
+from .pullbacks import Pullback, Pullbacks, pullbacks
+from .saved_tensors import protect
+from .tensor import TrackedTensor, one
+from .user_rules import Rule
+
+__all__ = [
+    "CONSTANT",
+    "Leaf",
+    "Node",
+    "Pullback",
+    "Pullbacks",
+    "Rule",
+    "TrackedTensor",
+    "backward",
+    "checkpoint",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "layer",
+    "nbytes",
+    "no_grad",
+    "one",
+    "protect",
+    "pullbacks",
+    "run_backward",
+    "set_grad_enabled",
+    "tensor",
+    "track",
+    "zeros",
+]

@@ -1,0 +1,121 @@
+"""Anomaly mode: a backward that fails, or gives a nan, says which line of the user's called what it belongs to.
+
+It is a watcher, so that it costs nothing while it is off: it sees each step of each call after it has been recorded, and
+leaves the line on the nodes that are new. A node without a line is one that was recorded before.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
+from typing import Any
+
+import numpy as np
+
+from ...core import DispatchKey, OpOverload, Tensor, active_mode
+from ...core.pytree import leaves
+from ...core.source import calling_line
+from ...dispatcher.observer import OBSERVE, Watcher, watchers
+from ...errors import GradientError
+from .cotangents import input_of
+from .node import Node
+from .record import next_order
+
+AUTOGRAD = DispatchKey.AUTOGRAD
+
+
+class detect_anomaly(Watcher):
+    """Say of a backward that fails which line called what it belongs to, and refuse gradients that are nan.
+
+    What is recorded in the block remembers the line that called it: an exception in its backward, inside the block or
+    after it, gets a note with that line. A backward that runs in the block raises where a gradient is nan. It makes each
+    call several times slower, and is for finding a fault.
+
+    Parameters
+    ----------
+    check_nan : bool
+        Whether a gradient that is nan raises.
+
+    Raises
+    ------
+    GradientError
+        From a backward in the block: if a gradient is nan.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.tensor([0.0, 1.0], requires_grad=True)
+    >>> with dispatch.detect_anomaly(), np.errstate(all="ignore"):
+    ...     (np.sqrt(x) * 0).sum().backward()
+    Traceback (most recent call last):
+        ...
+    dispatch.errors.GradientError: the backward of np::sqrt gave nan for argument 'x', ...
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        super().__init__()
+        self.check_nan = check_nan
+
+    def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]) -> Any:
+        if rank & 31 != AUTOGRAD:
+            return proceed()
+        before = next_order()
+        out = proceed()
+        for x in leaves((out, args)):
+            node = getattr(x, "data", None) if isinstance(x, Tensor) else None
+            node = getattr(node, "node", node)
+            if isinstance(node, Node) and node.order < before and not hasattr(node, "place"):
+                node.place = calling_line()
+        return out
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(f)
+        def decorated(*args: Any, **keywords: Any) -> Any:
+            with detect_anomaly(self.check_nan):
+                return f(*args, **keywords)
+
+        return decorated
+
+
+class Checked(dict[Node, tuple[Any, Any]]):
+    """What runs of each node, its rule with a look at what it gives."""
+
+    def __init__(self, only: Mapping[Node, tuple[Any, Any]] | None) -> None:
+        super().__init__()
+        self.only = only
+
+    def __missing__(self, node: Node) -> tuple[Any, Any]:
+        edges, rule = (node.edges, node.rule) if self.only is None else self.only[node]
+        return edges, partial(_run_checked, rule, edges)
+
+
+def checked(only: Mapping[Node, tuple[Any, Any]] | None) -> Mapping[Node, tuple[Any, Any]] | None:
+    """What a backward runs, where anomaly mode is on in this thread with a look for nans."""
+    on = any(isinstance(watcher, detect_anomaly) and watcher.check_nan for watcher in watchers())
+    return Checked(only) if on else only
+
+
+def note_line(node: Node) -> None:
+    """Let a node that is made by no operator remember the line that called it, where anomaly mode is on."""
+    if active_mode(OBSERVE) is not None and any(isinstance(watcher, detect_anomaly) for watcher in watchers()):
+        node.place = calling_line()
+
+
+def _run_checked(rule: Any, edges: tuple[Any, ...], node: Node, grad: Any, create_graph: bool) -> Any:
+    results = rule(node, grad, create_graph)
+    for edge, result in zip(edges, results, strict=False):
+        if edge is not None and _has_nan(result):
+            shape, dtype = edge.layout
+            unknown = "" if hasattr(node, "place") else " It was called outside detect_anomaly, so its line is not known."
+            raise GradientError(
+                f"the backward of {node.op.name} gave nan for {input_of(node, edges, edge)}, of shape {shape} and dtype "
+                f"{dtype}.{unknown}",
+                operator=node.op.name,
+            )
+    return results
+
+
+def _has_nan(x: Any) -> bool:
+    while isinstance(x, Tensor):
+        x = x.value
+    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind not in "fc":
+        return False
+    return isinstance(x, (float, complex, np.ndarray, np.generic)) and bool(np.isnan(x).any())

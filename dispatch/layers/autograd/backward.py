@@ -1,0 +1,177 @@
+"""Gradients of some values with respect to others, as torch.autograd has them: no `.grad` is touched unless asked."""
+
+from typing import Any
+
+from ...core import check_open
+from ...core.array_memory import sole
+from ...core.pytree import items_of, leaves, mapped, paths
+from ...errors import GradientError, kind_of
+from .engine import run_backward
+from .inputs import add_to_leaves, gradients_at
+from .node import Output, zeros
+from .tensor import TrackedTensor, add_at, checked_inputs, seed_of
+from .visualize import kept_bytes, nodes_from
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+    materialize: bool = False,
+) -> Any:
+    """The gradients of recorded values with respect to others. No `.grad` changes.
+
+    Parameters
+    ----------
+    outputs : TrackedTensor or container of these
+        What to differentiate; the sum, where they are several.
+    inputs : TrackedTensor or container of these
+        With respect to what: leaves, and values in the middle. Only what leads to them runs.
+    grad_outputs : array_like or container of these, optional
+        The gradient that each output begins with, of its shape; may be left out, or None, for 0-d ones.
+    retain_graph : bool, optional
+        Keep what the nodes saved, for another backward; by default where `create_graph` is set.
+    create_graph : bool
+        Record the gradients, so that they can be differentiated again.
+    allow_unused : bool
+        Give None for an input that the outputs do not depend on, rather than raise.
+    materialize : bool
+        Give zeros for it.
+
+    Returns
+    -------
+    tuple, dict or record
+        For one value or a sequence a tuple with one gradient for each, as in torch; for a dict or a record one like it.
+
+    Raises
+    ------
+    GradientError
+        If the outputs do not depend on an input, an output or an input is not tracked, a gradient does not fit, or what a
+        node saved has been let go.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = x * x
+    >>> dispatch.autograd.grad(np.sum(3 * y), (x, y))
+    (array([ 6., 12.]), array([3., 3.]))
+    >>> x.grad is None
+    True
+    """
+    found, seeds = _begun(outputs, grad_outputs, "autograd.grad")
+    level = found[0].level
+    values = checked_inputs(inputs, level, "autograd.grad")
+    keep = create_graph if retain_graph is None else retain_graph
+    grads = gradients_at([x.data for x in values], [y.data for y in found], seeds, level, keep, create_graph)
+    grads.reverse()
+    made: list[Any] = []
+    for x, path in zip(values, paths(inputs), strict=True):
+        grad = grads.pop()
+        if grad is None and not (allow_unused or materialize):
+            raise GradientError(
+                f"autograd.grad was asked for a gradient at inputs{path}, of shape {x.shape} and dtype {x.dtype}, and the "
+                "outputs do not depend on it. Pass materialize=True for zeros, or allow_unused=True for None."
+            )
+        made.append(zeros(x.data.layout, x.value) if grad is None and materialize else sole(grad))
+    ready = iter(made)
+    if isinstance(inputs, (list, tuple)) and not hasattr(inputs, "_fields"):
+        return tuple(mapped(lambda _: next(ready), x) for x in inputs)
+    return tuple(made) if items_of(inputs) is None else mapped(lambda _: next(ready), inputs)
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    *,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of several values to the `.grad` of every leaf they were made of, in one walk.
+
+    Parameters
+    ----------
+    tensors : TrackedTensor or container of these
+    grad_tensors : array_like or container of these, optional
+        The gradient that each begins with, of its shape; may be left out, or None, for 0-d ones.
+    retain_graph, create_graph, inputs
+        As for `TrackedTensor.backward`.
+
+    Raises
+    ------
+    GradientError
+        As `TrackedTensor.backward`; and if one of them is not tracked, or they are tracked by several transforms.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.tensor([1.0, 2.0], requires_grad=True)
+    >>> dispatch.autograd.backward([np.sum(x), x * x], [None, np.array([0.0, 1.0])])
+    >>> x.grad
+    array([1., 5.])
+    """
+    found, seeds = _begun(tensors, grad_tensors, "autograd.backward")
+    roots, level = [y.data for y in found], found[0].level
+    keep = create_graph if retain_graph is None else retain_graph
+    if inputs is not None:
+        add_at(inputs, roots, seeds, level, keep, create_graph)
+    else:
+        add_to_leaves(run_backward(roots, seeds, level, keep, create_graph))
+
+
+def nbytes(*values: Any) -> int:
+    """How many bytes of arrays the tape keeps alive for the backward of some values.
+
+    Parameters
+    ----------
+    *values : TrackedTensor, or container of these
+        What is not tracked keeps nothing.
+
+    Returns
+    -------
+    int
+        Memory that several nodes keep, or several views share, counts once; arrays that the program holds too count as well.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.tensor(np.ones(1000), requires_grad=True)
+    >>> dispatch.autograd.nbytes(x + 1), dispatch.autograd.nbytes(np.sin(x))
+    (0, 8000)
+    """
+    edges = [x.data for x in leaves(values) if isinstance(x, TrackedTensor)]
+    return kept_bytes(nodes_from([edge.node if isinstance(edge, Output) else edge for edge in edges]))
+
+
+def _begun(outputs: Any, gradients: Any, who: str) -> tuple[list[TrackedTensor], list[Any]]:
+    """The values that a backward begins at, and the gradients it begins with."""
+    found: list[Any] = list(leaves(outputs))
+    if not found:
+        raise GradientError(f"{who} was given no outputs to begin at.")
+    for y, path in zip(found, paths(outputs), strict=True):
+        if not isinstance(y, TrackedTensor):
+            raise GradientError(
+                f"{who} was asked to begin at outputs{path}, which is {kind_of(y)} and not tracked: it does not depend on a "
+                "value that requires a gradient."
+            )
+        check_open(y)
+        if y.level is not found[0].level:
+            raise GradientError(
+                f"{who} was given outputs of two tapes, of {found[0].level!r} and of {y.level!r}. Begin at those of one."
+            )
+    given = [None] * len(found) if gradients is None else _given(gradients, items_of(outputs) is None)
+    if len(given) != len(found):
+        raise GradientError(f"{who} was given {len(found)} outputs, and gradients for {len(given)}. Give each its own.")
+    return found, [seed_of(y, g) for y, g in zip(found, given, strict=True)]
+
+
+def _given(gradients: Any, single: bool) -> list[Any]:
+    if single:  # of which a list may be the gradient itself, as in x.backward([1.0, 2.0])
+        alone = isinstance(gradients, (list, tuple)) and len(gradients) == 1
+        return [gradients[0] if alone and (gradients[0] is None or hasattr(gradients[0], "shape")) else gradients]
+    return list(leaves(gradients))

@@ -1,0 +1,147 @@
+"""Checkpoints: a function that is computed again in the backward, in place of keeping what it computed on the way.
+
+The function runs and is recorded as ever, so that what it reads need not be declared: what its results were made of and was
+there before the call, arguments in containers and variables of the function around alike, becomes the inputs of one node.
+The graph between is let go. The backward runs the function again and carries the gradient back through that graph alone.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from ...core import Level, Setting, setting
+from ...core.array_memory import rewrite
+from ...core.pytree import leaves, mapped
+from ...core.source import where
+from ...errors import GradientError
+from ...operators.registry import build
+from ...schema.schema import Schema
+from .anomaly import note_line
+from .grad_mode import AUTOGRAD, RECORDING
+from .inputs import gradients_at, key_of
+from .node import Edge, Layout, Leaf, Node, Output
+from .record import next_order
+from .saved_tensors import protect
+from .tensor import TrackedTensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+OPERATOR = build(Schema.parse("tape::checkpoint() -> ()"))  # for its name: the node is of no operator
+
+
+class Recomputed(Node):
+    """One call of a checkpointed function."""
+
+    __slots__ = ("layouts",)
+
+    simple = None  # no context of a user's rule
+    edges: tuple[Edge, ...]
+    layouts: tuple[Layout, ...]  # of the outputs
+
+
+def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
+    """A function that keeps its arguments for the backward, and computes the rest again there.
+
+    It saves memory for time: of a call the tape keeps one node. Arguments may be containers of arrays, and variables that
+    the function closes over get their gradients too. It may be nested, and differentiated any number of times.
+
+    Parameters
+    ----------
+    f : callable
+        Computes the same from the same arguments each time, and changes nothing else: it draws no random numbers but from
+        a generator that it makes itself. What it closes over is the same still when the backward runs.
+
+    Returns
+    -------
+    callable
+        With the signature and the results of `f`.
+
+    Raises
+    ------
+    GradientError
+        In the backward: if `f`, run again, gives values of other shapes, or made of other tracked values, than before.
+
+    Notes
+    -----
+    Inside `grad`, the values of the innermost one are those that are not kept. Where `f` runs under a `vmap` that ends before
+    the backward, everything is kept as without it.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.tensor(np.ones(1000), requires_grad=True)
+    >>> def f(x):
+    ...     return np.sin(np.sin(np.sin(np.sin(x))))
+    >>> dispatch.autograd.nbytes(f(x)), dispatch.autograd.nbytes(dispatch.checkpoint(f)(x))
+    (32000, 8000)
+    """
+
+    @wraps(f)
+    def checkpointed(*args: P.args, **keywords: P.kwargs) -> R:
+        saved = f, mapped(protect, args), mapped(protect, keywords), setting(AUTOGRAD) or RECORDING
+        begin = next_order()
+        result = f(*args, **keywords)
+        tracked = [x for x in leaves(result) if isinstance(x, TrackedTensor)]
+        level = max(tracked, key=lambda x: x.rank).level if tracked else None
+        made = _made_since(begin, tracked, level)
+        if level is None or not made:
+            return result
+        node = Recomputed()
+        node.op, node.level, node.rule, node.saved = OPERATOR, level, _again, saved
+        node.inputs = node.edges = _read_since(begin, made)
+        node.layouts = tuple(x.data.layout for x in made)
+        note_line(node)
+        for number, x in enumerate(made):
+            rewrite(x, x.value, Output(node, number, x.data.layout))
+        return result
+
+    return checkpointed
+
+
+def _again(node: Recomputed, grads: dict[int, Any], create_graph: bool) -> list[Any]:
+    """The gradients of a call's inputs: the function once more, recorded, and back through what it recorded."""
+    f, args, keywords, quiet = node.saved
+    begin = next_order()
+    with Setting(AUTOGRAD, quiet):
+        result = f(*mapped(protect, args), **mapped(protect, keywords))
+    made = _made_since(begin, [x for x in leaves(result) if isinstance(x, TrackedTensor)], node.level)
+    if tuple(x.data.layout for x in made) != node.layouts:
+        raise _differs(f, "gave results of other shapes or dtypes")
+    if set(map(key_of, _read_since(begin, made))) != set(map(key_of, node.edges)):
+        raise _differs(f, "read other tracked values")
+    roots = [made[number].data for number in grads]
+    return gradients_at(node.edges, roots, list(grads.values()), node.level, create_graph, create_graph)
+
+
+def _made_since(begin: int, tracked: list[TrackedTensor], level: Level | None) -> list[TrackedTensor]:
+    """The values of a level that were recorded since, each once."""
+    found = {id(x): x for x in tracked if x.level is level and x.grad_fn is not None and x.grad_fn.order < begin}
+    return list(found.values())
+
+
+def _read_since(begin: int, made: list[TrackedTensor]) -> tuple[Edge, ...]:
+    """What was there before, and the graph of some values was made of."""
+    found: dict[Any, Edge] = {}
+    seen: set[Node] = set()
+    waiting: list[Any] = [x.grad_fn for x in made]
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        for edge in node.edges:
+            before = edge.node if isinstance(edge, Output) else edge
+            if isinstance(before, Leaf) or (before is not None and before.order > begin):
+                found[key_of(edge)] = edge
+            elif before is not None:
+                waiting.append(before)
+    return tuple(found.values())
+
+
+def _differs(f: Any, what: str) -> GradientError:
+    return GradientError(
+        f"the checkpointed {where(f)} {what} when it ran again for the backward. It has to compute the same each time: make "
+        "random generators and leaves outside it or inside it from a seed, and write to nothing that it closes over.",
+        operator=OPERATOR.name,
+    )

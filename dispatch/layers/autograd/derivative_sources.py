@@ -1,0 +1,91 @@
+"""What a derivative is made of: a backward, or one of the forms that say less and give both directions.
+
+A form is made by a room above the layers, which puts its maker into `makers`: what it gives holds the rule of the tape, and
+what forward mode makes of the same source.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ...core import OpOverload
+from ...errors import DefinitionError, did_you_mean
+from .pullbacks import Pullbacks
+from .user_rules import Rule
+
+
+class Form(NamedTuple):
+    """A derivative in another form than a backward.
+
+    Attributes
+    ----------
+    rule : Rule or Pullbacks
+        What it is on the tape.
+    jvp : object
+        What it is in forward mode, a rule of that layer.
+    held : frozenset of str
+        Arguments in which the form says nothing, though the rule may.
+    function : object
+        What the user gave, for listings.
+    """
+
+    rule: Rule | Pullbacks
+    jvp: Any
+    function: Any
+    held: frozenset[str] = frozenset()
+
+
+makers: dict[str, Callable[[OpOverload, Any, Rule | None], Form]] = {}
+
+
+def is_given(source: Any) -> bool:
+    """Whether a keyword names a source: False and None do not, a step of 0.0 would."""
+    return source is not None and source is not False
+
+
+def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any]) -> Form:
+    """The one derivative that a call of `register_autograd` gives, where it is not a backward alone.
+
+    Parameters
+    ----------
+    op : OpOverload
+    rule : Rule or None
+        The backward with what goes along, if one was given.
+    given : dict
+        The other sources, by keyword.
+
+    Raises
+    ------
+    DefinitionError
+        If there is not exactly one; a backward may stand beside `linear=`, whose transpose it then is.
+    """
+    for name in given:
+        if name not in makers:
+            raise DefinitionError(
+                f"{op.name}: register_autograd has no keyword {name!r}.{did_you_mean(name, makers)} Sources of a derivative: "
+                f"backward, {', '.join(f'{known}=' for known in sorted(makers))}.",
+                operator=op.name,
+            )
+    if len(given) != 1 or (rule is not None and "linear" not in given):
+        names = ["backward"] * (rule is not None) + [f"{name}=" for name in given]
+        raise DefinitionError(
+            f"{op.name}: register_autograd takes one source of the derivative, and got {' and '.join(names)}. Keep one; a "
+            "backward may stand beside linear= alone, as its transpose.",
+            operator=op.name,
+        )
+    ((name, source),) = given.items()
+    if op.schema.is_mutable or not op.schema.returns:
+        what = "writes to its arguments" if op.schema.is_mutable else "returns nothing"
+        raise DefinitionError(
+            f"{op.name} {what}, and {name}= is for operators that return arrays alone. Give a backward.", operator=op.name
+        )
+    return makers[name](op, source, rule)
+
+
+def check_alone(op: OpOverload, given: dict[str, Any], **options: Any) -> None:
+    """Refuse what goes along with a backward where there is none."""
+    for name, value in options.items():
+        if value:
+            raise DefinitionError(
+                f"{op.name}: {name}= goes with a backward, and {next(iter(given))}= was given without one. Leave it out.",
+                operator=op.name,
+            )

@@ -1,0 +1,137 @@
+"""Whether the tape records: per thread, and per level.
+
+`no_grad` covers the levels that are open when it is entered, the ground included. A transform opened inside it has a larger
+number and records, so that a gradient computed inside a `no_grad` block is not silently zero.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ...core import DispatchKey, Setting, newest_level, setting
+
+NONE: frozenset[int] = frozenset()
+AUTOGRAD = int(DispatchKey.AUTOGRAD)
+
+
+class Quiet:
+    """The levels whose values count as constants: all up to one number, and some more; and whether rules run backward."""
+
+    __slots__ = ("levels", "pulling", "up_to")
+
+    def __init__(self, up_to: int = -1, levels: frozenset[int] = NONE, *, pulling: bool = False) -> None:
+        self.up_to = up_to
+        self.levels = levels
+        self.pulling = pulling
+
+    def covers(self, number: int) -> bool:
+        """Whether values of this level count as constants."""
+        return number <= self.up_to or number in self.levels
+
+    def __repr__(self) -> str:
+        return "no_grad" if self.up_to >= 0 else "enable_grad"
+
+
+RECORDING = Quiet()
+GROUND_ONLY = Quiet(levels=frozenset({0}), pulling=True)  # the commonest: a backward on level 0
+
+
+def quiet_now() -> Quiet:
+    """The levels that count as constants in this thread."""
+    found: Quiet | None = setting(AUTOGRAD)
+    return RECORDING if found is None else found
+
+
+def quiet_with(number: int, *, recording: bool) -> Quiet:
+    """What holds in this thread while the tape of a level runs backward: its values are constants, or record again."""
+    found: Quiet | None = setting(AUTOGRAD)
+    if found is None:
+        found = RECORDING
+    if recording:
+        return Quiet(found.up_to if number > found.up_to else number - 1, found.levels - {number}, pulling=True)
+    return Quiet(found.up_to, found.levels | {number}, pulling=True)
+
+
+def in_recorded_rule(number: int) -> bool:
+    """Whether this is inside a backward rule that is itself recorded at a level: what it computes has a derivative there."""
+    found: Quiet | None = setting(AUTOGRAD)
+    return found is not None and found.pulling and not found.covers(number)
+
+
+def outside_rules() -> Setting:
+    """A guard for code that runs during a backward and is no rule of it, a hook say."""
+    found = quiet_now()
+    return Setting(AUTOGRAD, Quiet(found.up_to, found.levels))
+
+
+class set_grad_enabled:
+    """Turn recording on or off while the block, or the decorated function, runs.
+
+    Parameters
+    ----------
+    enabled : bool
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.tensor(np.ones(2), requires_grad=True)
+    >>> with dispatch.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> type(y).__name__
+    'ndarray'
+    """
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self._entered: list[Setting] = []
+
+    def __enter__(self) -> None:
+        quiet = Quiet() if self.enabled else Quiet(newest_level(), quiet_now().levels)
+        guard = Setting(AUTOGRAD, quiet)
+        guard.__enter__()
+        self._entered.append(guard)
+
+    def __exit__(self, *exception: object) -> None:
+        self._entered.pop().__exit__(*exception)
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def decorated(*args: Any, **keywords: Any) -> Any:
+            with set_grad_enabled(self.enabled):
+                return f(*args, **keywords)
+
+        return decorated
+
+
+class no_grad(set_grad_enabled):
+    """Record nothing while the block, or the decorated function, runs: tracked values count as constants.
+
+    It covers the levels that are open when it is entered. A transform that is opened inside it records.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.tensor(np.ones(2), requires_grad=True)
+    >>> with dispatch.no_grad():
+    ...     type(x * 2).__name__
+    'ndarray'
+    """
+
+    def __init__(self) -> None:
+        super().__init__(enabled=False)
+
+
+class enable_grad(set_grad_enabled):
+    """Record again, inside a `no_grad` block.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.tensor(np.ones(2), requires_grad=True)
+    >>> with dispatch.no_grad(), dispatch.enable_grad():
+    ...     type(x * 2).__name__
+    'TrackedTensor'
+    """
+
+    def __init__(self) -> None:
+        super().__init__(enabled=True)

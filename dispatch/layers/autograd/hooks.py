@@ -1,0 +1,223 @@
+"""Hooks: functions of a user's that see a gradient while a backward runs, and may put another in its place.
+
+A hook on a value gets its whole gradient, once; hooks on a node stand before and after its rule. They take the place of the
+node's rule, or stand at a leaf, so that a tape without hooks asks nowhere whether there are any.
+"""
+
+import weakref
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from ...core import freeze
+from ...core.array_memory import has_layout, sole
+from ...errors import GradientError, kind_of
+from ...operators.prims import add
+from .cotangents import fitted
+from .grad_mode import outside_rules
+from .record import show
+
+_numbers = count()
+
+
+class Handle:
+    """What registering a hook returns: takes the hook away by `remove()`, or at the end of a `with` block.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.tensor([1.0, 2.0], requires_grad=True)
+    >>> with x.register_hook(lambda g: 10 * g):
+    ...     x.sum().backward()
+    >>> x.sum().backward()
+    >>> x.grad
+    array([11., 11.])
+    """
+
+    __slots__ = ("_hooks", "_number")
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        self._hooks, self._number = hooks, next(_numbers)
+        hooks[self._number] = hook
+
+    def remove(self) -> None:
+        """Take the hook away; once is enough."""
+        self._hooks.pop(self._number, None)
+
+    def __enter__(self) -> "Handle":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+class Retained:
+    """The gradient of a value that is no leaf, for those who asked to keep it."""
+
+    __slots__ = ("__weakref__", "grad", "handle")
+
+    def __init__(self) -> None:
+        self.grad: Any = None
+        self.handle: Handle | None = None  # where every backward adds to it, if that was asked
+
+    @property
+    def asked(self) -> bool:
+        """Whether every backward adds to it."""
+        return self.handle is not None
+
+    def add(self, grad: Any) -> None:
+        """Add what a backward brought."""
+        self.grad = sole(grad if self.grad is None else add(self.grad, grad))
+
+
+class LeafHooks:
+    """The hooks of a leaf."""
+
+    __slots__ = ("after", "layout", "values")
+
+    def __init__(self, layout: Any) -> None:
+        self.layout = layout
+        self.values: dict[int, Callable[[Any], Any]] = {}
+        self.after: dict[int, tuple[Any, Callable[[Any], Any]]] = {}
+
+    def __call__(self, grad: Any) -> Any:
+        """The gradient that goes on to the leaf."""
+        for hook in list(self.values.values()):
+            grad = _changed(hook, grad, self.layout)
+        return grad
+
+    def accumulated(self) -> None:
+        """Tell those who wait for it that the gradient has been added."""
+        for found, hook in list(self.after.values()):
+            if (x := found()) is not None:
+                hook(x)
+
+
+class Hooked:
+    """The rule of a node with hooks: theirs around its own."""
+
+    __slots__ = ("after", "before", "retained", "rule", "values")
+
+    def __init__(self, rule: Callable[[Any, Any, bool], Any]) -> None:
+        self.rule = rule
+        self.values: dict[int, tuple[int | None, Callable[[Any], Any]]] = {}
+        self.retained: dict[int, tuple[int | None, Any]] = {}
+        self.before: dict[int, Callable[[Any], Any]] = {}
+        self.after: dict[int, Callable[[Any, Any], Any]] = {}
+
+    def __call__(self, node: Any, grad: Any, create_graph: bool) -> Any:
+        return self.run(node, self.arrived(node, grad), create_graph)
+
+    def arrived(self, node: Any, grad: Any) -> Any:
+        """The gradient of the node's outputs, after the hooks on those values."""
+        for number, hook in list(self.values.values()):
+            if number is None:
+                grad = _changed(hook, grad, node.layout)
+            elif number in grad:
+                grad = {**grad, number: _changed(hook, grad[number], node.layouts[number])}
+        for number, kept in self.retained.values():
+            retained, found = kept(), grad if number is None else grad.get(number)
+            if retained is not None and found is not None:
+                retained.add(found)
+        return grad
+
+    def run(self, node: Any, grad: Any, create_graph: bool) -> Any:
+        """The gradients of the node's inputs, by its rule and the hooks on the node."""
+        layouts = getattr(node, "layouts", ()) or (node.layout,)
+        for hook in list(self.before.values()):
+            shown = _shown_all(grad, len(layouts))
+            with outside_rules():
+                made = hook(shown)
+            if made is not None:
+                made = _tuple_of(made, shown, layouts, f"a prehook of {node.name()}")
+                grad = {i: g for i, g in enumerate(made) if g is not None} if isinstance(grad, dict) else made[0]
+        results = self.rule(node, grad, create_graph)
+        if self.after:
+            edges = node.edges
+            results = tuple(
+                r if r is None or edge is None or has_layout(r, edge.layout) else fitted(node, edges, edge, r)
+                for edge, r in zip(edges, results, strict=False)
+            )
+            wanted = [None if edge is None else edge.layout for edge in edges]
+            for after in list(self.after.values()):
+                shown = tuple(map(_shown, results))
+                with outside_rules():
+                    made = after(shown, _shown_all(grad, len(layouts)))
+                if made is not None:
+                    results = _tuple_of(made, shown, wanted, f"a hook of {node.name()}")
+        return results
+
+
+def hooked(node: Any) -> Hooked:
+    """The hooks of a node."""
+    if type(node.rule) is not Hooked:
+        node.rule = Hooked(node.rule)
+    found: Hooked = node.rule
+    return found
+
+
+def check_hook(hook: Any) -> None:
+    """Refuse what cannot be called, where it is registered rather than where it would run."""
+    if not callable(hook):
+        raise GradientError(f"a hook is a function of the gradient, and {kind_of(hook)} was given.")
+
+
+def leaf_hooks(leaf: Any) -> LeafHooks:
+    """The hooks of a leaf."""
+    if leaf.hooks is None:
+        leaf.hooks = LeafHooks(leaf.layout)
+        show((leaf,))  # a hook may lead back here
+    found: LeafHooks = leaf.hooks
+    return found
+
+
+def retain(node: Any, number: int | None, retained: Retained) -> None:
+    """Keep the gradient of an output in `retained` for as long as somebody holds that, and of no other output any more."""
+    if retained.handle is not None:
+        retained.handle.remove()
+    retained.handle = Handle(hooked(node).retained, (number, weakref.ref(retained)))
+
+
+def _changed(hook: Callable[[Any], Any], grad: Any, layout: Any) -> Any:
+    with outside_rules():
+        made = hook(_shown(grad))
+    return grad if made is None else _checked(made, layout, "a hook")
+
+
+def _checked(made: Any, layout: Any, who: str) -> Any:
+    shape, dtype = layout
+    if not hasattr(made, "dtype") or not hasattr(made, "shape"):
+        raise GradientError(
+            f"{who} on a value of shape {shape} returned {kind_of(made)}. Return an array, or None to change nothing."
+        )
+    if not has_layout(made, layout):
+        raise GradientError(
+            f"{who} on a value of shape {shape} and dtype {dtype} returned a gradient of shape {made.shape} and dtype "
+            f"{made.dtype}. A gradient has the shape and dtype of its value."
+        )
+    return made
+
+
+def _tuple_of(made: Any, shown: tuple[Any, ...], layouts: Any, who: str) -> tuple[Any, ...]:
+    """What a hook on a node returned, held against what it was given."""
+    if not isinstance(made, (tuple, list)) or len(made) != len(shown):
+        got = f"{len(made)} of them" if isinstance(made, (tuple, list)) else kind_of(made)
+        raise GradientError(
+            f"{who} was given a tuple of {len(shown)} gradients and returned {got}. Return as many, or None to change nothing."
+        )
+    return tuple(
+        None if new is None else new if layout is None or new is old else _checked(new, layout, who)
+        for new, old, layout in zip(made, shown, layouts, strict=True)
+    )
+
+
+def _shown_all(grad: Any, outputs: int) -> tuple[Any, ...]:
+    """The gradients of a node's outputs as a hook gets them."""
+    return tuple(_shown(grad.get(i)) for i in range(outputs)) if isinstance(grad, dict) else (_shown(grad),)
+
+
+def _shown(grad: Any) -> Any:
+    """A gradient that a hook cannot write to: others may hold the same array."""
+    return freeze(grad[...]) if type(grad) is np.ndarray and grad.flags.writeable else grad

@@ -1,0 +1,103 @@
+"""Gradients at chosen values: which nodes lead to them, and what is met there."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from ...core import Level
+from ...core.array_memory import sole
+from ...operators.prims import add
+from .engine import run_backward
+from .hooks import Hooked
+from .node import Edge, Leaf, Node, Output
+from .visualize import nodes_from
+
+Key = Leaf | tuple[Node, int | None]
+
+
+def gradients_at(
+    wanted: Sequence[Edge], roots: Sequence[Edge | None], seeds: Any, level: Level, keep: bool, create_graph: bool
+) -> list[Any]:
+    """Carry gradients from the roots to some values, by the nodes that lead to them and by no others.
+
+    Parameters
+    ----------
+    wanted : sequence of Edge
+        Leaves, and values in the middle of the graph.
+    roots, seeds, level, keep, create_graph
+        As for `run_backward`.
+
+    Returns
+    -------
+    list
+        The gradient of each, None where none arrived.
+    """
+    keys = [key_of(edge) for edge in wanted]
+    found: dict[Any, Any] = {}
+    only = _plan(roots, keys, found)
+    leaves = {key for key in keys if isinstance(key, Leaf)}
+    starts = [_kept(edge, leaves, only) for edge in roots]
+    found.update(run_backward(starts, seeds, level, keep, create_graph, only))
+    return [found.get(key) for key in keys]
+
+
+def _plan(roots: Sequence[Edge | None], keys: Sequence[Key], found: dict[Any, Any]) -> dict[Node, tuple[Any, Any]]:
+    """For each node that leads to what is wanted its edges, those that lead elsewhere None, and its rule."""
+    leaves = {key for key in keys if isinstance(key, Leaf)}
+    numbers: dict[Node, list[int | None]] = {}
+    for key in keys:
+        if not isinstance(key, Leaf):
+            numbers.setdefault(key[0], []).append(key[1])
+    only: dict[Node, tuple[Any, Any]] = {}
+    starts = [edge.node if isinstance(edge, Output) else edge for edge in roots if edge is not None]
+    nodes = [node for node in nodes_from(starts) if isinstance(node, Node)]
+    nodes.sort(key=lambda node: node.order, reverse=True)  # the oldest first: what a node was made of is known before it
+    oldest = max([node.order for node in numbers], default=-inf)
+    for node in nodes:
+        edges: Any = tuple([_kept(edge, leaves, only) for edge in node.edges])
+        # Of a node that has let go of its edges, or whose derivative raises, nobody knows where it leads: to what is wanted,
+        # if that is older. Its rule then says what is missing.
+        cut = not node.edges and (bool(leaves) or node.order < oldest)
+        goes_on = cut or any(edge is not None for edge in edges)
+        if node in numbers:
+            only[node] = edges if goes_on else (), _meeting(numbers[node], goes_on, found)
+        elif goes_on:
+            only[node] = edges, node.rule
+    return only
+
+
+def _kept(edge: Edge | None, leaves: set[Leaf], only: dict[Node, Any]) -> Edge | None:
+    """An edge that leads to what is wanted, else None."""
+    if edge is None or isinstance(edge, Leaf):
+        return edge if edge in leaves else None
+    return edge if (edge.node if isinstance(edge, Output) else edge) in only else None
+
+
+def _meeting(numbers: list[int | None], goes_on: bool, found: dict[Any, Any]) -> Any:
+    """The rule of a node whose gradient is wanted; it runs only where more is wanted beyond it."""
+
+    def meeting(node: Node, grad: Any, create_graph: bool) -> Any:
+        rule = node.rule
+        if isinstance(rule, Hooked):
+            grad, rule = rule.arrived(node, grad), rule.run
+        for number in numbers:
+            found[node, number] = grad if number is None else grad.get(number)
+        return rule(node, grad, create_graph) if goes_on else ()
+
+    return meeting
+
+
+def key_of(edge: Edge) -> Key:
+    """What tells a value from others: the leaf, or the node and the number of its output."""
+    if isinstance(edge, Leaf):
+        return edge
+    return (edge.node, edge.number) if isinstance(edge, Output) else (edge, None)
+
+
+def add_to_leaves(found: dict[Leaf, Any]) -> None:
+    """Add gradients to the `.grad` of their leaves."""
+    while found:
+        leaf, grad = found.popitem()
+        leaf.grad = sole(grad if leaf.grad is None else add(leaf.grad, grad))
+        if leaf.hooks is not None:
+            leaf.hooks.accumulated()

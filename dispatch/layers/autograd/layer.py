@@ -1,0 +1,175 @@
+"""The tape as a layer: how a derivative rule becomes a kernel that records.
+
+Two kinds of rules: a user's pair of functions, `backward` and `setup_context` (user_rules.py), and a row's pullbacks, one for
+each argument (pullbacks.py). Both kernels take the tracked values off, call the operator again, and wrap what comes back with a
+node that refers to the nodes of what went in.
+"""
+
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Any
+
+from ...core import DispatchKey, OpOverload, Registration, count_conversion, descend
+from ...core.source import where
+from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
+from ...errors import DefinitionError, NoRuleError, kind_of
+from ...operators.functional_variant import ON_COPIES, origin_of
+from ...operators.prims import detach
+from ...operators.views import with_views
+from .context import Context
+from .derivative_sources import Form, check_alone, derivative_of, is_given
+from .inplace import made_kernel, written_kernel
+from .pullbacks import Pullbacks, row_kernel
+from .tensor import TrackedTensor
+from .user_rules import Rule, recorded_kernel
+
+
+class Autograd(Layer):
+    """Records calls on tracked values."""
+
+    def rule(
+        self,
+        backward: Any,
+        /,
+        *args: Any,
+        setup_context: Callable[..., Any] | None = None,
+        batched: bool = False,
+        **options: Any,
+    ) -> Any:
+        return backward if isinstance(backward, (Constant, Made, Pullbacks)) else Rule(backward, setup_context, batched)
+
+    def attach(
+        self,
+        op: OpOverload,
+        backward: Any = None,
+        /,
+        *args: Any,
+        setup_context: Callable[..., Any] | None = None,
+        batched: bool = False,
+        **sources: Any,
+    ) -> Any:
+        """Register a derivative of whichever form; without one it is a decorator of a backward."""
+        given = {name: source for name, source in sources.items() if is_given(source)}
+        if backward is None and not given:
+            return lambda backward: self.attach(op, backward, setup_context=setup_context, batched=batched)
+        if backward is None:
+            check_alone(op, given, setup_context=setup_context, batched=batched)
+        rule = None if backward is None else self.rule(backward, setup_context=setup_context, batched=batched)
+        op.register(self, derivative_of(op, rule, given) if given else rule)
+        return backward
+
+    def check(self, op: OpOverload, rule: Any) -> None:
+        rule = rule.rule if isinstance(rule, Form) else rule
+        if isinstance(rule, Rule):
+            _check_functions(op, rule)
+
+    def lower(self, op: OpOverload, rule: Any) -> Kernel:
+        rule = rule.rule if isinstance(rule, Form) else rule
+        if op.schema.is_mutable:
+            functional = op.functional
+            reads = not isinstance(rule, Constant) and _reads_what_is_written(op, rule)
+            atomic = isinstance(rule, Pullbacks)
+            kernel = written_kernel(op, lambda run: _recording(functional, rule, run), reads=reads, atomic=atomic)
+        else:
+            kernel = _recording(op, rule, op.whole)
+        return with_views(op, kernel, TrackedTensor) if op.schema.is_view else kernel
+
+    def place(self, rule: Any) -> str:
+        if isinstance(rule, (Constant, Made)):
+            return "no derivative"
+        if isinstance(rule, Form):
+            return where(rule.function) if callable(rule.function) else ""
+        if isinstance(rule, Pullbacks):
+            rule = next(iter(rule.by_argument.values())).function
+        return where(rule.backward if isinstance(rule, Rule) else rule)
+
+    def default(self, op: OpOverload) -> Kernel:
+        origin = origin_of(op)
+        if origin is None:
+            return self._without_rule(op, op, self.derived(op))
+        return following(
+            lambda: origin.table.source(self.key) or self.derived(op), lambda found: self._by_rule_of(op, origin, found)
+        )
+
+    def _by_rule_of(self, op: OpOverload, origin: OpOverload, found: Registration | Derived | None) -> Kernel:
+        """The kernel of a functional form, by what there is for the operator that it was made of."""
+        if not isinstance(found, Registration):
+            return self._without_rule(op, origin, found)
+        if found.layer is self:
+            return self.lower(op, found.rule)
+        made: Kernel = vars(op)[ON_COPIES]  # the origin's kernel is made of operators, which record: the copies do too
+        return made
+
+    def _without_rule(self, op: OpOverload, named: OpOverload, derived: Derived | None) -> Kernel:
+        return self.lower(op, _ruleless(named)) if derived is None else derived.make()
+
+
+layer = Autograd("autograd", DispatchKey.AUTOGRAD)
+
+
+def _check_functions(op: OpOverload, rule: Rule) -> None:
+    for what, function in (("backward", rule.backward), ("setup_context", rule.setup_context)):
+        if function is not None and not callable(function):
+            raise DefinitionError(f"{op.name}: {what} is a function, and {kind_of(function)} was given.")
+    if not op.schema.returns and not op.schema.is_mutable:
+        raise DefinitionError(
+            f"{op.name} returns nothing and writes to nothing, so that no gradient comes back to it. Leave the backward out.",
+            operator=op.name,
+        )
+    if rule.setup_context is None:
+        return
+    parameters = signature(rule.setup_context).parameters.values()
+    variadic = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
+    if not variadic and len(parameters) != 3:
+        raise DefinitionError(
+            f"{op.name}: setup_context takes ({', '.join(p.name for p in parameters)}). It is called with three arguments: "
+            "setup_context(ctx, inputs, output).",
+            operator=op.name,
+        )
+
+
+def _ruleless(op: OpOverload) -> Rule:
+    def backward(ctx: Context, *grads: Any) -> Any:
+        raise NoRuleError(
+            f"a gradient was asked of {op.name}, which has no derivative. Add one: {op.schema.name}.register_autograd("
+            "backward, setup_context=...); or write dispatch.detach(...) around the call to make it a constant.",
+            operator=op.name,
+        )
+
+    return Rule(backward)
+
+
+def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
+    """The kernel that records an operator by a rule; `whole` runs it one floor down."""
+    if isinstance(rule, Made):
+        return made_kernel(op, None if rule.others is None else row_kernel(op, rule.others, whole))
+    if isinstance(rule, Constant):
+        return _cutting(whole) if op is detach else _constant(whole)
+    return row_kernel(op, rule, whole) if isinstance(rule, Pullbacks) else recorded_kernel(op, rule, whole)
+
+
+def _cutting(whole: Callable[..., Any]) -> Kernel:
+    """The kernel of what takes a value off the tape on purpose: a rule that keeps that has no second derivative."""
+
+    def kernel(*args: Any) -> Any:
+        out, like, _, _, _, quiet = descend(whole, args)
+        if quiet is None or not quiet.covers(like.level.number):
+            count_conversion()
+        return out
+
+    return kernel
+
+
+def _reads_what_is_written(op: OpOverload, rule: Any) -> bool:
+    """Whether a rule may read the written arguments as they were before the call."""
+    if isinstance(rule, Pullbacks):
+        read = {name for pullback in rule.by_argument.values() for name in pullback.reads}
+        return not read.isdisjoint(op.schema.mutable_arguments)
+    return rule.setup_context is not None
+
+
+def _constant(whole: Callable[..., Any]) -> Kernel:
+    def kernel(*args: Any) -> Any:
+        return descend(whole, args)[0]
+
+    return kernel

@@ -1,0 +1,70 @@
+"""Leaves: how a value comes onto the tape."""
+
+from typing import Any
+
+import numpy as np
+
+from ...core import DispatchKey, Level, Tensor, active_modes, freeze, ground, open_levels, wrap
+from ...errors import GradientError
+from .node import Leaf
+from .tensor import TrackedTensor
+
+
+def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
+    """Copy data into a new array, tracked on request.
+
+    Parameters
+    ----------
+    data : array_like
+    dtype : dtype, optional
+    requires_grad : bool
+        Whether operators on it are recorded, for `backward`.
+
+    Returns
+    -------
+    ndarray or TrackedTensor
+
+    Raises
+    ------
+    GradientError
+        If a gradient is asked of a dtype that has none.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> x = dispatch.tensor([3.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    array([6.])
+    """
+    value: Any
+    if isinstance(data, Tensor):
+        value = data if dtype is None else data.astype(dtype)
+    else:
+        value = np.array(data, dtype=dtype)
+    if not requires_grad:
+        return value
+    if isinstance(value, TrackedTensor) and value.level is ground():
+        raise GradientError(
+            "tensor(x, requires_grad=True) was asked of a value that is tracked already. Use x itself, or "
+            "dispatch.detach(x) in its place for a new leaf, through which x gets no gradient."
+        )
+    return track(value, _level())
+
+
+def _level() -> Level:
+    """Where a leaf of nobody's belongs: on the ground, or above what takes down, at a level of its own, all that runs in it."""
+    number = max([guard.rank >> 6 for guard in active_modes() if guard.key < DispatchKey.LAYER], default=0)
+    return next((level for level in open_levels() if level.number == number), ground())
+
+
+def track(value: Any, level: Any) -> TrackedTensor:
+    """A leaf at a level."""
+    if value.dtype.kind not in "fc":
+        raise GradientError(
+            f"a gradient was asked of an array of dtype {value.dtype}: only floating-point and complex values have one. "
+            "Cast it: x.astype(float)."
+        )
+    leaf = Leaf((value.shape, value.dtype))
+    made: TrackedTensor = wrap(TrackedTensor, freeze(value), level, leaf)
+    return made

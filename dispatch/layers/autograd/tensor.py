@@ -1,0 +1,315 @@
+"""TrackedTensor: a value whose history is recorded."""
+
+import weakref
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...core import DispatchKey, Level, Tensor, check_open, count_conversion, freeze
+from ...core.array_memory import set_rewritable
+from ...core.pytree import leaves, paths
+from ...errors import ConversionError, GradientError, kind_of
+from .engine import run_backward
+from .grad_mode import in_recorded_rule
+from .hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
+from .inputs import add_to_leaves, gradients_at
+from .node import Leaf, Node, Output
+
+
+class TrackedTensor(Tensor):
+    """A value on the tape: made by `dispatch.tensor(a, requires_grad=True)`, by `grad`, and by operators on such values.
+
+    Attributes
+    ----------
+    grad : ndarray or None
+        The gradient that `backward` added up, of a leaf, and of a value that was asked to keep it, by `retain_grad()` or
+        `backward(inputs=)`; a Tensor after `backward(create_graph=True)`.
+    grad_fn : Node or None
+        The recorded call that made the value; None for a leaf.
+    requires_grad, is_leaf : bool
+    version : int
+        How many calls have written to it in place; torch's `_version`.
+    """
+
+    __slots__ = ("family", "retained", "writes")  # unset on most: no view was taken, no gradient kept, nothing written
+    key = DispatchKey.AUTOGRAD
+
+    family: Any  # what those that share memory have in common; see operators/views.py
+    retained: Retained
+    writes: int
+
+    @property
+    def version(self) -> int:
+        return getattr(self, "writes", 0)
+
+    @property
+    def requires_grad(self) -> bool:
+        return True
+
+    @property
+    def is_leaf(self) -> bool:
+        return isinstance(self.data, Leaf)
+
+    @property
+    def grad_fn(self) -> Node | None:
+        if isinstance(self.data, Leaf):
+            return None
+        return self.data if isinstance(self.data, Node) else self.data.node
+
+    @property
+    def grad(self) -> Any:
+        if isinstance(self.data, Leaf):
+            return self.data.grad
+        return self.retained.grad if hasattr(self, "retained") else None
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if isinstance(self.data, Leaf):
+            self.data.grad = value
+        elif hasattr(self, "retained"):
+            self.retained.grad = value
+        else:
+            raise GradientError(
+                "a .grad was set of a value that is the result of an operator and keeps none. Ask it to: x.retain_grad()."
+            )
+
+    def backward(
+        self, gradient: Any = None, *, inputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+    ) -> None:
+        """Add the gradient of this value to the `.grad` of every leaf it was made of.
+
+        Parameters
+        ----------
+        gradient : array_like, optional
+            The gradient of the final result with respect to this value, of its shape; may be left out for a 0-d value.
+        inputs : TrackedTensor or container of these, optional
+            Add to the `.grad` of these alone, which need not be leaves; only what leads to them runs.
+        retain_graph : bool, optional
+            Keep what the nodes saved, for another backward; by default where `create_graph` is set.
+        create_graph : bool
+            Record the backward itself, so that its result can be differentiated again.
+
+        Raises
+        ------
+        GradientError
+            If the value has axes and no gradient is given, a gradient does not fit, or what a node saved has been let go.
+
+        Examples
+        --------
+        >>> import numpy as np, dispatch
+        >>> x = dispatch.tensor(np.array([1.0, 2.0]), requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        array([2., 4.])
+        """
+        check_open(self)
+        shape, dtype = self.data.layout
+        usual = gradient is None and not shape and not isinstance(self.value, Tensor)
+        seed = _one(dtype) if usual else seed_of(self, gradient)
+        keep = create_graph if retain_graph is None else retain_graph
+        if inputs is not None:
+            add_at(inputs, (self.data,), (seed,), self.level, keep, create_graph)
+        else:
+            add_to_leaves(run_backward((self.data,), (seed,), self.level, keep, create_graph))
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
+        """Call `hook(grad)` each time a backward has the whole gradient of this value.
+
+        Parameters
+        ----------
+        hook : callable
+            Gets the gradient, once a backward, summed over everything that used the value; an array that it cannot write
+            to. Returns another of the same shape and dtype, which goes on in its place, or None.
+
+        Returns
+        -------
+        Handle
+            Takes the hook away again: `handle.remove()`, or a `with` block.
+
+        Examples
+        --------
+        >>> import numpy as np, dispatch
+        >>> x = dispatch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * x
+        >>> handle = y.register_hook(lambda g: np.clip(g, -1, 1))
+        >>> (5 * y + y).sum().backward()
+        >>> x.grad
+        array([2., 4.])
+        """
+        check_open(self)
+        check_hook(hook)
+        edge = self.data
+        if isinstance(edge, Leaf):
+            return Handle(leaf_hooks(edge).values, hook)
+        node, number = _place(edge)
+        return Handle(hooked(node).values, (number, hook))
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> Handle:
+        """Call `hook(x)` each time a backward has added to the `.grad` of this leaf.
+
+        Raises
+        ------
+        GradientError
+            If the value is no leaf.
+
+        Examples
+        --------
+        >>> import dispatch
+        >>> x = dispatch.tensor([1.0, 2.0], requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda x: print(x.grad))
+        >>> (x * x).sum().backward()
+        [2. 4.]
+        """
+        check_hook(hook)
+        if not isinstance(self.data, Leaf):
+            raise GradientError(
+                "register_post_accumulate_grad_hook is of leaves, which add up gradients, and this value is the result of an "
+                "operator. Use register_hook."
+            )
+        return Handle(leaf_hooks(self.data).after, (weakref.ref(self), hook))
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this value in `.grad`, as a leaf does.
+
+        Examples
+        --------
+        >>> import dispatch
+        >>> x = dispatch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = 3 * x
+        >>> y.retain_grad()
+        >>> (y * y).sum().backward()
+        >>> y.grad
+        array([ 6., 12.])
+        """
+        check_open(self)
+        if not isinstance(self.data, Leaf):
+            retained = _retained(self)
+            if not retained.asked:
+                retain(*_place(self.data), retained)
+
+    def item(self) -> Any:
+        """The value of a tensor of one element, as a Python number: a constant, to every derivative.
+
+        Raises
+        ------
+        GradientError
+            In a backward rule that is differentiated itself, which would lose the number's part in silence.
+        """
+        if in_recorded_rule(self.level.number):
+            raise GradientError(
+                "x.item() was asked of a tracked value in a backward that is differentiated again: the derivative of that "
+                "number would be lost in silence. Compute with the array; where a constant is meant, write dispatch.detach(x)."
+            )
+        count_conversion()
+        return self.value.item()
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def _number(self) -> Any:
+        # NumPy fills `array[i] = x` with float(x), and no protocol tells it from a float() that a user wrote.
+        raise ConversionError(
+            f"a number was asked of a tracked value of shape {self.shape} and dtype {self.dtype}, by float() or by writing it "
+            "into a plain array: its gradient would be lost in silence. Write x.item() where the number is meant; to write it "
+            "into an array, make that of a tracked one: np.zeros_like(x, shape=...), or np.stack the pieces."
+        )
+
+    __float__ = __int__ = __complex__ = _number
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value if self.shape else self.value.item(), spec)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise ConversionError(
+            f"a NumPy array was asked of a tracked value of shape {self.shape} and dtype {self.dtype}: its gradient would be "
+            "lost in silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for np.array([x, y]); to "
+            "write it into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
+        )
+
+    def __repr__(self) -> str:
+        made = self.grad_fn
+        value = repr(self.value).replace("\n", "\n" + " " * len("tensor("))
+        return f"tensor({value}, {'requires_grad=True' if made is None else f'grad_fn={made!r}'})"
+
+
+set_rewritable(TrackedTensor, frozen=True)
+
+
+def one(x: TrackedTensor) -> Any:
+    """The gradient of a 0-d value with respect to itself: 1, which nobody can write to; of a fake's a fake."""
+    return np.ones_like(x.value) if isinstance(x.value, Tensor) else _one(x.data.layout[1])
+
+
+@lru_cache(maxsize=64)
+def _one(dtype: np.dtype[Any]) -> Any:
+    return freeze(np.ones((), dtype))
+
+
+def _place(edge: Any) -> tuple[Node, int | None]:
+    """The node that made a value, and which of its outputs the value is, where it has several."""
+    return (edge.node, edge.number) if isinstance(edge, Output) else (edge, None)
+
+
+def keep_retained(x: TrackedTensor) -> None:
+    """Let a value that was written keep the gradient of what it is now, if it was asked to keep one."""
+    if hasattr(x, "retained") and x.retained.asked:
+        retain(*_place(x.data), x.retained)
+
+
+def _retained(x: TrackedTensor) -> Retained:
+    if not hasattr(x, "retained"):
+        x.retained = Retained()
+    return x.retained
+
+
+def add_at(inputs: Any, roots: Any, seeds: Any, level: Level, keep: bool, create_graph: bool) -> None:
+    """Run backward, and add to the `.grad` of some values alone."""
+    values = checked_inputs(inputs, level, "backward")
+    grads = gradients_at([x.data for x in values], roots, seeds, level, keep, create_graph)
+    places = {id(x.data): x for x in values}
+    found = {id(x.data): grad for x, grad in zip(values, grads, strict=True) if grad is not None}
+    del grads
+    while found:
+        key, grad = found.popitem()
+        x = places[key]
+        if isinstance(x.data, Leaf):
+            add_to_leaves({x.data: grad})
+        elif not (hasattr(x, "retained") and x.retained.asked):
+            _retained(x).add(grad)
+
+
+def checked_inputs(inputs: Any, level: Level, who: str) -> list[TrackedTensor]:
+    """The values that gradients are asked at, held against the level of what they are the gradients of."""
+    values: list[Any] = list(leaves(inputs))
+    if not values:
+        raise GradientError(f"{who} was given no inputs. Leave inputs= out to ask for the gradients of all leaves.")
+    for x, path in zip(values, paths(inputs), strict=True):
+        if not isinstance(x, TrackedTensor):
+            raise GradientError(
+                f"{who} was asked for a gradient at inputs{path}, which is {kind_of(x)} and not tracked. Make it a leaf "
+                "before it is used: dispatch.tensor(a, requires_grad=True)."
+            )
+        if x.level is not level:
+            raise GradientError(
+                f"{who} was asked for a gradient at inputs{path}, which is tracked by {x.level!r}, and the outputs by "
+                f"{level!r}. Ask for it outside that transform."
+            )
+    return values
+
+
+def seed_of(x: TrackedTensor, gradient: Any) -> Any:
+    """The gradient a backward begins with."""
+    if gradient is None:
+        if x.shape:
+            raise GradientError(
+                f"backward begins at a value of shape {x.shape}, and only a 0-d value has an obvious gradient to begin with. "
+                "Sum it first, or pass gradient= of its shape."
+            )
+        return one(x)
+    if not isinstance(gradient, Tensor):
+        gradient = np.asarray(gradient, dtype=x.dtype)
+    if gradient.shape != x.shape:
+        raise GradientError(f"the gradient has shape {gradient.shape}, and the value it is of {x.shape}. Make them equal.")
+    return gradient

@@ -1,0 +1,61 @@
+"""What a graph is, seen from outside: its nodes, what they keep, and its picture."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...core import Tensor
+from ...core.pytree import items_of
+from ...graph.visualize import dot_text
+from .saved_tensors import Kept
+
+
+def nodes_from(starts: Iterable[Any]) -> Iterator[Any]:
+    """The nodes and leaves that the starts were made of, they themselves first; each once, without recursion."""
+    seen: set[int] = set()
+    waiting = list(starts)[::-1]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            waiting += [before for before, _ in reversed(node.next_functions) if before is not None]
+
+
+def kept_bytes(nodes: Iterable[Any]) -> int:
+    """How many bytes of arrays the nodes keep alive; memory that several share counts once."""
+    found: dict[int, int] = {}
+    for node in nodes:
+        waiting = [getattr(node, "saved", None), getattr(node, "__dict__", None)]
+        while waiting:
+            x = waiting.pop()
+            items = items_of(x)
+            if items is not None:
+                waiting += items
+            elif isinstance(x, np.ndarray):
+                while isinstance(x.base, np.ndarray):
+                    x = x.base
+                found[id(x)] = x.nbytes
+            elif isinstance(x, (Tensor, Kept)):
+                waiting.append(x.value)
+    return sum(found.values())
+
+
+def dot(start: Any) -> str:
+    """The graph as DOT text, an arrow for each value from what made it to what read it."""
+    nodes = list(nodes_from([start]))
+    names = {id(node): f"n{i}" for i, node in enumerate(nodes)}
+    arrows: list[tuple[str, str, str]] = []
+    for node in nodes:
+        for before, number in node.next_functions:
+            if before is not None:
+                which = str(number) if len(getattr(before, "layouts", ())) > 1 else ""
+                arrows.append((names[id(before)], names[id(node)], which))
+    return dot_text([(names[id(node)], node.label()) for node in nodes], arrows)
+
+
+def layouts_of(x: Any) -> str:
+    """Shapes and dtypes of what a node gives: `(3,) float64`."""
+    layouts = getattr(x, "layouts", ()) or [getattr(x, "layout", None)]
+    return ", ".join("-" if layout is None else f"{layout[0]} {layout[1]}" for layout in layouts)

@@ -1,0 +1,22 @@
+"""Fake tensors: shape, dtype, strides and device without data.
+
+A fake rule is a function of the operator's own arguments that returns outputs of the right metadata: fake tensors, or plain
+arrays, of which only the metadata is read. Under `FakeTensorMode` every operator runs its rule in place of its kernel, so
+the shapes of a whole program are known before anything is computed or allocated.
+
+    tensor        FakeTensor
+    fake_mode     FakeTensorMode: from arrays to fakes
+    rule_context  what a rule can ask for: `get_ctx()`
+    rule_inputs   a call's arguments, as fakes of one mode on one device
+    rule_outputs  what a rule returned, as outputs
+    rule_cache    answers of rules that depend on layouts alone
+    layer         how a rule becomes a kernel
+"""
+
+from .fake_mode import FakeTensorMode
+from .layer import layer
+from .rule_cache import Pure
+from .rule_context import FakeContext, get_ctx
+from .tensor import FakeTensor, contiguous, counted, fake_tensor
+
+__all__ = ["FakeContext", "FakeTensor", "FakeTensorMode", "Pure", "contiguous", "counted", "fake_tensor", "get_ctx", "layer"]

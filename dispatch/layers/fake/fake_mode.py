@@ -1,0 +1,211 @@
+"""FakeTensorMode: what turns fake rules on, and arrays into fakes."""
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+from weakref import ref
+
+import numpy as np
+
+from ...core import DispatchKey, ModeGuard, device_of, freeze
+from ...errors import FakeTensorError, GuardError, kind_of
+from .tensor import FakeTensor, Kept, fake_tensor
+
+
+class Entered(threading.local):
+    """The guards of one mode that a thread has on, for threads may share the mode."""
+
+    def __init__(self) -> None:
+        self.guards: list[ModeGuard] = []
+
+
+class ShapeSource(Protocol):
+    """What a mode asks of its `shape_env`: sizes that stand for any number."""
+
+    answers: dict[Any, dict[Any, Any]]
+
+    def sizes_of(self, array: Any) -> tuple[Any, Any]:
+        """The shape and the strides of the fake of an array, symbols where a size is to stay open."""
+
+    def new_dynamic_size(self, *, min: int, max: int | None) -> Any:
+        """A size that depends on data, with its bounds."""
+
+
+class Memo:
+    """The fakes of arrays, by identity: the same array has the same fake. An entry goes with its array."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[Any, tuple[Any, ...], Callable[[], FakeTensor | None]]] = {}
+
+    def find(self, a: Any, layout: tuple[Any, ...]) -> FakeTensor | None:
+        """The fake of an array that still has this layout, or None."""
+        entry = self._entries.get(id(a))
+        return entry[2]() if entry is not None and entry[0]() is a and entry[1] == layout else None
+
+    def keep(self, a: Any, layout: tuple[Any, ...], fake: FakeTensor, *, hold: bool) -> None:
+        """Remember a fake while somebody has it; with `hold` as long as the array is there."""
+        entries, key = self._entries, id(a)
+
+        def gone(dead: Any) -> None:
+            if (entry := entries.get(key)) is not None and entry[0] is dead:
+                del entries[key]
+
+        if not isinstance(a, np.generic):  # which cannot be referred to weakly, and is nobody's to write to
+            entries[key] = ref(a, gone), layout, (lambda: fake) if hold else ref(fake)
+
+
+class FakeTensorMode:
+    """While it is on, operators run their fake rules: no kernel runs, and no data is touched.
+
+    Parameters
+    ----------
+    allow_non_fake_inputs : bool
+        Make fakes of real arrays that an operator meets, in place of an error.
+    shape_env : ShapeSource, optional
+        Gives fakes of arrays symbolic sizes, and fake rules sizes that depend on data.
+    static_shapes : bool, optional
+        Whether the sizes of fakes are numbers even so; without a `shape_env` they are.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> with dispatch.FakeTensorMode() as mode:
+    ...     x = mode.from_array(np.ones((1000, 3)))
+    ...     np.matmul(x, np.transpose(x)).shape
+    (1000, 1000)
+    """
+
+    adopts = False  # whether fakes of other modes give their metadata, in place of an error
+
+    def __init__(
+        self,
+        *,
+        allow_non_fake_inputs: bool = False,
+        shape_env: ShapeSource | None = None,
+        static_shapes: bool | None = None,
+    ) -> None:
+        self.allow_non_fake_inputs = allow_non_fake_inputs
+        self.shape_env = shape_env
+        self.static_shapes = shape_env is None if static_shapes is None else static_shapes
+        self._entered = Entered()
+        self._memo = Memo()
+        self._converting = threading.RLock()
+
+    def __enter__(self) -> "FakeTensorMode":
+        guards = self._entered.guards  # looked up first: what failed between the two would leave the guard on
+        guard = ModeGuard(DispatchKey.FAKE, self)
+        guard.__enter__()
+        guards.append(guard)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if not self._entered.guards:
+            raise GuardError("FakeTensorMode() is left in a thread in which it was not entered.")
+        self._entered.guards.pop().__exit__(*exception)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "FakeTensorMode":
+        return self
+
+    def from_array(self, a: Any, static_shapes: bool | None = None) -> FakeTensor:
+        """The fake of an array, with its shape, dtype, strides and device, never its elements.
+
+        The same array has the same fake, and the fakes of views of one array are views of its fake.
+
+        Parameters
+        ----------
+        a : ndarray, NumPy scalar, or FakeTensor of this mode
+        static_shapes : bool, optional
+            Whether its sizes are numbers; without it what the mode says.
+
+        Returns
+        -------
+        FakeTensor
+
+        Raises
+        ------
+        FakeTensorError
+            If it is no array, or a fake of another mode.
+
+        Examples
+        --------
+        >>> import numpy as np, dispatch
+        >>> mode, a = dispatch.FakeTensorMode(), np.ones((2, 3))
+        >>> mode.from_array(a), mode.from_array(a) is mode.from_array(a)
+        (FakeTensor(shape=(2, 3), dtype=float64), True)
+        """
+        if isinstance(a, FakeTensor):
+            if a.mode not in (self, None):
+                raise FakeTensorError("a fake tensor belongs to the mode that made it, and this one was made by another.")
+            return a
+        device = device_of(a)
+        if device is None:
+            raise FakeTensorError(f"from_array makes a fake of an array, and was given {kind_of(a)}. Use np.asarray.")
+        return self._converted(a, device, self.static_shapes if static_shapes is None else static_shapes)
+
+    def constant(self, value: Any) -> FakeTensor:
+        """A fake whose one element is known: it can be turned into a number, and so can what rows of the table make of it.
+
+        It is what `allow_non_fake_inputs` makes of an array of one element. The element is forgotten when it is written to.
+
+        Parameters
+        ----------
+        value : number, or array of one element
+
+        Returns
+        -------
+        FakeTensor
+
+        Raises
+        ------
+        FakeTensorError
+            If there are more elements than one, or none.
+
+        Examples
+        --------
+        >>> import dispatch
+        >>> with dispatch.FakeTensorMode() as mode:
+        ...     n = mode.constant(3)
+        ...     int(n * n + 1)
+        10
+        """
+        array = None if isinstance(value, FakeTensor) else np.array(value)
+        if array is None or array.dtype == object or array.size != 1:
+            given = kind_of(value) if array is None or array.dtype == object else f"an array of shape {array.shape}"
+            raise FakeTensorError(
+                f"constant keeps the value of a number or of an array of one element, and was given {given}. "
+                "Use from_array, which keeps none."
+            )
+        made = fake_tensor(array.shape, array.dtype, array.strides, "cpu", self)
+        made.data = Kept(None, freeze(array))
+        return made
+
+    def captured(self, a: Any) -> FakeTensor:
+        """The fake of a real array that an operator met: a constant, if it has one element."""
+        return self._converted(a, str(device_of(a)), self.static_shapes, hold=True)
+
+    def _converted(self, a: Any, device: str, static: bool, *, hold: bool = False) -> FakeTensor:
+        strides = getattr(a, "strides", None)
+        layout = static, a.shape, strides, a.dtype
+        with self._converting:
+            found = self._memo.find(a, layout)
+            if found is not None and (found.constant is None or found.constant.tobytes() == a.tobytes()):
+                return found
+            if hold and device == "cpu" and a.size == 1 and a.dtype != object and _owner(a) is a:
+                made = self.constant(a)
+            else:
+                sizes = (a.shape, strides) if static or self.shape_env is None else self.shape_env.sizes_of(a)
+                owner = _owner(a)
+                base = None if owner is a else self._converted(owner, device, static, hold=hold)
+                made = fake_tensor(sizes[0], a.dtype, sizes[1], device, self, base)
+            self._memo.keep(a, layout, made, hold=hold)
+            return made
+
+    def __repr__(self) -> str:
+        return "FakeTensorMode()"
+
+
+def _owner(a: Any) -> Any:
+    """The array whose memory `a` is a view of, or `a` itself."""
+    while isinstance(a, np.ndarray) and isinstance(a.base, np.ndarray):
+        a = a.base
+    return a

@@ -1,0 +1,175 @@
+"""The fake layer: how a shape rule becomes a kernel."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from ...core import DispatchKey, ModeGuard, OpOverload, Setting, Without, active_mode, freeze
+from ...core.pytree import arrays, leaves, mapped
+from ...core.source import where
+from ...dispatcher.layer import Kernel, Layer, by_position, check_parameters
+from ...errors import DispatchError, FakeTensorError, NoRuleError, kind_of
+from ...operators.functional_variant import form_of
+from ...schema.tags import Tag
+from ...symbolic import SymInt, guard_or_false
+from .rule_cache import MOST, Pure, answer_of, key_of, outputs_of, sizes_in
+from .rule_context import FakeContext
+from .rule_inputs import device_for, faked, mode_of
+from .rule_outputs import Results
+from .tensor import FakeTensor, Kept, forget
+
+FAKE = int(DispatchKey.FAKE)
+
+# What a fake rule gets as it is: fakes, and plain arguments of the commonest types.
+_PASSING = frozenset({FakeTensor, int, float, bool, str, type(None), complex, SymInt})
+
+
+class Fake(Layer):
+    """Runs an operator's shape rule in place of its kernel."""
+
+    def check(self, op: OpOverload, rule: Any) -> None:
+        if isinstance(rule, Pure):
+            return
+        if not callable(rule):
+            raise FakeTensorError(f"{op.name}: a fake rule is a function, and {kind_of(rule)} was given.")
+        check_parameters(op, rule, what="fake rule")
+
+    def lower(self, op: OpOverload, rule: Callable[..., Any] | Pure) -> Kernel:
+        if not isinstance(rule, Pure):
+            return _running(op, rule, Results(op, pure=False))
+        kernel = _running(op, rule.rule, Results(op, pure=True))
+        return kernel if op.schema.is_mutable else _remembering(_knowing(op, kernel) if rule.known else kernel)
+
+    def place(self, rule: Any) -> str:
+        return where(rule.rule if isinstance(rule, Pure) else rule)
+
+    def default(self, op: OpOverload) -> Kernel:
+        form = form_of(op.schema)
+        if -1 not in form.returned:  # nothing but what is written comes back
+            return self.lower(op, lambda *args: form.returning(None, args))
+
+        def kernel(*args: Any) -> Any:
+            raise NoRuleError(
+                f"the shape of {op.name}'s output was asked for, and it has no fake rule. Add one: "
+                f"{op.schema.name}.register_fake(rule), with the operator's own parameters.",
+                operator=op.name,
+            )
+
+        return kernel
+
+
+layer = Fake("fake", DispatchKey.FAKE)
+
+
+def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kernel:
+    """The kernel that runs a rule, on fakes and in their mode."""
+    context = FakeContext(op)
+    single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,) and not results.sources[0]
+    rule = by_position(op, rule)
+    taking = [i for i, a in enumerate(op.schema.arguments) if a.type.has_tensor]
+    devices = [i for i, a in enumerate(op.schema.arguments) if str(a.type) in ("Device", "Device?")]
+    written = form_of(op.schema).written
+
+    def kernel(*args: Any) -> Any:
+        guard = active_mode(FAKE)
+        mode = guard.mode if guard is not None else mode_of(args)
+        device, plain = "cpu", not devices
+        for i in taking:
+            x = args[i]
+            if type(x) not in _PASSING or (type(x) is FakeTensor and (x.mode is not mode or x.device != "cpu")):
+                plain = type(x) is list and all([type(y) is FakeTensor and y.mode is mode and y.device == "cpu" for y in x])
+                if not plain:
+                    break
+        if not plain:
+            args = faked(op, args, mode)
+            device = device_for(op, args, devices)
+        try:
+            if mode is None or guard is not None:
+                with Setting(FAKE, context):
+                    out = rule(*args)
+            else:
+                with ModeGuard(FAKE, mode), Setting(FAKE, context):
+                    out = rule(*args)
+        except DispatchError:
+            raise
+        except Exception as error:
+            error.add_note(f"in the fake rule of {op.name}")
+            raise
+        for i in written:
+            for x in arrays(args[i]):
+                if type(x) is FakeTensor:
+                    forget(x)
+        if plain and single and type(out) is FakeTensor and out.mode is mode and out.data is None and out.device == "cpu":
+            for i in taking:
+                if args[i] is out or type(args[i]) is list:
+                    break
+            else:
+                return out
+        return results.outputs(out, args, mode, device)
+
+    return kernel
+
+
+def _remembering(kernel: Kernel) -> Kernel:
+    """A kernel that runs a rule whose answer depends on layouts and plain arguments, once for each of these."""
+    static: dict[Any, Any] = {}
+
+    def remembering(*args: Any) -> Any:
+        guard = active_mode(FAKE)
+        mode = guard.mode if guard is not None else mode_of(args)
+        if mode is None:
+            return kernel(*args)
+        # an answer with symbols holds where the guards do that it left
+        answers = static if mode.shape_env is None else mode.shape_env.answers.setdefault(kernel, {})
+        try:
+            key = tuple([key_of(x, mode) for x in args])
+        except LookupError:
+            return kernel(*args)
+        answer = answers.get(key)
+        if answer is None:
+            out = kernel(*args)
+            try:
+                answer = answer_of(out, args)
+            except LookupError:
+                return out
+            if mode.shape_env is not None and sizes_in(out) - sizes_in(args):
+                return out  # as many elements as the data of these arrays say
+            if len(answers) >= MOST:
+                answers.clear()
+            answers[key] = answer
+        return outputs_of(answer, args, mode)
+
+    return remembering
+
+
+def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:
+    """A kernel that computes the elements of a result where those of all arrays are known, one each."""
+    if Tag.random in op.tags or not op.table.has_backend():  # a composite is made of operators that know theirs
+        return kernel
+    positional, names = op.arguments.positional, op.arguments.keyword_names
+
+    def knowing(*args: Any) -> Any:
+        out = kernel(*args)
+        for x in args:
+            if type(x) is FakeTensor and x.data is None:  # the usual case, without a walk
+                return out
+        guard = active_mode(FAKE)
+        args = faked(op, args, guard.mode if guard is not None else mode_of(args))
+        fakes = [x for x in leaves(args) if type(x) is FakeTensor]
+        if not fakes or any(x.constant is None for x in fakes):
+            return out
+        made = arrays(out)
+        if not all(type(x) is FakeTensor and guard_or_false(x.size == 1) for x in made):
+            return out
+        known = mapped(lambda x: x.constant if type(x) is FakeTensor else x, args)
+        with ExitStack() as off:
+            while (guard := active_mode(FAKE)) is not None:
+                off.enter_context(Without(guard))
+            result = op.at(DispatchKey.CPU)(*known[:positional], **dict(zip(names, known[positional:], strict=True)))
+        for x, found in zip(made, arrays(result), strict=True):
+            x.data = Kept(x.base, freeze(np.asarray(found)))
+        return out
+
+    return knowing

@@ -1,0 +1,95 @@
+"""The arguments of a call as a fake rule sees them: fakes of one mode, on one device."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...core import OpOverload, device_key, device_of
+from ...core.pytree import arrays, items_of, leaves, rebuilt
+from ...dispatcher.printing import brief
+from ...errors import DeviceMismatchError, FakeTensorError
+from .fake_mode import FakeTensorMode
+from .tensor import FakeTensor, fake_tensor
+
+
+def mode_of(args: Iterable[Any]) -> FakeTensorMode | None:
+    """The mode of the first fake among the arguments, which an operator outside the mode goes back into."""
+    return next((x.mode for x in leaves(tuple(args)) if isinstance(x, FakeTensor)), None)
+
+
+def faked(op: OpOverload, args: tuple[Any, ...], mode: FakeTensorMode | None) -> tuple[Any, ...]:
+    """The arguments with fakes for real arrays, which the mode allows or refuses.
+
+    Without a mode the metadata was asked for, and real arrays give theirs.
+    """
+    taking = [a.type.has_tensor for a in op.schema.arguments]
+    return tuple([_faked(op, x, mode, args) if array else x for x, array in zip(args, taking, strict=True)])
+
+
+def _faked(op: OpOverload, x: Any, mode: FakeTensorMode | None, args: tuple[Any, ...]) -> Any:
+    if isinstance(x, FakeTensor):
+        if x.mode is mode or x.mode is None or mode is None:
+            return x
+        if not mode.adopts:
+            raise _two_modes(op, args)
+        return fake_tensor(x.shape, x.dtype, x.strides, x.device, mode)
+    if (items := items_of(x)) is not None:
+        return rebuilt(x, [_faked(op, item, mode, args) for item in items])
+    device = device_of(x)
+    if device is None:
+        return x
+    if mode is None:
+        return fake_tensor(x.shape, x.dtype, getattr(x, "strides", None), device)
+    if not mode.allow_non_fake_inputs and not isinstance(x, np.generic):
+        raise _real(op, x, args)
+    return mode.captured(x)
+
+
+def _two_modes(op: OpOverload, args: tuple[Any, ...]) -> FakeTensorError:
+    modes = {id(x.mode) for x in leaves(args) if isinstance(x, FakeTensor) and x.mode is not None}
+    if len(modes) > 1:
+        return FakeTensorError(f"{op.name} was given fake tensors of two modes. Make both in one.", operator=op.name)
+    return FakeTensorError(
+        f"{op.name} was given a fake tensor of another FakeTensorMode than the one that is on. Make it in the inner mode, or "
+        "leave that one first: outside of it an operator goes back into the mode of its arguments.",
+        operator=op.name,
+    )
+
+
+def _real(op: OpOverload, x: Any, args: tuple[Any, ...]) -> FakeTensorError:
+    beside = any(isinstance(item, FakeTensor) for item in leaves(args))
+    return FakeTensorError(
+        f"{op.name} was given a real array of shape {x.shape} and dtype {x.dtype} "
+        f"{'beside fake tensors' if beside else 'under a FakeTensorMode'}. Make a fake of it first, mode.from_array(a), or "
+        "let the mode do that: FakeTensorMode(allow_non_fake_inputs=True).",
+        operator=op.name,
+    )
+
+
+def device_for(op: OpOverload, args: tuple[Any, ...], places: list[int]) -> str:
+    """The device of a call, which is that of its outputs: that of its arrays, or the one that an argument asks for.
+
+    Parameters
+    ----------
+    op : OpOverload
+    args : tuple
+        Fakes and plain values.
+    places : list of int
+        The arguments that are names of devices.
+
+    Raises
+    ------
+    DeviceMismatchError
+        If the arrays live on two devices, as a call on real ones does. An array without axes on the CPU goes along with any.
+    """
+    fakes = [x for value in args for x in arrays(value) if type(x) is FakeTensor]
+    asked = [args[i] for i in places if args[i] is not None]
+    device = max([x.device for x in fakes] + asked, key=device_key, default="cpu")
+    if any(x.device != device and (x.device != "cpu" or x.shape) for x in fakes):
+        listed = ", ".join(f"{brief(x)} on {x.device}" for x in fakes)
+        raise DeviceMismatchError(
+            f"{op.name}: the arrays of one call live on one device, and these do not: {listed}. Move them together first.",
+            operator=op.name,
+        )
+    return asked[0] if asked else device

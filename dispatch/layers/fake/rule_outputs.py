@@ -1,0 +1,92 @@
+"""What a fake rule returned, as the outputs of its operator: fakes of the mode, which say whose views they are."""
+
+from typing import Any
+
+import numpy as np
+
+from ...core import OpOverload, Tensor
+from ...core.pytree import arrays, mapped
+from ...errors import FakeTensorError, kind_of
+from ...operators.functional_variant import is_argument
+from .fake_mode import FakeTensorMode
+from .tensor import FakeTensor, fake_tensor
+
+
+class Results:
+    """Makes the outputs of one operator.
+
+    Parameters
+    ----------
+    op : OpOverload
+    pure : bool
+        Whether its rule says itself of what its outputs are views, and leaves their device to the call; else what the schema
+        lets be a view is one, and a fake has the device that the rule gave it.
+    """
+
+    def __init__(self, op: OpOverload, *, pure: bool) -> None:
+        self.op = op
+        self.pure = pure
+        arguments = op.schema.arguments
+        # For each output, the arguments that it may be a view of.
+        self.sources = [
+            () if r.alias is None else tuple([i for i, a in enumerate(arguments) if a.alias and _meet(a.alias, r.alias)])
+            for r in op.schema.returns
+        ]
+
+    def outputs(self, out: Any, args: tuple[Any, ...], mode: FakeTensorMode | None, device: str) -> Any:
+        """The outputs of a call, of what the rule returned; a residual is None."""
+        op = self.op
+        returns = op.schema.returns[:-1] if op.outputs.residual else op.schema.returns
+        if len(returns) == 1:
+            made = self._output(out, args, mode, device, 0)
+        elif not returns:
+            made = ()
+        else:
+            if not isinstance(out, (tuple, list)) or len(out) != len(returns):
+                got = f"{len(out)} outputs" if isinstance(out, (tuple, list)) else kind_of(out)
+                raise FakeTensorError(
+                    f"{op.name}: its fake rule returned {got}, and the schema says {len(returns)}.", operator=op.name
+                )
+            made = tuple([self._output(x, args, mode, device, i) for i, x in enumerate(out)])
+        if not op.outputs.residual:
+            return made if returns else None
+        return (*made, None) if len(returns) != 1 else (made, None)
+
+    def _output(self, x: Any, args: tuple[Any, ...], mode: FakeTensorMode | None, device: str, i: int) -> Any:
+        op = self.op
+        if is_argument(op, i, x, args):
+            return x
+        seen = [y for place in self.sources[i] for y in arrays(args[place]) if isinstance(y, FakeTensor)]
+
+        def fresh(leaf: Any) -> Any:
+            """An array of an output as a fake of its own, which no argument is."""
+            if not isinstance(leaf, (FakeTensor, np.ndarray, np.generic)):
+                return leaf
+            base = seen[0] if seen and not self.pure else None
+            if not isinstance(leaf, FakeTensor):
+                return fake_tensor(leaf.shape, leaf.dtype, leaf.strides, device, mode, base)
+            at = device if self.pure else leaf.device
+            given = any(leaf is y for value in args for y in arrays(value))
+            if seen and (given or leaf.base is not None):
+                base = leaf if given else leaf.base
+            known = leaf.constant is not None and not self.pure  # what a user's rule computed is not what the kernel does
+            if not given and not known and leaf.mode is mode and leaf.base is base and leaf.device == at:
+                return leaf
+            return fake_tensor(leaf.shape, leaf.dtype, leaf.strides, at, mode, base)
+
+        made = mapped(fresh, x)
+        if isinstance(made, Tensor):
+            return made
+        if not op.outputs.checks[i](made):
+            raise FakeTensorError(
+                f"{op.name}: its fake rule returned {type(x).__name__ if x is not None else 'None'} as output {i}, and the "
+                f"schema says {op.schema.returns[i].type}. Return an array of the right shape and dtype, "
+                "np.empty(shape, dtype) say.",
+                operator=op.name,
+            )
+        return made
+
+
+def _meet(argument: Any, result: Any) -> bool:
+    """Whether a return may share memory with an argument, by their alias sets."""
+    return "*" in result.before | result.after or bool((argument.before | argument.after) & (result.before | result.after))

@@ -1,0 +1,229 @@
+"""A fake tensor: an array without its elements, or with a single one that is known."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ...core import DispatchKey, Tensor, ground, wrap
+from ...errors import DataDependentError
+from ...symbolic import larger
+
+Shape = tuple[int, ...]
+
+BY_SHAPE = "A shape rule decides by shapes, dtypes and plain arguments only"
+NUMBER = f"{BY_SHAPE}; keep it an array, or pass the number as a plain argument."
+
+
+def contiguous(shape: Shape, itemsize: int) -> Shape:
+    """The strides of a new C-ordered array, in bytes."""
+    for n in shape:
+        if type(n) is not int:
+            return open_contiguous(shape, itemsize)
+    return static_contiguous(shape, itemsize)
+
+
+def open_contiguous(shape: Shape, itemsize: int) -> Shape:
+    """The same, where some of the sizes may be symbols."""
+    strides, step = [], itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= larger(n, 1)
+    return tuple(reversed(strides))
+
+
+@lru_cache(maxsize=4096)
+def static_contiguous(shape: Shape, itemsize: int) -> Shape:
+    """The same, where all sizes are numbers."""
+    strides = []
+    step = itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+class Kept:
+    """What few fakes have beside their metadata.
+
+    The fake whose memory it is, the one element that is known, and how many of its elements count, sizes that depend on data,
+    with the `version` of the memory that they were asked of.
+    """
+
+    __slots__ = ("base", "constant", "counted", "version")
+
+    def __init__(self, base: "FakeTensor | None", constant: Any = None) -> None:
+        self.base = base
+        self.constant = constant
+        self.counted: tuple[object, dict[Any, Any]] | None = None
+        self.version: object = None
+
+
+class FakeTensor(Tensor):
+    """An array's metadata, and nothing to compute with.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : dtype
+    strides : tuple of int
+        In bytes, as NumPy's; those of length-1 axes and of empty arrays mean nothing.
+    device : str
+    mode : FakeTensorMode or None
+        The mode it was made in.
+    """
+
+    __slots__ = ("device", "dtype", "mode", "shape", "strides")
+    key = DispatchKey.FAKE
+
+    shape: Shape
+    dtype: np.dtype[Any]
+    strides: Shape
+    device: str
+    mode: Any  # a FakeTensorMode, which is made of fakes
+    data: Kept | None
+
+    @property
+    def base(self) -> "FakeTensor | None":
+        """The fake of which it is a view; None where its memory is its own, as for an array."""
+        return None if self.data is None else self.data.base
+
+    @property
+    def constant(self) -> Any:
+        """Its one element, an array of its shape, where that is known; else None."""
+        kept = self.data
+        if kept is None or kept.constant is None:
+            return None
+        base = kept.base
+        return kept.constant if base is None or base.constant is not None else None  # written through the base
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def _element(self, what: str, instead: str = NUMBER) -> Any:
+        """The element that is known, or else the exception for what was asked, and what to write instead."""
+        constant = self.constant
+        if constant is None:
+            raise DataDependentError(
+                f"{what} was asked of a fake tensor of shape {self.shape}, which has no data. {instead}"
+            )
+        return constant
+
+    def item(self, *args: Any) -> Any:
+        return self._element("one number").item(*args)
+
+    def tolist(self) -> Any:
+        return self._element("a list", f"{BY_SHAPE}; keep it an array.").tolist()
+
+    def __bool__(self) -> bool:
+        return bool(self._element("the truth", f"{BY_SHAPE}; for a choice by data write np.where(condition, x, y)."))
+
+    def __float__(self) -> float:
+        return float(self._element("a float").item())
+
+    def __complex__(self) -> complex:
+        return complex(self._element("a complex").item())
+
+    def __int__(self) -> int:
+        return int(self._element("an int").item())
+
+    def __index__(self) -> int:
+        element = self._element("an index", f"{BY_SHAPE}; index with the tensor itself, x[i], or with a plain int.")
+        return int(element.item().__index__())
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise DataDependentError(
+            f"a NumPy array was asked of a fake tensor of shape {self.shape}, which has no data. Call an operator on it, or a "
+            "NumPy function that has a row in dispatch.ops.np; for its metadata alone write np.empty(x.shape, x.dtype)."
+        )
+
+    def __copy__(self) -> "FakeTensor":
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "FakeTensor":
+        made = fake_tensor(self.shape, self.dtype, self.strides, self.device, self.mode, deepcopy(self.base, memo))
+        if (constant := self.constant) is not None:
+            made.data = Kept(made.base, constant)
+        return made
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a FakeTensor of shape {self.shape} and dtype {self.dtype} has no data and belongs to a mode of this process, so "
+            "it cannot be pickled. Send its shape and dtype, and make a fake of np.empty(shape, dtype) there."
+        )
+
+    def __repr__(self) -> str:
+        where = "" if self.device == "cpu" else f", device={self.device!r}"
+        return f"FakeTensor(shape={self.shape}, dtype={self.dtype}{where})"
+
+
+def fake_tensor(
+    shape: Shape,
+    dtype: Any,
+    strides: Shape | None = None,
+    device: str = "cpu",
+    mode: Any = None,
+    base: FakeTensor | None = None,
+) -> FakeTensor:
+    """A fake tensor; C-ordered unless strides are given.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : dtype
+    strides : tuple of int, optional
+        In bytes.
+    device : str
+    mode : FakeTensorMode, optional
+    base : FakeTensor, optional
+        What it is a view of.
+
+    Examples
+    --------
+    >>> fake_tensor((2, 3), np.dtype("f4")).strides
+    (12, 4)
+    """
+    made: FakeTensor = wrap(FakeTensor, None, GROUND)
+    made.shape = shape
+    made.dtype = dtype
+    made.strides = contiguous(shape, dtype.itemsize) if strides is None else strides
+    made.device = device
+    made.mode = mode
+    if base is not None:
+        made.data = Kept(memory_of(base))
+    return made
+
+
+def memory_of(x: FakeTensor) -> FakeTensor:
+    """The fake that has the memory of `x`: `x` itself, unless it is a view."""
+    return x if x.data is None or x.data.base is None else x.data.base
+
+
+def forget(x: FakeTensor) -> None:
+    """Let go of what was known of the elements of `x` and of all that share its memory: it is written to."""
+    for found in (memory_of(x), x):
+        if found.data is not None:
+            found.data.constant, found.data.version = None, object()
+
+
+def counted(x: FakeTensor, new: Callable[[], Any], what: Any = "nonzero") -> Any:
+    """How many elements of `x` count for something: the same size each time, until it is written to; `new` makes one."""
+    root = memory_of(x)
+    memory, own = root.data or Kept(None), x.data or Kept(None)
+    root.data = memory
+    if x is not root:
+        x.data = own
+    else:
+        own = memory
+    if own.counted is None or own.counted[0] is not memory.version:
+        own.counted = memory.version, {}
+    sizes = own.counted[1]
+    if what not in sizes:
+        sizes[what] = new()
+    return sizes[what]
+
+
+GROUND = ground()

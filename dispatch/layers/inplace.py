@@ -1,0 +1,108 @@
+"""What layers share that do writes on values: what is written, what is refused, which new value belongs to what.
+
+Such a layer runs the functional form of an operator that writes, one floor down, and lets what is written stand for the values
+that it gave, by `views.replace`. The tape, forward mode and functionalisation do; each has its own wrapper and its own words.
+"""
+
+from typing import Any, NamedTuple
+
+from ..core import OpOverload
+from ..core.pytree import arrays
+from ..errors import DispatchError
+from ..operators.functional_variant import Form, instead
+from ..operators.views import base_of, is_followed, overlap, shares_memory
+from ..schema.tags import Tag
+
+
+class Words(NamedTuple):
+    """How a layer speaks of its values where a write is refused."""
+
+    error: type[DispatchError]
+    value: str  # "tracked value"
+    layer: str  # "The tape"
+
+    def refused(self, op: OpOverload, said: str) -> DispatchError:
+        return self.error(f"{op.name}: {said}", operator=op.name)
+
+
+def targets(form: Form, args: tuple[Any, ...]) -> list[Any]:
+    """The arrays that a call writes to, those in lists among them."""
+    return [x for i in form.written for x in arrays(args[i]) if x is not None]
+
+
+def new_values(form: Form, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
+    """Of the outputs of a functional form the new values of the targets, in their order."""
+    made = outputs[len(outputs) - len(form.written) - form.residual :]
+    return [x for i, new in zip(form.written, made, strict=False) for x in _paired(args[i], new)]
+
+
+def _paired(x: Any, new: Any) -> list[Any]:
+    return [n for old, n in zip(arrays(x), arrays(new), strict=True) if old is not None]
+
+
+def target_name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:
+    """What a target is called: `argument 'x'`."""
+    for argument, value in zip(op.schema.arguments, args, strict=True):
+        if argument.is_write and any(item is x for item in arrays(value)):
+            return f"argument {argument.name!r}"
+    return "an argument"
+
+
+def check_target(op: OpOverload, args: tuple[Any, ...], x: Any, others: list[Any], words: Words) -> None:
+    """Refuse a value of the layer that a write could not be followed in.
+
+    Parameters
+    ----------
+    op : OpOverload
+    args : tuple
+    x : Tensor
+        What is written.
+    others : list
+        What is written beside it, and may be `x` in another place.
+    words : Words
+
+    Raises
+    ------
+    DispatchError
+        Of the class in `words`: if `x` is written twice, shares memory with what is written beside it, or with what cannot
+        be made anew.
+    """
+    if others and any([x is other for other in others]):
+        raise _twice(op, args, x, words)
+    if hasattr(x, "family"):
+        check_views(op, args, x, others, words)
+
+
+def check_views(op: OpOverload, args: tuple[Any, ...], x: Any, others: list[Any], words: Words) -> None:
+    """The part of `check_target` about the values that share memory with `x`, of which `x` may be one of the others."""
+    if not shares_memory(x):
+        return
+    if Tag.inplace_view in op.tags or not is_followed(x):
+        raise words.refused(
+            op,
+            f"{target_name(op, args, x)} shares memory with another {words.value}, and the write cannot be followed into it: "
+            "an operator that changes a shape has no views, and a view that an operator made while it wrote is made only once. "
+            f"Write before the view is taken or after it is gone, or write {instead(op)}.",
+        )
+    base = base_of(x)
+    if any(y is not x and type(y) is type(x) and base_of(y) is base and overlap(x, y) for y in others):
+        raise _twice(op, args, x, words)
+
+
+def check_dicts(op: OpOverload, args: tuple[Any, ...], written: list[Any], words: Words) -> None:
+    """Refuse a dict that is written and holds values of the layer."""
+    for argument, value in zip(op.schema.arguments, args, strict=True):
+        if type(value) is dict and argument.is_write and any(x is item for x in written for item in arrays(value)):
+            raise words.refused(
+                op,
+                f"argument {argument.name!r} is a dict that holds a {words.value}, and is written. {words.layer} follows "
+                "writes to arrays and to lists of arrays: pass a list.",
+            )
+
+
+def _twice(op: OpOverload, args: tuple[Any, ...], x: Any, words: Words) -> DispatchError:
+    return words.refused(
+        op,
+        f"two arrays that are written share memory, {target_name(op, args, x)} among them. Give each its own, or write "
+        f"{instead(op)}.",
+    )

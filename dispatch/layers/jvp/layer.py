@@ -1,0 +1,144 @@
+"""Forward mode as a layer: what an operator does to tangents becomes a kernel that carries them along.
+
+Two kinds of rules: a user's function of all tangents (user_rules.py), and a row's pushforwards, one for each argument
+(pushforwards.py). Both run one floor down, where values and tangents are ordinary.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core import DispatchKey, OpOverload, Registration, Tensor, descend, split
+from ...core.array_memory import inexact_layout
+from ...core.pytree import arrays, mapped
+from ...core.source import where
+from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, check_parameters, following
+from ...errors import DefinitionError, NoRuleError, kind_of
+from ...operators.functional_variant import ON_COPIES, origin_of
+from ...operators.views import with_views
+from .inplace import made_kernel, writing_kernel
+from .pushforwards import Pushforwards, check_reads, row_kernel
+from .tensor import DualTensor
+from .user_rules import rule_of, user_kernel
+
+
+class Forward(Layer):
+    """Carries tangents along."""
+
+    def rule(self, rule: Any, /) -> Any:
+        return rule
+
+    def check(self, op: OpOverload, rule: Any) -> None:
+        if isinstance(rule, (Constant, Made)):
+            return
+        if isinstance(rule, Pushforwards):
+            check_reads(op, rule)
+            return
+        if not callable(rule):
+            raise DefinitionError(f"{op.name}: a jvp rule is a function, and {kind_of(rule)} was given.")
+        if not op.schema.returns and not op.schema.is_mutable:
+            raise DefinitionError(
+                f"{op.name} returns nothing and writes to nothing, so that no tangent comes of it. Leave the rule out.",
+                operator=op.name,
+            )
+        check_parameters(op, rule, leading=2, what="jvp rule")
+
+    def lower(self, op: OpOverload, rule: Any) -> Kernel:
+        return _beside_residuals(op, self._lowered(op, rule))
+
+    def _lowered(self, op: OpOverload, rule: Any) -> Kernel:
+        if op.schema.is_mutable:  # its functional form finds the rule by itself
+            return _writing(op)
+        if isinstance(rule, Constant):
+            return _constant(op.whole)
+        if isinstance(rule, Made):
+            return made_kernel(op, None if rule.others is None else self.lower(op, rule.others))
+        row = isinstance(rule, Pushforwards) and len(op.schema.returns) == 1
+        kernel = row_kernel(op, rule) if row else user_kernel(op, rule_of(op, rule))
+        return with_views(op, kernel, DualTensor) if op.schema.is_view else kernel
+
+    def place(self, rule: Any) -> str:
+        if isinstance(rule, (Constant, Made)):
+            return "no derivative"
+        return where(next(iter(rule.by_argument.values())).function if isinstance(rule, Pushforwards) else rule)
+
+    def default(self, op: OpOverload) -> Kernel:
+        if op.schema.is_mutable:
+            return _writing(op)
+        origin = origin_of(op)
+        if origin is None:
+            return self._without_rule(op, self.derived(op))
+        return following(lambda: origin.table.source(self.key) or self.derived(op), lambda found: self._by_rule_of(op, found))
+
+    def _by_rule_of(self, op: OpOverload, found: Registration | Derived | None) -> Kernel:
+        """The kernel of a functional form, by what there is for the operator that it was made of."""
+        if not isinstance(found, Registration):
+            return self._without_rule(op, found)
+        if found.layer is self:
+            return self.lower(op, found.rule)
+        made: Kernel = vars(op)[ON_COPIES]
+        return made
+
+    def _without_rule(self, op: OpOverload, derived: Derived | None) -> Kernel:
+        if derived is None:
+            return _ruleless(op)
+        return _beside_residuals(op, self._derived(op, derived))
+
+    def _derived(self, op: OpOverload, derived: Derived) -> Kernel:
+        return with_views(op, derived.make(), DualTensor) if op.schema.is_view else derived.make()
+
+
+layer = Forward("jvp", DispatchKey.JVP)
+
+
+def _beside_residuals(op: OpOverload, kernel: Kernel) -> Kernel:
+    """The kernel with residuals as they were kept: how they move is the business of the rule, not of what stands around them.
+
+    A tape that watches who computes with a residual has wrapped the numbers in it, and such a wrapper, which decides nothing
+    where it is given for a residual, may outrank the values of this level.
+    """
+    places = [i for i, a in enumerate(op.schema.arguments) if str(a.type) == "Residual"]
+    if not places:
+        return kernel
+
+    def beside(*args: Any) -> Any:
+        rank = split(tuple([None if i in places else x for i, x in enumerate(args)]))[0].rank
+
+        def below(x: Any) -> Any:
+            while isinstance(x, Tensor) and x.rank > rank:
+                x = x.value
+            return x
+
+        return kernel(*[mapped(below, x) if i in places else x for i, x in enumerate(args)])
+
+    return beside
+
+
+def _writing(op: OpOverload) -> Kernel:
+    kernel = writing_kernel(op)
+    return with_views(op, kernel, DualTensor) if op.schema.is_view else kernel
+
+
+def _constant(whole: Callable[..., Any]) -> Kernel:
+    def kernel(*args: Any) -> Any:
+        return descend(whole, args)[0]
+
+    return kernel
+
+
+def _ruleless(op: OpOverload) -> Kernel:
+    """The kernel of an operator of which nothing is known: integers come out of it, and for anything else it raises."""
+    whole, name = op.whole, (origin_of(op) or op).schema.name
+
+    def kernel(*args: Any) -> Any:
+        out = descend(whole, args)[0]
+        outputs = out[:-1] if op.outputs.residual and len(op.schema.returns) > 1 else out
+        if any(inexact_layout(x) is not None for x in arrays(outputs)):
+            raise NoRuleError(
+                f"a tangent was asked of {op.name}'s output, and it has neither a jvp rule nor an autograd rule to derive one "
+                f"from. Add one: {name}.register_jvp(rule), where rule(tangents, output, *args) returns the tangent of the "
+                "output; or pass dispatch.detach(...) of its arguments, where constants are meant.",
+                operator=op.name,
+            )
+        return out
+
+    return kernel

@@ -1,0 +1,59 @@
+"""DualTensor: a value that carries its tangent along."""
+
+from typing import Any
+
+from ...core import DispatchKey, Tensor, count_conversion
+from ...core.array_memory import set_rewritable
+from ...errors import ConversionError
+
+
+class DualTensor(Tensor):
+    """A value and its tangent: how fast it changes as the inputs of a `jvp` move.
+
+    Attributes
+    ----------
+    tangent : ndarray or Tensor
+        Of the value's shape and dtype.
+    """
+
+    __slots__ = ("family",)  # unset on most: no view was taken
+    key = DispatchKey.JVP
+
+    family: Any  # what those that share memory have in common; see operators/views.py
+
+    @property
+    def tangent(self) -> Any:
+        return self.data
+
+    def item(self) -> Any:
+        """The value of a tensor of one element, as a Python number: a constant, to every derivative."""
+        count_conversion()
+        return self.value.item()
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def _number(self) -> Any:
+        raise ConversionError(
+            f"a number was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}, by float() or by "
+            "writing it into a plain array: its tangent would be lost in silence. Write x.item() where the number is meant; "
+            "to write it into an array, make that of such a value: np.zeros_like(x, shape=...), or np.stack the pieces."
+        )
+
+    __float__ = __int__ = __complex__ = _number
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value if self.shape else self.value.item(), spec)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise ConversionError(
+            f"a NumPy array was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}: the tangent "
+            "would be lost in silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for "
+            "np.array([x, y]); to write it into an array, make that of such a value: np.zeros_like(x, shape=...)."
+        )
+
+    def __repr__(self) -> str:
+        return f"DualTensor({self.value!r}, tangent={self.data!r})"
+
+
+set_rewritable(DualTensor, frozen=True)

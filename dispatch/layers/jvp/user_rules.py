@@ -1,0 +1,57 @@
+"""Users' rules: `rule(tangents, output, *args)`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core import OpOverload, conversions, descend
+from ...core.array_memory import inexact_layout
+from ...dispatcher.layer import CONSTANT, Constant, Kernel, Made, by_position
+from ...errors import GradientError
+from .pushforwards import Pushforwards
+from .tangents import added, tangent_of, with_tangents
+
+
+def user_kernel(op: OpOverload, rule: Callable[..., Any]) -> Kernel:
+    """Make the kernel that carries tangents through an operator by a rule as `rule_of` gives it."""
+    whole = op.whole
+    single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
+    taking = tuple(a.type.has_tensor for a in op.schema.arguments)
+
+    def kernel(*args: Any) -> Any:
+        out, like, values, data, _, _ = descend(whole, args)
+        if single and inexact_layout(out) is None:
+            return out
+        tangents = tuple([tangent_of(x, t) if takes else None for x, t, takes in zip(values, data, taking, strict=True)])
+        before = conversions()
+        pushed = rule(tangents, out, *values)
+        if conversions() != before:
+            raise GradientError(
+                f"a second derivative was asked of {op.name}, whose jvp rule turned a value into a number by x.item(): the "
+                "derivative of that number would be lost in silence. Compute with the array.",
+                operator=op.name,
+            )
+        return with_tangents(op, like, out, pushed)
+
+    return kernel
+
+
+def rule_of(op: OpOverload, rule: Any) -> Callable[..., Any]:
+    """A rule of any kind as a user's: `rule(tangents, output, *args)`, every argument by position."""
+    if isinstance(rule, Made):
+        return rule_of(op, rule.others or CONSTANT)
+    if isinstance(rule, Constant):
+        return lambda tangents, output, *args: None
+    if not isinstance(rule, Pushforwards):
+        return by_position(op, rule)
+    names = op.arguments.names
+
+    def by_rows(tangents: tuple[Any, ...], output: Any, *args: Any) -> Any:
+        given = dict(zip(names, args, strict=True)) | {"out": output}
+        found: Any = None
+        for name, t in zip(names, tangents, strict=True):
+            push = rule.by_argument.get(name)
+            if push is not None and t is not None:
+                found = added(found, push.function(*[t if read == "t" else given[read] for read in push.reads]))
+        return found
+
+    return by_rows

@@ -1,0 +1,333 @@
+"""Modes of users, and rules of users for their modes and for their own array classes.
+
+A `Mode` is a `with` block that sees every operator call below the transforms. A rule says what one operator does under one
+class of modes, or where one class of arrays is among its arguments. A mode is a layer without a wrapper: its key stands under
+those of the transforms, and its kernel takes it off and calls whoever it belongs to. A rule stands around the kernels: it
+runs in place of whatever is registered, and where it does not apply, what is registered runs.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..core import (
+    DispatchKey,
+    ModeGuard,
+    OpOverload,
+    Registration,
+    Tensor,
+    Without,
+    active_modes,
+    device_of,
+    is_array_type,
+    redispatched,
+    registration_lock,
+)
+from ..core.source import where
+from ..dispatcher.layer import AROUND, Kernel, Layer, parameter_names
+from ..dispatcher.printing import describe_value
+from ..errors import DefinitionError, GuardError, OutputError, kind_of
+
+MODE = int(DispatchKey.MODE)
+PARAMETERS = 5  # of a rule: mode or class, op, types, args, kwargs
+Function = Callable[..., Any]
+M = TypeVar("M", bound="Mode")
+T = TypeVar("T")
+
+
+class Entered(threading.local):
+    """The guards of one mode that a thread has on, for threads may share the mode."""
+
+    def __init__(self) -> None:
+        self.guards: list[ModeGuard] = []
+
+
+class Mode:
+    """A `with` block that sees every operator call of this thread below the transforms: subclass it, and say what happens.
+
+    What reaches a mode has gone through `vmap`, `grad` and the tape; their rules' calls reach it too. Fakes are still
+    fakes. Of several modes the one that was entered last is asked first, and the next one when it calls on.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> class Names(dispatch.Mode):
+    ...     def __init__(self):
+    ...         self.seen = []
+    ...     def __dispatch__(self, op, types, args, kwargs):
+    ...         self.seen.append(op.name)
+    ...         return op(*args, **kwargs)
+    >>> with Names() as names:
+    ...     dispatch.grad(np.sin)(0.0)
+    array(1.)
+    >>> names.seen
+    ['np::sin', 'np::cos', 'np::multiply']
+    """
+
+    _entered: Entered
+
+    def __new__(cls: type[M], /, *_args: Any, **_options: Any) -> M:
+        self = super().__new__(cls)  # here, so that an __init__ need not know of it
+        self._entered = Entered()
+        return self
+
+    def __dispatch__(self, op: OpOverload, types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Give the result of a call; by default, call on.
+
+        The mode is off meanwhile: `op(*args, **kwargs)` goes on to the next one, and then down.
+
+        Parameters
+        ----------
+        op : OpOverload
+            One that returns a `Residual` comes as `op.whole`, which takes everything by position and returns that too.
+        types : tuple of type
+            The classes of the arrays that are no plain ones: subclasses, arrays of devices, wrappers.
+        args : tuple
+            The arguments, defaults filled in.
+        kwargs : dict
+            The keyword-only ones.
+        """
+        return op(*args, **kwargs)
+
+    def __enter__(self: M) -> M:
+        guards, guard = self._entered.guards, ModeGuard(MODE, self)  # first, for nothing may fail once the guard is on
+        guard.__enter__()
+        guards.append(guard)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if not self._entered.guards:
+            raise GuardError(f"{self!r} is left in a thread in which it was not entered. Enter and leave it in one thread.")
+        self._entered.guards.pop().__exit__(*exception)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Rule:
+    """What one operator does under a class of modes, or on a class of arrays."""
+
+    def __init__(self, cls: type, function: Function) -> None:
+        self.cls, self.function = cls, function
+
+    def __call__(self, op: OpOverload, key: int, covered: Callable[[], Kernel]) -> Kernel:
+        """The kernel of a key with the operator's rules, of which this is the newest, around it."""
+        rules = {cls: registration.rule.function for cls, registration in _rules_at(op, key).items()}
+        if not rules:
+            return covered()
+        return _under_modes(op, rules, covered()) if key == MODE else _on_arrays(op, rules, covered)
+
+    @staticmethod
+    def answering(op: OpOverload, key: int, mode: object, args: tuple[Any, ...]) -> Registration | None:
+        """The rule that runs in place of the kernel of a key, under a mode or with these arguments."""
+        rules = _rules_at(op, key)
+        cls = type(mode) if key == MODE else _chosen(_types(args), rules)
+        return None if cls is None else _for_class(cls, rules)
+
+
+def _rules_at(op: OpOverload, key: int) -> dict[type, Registration]:
+    """The rules that stand around the kernel of a key, by their classes: modes at their key, arrays at backends."""
+    rules = {}
+    for registration in op.table.all() if key == MODE or key < DispatchKey.FAKE else ():  # of one class the newest last
+        if registration.key == AROUND and issubclass(registration.rule.cls, Mode) == (key == MODE):
+            rules[registration.rule.cls] = registration
+    return rules
+
+
+class Dispatch(Layer):
+    """Hands a call to the newest mode; its rules stand around the kernels of its own key and of the backends."""
+
+    takes_rules = False  # at its own key: they are for classes
+
+    def attach(self, op: OpOverload, cls: Any = None, rule: Any = None, /, *args: Any, **options: Any) -> Any:
+        """Register what an operator does under a class of modes, or where a class of arrays is among its arguments."""
+        _check_class(op, cls)
+        if rule is None:
+            return lambda rule: self.attach(op, cls, rule)
+        _check_rule(op, rule)
+        op.register_at(AROUND, Rule(cls, rule), self)  # type: ignore[arg-type]  # a place without a name
+        return rule
+
+    def check(self, op: OpOverload, rule: Any) -> None:
+        raise DefinitionError(
+            f"{op.name}: a dispatch rule is for a class. Write {op.schema.name}.register_dispatch(cls, rule).", operator=op.name
+        )
+
+    def default(self, op: OpOverload) -> Kernel:
+        return _ask_modes(op)
+
+    def place(self, rule: Any) -> str:
+        return f"{rule.cls.__name__}: {where(rule.function)}" if isinstance(rule, Rule) else where(rule)
+
+
+def _check_class(op: OpOverload, cls: Any) -> None:
+    call = f"{op.name}: a rule of register_dispatch is for a class of modes or of arrays,"
+    if not isinstance(cls, type):
+        advice = f" Name its class: {type(cls).__name__}." if isinstance(cls, Mode) or device_of(cls) is not None else ""
+        raise DefinitionError(f"{call} and {kind_of(cls)} was given.{advice}", operator=op.name)
+    if issubclass(cls, Mode):
+        return
+    if cls is np.ndarray or issubclass(cls, np.generic):
+        raise DefinitionError(
+            f"{call} and {cls.__name__} is NumPy's own. Register a kernel for it: {op.schema.name}.register_kernel('cpu').",
+            operator=op.name,
+        )
+    if issubclass(cls, Tensor):
+        raise DefinitionError(
+            f"{call} and {cls.__name__} is a wrapper, which its layer takes off. Register a rule of that layer.",
+            operator=op.name,
+        )
+    if not is_array_type(cls):
+        raise DefinitionError(
+            f"{call} and {cls.__qualname__} is neither. Subclass dispatch.Mode, or make it an array type first: "
+            f"register_array_type({cls.__qualname__}, device=...).",
+            operator=op.name,
+        )
+
+
+def _check_rule(op: OpOverload, rule: Any) -> None:
+    if not callable(rule):
+        raise DefinitionError(f"{op.name}: a dispatch rule is a function, and {kind_of(rule)} was given.", operator=op.name)
+    names = parameter_names(rule)
+    if names is not None and len(names) != PARAMETERS:
+        raise DefinitionError(
+            f"{op.name}: the dispatch rule takes ({', '.join(names)}). It is called with five arguments: "
+            "rule(mode_or_class, op, types, args, kwargs).",
+            operator=op.name,
+        )
+
+
+layer = Dispatch("dispatch", DispatchKey.MODE)
+
+
+def _newest() -> ModeGuard | None:
+    """The guard of the mode that a call meets: of the highest rank, of those the newest; None where no Mode is on."""
+    found = None
+    for guard in active_modes():
+        if guard.key == MODE and isinstance(guard.mode, Mode) and (found is None or guard.rank > found.rank):
+            found = guard
+    return found
+
+
+def _ask_modes(op: OpOverload) -> Kernel:
+    """The kernel of an operator without rules: it hands a call to the newest mode."""
+    ask, whole = _asking(op), op.whole
+
+    def kernel(*args: Any) -> Any:
+        guard = _newest()
+        if guard is None:  # an included key, or this kernel called by itself: transparent
+            return redispatched(whole, 1 << MODE, args)
+        return ask(guard, args, type(guard.mode).__dispatch__)
+
+    return kernel
+
+
+def _under_modes(op: OpOverload, rules: dict[type, Function], covered: Kernel) -> Kernel:
+    """The kernel with rules for modes before it; under other modes it is what they cover."""
+    ask = _asking(op)
+
+    def kernel(*args: Any) -> Any:
+        guard = _newest()
+        rule = _for_class(type(guard.mode), rules) if guard is not None else None
+        return covered(*args) if guard is None or rule is None else ask(guard, args, rule)
+
+    return kernel
+
+
+def _asking(op: OpOverload) -> Callable[[ModeGuard, tuple[Any, ...], Function], Any]:
+    """How a mode, or a rule for it, is called: with the mode off, and held to the schema."""
+    handed, positional = (op.whole, op.arguments.count) if op.outputs.residual else (op, op.arguments.positional)
+    names = op.arguments.keyword_names
+
+    def ask(guard: ModeGuard, args: tuple[Any, ...], rule: Function) -> Any:
+        kwargs = dict(zip(names, args[positional:], strict=True)) if positional < len(args) else {}
+        with Without(guard):
+            out = rule(guard.mode, handed, _types(args), args[:positional], kwargs)
+        _check_output(op, out, guard.mode, rule)
+        return out
+
+    return ask
+
+
+def _on_arrays(op: OpOverload, rules: dict[type, Function], covered: Callable[[], Kernel]) -> Kernel:
+    """The kernel of a backend with the rules for arrays of some classes before it."""
+    handed = op.whole if op.outputs.residual else op
+    found: list[Kernel] = []  # asked for when needed: there may be no kernel, and rules for all that comes
+
+    def kernel(*args: Any, **keywords: Any) -> Any:
+        types = _types((*args, *keywords.values()))
+        chosen = _chosen(types, rules)
+        if chosen is None:
+            if not found:
+                with registration_lock:
+                    found.append(covered())
+            return found[0](*args, **keywords)
+        rule = _for_class(chosen, rules)
+        assert rule is not None
+        if handed is not op:
+            args, keywords = (*args, *[keywords[name] for name in op.arguments.keyword_names]), {}
+        return rule(chosen, handed, types, args, keywords)
+
+    return kernel
+
+
+def _chosen(types: tuple[type, ...], rules: Mapping[type, object]) -> type | None:
+    """Of the classes of a call's arrays that have a rule the first, as NumPy's protocols choose: a subclass before its base."""
+    chosen = None
+    for cls in types:
+        if _for_class(cls, rules) is not None and (chosen is None or (cls is not chosen and issubclass(cls, chosen))):
+            chosen = cls
+    return chosen
+
+
+def _for_class(cls: type, rules: Mapping[type, T]) -> T | None:
+    """The rule of a class or of its nearest base."""
+    for base in cls.__mro__:
+        if base in rules:
+            return rules[base]
+    return None
+
+
+_PLAIN = frozenset({np.ndarray, int, float, complex, bool, str, bytes, type(None)})
+
+
+def _types(values: Iterable[Any]) -> tuple[type, ...]:
+    """The classes of the arrays that are neither plain ones nor NumPy's scalars, each once, in the order of the arguments."""
+    found: dict[type, None] = {}
+    _collect(values, found)
+    return tuple(found)
+
+
+def _collect(values: Iterable[Any], found: dict[type, None]) -> None:
+    for x in values:
+        cls = type(x)
+        if cls in _PLAIN:
+            continue
+        if isinstance(x, (list, tuple)):
+            _collect(x, found)
+        elif isinstance(x, dict):
+            _collect(x.values(), found)
+        elif (isinstance(x, Tensor) or device_of(x) is not None) and not isinstance(x, np.generic):
+            found[cls] = None
+
+
+def _check_output(op: OpOverload, out: Any, mode: Mode, rule: Function) -> None:
+    """Hold what came back for a mode against the schema, as a kernel's result is: the commonest fault is no `return`."""
+    checks = op.outputs.checks
+    total = len(checks) + op.outputs.residual
+    outputs = (out,) if total == 1 else out
+    if total == 0:
+        fits = out is None
+    elif total > 1 and not (isinstance(out, (list, tuple)) and len(out) == total):
+        fits = False
+    else:
+        fits = all([check(x) for check, x in zip(checks, outputs, strict=False)])
+    if not fits:
+        returns = ", ".join(str(r.type) for r in op.schema.returns)
+        raise OutputError(
+            f"{op.name}: under {type(mode).__name__}, {where(rule)} returned {describe_value(out)}, and its schema says "
+            f"{returns or '()'}. Return op(*args, **kwargs), or what stands for it.",
+            operator=op.name,
+        )

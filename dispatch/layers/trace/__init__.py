@@ -1,0 +1,16 @@
+"""Tracing as a layer: every call on a traced value is recorded as a node of a graph, and runs one floor down.
+
+A traced value holds the value below, a real array or a fake one, and its node. The trace is also a mode, so that operators
+which get no traced value are recorded too; what they are given are constants of the graph.
+
+    tensor  TracedTensor, a value and its node; what it says when its data is asked for
+    trace   Trace, a graph that is being made: constants, outputs, lines
+    kernel  the kernel of an operator that is recorded, in C
+    layer   the layer
+"""
+
+from .layer import layer
+from .tensor import TracedTensor
+from .trace import TRACE, Trace, metadata
+
+__all__ = ["TRACE", "Trace", "TracedTensor", "layer", "metadata"]

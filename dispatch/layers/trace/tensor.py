@@ -1,0 +1,81 @@
+"""TracedTensor: a value whose history is a graph."""
+
+from typing import Any, NoReturn
+
+from ...core import DispatchKey, Tensor
+from ...core.source import calling_line
+from ...errors import TracedDataError, TracingError
+from ...graph import Node
+
+ARRAYS = "Compute with arrays; or leave this function out of the trace."
+CHOICE = "Write np.where(condition, a, b) for a choice; or leave this function out of the trace."
+WRITE = "To write it into an array, make that of a traced one: np.zeros_like(x, shape=...), or np.stack the pieces."
+INDEX = "Index with the traced value itself, x[i], or np.take(x, i); or leave this function out of the trace."
+OPERATOR = (
+    "Call an operator on it, or a NumPy function that has a row in dispatch.ops.np; make an operator of other code by "
+    "dispatch.custom_op. " + WRITE
+)
+
+
+class TracedTensor(Tensor):
+    """A value whose history is a graph; `value` is what stands below it, an array or a fake, `node` what gave it."""
+
+    __slots__ = ()
+    key = DispatchKey.TRACE
+
+    @property
+    def node(self) -> Node:
+        """Its node in the graph."""
+        found: Node = self.data
+        return found
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        found: tuple[int, ...] = self.value.strides
+        return found
+
+    def _read(self, what: str, instead: str) -> TracingError:
+        """What is said where the data is asked for: it would be that of one run; and of fakes there is none."""
+        below: Any = self.value
+        while isinstance(below, Tensor) and below.value is not None:
+            below = below.value
+        error = TracedDataError if isinstance(below, Tensor) else TracingError
+        return error(
+            f"{what} was asked of a traced value of shape {self.shape} and dtype {self.dtype}, in {calling_line()}: a graph "
+            f"holds for every input, and would keep what this is for one. {instead}"
+        )
+
+    def item(self, *args: Any) -> NoReturn:
+        raise self._read("a number", ARRAYS)
+
+    def tolist(self) -> NoReturn:
+        raise self._read("a list", ARRAYS)
+
+    def tobytes(self, *args: Any) -> NoReturn:
+        raise self._read("its bytes", ARRAYS)
+
+    def __bool__(self) -> bool:
+        raise self._read("the truth", CHOICE)
+
+    def __index__(self) -> int:
+        raise self._read("an index", INDEX)
+
+    def __contains__(self, x: Any) -> bool:
+        raise self._read("whether something is in it", "Write np.any(x == y) for an array of it.")
+
+    def _number(self) -> NoReturn:
+        # NumPy fills `array[i] = x` with float(x), and no protocol tells it from a float() that a user wrote.
+        raise self._read("a number, by float() or by writing it into a plain array,", WRITE)
+
+    __float__ = __int__ = __complex__ = _number
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise self._read("a NumPy array", OPERATOR)
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self._read(f"its text, in the format {spec!r},", ARRAYS)
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return f"TracedTensor({self.data}, shape={self.shape}, dtype={self.dtype})"

@@ -1,0 +1,259 @@
+"""Trace: a graph that is being made."""
+
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from ...core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, device_of, wrap
+from ...core.pytree import items_of, leaves, rebuilt
+from ...core.source import calling_line, name_of
+from ...errors import DataDependentError, DispatchError, TracingError
+from ...graph import Graph, Metadata, Node
+from ...operators.functional_variant import Form
+from ...schema.tags import Tag
+from ...symbolic import SymInt
+from .tensor import TracedTensor
+
+TRACE = int(DispatchKey.TRACE)
+STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis)})
+NUMBERS = (int, float, complex)
+
+
+class Constant:
+    """An array that a function captured: what it held when it was last used, what stands for it, its node."""
+
+    __slots__ = ("array", "node", "seen", "value")
+
+    def __init__(self, array: Any, seen: Any, value: Any, node: Node) -> None:
+        self.array, self.seen, self.value, self.node = array, seen, value, node
+
+
+class Trace:
+    """A graph that is being made: the payload of its level, and its mode.
+
+    Parameters
+    ----------
+    graph : Graph
+    lift : callable, optional
+        Gives what stands for an array of the graph's own while it is traced, a fake of it say; by default a copy, which an
+        operator may write to as one does when the graph runs.
+    env : ShapeEnv, optional
+        Where its sizes are symbols.
+
+    Attributes
+    ----------
+    graph : Graph
+    level : Level
+    """
+
+    __slots__ = ("_constants", "_hidden", "_objects", "env", "graph", "guard", "level", "lift", "lines", "off", "thread")
+
+    def __init__(self, graph: Graph, lift: Callable[[Any], Any] | None = None, env: Any = None) -> None:
+        self.graph, self.lift, self.env = graph, lift or copied, env
+        self.level: Level = Level("make_fx", self)
+        self.guard: Any = None  # the mode, and what takes it off in its own thread
+        self.off: Any = None
+        self.thread = 0
+        self._constants: dict[int, Constant] = {}  # by id of the array
+        self._objects: dict[int, tuple[Any, Node]] = {}  # by id: what operators gave that is no array, a residual say
+        self._hidden: dict[int, tuple[Any, str]] = {}  # by id: arrays inside such objects, and the operator that gave them
+        self.lines: dict[Any, Any] = {}  # of the code that runs, as `here` keeps them
+
+    def begin(self) -> ModeGuard:
+        """The guard of its mode, once its level is open."""
+        self.guard = ModeGuard(TRACE, self, self.level)
+        self.off, self.thread = Without(self.guard), get_ident()
+        found: ModeGuard = self.guard
+        return found
+
+    # -- what goes into a call -------------------------------------------------------------------------------------------
+
+    def constant(self, x: Any) -> tuple[Any, Node]:
+        """What stands for an array that is no traced value, and its node."""
+        if isinstance(x, Tensor):
+            raise TracingError(
+                f"a {type(x).__name__} of {x.level!r} is used in a function that is traced, and is none of its arguments. A "
+                "graph of its own holds arrays: give it to the function as an argument, or pass dispatch.detach(...) of it."
+            )
+        found = self._constants.get(id(x))
+        if found is None or not _same_bytes(found.seen, x):
+            self._check_shown(x)
+            seen = copied(x)
+            node = self.graph.constant(seen, metadata(x), name_of(x) or "constant")
+            found = self._constants[id(x)] = Constant(x, seen, self.lift(x), node)
+        return found.value, found.node
+
+    def captured(self) -> list[tuple[Any, Node]]:
+        """The arrays that became constants, each with its node."""
+        return [(found.array, found.node) for found in self._constants.values()]
+
+    def taken(self, x: Any) -> tuple[Any, Any]:
+        """An argument one floor down, and as the graph has it."""
+        if type(x) in STATIC:
+            return x, x
+        if type(x) is TracedTensor and x.level is self.level:
+            return x.value, x.data
+        if isinstance(x, (np.ndarray, Tensor)) or device_of(x) is not None:
+            return self.constant(x)
+        known = self._objects.get(id(x))
+        if known is not None:
+            return x, known[1]
+        if (items := items_of(x)) is not None:
+            pairs = [self.taken(item) for item in items]
+            return rebuilt(x, [value for value, _ in pairs]), rebuilt(x, [node for _, node in pairs])
+        return x, x
+
+    def check_written(self, op: OpOverload, form: Form, args: tuple[Any, ...]) -> None:
+        """Refuse a write of traced values to what is none.
+
+        Raises
+        ------
+        TracingError
+            A graph has a copy of such an array, so that nobody would see the write.
+        """
+        for i in form.written:
+            for x in leaves(args[i]):
+                if not isinstance(x, Tensor) and device_of(x) is not None:
+                    raise TracingError(
+                        f"{op.name}: argument {op.arguments.names[i]!r} is written, and is a plain array in a function that is "
+                        f"traced, in {calling_line()}: the graph would write to a copy of its own. Make it of a traced "
+                        "value, np.zeros_like(x, shape=...), or give it to the function as an argument.",
+                        operator=op.name,
+                        argument=op.arguments.names[i],
+                    )
+
+    def _check_shown(self, x: Any) -> None:
+        for array in (x, getattr(x, "base", None)):
+            if (found := self._hidden.get(id(array))) is not None and found[0] is array:
+                raise TracingError(
+                    f"an array inside what {found[1]} keeps for its backward was used by itself, in {calling_line()}: the "
+                    "graph would hold what it is this time. Hand the whole on to an operator that takes it, or keep arrays in "
+                    "a tuple.",
+                    operator=found[1],
+                )
+
+    # -- what comes out --------------------------------------------------------------------------------------------------
+
+    def given(self, op: OpOverload, x: Any, node: Node) -> Any:
+        """What a call gave, as traced values; `node` gave x, an output of it or all."""
+        if (items := items_of(x)) is not None:
+            return rebuilt(x, [self._item(op, part, node, i) for i, part in enumerate(items)])
+        if isinstance(x, (Tensor, np.ndarray)) or device_of(x) is not None:
+            self.read_sizes(node, x)
+            return wrap(TracedTensor, x, self.level, node)
+        if type(x) is SymInt:
+            self._read(node, None, x)
+        elif type(x) not in STATIC:
+            self._objects[id(x)] = x, node
+            inside = () if type(x) is Withheld else leaves(list(getattr(x, "__dict__", {}).values()))
+            self._hidden.update({id(part): (part, op.name) for part in inside if device_of(part) is not None})
+        return x
+
+    def read_sizes(self, node: Node, x: Any) -> None:
+        """Keep where symbols are met first: sizes that an input or a call gives."""
+        for axis, n in enumerate(x.shape):
+            if type(n) is SymInt:
+                self._read(node, axis, n)
+
+    def _read(self, node: Node, axis: int | None, n: SymInt) -> None:
+        if (name := str(n)) in n.names:
+            self.graph.symbols.setdefault(name, (node, axis))
+
+    def _item(self, op: OpOverload, x: Any, node: Node, number: int) -> Any:
+        return x if type(x) in STATIC else self.given(op, x, self.graph.item(node, number, metadata(x)))
+
+
+class Withheld:
+    """Stands for a residual while fakes are traced: no kernel has run that would have made one."""
+
+    __slots__ = ("_op",)
+
+    def __init__(self, op: OpOverload) -> None:
+        self._op = op
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(  # and no other class, for hasattr() asks too
+            f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, "
+            "and there is none. Hand it on to an operator that takes it, which is then traced; or trace real arrays, with "
+            "tracing_mode='real'."
+        )
+
+
+def with_residual(op: OpOverload, out: Any) -> Any:
+    """The outputs with something that can be recognised in place of a residual that is None."""
+    if len(op.schema.returns) == 1:
+        return Withheld(op) if out is None else out
+    return (*out[:-1], Withheld(op)) if out[-1] is None else out
+
+
+def check_numbers(op: OpOverload, out: Any, values: tuple[Any, ...]) -> None:
+    """Refuse a number that an operator read from data: its tag says so, or its shape rule gives another, or none.
+
+    An operator without such a rule may have it from shapes, as far as anybody knows; the graph lists it, `graph.held`.
+    """
+    found = [x for x in leaves(out) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)]
+    if found and not _is_of_layouts(op, found, values):
+        raise TracingError(
+            f"{op.name} gave a number that depends on data, in {calling_line()}, and the graph would hold what it is this "
+            "time. Let the operator return a 0-d array: np.asarray(n).",
+            operator=op.name,
+        )
+
+
+def _is_of_layouts(op: OpOverload, found: list[Any], values: tuple[Any, ...]) -> bool:
+    """Whether the numbers that an operator gave may depend on shapes, dtypes and plain arguments alone."""
+    if Tag.data_dependent_output in op.tags:
+        return False
+    if op.table.source(DispatchKey.FAKE) is None:
+        return True
+    try:
+        made = op.at(DispatchKey.FAKE)(*values)
+    except DataDependentError:
+        return False
+    except DispatchError:
+        return True
+    expected = [x for x in leaves(made) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)]
+    return expected == found
+
+
+def metadata(x: Any) -> Any:
+    """What is known of a value without its data: of arrays, in containers too."""
+    if (items := items_of(x)) is not None:
+        return rebuilt(x, [metadata(item) for item in items])
+    if isinstance(x, Tensor) or device_of(x) is not None:
+        return Metadata(x.shape, x.dtype, _strides(x), getattr(x, "device", None) or device_of(x) or "cpu")
+    return x
+
+
+def copied(x: Any) -> Any:
+    """A copy of an array, laid out as it is."""
+    return x.copy(order="K") if isinstance(x, np.ndarray) else x if isinstance(x, np.generic) else x.copy()
+
+
+def _strides(x: Any) -> tuple[Any, ...]:
+    """In bytes; C-ordered where a value does not say."""
+    if (found := getattr(x, "strides", None)) is not None:
+        return tuple(found)
+    made: list[Any] = []
+    step = x.dtype.itemsize
+    for n in reversed(x.shape):
+        made.append(step)
+        step = step * n
+    return tuple(reversed(made))
+
+
+def _same_bytes(x: Any, y: Any) -> bool:
+    """Whether an array still holds what its copy does, bit for bit; arrays of other libraries are taken to."""
+    if not isinstance(x, np.ndarray):
+        return True
+    if x.shape != y.shape or x.dtype != y.dtype:
+        return False
+    if x.nbytes <= 4096 or x.dtype.hasobject:
+        return bool(x.tobytes() == y.tobytes())
+    return bool(np.array_equal(_bytes_of(x), _bytes_of(y)))
+
+
+def _bytes_of(x: Any) -> Any:
+    return np.ascontiguousarray(x).reshape(-1).view(np.uint8)

@@ -1,0 +1,157 @@
+"""Axes for containers: one for all that is inside, or a container of them with the structure of what they are for.
+
+    in_dims=0               the first axis of every array
+    in_dims=(0, None)       of the first argument; the second goes whole to every item
+    in_dims=({"a": 0, "b": None}, 1)
+
+`in_dims`, `out_dims` and the `out_dims` of a rule are read by this page.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core.pytree import field_names, items_of, opened, rebuilt, steps
+from ...dispatcher.printing import describe_value
+from ...errors import BatchingError, kind_of
+
+
+def checked_axes(dims: Any, what: str, where: str = "") -> Any:
+    """Axes as the user gave them, every number an `int`.
+
+    Raises
+    ------
+    BatchingError
+        If something in them is no axis.
+
+    Examples
+    --------
+    >>> checked_axes((0, [None, 1.5]), "in_dims")
+    Traceback (most recent call last):
+    dispatch.errors.BatchingError: vmap: in_dims[1][1] is a float, and an axis is an int, or None for what is not mapped.
+    """
+    if dims is None or type(dims) is int:
+        return dims
+    if isinstance(dims, np.integer):
+        return int(dims)
+    items = items_of(dims)
+    if items is None:
+        raise BatchingError(f"vmap: {what}{where} is {kind_of(dims)}, and an axis is an int, or None for what is not mapped.")
+    return rebuilt(dims, [checked_axes(d, what, where + step) for step, d in zip(steps(dims), items, strict=True)])
+
+
+def _names(x: Any) -> tuple[Any, ...] | None:
+    """The keys of a dict, the fields of a record; None for lists and tuples."""
+    return tuple(x) if isinstance(x, dict) else field_names(type(x))
+
+
+def each(dims: Any, x: Any, items: Any, refused: Callable[[str, str], Exception]) -> list[Any]:
+    """The axes of the items of a container.
+
+    Parameters
+    ----------
+    dims : int, None or container
+        One for all; a list or tuple of as many, a dict with the same keys, for a record also a dict with some of its fields.
+    x : container
+    items : sequence
+        What is in it.
+    refused : callable
+        `refused(given, wanted)` is the error for axes of another structure.
+    """
+    if dims is None or isinstance(dims, int):
+        return [dims] * len(items)
+    names, record = _names(x), not isinstance(x, dict)
+    if isinstance(dims, dict):
+        if names is not None and (set(dims) <= set(names) if record else set(dims) == set(names)):
+            return [dims.get(name) for name in names]
+    elif names is None or record:
+        found = items_of(dims)
+        if found is not None and len(found) == len(items) and (type(dims) in (list, tuple) or type(dims) is type(x)):
+            return list(found)
+    wanted = f"{len(items)} of them" if names is None else f"a dict with {', '.join(map(repr, names))}"
+    raise refused(kind_and_size(dims), wanted)
+
+
+def kind_and_size(x: Any) -> str:
+    """A value, or a container with what is in it, in the words of a sentence."""
+    items = items_of(x)
+    if items is None:
+        return describe_value(x)
+    names = _names(x)
+    return f"{kind_of(x)} of {len(items)}" if names is None else f"{kind_of(x)} with {', '.join(map(repr, names))}"
+
+
+def parts_of(x: Any) -> Any:
+    """The items of a container, also of a dataclass that holds arrays and that no schema has named yet; None for a leaf."""
+    return opened(x, lambda leaf: hasattr(leaf, "shape"))
+
+
+def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int]]) -> Any:
+    """The axis of each array in an argument, none of them negative; a list for a container.
+
+    Parameters
+    ----------
+    dims : int, None or container
+    x : object
+        The argument, or something in it.
+    place : str
+        What it is called.
+    sizes : list
+        Takes the length of each mapped axis, and where it was found.
+    """
+    if dims is None:
+        return None
+    items = parts_of(x)
+    if items is not None:
+
+        def refused(given: str, wanted: str) -> BatchingError:
+            return BatchingError(
+                f"vmap: {place} is {kind_and_size(x)}, and in_dims has {given} for it. Give one axis for all of it, None, or "
+                f"{wanted}."
+            )
+
+        found = each(dims, x, items, refused)
+        if isinstance(dims, int) and field_names(type(x)) is not None:  # what is no array in a record goes whole
+            found = [dims if hasattr(item, "shape") or items_of(item) is not None else None for item in items]
+        return [mapped_axes(d, item, place + step, sizes) for d, item, step in zip(found, items, steps(x), strict=True)]
+    shape = getattr(x, "shape", None)
+    if shape is None:
+        raise BatchingError(f"vmap: {place} is {kind_of(x)}, which has no axis to map. Give it in_dims=None.")
+    if not isinstance(dims, int):
+        raise BatchingError(
+            f"vmap: {place} is an array of shape {shape}, and in_dims has {kind_and_size(dims)} for it. Give one axis, or None."
+        )
+    if not -len(shape) <= dims < len(shape):
+        raise BatchingError(
+            f"vmap: {place} has shape {shape} and no axis {dims} to map. "
+            "in_dims is an axis, None, or a tuple of one for each argument."
+        )
+    sizes.append((f"{place} has {shape[dims]} along axis {dims}", shape[dims]))
+    return dims % len(shape)
+
+
+def _array_or_kind(x: Any) -> str:
+    return f"an array of shape {x.shape}" if hasattr(x, "shape") else kind_of(x)
+
+
+def placed_axes(dims: Any, x: Any, place: str) -> Any:
+    """`mapped_axes` for a result, whose arrays have the mapped axis in place: the axis of each leaf, as it was given."""
+    items = parts_of(x)
+    if items is not None:
+
+        def refused(given: str, wanted: str) -> BatchingError:
+            return BatchingError(
+                f"vmap: {place} is {kind_and_size(x)}, and out_dims has {given} for it. Give one axis for all of it, None, or "
+                f"{wanted}."
+            )
+
+        found = each(dims, x, items, refused)
+        if isinstance(dims, int) and field_names(type(x)) is not None:  # what is no array in a record stays as it is
+            found = [dims if hasattr(item, "shape") or items_of(item) is not None else None for item in items]
+        return [placed_axes(d, item, place + step) for d, item, step in zip(found, items, steps(x), strict=True)]
+    if dims is not None and not isinstance(dims, int):
+        raise BatchingError(
+            f"vmap: {place} is {_array_or_kind(x)}, and out_dims has {kind_and_size(dims)} for it. Give one axis, or None."
+        )
+    return dims

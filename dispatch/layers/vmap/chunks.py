@@ -1,0 +1,109 @@
+"""A batch in chunks: one after another, for memory, or in threads."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import copy_context
+from threading import Thread
+from typing import Any
+
+import numpy as np
+
+from ...core.optional import require
+from ...core.pytree import items_of, rebuilt
+from ...dispatcher.thread_context import carry
+from ...errors import BatchingError, MissingExtraError
+from .axes import kind_and_size
+
+
+def bounds_of(size: int, chunk_size: int | None, workers: int | None) -> list[tuple[int, int]] | None:
+    """Where the chunks begin and end, None where the batch is one.
+
+    Examples
+    --------
+    >>> bounds_of(7, 3, None), bounds_of(7, None, 2)
+    ([(0, 3), (3, 6), (6, 7)], [(0, 4), (4, 7)])
+    """
+    step = chunk_size if chunk_size is not None else -(-size // (workers or 1))
+    return [(a, min(a + step, size)) for a in range(0, size, step)] if step < size else None
+
+
+def chunk_of(x: Any, dim: Any, start: int, stop: int) -> Any:
+    """Some items of an argument."""
+    if dim is None:
+        return x
+    if isinstance(dim, list):
+        return rebuilt(x, [chunk_of(item, d, start, stop) for item, d in zip(items_of(x) or (), dim, strict=True)])
+    return x[(slice(None),) * (dim % len(x.shape)) + (slice(start, stop),)]
+
+
+def run_all(calls: Sequence[Callable[[], Any]], workers: int | None) -> list[Any]:
+    """The results of the chunks, in order; of those that fail the first raises, and those that wait are not begun."""
+    if workers is None or workers == 1:
+        return [call() for call in calls]
+    # A context, in which np.errstate lives, can be run by one thread at a time: each chunk has its own.
+    waiting = deque((k, copy_context(), carry(call)) for k, call in enumerate(calls))
+    results: dict[int, Any] = {}
+    errors: dict[int, BaseException] = {}
+
+    def work() -> None:
+        while waiting:
+            try:
+                k, context, call = waiting.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            try:
+                results[k] = context.run(call)
+            except BaseException as error:
+                errors[k] = error
+                waiting.clear()
+
+    threads = [Thread(target=work, name=f"dispatch vmap {k}") for k in range(min(workers, len(calls)))]
+    with _one_thread_for_linear_algebra():
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        except BaseException:  # a thread that cannot be started, or Ctrl-C while waiting: nobody goes on behind our back
+            waiting.clear()
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join()
+            raise
+    if errors:
+        try:
+            raise errors[min(errors)]
+        finally:
+            errors.clear()  # an exception refers to this frame, and must not be found in it
+    return [results[k] for k in range(len(calls))]
+
+
+def _one_thread_for_linear_algebra() -> AbstractContextManager[Any]:
+    """Keep each worker's BLAS to one thread, where the library that can is installed: they would be workers times cores."""
+    try:
+        limited: AbstractContextManager[Any] = require("threadpoolctl", "threads").threadpool_limits(1, "blas")
+    except MissingExtraError:
+        return nullcontext()
+    return limited
+
+
+def joined(parts: list[Any], dim: Any) -> Any:
+    """The results of the chunks as one, along the mapped axis of each; what has none is that of the first chunk."""
+    first = parts[0]
+    other = next((part for part in parts if _structure(part) != _structure(first)), None)
+    if other is not None:
+        raise BatchingError(
+            f"vmap: the chunks gave results of different structure, {kind_and_size(first)} and {kind_and_size(other)}. "
+            "Return the same for every size of the batch."
+        )
+    if isinstance(dim, list):
+        columns = zip(*[items_of(part) or () for part in parts], strict=True)
+        return rebuilt(first, [joined(list(column), d) for column, d in zip(columns, dim, strict=True)])
+    return first if dim is None else np.concatenate(parts, axis=dim)
+
+
+def _structure(x: Any) -> Any:
+    """What two containers have in common where their items stand for the same; True of everything that is none."""
+    items = items_of(x)
+    return items is None or (type(x), tuple(x) if isinstance(x, dict) else len(items))

@@ -1,0 +1,165 @@
+"""The loop that stands in for a missing batching rule: one call for each item, and the results as one batch."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...core import DispatchKey, OpOverload, Tensor, split, wrap
+from ...core.pytree import field_names, items_of, rebuilt
+from ...core.source import levels_out
+from ...dispatcher.layer import Kernel
+from ...errors import BatchingError, PerformanceWarning
+from ...operators.functional_variant import check_mapped, form_of
+from ...operators.prims import select, stack
+from ...schema.tags import Tag
+from .randomness import one_draw
+from .tensor import BatchedTensor, Residuals
+
+
+def looped(op: OpOverload, *, asked: bool) -> Kernel:
+    """The kernel that calls an operator once for each item.
+
+    Parameters
+    ----------
+    op : OpOverload
+    asked : bool
+        Whether the loop is the operator's rule; where it stands in for one, the first batch warns.
+    """
+    whole, form, draws = op.whole, form_of(op.schema), Tag.random in op.tags
+    warned = [asked]
+
+    def kernel(*args: Any) -> Any:
+        like, values, dims, _, _ = split(args)
+        batch = like.level.payload
+        size = batch.batch_size
+        for i in form.written:  # through views, item by item
+            check_mapped(op, i, values[i], dims[i])
+        if size == 0:
+            return form.returning(_none_of(op, like, values, dims), args)
+        if not warned[0] and size > 1:
+            warned[0] = True
+            _warn(op, size)
+        draw = one_draw(op, values) if draws and batch.randomness == "same" else None
+        results = [whole(*_arguments(values, dims, i, draw)) for i in range(size)]
+        return form.returning(_stacked(op, like, results) if -1 in form.returned else None, args)
+
+    return kernel
+
+
+def _warn(op: OpOverload, size: int) -> None:
+    schema = op.schema
+    name = schema.name + (f".{schema.overload}" if schema.overload else "")
+    parameters = ", ".join(["info", "in_dims", *op.arguments.names])
+    warnings.warn(
+        f"{op.name} has no vmap rule, and runs once for each of {size} items. If its kernel takes arrays with one more axis in "
+        f"front, write {name}.register_vmap('broadcast_all'); else a rule, @{name}.register_vmap, `def _({parameters})` that "
+        f"returns (output, out_dims). To keep the loop, without this warning: {name}.register_vmap('sequential').",
+        PerformanceWarning,
+        stacklevel=levels_out(),
+    )
+
+
+# -- arguments -------------------------------------------------------------------------------------------------------------
+
+
+def _arguments(values: tuple[Any, ...], dims: tuple[Any, ...], i: int, draw: Any) -> list[Any]:
+    """The arguments of one item."""
+    args = [_item(x, d, i) for x, d in zip(values, dims, strict=True)]
+    return args if draw is None else draw(args, i)
+
+
+def _item(value: Any, dim: Any, i: int) -> Any:
+    """One item of an argument."""
+    if dim is None:
+        return value
+    if isinstance(dim, list):
+        return rebuilt(value, [_item(x, d, i) for x, d in zip(items_of(value) or (), dim, strict=True)])
+    if isinstance(value, list):
+        return value[i]  # of Residuals
+    return select(value, dim, i)
+
+
+# -- results ---------------------------------------------------------------------------------------------------------------
+
+
+def _stacked(op: OpOverload, like: BatchedTensor, results: list[Any]) -> Any:
+    """The items' results as one batch."""
+    if len(op.schema.returns) == 0:
+        return None
+    if len(op.schema.returns) > 1:
+        columns = list(zip(*results, strict=True))
+        kept = [_residual(like, columns.pop())] if op.outputs.residual else []
+        return (*(_column(op, like, column) for column in columns), *kept)
+    return _column(op, like, results)
+
+
+def _residual(like: BatchedTensor, column: Any) -> Any:
+    """The residuals of all items: arrays and floats as a batch, in containers too, for a backward's sums; else a list."""
+    first = column[0]
+    items = items_of(first)
+    if items is not None and all(type(x) is type(first) and len(items_of(x) or ()) == len(items) for x in column):
+        if not isinstance(first, dict) or all(x.keys() == first.keys() for x in column):
+            return rebuilt(first, [_residual(like, inner) for inner in zip(*map(items_of, column), strict=True)])
+    elif isinstance(first, (Tensor, np.ndarray, np.generic)):
+        layouts = {(x.shape, x.dtype) if hasattr(x, "dtype") else None for x in column}
+        if len(layouts) == 1 and first.dtype.kind in "biufc":
+            return wrap(BatchedTensor, stack(list(column), 0), like, 0)
+    elif all(type(x) in (float, complex) for x in column):
+        return wrap(BatchedTensor, np.asarray(column), like, 0)
+    elif type(first) in (int, bool, str, type(None)) and all(type(x) is type(first) and x == first for x in column):
+        return first
+    return wrap(Residuals, list(column), like, 0)
+
+
+def _column(op: OpOverload, like: BatchedTensor, column: Any, *, field: bool = False) -> Any:
+    """One output of all items: a container of batches for a container, a batch of numbers for a number.
+
+    `field`: of a record, where a number that is the same for every item stays one, as the hint of the field has it.
+    """
+    first = column[0]
+    if any(x is None for x in column):
+        if any(x is not None for x in column):
+            raise _unlike(op, "None and values")
+        return None
+    if (items := items_of(first)) is not None:
+        if len({tuple(x) if isinstance(x, dict) else len(items_of(x) or ()) for x in column}) > 1:
+            raise _unlike(op, f"{type(first).__name__}s of different {'keys' if isinstance(first, dict) else 'lengths'}")
+        record = field_names(type(first)) is not None
+        columns = zip(*map(items_of, column), strict=True) if items else ()
+        return rebuilt(first, [_column(op, like, inner, field=record) for inner in columns])
+    number = isinstance(first, (bool, int, float, complex)) and not (field and all(x == first for x in column))
+    if number or hasattr(first, "shape"):
+        shapes = {getattr(x, "shape", ()) for x in column}
+        if len(shapes) > 1:
+            raise _unlike(op, f"outputs of different shapes, {', '.join(map(str, sorted(shapes)[:3]))}")
+        column = column if any(isinstance(x, Tensor) for x in column) else [np.asarray(x) for x in column]
+        return wrap(BatchedTensor, stack(list(column), 0), like, 0)
+    if all(x == first for x in column):
+        return first
+    raise _unlike(op, f"different values of type {type(first).__name__}")
+
+
+def _unlike(op: OpOverload, what: str) -> BatchingError:
+    return BatchingError(f"{op.name}: the items of the batch gave {what}, which make no batch.", operator=op.name)
+
+
+def _none_of(op: OpOverload, like: BatchedTensor, values: tuple[Any, ...], dims: tuple[Any, ...]) -> Any:
+    """The result for a batch of no items, whose shape only the fake rule can tell."""
+    return _empty(op.at(DispatchKey.FAKE)(*map(_logical, values, dims)), like)
+
+
+def _logical(x: Any, dim: Any) -> Any:
+    """An argument as one item sees it, in shape and dtype."""
+    if isinstance(dim, list):
+        return rebuilt(x, [_logical(item, d) for item, d in zip(items_of(x) or (), dim, strict=True)])
+    if not hasattr(x, "shape"):
+        return x
+    shape = x.shape if dim is None else x.shape[:dim] + x.shape[dim + 1 :]
+    return np.broadcast_to(np.zeros((), x.dtype), shape)  # one element: the rule reads no more than the metadata
+
+
+def _empty(x: Any, like: BatchedTensor) -> Any:
+    if (items := items_of(x)) is not None:
+        return rebuilt(x, [_empty(item, like) for item in items])
+    return wrap(BatchedTensor, np.zeros((0, *x.shape), x.dtype), like, 0) if hasattr(x, "shape") else x

@@ -1,0 +1,142 @@
+"""Batching as a layer: rules run once for all items, and operators without one in a loop.
+
+A rule says how an operator treats the batch: `rule(info, in_dims, *args)` gets the values with the axis in place and where
+it is in each (None where there is none), and returns the output and where the axis is in that.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from ...core import DispatchKey, OpOverload, split, wrap
+from ...core.pytree import items_of, mapped_arrays, rebuilt
+from ...core.source import where
+from ...dispatcher.layer import Kernel, Layer, by_position, check_parameters
+from ...dispatcher.printing import describe_value
+from ...errors import BatchingError, DefinitionError, kind_of
+from ...operators.functional_variant import ON_COPIES, form_of, origin_of
+from ...operators.prims import broadcast_to
+from .axes import each
+from .fallback_loop import looped
+from .methods import SEQUENTIAL, check_method, rule_of
+from .randomness import drawing
+from .tensor import BatchedTensor
+
+
+class Vmap(Layer):
+    """Runs an operator's batching rule, or a loop."""
+
+    def check(self, op: OpOverload, rule: Any) -> None:
+        if isinstance(rule, str):
+            check_method(op, rule)
+            return
+        if not callable(rule):
+            raise DefinitionError(f"{op.name}: a vmap rule is a function, and {kind_of(rule)} was given.")
+        check_parameters(op, rule, leading=2, what="vmap rule")
+
+    def lower(self, op: OpOverload, rule: Callable[..., Any] | str) -> Kernel:
+        if rule == SEQUENTIAL:
+            return drawing(op, looped(op, asked=True))
+        return drawing(op, _ruled(op, by_position(op, rule) if callable(rule) else rule_of(op, rule)))
+
+    def place(self, rule: Any) -> str:
+        return repr(rule) if isinstance(rule, str) else where(rule)
+
+    def default(self, op: OpOverload) -> Kernel:
+        loop, origin = drawing(op, looped(op, asked=False)), origin_of(op)
+        return loop if origin is None else self._shared(op, origin, loop)
+
+    def _shared(self, op: OpOverload, origin: OpOverload, loop: Kernel) -> Kernel:
+        """The kernel of a functional form: by the rule of the operator it was made of, on copies, while there is one."""
+        on_copies: Kernel = vars(op)[ON_COPIES]
+        written = form_of(origin.schema).written
+
+        def kernel(*args: Any) -> Any:
+            found = origin.table.source(self.key)
+            if found is None or found.rule == SEQUENTIAL:
+                return loop(*args)
+            like = split(args)[0]
+            return on_copies(*[_as_batch(x, like) if i in written else x for i, x in enumerate(args)])
+
+        return kernel
+
+
+layer = Vmap("vmap", DispatchKey.VMAP)
+
+
+def _ruled(op: OpOverload, rule: Callable[..., Any]) -> Kernel:
+    """The kernel that runs a rule."""
+    single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts and not op.schema.is_mutable
+    form = form_of(op.schema)
+
+    def kernel(*args: Any) -> Any:
+        like, values, dims, _, _ = split(args)
+        result = rule(like.level.payload, dims, *values)
+        if type(result) is not tuple or len(result) != 2:
+            raise BatchingError(
+                f"{op.name}: its vmap rule returned {kind_of(result)}. Return (output, out_dims).", operator=op.name
+            )
+        out, dim = result
+        size = like.level.payload.batch_size
+        if single and type(out) is ndarray and type(dim) is int and 0 <= dim < out.ndim and out.shape[dim] == size:
+            return wrap(BatchedTensor, out, like, dim)
+        _check_outputs(op, out)
+        return form.returning(_wrapped(op, like, out, dim), args)
+
+    return kernel
+
+
+def _as_batch(x: Any, like: BatchedTensor) -> Any:
+    """What is written, each item's own: an array that is one for all as a batch of itself."""
+
+    def batch(array: Any) -> Any:
+        if not hasattr(array, "shape") or (isinstance(array, BatchedTensor) and array.rank == like.rank):
+            return array
+        size = like.level.payload.batch_size
+        return wrap(BatchedTensor, broadcast_to(array, (size, *array.shape)), like, 0)
+
+    return mapped_arrays(batch, x)
+
+
+# -- what a rule returned --------------------------------------------------------------------------------------------------
+
+
+def _check_outputs(op: OpOverload, out: Any) -> None:
+    """Refuse what a rule returned where it is not the operator's outputs, the residual among them."""
+    returns = op.schema.returns
+    outputs = (out,) if len(returns) == 1 else out if isinstance(out, (tuple, list)) else () if out is None else (out,)
+    fits = all(check(x) or hasattr(x, "shape") for check, x in zip(op.outputs.checks, outputs, strict=False))
+    if len(outputs) != len(returns) or not fits:
+        advice = f" Call {op.schema.name}.whole(...), which returns the residual too." if op.outputs.residual else ""
+        raise BatchingError(
+            f"{op.name}: its vmap rule returned {describe_value(out)} for its outputs, and the schema says -> "
+            f"({', '.join(str(r.type) for r in returns)}).{advice}",
+            operator=op.name,
+        )
+
+
+def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
+    """The outputs of a rule as values of the level; `dim` is one for all, or a container of one for each."""
+    if (items := items_of(out)) is not None:
+
+        def refused(given: str, wanted: str) -> BatchingError:
+            return BatchingError(
+                f"{op.name}: its vmap rule returned {describe_value(out)} and out_dims {given} for it. Return one axis for all "
+                f"of it, None, or {wanted}.",
+                operator=op.name,
+            )
+
+        dims = each(dim, out, items, refused)
+        return rebuilt(out, [_wrapped(op, like, x, d) for x, d in zip(items, dims, strict=True)])
+    if dim is None or not hasattr(out, "shape"):
+        return out
+    ndim, size = len(out.shape), like.level.payload.batch_size
+    if not isinstance(dim, (int, np.integer)) or not -ndim <= dim < ndim or out.shape[dim] != size:
+        raise BatchingError(
+            f"{op.name}: its vmap rule says the batch, {size} items, is axis {dim!r} of an output of shape {out.shape}. "
+            "Say which axis holds the items, or None.",
+            operator=op.name,
+        )
+    return wrap(BatchedTensor, out, like, int(dim) % ndim)

@@ -1,0 +1,126 @@
+"""Operators that draw from a random generator: for all items at once, for each, or not at all.
+
+What vmap was told is `info.randomness`. An operator that no batched value reaches draws as well, and each item may be owed a
+draw of its own, so that the kernels of operators tagged `random` look for the batches that are open around them.
+"""
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import partial, wraps
+from typing import Any
+
+import numpy as np
+
+from ...core import DispatchKey, Level, OpOverload, Setting, Tensor, open_levels, setting, split, wrap
+from ...core.pytree import items_of, leaves, mapped, rebuilt
+from ...dispatcher.argument_layout import around_kernels
+from ...dispatcher.layer import Kernel
+from ...errors import BatchingError
+from ...operators.prims import stack
+from ...schema.tags import Tag
+from .tensor import Batch, BatchedTensor
+
+
+def drawing(op: OpOverload, kernel: Kernel) -> Kernel:
+    """The layer's kernel of an operator; of one that draws, it raises where nobody has said for whom."""
+    if Tag.random not in op.tags:
+        return kernel
+
+    def drawing(*args: Any) -> Any:
+        own = split(args)[0].level
+        above = [level for level in _unmet() if level.number > own.number]
+        _check_decided(op, [own, *above])
+        met = {own.number, *[level.number for level in above], *(setting(DispatchKey.VMAP) or ())}
+        with Setting(DispatchKey.VMAP, met):
+            return _drawn(partial(kernel, *args), above)
+
+    return drawing
+
+
+def _unmet() -> list[Level]:
+    """The batches open in this thread through which the call has not come down, the innermost last."""
+    met = setting(DispatchKey.VMAP) or ()
+    return [level for level in open_levels() if type(level.payload) is Batch and level.number not in met]
+
+
+def _check_decided(op: OpOverload, levels: list[Level]) -> None:
+    if any(level.payload.randomness == "error" for level in levels):
+        raise BatchingError(
+            f"{op.name} draws from a random generator, and vmap was not told whether for all items or for each. Write "
+            "vmap(f, randomness='different') for a draw for each item, or 'same' for one that all have.",
+            operator=op.name,
+        )
+
+
+def _around(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel of an operator that draws, inside the batches that its call has not met."""
+    other = [r.type for r in op.schema.returns if not r.type.has_tensor]
+
+    @wraps(kernel)
+    def drawing(*args: Any, **keywords: Any) -> Any:
+        unmet = _unmet()
+        _check_decided(op, unmet)
+        if other and any(level.payload.randomness == "different" for level in unmet):
+            raise BatchingError(
+                f"{op.name} returns {other[0]}, and a different one for each item was asked where no batched value reaches it. "
+                "Let it return an array, np.ndarray, which can be a batch.",
+                operator=op.name,
+            )
+        return _drawn(partial(kernel, *args, **keywords), unmet)
+
+    return drawing
+
+
+around_kernels[Tag.random] = _around
+
+
+def _drawn(draw: Callable[[], Any], levels: list[Level]) -> Any:
+    """A draw for each item of those batches that ask for it, the innermost last."""
+    if not levels:
+        return draw()
+    *outer, level = levels
+    if level.payload.randomness == "same":
+        return _drawn(draw, outer)
+    return _together([_drawn(draw, outer) for _ in range(level.payload.batch_size)] or [_drawn(draw, outer)], level)
+
+
+def _together(column: list[Any], level: Level) -> Any:
+    """The draws of all items as one batch."""
+    first = column[0]
+    if (items := items_of(first)) is not None:
+        columns = zip(*[items_of(x) or () for x in column], strict=True) if items else ()
+        return rebuilt(first, [_together(list(inner), level) for inner in columns])
+    arrays = [x if isinstance(x, Tensor) else np.asarray(x) for x in column]
+    return wrap(BatchedTensor, stack(arrays, 0)[: level.payload.batch_size], level, 0)
+
+
+def _is_generator(x: Any) -> bool:
+    return isinstance(x, (np.random.Generator, np.random.RandomState))  # looked up here: NumPy imports its module when asked
+
+
+def one_draw(op: OpOverload, values: tuple[Any, ...]) -> Any:
+    """What gives every item the draws of the first: the first moves the generator on, the others have copies."""
+    if not any(_is_generator(x) for value in values for x in leaves(value)):
+        raise BatchingError(
+            f"{op.name}: one draw for all items was asked, randomness='same', and its generator is none of its arguments, so "
+            "that the loop over the items cannot wind it back. Pass it a NumPy Generator, or register a vmap rule, which reads "
+            "info.randomness.",
+            operator=op.name,
+        )
+    before = deepcopy([[x for x in leaves(value) if _is_generator(x)] for value in values])
+
+    def draw(args: list[Any], i: int) -> list[Any]:
+        if i == 0:
+            return args
+        made = []
+        for x, kept in zip(args, before, strict=True):
+            copies = iter(deepcopy(kept))
+            made.append(mapped(partial(_again, copies), x) if kept else x)
+        return made
+
+    return draw
+
+
+def _again(copies: Iterator[Any], x: Any) -> Any:
+    """A generator as it was, for a generator."""
+    return next(copies) if _is_generator(x) else x

@@ -1,0 +1,80 @@
+"""BatchedTensor, one item of a batch, whichever."""
+
+from typing import Any
+
+from ...core import DispatchKey, Tensor
+from ...core.array_memory import set_rewritable
+from ...errors import BatchingError, ConversionError
+
+
+class Batch:
+    """What a rule is told about the batch, as `info`.
+
+    Attributes
+    ----------
+    batch_size : int
+        How many items it has; of the chunk, where the batch is cut.
+    randomness : str
+        `"same"` or `"different"`: whether an operator that draws gives all items one draw or each its own. Rules of other
+        operators may meet `"error"`, the default.
+    """
+
+    __slots__ = ("batch_size", "randomness")
+
+    def __init__(self, batch_size: int, randomness: str = "error") -> None:
+        self.batch_size = batch_size
+        self.randomness = randomness
+
+    def __repr__(self) -> str:
+        return f"Batch(batch_size={self.batch_size}, randomness={self.randomness!r})"
+
+
+class BatchedTensor(Tensor):
+    """One item of a batch, whichever; `value` holds all of them along the axis `dim`."""
+
+    __slots__ = ()
+    key = DispatchKey.VMAP
+
+    @property
+    def dim(self) -> int:
+        return int(self.data)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.value.shape
+        return shape[: self.data] + shape[self.data + 1 :]
+
+    def item(self) -> Any:
+        raise BatchingError(
+            f"one number was asked of a batched value: each of the {self.level.payload.batch_size} items has its own. "
+            "Use np.where for a choice, and return the value from the mapped function to look at it; to write it into an "
+            "array, make that of a batched value: np.zeros_like(x, shape=...), or np.stack the pieces."
+        )
+
+    __bool__ = __float__ = __int__ = __index__ = __complex__ = item
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise ConversionError(
+            f"a NumPy array was asked of a BatchedTensor of shape {self.shape} and dtype {self.dtype}, which would take it out "
+            "of its transform. Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: "
+            "np.stack([x, y]) for np.array([x, y])."
+        )
+
+    def __repr__(self) -> str:
+        return f"BatchedTensor(shape={self.shape}, dtype={self.dtype}, dim={self.dim}, {self.level!r})"
+
+
+set_rewritable(BatchedTensor, frozen=False)
+
+
+class Residuals(Tensor):
+    """The residuals of a loop's items, as a list; the operators that take one get them item by item."""
+
+    __slots__ = ()
+    key = DispatchKey.VMAP
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.value[i]

@@ -1,0 +1,172 @@
+"""The transform `vmap`: arguments into a batch, results out of it."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial, wraps
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from ...core import Level, Tensor, wrap
+from ...core.pytree import items_of, rebuilt, steps
+from ...errors import BatchingError, kind_of
+from ...operators.prims import broadcast_to, moveaxis
+from .axes import checked_axes, mapped_axes, placed_axes
+from .chunks import bounds_of, chunk_of, joined, run_all
+from .tensor import Batch, BatchedTensor
+
+RANDOMNESS = ("error", "same", "different")
+
+_batch = lru_cache(256)(Batch)  # a tenth of what making one costs
+
+
+def vmap(
+    f: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+    workers: int | None = None,
+) -> Callable[..., Any]:
+    """Map a function over an axis of its arguments, in one call instead of a loop.
+
+    Parameters
+    ----------
+    f : callable
+        Written for one item: it sees its arguments without the mapped axis.
+    in_dims : int, None, or tuple of these
+        The mapped axis of each positional argument, None for an argument that every item gets whole; one for all. An axis
+        holds for every array in an argument that is a list, tuple, dict or record; a container of axes with the structure of
+        the argument gives each its own. Keyword arguments are not mapped.
+    out_dims : int, None, or a container of these
+        Where the mapped axis goes in each output; None for an output that does not depend on the item. It reads as `in_dims`
+        does, for the result.
+    randomness : {"error", "same", "different"}
+        What an operator tagged `random` does with a batch: raises, gives all items one draw, or each its own. What a NumPy
+        Generator draws inside `f` is one draw for all items, as is everything else that `f` computes of no mapped value.
+    chunk_size : int, optional
+        The most items of one call; a larger batch is cut, and the results are joined. It bounds the memory.
+    workers : int, optional
+        How many threads share the chunks. Without `chunk_size` there is one chunk for each.
+
+    Returns
+    -------
+    callable
+        What it is given needs the mapped axes; its results have them.
+
+    Raises
+    ------
+    BatchingError
+        If there is no mapped axis, the mapped axes differ in length, or axes do not have the structure of what they are for.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> a, b = np.arange(6.0).reshape(3, 2), np.arange(2.0)
+    >>> dispatch.vmap(np.dot, in_dims=(0, None))(a, b)
+    array([1., 3., 5.])
+    >>> dispatch.vmap(lambda p: {"sum": p["x"] + p["y"]}, in_dims=({"x": 0, "y": None},), out_dims={"sum": 1})({"x": a, "y": b})
+    {'sum': array([[0., 2., 4.],
+           [2., 4., 6.]])}
+    """
+    in_dims, out_dims = checked_axes(in_dims, "in_dims"), checked_axes(out_dims, "out_dims")
+    _check_options(in_dims, randomness, chunk_size, workers)
+    cut = chunk_size is not None or workers is not None
+
+    def run(args: Sequence[Any], dims: Sequence[Any], keywords: dict[str, Any], size: int) -> Any:
+        with Level("vmap", (_batch if type(size) is int else Batch)(size, randomness)) as level:
+            values = [x if dim is None else _into(x, dim, level) for x, dim in zip(args, dims, strict=True)]
+            out = f(*values, **keywords)
+            if type(out) is BatchedTensor and out.level is level and out_dims == out.data:
+                return out.value
+            return _out_of(out, placed_axes(out_dims, out, "the result"), level, size)
+
+    @wraps(f)
+    def mapped(*args: Any, **keywords: Any) -> Any:
+        dims: Sequence[Any] = in_dims if type(in_dims) is tuple else (in_dims,) * len(args)
+        if len(dims) != len(args):
+            raise BatchingError(f"vmap: in_dims names {len(dims)} arguments, and {len(args)} were given. Give one for each.")
+        size = _plain_size(args, dims)
+        if size < 0:
+            dims, size = _axes_and_size(args, dims)
+        if not cut or (bounds := bounds_of(size, chunk_size, workers)) is None:
+            return run(args, dims, keywords, size)
+        chunks = [([chunk_of(x, d, a, b) for x, d in zip(args, dims, strict=True)], b - a) for a, b in bounds]
+        parts = run_all([partial(run, chunk, dims, keywords, length) for chunk, length in chunks], workers)
+        return joined(parts, placed_axes(out_dims, parts[0], "the result"))
+
+    return mapped
+
+
+def _check_options(in_dims: Any, randomness: Any, chunk_size: Any, workers: Any) -> None:
+    if not (in_dims is None or isinstance(in_dims, int) or type(in_dims) is tuple):
+        raise BatchingError(
+            f"vmap: in_dims is {kind_of(in_dims)}. It is an axis, None, or a tuple of one for each positional argument; an "
+            "argument that is a container may have one of axes: in_dims=([0, 1],)."
+        )
+    if randomness not in RANDOMNESS:
+        raise BatchingError(f"vmap: randomness is 'error', 'same' or 'different', and was given as {randomness!r}.")
+    for name, number, what in (("chunk_size", chunk_size, "items"), ("workers", workers, "threads")):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1):
+            given = f"{number}" if isinstance(number, (int, np.integer)) else kind_of(number)
+            raise BatchingError(f"vmap: {name} is a number of {what}, 1 or more, and was given as {given}.")
+
+
+def _plain_size(args: Sequence[Any], dims: Sequence[Any]) -> int:
+    """The length of the mapped axes where they are simply equal, and -1 where they have to be looked at."""
+    size = -1
+    try:
+        for x, dim in zip(args, dims):  # noqa: B905 - as many dims as arguments, as mapped() has made sure
+            if dim is not None:
+                length = x.shape[dim]
+                if length != size and size >= 0:
+                    return -1
+                size = length
+    except (AttributeError, IndexError, TypeError):
+        return -1
+    return size
+
+
+def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any], int]:
+    """The axis of every array in the arguments, and the length that all have."""
+    sizes: list[tuple[str, int]] = []
+    axes = [mapped_axes(dim, x, f"argument {i}", sizes) for i, (x, dim) in enumerate(zip(args, dims, strict=True))]
+    if not sizes:
+        raise BatchingError("vmap: no argument is mapped. Give at least one an axis in in_dims.")
+    if any([length != sizes[0][1] for _, length in sizes[1:]]):
+        raise BatchingError(f"vmap: the mapped axes differ in length: {'; '.join(words for words, _ in sizes)}.")
+    return axes, sizes[0][1]
+
+
+def _into(x: Any, dim: Any, level: Level) -> Any:
+    if type(x) is ndarray:
+        return wrap(BatchedTensor, x, level, dim if dim >= 0 else dim + x.ndim)
+    if type(dim) is list:
+        items = zip(items_of(x) or (), dim, strict=True)
+        return rebuilt(x, [item if d is None else _into(item, d, level) for item, d in items])
+    return wrap(BatchedTensor, x, level, dim % len(x.shape))
+
+
+def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the result") -> Any:
+    """A result without its wrapper, the mapped axis where it was asked for; one that ignores the batch is repeated."""
+    if type(dim) is list:
+        parts = zip(items_of(out) or (), dim, steps(out), strict=True)
+        return rebuilt(out, [_out_of(x, d, level, size, place + step) for x, d, step in parts])
+    batched = isinstance(out, BatchedTensor) and out.level is level
+    if dim is None:
+        if batched:
+            raise BatchingError(f"vmap: out_dims is None for {place}, which differs from item to item. Give it an axis.")
+        return out
+    if not batched and not isinstance(out, (Tensor, np.ndarray, np.generic, bool, int, float, complex)):
+        raise BatchingError(f"vmap: {place} is {kind_of(out)}, which makes no batch. Return arrays, or out_dims=None for it.")
+    shape = getattr(out, "shape", ())
+    if not -len(shape) - 1 <= dim <= len(shape):
+        raise BatchingError(
+            f"vmap: out_dims is {dim}, and {place} has shape {shape} for an item, so that the mapped axis can be "
+            f"{-len(shape) - 1} to {len(shape)}."
+        )
+    if batched:
+        return out.value if dim % len(out.value.shape) == out.data else moveaxis(out.value, out.data, dim)
+    whole = broadcast_to(np.asarray(out) if not isinstance(out, Tensor) else out, (size, *shape))
+    return whole if dim == 0 else moveaxis(whole, 0, dim)

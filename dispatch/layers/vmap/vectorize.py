@@ -1,0 +1,211 @@
+"""A function of one item as one of arrays: NumPy's `np.vectorize`, run by vmap in place of the loop.
+
+    f = dispatch.vectorize(solve, signature="(n,n),(n)->(n)")
+
+The axes named in the signature are an item's; all before them are loop dimensions, which broadcast. Loop dimensions that the
+same arguments have are one vmap together, so that two arrays that share all of theirs are mapped once; an argument that lacks
+a loop dimension, or has it with length 1, is handed on whole and never repeated. Nothing is called once for each item, and
+tracked, dual and batched values go through.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from itertools import groupby
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...core import Tensor
+from ...errors import ArgumentError, DefinitionError, OutputError, kind_of
+from ...operators.gufunc.signature import Binding, Shape, Signature
+from ...operators.prims import astype
+from .transform import vmap
+
+Function = Callable[..., Any]
+
+
+def vectorize(
+    f: Function | None = None,
+    /,
+    *,
+    signature: str | None = None,
+    excluded: Iterable[int | str] = (),
+    otypes: Any = None,
+) -> Function:
+    """Let a function of one item take arrays of them, as `np.vectorize` does, without a call for each.
+
+    Parameters
+    ----------
+    f : callable, optional
+        Written for one item, with NumPy's functions and operators. Without it this is a decorator.
+    signature : str, optional
+        The axes of an item's arrays, as in `np.vectorize`: `"(m,n),(n)->(m)"`; `"n?"` for one that may be absent. Without it
+        an item is one number of each argument.
+    excluded : iterable of int or str, optional
+        Arguments, by position or name, that every item gets as they are.
+    otypes : str or sequence of dtype, optional
+        The dtypes of the outputs. Without it they are what `f` gives.
+
+    Returns
+    -------
+    callable
+        Takes arrays, and by keyword too; its results have the loop dimensions in front.
+
+    Raises
+    ------
+    ArgumentError
+        At a call whose shapes do not fit the signature or each other.
+    OutputError
+        If `f` returns something else than the signature says.
+
+    Notes
+    -----
+    `f` runs once for all items: it may not ask one of them for a number, by `if x > 0` or `math.sin(x)` say, which raises.
+    Operators that draw give each item its own draw.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> f = dispatch.vectorize(lambda a, x: np.sin(a @ x), signature="(m,n),(n)->(m)")
+    >>> f(np.ones((4, 1, 2, 3)), np.ones((5, 3))).shape
+    (4, 5, 2)
+    >>> @dispatch.vectorize
+    ... def clipped(x, y):
+    ...     return np.where(x > y, y, x)
+    >>> clipped([[1.0], [3.0]], [2.0, 4.0])
+    array([[1., 1.],
+           [2., 3.]])
+    """
+    if f is None:
+        return lambda f: vectorize(f, signature=signature, excluded=excluded, otypes=otypes)
+    if not callable(f):
+        raise DefinitionError(f"vectorize takes a function, and was given {kind_of(f)}.")
+    given = None if signature is None else Signature.parse(signature)
+    apart, dtypes = _apart(excluded), None if otypes is None else tuple(np.dtype(t) for t in otypes)
+    if given is not None and dtypes is not None and len(dtypes) != len(given.outputs):
+        raise DefinitionError(
+            f"vectorize: otypes has {len(dtypes)} dtypes, one for each output, and the signature is {given}."
+        )
+    name = f"vectorize({getattr(f, '__name__', type(f).__name__)})"
+    parameters = _parameter_names(f)
+
+    @wraps(f)
+    def vectorized(*args: Any, **keywords: Any) -> Any:
+        called = dict(enumerate(parameters[: len(args)]))
+        places: list[Any] = [i for i in range(len(args)) if i not in apart and called.get(i) not in apart]
+        places += [word for word in keywords if word not in apart]
+        arrays = [_as_array(keywords[k] if isinstance(k, str) else args[k]) for k in places]
+        said = given or Signature(((),) * len(arrays), ())
+        names = [k if isinstance(k, str) else called.get(k, f"argument {k}") for k in places]
+        if not arrays:
+            raise ArgumentError(f"{name} was called without an argument to go over.")
+        if len(arrays) != len(said.inputs):
+            raise ArgumentError(
+                f"{name}: the signature {said} has {len(said.inputs)} inputs, and {len(arrays)} were given "
+                f"({', '.join(names)}). Name those that every item gets as they are: excluded=."
+            )
+        binding = said.bind(tuple([getattr(x, "shape", ()) for x in arrays]), names, name)
+        outputs = Outputs(name, given, binding)
+
+        def item(*items: Any) -> tuple[Any, ...]:
+            positional, options = list(args), dict(keywords)
+            for k, x in zip(places, items, strict=True):
+                (options if isinstance(k, str) else positional)[k] = x
+            return outputs.of_item(f(*positional, **options))
+
+        results = _mapped(item, arrays, binding, outputs)
+        if dtypes is not None:
+            if len(dtypes) != len(results):
+                raise OutputError(
+                    f"{name}: otypes has {len(dtypes)} dtypes, one for each output, and there are {len(results)} outputs."
+                )
+            results = [astype(x, dtype) for x, dtype in zip(results, dtypes, strict=True)]
+        return results[0] if outputs.single else tuple(results)
+
+    return vectorized
+
+
+def _apart(excluded: Any) -> frozenset[Any]:
+    found = [excluded] if isinstance(excluded, (str, int)) else list(excluded)
+    for place in found:
+        if not isinstance(place, (str, int)):
+            raise DefinitionError(f"vectorize: excluded names arguments by position or name, and has {kind_of(place)}.")
+    return frozenset(found)
+
+
+def _parameter_names(f: Function) -> list[str]:
+    """What the arguments given by position are called, as far as it is known."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except ValueError:  # some builtins
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _as_array(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, (list, tuple)) else x
+
+
+class Outputs:
+    """What one item gives, held against the signature."""
+
+    def __init__(self, name: str, signature: Signature | None, binding: Binding) -> None:
+        self.name, self.signature = name, signature
+        self.cores = None if signature is None else signature.without(binding.missing).outputs
+        self.sizes = dict(binding.sizes)
+        self.single = self.cores is not None and len(self.cores) == 1
+        self.shapes: list[Shape] = []
+
+    def of_item(self, out: Any) -> tuple[Any, ...]:
+        """The outputs of an item, as many as there are."""
+        if self.cores is None:
+            self.single = not isinstance(out, (tuple, list))
+        found = (out,) if self.single else tuple(out) if isinstance(out, (tuple, list)) else None
+        cores = ((),) * len(found or ()) if self.cores is None else self.cores
+        if found is None or len(found) != len(cores):
+            what = kind_of(out) if found is None else f"{len(found)} outputs"
+            raise OutputError(
+                f"{self.name}: the function returned {what}, and the signature {self.signature} has {len(cores)} outputs."
+            )
+        self.shapes = [np.shape(x) for x in found]
+        for i, (core, shape) in enumerate(zip(cores, self.shapes, strict=True)):
+            same = [n == (int(c) if c.isdigit() else self.sizes.setdefault(c, n)) for c, n in zip(core, shape, strict=False)]
+            if len(core) != len(shape) or not all(same):
+                raise self._unlike(i, core, shape)
+        return found
+
+    def _unlike(self, i: int, core: tuple[str, ...], shape: Shape) -> OutputError:
+        which = "the output" if self.single else f"output {i}"
+        if self.signature is None:
+            return OutputError(
+                f"{self.name}: {which} of an item has shape {shape}, and without a signature an item is one number. Name the "
+                "axes: signature='()->(n)' for a number in and an array out."
+            )
+        known = ", ".join(f"{word}={self.sizes[word]}" for word in dict.fromkeys(core) if word in self.sizes)
+        return OutputError(
+            f"{self.name}: {which} of an item has shape {shape}, and the signature {self.signature} says ({','.join(core)})"
+            f"{f' with {known}' if known else ''}."
+        )
+
+
+def _mapped(item: Function, arrays: list[Any], binding: Binding, outputs: Outputs) -> list[Any]:
+    """The outputs for all items: a vmap for each run of loop dimensions that the same arguments have."""
+    loop = binding.loop
+    shapes = [(1,) * (len(loop) - n) + getattr(x, "shape", ())[:n] for x, n in zip(arrays, binding.ndims, strict=True)]
+    owners = {k: tuple([shape[k] != 1 for shape in shapes]) for k in range(len(loop)) if loop[k] != 1}
+    runs = [(who, prod([loop[k] for k in axes])) for who, axes in groupby(owners, owners.__getitem__)]
+    values = []
+    for i, x in enumerate(arrays):
+        n = binding.ndims[i]
+        wanted = (*[size for who, size in runs if who[i]], *x.shape[n:]) if n else ()
+        values.append(x.reshape(wanted) if n and wanted != x.shape else x)
+    f = item
+    for who, _ in reversed(runs):
+        f = vmap(f, in_dims=tuple([0 if own else None for own in who]), randomness="different")
+    results = []
+    for x, core in zip(f(*values), outputs.shapes, strict=True):
+        whole = x if isinstance(x, Tensor) else np.asarray(x)
+        results.append(whole if len(owners) == len(runs) == len(loop) else whole.reshape((*loop, *core)))
+    return results

@@ -1,0 +1,285 @@
+"""NumPy's ways to write to a value, each spelled by the row `setitem_`: `y[i] = v`, `y += v`, `out=y`, `np.add.at`, `np.copyto`.
+
+What is to be written is computed by a row first, and so has a gradient, a shape rule and a batch like any other value.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from weakref import getweakrefcount
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from ..core import OpOverload, Tensor
+from ..errors import ArgumentError, UnsupportedError
+from ..operators.prims import astype, broadcast_to, stack
+from . import indexing, pointwise, shape
+from .index_parsing import ARRAY
+from .setitem import setitem_
+
+Function = Callable[..., Any]
+
+
+def setitem(x: Tensor, index: Any, value: Any) -> None:
+    """`x[index] = value`. Arrays in the index are handed to the operator as arrays, so that the layers see them."""
+    setitem_(x, *_parted(index, as_value(value)))
+
+
+def _parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
+    """The arguments of `setitem_` after the first: arrays that belong to somebody apart, lists as arrays of our own."""
+    items = index if isinstance(index, tuple) else (index,)
+    arrays = [i for i in items if isinstance(i, (np.ndarray, Tensor))]
+    if arrays or any(isinstance(i, list) for i in items):
+        index = tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else _as_array(i) for i in items])
+    return index, value, arrays
+
+
+def _as_array(i: Any) -> Any:
+    if isinstance(i, list):
+        made = np.asarray(i)
+        return made if made.size else made.astype(np.intp)
+    return i
+
+
+def as_value(value: Any) -> Any:
+    """What is written, as an array or a number: of a list of tracked values their stack."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    parts = [as_value(item) for item in value]
+    return stack([_as_item(x) for x in parts]) if any(isinstance(x, Tensor) for x in parts) else np.asarray(value)
+
+
+def _as_item(x: Any) -> Any:
+    return x if isinstance(x, Tensor) else np.asarray(x)
+
+
+def array(given: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0, **options: Any) -> Any:
+    """`np.array(..., like=x)`: of values, arrays and numbers in nested lists the stack, of one value a copy."""
+    for name, value in options.items():
+        if value not in ("K", "C", False):
+            raise UnsupportedError(f"np.array: {name}={value!r} is not taken with like=. Leave it out.")
+    made = as_value(given)
+    if not isinstance(made, (Tensor, np.ndarray)):
+        made = np.asarray(made)
+    if dtype is not None and made.dtype != dtype:
+        made = astype(made, np.dtype(dtype))
+    elif made is given and copy:
+        made = shape.copy(made)
+    missing = ndmin - len(made.shape)
+    return shape.reshape(made, (*[1] * missing, *made.shape)) if missing > 0 else made
+
+
+ARRAYS: dict[Any, Function] = {np.array: array, np.asarray: partial(array, copy=False), np.asanyarray: partial(array, copy=False)}
+
+
+# -- results into an array that is given -----------------------------------------------------------------------------------
+
+
+def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kind") -> Any:
+    """Write a result into `out`, if NumPy would: by its casting rules, and without growing the target.
+
+    Parameters
+    ----------
+    out : Tensor or ndarray
+    value : Tensor, ndarray or number
+    again : callable
+        `again(value, out)` is the same call of NumPy's on arrays without data, and raises NumPy's own words.
+    casting : str
+    """
+    given = value if hasattr(value, "dtype") else np.asarray(value)
+    if not (_fits(given.shape, out.shape) and np.can_cast(given.dtype, out.dtype, casting)):
+        again(_hollow(given), np.empty(out.shape, out.dtype))
+    if isinstance(out, Tensor):
+        setitem_(out, Ellipsis, value)
+    else:
+        out[...] = value
+    return out
+
+
+def is_alone(x: Any) -> bool:
+    """Whether an array is NumPy's own, with its own writeable memory, and nobody refers to it weakly."""
+    return type(x) is np.ndarray and x.base is None and x.flags.owndata and x.flags.writeable and not getweakrefcount(x)
+
+
+def in_place_of(ufunc: np.ufunc, value: Any, inputs: tuple[Any, ...], out: Any) -> Any:
+    """What `out` would be after the result was written to it: of its shape and its dtype, or in NumPy's words refused."""
+    if value.shape != out.shape or not np.can_cast(value.dtype, out.dtype, "same_kind"):
+        _as_ufunc(ufunc, inputs, value, np.empty(out.shape, out.dtype))
+    return value if value.dtype == out.dtype else astype(value, out.dtype)
+
+
+def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether broadcasting makes one shape of the other."""
+    return shape == target or (
+        len(shape) <= len(target) and all(n in (1, m) for n, m in zip(shape[::-1], target[::-1], strict=False))
+    )
+
+
+def _hollow(x: Any) -> Any:
+    """An array of the shape and dtype of `x` with one element in memory; anything else as it is."""
+    return np.broadcast_to(np.ones((), x.dtype), x.shape) if hasattr(x, "dtype") else x
+
+
+def augmented(op: OpOverload, ufunc: Any) -> Function:
+    """`x += other` as a method. A value without axes is a number, as in NumPy, and gives a new one."""
+
+    def augment(self: Tensor, other: Any) -> Any:
+        if ufunc is np.matmul:
+            check_matmul_in_place(np.ndim(other))
+        value = op(self, other)
+        return write_result(self, value, partial(_as_ufunc, ufunc, (self, other))) if self.shape else value
+
+    return augment
+
+
+def check_matmul_in_place(ndim: int) -> None:
+    """Refuse, in NumPy's own words, `x @= other` where the other operand has no two axes, though `x @ other` would fit."""
+    if ndim < 2:
+        x = np.ones((1, 1))
+        x @= np.ones((1,) * ndim)
+
+
+def _as_ufunc(ufunc: np.ufunc, inputs: tuple[Any, ...], value: Any, out: Any) -> None:
+    ufunc(*map(_hollow, inputs), out=out)
+
+
+def ufunc_into(ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...], out: Any) -> Any:
+    """`np.add(x, y, out=out)`."""
+    return write_result(out, op(*inputs), partial(_as_ufunc, ufunc, inputs))
+
+
+def result_into(spelling: str, value: Any, out: Any) -> Any:
+    """`np.sum(x, out=out)`: a result of a function that is no ufunc, whose target has its shape."""
+    if isinstance(value, Tensor):
+        check_target(f"{spelling}: out=", out)
+    if value.shape != out.shape:
+        raise ArgumentError(
+            f"{spelling}: out= has shape {out.shape}, and the result {value.shape}. Give one of that shape."
+        )
+    return write_result(out, value, lambda value, out: np.copyto(out, value))
+
+
+# -- functions that write ------------------------------------------------------------------------------------------------------
+
+
+def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
+    """`np.add.at(x, index, value)`, and `subtract`: what is met twice is added twice."""
+    index, _, arrays = _parted(index)
+    value = broadcast_to(_as_item(as_value(value)), indexing.getitem(x, index, arrays).shape)
+    op = pointwise.add if ufunc is np.add else pointwise.subtract
+    ufunc_into(ufunc, op, (x, indexing.scatter_add(value, index, x.shape, arrays)), x)
+
+
+def ufunc_at(ufunc: np.ufunc, op: Function, x: Any, index: Any, *values: Any) -> None:
+    """`np.multiply.at(x, index, value)`, and any ufunc's: an element that is met twice takes what it was given in that order."""
+    spelling = f"np.{ufunc.__name__}.at"
+    if any(isinstance(i, Tensor) for i in (index if isinstance(index, tuple) else (index,))):
+        raise UnsupportedError(
+            f"{spelling}: the index is a wrapped value, and which elements it meets twice has to be known. "
+            "Give an index that is the same for every item."
+        )
+    places = np.arange(x.size).reshape(x.shape)[index]
+    flat = np.ravel(places)
+    given = [_flat(broadcast_to(_as_item(as_value(value)), np.shape(places))) for value in values]
+    order = np.argsort(flat, kind="stable")
+    first = np.searchsorted(flat[order], flat[order])
+    turn = np.empty_like(flat)
+    turn[order] = np.arange(len(flat)) - first  # how often an element was met before
+    for n in range(turn.max(initial=-1) + 1):
+        chosen = np.flatnonzero(turn == n)
+        where = tuple([ARRAY] * len(x.shape)), list(np.unravel_index(flat[chosen], x.shape))
+        old = indexing.getitem(x, *where)
+        new = op(old, *[indexing.getitem(value, (ARRAY,), [chosen]) for value in given])
+        setitem_(x, where[0], new, where[1])
+
+
+def ufunc_where(ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...], out: Tensor, where: Any) -> Any:
+    """`np.divide(x, y, out=out, where=y != 0)`: of the chosen elements alone, as the others may have no derivative."""
+    if isinstance(where, Tensor):
+        raise UnsupportedError(
+            f"np.{ufunc.__name__}: where= is a {type(where).__name__}, and which elements are computed has to be known. "
+            f"Write np.where(mask, np.{ufunc.__name__}(...), y), of values at which it is defined."
+        )
+    mask = np.asarray(where)
+    if not _fits(np.broadcast_shapes(mask.shape, *map(np.shape, inputs)), out.shape) or mask.dtype != bool:
+        ufunc(*map(_hollow, inputs), out=np.empty(out.shape, out.dtype), where=mask)  # raises in NumPy's own words
+    mask = np.broadcast_to(mask, out.shape)
+    chosen = [indexing.getitem(broadcast_to(x, out.shape), (ARRAY,), [mask]) if np.ndim(x) else x for x in inputs]
+    value = op(*chosen)
+    if not np.can_cast(value.dtype, out.dtype, "same_kind"):
+        _as_ufunc(ufunc, inputs, value, np.empty(out.shape, out.dtype))
+    setitem_(out, (ARRAY,), value, [mask])
+    return out
+
+
+def fill(self: Tensor, value: Any) -> None:
+    """`x.fill(value)`."""
+    if np.shape(value):
+        np.zeros(1).fill(np.zeros(np.shape(value)))  # raises in NumPy's own words
+    setitem_(self, Ellipsis, value)
+
+
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """`np.copyto`."""
+    check_target("np.copyto", dst)
+    src = as_value(src)
+    value = src if where is True else indexing.where(where, src, dst)
+    write_result(dst, value, lambda value, out: np.copyto(out, value, casting=casting), casting)
+
+
+def check_target(spelling: str, x: Any) -> None:
+    """Refuse to write what is tracked to an array that cannot hold it."""
+    if not isinstance(x, Tensor):
+        raise UnsupportedError(
+            f"{spelling} would write to an array of shape {np.shape(x)}, which cannot hold what a Tensor tracks. "
+            "Make the array of a tracked one: np.zeros_like(x, shape=...)."
+        )
+
+
+def _flat(value: Any) -> Any:
+    """What is written element by element; a number as an array of our own."""
+    return shape.reshape(value, (-1,)) if isinstance(value, Tensor) else np.ravel(value)
+
+
+def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
+    """`np.put`: elements by their number in C order, the values over again where there are fewer."""
+    check_target("np.put", a)
+    ind = np.ravel(np.asarray(ind))
+    value = _flat(as_value(v))
+    if value.shape[0] != len(ind):
+        value = indexing.getitem(value, (np.arange(len(ind)) % max(1, value.shape[0]),))
+    flat = np.take(np.arange(a.size), ind, mode=mode)  # raises in NumPy's own words
+    setitem_(a, np.unravel_index(flat, a.shape), value)
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:
+    """`np.put_along_axis`."""
+    check_target("np.put_along_axis", arr)
+    if axis is None:
+        if len(arr.shape) != 1:
+            raise UnsupportedError("np.put_along_axis: axis=None numbers the elements of all axes. Write np.put(a, indices, values).")
+        axis = 0
+    axis = normalize_axis_index(axis, len(arr.shape))
+    grid = [np.arange(n).reshape([-1 if k == i else 1 for k in range(len(arr.shape))]) for i, n in enumerate(arr.shape)]
+    index = tuple([ARRAY if i == axis else grid[i] for i in range(len(grid))])
+    setitem_(arr, index, as_value(values), [_as_item(indices)])
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """`np.fill_diagonal`."""
+    check_target("np.fill_diagonal", a)
+    if wrap:
+        raise UnsupportedError("np.fill_diagonal: wrap= is not taken. Leave it out, and fill the diagonal of each block a[i:].")
+    if len(a.shape) < 2 or (len(a.shape) > 2 and len(set(a.shape)) > 1):
+        np.fill_diagonal(np.empty(a.shape, "V0"), 0)  # raises in NumPy's own words
+    where = np.arange(min(a.shape))
+    value = _flat(as_value(val))
+    if value.shape[0] not in (1, len(where)):
+        value = indexing.getitem(value, (where % max(1, value.shape[0]),))
+    setitem_(a, (where,) * len(a.shape), value)
+
+
+WRITES: dict[Any, Function] = {
+    np.copyto: copyto, np.put: put, np.put_along_axis: put_along_axis, np.fill_diagonal: fill_diagonal,
+}  # fmt: skip

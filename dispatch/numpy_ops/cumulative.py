@@ -1,0 +1,165 @@
+"""Rows that go along one axis: running sums and products, and their differences."""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from ..autodiff.rules.partials import conjugated
+from ..core import OpOverload
+from ..layers.autograd import CONSTANT, pullbacks
+from ..layers.fake import FakeTensor, fake_tensor
+from ..operators.prims import define, moveaxis
+from ..operators.registry import ops
+from .families import complete, composite, in_front, linear
+from .indexing import getitem
+from .layouts import elementwise
+from .pointwise import add, multiply, not_equal, subtract
+from .reduction import summed
+from .shape import concatenate, reshape
+
+Shape = tuple[int, ...]
+Rule = Callable[..., Any]
+
+REVERSED = (Ellipsis, slice(None, None, -1))
+
+
+def along(text: str, kernel: Rule, dtype_of: Rule, laid_out: Rule, pullback: Rule | None) -> OpOverload:
+    """A row that goes along one axis, or along all elements in C order for `axis=None`: `(Tensor x, int? axis, ...)`.
+
+    Parameters
+    ----------
+    text : str
+        The schema.
+    kernel : callable
+    dtype_of : callable
+        The dtype of the result for that of `x`, where the call does not say it.
+    laid_out : callable
+        The fake of the result for that of `x` and the dtype.
+    pullback : callable, optional
+        In `x`, of the axis as the last one, which it is moved to; its further parameters are read by name.
+    """
+    op = define(f"np::{text}", kernel)
+
+    def fake(x: Any, axis: Any, *options: Any) -> Any:
+        if not isinstance(x, FakeTensor):
+            x = fake_tensor((), np.asarray(x).dtype)
+        dtype = dtype_of(x.dtype) if not options or options[0] is None else np.dtype(options[0])
+        if axis is None or not x.shape:
+            kernel(np.zeros((1,) * len(x.shape)), axis)  # raises in NumPy's own words where there is no such axis
+            return fake_tensor((x.size,), dtype, None, x.device, x.mode)
+        normalize_axis_index(axis, len(x.shape))
+        return laid_out(x, dtype)
+
+    def vmap(info: Any, in_dims: Any, x: Any, axis: Any, *options: Any) -> tuple[Any, int]:
+        x = in_front(x, in_dims[0])
+        if axis is None or len(x.shape) == 1:
+            kernel(np.zeros((1,) * (len(x.shape) - 1)), axis)  # raises in NumPy's own words where there is no such axis
+            return op(reshape(x, (x.shape[0], prod(x.shape[1:]))), 1, *options), 0
+        return op(x, 1 + normalize_axis_index(axis, len(x.shape) - 1), *options), 0
+
+    return complete(op, fake=fake, vmap=vmap, autograd=CONSTANT if pullback is None else pullbacks(x=pullback))
+
+
+def last(x: Any, axis: int | None) -> Any:
+    """An array with the axis that a row went along as the last one."""
+    return reshape(x, (-1,)) if axis is None or not x.shape else moveaxis(x, axis, -1)
+
+
+def back(x: Any, shape: Shape, axis: int | None) -> Any:
+    """The undoing of `last`."""
+    return reshape(x, shape) if axis is None or not shape else moveaxis(x, -1, axis)
+
+
+def running(x: FakeTensor, dtype: np.dtype[Any]) -> FakeTensor:
+    """The fake of what a ufunc's `accumulate` gives."""
+    return elementwise(dtype, [x])
+
+
+# -- sums ------------------------------------------------------------------------------------------------------------------
+
+
+def _cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    return np.cumsum(x, axis, dtype)
+
+
+def _cumsum_pullback(g: Any, x_shape: Shape, axis: Any) -> Any:
+    found = getitem(cumsum(getitem(last(g, axis), REVERSED), -1), REVERSED)
+    return back(found, x_shape, axis)
+
+
+cumsum = along(
+    "cumsum(Tensor x, int? axis=None, ScalarType? dtype=None) -> Tensor", _cumsum, summed, running, _cumsum_pullback
+)
+complete(cumsum, jvp=linear("x"))
+
+# -- products --------------------------------------------------------------------------------------------------------------
+
+
+def before(x: Any) -> Any:
+    """The product of all elements before each, along the last axis."""
+    first = getitem(x, (Ellipsis, slice(1)))
+    return concatenate([ops.np.ones_like(first), cumprod(getitem(x, (Ellipsis, slice(-1))), -1)], -1) if x.shape[-1] else x
+
+
+def others(x: Any) -> Any:
+    """The product of all elements but each, along the last axis: no quotient, so that there may be zeros."""
+    return multiply(before(x), getitem(before(getitem(x, REVERSED)), REVERSED))
+
+
+def recurrence(g: Any, x: Any) -> Any:
+    """`s[i] = g[i] + x[i + 1] s[i + 1]` along the last axis, by doubling: after k steps over 2 ** k elements."""
+    n = x.shape[-1]
+    x, step = _ahead(x, 1), 1
+    while step < n:
+        g = add(g, multiply(x, _ahead(g, step)))
+        x, step = multiply(x, _ahead(x, step)), 2 * step
+    return g
+
+
+def _ahead(x: Any, step: int) -> Any:
+    """The elements so many places further on, and zeros after the end."""
+    rest = getitem(x, (Ellipsis, slice(step, None)))
+    return concatenate([rest, ops.np.zeros_like(getitem(x, (Ellipsis, slice(step))))], -1)
+
+
+def _cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    return np.cumprod(x, axis, dtype)
+
+
+def _cumprod_pullback(g: Any, x: Any, axis: Any) -> Any:
+    factors = conjugated(last(x, axis))
+    return back(multiply(before(factors), recurrence(last(g, axis), factors)), x.shape, axis)
+
+
+cumprod = along(
+    "cumprod(Tensor x, int? axis=None, ScalarType? dtype=None) -> Tensor", _cumprod, summed, running, _cumprod_pullback
+)
+
+# -- differences -----------------------------------------------------------------------------------------------------------
+
+
+def _diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+    if n < 0 or not x.shape:
+        np.diff(np.zeros((1,) * len(x.shape)), n, axis)  # raises in NumPy's own words
+    ahead = (slice(None),) * normalize_axis_index(axis, len(x.shape))
+    subtracted = not_equal if x.dtype.kind == "b" else subtract
+    for _ in range(n):
+        x = subtracted(getitem(x, (*ahead, slice(1, None))), getitem(x, (*ahead, slice(-1))))
+    return x
+
+
+def _trapezoid(y: Any, x: Any = None, dx: Any = None, axis: int = -1) -> Any:
+    ahead = (slice(None),) * normalize_axis_index(axis, len(y.shape))
+    pairs = add(getitem(y, (*ahead, slice(1, None))), getitem(y, (*ahead, slice(-1))))
+    if x is not None:
+        dx = diff(x, 1, axis if len(x.shape) > 1 else -1)
+        if len(dx.shape) == 1:
+            dx = reshape(dx, (-1,) + (1,) * (len(y.shape) - len(ahead) - 1))
+    return ops.np.sum(ops.np.divide(pairs if dx is None else multiply(dx, pairs), 2.0), axis)
+
+
+diff = composite("diff(Tensor(a) x, int n=1, int axis=-1) -> Tensor(a)", _diff)
+trapezoid = composite("trapezoid(Tensor y, Tensor? x=None, Tensor? dx=None, int axis=-1) -> Tensor", _trapezoid)

@@ -1,0 +1,308 @@
+"""What many rows share: from one fact about an operator a family derives its rules.
+
+    pointwise    the partial derivatives            -> derivatives both ways, shape rule, batching
+    comparison   nothing                            -> shape rule, batching; no derivative
+    reduction    the derivatives                    -> shape rule, batching
+    view         the adjoint, and the arguments     -> derivatives both ways, shape rule, batching
+                 for a batch in front
+    creation     nothing                            -> shape rule; no derivative
+    composite    a function of other operators      -> everything, from theirs
+
+A partial derivative names what it reads, arguments or `out`, and what it does not name is not kept for it:
+
+    multiply = pointwise("multiply", np.multiply, lambda y: y, lambda x: x)
+
+A missing partial means that there is no derivative in that argument, and the result does not carry one. Rows are written
+with operators, never infix and never NumPy's functions, so that every layer below sees what a rule does.
+
+Forward, a partial multiplies the tangent as it is; backward, its conjugate the gradient. A row that is linear in an argument
+does to the tangent what it does to the argument, `jvp=linear("x")`. Without `jvp=` it is derived from the gradient.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..autodiff.rules.partials import Partial, pullback_of, pushforward_of
+from ..core import DispatchKey, OpOverload
+from ..dispatcher.layer import CONSTANT, Constant, find_layer
+from ..layers.autograd import Pullback, Pullbacks, pullbacks
+from ..layers.fake import FakeTensor, Pure, fake_tensor
+from ..layers.jvp import Pushforward, Pushforwards, zeros
+from ..operators.prims import define, moveaxis
+from ..operators.registry import ops
+from ..schema.tags import Tag
+from ..symbolic import guesses, has_zero, is_open, layout_is_open
+from .layouts import as_shape, axes_of, elementwise, fake_reduced, layout_of, plain, ufunc_dtype, viewed, weak
+from .symbolic_layouts import rearranged
+
+Rule = Callable[..., Any]
+ARGUMENTS = "xyz"
+
+
+def row(text: str, *, numpy: Callable[..., Any], tags: tuple[Tag, ...] = (), **rules: Any) -> OpOverload:
+    """One row of the table: a schema, its NumPy kernel, and one keyword for each layer that has a rule.
+
+    Parameters
+    ----------
+    text : str
+        The schema, without the namespace.
+    numpy : callable
+        The kernel.
+    tags : tuple of Tag
+    **rules
+        By the names of the layers: `fake=`, `autograd=`, `jvp=`, `vmap=`.
+    """
+    return complete(define(f"np::{text}", numpy, tags), **rules)
+
+
+def complete(op: OpOverload, **rules: Any) -> OpOverload:
+    """Give an operator its rules, by the names of the layers; one without a derivative backward has none forward."""
+    if isinstance(rules.get("autograd"), Constant):
+        rules.setdefault("jvp", CONSTANT)
+    for name, rule in rules.items():
+        if isinstance(rule, Linear):
+            rule = rule.pushforwards(op)
+        find_layer(name).attach(op, Pure(rule) if name == "fake" and not isinstance(rule, Pure) else rule)
+    return op
+
+
+class Linear(NamedTuple):
+    """The forward rule of a row that is linear in some arguments: it does to a tangent what it does to the argument."""
+
+    arguments: tuple[str, ...]
+
+    def pushforwards(self, op: OpOverload) -> Pushforwards:
+        """The rule, for one operator."""
+        whole, names = op.whole, op.arguments.names
+        found = {}
+        for x in self.arguments:
+            i = names.index(x)
+            reads = (*names[:i], "t", *names[i + 1 :])
+            if op.schema.arguments[i].type.parts:
+                found[x] = Pushforward((x, *reads), _of_list(whole, i))
+            else:
+                found[x] = Pushforward(reads, whole)
+        return Pushforwards(found)
+
+
+def _of_list(whole: Callable[..., Any], i: int) -> Callable[..., Any]:
+    """A row on the tangents of a list, where a number or an array of integers has none: that is zero, and promotes nothing."""
+
+    def push(values: Any, *args: Any) -> Any:
+        pairs = zip(values, args[i], strict=True)
+        filled = [zeros((np.shape(x), np.dtype(bool)), x) if t is None else t for x, t in pairs]
+        return whole(*args[:i], filled, *args[i + 1 :])
+
+    return push
+
+
+def linear(*arguments: str) -> Linear:
+    """`jvp=linear("x")`: of several arguments, each by itself while the others stay, as a product is."""
+    return Linear(arguments)
+
+
+def kernel_of(op: OpOverload) -> Callable[..., Any]:
+    """The NumPy kernel of a row."""
+    return op.at(DispatchKey.CPU)
+
+
+# -- pointwise -------------------------------------------------------------------------------------------------------------
+
+
+def pointwise(name: str, kernel: np.ufunc, *partials: Partial) -> OpOverload:
+    """A row that applies a ufunc element by element, with a partial derivative for each argument."""
+    arguments = ", ".join(f"Tensor {x}" for x in ARGUMENTS[: kernel.nin])
+    op = define(f"np::{name}({arguments}) -> Tensor", kernel, (Tag.pointwise,))
+    return pointwise_rules(op, kernel, *partials)
+
+
+def pointwise_rules(op: OpOverload, kernel: np.ufunc, *partials: Partial) -> OpOverload:
+    """The rules that follow from an operator being a ufunc, and from its partial derivatives."""
+    found = {x: partial for x, partial in zip(ARGUMENTS, partials, strict=False) if partial is not None}
+    back = {x: pullback_of(partial) for x, partial in found.items()}
+    complete(
+        op,
+        fake=fake_pointwise(kernel),
+        autograd=Pullbacks(back) if back else CONSTANT,
+        vmap=batched_pointwise(op),
+    )
+    forward = {x: pushforward_of(partial) for x, partial in found.items() if not isinstance(partial, Pullback)}
+    return complete(op, jvp=Pushforwards(forward)) if forward and len(forward) == len(back) else op
+
+
+def comparison(name: str, kernel: np.ufunc) -> OpOverload:
+    """A row that applies a ufunc whose result has no derivative."""
+    return pointwise(name, kernel)
+
+
+def fake_pointwise(kernel: np.ufunc) -> Rule:
+    """The shape rule of a ufunc."""
+
+    def rule(*xs: Any) -> Any:
+        if len(xs) == 2 and type(xs[0]) is type(xs[1]) is FakeTensor:  # the usual case, without the three lists
+            return elementwise(ufunc_dtype(kernel, (xs[0].dtype, xs[1].dtype)), xs)
+        fakes = [x for x in xs if isinstance(x, FakeTensor)]
+        if not fakes:
+            return kernel(*xs)  # numbers only
+        return elementwise(
+            ufunc_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else kind(x) for x in xs])), fakes
+        )
+
+    return rule
+
+
+def kind(x: Any) -> Any:
+    """A Python number as promotion sees it: its type; a truth value is no number, but an array of one."""
+    return np.dtype(bool) if isinstance(x, bool) else type(weak(x))
+
+
+def batched_pointwise(op: OpOverload) -> Rule:
+    """The batching rule of a pointwise operator: the batch goes first everywhere, and the operator is called once."""
+
+    def rule(info: Any, in_dims: tuple[Any, ...], *xs: Any) -> tuple[Any, int]:
+        return op(*aligned(in_dims, xs)), 0
+
+    return rule
+
+
+def aligned(in_dims: tuple[Any, ...], xs: tuple[Any, ...]) -> list[Any]:
+    """Operands that broadcast as the items do: the batch first, and as many axes behind it as the largest item has."""
+    ndims = [len(getattr(x, "shape", ())) - (dim is not None) for x, dim in zip(xs, in_dims, strict=True)]
+    largest = max(ndims)
+    found = []
+    for x, dim, ndim in zip(xs, in_dims, ndims, strict=True):
+        if dim is not None:
+            x = in_front(x, dim)
+            if ndim < largest:
+                x = ops.np.reshape(x, (x.shape[0], *(1,) * (largest - ndim), *x.shape[1:]))
+        found.append(x)
+    return found
+
+
+def in_front(x: Any, dim: int | None) -> Any:
+    """An operand with its batch as the first axis; one without a batch as it is."""
+    return moveaxis(x, dim, 0) if dim else x
+
+
+# -- reductions ------------------------------------------------------------------------------------------------------------
+
+
+def reduction(text: str, kernel: Rule, dtype_of: Rule, pullback: Rule, jvp: Any = None) -> OpOverload:
+    """A row that reduces axes, whose schema reads `(Tensor x, int[1]? axis=None, ..., *, bool keepdims=False)`.
+
+    `dtype_of` gives the dtype of the result for the dtype of `x`, where the call does not say it.
+    """
+    op = define(f"np::{text}", kernel, (Tag.reduction,))
+    complete(op, fake=fake_reduction(kernel, dtype_of), autograd=pullbacks(x=pullback), vmap=batched_reduction(op))
+    return op if jvp is None else complete(op, jvp=jvp)
+
+
+def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
+    """The shape rule of a reduction."""
+    of_something = getattr(getattr(kernel, "__self__", None), "identity", 0) is None  # the largest of nothing is none
+
+    def rule(x: Any, axis: Any, *options: Any) -> Any:
+        *dtype, keepdims = options
+        if not isinstance(x, FakeTensor):  # a Python number, which has no axes
+            x = fake_tensor((), np.asarray(x).dtype)
+        chosen = dtype_of(x.dtype) if not dtype or dtype[0] is None else np.dtype(dtype[0])
+        axes = axes_of(plain(axis), len(x.shape))
+        if of_something and has_zero(tuple([x.shape[i] for i in axes])):
+            kernel(np.empty(0), None, keepdims=False)  # raises in NumPy's own words
+        return fake_reduced(x, chosen.newbyteorder("="), axes, keepdims)
+
+    return rule
+
+
+def batched_reduction(op: OpOverload) -> Rule:
+    """The batching rule of a reduction: the item's axes, counted with the batch."""
+
+    def rule(info: Any, in_dims: tuple[Any, ...], x: Any, axis: Any, *options: Any) -> tuple[Any, int]:
+        dim = in_dims[0]
+        axes = tuple([i + (i >= dim) for i in axes_of(plain(axis), len(x.shape) - 1)])
+        before = 0 if options[-1] else sum(i < dim for i in axes)
+        return op(x, axes, *options[:-1], keepdims=options[-1]), dim - before
+
+    return rule
+
+
+# -- views -----------------------------------------------------------------------------------------------------------------
+
+
+def view(text: str, kernel: Rule, adjoint: Rule, batched: Rule, opened: Rule | None = None) -> OpOverload:
+    """A row that returns its first argument seen otherwise.
+
+    Parameters
+    ----------
+    text : str
+        The schema.
+    kernel : callable
+        Reads no element.
+    adjoint : callable
+        The pullback in `x`.
+    batched : callable
+        Given the shape of `x` with the batch in front and the other arguments, the arguments that do the same to each item.
+    opened : callable, optional
+        Given a layout and the other arguments, the view where sizes are symbols; without it the kernel only moves axes.
+    """
+    return view_rules(define(f"np::{text}", kernel, (Tag.view,)), adjoint, batched, opened)
+
+
+def view_rules(op: OpOverload, adjoint: Rule | None, batched: Rule, opened: Rule | None = None) -> OpOverload:
+    """The rules that follow from an operator being a view."""
+    gradient, forward = (CONSTANT, CONSTANT) if adjoint is None else (pullbacks(x=adjoint), linear("x"))
+    return complete(op, fake=fake_view(kernel_of(op), opened), autograd=gradient, jvp=forward, vmap=batched_in_front(op, batched))
+
+
+def fake_view(kernel: Rule, opened: Rule | None = None) -> Rule:
+    """The shape rule of a view: the kernel itself, on one element under the real shape and strides."""
+    opened = opened or partial(rearranged, kernel)
+
+    def rule(x: Any, *args: Any) -> Any:
+        if not isinstance(x, FakeTensor):
+            return kernel(x, *args)
+        args = tuple(map(plain, args))
+        if layout_is_open(x) or any(is_open(as_shape(arg)) for arg in args):
+            found = opened(layout_of(x), *args)
+        else:
+            found = viewed(kernel, layout_of(x), *args)
+        return fake_tensor(found.shape, found.dtype, found.strides, x.device, x.mode, x if found.shared else None)
+
+    return rule
+
+
+def batched_in_front(op: OpOverload, batched: Rule) -> Rule:
+    """The batching rule of an operator of one array: the batch goes first, and the other arguments follow it."""
+
+    def rule(info: Any, in_dims: tuple[Any, ...], x: Any, *args: Any) -> tuple[Any, int]:
+        x = in_front(x, in_dims[0])
+        return op(x, *batched(x.shape, *args)), 0
+
+    return rule
+
+
+# -- creation --------------------------------------------------------------------------------------------------------------
+
+
+def creation(text: str, kernel: Rule) -> OpOverload:
+    """A row that makes an array of a shape and a dtype, its first and last argument."""
+    return row(text, numpy=kernel, fake=fake_creation, autograd=CONSTANT)
+
+
+def fake_creation(*args: Any) -> FakeTensor:
+    """The shape rule of a factory."""
+    shape = as_shape(args[0])
+    if any([n < 0 for n in shape]):
+        np.empty(guesses(shape))  # raises in NumPy's own words
+    return fake_tensor(shape, np.dtype(args[-1]))
+
+
+# -- composites ----------------------------------------------------------------------------------------------------------------
+
+
+def composite(text: str, function: Rule) -> OpOverload:
+    """A row made of other rows: every layer runs the function, and meets their rules; what shapes it gives is remembered."""
+    return complete(define(f"np::{text}", function, (), DispatchKey.CompositeImplicit), fake=function)

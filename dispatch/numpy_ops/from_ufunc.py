@@ -1,0 +1,297 @@
+"""Ufuncs as operators, in one line: NumPy's, SciPy's, Numba's, Cython's, generalised or not.
+
+    erf = from_ufunc(scipy.special.erf)
+
+A ufunc says of itself what an operator needs: how many arguments and results it has, which dtypes it gives for which
+(`resolve_dtypes`), and that it broadcasts. So its shape rule and its batching rule need nobody to write them; a derivative
+does.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache, wraps
+from importlib.machinery import ExtensionFileLoader
+from keyword import iskeyword
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..autodiff.rules.partials import pullback_of
+from ..core import DispatchKey, OpOverload
+from ..core.source import caller
+from ..dispatcher.layer import find_layer
+from ..errors import DefinitionError, kind_of
+from ..layers.autograd import Pullback, Pullbacks
+from ..layers.fake import FakeTensor, fake_tensor
+from ..operators.gufunc.rules import Calls
+from ..operators.gufunc.signature import Signature
+from ..operators.registry import add, build, ops
+from ..schema.schema import Schema
+from ..schema.tags import Tag
+from ..symbolic import guesses
+from .families import batched_pointwise, kernel_of, kind
+from .layouts import REMEMBERED, elementwise, elementwise_order
+from .numpy_functions import UFUNCS
+from .symbolic_layouts import dense
+
+Partial = Callable[..., Any] | float | Pullback | None
+
+FEW = "xyz"  # the names of up to three arguments, as in NumPy's table; x0, x1, ... for more
+
+
+def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequence[Partial] = None) -> OpOverload:
+    """Make an operator of a ufunc.
+
+    Parameters
+    ----------
+    f : ufunc
+        NumPy's, SciPy's or Cython's, or what Numba's `vectorize` and `guvectorize` make. Generalised ones too.
+    name : str, optional
+        `"namespace::name"`. By default the ufunc's own name in the namespace of its module, `scipy_special::erf`; the same
+        ufunc gives the same operator, and one of NumPy's table gives that.
+    derivative : callable, number, or sequence of these, optional
+        The partial derivative in each argument, None where there is none. It names what it reads: arguments, or `out`. For
+        anything else `register_autograd` is there as for every operator.
+
+    Returns
+    -------
+    OpOverload
+        Takes the ufunc's arrays, or Python numbers, by position; not its keywords `out`, `where`, `dtype` and `axis`.
+
+    Raises
+    ------
+    DefinitionError
+        If `f` is no ufunc, or has no name of its own and none is given.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> from dispatch.numpy_ops.from_ufunc import from_ufunc
+    >>> hypot = from_ufunc(np.hypot, "mine::hypot", derivative=(lambda x, out: x / out, lambda y, out: y / out))
+    >>> hypot
+    mine::hypot(Tensor x, Tensor y) -> Tensor  [cpu | autograd fake vmap]
+    >>> hypot(np.array([3.0, 5.0]), np.array([4.0, 12.0]))
+    array([ 5., 13.])
+    >>> from_ufunc(np.hypot, "mine::hypot") is hypot, from_ufunc(np.sin) is dispatch.ops.np.sin
+    (True, True)
+    """
+    inner = f if isinstance(f, np.ufunc) else getattr(f, "ufunc", None)
+    if not isinstance(inner, np.ufunc):
+        raise DefinitionError(
+            f"from_ufunc makes an operator of a ufunc, and was given {kind_of(f)}. For a function use custom_op; "
+            "np.vectorize makes none either, but custom_op(..., signature=) does."
+        )
+    _check(f)
+    op = _row(f) if name is None else None
+    if op is None:
+        full_name = _name_of(f) if name is None else name
+        op = _known(f, full_name) or _define(f, inner, full_name)
+        if f is inner and inner.nin <= len(FEW):
+            UFUNCS.setdefault(f, op)  # so that f(x) of a wrapper finds it
+    if derivative is not None:
+        find_layer("autograd").attach(op, _gradient(op, inner, derivative))
+    return op
+
+
+def _check(f: Any) -> None:
+    if getattr(f, "is_dynamic", False):
+        raise DefinitionError(
+            f"from_ufunc: {f.__name__} is a guvectorize without types, which allocates no output. Give guvectorize its types: "
+            '["void(float64[:], float64[:])"].'
+        )
+    if written := getattr(getattr(f, "gufunc_builder", None), "writable_args", ()):
+        raise DefinitionError(
+            f"from_ufunc: {f.__name__} writes to its arguments, {written}, and the operator of a ufunc writes to nothing. "
+            "Make it with custom_op(..., mutates_args=...)."
+        )
+
+
+def _row(f: Any) -> OpOverload | None:
+    """The row of NumPy's table whose kernel this ufunc is."""
+    op = UFUNCS.get(f) if isinstance(f, np.ufunc) else None
+    return op if op is not None and op.schema.namespace == "np" and kernel_of(op) is f else None
+
+
+def _known(f: Any, name: str) -> OpOverload | None:
+    """The operator of this name, if it is this ufunc's."""
+    namespace, _, word = name.partition("::")
+    if namespace not in dir(ops) or word not in dir(getattr(ops, namespace)):
+        return None
+    found = getattr(getattr(ops, namespace), word)
+    return found if isinstance(found, OpOverload) and vars(found).get("__wrapped__") is f else None
+
+
+def _define(f: Any, inner: np.ufunc, name: str) -> OpOverload:
+    module, place = caller()
+    names = FEW[: inner.nin] if inner.nin <= len(FEW) else [f"x{i}" for i in range(inner.nin)]
+    arguments = ", ".join(f"Tensor {x}" for x in names)
+    returns = "Tensor" if inner.nout == 1 else f"({', '.join(['Tensor'] * inner.nout)})"
+    schema = Schema.parse(f"{name}({arguments}) -> {returns}")
+    schema = replace(schema, arguments=tuple(replace(a, numbers=True) for a in schema.arguments))
+    op = build(schema, () if inner.signature else (Tag.pointwise,))
+    op.register_at(DispatchKey.CPU, _kernel(f, inner))
+    if inner.signature:
+        signature = Signature.parse(inner.signature)
+        vars(op)["signature"] = signature
+        calls = Calls(op, signature)
+        fake, vmap = _fake_generalised(f, inner, calls), calls.batching_rule
+    else:
+        fake, vmap = _fake_elementwise(f, inner), batched_pointwise(op)
+    find_layer("fake").attach(op, fake)
+    find_layer("vmap").attach(op, vmap)
+    vars(op).update(__name__=schema.name, __qualname__=schema.name, __doc__=f.__doc__, __module__=module, __wrapped__=f)
+    op = add(op, module, place)
+    for other in [other for other, known in UFUNCS.items() if known is op]:
+        del UFUNCS[other]  # the operator has been another ufunc's
+    return op
+
+
+def _kernel(f: Any, inner: np.ufunc) -> Callable[..., Any]:
+    """The ufunc itself; one of Python objects returns the bare object for a 0-d array, which is put back into one."""
+    if set("".join(inner.types)) != set("O->"):
+        return f  # type: ignore[no-any-return]
+
+    @wraps(f, assigned=("__doc__",), updated=())
+    def kernel(*args: Any) -> Any:
+        out = f(*args)
+        results = out if inner.nout > 1 else (out,)
+        arrays = [x if isinstance(x, np.ndarray) else _boxed(x) for x in results]
+        return tuple(arrays) if inner.nout > 1 else arrays[0]
+
+    return kernel
+
+
+def _boxed(x: Any) -> Any:
+    box = np.empty((), object)
+    box[()] = x
+    return box
+
+
+# -- dtypes and shapes -----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(REMEMBERED)
+def _dtypes(f: Any, inner: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of the results; a Python number is given by its type.
+
+    A ufunc that compiles itself for the types it meets, as one of Numba's without types does, is called on arrays without
+    elements: that compiles it and computes nothing.
+    """
+    if f is inner:
+        found: tuple[np.dtype[Any], ...] = inner.resolve_dtypes((*kinds, *(None,) * inner.nout))
+        return found[-inner.nout :]
+    return _of_nothing(f, inner, kinds)
+
+
+def _of_nothing(f: Any, inner: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+    cores = Signature.parse(inner.signature).inputs if inner.signature else ((),) * inner.nin
+    args = []
+    for found, core in zip(kinds, cores, strict=True):
+        lengths = [int(name) if name.isdigit() else 1 for name in core]
+        args.append(found(1) if isinstance(found, type) else np.empty((0, *lengths), found))
+    out = f(*args)
+    return tuple(x.dtype for x in (out if inner.nout > 1 else (out,)))
+
+
+def _kinds(xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([x.dtype if isinstance(x, FakeTensor) else kind(x) for x in xs])
+
+
+def _fake_elementwise(f: Any, inner: np.ufunc) -> Callable[..., Any]:
+    def rule(*xs: Any) -> Any:
+        fakes = [x for x in xs if isinstance(x, FakeTensor)]
+        if not fakes:
+            return f(*xs)  # numbers only
+        made = [elementwise(dtype, fakes) for dtype in _dtypes(f, inner, _kinds(xs))]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    return rule
+
+
+def _fake_generalised(f: Any, inner: np.ufunc, calls: Calls) -> Callable[..., Any]:
+    def rule(*xs: Any) -> Any:
+        fakes = [x for x in xs if isinstance(x, FakeTensor)]
+        if not fakes:
+            return f(*xs)
+        binding = calls.bind(xs)
+        loops = [
+            (guesses(x.shape[:n]), guesses(x.strides[:n]))
+            for x, n in zip(xs, binding.ndims, strict=True)
+            if isinstance(x, FakeTensor) and n
+        ]
+        batch = elementwise_order(tuple(loops)) if loops else ()  # the loop as its operands lie, the items in C order
+        made = []
+        for shape, dtype in zip(calls.shapes(binding), _dtypes(f, inner, _kinds(xs)), strict=True):
+            order = (*range(len(shape) - 1, len(batch) - 1, -1), *batch)
+            strides = dense(shape, dtype.itemsize, order)
+            made.append(fake_tensor(shape, dtype, strides, fakes[0].device, fakes[0].mode))
+        return made[0] if len(made) == 1 else tuple(made)
+
+    return rule
+
+
+# -- derivatives -----------------------------------------------------------------------------------------------------------
+
+
+def _gradient(op: OpOverload, inner: np.ufunc, derivative: Partial | Sequence[Partial]) -> Pullbacks:
+    partials = derivative if isinstance(derivative, (tuple, list)) and not isinstance(derivative, Pullback) else (derivative,)
+    names = op.arguments.names
+    if inner.signature or inner.nout > 1:
+        what = "generalised" if inner.signature else f"of {inner.nout} results"
+        raise DefinitionError(
+            f"{op.name}: derivative= takes the partial derivatives of one result, element by element, and this ufunc is "
+            f"{what}.\nWrite them as a rule: {op.schema.name}.register_autograd(backward, setup_context=...).",
+            operator=op.name,
+        )
+    if len(partials) != len(names):
+        raise DefinitionError(
+            f"{op.name}: derivative= gives {len(partials)} partial derivatives, and the arguments are ({', '.join(names)}). "
+            "Give one for each, None where there is none.",
+            operator=op.name,
+        )
+    found = zip(names, partials, strict=True)
+    return Pullbacks({x: p if isinstance(p, Pullback) else pullback_of(p) for x, p in found if p is not None})
+
+
+# -- names -----------------------------------------------------------------------------------------------------------------
+
+
+def _name_of(f: Any) -> str:
+    """`module::name`, where both are the ufunc's own."""
+    word = str(f.__name__)
+    module = _module_of(f, word)
+    qualified = str(getattr(f, "__qualname__", getattr(getattr(f, "_dispatcher", None), "__qualname__", word)))
+    if not module or "<" in qualified or not word.isidentifier():
+        reason = "was made inside a function, where several may have its name" if "<locals>" in qualified else "has none"
+        raise DefinitionError(
+            f"from_ufunc: an operator is named after its ufunc and the ufunc's module, and {word} {reason}. "
+            f'Give it a name: from_ufunc(f, "mylib::{word if word.isidentifier() else "name"}").'
+        )
+    namespace = module.strip("_").replace(".", "_")
+    return f"{namespace}::{word}{'_' * iskeyword(word)}"
+
+
+def _module_of(f: Any, word: str) -> str:
+    """The module that a ufunc belongs to: what it says, or the nearest to the root of the one compiled with it."""
+    said = getattr(f, "__module__", None)
+    if isinstance(said, str):
+        return said
+    compiled = sorted(
+        (name for name, module in list(sys.modules.items()) if _holds(module, word, f) and _is_extension(module)), key=len
+    )
+    for name in compiled:
+        parts = name.split(".")
+        for above in (".".join(parts[: i + 1]) for i in range(len(parts))):
+            if _holds(sys.modules.get(above), word, f):
+                return above
+    return ""
+
+
+def _holds(module: object, word: str, f: Any) -> bool:
+    return isinstance(module, ModuleType) and vars(module).get(word) is f
+
+
+def _is_extension(module: ModuleType) -> bool:
+    return isinstance(getattr(module.__spec__, "loader", None), ExtensionFileLoader)

@@ -1,0 +1,44 @@
+"""How rows read in code that is printed of a graph: `x[1:]`, `x[0] = value`; and `ARRAY` in files of graphs."""
+
+from typing import Any
+
+from ..graph import Metadata, Node, register_spelling, register_value
+from ..graph.codegen import Code
+from .index_parsing import ARRAY, Place, placed
+
+register_value(Place, "place", lambda x: (), lambda: ARRAY)
+
+
+def _subscript(code: Code, x: Any, index: Any, arrays: Any) -> str | None:
+    """`x[index]`, where that means what the row does: of an array without axes in an index the row takes the number."""
+    if type(x) is not Node or type(x.value) is not Metadata or type(arrays) not in (list, tuple):
+        return None
+    if not all(type(i) is Node and type(i.value) is Metadata and len(i.value.shape) for i in arrays):
+        return None
+    index = placed(index, arrays)
+    items = index if type(index) is tuple and index else (index,)
+    if any(i is ARRAY for i in items):
+        return None
+    return f"{code.spell(x)}[{', '.join(_item(code, i) for i in items)}]"
+
+
+def _item(code: Code, i: Any) -> str:
+    if type(i) is not slice:
+        return code.spell(i)
+    start, stop, step = ("" if part is None else code.spell(part) for part in (i.start, i.stop, i.step))
+    return f"{start}:{stop}" + (f":{step}" if step else "")
+
+
+def _getitem(code: Code, node: Node) -> str | None:
+    found = _subscript(code, *node.args)
+    return found and f"= {found}"
+
+
+def _setitem(code: Code, node: Node) -> str | None:
+    x, index, value, arrays = node.args
+    found = _subscript(code, x, index, arrays)
+    return found and f"{found} = {code.spell(value)}"
+
+
+register_spelling("np::getitem", _getitem)
+register_spelling("np::setitem_", _setitem)

@@ -1,0 +1,209 @@
+"""Rows that read elements by index, their adjoint, and the choice between two arrays.
+
+    getitem(x, index, arrays)              x[index]
+    scatter_add(x, index, shape, arrays)   zeros of this shape, with x added at `index`; elements met twice are added twice
+
+`index` is anything NumPy takes. Arrays in it that the layers have to see, a tracked or batched one say, are given in
+`arrays`, with `ARRAY` in their places: `x[:, i]` is `getitem(x, (slice(None), ARRAY), [i])`.
+"""
+
+from operator import index as number_of
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from ..core import OpOverload
+from ..errors import BatchingError
+from ..layers.autograd import pullbacks
+from ..layers.fake import FakeTensor, fake_tensor
+from ..layers.jvp import pushforwards
+from ..operators.prims import broadcast_to, moveaxis
+from ..symbolic import SymInt
+from .creation import arange
+from .families import aligned, composite, in_front, linear, row
+from .index_parsing import ARRAY, Item, Reading, check_masks, indexed, is_mask, placed, read, spelled, without_masks
+from .layouts import Layout, elementwise, weak
+from .shape import copy, reshape
+
+Shape = tuple[int, ...]
+
+
+# -- kernels -----------------------------------------------------------------------------------------------------------
+
+
+def _getitem(x: Any, index: Any, arrays: Any = ()) -> Any:
+    x = x if isinstance(x, np.ndarray) else np.asanyarray(x)
+    # a 0-d array counts as the number it is, so that a rule knows from its shape that the result is a view
+    return x[
+        placed(index, [i if getattr(i, "shape", ()) or is_mask(i) else number_of(i) for i in arrays])
+        if arrays
+        else index
+    ]
+
+
+def _scatter_add(x: Any, index: Any, shape: Any, arrays: Any = ()) -> Any:
+    made = np.zeros(shape, x.dtype if isinstance(x, (np.ndarray, np.generic)) else np.result_type(x))
+    if type(index) is int:  # the commonest, spared the closer look
+        made[index] = x
+        return made
+    index = placed(index, arrays)
+    if _is_basic(index):
+        made[index] = x  # no element is met twice
+    else:
+        np.add.at(made, index, x)
+    return made
+
+
+def _is_basic(index: Any) -> bool:
+    """Whether an index is made of numbers, slices, None and Ellipsis alone, so that it gives a view."""
+    return all(
+        i is None or i is Ellipsis or (isinstance(i, (int, slice, np.integer, SymInt)) and not isinstance(i, bool))
+        for i in (index if isinstance(index, tuple) else (index,))
+    )
+
+
+# -- shapes ------------------------------------------------------------------------------------------------------------
+
+
+def _fake_getitem(x: Any, index: Any, arrays: Any) -> Any:
+    if not isinstance(x, FakeTensor):
+        return _getitem(x, index, arrays)
+    items = placed(index, arrays)
+    if any(is_mask(i) and isinstance(i, FakeTensor) for i in arrays):
+        check_masks(x.shape, items)
+    found = indexed(Layout(x.shape, x.strides, x.dtype), tuple([spelled(i) for i in without_masks(items)]))
+    base = x if _is_view(x, items) else None
+    return fake_tensor(found.shape, x.dtype, found.strides, x.device, x.mode, base)
+
+
+def _is_view(x: FakeTensor, index: Any) -> bool:
+    """Whether an index gives a view: it is basic, an array without axes a number in it, and no number for each axis."""
+    items = index if isinstance(index, tuple) else (index,)
+    items = tuple([0 if getattr(i, "shape", None) == () and not is_mask(i) else i for i in items])
+    return _is_basic(items) and not (len(items) == len(x.shape) and all(isinstance(i, (int, np.integer, SymInt)) for i in items))
+
+
+def _fake_scatter_add(x: Any, index: Any, shape: Any, arrays: Any) -> FakeTensor:
+    if not isinstance(x, FakeTensor):
+        return fake_tensor(tuple(shape), np.result_type(x))
+    return fake_tensor(tuple(shape), x.dtype, None, x.device, x.mode)
+
+
+# -- batches ---------------------------------------------------------------------------------------------------------------
+
+
+def item_of(i: Any, dim: int | None) -> Item:
+    """What is read of one item of an array in an index."""
+    shape = getattr(i, "shape", ())
+    return Item(shape if dim is None else shape[:dim] + shape[dim + 1 :], getattr(i, "dtype", np.dtype(np.intp)))
+
+
+def with_batch(info: Any, op: str, arrays: Any, dims: Any, width: int) -> list[Any]:
+    """Arrays of an index that differ from item to item, with the batch before the axes they have together."""
+    found = []
+    for i, dim in zip(arrays, dims, strict=True):
+        if dim is not None:
+            if is_mask(i):
+                raise BatchingError(
+                    f"{op}: a mask that differs from item to item selects different numbers of elements, which make no batch. "
+                    "Write np.where(mask, x, other), which keeps the shape."
+                )
+            i = in_front(i, dim)
+            i = reshape(i, (info.batch_size, *(1,) * (width - len(i.shape) + 1), *i.shape[1:]))
+        found.append(i)
+    return found
+
+
+def numbered(info: Any, width: int) -> Any:
+    """The number of each item, as an index that goes along with the items' own."""
+    return reshape(arange(info.batch_size), (info.batch_size, *(1,) * width))
+
+
+def _batched_getitem(info: Any, in_dims: Any, x: Any, index: Any, arrays: Any) -> tuple[Any, int]:
+    dims = in_dims[2] or [None] * len(arrays)
+    index = index if isinstance(index, tuple) else (index,)
+    ndim = len(x.shape) - (in_dims[0] is not None)
+    found = read(index, [item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], ndim)
+    x = in_front(x, in_dims[0])
+    if in_dims[2] is None:
+        out = getitem(x, (slice(None), *index), arrays)
+        if not found.advanced and not any(i is None or i is Ellipsis or isinstance(i, slice) for i in (*index, *found.items)):
+            out = copy(out)  # a number of an array, which is no view of it
+        return out, 0 if found.together else found.width
+    arrays = with_batch(info, "np::getitem", arrays, dims, found.width)
+    if in_dims[0] is None:
+        return getitem(x, index, arrays), read(index, arrays, ndim).position
+    out = getitem(x, (ARRAY, *index), [numbered(info, found.width), *arrays])
+    return moved(out, found, 1, found.position + 1), 0
+
+
+def _batched_scatter_add(info: Any, in_dims: Any, x: Any, index: Any, shape: Any, arrays: Any) -> tuple[Any, int]:
+    dims = in_dims[3] or [None] * len(arrays)
+    index = index if isinstance(index, tuple) else (index,)
+    found = read(index, [item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], len(shape))
+    if in_dims[0] is None:
+        x = broadcast_to(x, (info.batch_size, *x.shape))
+    x = in_front(x, in_dims[0])
+    whole = (info.batch_size, *shape)
+    if in_dims[3] is None:
+        x = x if found.together else moveaxis(x, 0, found.width)
+        return scatter_add(x, (slice(None), *index), whole, arrays), 0
+    x = moved(x, found, found.position + 1, 1)
+    arrays = with_batch(info, "np::scatter_add", arrays, dims, found.width)
+    return scatter_add(x, (ARRAY, *index), whole, [numbered(info, found.width), *arrays]), 0
+
+
+def moved(x: Any, found: Reading, source: int, destination: int) -> Any:
+    """The axes of an index's arrays moved from one place to another."""
+    if source == destination or not found.width:
+        return x
+    return moveaxis(x, tuple(range(source, source + found.width)), tuple(range(destination, destination + found.width)))
+
+
+# -- the rows --------------------------------------------------------------------------------------------------------------
+
+getitem: OpOverload = row(
+    "getitem(Tensor(a) x, Any index, Tensor[] arrays=[]) -> Tensor(a)",
+    numpy=_getitem,
+    fake=_fake_getitem,
+    autograd=pullbacks(x=lambda g, x_shape, index, arrays: scatter_add(g, index, x_shape, arrays)),
+    jvp=linear("x"),
+    vmap=_batched_getitem,
+)
+scatter_add: OpOverload = row(
+    "scatter_add(Tensor x, Any index, int[] shape, Tensor[] arrays=[]) -> Tensor",
+    numpy=_scatter_add,
+    fake=_fake_scatter_add,
+    autograd=pullbacks(x=lambda g, index, arrays: getitem(g, index, arrays)),
+    jvp=linear("x"),
+    vmap=_batched_scatter_add,
+)
+
+
+def _fake_where(condition: Any, x: Any, y: Any) -> Any:
+    fakes = [i for i in (condition, x, y) if isinstance(i, FakeTensor)]
+    if not fakes:
+        return np.where(condition, x, y)  # numbers only
+    dtype = np.result_type(*[i.dtype if isinstance(i, FakeTensor) else weak(i) for i in (x, y)])
+    return elementwise(dtype, fakes)
+
+
+where: OpOverload = row(
+    "where(Tensor condition, Tensor x, Tensor y) -> Tensor",
+    numpy=np.where,
+    fake=_fake_where,
+    autograd=pullbacks(x=lambda g, condition: where(condition, g, 0), y=lambda g, condition: where(condition, 0, g)),
+    jvp=pushforwards(x=lambda t, condition: where(condition, t, 0), y=lambda t, condition: where(condition, 0, t)),
+    vmap=lambda info, in_dims, condition, x, y: (where(*aligned(in_dims, (condition, x, y))), 0),
+)
+
+
+def _take(x: Any, indices: Any, axis: int | None = None) -> Any:
+    if axis is None:
+        return getitem(reshape(x, (-1,)), (ARRAY,), [indices])
+    before = (slice(None),) * normalize_axis_index(axis, len(x.shape))
+    return getitem(x, (*before, ARRAY), [indices])
+
+
+take = composite("take(Tensor(a) x, Tensor indices, int? axis=None) -> Tensor(a)", _take)

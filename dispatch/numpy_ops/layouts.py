@@ -1,0 +1,288 @@
+"""Shapes, dtypes and strides of results, asked of NumPy on arrays that stand for the real ones.
+
+NumPy lays a result out after its operands, by rules that are nowhere written down. They look at which strides are larger and
+at which axes have length 0 or 1, never at the other lengths, so a stand-in of a few elements gets the real one's answer:
+
+    seen       one element under the real shape and strides     for kernels that return a view, and read nothing
+    small      lengths of at most 2, strides in the same order   for advanced indices
+    stand_in   one byte, lengths of at most 2, real strides     for nditer, which says in which order it would walk
+    hollow   elements of no size under the real shape           for NumPy's own complaints about shapes
+
+Every answer is remembered, by the layouts it depends on.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.lib.stride_tricks import as_strided
+
+from ..layers.fake import FakeTensor, contiguous, fake_tensor
+from ..symbolic import SymInt, broadcast, guesses, has_zero, is_open, layout_is_open, same
+from . import symbolic_layouts
+from .symbolic_layouts import Seen, dense
+
+Kernel = Callable[..., Any]
+Shape = tuple[int, ...]
+Order = tuple[int, ...]  # the axes, the one with the smallest stride first
+
+REMEMBERED = 4096
+
+
+class Layout(NamedTuple):
+    """What a result's layout depends on."""
+
+    shape: Shape
+    strides: Shape
+    dtype: np.dtype[Any]
+
+
+def layout_of(x: Any) -> Any:
+    """The layout of a fake or an array, of each in a list; anything else as it is."""
+    if isinstance(x, (FakeTensor, np.ndarray, np.generic)):
+        return Layout(x.shape, x.strides, x.dtype)
+    return tuple([layout_of(item) for item in x]) if isinstance(x, (list, tuple)) else x
+
+
+def seen(layout: Layout) -> Any:
+    """One element under the real shape and strides: to be looked at, never to be read."""
+    return as_strided(np.zeros((), layout.dtype), layout.shape, layout.strides, writeable=False)
+
+
+def hollow(shape: Shape) -> Any:
+    """An array of this shape without a byte of data: for NumPy to reshape, or to complain about."""
+    return np.empty(shape, "V0")
+
+
+def small(layout: Any) -> Any:
+    """Zeros, at most 2 along each axis, whose strides are in the same order as the real ones; lists item by item."""
+    if not isinstance(layout, Layout):
+        return [small(item) for item in layout] if isinstance(layout, tuple) else layout
+    itemsize = layout.dtype.itemsize or 1
+    long = {abs(stride) for n, stride in zip(layout.shape, layout.strides, strict=True) if n > 1} - {0}
+    # Powers of 2, so that what is contiguous stays contiguous.
+    steps = {stride: itemsize << k for k, stride in enumerate(sorted(long))}
+    lengths = tuple(min(n, 2) for n in layout.shape)
+    strides = tuple(
+        steps.get(abs(stride), 0) if n > 1 else 0 for n, stride in zip(layout.shape, layout.strides, strict=True)
+    )
+    reach = 1 + sum(stride // itemsize for stride in strides)
+    return as_strided(np.zeros(reach, layout.dtype), lengths, strides)
+
+
+@lru_cache(REMEMBERED)
+def viewed(kernel: Kernel, layout: Layout, *args: Any) -> Seen:
+    """The layout of a view, and whether it is one: a number of an array and the imaginary part of a real one are none."""
+    found = kernel(seen(layout), *args)
+    return Seen(found.shape, found.strides, found.dtype, isinstance(found, np.ndarray) and found.base is not None)
+
+
+def order_of(x: Any) -> Order:
+    """The axes of an array, the one with the smallest stride first."""
+    return tuple(sorted(range(x.ndim), key=lambda axis: (x.strides[axis], -axis)))
+
+
+# -- elementwise -----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(REMEMBERED)
+def ufunc_dtype(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> np.dtype[Any]:
+    """The dtype of a ufunc's result; a Python number is given by its type, as NEP 50 wants it."""
+    return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))[-1]
+
+
+def broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
+    """The shape that arrays of these shapes broadcast to."""
+    if not any(map(is_open, shapes)):
+        return _broadcast_shape(shapes)
+    found = broadcast(shapes)
+    return _broadcast_shape(tuple(map(guesses, shapes))) if found is None else found  # which raises
+
+
+@lru_cache(REMEMBERED)
+def _broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        operands: Any = [np.broadcast_to(np.uint8(0), shape) for shape in shapes]
+        np.nditer(operands)  # raises in the words of NumPy's ufuncs
+        raise
+
+
+def stand_in(shape: Shape, strides: Shape) -> Any:
+    """One byte, at most 2 along each axis, under the real strides: for nditer to look at."""
+    return as_strided(np.zeros((), np.uint8), tuple([min(n, 2) for n in shape]), strides)
+
+
+@lru_cache(REMEMBERED)
+def elementwise_order(layouts: tuple[tuple[Shape, Shape], ...]) -> Order:
+    """The order of an elementwise result's axes, which nditer tells without computing anything."""
+    operands = [stand_in(*layout) for layout in layouts]
+    flags = [["readonly"]] * len(operands) + [["writeonly", "allocate"]]
+    walk: Any = np.nditer  # whose stubs know of one operand only
+    made = walk([*operands, None], ["zerosize_ok"], flags, op_dtypes=[None] * len(operands) + ["u1"]).operands[-1]
+    return order_of(made)
+
+
+@lru_cache(REMEMBERED)
+def reduced_order(shape: Shape, strides: Shape, axes: Shape) -> Order:
+    """The order of the axes that a reduction leaves, told by nditer as well."""
+    left = iter(range(len(shape)))
+    places = [-1 if i in axes else next(left) for i in range(len(shape))]
+    walk: Any = np.nditer
+    made = walk(
+        [stand_in(shape, strides), None],
+        ["reduce_ok", "zerosize_ok"],
+        [["readonly"], ["readwrite", "allocate"]],
+        op_axes=[[*range(len(shape))], places],
+        op_dtypes=["u1", "u1"],
+    ).operands[-1]
+    return order_of(made)
+
+
+@lru_cache(REMEMBERED)
+def joined_order(layouts: tuple[tuple[Shape, Shape], ...]) -> Order:
+    """The order of the axes of several arrays in one: an insertion sort by the strides of all that have both axes.
+
+    An axis goes before another, which varies faster, where some array says so by larger strides and none contradicts; axes
+    that no array compares, one of them having length 1 in each, stay as they are. Ties keep C order.
+    """
+    axes: list[int] = []
+    for axis in range(len(layouts[0][0])):
+        place = len(axes)
+        for i in range(len(axes) - 1, -1, -1):
+            said = [
+                abs(strides[axis]) > abs(strides[axes[i]])
+                for shape, strides in layouts
+                if shape[axis] != 1 and shape[axes[i]] != 1
+            ]
+            if said and not all(said):
+                break
+            if said:
+                place = i
+        axes.insert(place, axis)
+    return tuple(reversed(axes))
+
+
+def fake_reduced(x: FakeTensor, dtype: np.dtype[Any], axes: Shape, keepdims: Any) -> FakeTensor:
+    """The fake of what a reduction over these axes leaves."""
+    rest = tuple([n for i, n in enumerate(x.shape) if i not in axes])
+    order = reduced_order(guesses(x.shape), guesses(x.strides), axes) if len(rest) > 1 else ()
+    strides = dense(rest, dtype.itemsize, order) if order else None
+    if keepdims:
+        found = iter(contiguous(rest, dtype.itemsize) if strides is None else strides)
+        strides = tuple([dtype.itemsize if i in axes else next(found) for i in range(len(x.shape))])
+        rest = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
+    return fake_tensor(rest, dtype, strides, x.device, x.mode)
+
+
+def elementwise(dtype: np.dtype[Any], fakes: Sequence[FakeTensor]) -> FakeTensor:
+    """The result of an elementwise operation on these operands, of the dtype given."""
+    first = fakes[0]
+    shape, strides = first.shape, first.strides
+    for x in fakes:
+        if not same(x.shape, shape) or not same(x.strides, strides):
+            break
+    else:  # the usual case: operands that are laid out alike, in C order
+        if same(strides, contiguous(shape, first.dtype.itemsize)):
+            return fake_tensor(shape, dtype, None, first.device, first.mode)
+    shape = first.shape if len(fakes) == 1 else broadcast_shape(tuple([x.shape for x in fakes]))
+    strides = contiguous(shape, dtype.itemsize)
+    if not has_zero(shape) and not all(same(x.strides, contiguous(x.shape, x.dtype.itemsize)) for x in fakes):
+        order = elementwise_order(tuple([(guesses(x.shape), guesses(x.strides)) for x in fakes]))
+        strides = dense(shape, dtype.itemsize, order)
+    return fake_tensor(shape, dtype, strides, first.device, first.mode)
+
+
+@lru_cache(REMEMBERED)
+def like_order(layout: Layout, shape: Shape) -> Order:
+    """The order of the axes of an array made after another one: a copy, or an `empty_like` of another shape."""
+    flags = seen(layout).flags
+    if flags.c_contiguous or len(shape) != len(layout.shape):
+        return tuple(range(len(shape)))[::-1]
+    if flags.f_contiguous:
+        return tuple(range(len(shape)))
+    few = as_strided(np.zeros((), np.uint8), tuple([min(n, 2) for n in layout.shape]), layout.strides)
+    return order_of(np.empty_like(few, shape=tuple([min(n, 2) for n in shape])))
+
+
+def fake_like(x: FakeTensor, dtype: np.dtype[Any], shape: Shape | None = None) -> FakeTensor:
+    """The fake of an array made after another one, of another dtype and perhaps another shape."""
+    shape = x.shape if shape is None else shape
+    if same(shape, x.shape) and same(x.strides, contiguous(shape, x.dtype.itemsize)):
+        return fake_tensor(shape, dtype, None, x.device, x.mode)
+    order = like_order(Layout(guesses(x.shape), guesses(x.strides), x.dtype), guesses(shape))
+    strides = dense(shape, dtype.itemsize, order)
+    return fake_tensor(shape, dtype, strides, x.device, x.mode)
+
+
+# -- axes and shapes -------------------------------------------------------------------------------------------------------
+
+
+def plain(x: Any) -> Any:
+    """A list or range of numbers as a tuple, which NumPy's reductions want and which can be remembered."""
+    return tuple(x) if isinstance(x, (list, range)) else x
+
+
+def as_shape(shape: Any) -> Shape:
+    """A shape as a tuple; a single number is one too."""
+    return tuple(shape) if isinstance(shape, (tuple, list, range)) else (shape,)
+
+
+@lru_cache(REMEMBERED)
+def axes_of(axis: Any, ndim: int) -> Shape:
+    """The axes a reduction goes over, counted from the front. An axis that does not exist is NumPy's own AxisError."""
+    if axis is None:
+        return tuple(range(ndim))
+    if ndim == 0 and axis in (0, -1):
+        return ()  # NumPy lets a 0-d array be reduced along axis 0
+    axes = normalize_axis_tuple(axis, ndim, allow_duplicate=True)
+    if len(set(axes)) < len(axes):
+        np.add.reduce(np.empty((0,) * ndim), axis)  # raises in NumPy's own words
+    return tuple(sorted(axes))
+
+
+def reduced(shape: Shape, axis: Any, keepdims: Any) -> Shape:
+    """The shape without the axes, or with 1 in their place."""
+    axes = axes_of(axis, len(shape))
+    return tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
+
+
+def with_axes(shape: Shape, axis: Any) -> Shape:
+    """The shape with new axes of length 1, at these places of the result."""
+    new = as_shape(axis)
+    axes = normalize_axis_tuple(new, len(shape) + len(new))
+    rest = iter(shape)
+    return tuple([1 if i in axes else next(rest) for i in range(len(shape) + len(axes))])
+
+
+def filled(shape: Shape, wanted: Any) -> Shape:
+    """The shape that `reshape(wanted)` gives, -1 worked out. A shape that does not fit raises in NumPy's own words."""
+    if is_open(shape) or is_open(as_shape(wanted)):
+        return symbolic_layouts.filled(shape, wanted)
+    return _filled(shape, wanted)
+
+
+@lru_cache(REMEMBERED)
+def _filled(shape: Shape, wanted: Any) -> Shape:
+    new: Shape = hollow(shape).reshape(wanted).shape
+    return new
+
+
+def reshaped(layout: Layout, shape: Shape) -> Shape | None:
+    """The strides of a view of another shape; None where there is none, and a reshape copies."""
+    return symbolic_layouts.reshaped(layout, shape) if layout_is_open(layout) or is_open(shape) else _reshaped(layout, shape)
+
+
+@lru_cache(REMEMBERED)
+def _reshaped(layout: Layout, shape: Shape) -> Shape | None:
+    whole = as_strided(hollow(()), layout.shape, layout.strides)
+    found = whole.reshape(shape)
+    return found.strides if found.ctypes.data == whole.ctypes.data else None
+
+
+def weak(x: Any) -> Any:
+    """A value as NumPy's promotion sees it: of a size that is a symbol, a number."""
+    return x.guess if type(x) is SymInt else x

@@ -1,0 +1,223 @@
+"""Rows of `np.linalg`: the factors and the spectra of the matrices of a stack.
+
+With G the gradient that comes in,
+
+    a = l l^H        the Hermitian part of inv(l)^H P(l^H G) inv(l); P keeps the lower triangle and half the diagonal
+                     (I. Murray, "Differentiation of the Cholesky decomposition", 2016)
+    a = v w v^H      v (diag(Gw) + v^H Gv / (w_j - w_i)) v^H, its Hermitian part (M. B. Giles, "Collected matrix derivative
+                     results for forward and reverse mode algorithmic differentiation", 2008)
+    a = u s v^H      see `_svd_backward`
+    a = q r          (Gq + q sym(triu(Gr r^H - q^H Gq))) inv(r)^H
+
+`cholesky`, `eigh` and `eigvalsh` are functions of a Hermitian matrix, of which NumPy reads one triangle. Their gradients are
+Hermitian, as JAX has them; torch's of `eigh`, and of `cholesky` for complex values, differ by a part that no change of a
+Hermitian matrix feels. The sign or phase of an eigenvector and a singular vector is arbitrary, and a loss must not depend on it. Where
+two eigenvalues or singular values are equal, their vectors have no derivative, and the gradient holds nan or inf; that of
+the values alone is right.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...core.array_memory import is_complex
+from ...layers.autograd import pullbacks
+from ...layers.jvp import pushforwards
+from ...symbolic import smaller
+from ..diagonals import diagonal, diagonal_matrix, eye, tril, triu
+from ..families import complete, composite
+from ..indexing import getitem
+from ..pointwise import add, divide, multiply, negative, square, subtract
+from ..shape import concatenate, expand_dims, real
+from .matmul import adjoint, matmul
+from .solve import inv_lower, keep, solve
+from .stacked import of_matrices
+
+
+def _half(x: Any) -> Any:
+    """The Hermitian part."""
+    return multiply(add(x, adjoint(x)), 0.5)
+
+
+def _times_columns(x: Any, by: Any) -> Any:
+    """Matrices with each column multiplied by a number."""
+    return multiply(x, expand_dims(by, -2))
+
+
+# -- Cholesky --------------------------------------------------------------------------------------------------------------
+
+
+def _cholesky(a: Any, *, upper: bool = False) -> Any:
+    return np.linalg.cholesky(a, upper=upper)
+
+
+def _cholesky_pullback(g: Any, out: Any, upper: bool) -> Any:
+    if upper:
+        g, out = adjoint(g), adjoint(out)
+    inner = matmul(adjoint(out), g)
+    twice = add(tril(inner), adjoint(tril(inner, -1)))  # P(l^H G) and its adjoint, but for the imaginary part of the diagonal
+    inverse = inv_lower(out)
+    found = multiply(matmul(adjoint(inverse), matmul(twice, inverse)), 0.5)
+    return _half(found) if is_complex(found) else found
+
+
+def _cholesky_pushforward(t: Any, out: Any, upper: bool) -> Any:
+    low = adjoint(out) if upper else out
+    inverse = inv_lower(low)
+    inner = matmul(inverse, matmul(_half(t), adjoint(inverse)))
+    found = matmul(low, multiply(add(tril(inner), tril(inner, -1)), 0.5))
+    return adjoint(found) if upper else found
+
+
+cholesky = of_matrices(
+    "linalg_cholesky(Tensor a, *, bool upper=False) -> Tensor", _cholesky, lambda m, n: [(n, n)]
+)
+complete(cholesky, autograd=pullbacks(a=_cholesky_pullback), jvp=pushforwards(a=_cholesky_pushforward))
+
+# -- spectra ---------------------------------------------------------------------------------------------------------------
+
+
+def _eigh(a: Any, UPLO: Any = "L") -> Any:
+    return tuple(np.linalg.eigh(a, UPLO))
+
+
+def _gaps(w: Any) -> Any:
+    """The differences of all pairs of numbers, `w[j] - w[i]`, with 1 on the diagonal."""
+    return add(subtract(expand_dims(w, -2), expand_dims(w, -1)), eye(w.shape[-1], None, 0, w.dtype))
+
+
+def _eigh_backward(ctx: Any, g_w: Any, g_v: Any) -> Any:
+    _, w, v = ctx.saved_tensors
+    inner = None
+    if g_v is not None:
+        turned = divide(matmul(adjoint(v), g_v), _gaps(w))
+        inner = matmul(v, subtract(turned, diagonal_matrix(diagonal(turned, 0, -2, -1))))
+    if g_w is not None:
+        scaled = _times_columns(v, g_w)
+        inner = scaled if inner is None else add(inner, scaled)
+    return (None if inner is None else _half(matmul(inner, adjoint(v)))), None
+
+
+eigh = of_matrices(
+    "linalg_eigh(Tensor a, str UPLO='L') -> (Tensor, Tensor)", _eigh, lambda m, n: [(n,), (n, n)]
+)
+eigh.register_autograd(_eigh_backward, setup_context=keep)
+
+
+def _eigvalsh_pullback(g: Any, a: Any, UPLO: str) -> Any:
+    _, v = eigh(a, UPLO)
+    return matmul(_times_columns(v, g), adjoint(v))
+
+
+eigvalsh = of_matrices("linalg_eigvalsh(Tensor a, str UPLO='L') -> Tensor", np.linalg.eigvalsh, lambda m, n: [(n,)])
+complete(eigvalsh, autograd=pullbacks(a=_eigvalsh_pullback))
+
+
+def _svd(a: Any) -> Any:
+    return tuple(np.linalg.svd(a, full_matrices=False))
+
+
+def _svd_backward(ctx: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
+    """The pullback of `a = u diag(s) vh`: torch's, of the compact factors.
+
+    With `skew(x) = x - x^H` and `E = s_j^2 - s_i^2`,
+
+        u [(skew(u^H Gu) s_j + s_i skew(vh Gvh^H)) / E + diag(Gs)] vh
+        + (1 - u u^H) Gu / s vh + u / s Gvh (1 - vh^H vh)
+
+    and for complex values the diagonal of `skew(u^H Gu) / (2 s)` inside the brackets.
+    """
+    a, u, s, vh = ctx.saved_tensors
+    if g_u is None and g_s is None and g_vh is None:
+        return None
+    gaps = _gaps(square(s))
+    inner = None if g_s is None else diagonal_matrix(g_s)
+    if g_u is not None:
+        turned = matmul(adjoint(u), g_u)
+        turned = subtract(turned, adjoint(turned))
+        part = divide(_times_columns(turned, s), gaps)
+        if a.dtype.kind == "c":  # `gaps` has ones on the diagonal, where the phases are
+            along = divide(diagonal(turned, 0, -2, -1), multiply(s, 2))
+            part = add(subtract(part, diagonal_matrix(diagonal(part, 0, -2, -1))), diagonal_matrix(along))
+        inner = part if inner is None else add(inner, part)
+    if g_vh is not None:
+        turned = matmul(vh, adjoint(g_vh))
+        turned = divide(subtract(turned, adjoint(turned)), gaps)
+        part = multiply(expand_dims(s, -1), subtract(turned, diagonal_matrix(diagonal(turned, 0, -2, -1))))
+        inner = part if inner is None else add(inner, part)
+    found = matmul(u, matmul(inner, vh))
+    m, n = a.shape[-2:]
+    if m > n and g_u is not None:
+        found = add(found, matmul(_outside(u, divide(g_u, expand_dims(s, -2))), vh))
+    if n > m and g_vh is not None:
+        rest = _outside(adjoint(vh), adjoint(divide(g_vh, expand_dims(s, -1))))
+        found = add(found, matmul(u, adjoint(rest)))
+    return found
+
+
+def _outside(basis: Any, x: Any) -> Any:
+    """What of `x` is orthogonal to the columns of a basis."""
+    return subtract(x, matmul(basis, matmul(adjoint(basis), x)))
+
+
+svd = of_matrices(
+    "linalg_svd(Tensor a) -> (Tensor, Tensor, Tensor)",
+    _svd,
+    lambda m, n: [(m, smaller(m, n)), (smaller(m, n),), (smaller(m, n), n)],
+    square=False,
+)
+svd.register_autograd(_svd_backward, setup_context=keep)
+
+
+def _svdvals_pullback(g: Any, a: Any) -> Any:
+    u, _, vh = svd(a)
+    return matmul(_times_columns(u, g), vh)
+
+
+svdvals = of_matrices(
+    "linalg_svdvals(Tensor a) -> Tensor",
+    lambda a: np.linalg.svd(a, compute_uv=False),
+    lambda m, n: [(smaller(m, n),)],
+    square=False,
+)
+complete(svdvals, autograd=pullbacks(a=_svdvals_pullback))
+
+# -- QR --------------------------------------------------------------------------------------------------------------------
+
+
+def _qr_backward(ctx: Any, g_q: Any, g_r: Any) -> Any:
+    _, q, r = ctx.saved_tensors
+    inner = None if g_r is None else matmul(g_r, adjoint(r))
+    if g_q is not None:
+        part = negative(matmul(adjoint(q), g_q))
+        inner = part if inner is None else add(inner, part)
+    if inner is None:
+        return None
+    inner = triu(inner)
+    inner = add(inner, adjoint(inner))
+    inner = subtract(inner, diagonal_matrix(multiply(real(diagonal(inner, 0, -2, -1)), 0.5)))
+    inner = matmul(q, inner)
+    inner = inner if g_q is None else add(inner, g_q)
+    return adjoint(solve(r, adjoint(inner)))  # inner inv(r)^H
+
+
+tall_qr = of_matrices(
+    "linalg_tall_qr(Tensor a) -> (Tensor, Tensor)",
+    lambda a: tuple(map(np.ascontiguousarray, np.linalg.qr(a))),
+    lambda m, n: [(m, n), (n, n)],
+    square=False,
+)
+tall_qr.register_autograd(_qr_backward, setup_context=keep)
+
+
+def _qr(a: Any) -> Any:
+    """`a = q r`; of a matrix wider than it is high, the first columns give q, and the others follow."""
+    m, n = a.shape[-2:] if len(a.shape) > 1 else (0, 0)
+    if m >= n:
+        return tall_qr(a)
+    q, r = tall_qr(getitem(a, (Ellipsis, slice(m))))
+    rest = matmul(adjoint(q), getitem(a, (Ellipsis, slice(m, None))))
+    return q, concatenate([r, rest], -1)
+
+
+qr = composite("linalg_qr(Tensor a) -> (Tensor, Tensor)", _qr)

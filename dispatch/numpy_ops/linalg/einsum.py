@@ -1,0 +1,240 @@
+"""Products of more than two matrices' kind: `einsum` and what is a name for a case of it.
+
+All are composites. A pair of operands is one product of matrices, after the axes that only one of them has are summed, so
+that every layer meets `matmul`'s rules; more operands are taken pair by pair, in the order that `np.einsum_path` finds.
+"""
+
+from collections import Counter
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from ...errors import UnsupportedError
+from ...operators.prims import moveaxis, stack
+from ...symbolic import agree, guesses, is_one
+from ..diagonals import diagonal
+from ..families import composite
+from ..indexing import getitem
+from ..pointwise import conjugate, multiply, subtract
+from ..reduction import sum as total
+from ..shape import reshape, transpose
+from .matmul import dot, matmul
+
+Shape = tuple[int, ...]
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+# -- einsum ----------------------------------------------------------------------------------------------------------------
+
+
+def read_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[list[str], str]:
+    """The letters of each operand's axes and of the result's, an ellipsis spelled out. What is wrong NumPy says itself."""
+    return _read_subscripts(subscripts, tuple(map(guesses, shapes)))
+
+
+@lru_cache
+def _read_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[list[str], str]:
+    text = subscripts.replace(" ", "")
+    inputs, arrow, result = text.partition("->")
+    terms = inputs.split(",")
+    free = [letter for letter in LETTERS if letter not in text]
+    hidden = [len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes, strict=False)]
+    short = any(n < 0 or (n and "..." not in term) for n, term in zip(hidden, terms, strict=False))
+    if len(terms) != len(shapes) or short:
+        np.einsum(subscripts, *[np.broadcast_to(0.0, shape) for shape in shapes])  # raises in NumPy's own words
+    most = max(hidden)
+    dots = "".join(free[:most])
+    found = [term.replace("...", dots[most - n :]) for term, n in zip(terms, hidden, strict=True)]
+    if arrow:
+        return found, result.replace("...", dots)
+    counts = Counter("".join(terms).replace(".", ""))
+    return found, dots + "".join(sorted(letter for letter, n in counts.items() if n == 1))
+
+
+@lru_cache
+def contraction_order(terms: tuple[str, ...], shapes: tuple[Shape, ...], result: str) -> list[tuple[int, ...]]:
+    """Which operands are taken together, one pair after the other."""
+    if len(terms) < 3:
+        return [tuple(range(len(terms)))]
+    zeros = [np.broadcast_to(0.0, shape) for shape in shapes]
+    path: list[tuple[int, ...]] = np.einsum_path(",".join(terms) + "->" + result, *zeros, optimize="greedy")[0][1:]
+    return path
+
+
+def _einsum(subscripts: str, operands: Any) -> Any:
+    shapes = tuple([tuple(getattr(x, "shape", ())) for x in operands])
+    terms, result = read_subscripts(subscripts, shapes)
+    sizes: dict[str, int] = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        for letter, n in zip(term, shape, strict=True):
+            if is_one(sizes.setdefault(letter, n)):
+                sizes[letter] = n
+    pairs = [pair for term, shape in zip(terms, shapes, strict=True) for pair in zip(term, shape, strict=True)]
+    if not set(result) <= set(sizes) or not all(n is sizes[letter] or is_one(n) or agree(n, sizes[letter]) for letter, n in pairs):
+        np.einsum(subscripts, *[np.broadcast_to(0.0, guesses(shape)) for shape in shapes])  # raises in NumPy's own words
+    waiting = [_single(x, term, sizes) for x, term in zip(operands, terms, strict=True)]
+    left = [(term, guesses([sizes[letter] for letter in term])) for _, term in waiting]
+    for together in contraction_order(*zip(*left, strict=True), result):
+        taken = [waiting.pop(i) for i in sorted(together, reverse=True)][::-1]
+        kept = set(result).union(*[term for _, term in waiting])
+        x, term = taken[0]
+        for y, other in taken[1:]:
+            x, term = _pair(x, term, y, other, kept)
+        waiting.append((x, term))
+    x, term = _summed(*waiting[0], set(result))
+    return x if term == result else transpose(x, tuple([term.index(letter) for letter in result]))
+
+
+def _single(x: Any, term: str, sizes: dict[str, int]) -> tuple[Any, str]:
+    """An operand whose letters all differ, without the axes of length 1 that broadcast."""
+    if len(set(term)) < len(term):
+        for letter in [letter for letter, n in Counter(term).items() if n > 1]:
+            while term.count(letter) > 1:
+                first = term.index(letter)
+                second = term.index(letter, first + 1)
+                x = diagonal(x, 0, first, second)
+                term = term[:first] + term[first + 1 : second] + term[second + 1 :] + letter
+    short = [i for i, letter in enumerate(term) if is_one(x.shape[i]) and not is_one(sizes[letter])]
+    if short:
+        x = getitem(x, tuple([0 if i in short else slice(None) for i in range(len(term))]))
+        term = "".join([letter for i, letter in enumerate(term) if i not in short])
+    return x, term
+
+
+def _summed(x: Any, term: str, kept: set[str]) -> tuple[Any, str]:
+    """An operand without the letters that nobody else has."""
+    axes = tuple([i for i, letter in enumerate(term) if letter not in kept])
+    if not axes:
+        return x, term
+    return total(x, axes, x.dtype), "".join([letter for letter in term if letter in kept])
+
+
+def _pair(x: Any, a: str, y: Any, b: str, kept: set[str]) -> tuple[Any, str]:
+    """The product of two operands, as one product of matrices."""
+    x, a = _summed(x, a, kept | set(b))
+    y, b = _summed(y, b, kept | set(a))
+    both = [letter for letter in a if letter in b]
+    batch = "".join([letter for letter in both if letter in kept])
+    inner = "".join([letter for letter in both if letter not in kept])
+    left = "".join([letter for letter in a if letter not in b])
+    right = "".join([letter for letter in b if letter not in a])
+    x_shape, y_shape = dict(zip(a, x.shape, strict=True)), dict(zip(b, y.shape, strict=True))
+    stacked = tuple([x_shape[letter] for letter in batch])
+    rows = tuple([x_shape[letter] for letter in left])
+    columns = tuple([y_shape[letter] for letter in right])
+    x, y = _ordered(x, a, batch + left + inner), _ordered(y, b, batch + inner + right)
+    if not inner:
+        x = reshape(x, (*stacked, *rows, *(1,) * len(columns))) if columns else x
+        y = reshape(y, (*stacked, *(1,) * len(rows), *columns)) if rows else y
+        return multiply(x, y), batch + left + right
+    n = prod([x_shape[letter] for letter in inner])
+    x = reshape(x, (*stacked, prod(rows), n))
+    y = reshape(y, (*stacked, n, prod(columns)))
+    return reshape(matmul(x, y), (*stacked, *rows, *columns)), batch + left + right
+
+
+def _ordered(x: Any, term: str, wanted: str) -> Any:
+    return x if term == wanted else transpose(x, tuple([term.index(letter) for letter in wanted]))
+
+
+einsum = composite("einsum(str subscripts, Tensor(a)[] operands) -> Tensor(a)", _einsum)
+
+# -- cases of it -----------------------------------------------------------------------------------------------------------
+
+
+def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
+    if isinstance(axes, int):
+        of_x, of_y = tuple(range(len(x.shape) - axes, len(x.shape))), tuple(range(axes))
+    else:
+        of_x, of_y = [(i,) if isinstance(i, int) else tuple(i) for i in axes]
+    if len(of_x) != len(of_y) or not all(agree(x.shape[i], y.shape[j]) for i, j in zip(of_x, of_y, strict=True)):
+        np.tensordot(np.broadcast_to(0.0, guesses(x.shape)), np.broadcast_to(0.0, guesses(y.shape)), axes)  # raises in NumPy's own words
+    of_x, of_y = normalize_axis_tuple(of_x, len(x.shape)), normalize_axis_tuple(of_y, len(y.shape))
+    rows = [i for i in range(len(x.shape)) if i not in of_x]
+    columns = [i for i in range(len(y.shape)) if i not in of_y]
+    n = prod([x.shape[i] for i in of_x])
+    shape = (*[x.shape[i] for i in rows], *[y.shape[i] for i in columns])
+    x = reshape(transpose(x, (*rows, *of_x)), (prod([x.shape[i] for i in rows]), n))
+    y = reshape(transpose(y, (*of_y, *columns)), (n, prod([y.shape[i] for i in columns])))
+    return reshape(matmul(x, y), shape)
+
+
+def _inner(x: Any, y: Any) -> Any:
+    if not _ndim(x) or not _ndim(y):
+        return multiply(x, y)
+    if not agree(x.shape[-1], y.shape[-1]):
+        np.inner(np.broadcast_to(0.0, guesses(x.shape)), np.broadcast_to(0.0, guesses(y.shape)))  # raises in NumPy's own words
+    return tensordot(x, y, ((-1,), (-1,)))
+
+
+def _outer(x: Any, y: Any) -> Any:
+    return multiply(reshape(x, (-1, 1)), reshape(y, (1, -1)))
+
+
+def _vdot(x: Any, y: Any) -> Any:
+    return dot(conjugate(reshape(x, (-1,))), reshape(y, (-1,)))
+
+
+def _vecdot(x: Any, y: Any, axis: int = -1) -> Any:
+    x, y = conjugate(moveaxis(x, axis, -1)), moveaxis(y, axis, -1)
+    x, y = reshape(x, (*x.shape[:-1], 1, x.shape[-1])), reshape(y, (*y.shape, 1))
+    out = matmul(x, y)
+    return reshape(out, out.shape[:-2])
+
+
+def _kron(x: Any, y: Any) -> Any:
+    ndim = max(_ndim(x), _ndim(y))
+    of_x, of_y = [(1,) * (ndim - _ndim(a)) + tuple(getattr(a, "shape", ())) for a in (x, y)]
+    x = reshape(x, tuple([n for pair in of_x for n in (pair, 1)]))
+    y = reshape(y, tuple([n for pair in of_y for n in (1, pair)]))
+    return reshape(multiply(x, y), tuple([m * n for m, n in zip(of_x, of_y, strict=True)]))
+
+
+def _cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    if not agree(x.shape[-1], 3) or not agree(y.shape[-1], 3):
+        raise UnsupportedError(
+            f"np::cross: the vectors have {x.shape[-1]} and {y.shape[-1]} components, and a cross product is of 3. "
+            "Write x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0] for two.",
+            operator="np::cross",
+        )
+    (x0, x1, x2), (y0, y1, y2) = [[getitem(a, (Ellipsis, i)) for i in range(3)] for a in (x, y)]
+    found = [
+        subtract(multiply(x1, y2), multiply(x2, y1)),
+        subtract(multiply(x2, y0), multiply(x0, y2)),
+        subtract(multiply(x0, y1), multiply(x1, y0)),
+    ]
+    ndim = len(found[0].shape) + 1
+    return stack(found, normalize_axis_index(axisc, ndim) if ndim else axisc)
+
+
+def _multi_dot(arrays: Any) -> Any:
+    if len(arrays) < 2:
+        np.linalg.multi_dot([np.zeros((1, 1)) for _ in arrays])  # raises in NumPy's own words
+    letters = [LETTERS[i : i + 2] for i in range(len(arrays))]
+    if len(arrays[0].shape) == 1:
+        letters[0] = letters[0][1]
+    if len(arrays[-1].shape) == 1:
+        letters[-1] = letters[-1][0]
+    ends = (letters[0][0] if len(letters[0]) == 2 else "") + (letters[-1][1] if len(letters[-1]) == 2 else "")
+    return einsum(",".join(letters) + "->" + ends, list(arrays))
+
+
+def _ndim(x: Any) -> int:
+    return len(getattr(x, "shape", ()))
+
+
+tensordot = composite("tensordot(Tensor x, Tensor y, Any axes=2) -> Tensor", _tensordot)
+inner = composite("inner(Tensor x, Tensor y) -> Tensor", _inner)
+outer = composite("outer(Tensor x, Tensor y) -> Tensor", _outer)
+vdot = composite("vdot(Tensor x, Tensor y) -> Tensor", _vdot)
+vecdot = composite("vecdot(Tensor x, Tensor y, int axis=-1) -> Tensor", _vecdot)
+kron = composite("kron(Tensor x, Tensor y) -> Tensor", _kron)
+cross = composite(
+    "cross(Tensor x, Tensor y, int axisa=-1, int axisb=-1, int axisc=-1, int? axis=None) -> Tensor", _cross
+)
+multi_dot = composite("linalg_multi_dot(Tensor[] arrays) -> Tensor", _multi_dot)

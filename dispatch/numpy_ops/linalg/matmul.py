@@ -1,0 +1,122 @@
+"""Rows of products: of matrices, and of what `np.dot` takes for one."""
+
+from contextlib import suppress
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...autodiff.rules.partials import conjugated
+from ...core import OpOverload
+from ...layers.autograd import pullbacks
+from ...layers.fake import FakeTensor, fake_tensor
+from ...operators.prims import moveaxis
+from ...symbolic import agree, guesses
+from ..families import aligned, composite, in_front, linear, row
+from ..layouts import broadcast_shape, elementwise_order, ufunc_dtype, weak
+from ..pointwise import multiply
+from ..shape import expand_dims, reshape, squeeze, swapaxes
+from ..symbolic_layouts import dense
+
+Shape = tuple[int, ...]
+
+
+def product_shape(x: Shape, y: Shape) -> Shape:
+    """The shape of a matrix product. Shapes that do not fit raise in NumPy's own words."""
+    if x and y and agree(x[-1], y[-2] if len(y) > 1 else y[-1]):
+        with suppress(ValueError):
+            return (*broadcast_shape((x[:-2], y[:-2])), *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
+    found: Shape = np.matmul(np.broadcast_to(0.0, guesses(x)), np.broadcast_to(0.0, guesses(y))).shape
+    return found
+
+
+def _fake_matmul(x: Any, y: Any) -> FakeTensor:
+    like = x if isinstance(x, FakeTensor) else y
+    shape = product_shape(getattr(x, "shape", ()), getattr(y, "shape", ()))
+    dtype = ufunc_dtype(np.matmul, tuple([a.dtype if isinstance(a, FakeTensor) else type(weak(a)) for a in (x, y)]))
+    loops = [(guesses(a.shape[:-2]), guesses(a.strides[:-2])) for a in (x, y) if len(getattr(a, "shape", ())) > 2]
+    batch = elementwise_order(tuple(loops)) if loops else ()
+    order = (
+        *range(len(shape) - 1, len(batch) - 1, -1),
+        *batch,
+    )  # each matrix in C order, the batch as its operands lie
+    return fake_tensor(shape, dtype, dense(shape, dtype.itemsize, order), like.device, like.mode)
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose of matrices."""
+    return swapaxes(conjugated(x), -1, -2)
+
+
+def _left(g: Any, x_shape: Shape, y: Any) -> Any:
+    """The gradient of `x @ y` in x; the tape sums axes that were broadcast."""
+    if len(y.shape) == 1:
+        return multiply(expand_dims(g, -1), conjugated(y))
+    if len(x_shape) == 1:
+        return squeeze(matmul(conjugated(y), expand_dims(g, -1)), -1)
+    return matmul(g, adjoint(y))
+
+
+def _right(g: Any, x: Any, y_shape: Shape) -> Any:
+    """The gradient of `x @ y` in y."""
+    if len(x.shape) == 1:
+        if len(y_shape) == 1:
+            return multiply(g, conjugated(x))
+        return multiply(expand_dims(g, -2), expand_dims(conjugated(x), -1))
+    if len(y_shape) == 1:
+        return squeeze(matmul(adjoint(x), expand_dims(g, -1)), -1)
+    if len(y_shape) == 2 and len(x.shape) > 2:  # one product of all rows, instead of a batch of them and its sum
+        rows = prod(x.shape[:-1])
+        x, g = reshape(x, (rows, x.shape[-1])), reshape(g, (rows, g.shape[-1]))
+    return matmul(adjoint(x), g)
+
+
+def item_shape(x: Any, dim: int | None) -> Shape:
+    """The shape of one item of a batch."""
+    shape: Shape = getattr(x, "shape", ())
+    return shape if dim is None else shape[:dim] + shape[dim + 1 :]
+
+
+def _batched_matmul(info: Any, in_dims: Any, x: Any, y: Any) -> tuple[Any, int]:
+    of_x, of_y = item_shape(x, in_dims[0]), item_shape(y, in_dims[1])
+    product_shape(of_x, of_y)
+    x, y = in_front(x, in_dims[0]), in_front(y, in_dims[1])
+    # A batch of vectors with one matrix is a product of two matrices.
+    if in_dims[1] is None and (len(of_x), len(of_y)) == (1, 2):
+        return matmul(x, y), 0
+    if in_dims[0] is None and (len(of_x), len(of_y)) == (2, 1):
+        return matmul(y, swapaxes(x, 0, 1)), 0
+    if len(of_x) == 1:
+        x = expand_dims(x, -2)
+    if len(of_y) == 1:
+        y = expand_dims(y, -1)
+    out = matmul(*aligned(tuple([None if dim is None else 0 for dim in in_dims]), (x, y)))
+    if len(of_y) == 1:
+        out = squeeze(out, -1)
+    if len(of_x) == 1:
+        out = squeeze(out, -1 if len(of_y) == 1 else -2)
+    return out, 0
+
+
+matmul: OpOverload = row(
+    "matmul(Tensor x, Tensor y) -> Tensor",
+    numpy=np.matmul,
+    fake=_fake_matmul,
+    autograd=pullbacks(x=_left, y=_right),
+    jvp=linear("x", "y"),
+    vmap=_batched_matmul,
+)
+
+
+def _dot(x: Any, y: Any) -> Any:
+    of_x, of_y = getattr(x, "shape", ()), getattr(y, "shape", ())
+    if not of_x or not of_y:
+        return multiply(x, y)
+    if len(of_y) <= 2:
+        return matmul(x, y)
+    rows = moveaxis(y, -2, 0)
+    product = matmul(x, reshape(rows, (of_y[-2], prod(of_y[:-2]) * of_y[-1])))
+    return reshape(product, (*of_x[:-1], *of_y[:-2], of_y[-1]))
+
+
+dot = composite("dot(Tensor x, Tensor y) -> Tensor", _dot)

@@ -1,0 +1,89 @@
+"""Norms of vectors and matrices, composites.
+
+At 0 the gradient of a 2-norm is 0, torch's choice among the subgradients.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from ...operators.prims import moveaxis
+from ..families import composite
+from ..indexing import where
+from ..pointwise import absolute, add, equal, multiply, not_equal, power, sqrt, square
+from ..reduction import max as largest
+from ..reduction import min as smallest
+from ..reduction import sum as total
+from ..shape import expand_dims, imag, real, reshape
+from .decompositions import svdvals
+
+
+def root(x: Any) -> Any:
+    """A square root whose derivative at 0 is 0."""
+    none = equal(x, 0)
+    return where(none, 0.0, sqrt(where(none, 1.0, x)))
+
+
+def _squared(x: Any) -> Any:
+    return add(square(real(x)), square(imag(x))) if x.dtype.kind == "c" else square(x)
+
+
+def _vector_norm(x: Any, axis: Any = None, ord: Any = 2, *, keepdims: bool = False) -> Any:
+    x = multiply(x, 1.0) if x.dtype.kind in "iub" else x
+    if ord is None or ord == 2:
+        return root(total(_squared(x), axis, keepdims=keepdims))
+    size = absolute(x)
+    if ord == np.inf:
+        return largest(size, axis, keepdims=keepdims)
+    if ord == -np.inf:
+        return smallest(size, axis, keepdims=keepdims)
+    if ord == 0:
+        return total(not_equal(x, 0), axis, size.dtype, keepdims=keepdims)
+    if ord == 1:
+        return total(size, axis, keepdims=keepdims)
+    return power(total(power(size, ord), axis, keepdims=keepdims), 1 / ord)
+
+
+SINGULAR = {2: largest, -2: smallest, "nuc": total}
+
+
+def _matrix_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
+    row, column = [normalize_axis_index(i, len(x.shape)) for i in axis]
+    if ord in ("fro", "f"):
+        return _vector_norm(x, axis, keepdims=keepdims)
+    if ord in (1, -1, np.inf, -np.inf):
+        by_columns = ord in (1, -1)
+        x = multiply(x, 1.0) if x.dtype.kind in "iub" else x
+        sums = total(absolute(x), row if by_columns else column, keepdims=True)
+        return (largest if ord > 0 else smallest)(sums, (row, column), keepdims=keepdims)
+    if row == column or ord not in SINGULAR:
+        np.linalg.norm(np.zeros((1,) * len(x.shape)), ord, axis)  # raises in NumPy's own words
+    found = SINGULAR[ord](svdvals(moveaxis(x, (row, column), (-2, -1))), -1)
+    return expand_dims(found, tuple(sorted((row, column)))) if keepdims else found
+
+
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    ndim = len(x.shape)
+    if axis is None and (ord is None or (ord in ("f", "fro") and ndim == 2) or (ord == 2 and ndim == 1)):
+        found = _vector_norm(reshape(x, (-1,)))
+        return reshape(found, (1,) * ndim) if keepdims else found
+    axes = tuple(range(ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    if len(axes) not in (1, 2) or (len(axes) == 1 and isinstance(ord, str)):
+        np.linalg.norm(np.zeros((1,) * ndim), ord, axis)  # raises in NumPy's own words
+    if len(axes) == 1:
+        return _vector_norm(x, axes, ord, keepdims=keepdims)
+    return _matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
+
+
+def _of_last_two(x: Any, ord: Any = "fro", *, keepdims: bool = False) -> Any:
+    return _matrix_norm(x, ord, (-2, -1), keepdims)
+
+
+norm = composite("linalg_norm(Tensor x, Any ord=None, int[1]? axis=None, bool keepdims=False) -> Tensor", _norm)
+vector_norm = composite(
+    "linalg_vector_norm(Tensor x, int[1]? axis=None, Scalar ord=2, *, bool keepdims=False) -> Tensor", _vector_norm
+)
+matrix_norm = composite(
+    "linalg_matrix_norm(Tensor x, Any ord='fro', *, bool keepdims=False) -> Tensor", _of_last_two
+)

@@ -1,0 +1,202 @@
+"""Rows of `np.linalg`: systems of equations, inverses, determinants, of the matrices of a stack.
+
+The derivatives are those of M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation" (2008), conjugated for complex matrices as torch has them, with G the gradient that comes in:
+
+    x = inv(a) b     b: inv(a)^H G      a: -(inv(a)^H G) x^H
+    y = inv(a)       -y^H G y^H, of which an inverse of lower triangles has the lower one
+    y = det(a)       G conj(y) inv(a)^H
+    y = log |det|    G inv(a)^H
+    pinv(a)          G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
+                     problems whose variables separate" (1973)
+
+The gradient of a determinant is that of a matrix which has an inverse; of another it raises NumPy's LinAlgError.
+"""
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ...autodiff.rules.partials import conjugated
+from ...core import OpOverload
+from ...layers.autograd import pullbacks
+from ...layers.jvp import pushforwards
+from ...operators.registry import ops
+from ...symbolic import agree, guesses
+from ..diagonals import eye, tril
+from ..families import aligned, complete, composite, in_front, kernel_of, row
+from ..layouts import broadcast_shape
+from ..pointwise import add, conjugate, multiply, negative, subtract
+from ..shape import expand_dims, imag, squeeze, swapaxes
+from .matmul import adjoint, item_shape, matmul
+from .stacked import fake_stack, of_matrices, result_dtypes
+from .triangles import inverse
+
+Shape = tuple[int, ...]
+
+# -- systems of equations --------------------------------------------------------------------------------------------------
+
+
+def _solved_shape(a: Shape, b: Shape) -> Shape:
+    """The shape of a solution. Shapes that do not fit raise in NumPy's own words."""
+    if len(a) > 1 and agree(a[-1], a[-2]) and b and agree(a[-1], b[0] if len(b) == 1 else b[-2]):
+        if len(b) == 1:
+            return a[:-1]
+        with suppress(ValueError):
+            return (*broadcast_shape((a[:-2], b[:-2])), *b[-2:])
+    found: Shape = np.linalg.solve(np.broadcast_to(0.0, guesses(a)), np.broadcast_to(0.0, guesses(b))).shape
+    return found
+
+
+def _fake_solve(a: Any, b: Any) -> Any:
+    shape = _solved_shape(getattr(a, "shape", ()), getattr(b, "shape", ()))
+    core = 1 if len(b.shape) == 1 else 2
+    dtype = result_dtypes(np.linalg.solve, (a.dtype, b.dtype))[0]
+    return fake_stack(shape[: len(shape) - core], shape[len(shape) - core :], dtype, [a, b][:core])
+
+
+def _of_a(g: Any, a: Any, out: Any, b_shape: Shape) -> Any:
+    found = negative(_of_b(g, a, b_shape))
+    if len(b_shape) == 1:
+        return multiply(expand_dims(found, -1), expand_dims(conjugated(out), -2))
+    return matmul(found, adjoint(out))
+
+
+def _of_b(g: Any, a: Any, b_shape: Shape) -> Any:
+    if len(b_shape) == 1 and len(a.shape) > 2:  # a vector for each of a stack of matrices
+        return squeeze(solve(adjoint(a), expand_dims(g, -1)), -1)
+    return solve(adjoint(a), g)
+
+
+def _pushed_by_a(t: Any, a: Any, out: Any, b: Any) -> Any:
+    if len(b.shape) == 1:
+        return negative(squeeze(solve(a, matmul(t, expand_dims(out, -1))), -1))
+    return negative(solve(a, matmul(t, out)))
+
+
+def _batched_solve(info: Any, in_dims: Any, a: Any, b: Any) -> tuple[Any, int]:
+    of_a, of_b = item_shape(a, in_dims[0]), item_shape(b, in_dims[1])
+    _solved_shape(of_a, of_b)
+    a, b = in_front(a, in_dims[0]), in_front(b, in_dims[1])
+    if len(of_b) > 1:
+        return solve(*aligned(tuple([None if dim is None else 0 for dim in in_dims]), (a, b))), 0
+    if in_dims[0] is None and len(of_a) == 2:  # one factorisation for all right-hand sides
+        return solve(a, swapaxes(b, 0, 1)), 1
+    b = expand_dims(b, -1)
+    return squeeze(solve(*aligned(tuple([None if dim is None else 0 for dim in in_dims]), (a, b))), -1), 0
+
+
+solve: OpOverload = row(
+    "linalg_solve(Tensor a, Tensor b) -> Tensor",
+    numpy=np.linalg.solve,
+    fake=_fake_solve,
+    autograd=pullbacks(a=_of_a, b=_of_b),
+    jvp=pushforwards(a=_pushed_by_a, b=lambda t, a: solve(a, t)),
+    vmap=_batched_solve,
+)
+
+inv = of_matrices("linalg_inv(Tensor a) -> Tensor", np.linalg.inv, lambda m, n: [(n, n)])
+complete(
+    inv,
+    autograd=pullbacks(a=lambda g, out: negative(matmul(adjoint(out), matmul(g, adjoint(out))))),
+    jvp=pushforwards(a=lambda t, out: negative(matmul(out, matmul(t, out)))),
+)
+
+BLOCK = 64  # up to this size a triangle is inverted element by element, 10 us; larger ones by products of their blocks
+
+
+def _inv_lower(a: Any) -> Any:
+    n = a.shape[-1] if type(a) is np.ndarray and len(a.shape) == 2 else 0
+    if n <= BLOCK:
+        made = inverse(a) if n else None
+        return np.linalg.inv(kernel_of(tril)(a)) if made is None else made
+    m = n // 2
+    first, last = _inv_lower(a[:m, :m]), _inv_lower(a[m:, m:])
+    made = np.zeros(a.shape, first.dtype)
+    made[:m, :m], made[m:, m:] = first, last
+    made[m:, :m] = -(last @ (a[m:, :m] @ first))
+    return made
+
+
+# Of lower triangles, what is above them not read: NumPy has no solve with a triangle, and its inverse takes six times as long.
+inv_lower: OpOverload = of_matrices("linalg_inv_lower(Tensor a) -> Tensor", _inv_lower, lambda m, n: [(n, n)])
+complete(
+    inv_lower,
+    autograd=pullbacks(a=lambda g, out: tril(negative(matmul(adjoint(out), matmul(g, adjoint(out)))))),
+    jvp=pushforwards(a=lambda t, out: negative(matmul(out, matmul(tril(t), out)))),
+)
+
+
+def _pinv(a: Any, rcond: Any = None) -> Any:
+    return np.linalg.pinv(a) if rcond is None else np.linalg.pinv(a, rcond)
+
+
+def _pinv_pullback(g: Any, a: Any, out: Any) -> Any:
+    k = matmul(adjoint(g), out)
+    k_out = matmul(k, adjoint(out))
+    first = subtract(k_out, adjoint(matmul(out, k)))
+    inner = matmul(adjoint(out), matmul(out, subtract(adjoint(g), matmul(k, a))))
+    return add(subtract(first, matmul(a, matmul(out, k_out))), inner)
+
+
+pinv = of_matrices(
+    "linalg_pinv(Tensor a, float? rcond=None) -> Tensor", _pinv, lambda m, n: [(n, m)], square=False
+)
+complete(pinv, autograd=pullbacks(a=_pinv_pullback))
+
+
+def _matrix_power(a: Any, n: int) -> Any:
+    if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
+        np.linalg.matrix_power(np.broadcast_to(0.0, a.shape), n)  # raises in NumPy's own words
+    if n == 0:
+        return add(ops.np.zeros_like(a), eye(a.shape[-1], None, 0, a.dtype))
+    if n < 0:
+        a, n = inv(a), -n
+    power, found = a, None
+    while True:  # squares, and of them those that n is the sum of
+        n, odd = divmod(n, 2)
+        if odd:
+            found = power if found is None else matmul(found, power)
+        if not n:
+            return found
+        power = matmul(power, power)
+
+
+matrix_power = composite("linalg_matrix_power(Tensor(a) a, int n) -> Tensor(a)", _matrix_power)
+
+# -- determinants ----------------------------------------------------------------------------------------------------------
+
+
+def _matrices(x: Any) -> Any:
+    """Numbers, one for each matrix of a stack, as matrices of one element."""
+    return expand_dims(x, (-2, -1))
+
+
+det = of_matrices("linalg_det(Tensor a) -> Tensor", np.linalg.det, lambda m, n: [()])
+complete(
+    det,
+    autograd=pullbacks(a=lambda g, a, out: multiply(_matrices(multiply(g, conjugate(out))), adjoint(inv(a)))),
+)
+
+slogdet = of_matrices(
+    "linalg_slogdet(Tensor a) -> (Tensor, Tensor)", lambda a: tuple(np.linalg.slogdet(a)), lambda m, n: [(), ()]
+)
+
+
+def keep(ctx: Any, inputs: Any, output: Any) -> None:
+    """Save the first argument and the outputs, and ask for the gradients that there are."""
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(inputs[0], *output)
+
+
+def _slogdet_backward(ctx: Any, g_sign: Any, g_log: Any) -> Any:
+    a, sign, _ = ctx.saved_tensors
+    factor = g_log
+    if g_sign is not None and sign.dtype.kind == "c":  # a sign turns with the imaginary part of the trace of inv(a) da
+        turning = multiply(imag(multiply(conjugate(g_sign), sign)), -1j)
+        factor = turning if g_log is None else add(g_log, turning)
+    return None if factor is None else multiply(_matrices(factor), adjoint(inv(a)))
+
+
+slogdet.register_autograd(_slogdet_backward, setup_context=keep)

@@ -1,0 +1,78 @@
+"""What rows share that NumPy applies to each matrix of a stack: `np.linalg`'s functions.
+
+Their results' dtypes are asked of NumPy, on matrices of one element; the axes of a stack lie as its operands' do, each matrix
+in C order.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...core import OpOverload
+from ...layers.fake import FakeTensor, fake_tensor
+from ...operators.prims import define
+from ...symbolic import agree, guesses
+from ..families import complete, in_front
+from ..layouts import REMEMBERED, elementwise_order
+from ..symbolic_layouts import dense
+
+Shape = tuple[int, ...]
+Kernel = Callable[..., Any]
+Cores = Callable[[int, int], list[Shape]]
+
+
+def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True) -> OpOverload:
+    """A row of a function of matrices, the first argument, with its shape rule and its batching.
+
+    Parameters
+    ----------
+    text : str
+        The schema.
+    kernel : callable
+    cores : callable
+        The shape of each output, that of the stack aside, for a matrix of m rows and n columns.
+    square : bool
+        Whether only square matrices are taken.
+    """
+    op = define(f"np::{text}", kernel)
+    single = len(op.schema.returns) == 1
+
+    def check(shape: Shape) -> None:
+        if len(shape) < 2 or (square and not agree(shape[-1], shape[-2])):
+            kernel(np.broadcast_to(0.0, guesses(shape)))  # raises in NumPy's own words
+
+    def fake(x: Any, *options: Any) -> Any:
+        check(getattr(x, "shape", ()))
+        stack = x.shape[:-2]
+        dtypes = result_dtypes(kernel, (x.dtype,))
+        made = [
+            fake_stack(stack, core, dtype, [x])
+            for core, dtype in zip(cores(*x.shape[-2:]), dtypes, strict=True)
+        ]
+        return made[0] if single else tuple(made)
+
+    def vmap(info: Any, in_dims: Any, x: Any, *options: Any) -> tuple[Any, int]:
+        x = in_front(x, in_dims[0])
+        check(x.shape[1:])
+        count = op.arguments.positional - 1
+        return op(x, *options[:count], **dict(zip(op.arguments.keyword_names, options[count:], strict=True))), 0
+
+    return complete(op, fake=fake, vmap=vmap)
+
+
+def fake_stack(stack: Shape, core: Shape, dtype: Any, operands: list[Any]) -> FakeTensor:
+    """The fake of matrices in a stack whose axes lie as the operands' do."""
+    loops = tuple([(guesses(x.shape[:-2]), guesses(x.strides[:-2])) for x in operands if len(x.shape) > 2])
+    batch = elementwise_order(loops) if loops else ()
+    shape = stack + core
+    order = (*range(len(shape) - 1, len(stack) - 1, -1), *batch)
+    return fake_tensor(shape, dtype, dense(shape, dtype.itemsize, order), operands[0].device, operands[0].mode)
+
+
+@lru_cache(REMEMBERED)
+def result_dtypes(kernel: Kernel, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of a function's results for those of its arguments."""
+    found = kernel(*[np.ones((1, 1), dtype) for dtype in dtypes])
+    return tuple([x.dtype for x in found]) if isinstance(found, tuple) else (found.dtype,)

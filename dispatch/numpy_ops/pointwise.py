@@ -1,0 +1,112 @@
+"""Pointwise rows: ufuncs, each with its partial derivatives.
+
+The partials are those of real and complex analysis, as in any table of derivatives. Where a function has a corner, the
+derivative there is the mean of the two sides: 0 for `abs` at 0, a half each for `maximum` and `minimum` at a tie.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..autodiff.rules.partials import Both, conjugated
+from ..layers.autograd import Pullback
+from ..layers.jvp import Pushforward
+from ..operators import prims
+from ..operators.registry import ops
+from ..symbolic import same
+from .families import comparison, pointwise, pointwise_rules
+
+# A table reads by its columns.
+#                            name              kernel            partial derivatives in each argument; out = f(x, ...)
+# fmt: off
+
+# arithmetic
+add           = pointwise_rules(prims.add,   np.add,           1.0, 1.0)
+subtract      = pointwise("subtract",        np.subtract,      1.0, -1.0)
+multiply      = pointwise_rules(prims.multiply, np.multiply,      lambda y: y, lambda x: x)
+divide        = pointwise("divide",          np.divide,        Both(Pullback(("g", "y"), lambda g, y: divide(g, conjugated(y))), Pushforward(("t", "y"), lambda t, y: divide(t, y))),
+                                                                 Both(Pullback(("g", "y", "y_shape", "out"), lambda g, y, y_shape, out: pulled_to_divisor(g, y, y_shape, out)),
+                                                                      Pushforward(("t", "y", "out"), lambda t, y, out: negative(multiply(t, divide(out, y))))))
+power         = pointwise("power",           np.power,         lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(x))))
+negative      = pointwise("negative",        np.negative,      -1.0)
+positive      = pointwise("positive",        np.positive,      1.0)
+reciprocal    = pointwise("reciprocal",      np.reciprocal,    lambda out: negative(square(out)))
+square        = pointwise("square",          np.square,        lambda x: multiply(x, 2))
+remainder     = pointwise("remainder",       np.remainder,     1.0, lambda x, y: negative(floor(divide(x, y))))
+conjugate     = pointwise("conjugate",       np.conjugate,     Both(Pullback(("g",), lambda g: conjugate(g)), Pushforward(("t",), lambda t: conjugate(t))))
+
+# exponential and trigonometric
+exp           = pointwise("exp",             np.exp,           lambda out: out)
+log           = pointwise("log",             np.log,           lambda x: divide(1.0, x))
+sin           = pointwise("sin",             np.sin,           lambda x: cos(x))
+cos           = pointwise("cos",             np.cos,           lambda x: negative(sin(x)))
+tanh          = pointwise("tanh",            np.tanh,          lambda out: subtract(1.0, square(out)))
+sqrt          = pointwise("sqrt",            np.sqrt,          lambda out: divide(0.5, out))
+
+# corners
+sign          = pointwise("sign",            np.sign,          Both(Pullback(("g", "x", "out"), lambda g, x, out: turned(g, x, out)),
+                                                                    Pushforward(("t", "x", "out"), lambda t, x, out: turned(t, x, out))))
+absolute      = pointwise("absolute",        np.absolute,      lambda x, out: direction(x, out))
+maximum       = pointwise("maximum",         np.maximum,       lambda x, y: share(greater(x, y), equal(x, y)),
+                                                               lambda x, y: share(less(x, y), equal(x, y)))
+minimum       = pointwise("minimum",         np.minimum,       lambda x, y: share(less(x, y), equal(x, y)),
+                                                               lambda x, y: share(greater(x, y), equal(x, y)))
+
+# without a derivative
+floor         = comparison("floor",          np.floor)
+floor_divide  = comparison("floor_divide",   np.floor_divide)
+equal         = comparison("equal",          np.equal)
+not_equal     = comparison("not_equal",      np.not_equal)
+less          = comparison("less",           np.less)
+less_equal    = comparison("less_equal",     np.less_equal)
+greater       = comparison("greater",        np.greater)
+greater_equal = comparison("greater_equal",  np.greater_equal)
+logical_and   = comparison("logical_and",    np.logical_and)
+logical_or    = comparison("logical_or",     np.logical_or)
+logical_not   = comparison("logical_not",    np.logical_not)
+bitwise_and   = comparison("bitwise_and",    np.bitwise_and)
+bitwise_or    = comparison("bitwise_or",     np.bitwise_or)
+bitwise_xor   = comparison("bitwise_xor",    np.bitwise_xor)
+invert        = comparison("invert",         np.invert)
+isfinite      = comparison("isfinite",       np.isfinite)
+# fmt: on
+
+
+def share(alone: Any, tied: Any) -> Any:
+    """1 where an argument alone decides, a half where two do."""
+    return ops.np.where(tied, 0.5, alone)
+
+
+def direction(x: Any, out: Any) -> Any:
+    """The partial of `abs`: the sign; of a complex value the conjugate of `x / |x|`, and of its product the real part counts."""
+    return conjugated(divide(x, one_for_zero(out))) if x.dtype.kind == "c" else sign(x)
+
+
+def turned(g: Any, x: Any, out: Any) -> Any:
+    """What `sign` does to a gradient or a tangent: nothing for real values; `x / |x|` follows what turns x, not its length."""
+    if x.dtype.kind != "c":
+        return None
+    along = ops.np.real(multiply(g, conjugate(out)))
+    return divide(subtract(g, multiply(out, along)), one_for_zero(absolute(x)))
+
+
+def pulled_to_divisor(g: Any, y: Any, y_shape: Any, out: Any) -> Any:
+    """`-g * conj(out / y)`, summed to the shape of the divisor before it is divided: it is often a number."""
+    found = multiply(g, conjugated(out))
+    if not same(found.shape, y_shape):
+        found = prims.sum_to(found, y_shape)
+    return negative(divide(found, conjugated(y)))
+
+
+def power_slope(x: Any, y: Any) -> Any:
+    """`y * x ** (y - 1)`, which is 0 for y = 0 whatever x is."""
+    if isinstance(y, (int, float)):
+        if y == 2:  # the commonest power, whose slope needs none
+            return multiply(x, y)
+        return multiply(power(x, y - 1), y) if y else 0.0
+    return multiply(y, power(x, ops.np.where(equal(y, 0), 1, subtract(y, 1))))
+
+
+def one_for_zero(x: Any) -> Any:
+    """`x` with 1 for 0, where a quotient or a logarithm would make a nan of a gradient that is 0."""
+    return ops.np.where(equal(x, 0), 1, x)

@@ -1,0 +1,220 @@
+"""Further pointwise rows: logarithms, angles, hyperbolic functions, roundings, and what is made of them.
+
+At a corner the derivative is torch's: inside both bounds for `clip`, the mean of the two sides elsewhere. What rounds has
+none, and its result counts as a constant.
+"""
+
+from math import log as ln
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload
+from ..layers.autograd import pullbacks
+from ..layers.fake import FakeTensor
+from ..layers.jvp import pushforwards
+from ..operators.prims import astype
+from ..operators.registry import ops
+from .families import aligned, comparison, composite, pointwise, row
+from .indexing import where
+from .layouts import elementwise, weak
+from .pointwise import (
+    absolute,
+    add,
+    divide,
+    equal,
+    exp,
+    greater,
+    less,
+    less_equal,
+    log,
+    logical_and,
+    logical_not,
+    logical_or,
+    multiply,
+    negative,
+    one_for_zero,
+    power_slope,
+    share,
+    sign,
+    sin,
+    sqrt,
+    square,
+    subtract,
+)
+from .shape import copy, imag, real
+
+# A table reads by its columns.
+#                            name              kernel            partial derivatives in each argument; out = f(x, ...)
+# fmt: off
+
+# exponential
+expm1         = pointwise("expm1",           np.expm1,         lambda out: add(out, 1.0))
+exp2          = pointwise("exp2",            np.exp2,          lambda out: multiply(out, ln(2)))
+log1p         = pointwise("log1p",           np.log1p,         lambda x: divide(1.0, add(x, 1.0)))
+log2          = pointwise("log2",            np.log2,          lambda x: divide(1 / ln(2), x))
+log10         = pointwise("log10",           np.log10,         lambda x: divide(1 / ln(10), x))
+logaddexp     = pointwise("logaddexp",       np.logaddexp,     lambda x, out: exp(subtract(x, out)), lambda y, out: exp(subtract(y, out)))
+logaddexp2    = pointwise("logaddexp2",      np.logaddexp2,    lambda x, out: exp2(subtract(x, out)), lambda y, out: exp2(subtract(y, out)))
+cbrt          = pointwise("cbrt",            np.cbrt,          lambda out: divide(1 / 3, square(out)))
+float_power   = pointwise("float_power",     np.float_power,   lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(x))))
+
+# trigonometric and hyperbolic
+tan           = pointwise("tan",             np.tan,           lambda out: add(square(out), 1.0))
+arcsin        = pointwise("arcsin",          np.arcsin,        lambda x: divide(1.0, sqrt(subtract(1.0, square(x)))))
+arccos        = pointwise("arccos",          np.arccos,        lambda x: divide(-1.0, sqrt(subtract(1.0, square(x)))))
+arctan        = pointwise("arctan",          np.arctan,        lambda x: divide(1.0, add(square(x), 1.0)))
+arctan2       = pointwise("arctan2",         np.arctan2,       lambda x, y: divide(y, squares(x, y)), lambda x, y: negative(divide(x, squares(x, y))))
+hypot         = pointwise("hypot",           np.hypot,         lambda x, out: divide(x, one_for_zero(out)), lambda y, out: divide(y, one_for_zero(out)))
+sinh          = pointwise("sinh",            np.sinh,          lambda x: cosh(x))
+cosh          = pointwise("cosh",            np.cosh,          lambda x: sinh(x))
+arcsinh       = pointwise("arcsinh",         np.arcsinh,       lambda x: divide(1.0, sqrt(add(square(x), 1.0))))
+arccosh       = pointwise("arccosh",         np.arccosh,       lambda x: divide(1.0, multiply(sqrt(subtract(x, 1.0)), sqrt(add(x, 1.0)))))
+arctanh       = pointwise("arctanh",         np.arctanh,       lambda x: divide(1.0, subtract(1.0, square(x))))
+deg2rad       = pointwise("deg2rad",         np.deg2rad,       pi / 180)
+rad2deg       = pointwise("rad2deg",         np.rad2deg,       180 / pi)
+radians       = pointwise("radians",         np.radians,       pi / 180)
+degrees       = pointwise("degrees",         np.degrees,       180 / pi)
+
+# corners
+fabs          = pointwise("fabs",            np.fabs,          lambda x: sign(x))
+fmax          = pointwise("fmax",            np.fmax,          lambda x, y: share(logical_or(greater(x, y), isnan(y)), equal(x, y)),
+                                                               lambda x, y: share(logical_or(less(x, y), isnan(x)), equal(x, y)))
+fmin          = pointwise("fmin",            np.fmin,          lambda x, y: share(logical_or(less(x, y), isnan(y)), equal(x, y)),
+                                                               lambda x, y: share(logical_or(greater(x, y), isnan(x)), equal(x, y)))
+copysign      = pointwise("copysign",        np.copysign,      lambda x, out: divide(out, one_for_zero(x)))
+fmod          = pointwise("fmod",            np.fmod,          1.0, lambda x, y: negative(trunc(divide(x, y))))
+heaviside     = pointwise("heaviside",       np.heaviside,     None, lambda x: equal(x, 0))
+
+# without a derivative
+ceil          = comparison("ceil",           np.ceil)
+rint          = comparison("rint",           np.rint)
+trunc         = comparison("trunc",          np.trunc)
+isnan         = comparison("isnan",          np.isnan)
+isinf         = comparison("isinf",          np.isinf)
+signbit       = comparison("signbit",        np.signbit)
+logical_xor   = comparison("logical_xor",    np.logical_xor)
+left_shift    = comparison("left_shift",     np.left_shift)
+right_shift   = comparison("right_shift",    np.right_shift)
+# fmt: on
+
+
+def squares(x: Any, y: Any) -> Any:
+    """The sum of the squares, with 1 for 0."""
+    return one_for_zero(add(square(x), square(y)))
+
+
+# -- bounds ----------------------------------------------------------------------------------------------------------------
+
+
+def _inside(x: Any, min: Any, max: Any) -> Any:
+    """Where neither bound cuts, both of them included; a nan is not cut."""
+    if min is None or max is None:
+        return logical_not(greater(x, max) if min is None else less(x, min))
+    return logical_not(logical_or(less(x, min), greater(x, max)))
+
+
+def _clip_x(g: Any, x: Any, min: Any, max: Any) -> Any:
+    return g if min is None and max is None else where(_inside(x, min, max), g, 0.0)
+
+
+def _clip_min(g: Any, x: Any, min: Any, max: Any) -> Any:
+    cut = less(x, min)
+    return where(cut if max is None else logical_and(cut, less(min, max)), g, 0.0)
+
+
+def _clip_max(g: Any, x: Any, min: Any, max: Any) -> Any:
+    cut = greater(x, max)
+    return where(cut if min is None else logical_or(cut, less(max, min)), g, 0.0)
+
+
+def _fake_clip(x: Any, min: Any, max: Any) -> Any:
+    given = [a for a in (x, min, max) if a is not None]
+    fakes = [a for a in given if isinstance(a, FakeTensor)]
+    if not fakes:
+        return np.clip(x, min, max)
+    return elementwise(np.result_type(*[a.dtype if isinstance(a, FakeTensor) else weak(a) for a in given]), fakes)
+
+
+def _clip(x: Any, min: Any = None, max: Any = None) -> Any:
+    return np.clip(x, min, max)
+
+
+def _batched_clip(info: Any, in_dims: Any, x: Any, min: Any, max: Any) -> tuple[Any, int]:
+    there = [a is not None for a in (x, min, max)]
+    dims = tuple([dim for dim, given in zip(in_dims, there, strict=True) if given])
+    found = iter(aligned(dims, tuple([a for a in (x, min, max) if a is not None])))
+    return clip(*[next(found) if given else None for given in there]), 0
+
+
+clip: OpOverload = row(
+    "clip(Tensor x, Tensor? min=None, Tensor? max=None) -> Tensor",
+    numpy=_clip,
+    fake=_fake_clip,
+    autograd=pullbacks(x=_clip_x, min=_clip_min, max=_clip_max),
+    jvp=pushforwards(
+        x=lambda t, x, min, max: _clip_x(t, x, min, max),  # noqa: A006 - np.clip's names
+        min=lambda t, x, min, max: _clip_min(t, x, min, max),  # noqa: A006
+        max=lambda t, x, min, max: _clip_max(t, x, min, max),  # noqa: A006
+    ),
+    vmap=_batched_clip,
+)
+
+
+# -- composites --------------------------------------------------------------------------------------------------------------
+
+
+def _round(x: Any, decimals: int = 0) -> Any:
+    if x.dtype.kind in "iu":
+        if decimals >= 0:
+            return copy(x)
+        return astype(multiply(rint(divide(x, 10.0**-decimals)), 10.0**-decimals), x.dtype)
+    if x.dtype.kind == "c":
+        return add(_round(real(x), decimals), multiply(_round(imag(x), decimals), 1j))
+    if not decimals:
+        return rint(x)
+    scale = 10.0 ** abs(decimals)
+    return divide(rint(multiply(x, scale)), scale) if decimals > 0 else multiply(rint(divide(x, scale)), scale)
+
+
+def _sinc(x: Any) -> Any:
+    y = multiply(where(equal(x, 0), 1.0e-20, x), pi)
+    return divide(sin(y), y)
+
+
+def _angle(z: Any, deg: bool = False) -> Any:
+    found = arctan2(imag(z), real(z)) if z.dtype.kind == "c" else arctan2(multiply(z, 0), z)
+    return rad2deg(found) if deg else found
+
+
+def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    if x.dtype.kind == "c":
+        parts = [_nan_to_num(part, nan, posinf, neginf) for part in (real(x), imag(x))]
+        return add(parts[0], multiply(parts[1], 1j))
+    if x.dtype.kind != "f":
+        return copy(x)
+    limits = np.finfo(x.dtype)
+    x = where(isnan(x), nan, x)
+    x = where(equal(x, np.inf), float(limits.max) if posinf is None else posinf, x)
+    return where(equal(x, -np.inf), float(limits.min) if neginf is None else neginf, x)
+
+
+round = composite("round(Tensor x, int decimals=0) -> Tensor", _round)
+sinc = composite("sinc(Tensor x) -> Tensor", _sinc)
+angle = composite("angle(Tensor x, bool deg=False) -> Tensor", _angle)
+nan_to_num = composite(
+    "nan_to_num(Tensor x, Scalar nan=0.0, Scalar? posinf=None, Scalar? neginf=None) -> Tensor", _nan_to_num
+)
+isposinf = composite("isposinf(Tensor x) -> Tensor", lambda x: logical_and(isinf(x), logical_not(signbit(x))))
+isneginf = composite("isneginf(Tensor x) -> Tensor", lambda x: logical_and(isinf(x), signbit(x)))
+isclose = composite(
+    "isclose(Tensor x, Tensor y, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+    lambda x, y, rtol=1e-05, atol=1e-08, equal_nan=False: _isclose(x, y, rtol, atol, equal_nan),
+)
+
+
+def _isclose(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    near = less_equal(absolute(subtract(x, y)), add(multiply(absolute(y), rtol), atol))
+    found = logical_or(logical_and(near, ops.np.isfinite(y)), equal(x, y))
+    return logical_or(found, logical_and(isnan(x), isnan(y))) if equal_nan else found

@@ -1,0 +1,346 @@
+"""How NumPy's own spellings find their row: `np.sin(x)`, `np.sum(x, axis=0)`, `x + 1`, `x.sum()`, `x[0]`.
+
+Three tables lead from a spelling to a row, and what is in none of them is refused by name:
+
+    UFUNCS       NumPy's ufuncs        np.add(x, 1)      through __array_ufunc__
+    FUNCTIONS    its other functions   np.sum(x)         through __array_function__
+    ON_TENSORS   infix and methods     x + 1, x.sum()    put on Tensor when this module is imported
+
+The first two are in `numpy_ops/numpy_functions.py`. The core knows no operator, so that Tensor gets its methods from here.
+"""
+
+from collections.abc import Callable, Iterable
+from operator import itruediv
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from .. import numpy_ops
+from ..core import OpOverload, Tensor, device_of
+from ..core.array_memory import no_sequence
+from ..core.source import assigns_anew
+from ..errors import ArgumentError, UnsupportedError, did_you_mean
+from ..operators.registry import ops
+from .assignment import (
+    add_at,
+    augmented,
+    check_matmul_in_place,
+    check_target,
+    fill,
+    in_place_of,
+    is_alone,
+    setitem,
+    ufunc_at,
+    ufunc_into,
+    ufunc_where,
+)
+from .families import kernel_of
+from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem
+
+Function = Callable[..., Any]
+
+
+def _no_row(spelling: str) -> UnsupportedError:
+    """What is said of a function without a row: its name, what is near it, and how to make an operator of it."""
+    name = spelling.rpartition(".")[2]
+    return UnsupportedError(
+        f"{spelling} has no row in dispatch.ops.np, so it cannot take a Tensor.{did_you_mean(name, dir(ops.np))} "
+        "Make it an operator, with register_autograd, register_vmap and register_fake where they are needed:\n"
+        f'    @dispatch.custom_op("mylib::{name}", mutates_args=())\n'
+        f"    def {name}(x: np.ndarray) -> np.ndarray:\n"
+        f"        return {spelling}(x)"
+    )
+
+
+# -- ufuncs ------------------------------------------------------------------------------------------------------------
+
+_SYMBOLS = {
+    np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.floor_divide: "//", np.remainder: "%",
+    np.power: "**", np.matmul: "@", np.bitwise_and: "&", np.bitwise_or: "|", np.bitwise_xor: "^",
+}  # fmt: skip
+_AXES_OF_INPLACE = ([(-2, -1)] * 3, [(-1,), (-2, -1), (-1,)])  # what `a @= x` says of axes, and where a has one
+
+
+def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any) -> Any:
+    """Run the row of a ufunc."""
+    if method == "__call__" and not options:
+        op = UFUNCS.get(ufunc)
+        if op is None:
+            raise _no_row(f"np.{ufunc.__name__}")
+        try:
+            return op(*inputs)
+        except ArgumentError:
+            if any(not _is_operand(x) and device_of(x) is None and hasattr(x, "__array_ufunc__") for x in inputs):
+                return NotImplemented  # somebody else's array, who may know what to do
+            raise
+    if method == "at" and ufunc in (np.add, np.subtract):
+        check_target(f"np.{ufunc.__name__}.at", inputs[0])
+        return add_at(ufunc, *inputs)
+    if method == "at" and ufunc in UFUNCS:
+        check_target(f"np.{ufunc.__name__}.at", inputs[0])
+        return ufunc_at(ufunc, UFUNCS[ufunc], *inputs)
+    if ufunc is np.matmul and options.keys() == {"out", "axes"} and options["axes"] in _AXES_OF_INPLACE:
+        check_matmul_in_place(np.ndim(inputs[1]))
+        del options["axes"]
+    if method == "__call__" and options.keys() == {"out"} and ufunc in UFUNCS:
+        held = getrefcount(options["out"][0])
+        return _into(ufunc, inputs, options["out"][0], held)
+    if method == "__call__" and options.keys() == {"out", "where"} and ufunc in UFUNCS:
+        check_target(f"np.{ufunc.__name__}: out=", options["out"][0])
+        return ufunc_where(ufunc, UFUNCS[ufunc], inputs, options["out"][0], options["where"])
+    if method == "reduce" and ufunc in REDUCTIONS:
+        options = {"axis": 0, **options, "out": options.get("out", (None,))[0]}
+        return call_row(f"np.{ufunc.__name__}.reduce", REDUCTIONS[ufunc], {"x": inputs[0], **options})
+    if method != "__call__" or ufunc not in UFUNCS:
+        raise _no_row(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"))
+    return call_row(f"np.{ufunc.__name__}", UFUNCS[ufunc], dict(zip("xyz", inputs, strict=False)) | options)
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, (Tensor, np.ndarray, int, float, complex, np.generic, list, tuple))
+
+
+class _Counted:
+    """Counts the references that an array has while `array /= x` runs."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any) -> Any:
+        return getrefcount(options["out"][0])
+
+
+# One more for the variable, which is not counted as it stands: a debugger that is on refers to variables once more.
+_HELD_BY_ONE: int = itruediv(np.ones(1), _Counted()) + 1  # type: ignore[no-untyped-call]
+
+
+def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, held: int) -> Any:
+    """`np.add(x, y, out=a)`, which is also how NumPy spells `a += y` for an array a; `held` counts the references to it.
+
+    Where nobody but a variable can see the array, its next value is a new one: that cannot be told from a write.
+    """
+    if isinstance(out, Tensor):
+        return ufunc_into(ufunc, UFUNCS[ufunc], inputs, out)
+    value = UFUNCS[ufunc](*inputs)
+    if not isinstance(value, Tensor):  # of constants
+        return ufunc_into(ufunc, lambda *_: value, inputs, out)
+    symbol, kind = _SYMBOLS.get(ufunc), type(value).__name__
+    if symbol and len(inputs) == 2 and inputs[0] is out:
+        if held == _HELD_BY_ONE and ufunc is not np.matmul and is_alone(out) and assigns_anew(out, f"{symbol}="):
+            return in_place_of(ufunc, value, inputs, out)
+        raise UnsupportedError(
+            f"a {symbol}= x would write a {kind} of shape {np.shape(inputs[1])} into an array, which cannot hold what "
+            f"it tracks. Write a = a {symbol} x; or make the array of a tracked one: a = np.zeros_like(x, shape=...)."
+        )
+    raise UnsupportedError(
+        f"np.{ufunc.__name__}: out= would write a {kind} into an array, which cannot hold what it tracks. Leave it out and "
+        f"take the result, y = np.{ufunc.__name__}(...); or make the array of a tracked one: np.zeros_like(x, shape=...)."
+    )
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+
+def _array_function(self: Tensor, function: Function, types: Iterable[type], args: Any, keywords: Any) -> Any:
+    """Run the row of a function that is no ufunc."""
+    found = FUNCTIONS.get(function)
+    if found is not None:
+        return found(*args, **keywords)
+    if not all(issubclass(t, (Tensor, np.ndarray)) for t in types):
+        return NotImplemented
+    raise _no_row(f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}")
+
+
+# -- infix and methods -------------------------------------------------------------------------------------------------
+
+
+def _infix(op: OpOverload) -> Function:
+    def infix(self: Tensor, other: Any) -> Any:
+        try:
+            return op(self, other)
+        except ArgumentError:
+            if _is_operand(other):
+                raise
+            return NotImplemented
+
+    return infix
+
+
+def _reflected(op: OpOverload) -> Function:
+    def reflected(self: Tensor, other: Any) -> Any:
+        try:
+            return op(other, self)
+        except ArgumentError:
+            if _is_operand(other):
+                raise
+            return NotImplemented
+
+    return reflected
+
+
+def _augmented(op: OpOverload) -> Function:
+    augment = augmented(op, kernel_of(op))
+
+    def inplace(self: Tensor, other: Any) -> Any:
+        try:
+            return augment(self, other)
+        except ArgumentError:
+            if _is_operand(other):
+                raise
+            return NotImplemented
+
+    return inplace
+
+
+def _unary(op: OpOverload) -> Function:
+    def unary(self: Tensor) -> Any:
+        return op(self)
+
+    return unary
+
+
+def _method(function: Function, op: OpOverload | None = None) -> Function:
+    """A method that takes what NumPy's function of the same name takes, the array aside; with nothing else, the row itself."""
+    call = FUNCTIONS[function]
+    alone = call if op is None else op
+
+    def method(self: Tensor, *args: Any, **keywords: Any) -> Any:
+        return call(self, *args, **keywords) if args or keywords else alone(self)
+
+    return method
+
+
+def _reshape(self: Tensor, *shape: Any, order: str = "C") -> Any:
+    """Another shape, given as one tuple or number by number."""
+    given = shape[0] if len(shape) == 1 else shape
+    return numpy_ops.reshape(self, given) if order == "C" else FUNCTIONS[np.reshape](self, given, order=order)
+
+
+def _transpose(self: Tensor, *axes: Any) -> Any:
+    """The axes in another order, given as one tuple or number by number; by default backwards."""
+    return numpy_ops.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+
+
+def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Any:
+    """The elements in another dtype."""
+    return numpy_ops.copy(self) if copy and self.dtype == dtype else numpy_ops.astype(self, dtype)
+
+
+def _flatten(self: Tensor) -> Any:
+    """A copy of all elements along one axis."""
+    return numpy_ops.copy(numpy_ops.reshape(self, (-1,)))
+
+
+def _ravel(self: Tensor) -> Any:
+    """All elements along one axis."""
+    return numpy_ops.reshape(self, (-1,))
+
+
+def _nonzero(self: Tensor) -> Any:
+    """The places of what is not 0, one array for each axis."""
+    return FUNCTIONS[np.nonzero](self)
+
+
+def _sort(self: Tensor, *args: Any, **keywords: Any) -> None:
+    raise UnsupportedError(
+        f"x.sort() would put the elements of a {type(self).__name__} in order in place. Write x = np.sort(x)."
+    )
+
+
+def detach(x: Any) -> Any:
+    """The value of `x` as a constant: no gradient goes through it.
+
+    Parameters
+    ----------
+    x : Tensor or ndarray
+
+    Returns
+    -------
+    ndarray or Tensor
+        A read-only view; a Tensor only where something beside a tape holds on to the value, a batch say.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> dispatch.grad(lambda x: np.sum(x * dispatch.detach(x)))(np.array([3.0]))
+    array([3.])
+    """
+    return numpy_ops.detach(x)
+
+
+_BINARY = {
+    "add": numpy_ops.add, "sub": numpy_ops.subtract, "mul": numpy_ops.multiply, "truediv": numpy_ops.divide, "pow": numpy_ops.power,
+    "floordiv": numpy_ops.floor_divide, "mod": numpy_ops.remainder, "matmul": numpy_ops.matmul,
+    "and": numpy_ops.bitwise_and, "or": numpy_ops.bitwise_or, "xor": numpy_ops.bitwise_xor,
+}  # fmt: skip
+_COMPARISONS = {
+    "eq": numpy_ops.equal, "ne": numpy_ops.not_equal, "lt": numpy_ops.less, "le": numpy_ops.less_equal, "gt": numpy_ops.greater,
+    "ge": numpy_ops.greater_equal,
+}  # fmt: skip
+
+ON_TENSORS: dict[str, Any] = {
+    "__array_ufunc__": _array_ufunc,
+    "__array_function__": _array_function,
+    **{f"__{name}__": _infix(op) for name, op in (_BINARY | _COMPARISONS).items()},
+    **{f"__r{name}__": _reflected(op) for name, op in _BINARY.items()},
+    **{f"__i{name}__": _augmented(op) for name, op in _BINARY.items()},
+    "__neg__": _unary(numpy_ops.negative),
+    "__pos__": _unary(numpy_ops.positive),
+    "__abs__": _unary(numpy_ops.absolute),
+    "__invert__": _unary(numpy_ops.invert),
+    "__getitem__": getitem,
+    "__reversed__": lambda self: (self[i] for i in reversed(range(len(self)))),
+    "__setitem__": setitem,
+    "sum": _method(np.sum, numpy_ops.sum),
+    "mean": _method(np.mean, numpy_ops.mean),
+    "max": _method(np.max, numpy_ops.max),
+    "min": _method(np.min, numpy_ops.min),
+    "prod": _method(np.prod),
+    "var": _method(np.var),
+    "std": _method(np.std),
+    "all": _method(np.all),
+    "any": _method(np.any),
+    "argmax": _method(np.argmax),
+    "argmin": _method(np.argmin),
+    "argsort": _method(np.argsort),
+    "sort": _sort,
+    "cumsum": _method(np.cumsum),
+    "cumprod": _method(np.cumprod),
+    "clip": _method(np.clip),
+    "round": _method(np.round),
+    "repeat": _method(np.repeat),
+    "diagonal": _method(np.diagonal),
+    "trace": _method(np.trace),
+    "nonzero": _nonzero,
+    "searchsorted": _method(np.searchsorted),
+    "swapaxes": _method(np.swapaxes),
+    "squeeze": _method(np.squeeze),
+    "dot": _method(np.dot),
+    "take": _method(np.take),
+    "copy": _method(np.copy),
+    "fill": fill,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "ravel": _ravel,
+    "flatten": _flatten,
+    "astype": _astype,
+    "conj": _unary(numpy_ops.conjugate),
+    "conjugate": _unary(numpy_ops.conjugate),
+    "detach": detach,
+    "T": property(_unary(numpy_ops.transpose)),
+    "mT": property(lambda self: numpy_ops.swapaxes(self, -1, -2)),
+    "real": property(_unary(numpy_ops.real), lambda self, value: setitem(numpy_ops.real(self), Ellipsis, value)),
+    "imag": property(_unary(numpy_ops.imag), lambda self, value: setitem(numpy_ops.imag(self), Ellipsis, value)),
+}
+
+for _name, _function in ON_TENSORS.items():
+    setattr(Tensor, _name, _function)
+
+
+def _leave_to_float(cls: type[Tensor]) -> None:
+    """What a wrapper says of `array[i] = x` is its own words; see `no_sequence`."""
+    no_sequence(cls)
+    for subclass in cls.__subclasses__():
+        _leave_to_float(subclass)
+
+
+Tensor.__init_subclass__ = classmethod(no_sequence)  # type: ignore[assignment]
+_leave_to_float(Tensor)

@@ -1,0 +1,327 @@
+"""Rows that join, split, repeat and turn arrays: composites of views, indices and `concatenate`.
+
+Places that NumPy works out from numbers alone are worked out with NumPy, once, and stand in an index as constants.
+"""
+
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from ..errors import UnsupportedError
+from ..operators.prims import astype, broadcast_to, moveaxis
+from ..operators.registry import ops
+from ..symbolic import SymInt, agree, guesses, larger, smaller
+from .families import composite
+from .index_parsing import ARRAY
+from .indexing import getitem, scatter_add
+from .layouts import broadcast_shape, plain
+from .pointwise import add, divide, multiply, subtract
+from .shape import concatenate, expand_dims, reshape, swapaxes
+from .symbolic_layouts import bounds, check_index
+
+Shape = tuple[int, ...]
+ALL = slice(None)
+BACKWARDS = slice(None, None, -1)
+
+
+def shape_of(x: Any) -> Shape:
+    """The shape of an array or a number."""
+    return tuple(getattr(x, "shape", ()))
+
+
+def along(axis: int, ndim: int, index: Any) -> tuple[Any, ...]:
+    """An index along one axis."""
+    return (*(ALL,) * normalize_axis_index(axis, ndim), index)
+
+
+# -- more axes -------------------------------------------------------------------------------------------------------------
+
+
+def _atleast_1d(x: Any) -> Any:
+    return x if shape_of(x) else reshape(x, (1,))
+
+
+def _atleast_2d(x: Any) -> Any:
+    return x if len(shape_of(x)) > 1 else reshape(x, (1, -1))
+
+
+def _atleast_3d(x: Any) -> Any:
+    shape = shape_of(x)
+    return x if len(shape) > 2 else reshape(x, (1, prod(shape), 1) if len(shape) < 2 else (*shape, 1))
+
+
+atleast_1d = composite("atleast_1d(Tensor(a) x) -> Tensor(a)", _atleast_1d)
+atleast_2d = composite("atleast_2d(Tensor(a) x) -> Tensor(a)", _atleast_2d)
+atleast_3d = composite("atleast_3d(Tensor(a) x) -> Tensor(a)", _atleast_3d)
+broadcast_arrays = composite(
+    "broadcast_arrays(Tensor(a)[] arrays) -> Tensor(a)[]",
+    lambda arrays: [broadcast_to(x, broadcast_shape(tuple(map(shape_of, arrays)))) for x in arrays],
+)
+
+
+def _meshgrid(arrays: Any, *, indexing: str = "xy", sparse: bool = False) -> list[Any]:
+    if indexing not in {"xy", "ij"}:
+        np.meshgrid(indexing=indexing)  # type: ignore[call-overload] # raises in NumPy's own words
+    n = len(arrays)
+    found = [reshape(x, (1,) * i + (-1,) + (1,) * (n - i - 1)) for i, x in enumerate(arrays)]
+    if indexing == "xy" and n > 1:
+        found = [swapaxes(x, 0, 1) for x in found]
+    return found if sparse else [ops.np.copy(x) for x in broadcast_arrays(found)]
+
+
+meshgrid = composite(
+    "meshgrid(Tensor(a)[] arrays, *, str indexing='xy', bool sparse=False) -> Tensor(a)[]", _meshgrid
+)
+
+# -- joined ----------------------------------------------------------------------------------------------------------------
+
+
+def _column_stack(arrays: Any) -> Any:
+    return concatenate([expand_dims(_atleast_1d(x), 1) if len(shape_of(x)) < 2 else x for x in arrays], 1)
+
+
+vstack = composite("vstack(Tensor[] arrays) -> Tensor", lambda arrays: concatenate([_atleast_2d(x) for x in arrays], 0))
+hstack = composite(
+    "hstack(Tensor[] arrays) -> Tensor",
+    lambda arrays: concatenate([_atleast_1d(x) for x in arrays], int(len(shape_of(arrays[0])) > 1)),
+)
+dstack = composite("dstack(Tensor[] arrays) -> Tensor", lambda arrays: concatenate([_atleast_3d(x) for x in arrays], 2))
+column_stack = composite("column_stack(Tensor[] arrays) -> Tensor", _column_stack)
+append = composite(
+    "append(Tensor x, Tensor values, int? axis=None) -> Tensor",
+    lambda x, values, axis=None: concatenate([x, values], axis),
+)
+
+
+def _delete(x: Any, obj: Any, axis: int | None = None) -> Any:
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    at = normalize_axis_index(axis, len(x.shape))
+    n = x.shape[at]
+    if type(n) is SymInt and isinstance(obj, (int, list, tuple)) and np.asarray(obj).dtype.kind == "i":
+        return _without(x, at, sorted({i % n if i < 0 else i for i in np.ravel(obj).tolist()}))
+    if type(n) is SymInt and isinstance(obj, slice) and obj.step in (None, 1):
+        start, length = bounds(n, obj)
+        return _between(x, at, [(0, start), (start + length, None)])
+    return getitem(x, along(at, len(x.shape), np.delete(np.arange(n), obj)))
+
+
+def _without(x: Any, axis: int, places: list[Any]) -> Any:
+    """An array without some places of an axis that is a symbol: what is between them, joined."""
+    for i in places:
+        check_index(x.shape, axis, i)
+    return _between(x, axis, list(zip([0, *[i + 1 for i in places]], [*places, None], strict=True)))
+
+
+def _between(x: Any, axis: int, pairs: list[tuple[Any, Any]]) -> Any:
+    """Some parts of an axis, joined."""
+    numbers = ops.np.arange(x.shape[axis])
+    return getitem(x, along(axis, len(x.shape), ARRAY), [concatenate([getitem(numbers, slice(*pair)) for pair in pairs], 0)])
+
+
+delete = composite("delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delete)
+
+# -- split -----------------------------------------------------------------------------------------------------------------
+
+
+def _array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    n = x.shape[normalize_axis_index(axis, len(x.shape))]
+    if isinstance(indices_or_sections, int) and type(n) is SymInt and indices_or_sections > 0:
+        each, more = divmod(n, indices_or_sections)  # the first have one more
+        cuts = [i * each + smaller(i, more) for i in range(indices_or_sections)] + [n]
+    elif isinstance(indices_or_sections, int):
+        lengths = [len(part) for part in np.array_split(np.empty(n, bool), indices_or_sections)]
+        cuts = [0, *np.cumsum(lengths).tolist()]
+    else:
+        cuts = [None, *indices_or_sections, None]
+    return [getitem(x, along(axis, len(x.shape), slice(*pair))) for pair in pairwise(cuts)]
+
+
+def _split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    n = x.shape[normalize_axis_index(axis, len(x.shape))]
+    if isinstance(indices_or_sections, int) and not agree(n % indices_or_sections, 0):
+        np.split(np.zeros(guesses((n,))), indices_or_sections)  # raises in NumPy's own words
+    if isinstance(indices_or_sections, int) and type(n) is SymInt:
+        indices_or_sections = [i * (n // indices_or_sections) for i in range(1, indices_or_sections)]
+    return _array_split(x, indices_or_sections, axis)
+
+
+array_split = composite(
+    "array_split(Tensor(a) x, Any indices_or_sections, int axis=0) -> Tensor(a)[]", _array_split
+)
+split = composite("split(Tensor(a) x, Any indices_or_sections, int axis=0) -> Tensor(a)[]", _split)
+vsplit = composite(
+    "vsplit(Tensor(a) x, Any indices_or_sections) -> Tensor(a)[]",
+    lambda x, indices_or_sections: _split(x, indices_or_sections, 0),
+)
+hsplit = composite(
+    "hsplit(Tensor(a) x, Any indices_or_sections) -> Tensor(a)[]",
+    lambda x, indices_or_sections: _split(x, indices_or_sections, int(len(x.shape) > 1)),
+)
+dsplit = composite(
+    "dsplit(Tensor(a) x, Any indices_or_sections) -> Tensor(a)[]",
+    lambda x, indices_or_sections: _split(x, indices_or_sections, 2),
+)
+unstack = composite(
+    "unstack(Tensor(a) x, *, int axis=0) -> Tensor(a)[]",
+    lambda x, axis=0: [
+        getitem(x, along(axis, len(x.shape), i)) for i in range(x.shape[normalize_axis_index(axis, len(x.shape))])
+    ],
+)
+
+# -- repeated --------------------------------------------------------------------------------------------------------------
+
+
+def _tile(x: Any, reps: Any) -> Any:
+    reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
+    ndim = max(len(reps), len(shape_of(x)))
+    reps = (1,) * (ndim - len(reps)) + reps
+    shape = (1,) * (ndim - len(shape_of(x))) + shape_of(x)
+    x = reshape(x, tuple([n for pair in shape for n in (1, pair)]))
+    x = broadcast_to(x, tuple([n for pair in zip(reps, shape, strict=True) for n in pair]))
+    return ops.np.copy(reshape(x, tuple([k * n for k, n in zip(reps, shape, strict=True)])))
+
+
+def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    at = normalize_axis_index(axis, len(x.shape))
+    n = x.shape[at]
+    counts = np.asarray(0 if type(repeats) is SymInt else repeats)
+    if counts.size != 1:
+        return getitem(x, along(at, len(x.shape), np.repeat(np.arange(n), counts)))
+    count = repeats if type(repeats) is SymInt else int(counts.reshape(()))
+    if count < 0:
+        np.repeat(np.zeros(1), int(count))  # raises in NumPy's own words
+    wide = broadcast_to(expand_dims(x, at + 1), (*x.shape[: at + 1], count, *x.shape[at + 1 :]))
+    return ops.np.copy(reshape(wide, (*x.shape[:at], n * count, *x.shape[at + 1 :])))
+
+
+tile = composite("tile(Tensor x, int[1] reps) -> Tensor", _tile)
+repeat = composite("repeat(Tensor x, Any repeats, int? axis=None) -> Tensor", _repeat)
+
+# -- turned ----------------------------------------------------------------------------------------------------------------
+
+
+def _flip(x: Any, axis: Any = None) -> Any:
+    ndim = len(x.shape)
+    axes = range(ndim) if axis is None else normalize_axis_tuple(plain(axis), ndim)
+    return getitem(x, tuple([BACKWARDS if i in axes else ALL for i in range(ndim)]))
+
+
+def _roll(x: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None:
+        return reshape(_roll(reshape(x, (-1,)), shift, 0), x.shape)
+    shifts, axes = [plain(i) if isinstance(plain(i), tuple) else (i,) for i in (shift, axis)]
+    for by, at in zip(*np.broadcast_arrays(np.arange(len(shifts)), np.arange(len(axes))), strict=True):
+        by, at = shifts[by], normalize_axis_index(axes[at], len(x.shape))
+        cut = -by % larger(x.shape[at], 1)
+        x = concatenate([getitem(x, along(at, len(x.shape), s)) for s in (slice(cut, None), slice(cut))], at)
+    return x
+
+
+def _rot90(x: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    if len(axes) != 2 or len(set(normalize_axis_tuple(tuple(axes), len(x.shape), allow_duplicate=True))) != 2:
+        np.rot90(np.zeros((1,) * len(x.shape)), k, axes)  # raises in NumPy's own words
+    first, second = axes
+    if k % 4 == 2:
+        return _flip(x, (first, second))
+    if k % 4 == 1:
+        return swapaxes(_flip(x, second), first, second)
+    return _flip(swapaxes(x, first, second), second) if k % 4 else getitem(x, Ellipsis)
+
+
+def _rollaxis(x: Any, axis: int, start: int = 0) -> Any:
+    ndim = len(x.shape)
+    at = normalize_axis_index(axis, ndim)
+    start = start + ndim if start < 0 else start
+    if not 0 <= start <= ndim:
+        np.rollaxis(np.zeros((1,) * ndim), axis, start)  # raises in NumPy's own words
+    return moveaxis(x, at, start - (at < start))
+
+
+flip = composite("flip(Tensor(a) x, int[1]? axis=None) -> Tensor(a)", _flip)
+fliplr = composite("fliplr(Tensor(a) x) -> Tensor(a)", lambda x: _flip(x, 1))
+flipud = composite("flipud(Tensor(a) x) -> Tensor(a)", lambda x: _flip(x, 0))
+roll = composite("roll(Tensor x, int[1] shift, int[1]? axis=None) -> Tensor", _roll)
+rollaxis = composite("rollaxis(Tensor(a) x, int axis, int start=0) -> Tensor(a)", _rollaxis)
+rot90 = composite("rot90(Tensor(a) x, int k=1, int[2] axes=[0, 1]) -> Tensor(a)", _rot90)
+
+# -- padded ----------------------------------------------------------------------------------------------------------------
+
+CHOOSING = ("edge", "reflect", "symmetric", "wrap")  # modes that repeat elements, wherever they are
+
+
+def _pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
+    ndim = len(x.shape)
+    widths = np.broadcast_to(np.asarray(pad_width, int), (ndim, 2)).tolist()
+    if mode in CHOOSING:
+        for axis, width in enumerate(widths):
+            if type(x.shape[axis]) is SymInt:
+                x = _framed(x, axis, width, mode) if any(width) else x
+                continue
+            places = np.pad(np.arange(x.shape[axis]), width, mode)  # type: ignore[call-overload]
+            x = getitem(x, along(axis, ndim, places)) if any(width) else x
+        return x
+    if mode != "constant":
+        raise UnsupportedError(
+            f"np::pad: mode is {mode!r}, which computes what it pads with. Modes: constant, {', '.join(CHOOSING)}.",
+            operator="np::pad",
+        )
+    if isinstance(constant_values, (int, float)) and not constant_values:
+        inside = tuple([slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)])
+        shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
+        return scatter_add(x, inside, shape)
+    values = np.broadcast_to(np.asarray(constant_values), (ndim, 2)).tolist()
+    for axis, (width, pair) in enumerate(zip(widths, values, strict=True)):
+        sides = [
+            ops.np.full_like(x, value, None, (*x.shape[:axis], n, *x.shape[axis + 1 :]))
+            for n, value in zip(width, pair, strict=True)
+        ]
+        x = concatenate([sides[0], x, sides[1]], axis)
+    return x
+
+
+def _framed(x: Any, axis: int, width: list[int], mode: str) -> Any:
+    """An array with more elements at both ends of an axis that is a symbol, each taken from inside."""
+    n, (before, after) = x.shape[axis], width
+    least = max(before, after)
+    if mode != "edge" and not n >= least + (mode == "reflect"):
+        raise UnsupportedError(
+            f"np::pad: mode {mode!r} goes around an axis of size {n} more than once, which takes a number. "
+            "Pad in steps, or trace with numbers.", operator="np::pad",
+        )  # fmt: skip
+    numbers = ops.np.arange
+    first, last = {
+        "edge": (ops.np.zeros(before, int), ops.np.full(after, -1)),
+        "wrap": (numbers(-before, 0), numbers(after)),
+        "reflect": (numbers(before, 0, -1), numbers(-2, -2 - after, -1)),
+        "symmetric": (numbers(before - 1, -1, -1), numbers(-1, -1 - after, -1)),
+    }[mode]
+    return getitem(x, along(axis, len(x.shape), ARRAY), [concatenate([first, numbers(n), last], 0)])
+
+
+pad = composite("pad(Tensor x, Any pad_width, str mode='constant', Any constant_values=0) -> Tensor", _pad)
+
+# -- from one number to another ------------------------------------------------------------------------------------------
+
+
+def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    steps = num - 1 if endpoint else num
+    shape = broadcast_shape((shape_of(start), shape_of(stop)))
+    step = divide(subtract(stop, start), max(steps, 1))
+    numbers = expand_dims(ops.np.arange(0, num, 1, step.dtype), tuple(range(1, 1 + len(shape))))
+    found = add(multiply(numbers, step), start)
+    if endpoint and num > 1:  # the last one exactly
+        found = concatenate([getitem(found, slice(-1)), ops.np.full_like(getitem(found, slice(1)), stop)], 0)
+    found = moveaxis(found, 0, axis)
+    return found if dtype is None else astype(found, dtype)
+
+
+linspace = composite(
+    "linspace(Tensor start, Tensor stop, int num=50, bool endpoint=True, ScalarType? dtype=None, int axis=0) -> Tensor",
+    _linspace,
+)

@@ -1,0 +1,103 @@
+"""Rows that reduce axes: sum, mean, max, min.
+
+Their kernels call the ufunc's own `reduce`, which is what NumPy's functions of these names do a microsecond later.
+"""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..layers.jvp import pushforwards
+from ..operators.prims import broadcast_to
+from ..operators.registry import ops
+from ..symbolic import larger
+from .families import linear, reduction
+from .layouts import axes_of, plain, reduced
+from .pointwise import divide, equal
+
+Shape = tuple[int, ...]
+
+# -- kernels ---------------------------------------------------------------------------------------------------------------
+
+
+def _mean(x: Any, axis: Any, dtype: Any, *, keepdims: Any) -> Any:
+    # np.mean's own steps: integers are added up as float64, half precision as float32, and the quotient is cast
+    x = np.asanyarray(x)
+    half = x.dtype == np.float16 and dtype is None
+    inner = dtype or ("f8" if x.dtype.kind in "iub" else "f4" if half else None)
+    total = np.add.reduce(x, axis, inner, keepdims=keepdims)
+    count = np.intp(x.size // (total.size or 1))
+    if isinstance(total, np.ndarray):
+        mean = np.true_divide(total, count, out=total, casting="unsafe")
+    else:
+        mean = total.dtype.type(total / count)
+    return x.dtype.type(mean) if half else mean
+
+
+# -- dtypes ----------------------------------------------------------------------------------------------------------------
+
+
+def summed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of a sum: small integers are added up in the platform's integer, as NumPy does."""
+    if dtype.kind == "b" or (dtype.kind == "i" and dtype.itemsize < np.dtype(np.int_).itemsize):
+        return np.dtype(np.int_)
+    return np.dtype(np.uint) if dtype.kind == "u" and dtype.itemsize < np.dtype(np.uint).itemsize else dtype
+
+
+def averaged(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of a mean: that of integers is a float64."""
+    return np.dtype(np.float64) if dtype.kind in "iub" else dtype
+
+
+def unchanged(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of a largest or smallest value."""
+    return dtype
+
+
+# -- gradients -------------------------------------------------------------------------------------------------------------
+
+
+def kept(x: Any, shape: Shape, axis: Any, keepdims: Any) -> Any:
+    """A result, or its gradient, with axes of length 1 where some were reduced."""
+    return x if keepdims else ops.np.reshape(x, reduced(shape, plain(axis), True))
+
+
+def spread(g: Any, x_shape: Shape, axis: Any, keepdims: Any) -> Any:
+    """The pullback of a sum: every element that went into it gets its gradient."""
+    return broadcast_to(g if axis is None else kept(g, x_shape, axis, keepdims), x_shape)
+
+
+def spread_mean(g: Any, x_shape: Shape, axis: Any, keepdims: Any) -> Any:
+    """The pullback of a mean."""
+    count = prod([x_shape[i] for i in axes_of(plain(axis), len(x_shape))])
+    return spread(divide(g, larger(count, 1)), x_shape, axis, keepdims)
+
+
+def shared(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    """The pullback of a largest or smallest value: those that equal it share the gradient, as torch's amax has it."""
+    chosen = equal(x, kept(out, x.shape, axis, keepdims))
+    count = sum(chosen, axis, g.dtype, keepdims=True)
+    return ops.np.where(chosen, divide(kept(g, x.shape, axis, keepdims), count), 0.0)
+
+
+def pushed(t: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    """The pushforward of a largest or smallest value: the mean of the tangents of those that equal it."""
+    chosen = equal(x, kept(out, x.shape, axis, keepdims))
+    total = sum(ops.np.where(chosen, t, 0.0), axis, keepdims=keepdims)
+    return divide(total, sum(chosen, axis, t.dtype, keepdims=keepdims))
+
+
+# A table reads by its columns.
+# fmt: off
+
+#                 schema                                                        kernel             dtype      gradient, tangent
+sum  = reduction("sum(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor",
+                                                                                np.add.reduce,     summed,    spread,      linear("x"))
+mean = reduction("mean(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor",
+                                                                                _mean,             averaged,  spread_mean, linear("x"))
+max  = reduction("max(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor",
+                                                                                np.maximum.reduce, unchanged, shared,      pushforwards(x=pushed))
+min  = reduction("min(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor",
+                                                                                np.minimum.reduce, unchanged, shared,      pushforwards(x=pushed))
+# fmt: on

@@ -1,0 +1,185 @@
+"""Rows that write to an array, and what a write is made of where nothing may be written to.
+
+    setitem_(x, index, value, arrays)      x[index] = value
+    setitem(x, index, value, arrays)       its functional form: a copy of x in which that is so
+    view_scatter(x, value, look)           a copy of x in which a view of it is value; see operators/views.py
+
+`index` and `arrays` are those of `getitem`. Every other way to write, augmented assignment and `out=` among them, computes what is to
+be written with a row and writes it with `setitem_`. Where an index meets an element twice, the last value stays, and gets the gradient.
+"""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload
+from ..dispatcher.call_errors import FORM
+from ..errors import BatchingError
+from ..layers.autograd import pullbacks
+from ..layers.fake import FakeTensor
+from ..operators.functional_variant import INSTEAD, ON_COPIES, Instead, make
+from ..operators.prims import broadcast_to, define, moveaxis, sum_to
+from ..operators.registry import add as make_known
+from ..operators.views import view_scatter
+from ..symbolic import agree, is_one
+from .creation import arange, full
+from .families import complete, in_front
+from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
+from .indexing import getitem, item_of, moved, numbered, where, with_batch
+from .layouts import fake_like, layout_of
+from .pointwise import equal
+from .shape import reshape
+
+Shape = tuple[int, ...]
+
+
+def _setitem(x: Any, index: Any, value: Any, arrays: Any = ()) -> None:
+    x[placed(index, arrays)] = value
+
+
+def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
+    given: Shape = getattr(value, "shape", ())
+    if any(is_mask(i) and isinstance(i, FakeTensor) for i in arrays):
+        return  # how many elements a mask selects depends on its data, and the shape of `x` does not
+    shape = indexed(layout_of(x), tuple([spelled(i) for i in without_masks(placed(index, arrays))])).shape
+    while len(given) > len(shape) and is_one(given[0]):
+        given = given[1:]
+    fits = all([n is m or is_one(n) or agree(n, m) for n, m in zip(given[::-1], shape[::-1], strict=False)])
+    if len(given) > len(shape) or not fits:
+        words = f"could not broadcast input array from shape {given} into shape {shape}"  # NumPy's own
+        raise ValueError(words.replace(", ", ","))
+
+
+# -- gradients -------------------------------------------------------------------------------------------------------------
+
+
+def _taken(g: Any, index: Any, value_shape: Shape, arrays: Any) -> Any:
+    """What of a gradient belongs to the values that were written: of those written to one element the last one's alone."""
+    found = getitem(g, index, arrays)
+    if _may_repeat(index, arrays):
+        numbers = reshape(arange(prod(found.shape)), found.shape)
+        places = setitem(full(g.shape, -1), index, numbers, arrays)
+        found = where(equal(getitem(places, index, arrays), numbers), found, 0)
+    if len(value_shape) > len(found.shape):  # leading axes of length 1, which NumPy lets pass
+        found = reshape(sum_to(found, value_shape[len(value_shape) - len(found.shape) :]), value_shape)
+    return found
+
+
+def _may_repeat(index: Any, arrays: Any) -> bool:
+    """Whether an index may meet an element twice: by an array of numbers, no mask."""
+    items = placed(index, arrays)
+    for i in items if isinstance(items, tuple) else (items,):
+        i = np.asarray(i) if isinstance(i, list) else i
+        if hasattr(i, "shape") and i.shape not in ((), (1,)) and not is_mask(i):
+            return True
+    return False
+
+
+# -- batches ---------------------------------------------------------------------------------------------------------------
+
+
+def _in_batch(info: Any, in_dims: Any, x: Any, index: Any, value: Any, arrays: Any) -> tuple[Any, ...]:
+    """The same write for a whole batch, which `x` has in front: its index, value and arrays."""
+    dims = in_dims[3] or [None] * len(arrays)
+    index = index if isinstance(index, tuple) else (index,)
+    found = read(index, [item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], len(x.shape) - 1)
+    alone = in_dims[3] is None
+    at = in_dims[2]
+    if at is None and hasattr(value, "shape") and value.shape and (not found.together if alone else found.position):
+        value, at = reshape(value, (1, *value.shape)), 0  # its axes will not be in the order of an item's
+    if at is not None:
+        value = _spread(value, at, _ndim(found))
+    if alone:
+        value = moveaxis(value, 0, found.width) if at is not None and not found.together else value
+        return (slice(None), *index), value, arrays
+    value = moved(value, found, found.position + 1, 1) if at is not None else value
+    return (ARRAY, *index), value, [numbered(info, found.width), *with_batch(info, "np::setitem_", arrays, dims, found.width)]
+
+
+def _ndim(found: Reading) -> int:
+    """How many axes an index gives."""
+    return found.width + sum(i is None or isinstance(i, slice) for i in found.items)
+
+
+def _spread(value: Any, dim: int, ndim: int) -> Any:
+    """A batch of values with as many axes behind the batch as an item's place has."""
+    value = in_front(value, dim)
+    batch, *item = value.shape
+    if len(item) == ndim:
+        return value
+    return reshape(value, (batch, *(1,) * (ndim - len(item)), *item[max(0, len(item) - ndim) :]))
+
+
+def _masked(in_dims: Any, index: Any, value: Any, arrays: Any) -> bool:
+    """Whether the index is a mask that differs from item to item, and nothing else."""
+    alone = index is ARRAY or (isinstance(index, tuple) and len(index) == 1 and index[0] is ARRAY)
+    return alone and in_dims[3] is not None and in_dims[3][0] is not None and is_mask(arrays[0])
+
+
+def _chosen(in_dims: Any, x: Any, value: Any, mask: Any) -> Any:
+    """`x`, its batch in front, with `value` where a mask that differs from item to item is true."""
+    mask = in_front(mask, in_dims[3][0])
+    behind = len(x.shape) - len(mask.shape)
+    shape = getattr(value, "shape", ())
+    if len(shape) - (in_dims[2] is not None) > behind:
+        raise BatchingError(
+            "np::setitem_: a mask that differs from item to item selects different numbers of elements, and a value for each "
+            "of them was given. Write y = np.where(mask, new, y), with a value for every element."
+        )
+    if in_dims[2] is not None:
+        value = _spread(value, in_dims[2], len(x.shape) - 1)
+    return where(reshape(mask, (*mask.shape, *(1,) * behind)), value, x)
+
+
+def _batched_setitem_(info: Any, in_dims: Any, x: Any, index: Any, value: Any, arrays: Any) -> tuple[None, None]:
+    if in_dims[0] is None:
+        raise BatchingError(
+            f"x[...] = ... would write a value that differs from item to item into one array of shape {x.shape} that all items "
+            f"share. Write {vars(setitem_)[INSTEAD].plain}."
+        )
+    x = in_front(x, in_dims[0])
+    if _masked(in_dims, index, value, arrays):
+        setitem_(x, Ellipsis, _chosen(in_dims, x, value, arrays[0]))
+    else:
+        index, value, arrays = _in_batch(info, in_dims, x, index, value, arrays)
+        setitem_(x, index, value, arrays)
+    return None, None
+
+
+def _batched_setitem(info: Any, in_dims: Any, x: Any, index: Any, value: Any, arrays: Any) -> tuple[Any, int]:
+    x = broadcast_to(x, (info.batch_size, *x.shape)) if in_dims[0] is None else in_front(x, in_dims[0])
+    if _masked(in_dims, index, value, arrays):
+        return _chosen(in_dims, x, value, arrays[0]), 0
+    index, value, arrays = _in_batch(info, in_dims, x, index, value, arrays)
+    return setitem(x, index, value, arrays), 0
+
+
+# -- the rows --------------------------------------------------------------------------------------------------------------
+
+setitem_: OpOverload = define("np::setitem_(Tensor(a!) x, Any index, Tensor value, Tensor[] arrays=[]) -> ()", _setitem)
+setitem: OpOverload = make_known(make(setitem_, "np::setitem"), __name__, "np::setitem")
+vars(setitem_)[FORM] = setitem
+vars(setitem_)[INSTEAD] = Instead(
+    leaf="to a copy, `y = x.copy()`",
+    plain="to an array made of such a value, `y = np.zeros_like(value, shape=...)`, or np.stack the pieces",
+)
+complete(
+    setitem_,
+    fake=_fake_setitem,
+    autograd=pullbacks(
+        x=lambda g, index, arrays: setitem(g, index, 0, arrays),
+        value=lambda g, index, value_shape, arrays: _taken(g, index, value_shape, arrays),
+    ),
+    vmap=_batched_setitem_,
+    jvp=lambda tangents, output, x, index, value, arrays: setitem(
+        tangents[0], index, 0 if tangents[2] is None else tangents[2], arrays
+    ),
+)
+complete(setitem, fake=vars(setitem)[ON_COPIES], vmap=_batched_setitem)
+complete(
+    view_scatter,
+    fake=lambda x, value, look: fake_like(x, x.dtype),
+    autograd=pullbacks(x=lambda g, look: view_scatter(g, 0, look), value=lambda g, look: look.at(g)),
+    jvp=lambda tangents, output, x, value, look: view_scatter(tangents[0], 0 if tangents[1] is None else tangents[1], look),
+)

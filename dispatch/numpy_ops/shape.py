@@ -1,0 +1,321 @@
+"""Rows that give elements another shape, order or dtype, and rows that join arrays.
+
+All of them are linear: the gradient is the same kind of operation, run backwards.
+"""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from ..core import OpOverload
+from ..layers.autograd import pullbacks
+from ..layers.fake import FakeTensor, fake_tensor
+from ..operators.prims import astype, broadcast_to, detach, moveaxis, select, stack, sum_to
+from ..operators.registry import ops
+from ..symbolic import agreeing, guesses, is_one, same
+from . import symbolic_layouts
+from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
+from .layouts import (
+    as_shape,
+    fake_like,
+    fake_reduced,
+    filled,
+    hollow,
+    joined_order,
+    layout_of,
+    plain,
+    reshaped,
+    with_axes,
+)
+from .symbolic_layouts import dense
+
+Shape = tuple[int, ...]
+
+# -- one array -------------------------------------------------------------------------------------------------------------
+
+
+def _reshape(x: Any, shape: Any) -> Any:
+    return np.asanyarray(x).reshape(shape)
+
+
+def _fake_reshape(x: Any, shape: Any) -> Any:
+    if not isinstance(x, FakeTensor):
+        return _reshape(x, shape)
+    new = filled(x.shape, plain(shape))
+    strides = reshaped(layout_of(x), new)
+    return fake_tensor(new, x.dtype, strides, x.device, x.mode, None if strides is None else x)
+
+
+def _expand_dims(x: Any, axis: Any) -> Any:
+    x = np.asanyarray(x)
+    return x.reshape(with_axes(x.shape, plain(axis)))  # a third of np.expand_dims' 1.8 us
+
+
+def _squeeze(x: Any, axis: Any = None) -> Any:
+    return np.asanyarray(x).squeeze(plain(axis))
+
+
+def _transpose(x: Any, axes: Any = None) -> Any:
+    return np.asanyarray(x).transpose(axes)
+
+
+def _fake_astype(x: FakeTensor, dtype: Any) -> FakeTensor:
+    dtype = np.dtype(dtype)
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        x = fake_tensor(x.shape, np.empty(0, x.dtype).real.dtype, x.strides, x.device, x.mode, x)
+    return x if x.dtype == dtype else fake_like(x, dtype)
+
+
+def _swapaxes(x: Any, axis1: int, axis2: int) -> Any:
+    return np.asanyarray(x).swapaxes(axis1, axis2)
+
+
+def inverse(axes: Any) -> Any:
+    """The axes of the transposition that undoes one."""
+    return (
+        None
+        if axes is None or isinstance(axes, int)
+        else tuple(np.argsort([axis % len(axes) for axis in axes]).tolist())
+    )
+
+
+def behind(axis: Any, ndim: int, name: str | None = None) -> Shape:
+    """Axes of an item, counted with the batch in front; an error calls them by the name of their argument."""
+    return tuple([1 + i for i in normalize_axis_tuple(plain(axis), ndim, name)])
+
+
+def _squeezed(shape: Shape, axis: Any) -> tuple[Shape]:
+    if axis is None:
+        return (tuple([i for i, n in enumerate(shape) if i and n == 1]),)
+    return (behind(axis, len(shape) - 1),)
+
+
+def _transposed(shape: Shape, axes: Any) -> tuple[Shape]:
+    ndim = len(shape) - 1
+    axes = range(ndim)[::-1] if axes is None else (axes,) if isinstance(axes, int) else axes
+    if len(axes) != ndim:
+        hollow((0,) * ndim).transpose(axes)  # raises in NumPy's own words
+    return ((0, *behind(axes, ndim)),)
+
+
+def _expanded(shape: Shape, axis: Any) -> tuple[Shape]:
+    axes = plain(axis)
+    return (behind(axes, len(shape) - 1 + (1 if isinstance(axes, int) else len(axes))),)
+
+
+def _batched_broadcast_to(info: Any, in_dims: Any, x: Any, shape: Any) -> tuple[Any, int]:
+    x = in_front(x, in_dims[0])
+    shape = as_shape(shape)
+    missing = len(shape) - (len(x.shape) - 1)
+    if missing < 0:
+        np.broadcast_to(hollow(x.shape[1:]), shape)  # raises in NumPy's own words
+    if missing:
+        x = reshape(x, (x.shape[0], *(1,) * missing, *x.shape[1:]))
+    return broadcast_to(x, (x.shape[0], *shape)), 0
+
+
+reshape: OpOverload = row(
+    "reshape(Tensor(a) x, int[1] shape) -> Tensor(a)",
+    numpy=_reshape,
+    fake=_fake_reshape,
+    autograd=pullbacks(x=lambda g, x_shape: reshape(g, x_shape)),
+    jvp=linear("x"),
+)
+complete(reshape, vmap=batched_in_front(reshape, lambda shape, new: ((shape[0], *filled(shape[1:], plain(new))),)))
+
+expand_dims = view(
+    "expand_dims(Tensor(a) x, int[1] axis) -> Tensor(a)",
+    _expand_dims,
+    adjoint=lambda g, x_shape: reshape(g, x_shape),
+    batched=_expanded,
+)
+squeeze = view(
+    "squeeze(Tensor(a) x, int[1]? axis=None) -> Tensor(a)",
+    _squeeze,
+    adjoint=lambda g, x_shape: reshape(g, x_shape),
+    batched=_squeezed,
+)
+transpose: OpOverload = view(
+    "transpose(Tensor(a) x, int[1]? axes=None) -> Tensor(a)",
+    _transpose,
+    adjoint=lambda g, axes: transpose(g, inverse(axes)),
+    batched=_transposed,
+)
+swapaxes: OpOverload = view(
+    "swapaxes(Tensor(a) x, int axis1, int axis2) -> Tensor(a)",
+    _swapaxes,
+    adjoint=lambda g, axis1, axis2: swapaxes(g, axis1, axis2),
+    batched=lambda shape, axis1, axis2: (
+        *behind(axis1, len(shape) - 1, "axis1"),
+        *behind(axis2, len(shape) - 1, "axis2"),
+    ),
+)
+view_rules(
+    moveaxis,
+    adjoint=lambda g, source, destination: moveaxis(g, destination, source),
+    batched=lambda shape, source, destination: (
+        behind(source, len(shape) - 1, "source"),
+        behind(destination, len(shape) - 1, "destination"),
+    ),
+)
+view_rules(broadcast_to, adjoint=lambda g: g, batched=lambda shape, new: (new,), opened=symbolic_layouts.broadcast_to)
+complete(broadcast_to, vmap=_batched_broadcast_to)
+view_rules(
+    select,
+    adjoint=lambda g, x_shape, axis, index: ops.np.scatter_add(
+        g, (*(slice(None),) * (axis % len(x_shape)), index), x_shape
+    ),
+    batched=lambda shape, axis, index: (*behind(axis, len(shape) - 1), index),
+    opened=symbolic_layouts.select,
+)
+real = view(
+    "real(Tensor(a) x) -> Tensor(a)", lambda x: np.asanyarray(x).real, adjoint=lambda g: g, batched=lambda shape: ()
+)
+imag = view(
+    "imag(Tensor(a) x) -> Tensor(a)",
+    lambda x: np.asanyarray(x).imag,
+    adjoint=lambda g: ops.np.multiply(g, 1j),
+    batched=lambda shape: (),
+)
+view_rules(detach, adjoint=None, batched=lambda shape: ())
+
+complete(
+    astype,
+    fake=_fake_astype,
+    autograd=pullbacks(x=lambda g: g),
+    jvp=linear("x"),
+    vmap=lambda info, in_dims, x, dtype: (astype(x, dtype), in_dims[0]),
+)
+
+copy: OpOverload = row(
+    "copy(Tensor x) -> Tensor",
+    numpy=lambda x: np.array(x, order="K"),
+    fake=lambda x: fake_like(x, x.dtype),
+    autograd=pullbacks(x=lambda g: g),
+    jvp=linear("x"),
+    vmap=lambda info, in_dims, x: (copy(x), in_dims[0]),
+)
+
+# The sum that undoes broadcasting; the argument itself where there is nothing to add.
+
+
+def _fake_sum_to(x: FakeTensor, shape: Any) -> FakeTensor:
+    shape = tuple(shape)
+    if same(shape, x.shape):
+        return x
+    extra = len(x.shape) - len(shape)
+    axes = (*range(extra), *[extra + i for i, n in enumerate(shape) if n is not x.shape[extra + i] and is_one(n)])
+    made = fake_reduced(x, x.dtype, axes, keepdims=True)
+    return fake_tensor(shape, made.dtype, made.strides[extra:], made.device, made.mode)
+
+
+def _batched_sum_to(info: Any, in_dims: Any, x: Any, shape: Any) -> tuple[Any, int]:
+    x = in_front(x, in_dims[0])
+    between = (1,) * (len(x.shape) - 1 - len(shape))
+    out = sum_to(x, (x.shape[0], *between, *shape))
+    return (reshape(out, (x.shape[0], *shape)) if between else out), 0
+
+
+complete(
+    sum_to,
+    fake=_fake_sum_to,
+    autograd=pullbacks(x=lambda g, x_shape: broadcast_to(g, x_shape)),
+    jvp=linear("x"),
+    vmap=_batched_sum_to,
+)
+
+# -- several arrays --------------------------------------------------------------------------------------------------------
+
+
+def _shapes(arrays: Any) -> list[Shape]:
+    return [tuple(getattr(x, "shape", ())) for x in arrays]
+
+
+def _fake_join(shape: Shape, arrays: Any, layouts: list[tuple[Shape, Shape]]) -> FakeTensor:
+    """The fake of several arrays in one, whose axes lie as the layouts' do."""
+    fakes = [x for x in arrays if isinstance(x, FakeTensor)]
+    dtype = np.result_type(*[x.dtype if isinstance(x, FakeTensor) else np.asarray(x).dtype for x in arrays])
+    found = tuple([(guesses(lengths), guesses(strides)) for lengths, strides in layouts])
+    order = joined_order(found) if len(shape) > 1 else (0,)
+    like = fakes[0] if fakes else fake_tensor((), dtype)  # else numbers only
+    return fake_tensor(shape, dtype, dense(shape, dtype.itemsize, order), like.device, like.mode)
+
+
+def _fake_concatenate(arrays: Any, axis: Any) -> Any:
+    shapes = _shapes(arrays) or [()]
+    if axis is None:
+        shape: Shape = (sum(map(prod, shapes)),)
+    else:
+        at = axis % (len(shapes[0]) or 1)
+        if not -len(shapes[0]) <= axis < len(shapes[0]) or not agreeing([(*s[:at], 0, *s[at + 1 :]) for s in shapes]):
+            np.concatenate([hollow(guesses(s)) for s in _shapes(arrays)], axis)  # raises in NumPy's own words
+        shape = (*shapes[0][:at], sum(s[at] for s in shapes), *shapes[0][at + 1 :])
+    return _fake_join(shape, arrays, [(x.shape, x.strides) for x in arrays] if axis is not None else [])
+
+
+def _split(g: Any, shapes: list[Shape], axis: Any) -> list[Any]:
+    """The pullback of a concatenation: each array gets its part of the gradient."""
+    parts, stop = [], 0
+    for shape in shapes:
+        start, stop = stop, stop + (prod(shape) if axis is None else shape[axis])
+        before = () if axis is None else (slice(None),) * (axis % len(shape))
+        part = ops.np.getitem(g, (*before, slice(start, stop)))
+        parts.append(reshape(part, shape) if axis is None else part)
+    return parts
+
+
+def repeated(info: Any, in_dims: Any, arrays: Any) -> list[Any]:
+    """Arrays of a list with the batch in front, one without a batch once for each item."""
+    batch = info.batch_size
+    dims = in_dims[0]
+    return [
+        broadcast_to(np.asarray(x) if np.isscalar(x) else x, (batch, *getattr(x, "shape", ())))
+        if dim is None
+        else in_front(x, dim)
+        for x, dim in zip(arrays, dims, strict=True)
+    ]
+
+
+def _batched_concatenate(info: Any, in_dims: Any, arrays: Any, axis: Any) -> tuple[Any, int]:
+    arrays = repeated(info, in_dims, arrays)
+    if axis is None:
+        return concatenate([reshape(x, (x.shape[0], prod(x.shape[1:]))) for x in arrays], 1), 0
+    if min(len(x.shape) for x in arrays) < 2:
+        np.concatenate([hollow(x.shape[1:]) for x in arrays], axis)  # raises in NumPy's own words
+    return concatenate(arrays, 1 + normalize_axis_index(axis, len(arrays[0].shape) - 1)), 0
+
+
+concatenate: OpOverload = row(
+    "concatenate(Tensor[] arrays, int? axis=0) -> Tensor",
+    numpy=np.concatenate,
+    fake=_fake_concatenate,
+    autograd=pullbacks(arrays=lambda g, arrays_shape, axis: _split(g, arrays_shape, axis)),
+    jvp=linear("arrays"),
+    vmap=_batched_concatenate,
+)
+
+
+def _fake_stack(arrays: Any, axis: int) -> Any:
+    shapes = _shapes(arrays)
+    if not shapes or not agreeing(shapes):
+        np.stack([hollow(guesses(s)) for s in shapes], axis)  # raises in NumPy's own words
+    at = normalize_axis_index(axis, len(shapes[0]) + 1)
+    shape = (*shapes[0][:at], len(shapes), *shapes[0][at:])
+    before = [(getattr(x, "shape", ()), getattr(x, "strides", ())) for x in arrays]
+    return _fake_join(shape, arrays, [((*s[:at], 1, *s[at:]), (*steps[:at], 0, *steps[at:])) for s, steps in before])
+
+
+def _batched_stack(info: Any, in_dims: Any, arrays: Any, axis: int) -> tuple[Any, int]:
+    arrays = repeated(info, in_dims, arrays)
+    return stack(arrays, 1 + normalize_axis_index(axis, len(arrays[0].shape))), 0
+
+
+complete(
+    stack,
+    fake=_fake_stack,
+    autograd=pullbacks(arrays=lambda g, arrays_shape, axis: [select(g, axis, i) for i in range(len(arrays_shape))]),
+    jvp=linear("arrays"),
+    vmap=_batched_stack,
+)

@@ -1,0 +1,188 @@
+"""Rows that put elements in order, say where they are, or choose them along an axis.
+
+What gives places has no gradient.
+"""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from ..core import OpOverload
+from ..layers.autograd import CONSTANT
+from ..layers.fake import FakeTensor, fake_tensor
+from ..layers.jvp import pushforwards
+from ..operators.registry import ops
+from ..symbolic import SymInt, guesses, is_zero
+from .cumulative import along, back, last
+from .families import complete, composite, in_front, row
+from .index_parsing import ARRAY
+from .indexing import getitem
+from .layouts import fake_like
+from .linalg.matmul import item_shape
+from .pointwise import less, less_equal
+from .reduction import mean
+from .reduction import sum as total
+from .shape import expand_dims, reshape
+
+Shape = tuple[int, ...]
+INDEX = np.dtype(np.intp)
+
+# -- order -----------------------------------------------------------------------------------------------------------------
+
+
+def _places(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return INDEX
+
+
+def _kind(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype
+
+
+def in_c_order(x: FakeTensor, dtype: np.dtype[Any]) -> FakeTensor:
+    """The fake of a new array in C order."""
+    return fake_tensor(x.shape, dtype, None, x.device, x.mode)
+
+
+def _argsort(x: Any, axis: int | None = -1) -> Any:
+    return np.argsort(x, axis, kind="stable")
+
+
+argsort = along("argsort(Tensor x, int? axis=-1) -> Tensor", _argsort, _places, in_c_order, None)
+
+
+def _sort(x: Any, axis: int | None = -1) -> Any:
+    return np.sort(x, axis)
+
+
+def _sort_pullback(g: Any, x: Any, axis: Any) -> Any:
+    order = argsort(last(x, axis), -1)
+    return back(take_along_axis(last(g, axis), argsort(order, -1), -1), x.shape, axis)  # the order of an order undoes it
+
+
+sort = along("sort(Tensor x, int? axis=-1) -> Tensor", _sort, _kind, fake_like, _sort_pullback)
+
+
+def _sort_pushforward(t: Any, x: Any, axis: Any) -> Any:
+    found = take_along_axis(last(t, axis), argsort(last(x, axis), -1), -1)
+    return found if axis is None else back(found, x.shape, axis)
+
+
+complete(sort, jvp=pushforwards(x=_sort_pushforward))
+
+
+def _median(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    if isinstance(axis, (tuple, list)) and len(axis) != 1:
+        ndim = len(x.shape)
+        axes = [normalize_axis_index(i, ndim) for i in axis]
+        kept = tuple([1 if i in axes else n for i, n in enumerate(x.shape)])
+        rest = tuple([n for i, n in enumerate(x.shape) if i not in axes])
+        x = reshape(ops.np.moveaxis(x, axes, tuple(range(ndim - len(axes), ndim))), (*rest, -1))
+        found = _median(x, -1)
+        return reshape(found, kept) if keepdims else found
+    axis = axis[0] if isinstance(axis, (tuple, list)) else axis
+    in_order = last(sort(x, axis), 0 if axis is None else axis)
+    n = in_order.shape[-1]
+    found = mean(getitem(in_order, (Ellipsis, slice((n - 1) // 2, n // 2 + 1))), -1)
+    if not keepdims:
+        return found
+    return reshape(found, (1,) * len(x.shape)) if axis is None else expand_dims(found, axis)
+
+
+median = composite("median(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor", _median)
+
+# -- places ----------------------------------------------------------------------------------------------------------------
+
+
+def place(name: str) -> OpOverload:
+    """A row that says where the largest or smallest element is."""
+    kernel = getattr(np, name)
+
+    def numpy(x: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+        return kernel(x, axis, keepdims=keepdims)
+
+    def fake(x: Any, axis: Any, keepdims: Any) -> Any:
+        if not isinstance(x, FakeTensor):
+            return numpy(x, axis, keepdims=keepdims)
+        if axis is not None and x.shape:
+            axis = normalize_axis_index(axis, len(x.shape))
+        if is_zero(x.size if axis is None or not x.shape else x.shape[axis]) or not x.shape:
+            numpy(np.empty(guesses(x.shape)), axis)  # raises in NumPy's own words: the largest of nothing, or no such axis
+        shape = [1 if i == axis or axis is None else n for i, n in enumerate(x.shape) if keepdims or i != axis]
+        return fake_tensor(tuple(shape) if keepdims or axis is not None else (), INDEX, None, x.device, x.mode)
+
+    def vmap(info: Any, in_dims: Any, x: Any, axis: Any, keepdims: Any) -> tuple[Any, int]:
+        x = in_front(x, in_dims[0])
+        item = x.shape[1:]
+        if axis is not None and item:
+            return op(x, 1 + normalize_axis_index(axis, len(item)), keepdims=keepdims), 0
+        if axis is not None:
+            numpy(np.zeros(()), axis)  # raises in NumPy's own words where there is no such axis
+        found = op(reshape(x, (x.shape[0], prod(x.shape[1:]))), 1)
+        return reshape(found, (x.shape[0], *(1,) * len(item))) if keepdims else found, 0
+
+    op: OpOverload = row(
+        f"{name}(Tensor x, int? axis=None, *, bool keepdims=False) -> Tensor", numpy=numpy, fake=fake, autograd=CONSTANT
+    )
+    return complete(op, vmap=vmap)
+
+
+argmax = place("argmax")
+argmin = place("argmin")
+
+
+def _searchsorted(a: Any, v: Any, side: str = "left") -> Any:
+    return np.searchsorted(a, v, side)  # type: ignore[call-overload]
+
+
+def _fake_searchsorted(a: Any, v: Any, side: Any) -> Any:
+    np.searchsorted(np.zeros((1,) * len(a.shape)), 0.0, side)  # raises in NumPy's own words
+    like = v if isinstance(v, FakeTensor) else a
+    return fake_tensor(tuple(getattr(v, "shape", ())), INDEX, None, like.device, like.mode)
+
+
+def _batched_searchsorted(info: Any, in_dims: Any, a: Any, v: Any, side: Any) -> tuple[Any, int]:
+    np.searchsorted(np.zeros((1,) * len(item_shape(a, in_dims[0]))), 0.0, side)  # raises in NumPy's own words
+    if in_dims[0] is None:
+        return searchsorted(a, v, side), in_dims[1]
+    # each item has its own bins, whose elements below the value are counted
+    a = in_front(a, in_dims[0])
+    v = in_front(v, in_dims[1]) if in_dims[1] is not None else v
+    ndim = len(item_shape(v, None if in_dims[1] is None else 0))
+    a = reshape(a, (a.shape[0], *(1,) * ndim, a.shape[1]))
+    v = expand_dims(v, -1) if hasattr(v, "shape") else v
+    return total((less if side == "left" else less_equal)(a, v), -1, INDEX), 0
+
+
+searchsorted: OpOverload = row(
+    "searchsorted(Tensor a, Tensor v, str side='left') -> Tensor",
+    numpy=_searchsorted,
+    fake=_fake_searchsorted,
+    autograd=CONSTANT,
+    vmap=_batched_searchsorted,
+)
+
+# -- elements along an axis ------------------------------------------------------------------------------------------------
+
+
+def _take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    ndim = len(x.shape)
+    at = normalize_axis_index(axis, ndim)
+    if len(indices.shape) != ndim or indices.dtype.kind not in "iu":
+        places = np.zeros((1,) * len(indices.shape), indices.dtype)
+        np.take_along_axis(np.zeros((1,) * ndim), places, axis)  # raises in NumPy's own words
+    index: list[Any] = []
+    arrays = []
+    for i, n in enumerate(x.shape):
+        if i == at or type(n) is SymInt:
+            index.append(ARRAY)
+            arrays.append(indices if i == at else reshape(ops.np.arange(n), (-1,) + (1,) * (ndim - i - 1)))
+        else:
+            index.append(np.arange(n).reshape((-1,) + (1,) * (ndim - i - 1)))  # constants: they stay in the index
+    return getitem(x, tuple(index), arrays)
+
+
+take_along_axis = composite("take_along_axis(Tensor x, Tensor indices, int? axis=-1) -> Tensor", _take_along_axis)

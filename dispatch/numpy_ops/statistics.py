@@ -1,0 +1,143 @@
+"""Reductions beyond sum, mean, max and min: products, truths, spreads and averages."""
+
+from math import prod as product_of
+from typing import Any
+
+import numpy as np
+
+from ..autodiff.rules.partials import conjugated
+from ..core import OpOverload
+from ..layers.autograd import CONSTANT
+from ..operators.prims import define, moveaxis
+from ..operators.registry import ops
+from ..schema.tags import Tag
+from ..symbolic import SymInt, agree, agreeing, guesses, is_zero, larger
+from .cumulative import others
+from .families import batched_reduction, complete, composite, fake_reduction, reduction
+from .indexing import where
+from .layouts import axes_of, plain
+from .pointwise import add, divide, logical_not, multiply, not_equal, sqrt, square, subtract
+from .pointwise_more import isnan
+from .reduction import kept, max, mean, min, sum, summed
+from .shape import imag, real, reshape
+
+Shape = tuple[int, ...]
+
+# -- rows ------------------------------------------------------------------------------------------------------------------
+
+
+def _prod_pullback(g: Any, x: Any, axis: Any, keepdims: Any) -> Any:
+    axes = axes_of(plain(axis), len(x.shape))
+    ends = tuple(range(len(x.shape) - len(axes), len(x.shape)))
+    moved = moveaxis(x, axes, ends)
+    rest = moved.shape[: len(x.shape) - len(axes)]
+    flat = others(reshape(conjugated(moved), (*rest, product_of([x.shape[i] for i in axes]))))
+    around = moveaxis(reshape(flat, moved.shape), ends, axes)
+    return multiply(kept(g, x.shape, axis, keepdims), around)
+
+
+prod = reduction(
+    "prod(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor",
+    np.multiply.reduce,
+    summed,
+    _prod_pullback,
+)
+
+
+def truth(name: str, ufunc: np.ufunc) -> OpOverload:
+    """A row that says of how many elements something is true."""
+
+    def numpy(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return ufunc.reduce(np.asanyarray(x), axis, np.dtype(bool), keepdims=keepdims)
+
+    op = define(f"np::{name}(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor", numpy, (Tag.reduction,))
+    fake = fake_reduction(numpy, lambda dtype: np.dtype(bool))
+    return complete(op, fake=fake, autograd=CONSTANT, vmap=batched_reduction(op))
+
+
+all = truth("all", np.logical_and)
+any = truth("any", np.logical_or)
+
+# -- composites ------------------------------------------------------------------------------------------------------------
+
+
+def counted(x: Any, axis: Any) -> int:
+    """How many elements go into each result."""
+    return product_of([x.shape[i] for i in axes_of(plain(axis), len(x.shape))])
+
+
+def _var(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
+    if dtype is None and x.dtype.kind in "iub":
+        dtype = np.float64
+    half = dtype is None and x.dtype == np.float16
+    count = counted(x, axis)
+    # np.var's own steps
+    middle = divide(sum(x, axis, np.float32 if half else dtype, keepdims=True), np.nan if is_zero(count) else count)
+    away = subtract(x, middle)
+    if away.dtype.kind == "c":
+        away = add(square(real(away)), square(imag(away)))
+    else:
+        away = square(away)
+    into = dtype if dtype is None or np.dtype(dtype).kind == away.dtype.kind else None
+    free = count - ddof
+    found = divide(sum(away, axis, into, keepdims=keepdims), larger(free, 0) if type(free) is SymInt else free if free > 0 else 0.0)
+    return ops.np.astype(found, np.float16) if half else found
+
+
+def _std(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
+    return sqrt(_var(x, axis, dtype, ddof, keepdims=keepdims))
+
+
+SPREAD = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, Scalar ddof=0, *, bool keepdims=False) -> Tensor"
+var = composite("var" + SPREAD, _var)
+std = composite("std" + SPREAD, _std)
+
+
+def _average(x: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
+    if weights is None:
+        return mean(x, axis, keepdims=keepdims)
+    if not agreeing([weights.shape, x.shape]):
+        if not isinstance(axis, int) or len(weights.shape) != 1 or not agree(weights.shape[0], x.shape[axis]):
+            np.average(np.broadcast_to(1.0, guesses(x.shape)), axis, np.broadcast_to(1.0, guesses(weights.shape)))  # raises in NumPy's own words
+        weights = reshape(weights, (-1,) + (1,) * (len(x.shape) - 1 - axis % len(x.shape)))
+        weights = ops.np.broadcast_to(weights, x.shape)
+    found = sum(multiply(x, weights), axis, keepdims=keepdims)
+    return divide(found, sum(weights, axis, keepdims=keepdims))
+
+
+average = composite(
+    "average(Tensor x, int[1]? axis=None, Tensor? weights=None, *, bool keepdims=False) -> Tensor", _average
+)
+
+
+def _ptp(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return subtract(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
+
+
+def _count_nonzero(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return sum(not_equal(x, 0), axis, np.intp, keepdims=keepdims)
+
+
+def without_nans(x: Any) -> Any:
+    """Elements with 0 for nan."""
+    return where(isnan(x), ops.np.zeros_like(x), x) if x.dtype.kind in "fc" else x
+
+
+def _nansum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    return sum(without_nans(x), axis, dtype, keepdims=keepdims)
+
+
+def _nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    if x.dtype.kind not in "fc":
+        return mean(x, axis, dtype, keepdims=keepdims)
+    count = sum(logical_not(isnan(x)), axis, np.intp, keepdims=keepdims)
+    found = sum(without_nans(x), axis, dtype, keepdims=keepdims)
+    return ops.np.astype(divide(found, count), found.dtype)
+
+
+REDUCED = "(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor"
+ptp = composite("ptp" + REDUCED, _ptp)
+count_nonzero = composite("count_nonzero" + REDUCED, _count_nonzero)
+TYPED = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor"
+nansum = composite("nansum" + TYPED, _nansum)
+nanmean = composite("nanmean" + TYPED, _nanmean)

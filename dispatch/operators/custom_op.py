@@ -1,0 +1,221 @@
+"""Defining an operator and its kernel in one step: `custom_op`.
+
+A definition is atomic: the name, the schema against the function, the mutated arguments and the tags are all looked at before
+the operator is known by its name.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
+
+from ..core import OpOverload, Residual
+from ..core.source import caller
+from ..dispatcher.argument_layout import adapted
+from ..dispatcher.layer import find_layer, keys_of
+from ..dispatcher.shape_checks import derived_rule
+from ..errors import DefinitionError, kind_of
+from ..schema.infer import compare, infer
+from ..schema.schema import Schema
+from ..schema.tags import Tag, check_tags, tag_set
+from ..schema.types import split_name
+from .functional_variant import add_with_form
+from .gufunc.rules import equip
+from .registry import build
+
+Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Define(Protocol):
+    """What `custom_op` without a function is: it makes an operator with the function's own parameters and result.
+
+    A residual stays inside the operator, so that it is not among the result.
+    """
+
+    @overload
+    def __call__(self, fn: Callable[P, tuple[A, Residual]], /) -> OpOverload[P, A]: ...
+    @overload
+    def __call__(self, fn: Callable[P, tuple[A, B, Residual]], /) -> OpOverload[P, tuple[A, B]]: ...
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> OpOverload[P, R]: ...
+
+
+@overload
+def custom_op(
+    name: str,
+    fn: Callable[P, R],
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: str | Sequence[str] | None = None,
+    schema: str | None = None,
+    tags: Tag | Sequence[Tag] | None = (),
+    signature: str | None = None,
+    broadcasts: bool = False,
+    workers: int = 1,
+    functional: bool | str = False,
+) -> OpOverload[P, R]: ...
+@overload
+def custom_op(
+    name: str,
+    fn: None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: str | Sequence[str] | None = None,
+    schema: str | None = None,
+    tags: Tag | Sequence[Tag] | None = (),
+    signature: str | None = None,
+    broadcasts: bool = False,
+    workers: int = 1,
+    functional: bool | str = False,
+) -> Define: ...
+def custom_op(
+    name: str,
+    fn: Function | None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: str | Sequence[str] | None = None,
+    schema: str | None = None,
+    tags: Tag | Sequence[Tag] | None = (),
+    signature: str | None = None,
+    broadcasts: bool = False,
+    workers: int = 1,
+    functional: bool | str = False,
+) -> Any:
+    """Make an operator of a function that computes on arrays.
+
+    Parameters
+    ----------
+    name : str
+        `"namespace::name"`.
+    fn : callable, optional
+        The kernel. Without it `custom_op` is a decorator.
+    mutates_args : iterable of str, or "unknown"
+        The arguments that the function writes to; `"unknown"` says it may write to any.
+    device_types : str or sequence of str, optional
+        The devices whose arrays the function computes on; by default any.
+    schema : str, optional
+        `"(Tensor x, float factor=2.0) -> Tensor"`, in place of the function's type hints.
+    tags : Tag or sequence of Tag, optional
+        What is to be known about the operator, `Tag.inplace` or `Tag.out` among it.
+    signature : str, optional
+        The axes of one item of each array, `"(m,n),(n)->(m)"`, as those of generalised ufuncs. Axes before them are loop
+        dimensions and broadcast. The function is called for each item; shapes and batches follow from the signature.
+    broadcasts : bool
+        With a signature: the function takes the loop dimensions too, and is called once.
+    workers : int
+        With a signature: how many threads share the loop, for a function that releases the interpreter's lock.
+    functional : bool or str
+        Name the form that returns what the operator writes: `ns::add` for `ns::add_`, or as the text says (docs/mutation.md).
+
+    Returns
+    -------
+    OpOverload
+        Called as the function was; `__wrapped__` is the function.
+
+    Raises
+    ------
+    HintError
+        If a hint is missing or has no schema type.
+    DefinitionError
+        If the schema contradicts the function, or another module has defined the name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dispatch import custom_op
+    >>> @custom_op("doc::scale", mutates_args=())
+    ... def scale(x: np.ndarray, factor: float = 2.0) -> np.ndarray:
+    ...     return x * factor
+    >>> scale(np.ones(2), factor=3.0)
+    array([3., 3.])
+    >>> print(scale.schema)
+    doc::scale(Tensor x, float factor=2.0) -> Tensor
+
+    >>> @custom_op("doc::apply", mutates_args=(), signature="(m,n),(n)->(m)")
+    ... def apply(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    ...     return a @ x
+    >>> apply(np.ones((5, 2, 3)), np.ones(3)).shape
+    (5, 2)
+    """
+    module, place = caller()
+    items = _Items(signature, broadcasts, workers)
+    if fn is None:
+        return lambda fn: _define(name, fn, mutates_args, device_types, schema, tags, items, functional, module, place)
+    return _define(name, fn, mutates_args, device_types, schema, tags, items, functional, module, place)
+
+
+class _Items(NamedTuple):
+    """What `custom_op` was told about items."""
+
+    signature: str | None
+    broadcasts: bool
+    workers: int
+
+
+def _define(
+    name: str,
+    fn: Function,
+    mutates_args: str | Iterable[str],
+    device_types: str | Sequence[str] | None,
+    text: str | None,
+    tags: Tag | Sequence[Tag] | None,
+    items: _Items,
+    functional: bool | str,
+    module: str,
+    place: str,
+) -> OpOverload:
+    split_name(name)
+    if not callable(fn):
+        raise DefinitionError(f"{name}: a kernel is a function, and {kind_of(fn)} was given.", operator=name)
+    marks = tag_set(tags, name)
+    if text is None:
+        schema = infer(fn, name, mutates_args=mutates_args, tags=marks)
+    else:
+        schema = Schema.parse(text, name=name)
+        compare(schema, fn)
+        _check_mutated(schema, mutates_args)
+        check_tags(schema, marks)
+    keys = keys_of(device_types)
+    op = build(schema, tuple(sorted(marks, key=lambda tag: tag.name)))
+    attributes = vars(op)
+    for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
+        if (value := getattr(fn, attribute, None)) is not None:
+            attributes[attribute] = value
+    attributes["__wrapped__"] = fn
+    if items.signature is None:
+        if items.broadcasts or items.workers != 1:
+            said = "broadcasts=True" if items.broadcasts else "workers="
+            raise DefinitionError(
+                f'{name}: {said} is about the items of a signature, and none is given. Write signature="(n)->()", say.',
+                operator=name,
+            )
+        kernel = adapted(op, fn)
+    else:
+        kernel = equip(op, fn, items.signature, broadcasts=items.broadcasts, workers=items.workers, hinted=text is None)
+    for key in keys:
+        op.register_at(key, kernel)
+    if items.signature is None and (rule := derived_rule(op, fn)) is not None:
+        op.register(find_layer("fake"), rule)
+    return add_with_form(op, functional, module, place)
+
+
+def _check_mutated(schema: Schema, mutates_args: str | Iterable[str]) -> None:
+    if mutates_args == "unknown":
+        return
+    if isinstance(mutates_args, str):
+        raise DefinitionError(
+            f"{schema.full_name}: mutates_args is the text {mutates_args!r}. Write a tuple of names: ({mutates_args!r},)."
+        )
+    named = set(mutates_args)
+    written = set(schema.mutable_arguments)
+    if named != written:
+        raise DefinitionError(
+            f"{schema.full_name}: mutates_args names {sorted(named) or 'nothing'}, and the schema writes to "
+            f"{sorted(written) or 'nothing'}. Make the two say the same.",
+            operator=schema.full_name,
+        )

@@ -1,0 +1,289 @@
+"""The functional form of an operator that writes to its arguments: the same, and it returns what the other writes.
+
+    ns::add_(Tensor(a!) x, Tensor y) -> Tensor(a!)     its form  ns::add(Tensor x, Tensor y) -> Tensor
+    ns::fill(Tensor x, Tensor(a!) out) -> ()           its form  ns::fill_functional(Tensor x, Tensor out) -> Tensor
+
+It returns the returns of the other that are no written arguments, then one value for each written argument. Its kernel is the
+other one, called on copies, so that it runs wherever that does; the same call on fakes is its shape rule. The tape records an
+operator that writes as its functional form, whose values no later write changes.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core import DispatchKey, OpOverload, Tensor, registration_lock
+from ..core.pytree import items_of, mapped_arrays
+from ..dispatcher import call_errors
+from ..dispatcher.layer import find_layer
+from ..errors import BatchingError, DefinitionError, FakeTensorError
+from ..schema.schema import Argument, Return, Schema
+from ..schema.tags import Tag
+from ..schema.types import Alias, OptionalOf, split_name
+from .registry import add, build, check_definable, known
+
+# Where an operator keeps what it is made of; attributes that are words are its overloads.
+ORIGIN, ON_COPIES = "origin of the functional form", "on copies"
+INSTEAD = "what to write instead"  # of a call that is refused, where that is no call of the functional form: see Instead
+
+
+class Instead(NamedTuple):
+    """What to write in place of a call that is refused: of a write to a leaf, and to what cannot hold what would be written."""
+
+    leaf: str
+    plain: str
+
+
+class Form(NamedTuple):
+    """How the outputs of a functional form are made of those of the operator that writes.
+
+    `written` are the numbers of the arguments that are written; `returned` says of each return which of these it is, -1 for
+    one that is none; `severed` are the returns that may be views of what is written.
+    """
+
+    written: tuple[int, ...]
+    returned: tuple[int, ...]
+    severed: frozenset[int]
+    residual: bool
+
+    def outputs(self, result: Any, values: Any) -> list[Any]:
+        """The outputs of the functional form, of what the operator gave and the arguments it wrote to."""
+        results = list(result) if len(self.returned) > 1 else [result] * len(self.returned)
+        made = [x for x, place in zip(results, self.returned, strict=True) if place < 0]
+        at = len(made) - self.residual
+        made[at:at] = [values[i] for i in self.written]
+        return made
+
+    def given_back(self, outputs: list[Any], args: tuple[Any, ...]) -> Any:
+        """What a call of the operator returns, of the outputs of its functional form and the arguments themselves."""
+        rest = iter([*outputs[: -len(self.written) - 1], outputs[-1]] if self.residual else outputs)
+        results = [args[place] if place >= 0 else next(rest) for place in self.returned]
+        return results[0] if len(results) == 1 else tuple(results) if results else None
+
+
+    def returning(self, result: Any, args: tuple[Any, ...]) -> Any:
+        """What a call of the operator returns, with the arguments themselves where those are written and returned."""
+        if max(self.returned, default=-1) < 0:
+            return result
+        if len(self.returned) == 1:
+            return args[self.returned[0]]
+        results = result or [None] * len(self.returned)
+        return tuple([x if place < 0 else args[place] for x, place in zip(results, self.returned, strict=True)])
+
+
+def form_of(schema: Schema) -> Form:
+    """What of an operator's arguments and returns is written.
+
+    Examples
+    --------
+    >>> form_of(Schema.parse("ns::add_(Tensor(a!) x, Tensor y) -> (Tensor(a!), int)")).returned
+    (0, -1)
+    """
+    written = tuple(i for i, a in enumerate(schema.arguments) if a.is_write)
+    returned = tuple(_argument_of(schema, result) for result in schema.returns)
+    sets = frozenset[str]().union(*(_sets(schema.arguments[i].alias) for i in written))
+    severed = [i for i, r in enumerate(schema.returns) if returned[i] < 0 and _sets(r.alias) & (sets | {"*"})]
+    return Form(written, returned, frozenset(severed), schema.has_residual)
+
+
+def _argument_of(schema: Schema, result: Return) -> int:
+    """The number of the written argument that a return is, or -1."""
+    if result.alias is None or not result.alias.is_write:
+        return -1
+    found = [i for i, a in enumerate(schema.arguments) if a.is_write and a.alias and a.alias.before == result.alias.before]
+    kind = schema.arguments[found[0]].type if len(found) == 1 else None
+    return found[0] if result.type in (kind, kind.element if isinstance(kind, OptionalOf) else None) else -1
+
+
+def _sets(alias: Alias | None) -> frozenset[str]:
+    return frozenset() if alias is None else alias.before | alias.after
+
+
+def functional_schema(schema: Schema, name: str | None = None) -> Schema:
+    """The schema of the functional form.
+
+    Parameters
+    ----------
+    schema : Schema
+    name : str, optional
+        `"ns::name"` or `"ns::name.overload"`; by default the overload `functional`, which is known to nobody by name.
+
+    Examples
+    --------
+    >>> schema = Schema.parse("ns::op(Tensor x, *, Tensor(a!)? out=None) -> int")
+    >>> print(functional_schema(schema))
+    ns::op.functional(Tensor x, *, Tensor? out=None) -> (int, Tensor?)
+    """
+    form = form_of(schema)
+    arguments = tuple(_read(a) if a.is_write else a for a in schema.arguments)
+    plain = [replace(r, alias=None) if i in form.severed else r for i, r in enumerate(schema.returns)]
+    outputs = form.outputs(plain if len(plain) != 1 else plain[0], [Return(a.type) for a in schema.arguments])
+    own = f"{schema.overload}_functional" if schema.overload else "functional"
+    full_name = (schema.namespace, schema.name, own) if name is None else split_name(name)
+    return Schema(*full_name, arguments, tuple(outputs))
+
+
+def _read(argument: Argument) -> Argument:
+    """A written argument as the functional form takes it: read, and so in any layout, since what is written is a copy."""
+    return replace(argument, alias=None, layout=())
+
+
+def make(op: OpOverload, name: str | None = None) -> OpOverload:
+    """The functional form of an operator, known to nobody yet; of one that writes to nothing the operator itself."""
+    if not op.schema.is_mutable:
+        return op
+    schema = functional_schema(op.schema, name)
+    lost = {Tag.inplace, Tag.out, Tag.inplace_view} | (set() if schema.is_view else {Tag.view})
+    made = build(schema, tuple(tag for tag in op.tags if tag not in lost))
+    on_copies = copying(op)
+
+    def kernel(*args: Any, **keywords: Any) -> Any:
+        return on_copies(*args, *keywords.values())
+
+    kernel.__name__ = kernel.__qualname__ = schema.name
+    made.register_at(DispatchKey.CompositeExplicit, kernel)
+    made.register(find_layer("fake"), on_copies)
+    vars(made).update({"__name__": schema.name, "__qualname__": schema.name, ORIGIN: op, ON_COPIES: on_copies})
+    vars(made)["__doc__"] = f"The functional form of {op.name}: it returns what that one writes."
+    return made
+
+
+def copying(op: OpOverload) -> Callable[..., Any]:
+    """What a functional form computes: an operator that writes, on copies of what it writes to."""
+    form, whole = form_of(op.schema), op.whole
+    orders = {i: next((w for w in op.schema.arguments[i].layout if w in ("C", "F")), "K") for i in form.written}
+
+    def on_copies(*values: Any) -> Any:
+        copies = list(values)
+        for i, order in orders.items():
+            copies[i] = copied(values[i], order)
+        result = whole(*copies)
+        if form.severed:
+            results = list(result) if len(form.returned) > 1 else [result]
+            results = [copied(x) if i in form.severed else x for i, x in enumerate(results)]
+            result = results if len(form.returned) > 1 else results[0]
+        outputs = form.outputs(result, copies)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    return on_copies
+
+
+def copied(x: Any, order: Any = "K") -> Any:
+    """A copy of an array that can be written to, laid out as it is unless an order is given; of a container its arrays'."""
+    if isinstance(x, np.ndarray):
+        return x.copy(order)
+    if isinstance(x, np.generic):
+        return np.array(x)
+    if items_of(x) is not None:
+        return mapped_arrays(lambda item: copied(item, order), x)
+    if not isinstance(x, Tensor):
+        return x.copy() if hasattr(x, "copy") else x
+    made = x.copy()
+    if order == "C":
+        return np.reshape(np.ravel(made), x.shape)
+    return np.reshape(np.ravel(made.T), made.T.shape).T if order == "F" else made
+
+
+def instead(op: OpOverload, which: str = "plain") -> str:
+    """What to write in place of a call that is refused: `x = ns.add(x, y)`."""
+    if (said := vars(op).get(INSTEAD)) is not None:
+        return str(getattr(said, which))
+    schema = op.functional.schema
+    who = f"{op.schema.name}.functional" if "functional" in schema.overload else schema.name
+    names = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in op.schema.arguments]
+    others = len(schema.returns) - len(op.schema.mutable_arguments) - schema.has_residual
+    results = ", ".join([*["..."] * others, *op.schema.mutable_arguments])
+    return f"`{results} = {who}({', '.join(names)})`"
+
+
+def check_mapped(op: OpOverload, i: int, x: Any, dim: Any) -> None:
+    """Refuse a written argument that is one array for all items of a batch.
+
+    Parameters
+    ----------
+    op : OpOverload
+    i : int
+        The number of the argument.
+    x : object
+        What was given for it.
+    dim : int, None, or list of these
+        Its axis of the batch, None where it has none.
+    """
+    if (items := items_of(x)) is not None:
+        for item, its in zip(items, dim or repeat(None), strict=False):
+            check_mapped(op, i, item, its)
+    elif dim is None and hasattr(x, "shape"):
+        name = op.arguments.names[i]
+        raise BatchingError(
+            f"{op.name}: argument {name!r} is written, and is one array for a whole batch, so that each item would overwrite "
+            f"what the one before wrote. Map {name} too, or call {op.schema.name}.functional, which returns what each writes.",
+            operator=op.name,
+        )
+
+
+def is_argument(op: OpOverload, i: int, x: Any, args: tuple[Any, ...]) -> bool:
+    """Whether output `i` is an argument that is written and returned; refuse what a fake rule gave in its place."""
+    place = op.outputs.returned[i]
+    if place >= 0 and x is not args[place]:
+        name = op.arguments.names[place]
+        raise FakeTensorError(
+            f"{op.name}: its fake rule returned another array as output {i}, and the schema says that it is argument {name!r} "
+            f"itself. Return {name}.",
+            operator=op.name,
+        )
+    return place >= 0
+
+
+def origin_of(op: OpOverload) -> OpOverload | None:
+    """The operator that writes, of which `op` is the functional form; None for every other."""
+    found: OpOverload | None = vars(op).get(ORIGIN)
+    return found
+
+
+def name_for(schema: Schema, functional: bool | str, module: str = "", place: str = "") -> str:
+    """The name of the functional form that `custom_op(..., functional=)` asks for, free to be defined by a module.
+
+    Examples
+    --------
+    >>> name_for(Schema.parse("ns::add_(Tensor(a!) x) -> ()"), True)
+    'ns::add'
+    >>> name_for(Schema.parse("ns::fill.two(Tensor(a!) x) -> ()"), True)
+    'ns::fill_functional.two'
+    """
+    if not schema.is_mutable:
+        raise DefinitionError(
+            f"{schema.full_name}: functional= names the form that returns what the operator writes, and it writes to nothing. "
+            "Leave it out.",
+            operator=schema.full_name,
+        )
+    if isinstance(functional, str):
+        name = functional if "::" in functional else f"{schema.namespace}::{functional}"
+    else:
+        word = schema.name[:-1] if schema.name.endswith("_") else f"{schema.name}_functional"
+        name = f"{schema.namespace}::{word}{'.' if schema.overload else ''}{schema.overload}"
+    other = known(name)
+    origin = None if other is None else origin_of(other)
+    if other is not None and (origin is None or origin.name != schema.full_name):
+        raise DefinitionError(
+            f"{schema.full_name}: its functional form would be named {name}, and that is another operator. "
+            "Give the form a name of its own: functional='ns::name'.",
+            operator=schema.full_name,
+        )
+    check_definable(functional_schema(schema, name), module, place)
+    return name
+
+
+def add_with_form(op: OpOverload, functional: bool | str, module: str, place: str) -> OpOverload:
+    """`registry.add`, and where `functional` asks for it the operator's functional form by its name: both, or neither."""
+    with registration_lock:
+        name = name_for(op.schema, functional, module, place) if functional else ""
+        op = add(op, module, place)
+        if name:
+            vars(op)[call_errors.FORM] = add(make(op, name), module, place)
+    return op
+
+
+call_errors.functional_form[:] = [make]

@@ -1,0 +1,77 @@
+"""A kernel taken by itself, for one that takes its place and calls it where it does not apply."""
+
+from typing import Any
+
+from ..core import DispatchKey, OpOverload, Registration, fallthrough_kernel
+from ..core.source import where
+from ..errors import DefinitionError, LibraryError, NoKernelError
+from .define import key_of_type
+from .register import resolve
+
+
+class KernelFunction:
+    """One kernel of an operator, as it was when it was asked for: `get_kernel`.
+
+    Calling it runs the kernel and nothing else: no floor is looked for, no output checked. It is what a kernel that stands in
+    for it calls where it does not apply.
+    """
+
+    def __init__(self, op: OpOverload, key: DispatchKey, registration: Registration) -> None:
+        self.op_handle, self.key, self._registration = op, key, registration
+        self._table = op.table
+        self._kernel = registration.lowered(op)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if not self._table.holds(self._registration):
+            raise LibraryError(
+                f"the kernel of {self.op_handle.name} at {self.key} is gone: the library that registered it was destroyed, "
+                "or the operator defined anew. Ask again: get_kernel(op, key).",
+                operator=self.op_handle.name,
+            )
+        return self._kernel(self.key, *args, **keywords) if self._registration.keyed else self._kernel(*args, **keywords)
+
+    def call_boxed(self, keyset: object, *args: Any, **keywords: Any) -> Any:
+        """Call the kernel as torch's handle is called, with the key of the call first."""
+        return self(*args, **keywords)
+
+    def __repr__(self) -> str:
+        return f"<kernel of {self.op_handle.name} at {self.key}: {where(self._registration.rule)}>"
+
+
+def get_kernel(op: OpOverload | str, dispatch_key: str | DispatchKey) -> KernelFunction:
+    """The kernel that an operator has at a key, to be called by one that takes its place.
+
+    Parameters
+    ----------
+    op : OpOverload or str
+    dispatch_key : str or DispatchKey
+        A floor, no alias.
+
+    Raises
+    ------
+    NoKernelError
+        If nothing is registered that fills the key.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dispatch import custom_op
+    >>> from dispatch.library import get_kernel
+    >>> @custom_op("docs_kernel::root", mutates_args=())
+    ... def root(x: np.ndarray) -> np.ndarray:
+    ...     return np.sqrt(x)
+    >>> before = get_kernel(root, "CPU")
+    >>> @root.register_kernel("cpu")
+    ... def _(x):
+    ...     return before(x) if (x >= 0).all() else np.full_like(x, np.nan)
+    >>> root(np.array([4.0])), root(np.array([-1.0]))
+    (array([2.]), array([nan]))
+    """
+    op = resolve(op)
+    key = key_of_type(dispatch_key)
+    if key.is_alias:
+        raise DefinitionError(f"{op.name}: {key} is no floor but an alias; ask at one of the keys it fills.", operator=op.name)
+    found = op.table.source(key)
+    if found is None or found.rule is fallthrough_kernel or not op.table.holds(found):
+        raise NoKernelError(f"{op.name} has no kernel at {key}.", operator=op.name)
+    return KernelFunction(op, key, found)

@@ -1,0 +1,295 @@
+"""Libraries: a set of definitions and kernels that goes as one, as torch.library has it.
+
+Everything registered through a library stays until the library is destroyed, or its `with` block ends; nothing goes because a
+name went out of scope. What goes uncovers what it covered: registrations at a key are a stack. A kernel for an operator that
+nobody has defined yet waits for it.
+"""
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+from ..core import (
+    DispatchKey,
+    OpOverload,
+    Registration,
+    add_fallback,
+    fallthrough_kernel,
+    registration_lock,
+    remove_fallback,
+)
+from ..core.source import caller, where
+from ..dispatcher.argument_layout import adapted
+from ..dispatcher.layer import find_layer, key_of_name
+from ..errors import DefinitionError, LibraryError, kind_of
+from ..schema.schema import Schema
+from ..schema.tags import Tag, check_tags, tag_set
+from ..schema.types import check_name, split_name
+from .namespaces import known, ops, stop_waiting, wait
+from .registry import RESERVED, add, build, remove
+
+Function = Callable[..., Any]
+
+KINDS = ("DEF", "IMPL", "FRAGMENT")
+_owners: dict[str, "Library"] = {}  # namespace -> its DEF library
+
+
+class Waiting:
+    """One kernel of a library: where it goes, each time an operator of its name is defined."""
+
+    def __init__(self, library: "Library", name: str, key: DispatchKey, fn: Function, *, keyed: bool, module: str) -> None:
+        self.library, self.name, self.key, self.fn, self.keyed, self.module = library, name, key, fn, keyed, module
+        self.place = where(fn)
+
+    def __call__(self, op: OpOverload, module: str, again: bool) -> None:
+        """Register the kernel with an operator that `module` has just defined, for the first time or again."""
+        if not (again and module == self.module):  # a module that defines anew registers anew
+            self.library.keep(op, register_at(op, self.key, self.fn, keyed=self.keyed))
+
+
+class Library:
+    """A set of operators and kernels.
+
+    Parameters
+    ----------
+    ns : str
+        The namespace. `"_"` stands for every namespace, for `fallback`.
+    kind : str
+        `"DEF"`: the owner of the namespace, one a process, which may define and register. `"FRAGMENT"`: any number of them,
+        which may do the same. `"IMPL"`: registers only.
+    dispatch_key : str or DispatchKey, optional
+        The key of `impl` and `fallback` where they name none.
+
+    Raises
+    ------
+    LibraryError
+        If the kind is none, the namespace is reserved, or another module owns it.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> from dispatch.library import Library
+    >>> with Library("docs_lib", "DEF") as lib:
+    ...     name = lib.define("half(Tensor x) -> Tensor")
+    ...     lib.impl(name, lambda x: x / 2, "CPU")
+    ...     dispatch.ops.docs_lib.half(np.ones(2))
+    array([0.5, 0.5])
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str | DispatchKey = "") -> None:
+        module, place = caller()
+        if not isinstance(ns, str):
+            raise LibraryError(f"a library is of a namespace, by its name, and {kind_of(ns)} was given.")
+        if kind not in KINDS:
+            raise LibraryError(f"a library is of kind {', '.join(map(repr, KINDS))}, and {kind!r} was given.")
+        if ns != "_":
+            check_name(ns, "a namespace")
+        elif kind != "IMPL":
+            raise LibraryError(f"'_' stands for every namespace, and a library of kind {kind!r} defines in one. Use 'IMPL'.")
+        if ns in RESERVED and kind != "IMPL":
+            raise LibraryError(f"the namespace {ns!r} is this package's own. Take another, or 'IMPL' for kernels in it.")
+        self.ns, self.kind, self.module, self.place = ns, kind, module, place
+        self.dispatch_key = key_of_name(dispatch_key) if dispatch_key != "" else None
+        self.destroyed = False
+        self._defined: list[tuple[OpOverload, object]] = []  # with its table: another one is a later definition
+        self._kept: list[tuple[OpOverload, Registration]] = []
+        self._waiting: list[Waiting] = []
+        self._fallbacks: list[Registration] = []
+        if kind == "DEF":
+            with registration_lock:
+                owner = _owners.get(ns)
+                if owner is not None and owner.module != module:
+                    raise LibraryError(
+                        f"the namespace {ns!r} has its DEF library, made by {owner.module} ({owner.place}); {module} ({place}) "
+                        "makes another. There is one a process: use 'FRAGMENT'."
+                    )
+                _owners[ns] = self
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> str:
+        """Define an operator without kernels.
+
+        Parameters
+        ----------
+        schema : str
+            `"name(arguments) -> returns"` or `"name.overload(arguments) -> returns"`.
+        alias_analysis : str
+            `"FROM_SCHEMA"`, or `"CONSERVATIVE"` for an operator whose schema does not say all that is shared or written.
+        tags : Tag or sequence of Tag
+
+        Returns
+        -------
+        str
+            The name, with the overload, as `impl` takes it.
+        """
+        self._check("define an operator")
+        if not isinstance(schema, str):
+            raise LibraryError(f"a schema is a text, 'name(Tensor x) -> Tensor', and {kind_of(schema)} was given.")
+        if self.kind == "IMPL":
+            raise LibraryError(f"{self!r} cannot define an operator: it registers only. Use 'DEF' or 'FRAGMENT'.")
+        module, place = caller()
+        head = schema.partition("(")[0].strip()
+        op = definition(schema[len(schema.partition("(")[0]) :], self._full_name(head), alias_analysis, tags)
+        with registration_lock:
+            self._defined.append((add(op, module, place), op.table))
+        return str(op.schema.full_name).partition("::")[2]
+
+    def impl(
+        self,
+        op_name: str | OpOverload,
+        fn: Function,
+        dispatch_key: str | DispatchKey = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = True,
+    ) -> None:
+        """Register a kernel at a key.
+
+        Parameters
+        ----------
+        op_name : str or OpOverload
+            One that is not defined yet gets the kernel when it is.
+        fn : callable
+            At a backend's key with the operator's own signature, at a layer's with every argument by position;
+            `fallthrough_kernel` makes the key transparent.
+        dispatch_key : str or DispatchKey, optional
+            The library's key by default, else CompositeImplicit.
+        with_keyset : bool
+            Give the kernel, before its arguments, the key at which it runs, for `op.redispatch(key, *args)`.
+        allow_override : bool
+            False refuses a key that has a kernel.
+        """
+        self._check("register a kernel")
+        given = self._key(dispatch_key)
+        key = DispatchKey.CompositeImplicit if given is None else given
+        if not isinstance(op_name, (str, OpOverload)):
+            raise LibraryError(f"impl asks for an operator or its name, and {kind_of(op_name)} was given.")
+        name = self._full_name(op_name.name if isinstance(op_name, OpOverload) else op_name)
+        check_kernel(name, key, fn)
+        with registration_lock:
+            op = op_name if isinstance(op_name, OpOverload) else known(name)
+            held = op.table.live(key) if op is not None else None
+            if held is not None and not allow_override:
+                raise LibraryError(
+                    f"{name} has a kernel at {key} already, {where(held.rule)}, and allow_override is False.", operator=name
+                )
+            waiting = Waiting(self, name, key, fn, keyed=with_keyset, module=caller().module)
+            if op is not None:
+                waiting(op, "", False)
+            self._waiting.append(waiting)
+            wait(name, waiting)
+
+    def fallback(self, fn: Function, dispatch_key: str | DispatchKey = "", *, with_keyset: bool = False) -> None:
+        """Register a kernel at a key for every operator that has none of its own there.
+
+        Parameters
+        ----------
+        fn : callable
+            `fn(op, *args, **kwargs)`; `fallthrough_kernel` makes the key transparent.
+        dispatch_key : str or DispatchKey, optional
+            The library's key by default.
+        with_keyset : bool
+            As in `impl`; the key comes before the operator.
+        """
+        self._check("register a fallback")
+        if self.ns != "_":
+            raise LibraryError(f"a fallback is for every operator, and {self!r} for {self.ns!r}. Use Library('_', 'IMPL').")
+        key = self._key(dispatch_key)
+        if key is None or key.is_alias:
+            found = "none" if key is None else str(key)
+            raise LibraryError(f"a fallback is registered at one key, and {found} was given. Name it: fallback(fn, 'CUDA').")
+        check_kernel("a fallback", key, fn)
+        registration = Registration(key, fn, keyed=with_keyset)
+        with registration_lock:
+            add_fallback(registration)
+            self._fallbacks.append(registration)
+            _forget_slots()
+
+    def keep(self, op: OpOverload, registration: Registration) -> None:
+        """Let a registration go with this library."""
+        self._check("keep a registration")
+        self._kept.append((op, registration))
+
+    def destroy(self) -> None:
+        """Take away what was defined and registered here, and bring back what it covered; twice is once."""
+        with registration_lock:
+            if self.destroyed:
+                return
+            self.destroyed = True
+            for waiting in self._waiting:
+                stop_waiting(waiting.name, waiting)
+            for op, registration in self._kept:
+                op.unregister(registration)
+            for fallback in self._fallbacks:
+                remove_fallback(fallback)
+            for op, table in self._defined:
+                if op.table is table and known(op.name) is op:
+                    remove(op)
+                    op.table.retire(
+                        f"{op.name} is gone: the library that defined it ({self.place}) was destroyed. Define it again, and "
+                        f"look it up: dispatch.ops.{op.schema.namespace}.{op.schema.name}."
+                    )
+            if _owners.get(self.ns) is self:
+                del _owners[self.ns]
+            if self._fallbacks:
+                _forget_slots()
+
+    def __enter__(self) -> "Library":
+        self._check("begin a block")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.destroy()
+
+    def __repr__(self) -> str:
+        key = "" if self.dispatch_key is None else str(self.dispatch_key)
+        return f"Library({self.ns!r}, {self.kind!r}, {key!r})"
+
+    def _check(self, what: str) -> None:
+        if self.destroyed:
+            raise LibraryError(f"{self!r} was destroyed, and cannot {what}. Make a new one.")
+
+    def _key(self, name: str | DispatchKey) -> DispatchKey | None:
+        return key_of_name(name) if name != "" else self.dispatch_key
+
+    def _full_name(self, name: str) -> str:
+        namespace, colons, word = name.rpartition("::")
+        if colons and namespace != self.ns:
+            raise LibraryError(f"{name} is not in the namespace {self.ns!r} of {self!r}. Use a library of {namespace!r}.")
+        full = f"{self.ns}::{word}"
+        split_name(full)
+        return full
+
+
+def _forget_slots() -> None:
+    for op in ops:
+        op.table.reset()
+
+
+def definition(text: str, name: str, alias_analysis: str, tags: Tag | Sequence[Tag]) -> OpOverload:
+    """An operator without kernels, of a schema that begins with '('; complete, and known to nobody yet."""
+    if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+        raise LibraryError(f"{name}: alias_analysis is 'FROM_SCHEMA' or 'CONSERVATIVE', and {alias_analysis!r} was given.")
+    marks = tag_set(tags, name) | ({Tag.maybe_aliasing_or_mutating} if alias_analysis == "CONSERVATIVE" else set())
+    schema = Schema.parse(text, name=name)
+    check_tags(schema, marks)
+    return build(schema, tuple(sorted(marks, key=lambda tag: tag.name)))
+
+
+def check_kernel(name: str, key: DispatchKey, fn: Any) -> None:
+    """Refuse what cannot be a kernel at a key."""
+    if not callable(fn):
+        raise DefinitionError(f"{name}: a kernel is a function, and {kind_of(fn)} was given.", operator=name)
+    below = key.is_backend or key in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit)
+    if fn is fallthrough_kernel and (below or key in (DispatchKey.VMAP, DispatchKey.FAKE)):
+        why = "nothing is below it" if below else "its values are no constants"
+        raise DefinitionError(f"{name}: {key} cannot be made transparent by fallthrough_kernel: {why}.", operator=name)
+
+
+def register_at(op: OpOverload, key: DispatchKey, fn: Function, *, keyed: bool = False) -> Registration:
+    """Register a kernel at a key; at the key of fakes a function is the fake rule, as torch's Meta kernels are."""
+    if key is DispatchKey.FAKE and fn is not fallthrough_kernel and not keyed:
+        layer = find_layer("fake")
+        return op.register(layer, layer.rule(fn))
+    return op.register_at(key, adapted(op, fn) if key.is_backend else fn, keyed=keyed)

@@ -1,0 +1,213 @@
+"""`ops.ns.name[.overload]`: the objects behind the dots.
+
+A namespace is closed: an unknown name is an error with close matches, never a new object. An operator with one overload is
+that overload, so that `ops.ns.name(x)` costs what `op(x)` costs; with several it is an `Operator`, which finds the one whose
+types fit best and remembers it.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..core import OpOverload, registration_lock
+from ..errors import OperatorNotFoundError, did_you_mean
+from ..schema.types import split_name
+from .overload_resolution import choose
+
+_MOST_DECISIONS = 512  # of one operator, by the types of a call: a bound for programs that make classes as they run
+
+
+class Operator:
+    """A name and its overloads.
+
+    Calling it runs the overload whose types fit best, exactly before by widening. The order of definition never decides: a
+    call that fits two equally well is an error that says which, and one that fits none lists why each was passed over.
+    """
+
+    __slots__ = ("_decided", "_overloads", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._overloads: dict[str, OpOverload] = {}
+        self._decided: dict[tuple[object, ...], OpOverload] = {}  # by the types of a call, where they alone decide
+
+    def overloads(self) -> list[str]:
+        """The names of the overloads, `"default"` for the one without a name."""
+        return [name or "default" for name in self._overloads]
+
+    def __getattr__(self, name: str) -> OpOverload:
+        try:
+            return self._overloads["" if name == "default" else name]
+        except KeyError:
+            known = self.overloads()
+            if not known and not name.startswith("__"):
+                raise self._gone() from None
+            said = f"{self.name} has no overload {name!r}.{did_you_mean(name, known)} Overloads: {', '.join(known)}."
+            raise OperatorNotFoundError(said + _those_waiting(f"{self.name}.{name}")) from None
+
+    def explain(self, /, *args: Any, **keywords: Any) -> Any:
+        """`explain` of the overload that a call means; without arguments of each, by its name."""
+        if not args and not keywords:
+            return {name or "default": op.explain() for name, op in self._overloads.items()}
+        return choose(self.name, list(self._overloads.values()), args, keywords)[0].explain(*args, **keywords)
+
+    def __call__(self, /, *args: Any, **keywords: Any) -> Any:
+        if not keywords:
+            types: tuple[object, ...] = tuple(map(type, args))
+            op = self._decided.get(types)
+            return self._find(types, args, keywords)(*args) if op is None else op(*args)
+        types = (*map(type, args), *keywords, *map(type, keywords.values()))
+        return (self._decided.get(types) or self._find(types, args, keywords))(*args, **keywords)
+
+    def _find(self, types: tuple[object, ...], args: tuple[Any, ...], keywords: dict[str, Any]) -> OpOverload:
+        """The overload that a call means, remembered where the types of its values decide."""
+        decided = self._decided  # one that is replaced meanwhile, with the overloads, is written to in vain
+        if not self._overloads:
+            raise self._gone()
+        op, by_type = choose(self.name, list(self._overloads.values()), args, keywords)
+        if by_type:
+            if len(decided) >= _MOST_DECISIONS:
+                decided.clear()
+            decided[types] = op
+        return op
+
+    def _gone(self) -> OperatorNotFoundError:
+        return OperatorNotFoundError(
+            f"{self.name} has been removed, by what had defined it. Define it again, and look it up anew.", operator=self.name
+        )
+
+    def _set(self, overload: str, op: OpOverload | None) -> None:
+        """Add an overload, or take it away. The dictionary is replaced, since calls in other threads may be walking it."""
+        found = {**self._overloads, overload: op}
+        self._overloads = {name: each for name, each in found.items() if each is not None}
+        self._decided = {}
+
+    def __copy__(self) -> "Operator":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Operator":
+        return self
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self._overloads.values())) or f"{self.name}  [no overload]"
+
+
+class Namespace:
+    """The operators of one library: `ops.ns`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._operators: dict[str, Operator] = {}
+        self._aliases: dict[str, str] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._aliases:
+            return getattr(self, self._aliases[name])
+        with registration_lock:  # what is remembered below must not be what a registration has just changed
+            if name not in self._operators:
+                known = dir(self)
+                shown = f"{', '.join(known[:20])}{', ...' if len(known) > 20 else ''}" if known else "none"
+                advice = did_you_mean(name, known) or f" Operators: {shown}."
+                waiting = _those_waiting(f"{self._name}::{name}")
+                raise OperatorNotFoundError(f"there is no operator {self._name}::{name}.{advice}{waiting}")
+            overloads = self._operators[name]._overloads
+            found = next(iter(overloads.values())) if len(overloads) == 1 else self._operators[name]
+            self.__dict__[name] = found  # the next look-up finds it without this function
+            return found
+
+    def __iter__(self) -> Iterator[OpOverload]:
+        return (op for operator in list(self._operators.values()) for op in list(operator._overloads.values()))
+
+    def __dir__(self) -> list[str]:
+        return sorted([*self._operators, *self._aliases])
+
+    def __repr__(self) -> str:
+        return f"<namespace {self._name}: {len(self._operators)} operators>"
+
+
+class Namespaces:
+    """Every namespace: `dispatch.ops`."""
+
+    def __init__(self) -> None:
+        self._namespaces: dict[str, Namespace] = {}
+
+    def __getattr__(self, name: str) -> Namespace:
+        if name not in self._namespaces:
+            known = sorted(self._namespaces)
+            raise OperatorNotFoundError(
+                f"there is no namespace {name!r}.{did_you_mean(name, known)} Namespaces: {', '.join(known)}. "
+                "A namespace exists once an operator is defined in it: import the module that does."
+            )
+        self.__dict__[name] = self._namespaces[name]
+        return self._namespaces[name]
+
+    def __iter__(self) -> Iterator[OpOverload]:
+        return (op for namespace in list(self._namespaces.values()) for op in namespace)
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._namespaces)
+
+    def __repr__(self) -> str:
+        return f"<operators of {', '.join(sorted(self._namespaces))}>"
+
+
+ops = Namespaces()
+# By full name what is registered with each definition of an operator: registration(op, module, again)
+Waiting = Callable[[OpOverload, str, bool], None]
+_waiting: dict[str, list[Waiting]] = {}
+
+
+def wait(name: str, registration: Waiting) -> None:
+    """Have `registration(op, module, again)` called whenever an operator of this full name is defined."""
+    _waiting.setdefault(name, []).append(registration)
+
+
+def stop_waiting(name: str, registration: Waiting) -> None:
+    """Take a waiting registration away."""
+    _waiting[name].remove(registration)
+    if not _waiting[name]:
+        del _waiting[name]
+
+
+def waiting_for(name: str) -> list[Waiting]:
+    """What is to be registered with an operator of a full name, oldest first."""
+    return list(_waiting.get(name, ()))
+
+
+def _those_waiting(name: str) -> str:
+    """What waits for an operator that is not defined, in words."""
+    names = [full for full in list(_waiting) if name in (full, full.partition(".")[0])]
+    places = [getattr(each, "place", "?") for full in names for each in waiting_for(full)]
+    if not places:
+        return ""
+    some = "a kernel waits" if len(places) == 1 else f"{len(places)} kernels wait"
+    return f" For one of this name {some}, registered before it is defined: {', '.join(places)}."
+
+
+def known(name: str) -> OpOverload | None:
+    """The operator of a full name, or None where nobody has defined one."""
+    namespace, word, overload = split_name(name)
+    found = ops._namespaces.get(namespace)
+    operator = found._operators.get(word) if found is not None else None
+    return operator._overloads.get(overload) if operator is not None else None
+
+
+def find(name: str) -> OpOverload:
+    """The operator of a qualified name.
+
+    Parameters
+    ----------
+    name : str
+        `"ns::name"` or `"ns::name.overload"`.
+
+    Raises
+    ------
+    OperatorNotFoundError
+        With close matches, if there is none.
+    """
+    namespace, word, overload = split_name(name)
+    found = getattr(getattr(ops, namespace), word)
+    if isinstance(found, OpOverload):
+        if found.schema.overload == overload:
+            return found
+        found = getattr(ops, namespace)._operators.get(found.schema.name, found)
+    return getattr(found, overload or "default")  # type: ignore[no-any-return]

@@ -1,0 +1,103 @@
+"""The few operators that the layers are built of: kernels only.
+
+A tape adds gradients and vmap moves axes, and both must do it with operators, so that the layers below see it. They stand
+here, under the layers; the tables on the top floor complete them with the rules that the layers ask of every operator.
+"""
+
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from ..core import DispatchKey, OpOverload, freeze
+from ..core.array_memory import expand
+from ..schema.schema import Schema
+from ..schema.tags import Tag
+from ..schema.types import split_name
+from .registry import add as make_known
+from .registry import build
+
+Shape = tuple[int, ...]
+
+
+def define(
+    text: str, kernel: Callable[..., Any], tags: tuple[Tag, ...] = (), key: DispatchKey = DispatchKey.CPU
+) -> OpOverload:
+    """An operator of the NumPy table, with its NumPy kernel and no rules yet.
+
+    Its array arguments take Python numbers too, which pass through untouched, so that NumPy's own promotion decides.
+    """
+    name, bracket, rest = text.partition("(")
+    shared, schema = _signature(bracket + rest), object.__new__(Schema)
+    fields = (*split_name(name), shared.arguments, shared.returns)
+    for field, value in zip(Schema.__slots__, fields, strict=True):  # it has been checked, which takes 20 us
+        object.__setattr__(schema, field, value)
+    op = build(schema, tags)
+    op.register_at(key, kernel)
+    vars(op).update(__name__=schema.name, __qualname__=schema.name, __doc__=kernel.__doc__)
+    return make_known(op, __name__, schema.full_name)
+
+
+@cache
+def _signature(text: str) -> Schema:
+    """A schema without a name, which many rows share; one is read in 60 us."""
+    schema = Schema.parse(text, "np::row")
+    for argument in schema.arguments:
+        if argument.type.has_tensor:
+            object.__setattr__(argument, "numbers", True)
+    return schema
+
+
+def _broadcast_to(x: Any, shape: Any) -> Any:
+    shape = shape if type(shape) is tuple else (shape,) if isinstance(shape, int) else tuple(shape)
+    view = expand(x if type(x) is np.ndarray else np.asarray(x), shape)
+    return np.broadcast_to(x, shape) if view is None else view  # which raises in NumPy's own words
+
+
+def _sum_to(x: Any, shape: Shape) -> Any:
+    axes, keepdims = _summed_axes(x.shape, shape if type(shape) is tuple else tuple(shape))
+    if not axes:
+        return x
+    return np.add.reduce(x, axes, keepdims=True).reshape(shape) if keepdims else np.add.reduce(x, axes)
+
+
+@lru_cache(maxsize=4096)
+def _summed_axes(shape: Shape, wanted: Shape) -> tuple[Shape, bool]:
+    """Which axes are summed, and whether they have to be kept for a reshape: half of the time of a small sum."""
+    extra = len(shape) - len(wanted)
+    axes = tuple(range(extra)) + tuple(extra + i for i, n in enumerate(wanted) if n == 1 and shape[extra + i] != 1)
+    return axes, extra != len(axes)
+
+
+def _select(x: Any, axis: int, index: int) -> Any:
+    return x[(slice(None),) * normalize_axis_index(axis, x.ndim) + (index,)] if axis else x[index]
+
+
+def _stack(arrays: Any, axis: int = 0) -> Any:
+    if axis == 0 and all([type(x) is np.float64 for x in arrays]):
+        return np.array(arrays, np.float64)  # numbers of an array, of which np.stack makes arrays first
+    return np.stack(arrays, axis=axis)
+
+
+def _astype(x: Any, dtype: Any) -> Any:
+    """Cast, as NumPy does, a complex array's real part for a real dtype."""
+    dtype = np.dtype(dtype)
+    x = np.asanyarray(x)
+    return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype, copy=False)
+
+
+def _detach(x: Any) -> Any:
+    return freeze(np.asanyarray(x)[...])
+
+
+add = define("np::add(Tensor x, Tensor y) -> Tensor", np.add, (Tag.pointwise,))
+multiply = define("np::multiply(Tensor x, Tensor y) -> Tensor", np.multiply, (Tag.pointwise,))
+broadcast_to = define("np::broadcast_to(Tensor(a) x, int[1] shape) -> Tensor(a)", _broadcast_to, (Tag.view,))
+sum_to = define("np::sum_to(Tensor(a) x, int[] shape) -> Tensor(a)", _sum_to)
+moveaxis = define("np::moveaxis(Tensor(a) x, int[1] source, int[1] destination) -> Tensor(a)", np.moveaxis, (Tag.view,))
+select = define("np::select_index(Tensor(a) x, int axis, int index) -> Tensor(a)", _select, (Tag.view,))
+stack = define("np::stack(Tensor[] arrays, int axis=0) -> Tensor", _stack)
+astype = define("np::astype(Tensor(a) x, ScalarType dtype) -> Tensor(a)", _astype)
+detach = define("np::detach(Tensor(a) x) -> Tensor(a)", _detach, (Tag.view,))

@@ -1,0 +1,228 @@
+"""Operators: made of a schema, made known by a name, given a second one, and removed."""
+
+import os
+import sys
+
+from ..core import Arguments, Check, OpOverload, Outputs, registration_lock
+from ..core.source import Caller
+from ..dispatcher import call_errors
+from ..errors import DefinitionError, LibraryError, SchemaError
+from ..schema.opaque_types import find_class
+from ..schema.schema import Argument, Return, Schema
+from ..schema.tags import Tag
+from ..schema.types import DEVICE, TENSOR, Base, ClassType, DictOf, Field, ListOf, LiteralOf, OptionalOf, TupleOf, Type
+from .namespaces import Namespace, Operator, find, known, ops, waiting_for
+from .overload_resolution import refuse_ambiguous
+
+__all__ = ["Namespace", "Operator", "add", "alias", "build", "check_definable", "check_of", "find", "known", "ops", "remove"]
+
+_PACKAGE = __name__.partition(".")[0]
+RESERVED = {"prim", "prims", "np"}  # of this package; anybody may add kernels to what is in them
+_KEPT = ("defined_in", "epoch")  # what `add` writes on an operator
+_MAINS = ("__main__", "__mp_main__")  # the second is what a process that multiprocessing spawned calls the first
+
+
+def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: bool = False) -> Check:
+    """The compiled check of a schema type; an argument adds what its hint asked for beyond the type."""
+    if isinstance(kind, OptionalOf):
+        return check_of(kind.element, argument, optional=True)
+    if isinstance(kind, ListOf):
+        size = -1 if kind.size is None else kind.size
+        return Check("list", optional=optional, element=check_of(kind.element, argument), size=size)
+    if isinstance(kind, TupleOf):
+        return Check("tuple", optional=optional, members=tuple(check_of(member, argument) for member in kind.members))
+    if isinstance(kind, DictOf):
+        return Check("dict", optional=optional, members=(check_of(kind.key),), element=check_of(kind.value, argument))
+    if isinstance(kind, ClassType):
+        if not kind.fields:
+            return Check("instance", optional=optional, cls=find_class(kind))
+        written = argument is not None and argument.is_write
+        members = tuple(check_of(field.type, field._replace(is_write=written)) for field in kind.fields)
+        return Check("tuple", optional=optional, members=members, cls=find_class(kind))
+    if isinstance(kind, LiteralOf):
+        return Check("literal", optional=optional, cls=kind.choices)
+    assert isinstance(kind, Base)
+    if kind.name != "Tensor" or argument is None:
+        return Check(kind.name, optional=optional)
+    return Check(
+        "Tensor|Scalar" if argument.numbers else "Tensor", optional=optional, dtype=argument.dtype, written=argument.is_write
+    )
+
+
+def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
+    """An operator without kernels, known to nobody yet."""
+    try:
+        checks = tuple(check_of(a.type, a) for a in schema.arguments)
+    except SchemaError as error:  # a class that is not known
+        raise SchemaError(f"{schema.full_name}: {error}", operator=schema.full_name) from None
+    if not any(a.type.has_tensor for a in schema.arguments):
+        checks = tuple(_deciding(a.type) or check for a, check in zip(schema.arguments, checks, strict=True))
+    arguments = Arguments(
+        tuple(sys.intern(a.name) for a in schema.arguments),
+        checks,
+        tuple((a.default,) if a.has_default else () for a in schema.arguments),
+        sum(a.positional_only for a in schema.arguments),
+        sum(a.kwarg_only for a in schema.arguments),
+    )
+    returns = schema.returns[:-1] if schema.has_residual else schema.returns
+    aliased = any(r.alias is not None for r in schema.returns)
+    outputs = Outputs(
+        tuple(check_of(r.type) for r in returns),
+        residual=schema.has_residual,
+        aliased=aliased,
+        returned=tuple(_returned(schema, r) for r in returns),
+    )
+    return OpOverload(schema, arguments, outputs, call_errors, tuple(tags))
+
+
+def _deciding(kind: Type) -> Check | None:
+    """The check of a device that says which kernel runs, where no array does."""
+    optional = isinstance(kind, OptionalOf)
+    inside = kind.element if isinstance(kind, OptionalOf) else kind
+    return Check("deciding Device", optional=optional) if inside == DEVICE else None
+
+
+def _returned(schema: Schema, result: Return) -> int:
+    """The number of the argument that a return has to be, or -1: what is written and returned is the argument itself."""
+    if result.alias is None or not result.alias.is_write or result.type != TENSOR:
+        return -1
+    before = result.alias.before
+    written = [i for i, a in enumerate(schema.arguments) if a.alias is not None and a.alias.before == before]
+    return written[0] if len(written) == 1 and schema.arguments[written[0]].type in (TENSOR, OptionalOf(TENSOR)) else -1
+
+
+def add(op: OpOverload, module: str, place: str) -> OpOverload:
+    """Make an operator known by its name; defined again by the same module it is replaced in place.
+
+    Parameters
+    ----------
+    op : OpOverload
+        Complete: nothing can fail after this.
+    module, place : str
+        Who defines it, and where, for the message to somebody else who does.
+
+    Returns
+    -------
+    OpOverload
+        `op`, or the older object of that name, which has become `op`, so that handles to it call the new definition.
+
+    Raises
+    ------
+    DefinitionError
+        If another module has defined the name, or an overload beside it takes some call as exactly. Nothing has changed then.
+    """
+    schema = op.schema
+    with registration_lock:
+        namespace = ops._namespaces.get(schema.namespace) or Namespace(schema.namespace)
+        operator = namespace._operators.get(schema.name) or Operator(schema.qualname)
+        existing = operator._overloads.get(schema.overload)
+        check_definable(schema, module, place)
+        found = op if existing is None else existing
+        attributes = vars(op)
+        attributes["defined_in"] = Caller(module, place)
+        attributes["epoch"] = 1 if existing is None else vars(existing)["epoch"] + 1
+        attributes["overloads"] = operator.overloads
+        if schema.overload:
+            attributes[schema.overload] = found  # as `op.default` is the operator itself
+        if existing is not None:
+            existing.redefine(op)
+        operator._set(schema.overload, found)
+        namespace._operators[schema.name] = operator
+        namespace.__dict__.pop(schema.name, None)
+        ops._namespaces[schema.namespace] = namespace
+        for registration in waiting_for(schema.full_name):
+            registration(found, module, existing is not None)
+        return found
+
+
+def check_definable(schema: Schema, module: str, place: str) -> None:
+    """Refuse a name that is another module's, and an overload beside which another takes some call as exactly."""
+    namespace = ops._namespaces.get(schema.namespace) or Namespace(schema.namespace)
+    operator = namespace._operators.get(schema.name) or Operator(schema.qualname)
+    _check_free(schema, namespace, operator._overloads.get(schema.overload), module, place)
+    refuse_ambiguous(schema, [other.schema for name, other in operator._overloads.items() if name != schema.overload])
+
+
+def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | None, module: str, place: str) -> None:
+    """Refuse a name that is somebody else's."""
+    name, overload = schema.full_name, schema.overload
+    owner = Caller(module, place) if existing is None else vars(existing)["defined_in"]
+    if not _is_one_module(owner.module, module):
+        raise DefinitionError(
+            f"{name} is defined already, by {owner.module} ({owner.place}); {module} ({place}) defines it again. "
+            "Take another name or another namespace.",
+            operator=name,
+        )
+    if schema.name in namespace._aliases:
+        raise DefinitionError(
+            f"{name} cannot be defined: it is a second name of {schema.namespace}::{namespace._aliases[schema.name]}. "
+            "Take another name or another namespace.",
+            operator=name,
+        )
+    taken = overload in _KEPT or hasattr(Operator, overload) or hasattr(OpOverload, overload)
+    if overload and (taken or overload.startswith("register_")):
+        raise DefinitionError(
+            f"{name}: an overload cannot be named {overload!r}, which is an attribute of every operator. Take another name.",
+            operator=name,
+        )
+    if schema.namespace in RESERVED and module.partition(".")[0] != _PACKAGE:
+        raise LibraryError(f"the namespace {schema.namespace!r} is this package's own. Take another.", operator=name)
+
+
+def _is_one_module(one: str, other: str) -> bool:
+    """Whether two names are of one module: a program is `__main__` and, imported or spawned, has another name too."""
+    if one == other or (one in _MAINS and other in _MAINS):
+        return True
+    files = {os.path.abspath(getattr(sys.modules.get(name), "__file__", None) or f"<{name}>") for name in (one, other)}
+    return (one in _MAINS or other in _MAINS) and len(files) == 1
+
+
+def remove(op: OpOverload) -> None:
+    """Make an operator unknown by its name again; its name is free, for any module.
+
+    Parameters
+    ----------
+    op : OpOverload
+        One that is not known, or no longer, is left as it is.
+    """
+    schema = op.schema
+    with registration_lock:
+        namespace = ops._namespaces.get(schema.namespace)
+        operator = None if namespace is None else namespace._operators.get(schema.name)
+        if namespace is None or operator is None or operator._overloads.get(schema.overload) is not op:
+            return
+        operator._set(schema.overload, None)
+        namespace.__dict__.pop(schema.name, None)
+        if not operator._overloads:
+            del namespace._operators[schema.name]
+            namespace._aliases = {second: name for second, name in namespace._aliases.items() if name != schema.name}
+
+
+def alias(op: OpOverload, name: str) -> None:
+    """Give an operator a second name in its namespace, as NumPy has `abs` for `absolute`.
+
+    Parameters
+    ----------
+    op : OpOverload
+    name : str
+        Without the namespace. The operator keeps its own in messages and pickles.
+
+    Raises
+    ------
+    DefinitionError
+        If the name is taken by another operator.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> dispatch.ops.np.abs is dispatch.ops.np.absolute
+    True
+    """
+    with registration_lock:
+        namespace = getattr(ops, op.schema.namespace)
+        if name in namespace._operators or namespace._aliases.get(name, op.schema.name) != op.schema.name:
+            raise DefinitionError(
+                f"{op.schema.namespace}::{name} is the name of another operator and cannot be one of {op.name} too.",
+                operator=op.name,
+            )
+        namespace._aliases[name] = op.schema.name

@@ -1,0 +1,287 @@
+"""Views of wrapped values: which value is a view of which, and how a write to one shows in the others.
+
+In NumPy a write to an array shows in its views, for they share memory. A layer that keeps its values apart from what is
+written, as a tape does, gives a value that is written a new array, and has to bring the others up to date. So each view
+refers to what it was made by: the operator and its arguments, its base among them. The base knows its views by weak
+references, and a value of which no view was taken knows nothing.
+
+A write to a view makes a new base, the old one with the view replaced, by `view_scatter`; then every view that is alive is
+made anew of its base, by calling its operator again. Both are operators, so that the layer records what it has to.
+"""
+
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any, NamedTuple
+from weakref import ref
+
+import numpy as np
+
+from ..core import DispatchKey, OpOverload, Tensor, unwrap
+from ..core.pytree import arrays, mapped_arrays
+from ..dispatcher.layer import Kernel
+from .prims import define
+
+FEW = 8  # views that are noted before the first look at which of them are gone
+
+
+class Family:
+    """The views of one value, and views of these, in the order in which they were taken: a view after what it is one of."""
+
+    __slots__ = ("limit", "views")
+
+    def __init__(self) -> None:
+        self.views: list[ref[Any]] = []
+        self.limit = FEW
+
+    def prune(self) -> None:
+        """Forget the views that are gone: asked for when there are twice as many as there were after the last time."""
+        self.views = [x for x in self.views if x() is not None]
+        self.limit = 2 * len(self.views) + FEW
+
+    def alive(self) -> list[Any]:
+        return [x for x in [x() for x in self.views] if x is not None]
+
+
+class View(NamedTuple):
+    """How a view was made; `of` is what it is a view of, array number `part` of argument `place`, and it output `number`."""
+
+    family: Family
+    of: Any
+    op: OpOverload
+    args: tuple[Any, ...]
+    place: int
+    part: int
+    number: int
+
+    def again(self, lowered: Callable[[Any], Any]) -> Any:
+        """The view as it is now."""
+        return arrays(self.op.whole(*lowered(self.args)))[self.number]
+
+
+class Look(NamedTuple):
+    """A view operator and its arguments but for the array that is looked at: what `view_scatter` is told.
+
+    It is a container, so that whoever takes arguments apart, a graph say, finds what is in it.
+    """
+
+    op: OpOverload
+    args: tuple[Any, ...]
+    place: int = 0
+    part: int = -1
+    number: int = 0
+
+    def at(self, x: Any, key: DispatchKey | None = None) -> Any:
+        """The view of another array; with a key by the kernel there, which no mode sees."""
+        run = self.op.whole if key is None else self._kernel(key)
+        numbers = iter(range(len(arrays(self.args[self.place]))))
+        seen = x if self.part < 0 else mapped_arrays(lambda y: x if next(numbers) == self.part else y, self.args[self.place])
+        return arrays(run(*self.args[: self.place], seen, *self.args[self.place + 1 :]))[self.number]
+
+    def _kernel(self, key: DispatchKey) -> Kernel:
+        kernel, names = self.op.at(key), self.op.arguments.keyword_names
+        count = len(self.args) - len(names)
+        return lambda *args: kernel(*args[:count], **dict(zip(names, args[count:], strict=True)))
+
+    def __repr__(self) -> str:
+        return f"<view by {self.op.name}>"
+
+
+def look_of(view: View, rank: int) -> Look:
+    """How a view is taken, below a rank: of the other arguments nothing but constants decides what it shows."""
+    args = [None if i == view.place and view.part < 0 else unwrap(x, rank) for i, x in enumerate(view.args)]
+    return Look(view.op, tuple(args), view.place, view.part, view.number)
+
+
+def _view_scatter(x: Any, value: Any, look: Look) -> Any:
+    if isinstance(value, Tensor):  # a copy that can hold whatever the value is of
+        made: Any = np.where(True, x, np.zeros_like(value, dtype=x.dtype, shape=x.shape))
+    else:
+        made = x.copy() if isinstance(x, Tensor) else np.array(x)
+    look.at(made)[...] = value
+    return made
+
+
+# A copy of `x` in which what `look` shows of it is `value`. A batch is written to as an array is.
+view_scatter = define(
+    "np::view_scatter(Tensor x, Tensor value, Any look) -> Tensor", _view_scatter, key=DispatchKey.CompositeExplicit
+)
+view_scatter.register_at(DispatchKey.VMAP, _view_scatter)
+
+
+# -- taking a view ---------------------------------------------------------------------------------------------------------
+
+
+def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
+    """A layer's kernel of an operator that returns views, which notes what is a view of what.
+
+    Parameters
+    ----------
+    op : OpOverload
+    kernel : callable
+    cls : type
+        The layer's wrapper, which has a slot `family`.
+    """
+    places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None]
+    alone = places[0] if len(places) == 1 else -1
+    shares = _might_share if op.schema.is_mutable else _shares  # a layer may run it on copies
+
+    def viewing(*args: Any) -> Any:
+        out = kernel(*args)
+        if type(out) is cls and alone >= 0 and type(x := args[alone]) is cls:
+            if shares(out, x):
+                _join(out, x, (op, args, alone, -1, 0))
+            return out
+        for number, made in enumerate(arrays(out)):
+            for i in places if type(made) is cls else ():
+                for part, x in enumerate(arrays(args[i])):
+                    if type(x) is cls and shares(made, x):
+                        _join(made, x, (op, args, i, -1 if x is args[i] else part, number))
+        return out
+
+    return viewing
+
+
+def _shares(view: Any, x: Any) -> bool:
+    """Whether a value that was made of `x` shares its memory."""
+    if x is view or x.rank != view.rank:
+        return False
+    seen, whole = view.value, x.value
+    if type(seen) is type(whole) is np.ndarray:
+        owner = seen.base
+        if owner is None or owner is whole or owner is whole.base:  # the usual case
+            return owner is not None or seen is whole
+    return _owner(seen) is _owner(whole)
+
+
+def _might_share(view: Any, x: Any) -> bool:
+    return x is not view and bool(x.rank == view.rank)
+
+
+def _join(view: Any, x: Any, how: tuple[Any, ...]) -> None:
+    family = getattr(x, "family", None)
+    if family is None:
+        family = x.family = Family()
+    elif type(family) is View:
+        family = family[0]
+    view.family = new_tuple(View, (family, x, *how))  # a third of what calling the class takes
+    views = family.views
+    views.append(ref(view))
+    if len(views) > family.limit:
+        family.prune()
+    if hasattr(x, "writes"):
+        view.writes = x.writes
+
+
+new_tuple = tuple.__new__
+
+
+def _owner(x: Any) -> Any:
+    """The array that owns the memory of a value, under all wrappers; of one that wraps nothing, itself or its base."""
+    while isinstance(x, Tensor):
+        if x.value is None:
+            base = getattr(x, "base", None)
+            return x if base is None else base
+        x = x.value
+    while isinstance(x, np.ndarray) and x.base is not None:
+        x = x.base
+    return x
+
+
+# -- who shares memory -----------------------------------------------------------------------------------------------------
+
+
+def family_of(x: Any) -> Family | None:
+    """What `x` and the values that share memory with it have in common."""
+    found = getattr(x, "family", None)
+    return found.family if type(found) is View else found
+
+
+def base_of(x: Any) -> Any:
+    """What `x` is a view of, and that of none; `x` itself, where it is no view."""
+    while type(getattr(x, "family", None)) is View:
+        x = x.family.of
+    return x
+
+
+def shares_memory(x: Any) -> bool:
+    """Whether a write to `x` has to show elsewhere. Where nobody is left in whom it would, `x` stands alone from here on."""
+    family = family_of(x)
+    if family is None:
+        return False
+    if type(x.family) is Family:
+        if family.alive():
+            return True
+        del x.family
+        return False
+    above = {id(view.of) for view in _chain(x)}
+    if any(x is not view and id(view) not in above for view in family.alive()):
+        return True
+    if not all(map(_is_writeable, _chain(x))):  # which is for NumPy to say, when it is tried
+        return True
+    if any(getrefcount(view.of) > 3 for view in _chain(x)):  # its view, the arguments of that, and the one that is passed
+        return True
+    del x.family
+    return False
+
+
+def _is_writeable(view: View) -> bool:
+    """Whether NumPy lets a view of an array be written to; one by np.broadcast_to it does not."""
+    if not all([type(n) is int for n in view.of.shape]):
+        return True  # sizes that stand for any
+    seen = look_of(view, view.of.rank).at(np.empty(view.of.shape, view.of.dtype), DispatchKey.CPU)
+    return not isinstance(seen, np.ndarray) or seen.flags.writeable
+
+
+def _chain(x: Any) -> list[View]:
+    found = []
+    while type(getattr(x, "family", None)) is View:
+        found.append(x.family)
+        x = x.family.of
+    return found
+
+
+def is_followed(x: Any) -> bool:
+    """Whether every value that shares memory with `x` can be made anew: an operator that writes is not called again for it."""
+    family = family_of(x)
+    return family is None or not any(view.family.op.schema.is_mutable for view in family.alive())
+
+
+def overlap(x: Any, y: Any) -> bool:
+    """Whether two values may have an element in common."""
+    while isinstance(x, Tensor):
+        x = x.value
+    while isinstance(y, Tensor):
+        y = y.value
+    return x is not None and y is not None and np.may_share_memory(x, y)
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------------
+
+
+def replace(x: Any, new: Any, put: Callable[[Any, Any], None], lowered: Callable[[Any], Any] = lambda x: x) -> None:
+    """Let a value stand for another, and everything that shares memory with it for what that makes of it.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of a class with a slot `family`.
+    new : Tensor or ndarray
+    put : callable
+        `put(x, new)` lets one wrapper stand for a new value.
+    lowered : callable, optional
+        What to compute with, in place of wrappers and in containers: by default the wrappers themselves.
+
+    Raises
+    ------
+    ValueError
+        If `x` is a view that NumPy does not let write through: nothing is changed.
+    """
+    if not shares_memory(x):
+        put(x, new)
+        return
+    while type(x.family) is View:
+        new = view_scatter(lowered(x.family.of), new, look_of(x.family, x.rank))
+        x = x.family.of
+    put(x, new)
+    for view in x.family.alive():
+        put(view, view.family.again(lowered))

@@ -1,0 +1,226 @@
+"""Defaults: which values a type takes, and their text.
+
+A default is kept as it was written in Python (a list becomes a tuple), because a kernel must get what the undecorated
+function would have got. Its text reads back as a value with the same text; two defaults are equal when their texts are.
+A function, an object of some class: those have no text, and print as `...`, which nothing reads back.
+"""
+
+from collections.abc import Callable, Iterable
+from enum import Enum, Flag
+
+import numpy as np
+
+from ..core import Tensor
+from ..core.pytree import leaves
+from ..errors import SchemaError
+from .opaque_types import find_class
+from .types import (
+    ANY,
+    BOOL,
+    BYTES,
+    CALLABLE,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    INT,
+    NONE,
+    SCALAR,
+    SCALAR_TYPE,
+    STR,
+    ClassType,
+    DictOf,
+    ListOf,
+    LiteralOf,
+    OptionalOf,
+    TupleOf,
+    Type,
+)  # fmt: skip
+
+NO_TEXT = "..."
+
+_BOOLS = (bool, np.bool_)
+_INTEGERS = (int, np.integer)
+_REALS = (*_INTEGERS, float, np.floating)
+_NUMBERS = (*_REALS, complex, np.complexfloating)
+
+
+def _no_bool(classes: tuple[type, ...]) -> Callable[[object], bool]:
+    # bool is an int to Python, and timedelta64 an integer to NumPy.
+    return lambda value: isinstance(value, classes) and not isinstance(value, (*_BOOLS, np.timedelta64))
+
+
+def _is_dtype(value: object) -> bool:
+    if isinstance(value, type):
+        known = issubclass(value, np.generic) or value in (bool, int, float, complex)
+    else:
+        known = isinstance(value, (np.dtype, str))
+    try:
+        # A structured dtype has no text of its own: '|V12' is all that is left of it.
+        return known and np.dtype(np.dtype(value).str) == np.dtype(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError, SyntaxError):
+        return False
+
+
+_TAKES: dict[Type, Callable[[object], bool]] = {
+    INT: _no_bool(_INTEGERS),
+    FLOAT: _no_bool(_REALS),
+    COMPLEX: _no_bool(_NUMBERS),
+    BOOL: lambda value: isinstance(value, _BOOLS),
+    SCALAR: lambda value: isinstance(value, (*_BOOLS, *_NUMBERS)) and not isinstance(value, np.timedelta64),
+    STR: lambda value: isinstance(value, str),
+    DEVICE: lambda value: isinstance(value, str),
+    BYTES: lambda value: isinstance(value, bytes),
+    SCALAR_TYPE: _is_dtype,
+    NONE: lambda value: value is None,
+    CALLABLE: callable,
+    ANY: lambda value: type(value) not in (list, tuple, range, dict) and not _holds_array(value),
+}
+
+
+def _holds_array(value: object) -> bool:
+    return any(isinstance(x, (np.ndarray, Tensor)) for x in leaves(value))
+
+
+def accept(kind: Type, value: object) -> object:
+    """Return a default as it is kept, or refuse it.
+
+    Parameters
+    ----------
+    kind : Type
+        The type of the argument.
+    value : object
+        The default.
+
+    Returns
+    -------
+    object
+        The value itself; a tuple for a list or a range.
+
+    Examples
+    --------
+    >>> accept(ListOf(INT), [1, 2])
+    (1, 2)
+    >>> accept(INT, 2.5)
+    Traceback (most recent call last):
+    dispatch.errors.SchemaError: a default of type float does not fit int.
+    """
+    takes = _TAKES.get(kind)
+    if takes is not None and takes(value):
+        return value
+    if isinstance(kind, OptionalOf):
+        return None if value is None else accept(kind.element, value)
+    if isinstance(value, (list, tuple, range)):
+        if isinstance(kind, ListOf) and kind.size in (None, len(value)):
+            return tuple(accept(kind.element, item) for item in value)
+        if isinstance(kind, TupleOf) and len(kind.members) == len(value):
+            return tuple(map(accept, kind.members, value))
+        if kind == ANY and type(value) in (list, tuple, range):
+            return tuple(accept(kind, item) for item in value)
+    if isinstance(kind, ListOf) and kind.size is not None and kind.element == INT and _TAKES[INT](value):
+        return value
+    if isinstance(value, dict) and (isinstance(kind, DictOf) or kind == ANY):
+        keys, values = (kind.key, kind.value) if isinstance(kind, DictOf) else (ANY, ANY)
+        return {accept(keys, name): accept(values, item) for name, item in value.items()}
+    if isinstance(kind, LiteralOf) and any(type(value) is type(choice) and value == choice for choice in kind.choices):
+        return value
+    if isinstance(kind, ClassType) and isinstance(value, find_class(kind)) and not _holds_array(value):
+        return value
+    if value is None:
+        raise SchemaError(f"a default of None does not fit {kind}. Write {kind}? for a value that may be left out.")
+    if kind.has_tensor:
+        raise SchemaError(
+            f"a default of type {_named(value)} does not fit {kind}: the default of a Tensor can only be None."
+        )
+    if isinstance(kind, LiteralOf):
+        raise SchemaError(f"a default of type {_named(value)} is none of the choices of {kind}.")
+    raise SchemaError(f"a default of type {_named(value)} does not fit {kind}.")
+
+
+def _named(value: object) -> str:
+    if isinstance(value, (list, tuple, range)):
+        return f"{type(value).__name__} of length {len(value)}"
+    return "dtype" if isinstance(value, np.dtype) else type(value).__name__
+
+
+def spell(kind: Type, value: object) -> str:
+    r"""Return the text of a default that `accept` has let in.
+
+    Parameters
+    ----------
+    kind : Type
+        The type of the argument.
+    value : object
+        The default.
+
+    Returns
+    -------
+    str
+        What the reader turns back into the value.
+
+    Examples
+    --------
+    >>> spell(FLOAT, float("-inf")), spell(STR, 'say "hi"'), spell(SCALAR_TYPE, np.float32)
+    ('-inf', '"say \\"hi\\""', 'float32')
+    """
+    if isinstance(kind, OptionalOf):
+        kind = kind.element
+    if value is None:
+        return "None"
+    if isinstance(kind, ClassType):
+        return _spell_member(value) if isinstance(value, Enum) else NO_TEXT
+    if isinstance(value, tuple) and isinstance(kind, TupleOf):
+        return _joined("(", map(spell, kind.members, value), ")")
+    if type(value) is tuple:
+        return _joined("[", (spell(_element(kind), item) for item in value), "]")
+    if isinstance(value, dict):
+        keys, values = (kind.key, kind.value) if isinstance(kind, DictOf) else (ANY, ANY)
+        items = [(spell(keys, name), spell(values, item)) for name, item in value.items()]
+        return _joined("{", (NO_TEXT if text == NO_TEXT else f"{name}: {text}" for name, text in items), "}")
+    if kind == SCALAR_TYPE:
+        return _spell_dtype(np.dtype(value))  # type: ignore[call-overload]  # `accept` let it in
+    if kind == ANY and isinstance(value, Enum):
+        return _spell_member(value)
+    plain = isinstance(value, (*_BOOLS, *_NUMBERS, str, bytes)) and not isinstance(value, np.timedelta64)
+    return _spell_plain(value) if plain and kind != CALLABLE else NO_TEXT
+
+
+def _joined(left: str, texts: Iterable[str], right: str) -> str:
+    """The text of a container, which has none where something in it has none."""
+    found = list(texts)
+    return NO_TEXT if NO_TEXT in found else f"{left}{', '.join(found)}{right}"
+
+
+def _spell_member(value: Enum) -> str:
+    cls = type(value)
+    members = list(value) if isinstance(value, Flag) and value.name not in cls.__members__ else [value]
+    try:
+        name = str(ClassType(f"{cls.__module__}.{cls.__qualname__}"))
+    except SchemaError:  # a class inside a function
+        return NO_TEXT
+    whole = members and all(member.name in cls.__members__ for member in members)
+    return "|".join(f"{name}.{member.name}" for member in members) if whole else NO_TEXT
+
+
+def _element(kind: Type) -> Type:
+    return kind.element if isinstance(kind, ListOf) else kind
+
+
+def _spell_dtype(dtype: np.dtype[np.generic]) -> str:
+    # A name says nothing about byte order, and the names of sized and dated types are not words.
+    return dtype.name if dtype.isnative and dtype.kind in "biufcO" else f'"{dtype.str}"'
+
+
+def _spell_plain(value: object) -> str:
+    if isinstance(value, str):
+        text = value.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+        return f'"{text}"'
+    if isinstance(value, bytes):
+        return repr(bytes(value))
+    if isinstance(value, _BOOLS):
+        return repr(bool(value))
+    if isinstance(value, _INTEGERS):
+        return repr(int(value))
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value))
+    assert isinstance(value, (complex, np.complexfloating))
+    return repr(complex(value)).strip("()")

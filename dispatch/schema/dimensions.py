@@ -1,0 +1,347 @@
+"""Dimension names of array hints: `Float64[np.ndarray, "m n"]`, as jaxtyping writes them.
+
+The hint is read by its attributes, so that jaxtyping itself is never imported, and any class that has them will do. The
+language of the text, axes between spaces:
+
+    n           an axis of one size wherever the name stands       3, rows=3    an axis of that size
+    *batch      any number of axes, the same wherever it stands    n+1, 2*n     an axis of that size, once n is known
+    ...         any number of axes                                 {k}, {k}+1   the same of an integer argument
+    _           an axis of any size                                #n, *#batch  the size may be 1 too, which broadcasts
+
+`bind` holds one shape against one hint and adds what it learns to the bindings of the call.
+"""
+
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NamedTuple, Union
+
+import numpy as np
+
+from ..core import Tensor
+from ..errors import SchemaError
+from ..symbolic import broadcast, is_one, is_open
+
+Shape = tuple[int, ...]
+ARGUMENT = "argument_"  # what an integer argument is called in code, apart from an axis of its name
+_INTEGER = r"\{(\w+)\}"
+_FUNCTIONS = {"abs", "int", "max", "min", "round"}  # what arithmetic on sizes may call
+_CLASSES = frozenset(np.sctypeDict.values())
+
+
+class Dimension(NamedTuple):
+    """What a hint says of one axis, or with `many` of any number of axes."""
+
+    name: str = ""
+    size: int | None = None
+    code: types.CodeType | None = None  # of an axis whose size is computed
+    many: bool = False
+    broadcast: bool = False
+    text: str = ""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The names that must be known before the size is, one of many axes with a star."""
+        if self.code is not None:
+            return tuple(name for name in self.code.co_names if name not in _FUNCTIONS and not name.startswith(ARGUMENT))
+        return (("*" if self.many else "") + self.name,) if self.name else ()
+
+    def is_bound_by(self, names: set[str]) -> bool:
+        """Whether the size is known once these names are."""
+        return self.size is not None or (bool(self.code or self.name) and names.issuperset(self.reads))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayHint:
+    """What a hint says of one array.
+
+    Attributes
+    ----------
+    word : str
+        `"Float64"`.
+    text : str
+        The dimensions as they are written.
+    dimensions : tuple of Dimension
+    classes : frozenset of type, or None
+        The scalar types that its dtype may have; None is any.
+    dtype : dtype or None
+        The dtype, where there is one only.
+
+    Examples
+    --------
+    >>> class Hint:
+    ...     array_type, dtypes, dim_str = np.ndarray, ("float64",), "m n"
+    >>> read_array(Hint)
+    Hint[np.ndarray, "m n"]
+    """
+
+    word: str
+    text: str
+    dimensions: tuple[Dimension, ...]
+    classes: frozenset[type] | None
+    dtype: np.dtype[Any] | None
+
+    @property
+    def variadic(self) -> int | None:
+        """The place of the one entry that stands for any number of axes."""
+        return next((i for i, dimension in enumerate(self.dimensions) if dimension.many), None)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether every array of every shape fits."""
+        return self.text in ("...", "*_")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that an array gives a size to."""
+        return tuple(name for dimension in self.dimensions if dimension.code is None for name in dimension.reads)
+
+    def __repr__(self) -> str:
+        return f'{self.word}[np.ndarray, "{self.text}"]'
+
+
+class Each(NamedTuple):
+    """A list, or a dict, of which each item is the same."""
+
+    element: "Tree"
+
+
+class Places(NamedTuple):
+    """A tuple with an item at each place."""
+
+    members: tuple["Tree", ...]
+
+
+Tree = ArrayHint | Each | Places | None
+
+
+def is_array_hint(hint: object) -> bool:
+    """Whether a hint says dimensions: a class with `array_type`, `dtypes` and `dim_str`."""
+    return isinstance(hint, type) and hasattr(hint, "dim_str") and hasattr(hint, "array_type") and hasattr(hint, "dtypes")
+
+
+def read_array(hint: Any) -> ArrayHint:
+    """Read a hint for which `is_array_hint` holds, or raise a SchemaError about its text or its dtypes."""
+    word = getattr(getattr(hint, "dtype", hint), "__name__", "Shaped")
+    kind = hint.array_type
+    if kind is not Any and not (isinstance(kind, type) and issubclass(kind, (np.ndarray, Tensor))):
+        raise SchemaError(f'An array here is np.ndarray: {word}[np.ndarray, "{hint.dim_str}"].')
+    classes = _classes(hint.dtypes)
+    if classes is not None and not classes:
+        raise SchemaError(f"NumPy has no dtype of the kind {word}.")
+    dimensions = tuple(map(_dimension, hint.dim_str.split()))
+    if sum(dimension.many for dimension in dimensions) > 1:
+        raise SchemaError(f'"{hint.dim_str}" has two entries that stand for any number of axes. Write one.')
+    only = np.dtype(next(iter(classes))) if classes is not None and len(classes) == 1 else None
+    return ArrayHint(word, " ".join(hint.dim_str.split()), dimensions, classes, only)
+
+
+def dtype_of_array(hint: Any) -> np.dtype[Any] | None:
+    """The one dtype that the hint of an array asks for, if it does."""
+    return read_array(hint).dtype if is_array_hint(hint) else None
+
+
+def _classes(dtypes: Any) -> frozenset[type] | None:
+    """The NumPy scalar types that are named, by text or by a pattern; None where every type is."""
+    if isinstance(dtypes, (str, re.Pattern)):
+        dtypes = (dtypes,)
+    if not isinstance(dtypes, (list, tuple, set, frozenset)):  # jaxtyping's own mark for any
+        return None
+    patterns = [d for d in dtypes if isinstance(d, re.Pattern)]
+    return frozenset(c for c in _CLASSES if c.__name__ in dtypes or any(p.match(c.__name__) for p in patterns))
+
+
+def _dimension(text: str) -> Dimension:
+    if text == "...":
+        return Dimension(many=True, text=text)
+    rest = text.lstrip("#*_?")
+    marks = text[: len(text) - len(rest)]
+    if "?" in marks:
+        raise SchemaError(f"'{text}' asks for the place in a tree, and an operator's arguments are none. Leave the '?' out.")
+    many, broadcast = "*" in marks, "#" in marks
+    if "_" in marks:
+        if broadcast or (rest and not rest.isidentifier()):
+            raise SchemaError(f"'{text}' is no dimension. An axis of any size is written '_'.")
+        return Dimension(many=many, text=text)
+    _, _, rest = rest.rpartition("=")
+    if rest.isidentifier():
+        return Dimension(rest, many=many, broadcast=broadcast, text=text)
+    if many or not rest:
+        raise SchemaError(f"'{text}' is no dimension. Any number of axes is written '...' or '*name'.")
+    if rest.isdecimal():
+        return Dimension(size=int(rest), broadcast=broadcast, text=text)
+    try:
+        code = compile(re.sub(_INTEGER, rf"{ARGUMENT}\1", rest), "<dimension>", "eval")
+    except SyntaxError:
+        raise SchemaError(f"'{text}' is no dimension: a name, a size, or arithmetic like n+1, without spaces.") from None
+    return Dimension(code=code, broadcast=broadcast, text=text)
+
+
+def integers_of(array: ArrayHint) -> set[str]:
+    """The names of the integer arguments that a hint reads, written `{k}`."""
+    return {name for d in array.dimensions if d.code is not None for name in re.findall(_INTEGER, d.text)}
+
+
+def tree_of(hint: object, evaluated: Callable[[object], object]) -> Tree:
+    """What a whole hint says of the arrays in a value of it.
+
+    Parameters
+    ----------
+    hint : object
+    evaluated : callable
+        Makes a hint of a text.
+    """
+    hint = evaluated(hint)
+    if is_array_hint(hint):
+        return read_array(hint)
+    origin, members = typing.get_origin(hint), typing.get_args(hint)
+    if not members:
+        return None
+    if origin is Annotated:
+        return tree_of(members[0], evaluated)
+    if origin in (Union, types.UnionType):
+        return _either([tree for tree in (tree_of(member, evaluated) for member in members) if tree is not None])
+    if origin is tuple and Ellipsis not in members:
+        trees = tuple(tree_of(member, evaluated) for member in members)
+        return Places(trees) if any(trees) else None
+    if origin in (list, tuple, Sequence):
+        element = tree_of(members[0], evaluated)
+    elif origin in (dict, Mapping):
+        element = tree_of(members[1], evaluated)
+    else:
+        return None
+    return None if element is None else Each(element)
+
+
+def _either(trees: list[Tree]) -> Tree:
+    """One hint of several that are alternatives: dtypes may differ, dimensions may not."""
+    if len(trees) < 2:
+        return trees[0] if trees else None
+    arrays = [tree for tree in trees if isinstance(tree, ArrayHint)]
+    if len(arrays) < len(trees) or len({array.text for array in arrays}) > 1:
+        raise SchemaError("Two ways to write the dimensions of one array: write the same in both, or '...'.")
+    classes = [array.classes for array in arrays if array.classes is not None]
+    every = frozenset[type]().union(*classes) if len(classes) == len(arrays) else None
+    return ArrayHint(" | ".join(array.word for array in arrays), arrays[0].text, arrays[0].dimensions, every, None)
+
+
+@dataclass(slots=True)
+class Bindings:
+    """What the names of one call stand for.
+
+    Attributes
+    ----------
+    sizes : dict
+        Of the names of single axes.
+    batches : dict
+        Of the names of many axes.
+    places : dict
+        Where each name was met first.
+    faults : list of str
+        What does not fit.
+
+    Examples
+    --------
+    >>> class Hint:
+    ...     array_type, dtypes, dim_str = np.ndarray, ("float64",), "m n"
+    >>> bindings = Bindings()
+    >>> bindings.bind(read_array(Hint), (2, 3), "x")
+    >>> print(bindings)
+    m=2 (x), n=3 (x)
+    """
+
+    sizes: dict[str, int] = field(default_factory=dict)
+    batches: dict[str, Shape] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    _fixed: dict[str, Shape] = field(default_factory=dict)  # batches that do not broadcast any more
+    _ones: dict[str, str] = field(default_factory=dict)  # names met with size 1, where that may broadcast
+    _later: list[tuple[Dimension, int, str]] = field(default_factory=list)
+
+    def copy(self) -> "Bindings":
+        """The same bindings, to be added to."""
+        return Bindings(dict(self.sizes), dict(self.batches), dict(self.places), [], dict(self._fixed))
+
+    def bind(self, array: ArrayHint, shape: Shape, name: str) -> None:
+        """Hold a shape against a hint, and learn the sizes of its names."""
+        dimensions, i = array.dimensions, array.variadic
+        start = f"{name!r} of shape {shape} does not fit {array}: "
+        after = 0 if i is None else len(dimensions) - i - 1
+        if len(shape) != len(dimensions) if i is None else len(shape) < i + after:
+            at_least = "" if i is None else "at least "
+            self.faults.append(f"{start}{_axes(len(shape))}, where the hint has {at_least}{len(dimensions) - bool(at_least)}.")
+            return
+        if i is None:
+            pairs = list(zip(dimensions, shape, strict=True))
+        else:
+            end = len(shape) - after
+            pairs = [*zip(dimensions[:i], shape[:i], strict=True), *zip(dimensions[i + 1 :], shape[end:], strict=True)]
+            if dimensions[i].name:
+                self._bind_batch(dimensions[i], shape[i:end], name, start)
+        for dimension, size in pairs:
+            word = dimension.name
+            if dimension.code is not None:
+                self._later.append((dimension, size, start))
+            elif dimension.broadcast and is_one(size):
+                if word:
+                    self._ones.setdefault(word, name)
+            elif dimension.size is not None:
+                if size != dimension.size:
+                    self.faults.append(f"{start}{dimension.text} is {size}.")
+            elif word and self.sizes.setdefault(word, size) != size:
+                self.faults.append(f"{start}{word} is {size}, and {self.sizes[word]} in {self.places[word]!r}.")
+            elif word:
+                self.places.setdefault(word, name)
+
+    def _bind_batch(self, dimension: Dimension, shape: Shape, name: str, start: str) -> None:
+        word = dimension.name
+        known = self.batches.setdefault(word, shape)
+        where = self.places.setdefault(f"*{word}", name)
+        joined = broadcast((known, shape))
+        if not dimension.broadcast:
+            self._fixed.setdefault(word, shape)
+        if joined is None or self._fixed.get(word, joined) != joined or (not dimension.broadcast and shape != joined):
+            self.faults.append(f"{start}*{word} is {shape}, and {known} in {where!r}.")
+        else:
+            self.batches[word] = joined
+
+    def finish(self, integers: Mapping[str, int]) -> None:
+        """Once every array is bound: settle what broadcasts, and check the sizes that are computed."""
+        for word, name in self._ones.items():
+            if word not in self.sizes:
+                self.sizes[word], self.places[word] = 1, name
+        for dimension, size, start in self._later:
+            asked = self.size(dimension, integers)
+            if asked is not None and size != asked and not (dimension.broadcast and size == 1):
+                self.faults.append(f"{start}{dimension.text} is {size}, and comes to {asked}.")
+
+    def size(self, dimension: Dimension, integers: Mapping[str, int]) -> Any:
+        """The size of one axis, or None where the bindings do not say it."""
+        if dimension.code is None:
+            return dimension.size if dimension.size is not None else self.sizes.get(dimension.name)
+        scope = {**self.sizes, **{ARGUMENT + name: size for name, size in integers.items()}}
+        return eval(dimension.code, {}, scope) if scope.keys() >= set(dimension.reads) else None
+
+    def shape(self, array: ArrayHint, integers: Mapping[str, int]) -> Shape | None:
+        """The shape that a hint stands for, or None where the bindings do not say all of it."""
+        found: list[int] = []
+        for dimension in array.dimensions:
+            if dimension.many:
+                if dimension.name not in self.batches:
+                    return None
+                found += self.batches[dimension.name]
+            elif (size := self.size(dimension, integers)) is None or size < 0 or (not is_open((size,)) and size != int(size)):
+                return None
+            else:
+                found.append(size if is_open((size,)) else int(size))
+        return tuple(found)
+
+    def __str__(self) -> str:
+        bound = {**self.sizes, **{f"*{word}": shape for word, shape in self.batches.items()}}
+        return ", ".join(f"{word}={size} ({self.places[word]})" for word, size in bound.items()) or "none"
+
+
+def _axes(n: int) -> str:
+    return f"{n} {'axis' if n == 1 else 'axes'}"

@@ -1,0 +1,332 @@
+"""Type hints: which schema type a Python annotation stands for.
+
+`HintReader` reads the hints of one function. Besides the type, a hint can say four things about an array, which the
+reader notes for each argument: its dtype (`NDArray[np.float64]`), its layout (`Annotated[np.ndarray, "C"]`), that
+Python numbers may stand for it (`np.ndarray | float`), and the names of its axes (`Float64[np.ndarray, "m n"]`).
+"""
+
+import collections.abc
+import functools
+import numbers
+import types
+import typing
+from enum import Enum
+from typing import Annotated, Any, ForwardRef, Literal, Union
+
+import numpy as np
+
+from ..core import Residual, Tensor
+from ..core.source import names_around
+from ..errors import HintError, SchemaError, did_you_mean
+from .dimensions import Tree, dtype_of_array, is_array_hint, tree_of
+from .dtype_hints import dtype_of, is_dtype_like, is_numpys_own, unaliased
+from .hint_suggestions import nearest, show
+from .opaque_types import find_class, opaque_type
+from .records import is_record, mentions_arrays, record_of
+from .types import (
+    ANY,
+    BOOL,
+    BYTES,
+    CALLABLE,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    INT,
+    NONE,
+    RESIDUAL,
+    SCALAR,
+    SCALAR_TYPE,
+    STR,
+    TENSOR,
+    ClassType,
+    DictOf,
+    Field,
+    ListOf,
+    LiteralOf,
+    OptionalOf,
+    TupleOf,
+    Type,
+)  # fmt: skip
+
+LAYOUTS = ("C", "F", "writeable")
+
+_NUMERIC = frozenset((INT, FLOAT, BOOL, COMPLEX, SCALAR))
+_NONE_TYPE = type(None)
+_UNIONS = (Union, types.UnionType, Literal)
+_WORDS: dict[object, Type] = {
+    np.ndarray: TENSOR, Tensor: TENSOR, int: INT, float: FLOAT, bool: BOOL, complex: COMPLEX, str: STR, bytes: BYTES,
+    numbers.Number: SCALAR, numbers.Complex: SCALAR, numbers.Real: SCALAR, numbers.Integral: INT,
+    np.dtype: SCALAR_TYPE, type: SCALAR_TYPE, Any: ANY, typing.Callable: CALLABLE, collections.abc.Callable: CALLABLE,
+    Residual: RESIDUAL, None: NONE, _NONE_TYPE: NONE,
+}  # fmt: skip
+@functools.lru_cache(maxsize=1024)
+def _compiled(text: str) -> types.CodeType:
+    return compile(text.strip(), "<hint>", "eval")
+
+
+def _word(hint: object) -> Type | None:
+    try:
+        return _WORDS.get(hint)
+    except TypeError:  # the metadata of Annotated need not be hashable
+        return None
+
+
+class HintReader:
+    """Reads the hints of one function.
+
+    Parameters
+    ----------
+    operator : str
+        The operator's name, for messages.
+    fn : callable
+        The function; text hints are looked up in its globals, in the variables it closes over, and in those of the
+        functions around it, while they run.
+
+    Attributes
+    ----------
+    dtype, layout, numbers
+        What the last argument's hint said about the array.
+    """
+
+    __slots__ = ("_dtypes", "_fn", "_hint", "_open", "_scope", "_what", "layout", "numbers", "operator")
+
+    def __init__(self, operator: str, fn: object) -> None:
+        self.operator, self._fn = operator, fn
+        self._open: tuple[type, ...] = ()  # the records whose fields are being read
+        self._scope: tuple[dict[str, Any], dict[str, Any]] | None = None
+        self._start("the return", None)
+
+    def _start(self, what: str, hint: object) -> None:
+        self._what, self._hint = what, hint
+        self._dtypes: set[np.dtype[Any] | None] = set()
+        self.layout: tuple[str, ...] = ()
+        self.numbers = False
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """The dtype that the arrays of the last argument must have."""
+        if len(self._dtypes) > 1:
+            raise self._fault("Two dtypes in one parameter: write the same for all of its arrays, or none.")
+        return next(iter(self._dtypes), None)
+
+    def dimensions(self) -> Tree:
+        """What the last hint says of the axes of its arrays, as `Float64[np.ndarray, "m n"]` does."""
+        return tree_of(self._hint, self._evaluated)
+
+    def argument(self, name: str, hint: object) -> Type:
+        """Return the type of a parameter."""
+        self._start(f"parameter '{name}'", hint)
+        kind = self._checked(hint)
+        # A device is a string, and known by the name of its parameter.
+        inside = kind.element if isinstance(kind, OptionalOf) else kind
+        text = inside == STR or (isinstance(inside, LiteralOf) and all(isinstance(x, str) for x in inside.choices))
+        if name == "device" and text:
+            return DEVICE if inside is kind else OptionalOf(DEVICE)
+        return kind
+
+    def returns(self, hint: object) -> tuple[Type, ...]:
+        """Return the types of the results: none for None, several for a tuple."""
+        self._start("the return", hint)
+        hint = self._evaluated(hint)
+        if hint is None or hint is _NONE_TYPE:
+            return ()
+        members = typing.get_args(hint)
+        if typing.get_origin(hint) is not tuple or Ellipsis in members:
+            return (self._checked(hint),)
+        if not members:
+            raise self._fault("An operator that returns nothing is hinted None.")
+        kinds = tuple(map(self._checked, members))
+        if kinds == (RESIDUAL,):
+            raise self._fault("A Residual goes along with a result: tuple[np.ndarray, Residual].")
+        return kinds if len(kinds) > 1 else (TupleOf(kinds),)
+
+    def _fault(self, advice: str) -> HintError:
+        name = self._what.split("'")[1] if "'" in self._what else ""
+        return HintError(
+            f"{self.operator}: {self._what} has the hint {show(self._hint)}, which has no schema type.\n{advice}",
+            operator=self.operator,
+            argument=name,
+        )
+
+    def _unknown(self, nearest: str) -> HintError:
+        return self._fault(
+            f'The nearest hint that has one: {nearest}. Or write schema="(Tensor x) -> Tensor" yourself.'
+        )
+
+    def _checked(self, hint: object) -> Type:
+        try:
+            return self._read(hint)
+        except SchemaError as error:
+            raise self._fault(str(error)) from None
+
+    def _evaluated(self, hint: object) -> object:
+        if isinstance(hint, ForwardRef):
+            hint = hint.__forward_arg__
+        if not isinstance(hint, str):
+            found = unaliased(hint)
+            return hint if found is hint else self._evaluated(found)
+        if self._scope is None:
+            self._scope = names_around(self._fn)
+        try:
+            value = eval(_compiled(hint), *self._scope)
+        except NameError as error:
+            known = did_you_mean(str(error.name), [*self._scope[0], *self._scope[1]])
+            raise self._fault(
+                f"No name '{error.name}' is known where the function is defined.{known} "
+                f"Import '{error.name}' at the top of that module, outside `if TYPE_CHECKING`."
+            ) from error
+        except Exception as error:
+            raise self._fault(f"Evaluating it raised {type(error).__name__}: {error}") from error
+        return self._evaluated(value)
+
+    def _read(self, hint: object) -> Type:
+        if (found := _word(hint)) is None:
+            hint = self._evaluated(hint)
+            found = _word(hint)
+        if found is not None:
+            if found is TENSOR:
+                self._dtypes.add(None)
+            return found
+        origin, members = typing.get_origin(hint), typing.get_args(hint)
+        if origin is None:
+            return self._single(hint)
+        if origin in _UNIONS:
+            return self._union((hint,))
+        if origin is Annotated:
+            return self._annotated(hint)
+        if origin is collections.abc.Callable:
+            return CALLABLE
+        if origin is type or origin is np.dtype:
+            return SCALAR_TYPE
+        if isinstance(origin, type) and issubclass(origin, np.ndarray):
+            self._dtypes.add(dtype_of(members))
+            return TENSOR
+        return self._container(origin, members)
+
+    def _container(self, origin: object, members: tuple[Any, ...]) -> Type:
+        if not members:  # typing.List by itself
+            return self._single(origin)
+        if origin is list or origin is collections.abc.Sequence:
+            return ListOf(self._read(members[0]))
+        if origin is tuple:
+            if members[-1] is Ellipsis:
+                return ListOf(self._read(members[0]))
+            kinds = tuple(self._read(member) for member in members)
+            return ListOf(kinds[0], len(kinds)) if len(set(kinds)) == 1 else TupleOf(kinds)
+        if origin is dict or origin is collections.abc.Mapping:
+            return DictOf(self._read(members[0]), self._read(members[1]))
+        return self._single(origin)
+
+    def _single(self, hint: object) -> Type:
+        if isinstance(hint, type):
+            if issubclass(hint, (np.ndarray, Tensor)) or is_array_hint(hint):
+                self._dtypes.add(dtype_of_array(hint))
+                return TENSOR
+            if (found := self.class_type(hint)) is not None:
+                return found
+        if hasattr(hint, "__supertype__"):  # NewType
+            return self._read(hint.__supertype__)
+        raise self._unknown(nearest(hint))
+
+    def class_type(self, cls: type) -> ClassType | None:
+        """Return the type of a class that is opaque, an enumeration or a record; None for any other."""
+        if (opaque := opaque_type(cls)) is not None or not is_record(cls):
+            return None if opaque is None else ClassType(opaque.qualname, cls)
+        if cls in self._open:
+            raise SchemaError("A record that holds itself has no end. Hint its arrays, or register_opaque_type it.")
+        return record_of(cls, self._field)
+
+    def _field(self, cls: type, name: str, hint: object) -> Field:
+        """Read a field of a record. One whose hint has no schema type holds anything, unless there are arrays in it."""
+        inner = HintReader(self.operator, cls)
+        inner._open = (*self._open, cls)
+        inner._start(f"{self._what}, field '{name}' of {show(cls)},", hint)
+        try:
+            kind = inner._checked(hint)
+        except HintError:
+            if mentions_arrays(hint):
+                raise
+            return Field(name, ANY)
+        if inner.layout:
+            raise inner._fault("A layout is for a parameter: the fields of a record are not adapted.")
+        return Field(name, kind, inner.dtype, inner.numbers)
+
+    def _annotated(self, hint: Any) -> Type:
+        for note in hint.__metadata__:
+            if note in LAYOUTS:
+                self.layout = (*self.layout, note)
+            elif isinstance(note, str) and note.lower() in ("c", "f", "writeable", "writable", "fortran", "contiguous"):
+                raise self._fault(f"The layout '{note}' is written 'C', 'F' or 'writeable'.")
+        kind = self._read(hint.__origin__)
+        if self.layout and not kind.has_tensor:
+            raise self._fault("A layout is for arrays.")
+        return kind
+
+    def _members(self, hints: tuple[object, ...]) -> list[object]:
+        found: list[object] = []
+        for hint in hints:
+            hint = hint if _word(hint) else self._evaluated(hint)
+            origin, inside = typing.get_origin(hint), typing.get_args(hint)
+            if origin is Literal:
+                found.extend(x if x is None else Literal[x] for x in inside)
+            else:
+                found.extend(self._members(inside) if origin in _UNIONS else [hint])
+        return found
+
+    def _literal(self, choices: list[Any]) -> Type:
+        if (member := next((x for x in choices if isinstance(x, Enum)), None)) is not None:
+            raise self._unknown(f"{type(member).__qualname__}, all of the enumeration")
+        return LiteralOf(tuple({(type(x), x): x for x in choices}.values()))
+
+    def _union(self, hints: tuple[object, ...]) -> Type:
+        members = self._members(hints)
+        rest = [member for member in members if member is not None and member is not _NONE_TYPE]
+        choices = [x for member in rest if typing.get_origin(member) is Literal for x in typing.get_args(member)]
+        if len(choices) < len(rest):  # beside other hints a choice counts as its type
+            rest = [type(typing.get_args(m)[0]) if typing.get_origin(m) is Literal else m for m in rest]
+            choices = []
+        if choices:
+            found = self._literal(choices)
+        elif len(rest) < 2:
+            found = self._read(rest[0]) if rest else NONE
+        elif is_dtype_like(rest):
+            found = SCALAR_TYPE
+        elif any(map(is_numpys_own, rest)):
+            raise self._unknown("np.ndarray")  # numpy.typing.ArrayLike
+        else:
+            outside, self._dtypes = self._dtypes, set()
+            kinds = set(map(self._read, rest))
+            # Either of two dtypes will do: then none is asked for.
+            self._dtypes = outside | (self._dtypes if len(self._dtypes) < 2 else {None})
+            found = self._one_of(kinds)
+        return OptionalOf(found) if rest and len(rest) < len(members) else found
+
+    def _one_of(self, kinds: set[Type]) -> Type:
+        if len(kinds) == 1:
+            return kinds.pop()
+        if kinds <= _NUMERIC:
+            return SCALAR
+        if kinds - {TENSOR} <= _NUMERIC:
+            self.numbers = True
+            return TENSOR
+        lists = [kind for kind in kinds if isinstance(kind, ListOf)]
+        if kinds == {INT, *lists} and len(lists) == 1 and lists[0].element == INT and lists[0].size is not None:
+            return lists[0]  # int[2] takes a single int as well
+        if lists and all(kind == lists[0].element or kind in lists for kind in kinds):
+            raise self._unknown("list[int]" if lists[0].element == INT else "list[np.ndarray]")
+        raise self._unknown("typing.Any")
+
+
+def class_of_text(name: str) -> ClassType:
+    """The type of a class that a schema's text names: a record where it is one, which takes its module to be imported."""
+    kind = ClassType(name)
+    try:
+        cls = find_class(kind)
+    except SchemaError:
+        return kind
+    try:
+        found = HintReader("schema", None).class_type(cls)
+    except HintError as error:
+        reason = str(error).partition(", ")[2].replace("\n", " ")
+        raise SchemaError(f"{name} cannot be a record: {reason}") from None
+    return kind if found is None else ClassType(name, found.cls, found.fields)

@@ -1,0 +1,86 @@
+"""Opaque types: Python classes that are types of the schema language, known there by name only."""
+
+import sys
+import weakref
+from enum import Enum
+from typing import TypeVar
+
+import numpy as np
+
+from ..core import Tensor
+from ..errors import DefinitionError, SchemaError
+from .types import ClassType
+
+C = TypeVar("C", bound=type)
+_opaque: "weakref.WeakKeyDictionary[type, ClassType]" = weakref.WeakKeyDictionary()
+
+
+def register_opaque_type(cls: C, /) -> C:
+    """Let a class be a type of the schema language.
+
+    Parameters
+    ----------
+    cls : type
+        A class at the top of its module. Enumerations need no registration.
+
+    Returns
+    -------
+    type
+        The class, so that this can be used as a decorator.
+
+    Examples
+    --------
+    >>> register_opaque_type(np.random.RandomState)
+    <class 'numpy.random.mtrand.RandomState'>
+    """
+    given: object = cls
+    if not isinstance(given, type) or cls.__module__ == "builtins" or issubclass(cls, (np.ndarray, np.generic, Tensor)):
+        raise DefinitionError(
+            f"{cls!r} cannot be an opaque type: it is no class, or one that has a schema type already."
+        )
+    try:
+        _opaque[cls] = ClassType(f"{cls.__module__}.{cls.__qualname__}")
+    except SchemaError as error:
+        raise DefinitionError(str(error)) from None
+    return cls
+
+
+def find_class(kind: ClassType) -> type:
+    """Return the class that a schema names.
+
+    Parameters
+    ----------
+    kind : ClassType
+        The type in the schema.
+
+    Returns
+    -------
+    type
+        The class, found among the registered ones and the modules that are imported.
+
+    Examples
+    --------
+    >>> find_class(ClassType("fractions.Fraction")).__name__
+    'Fraction'
+    """
+    if kind.cls is not None:
+        return kind.cls
+    for cls, name in list(_opaque.items()):
+        if name == kind:
+            return cls
+    words = kind.qualname.split(".")
+    for i in range(len(words) - 1, 0, -1):
+        if (module := sys.modules.get(".".join(words[:i]))) is not None:
+            found: object = module
+            for word in words[i:]:
+                found = getattr(found, word, None)
+            if isinstance(found, type):
+                return found
+    raise SchemaError(f"the class {kind.qualname} is not known. Import its module, or register_opaque_type it.")
+
+
+def opaque_type(cls: type) -> ClassType | None:
+    """Return the schema type of a class that is registered, or an enumeration."""
+    if cls in _opaque:
+        return _opaque[cls]
+    return ClassType(f"{cls.__module__}.{cls.__qualname__}") if issubclass(cls, Enum) else None

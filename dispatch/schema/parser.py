@@ -1,0 +1,320 @@
+"""Reads the text of a schema, piece by piece, and shows the place where it had to stop."""
+
+import ast
+import re
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import numpy as np
+
+from ..errors import SchemaError
+from .hints import class_of_text
+from .opaque_types import find_class
+from .types import WORDS, Alias, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, unknown_type
+
+T = TypeVar("T")
+
+_WORD = re.compile(r"[\w.]+")
+_STRING = re.compile(r"""b?(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
+_REAL = r"(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)"
+_NUMBER = re.compile(rf"[+-]?{_REAL}(?:(?:[+-]{_REAL})?j)?(?![\w.])")
+
+
+def _dtype(word: str) -> np.dtype[Any] | None:
+    try:
+        return np.dtype(word) if word.isidentifier() else None
+    except (TypeError, ValueError):
+        return None
+
+
+class Declaration(NamedTuple):
+    """One argument or return as it stands in the text, and where. A bare type has an empty name."""
+
+    start: int
+    type: Type
+    alias: Alias | None
+    name: str
+    default: tuple[object, ...] = ()
+
+
+class Reader:
+    """A text and a place in it. Each method reads one thing, or fails showing the place.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    title : str
+        What the messages begin with: the operator's name.
+    """
+
+    __slots__ = ("at", "text", "title")
+
+    def __init__(self, text: str, title: str) -> None:
+        self.text, self.title, self.at = text, title, 0
+        self._skip()
+
+    def fail(self, message: str, at: int | None = None) -> NoReturn:
+        """Raise, with the text and a mark below the place."""
+        line = "".join(" " if letter.isspace() else letter for letter in self.text)
+        raise SchemaError(f"{self.title}: {message}\n  {line}\n  {' ' * (self.at if at is None else at)}^") from None
+
+    def build(self, at: int, make: Callable[..., T], *args: object) -> T:
+        """Make something of what was read at a place, or fail there."""
+        try:
+            return make(*args)
+        except SchemaError as error:
+            self.fail(str(error), at)
+
+    def _skip(self) -> None:
+        while self.text[self.at : self.at + 1].isspace():
+            self.at += 1
+
+    def peek(self, mark: str) -> bool:
+        """Whether the mark is what comes next."""
+        return self.text.startswith(mark, self.at)
+
+    def take(self, mark: str) -> bool:
+        """Step over the mark if it is what comes next."""
+        if found := self.text.startswith(mark, self.at):
+            self.at += len(mark)
+            self._skip()
+        return found
+
+    def expect(self, mark: str, end: str = "") -> None:
+        """Step over the mark; the message says that the list could have ended there as well."""
+        if not self.take(mark):
+            found = f"'{self.text[self.at]}'" if self.at < len(self.text) else "the end"
+            wanted = f"'{mark}' or '{end}'" if end else f"'{mark}'"
+            self.fail(f"expected {wanted}, found {found}.")
+
+    def word(self, what: str) -> str:
+        """Read a word; dots are part of it."""
+        found = _WORD.match(self.text, self.at)
+        if found is None:
+            self.fail(f"expected {what}.")
+        self.at = found.end()
+        self._skip()
+        return found[0]
+
+    def at_word(self) -> bool:
+        """Whether a word is what comes next."""
+        return _WORD.match(self.text, self.at) is not None
+
+    def type(self) -> tuple[Type, Alias | None]:
+        """Read a type, with its alias."""
+        start = self.at
+        try:
+            return self._type()
+        except SchemaError as error:
+            if "\n" in str(error):
+                raise
+            self.fail(str(error), start)
+
+    def _type(self) -> tuple[Type, Alias | None]:
+        found: Type
+        alias = None
+        if self.take("("):
+            members = self._types()
+            found = TupleOf(tuple(member for member, _ in members))
+            alias = self._shared_alias(members)
+        else:
+            start = self.at
+            word = self.word("a type")
+            if word == "Dict":
+                self.expect("(")
+                members = self._types()
+                if len(members) != 2:
+                    self.fail("Dict has two types, Dict(K, V).", start)
+                found = DictOf(members[0][0], members[1][0])
+                alias = self._shared_alias(members)
+            elif "." in word:
+                found = class_of_text(word)
+                if found.has_tensor and self.take("("):
+                    alias = self._alias()
+            elif word == "Literal":
+                found = LiteralOf(self._choices())
+            elif word in WORDS:
+                found = WORDS[word]
+                if word == "Tensor" and self.take("("):
+                    alias = self._alias()
+                elif self.peek("!"):
+                    self.fail("a write names its set: Tensor(a!).")
+            else:
+                self.fail(unknown_type(word), start)
+        while True:
+            if self.take("?"):
+                found = OptionalOf(found)
+            elif self.take("["):
+                size = None if self.peek("]") else self.word("a length")
+                if size is not None and not size.isdecimal():
+                    self.fail(f"the length of a list is a number, not '{size}'.")
+                self.expect("]")
+                found = ListOf(found, None if size is None else int(size))
+            elif self.peek("(") or self.peek("!"):
+                self.fail(
+                    "an alias stands right after Tensor, or a class with arrays, before [] and ?, and after no other type: "
+                    "Tensor(a!)[]."
+                )
+            else:
+                return found, alias
+
+    def _choices(self) -> tuple[Any, ...]:
+        self.expect("[")
+        found = [self.literal()]
+        while self.take(","):
+            found.append(self.literal())
+        self.expect("]", ",")
+        return tuple(found)
+
+    def _types(self) -> list[tuple[Type, Alias | None]]:
+        found: list[tuple[Type, Alias | None]] = []
+        while not found or self.take(","):
+            found.append(self._type())
+        self.expect(")")
+        return found
+
+    def _shared_alias(self, members: list[tuple[Type, Alias | None]]) -> Alias | None:
+        aliases = {alias for member, alias in members if member.has_tensor}
+        if len(aliases) > 1:
+            self.fail("the Tensors of one argument share one alias: write the same after each.")
+        return aliases.pop() if aliases else None
+
+    def _alias(self) -> Alias:
+        before = self._set()
+        is_write = self.take("!")
+        after = self._set() if self.take("->") else before
+        self.expect(")")
+        return Alias(before, after, is_write)
+
+    def _set(self) -> frozenset[str]:
+        names: list[str] = []
+        while not names or self.take("|"):
+            names.append("*" if self.take("*") else self.word("an alias set, as in Tensor(a!)"))
+        return frozenset(names)
+
+    def literal(self, whose: str = "") -> object:
+        """Read the text of a default; `whose` begins the message about one without a text."""
+        start = self.at
+        if self.peek("..."):
+            self.fail(
+                f"{whose}'...' stands for a default that has no text, an object or a function. Define the operator by a "
+                "function with that default, or leave the default out."
+            )
+        for left, right in ("[]", "()"):
+            if self.take(left):
+                items: list[object] = []
+                while not self.take(right):
+                    if items:
+                        self.expect(",", right)
+                    if not items or not self.peek(right):  # (1,) as Python prints it
+                        items.append(self.literal(whose))
+                return tuple(items)
+        if self.take("{"):
+            return self._dictionary(whose)
+        if found := _STRING.match(self.text, start) or _NUMBER.match(self.text, start):
+            self.at = found.end()
+            self._skip()
+            return self._value(found[0], start)
+        word = self.word("a default")
+        if word in ("True", "False", "None"):
+            return {"True": True, "False": False, "None": None}[word]
+        if word in ("true", "false", "none", "null"):
+            self.fail(f"'{word}' is written as in Python: True, False, None.", start)
+        if "." in word:
+            return self._member(word, start)
+        if (dtype := _dtype(word)) is None:
+            self.fail(f"'{word}' is no default. A string needs quotes; a dtype is one of NumPy's names.", start)
+        return dtype
+
+    def _dictionary(self, whose: str) -> dict[object, object]:
+        found: dict[object, object] = {}
+        while not self.take("}"):
+            if found:
+                self.expect(",", "}")
+            key = self.literal()
+            if not isinstance(key, (str, int)):
+                self.fail("the keys of a dictionary are str or int.")
+            self.expect(":")
+            found[key] = self.literal(whose)
+        return found
+
+    def _member(self, word: str, start: int) -> object:
+        """Read `module.Enumeration.MEMBER`; of flags several, with `|` between them."""
+        name, _, member = word.rpartition(".")
+        if "." not in name:
+            self.fail(f"'{word}' is no default. A string needs quotes; a dtype is one of NumPy's names.", start)
+        found = self.build(start, find_class, ClassType(name))
+        if not issubclass(found, Enum) or member not in found.__members__:
+            known = f" Members: {', '.join(found.__members__)}." if issubclass(found, Enum) else ""
+            self.fail(f"'{word}' is no member of an enumeration.{known}", start)
+        value = found[member]
+        return value | self.literal() if self.take("|") else value  # type: ignore[operator]  # two flags of one class
+
+    def _value(self, token: str, start: int) -> object:
+        if token[-1] in "'\"":
+            try:
+                return ast.literal_eval(token)
+            except (SyntaxError, ValueError):
+                self.fail("this string has an escape that Python does not know.", start)
+        if token[-1] == "j":
+            return complex(token)
+        return int(token) if token.lstrip("+-").isdecimal() else float(token)
+
+    def _declaration(self) -> Declaration:
+        start = self.at
+        if self.peek("..."):
+            self.fail("'...' has no signature that a call could be checked against. Take a list, e.g. Tensor[] xs.")
+        kind, alias = self.type()
+        return Declaration(start, kind, alias, "")
+
+    def arguments(self) -> tuple[list[Declaration], int, int]:
+        """Read `(a, /, b, *, c)`: the declarations, how many are before `/`, and how many are before `*`."""
+        self.expect("(")
+        found: list[Declaration] = []
+        slash, star = 0, -1
+        while not self.take(")"):
+            start = self.at
+            if self.take("*"):
+                if star >= 0:
+                    self.fail("a second '*'. One is enough: all arguments after it are keyword-only.", start)
+                star = len(found)
+            elif self.take("/"):
+                if slash or not found or star >= 0:
+                    self.fail("'/' stands once, after the positional-only arguments and before '*'.", start)
+                slash = len(found)
+            else:
+                declared = self._declaration()
+                name = self.word(f"the name of an argument after its type, {declared.type}")
+                default = (self.literal(f"argument '{name}': "),) if self.take("=") else ()
+                found.append(declared._replace(name=name, default=default))
+            if self.take(","):
+                if self.peek(")"):
+                    self.fail("a comma, and nothing after it.")
+            elif not self.peek(")"):
+                self.expect(",", ")")
+        if star == len(found):
+            self.fail("'*' is followed by no argument. Leave it out.")
+        return found, slash, len(found) if star < 0 else star
+
+    def returns(self) -> list[Declaration]:
+        """Read what stands after the arrow, up to the end of the text."""
+        self.expect("->")
+        found: list[Declaration] = []
+        if self.take("("):
+            while not self.take(")"):
+                if found:
+                    self.expect(",", ")")
+                found.append(self._return())
+            if self.peek("[") or self.peek("?"):
+                self.fail("a single return whose type begins with '(' needs parentheses of its own: -> ((A, B)[]).")
+        else:
+            found.append(self._return())
+        if self.at < len(self.text):
+            self.fail("expected the end of the schema.")
+        return found
+
+    def _return(self) -> Declaration:
+        declared = self._declaration()
+        return declared._replace(name=self.word("a name")) if self.at_word() else declared

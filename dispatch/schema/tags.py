@@ -1,0 +1,134 @@
+"""Tags: what an operator promises beyond its schema, and whether the schema bears it out.
+
+The names are torch's. Tags about the layout of a device's memory format or about torch's own compiler are left out.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+from ..errors import DefinitionError, did_you_mean
+from .schema import Schema
+from .types import TENSOR
+
+
+class Tag(Enum):
+    """A promise about an operator.
+
+    Examples
+    --------
+    >>> Tag.nondeterministic_seeded is Tag.random
+    True
+    """
+
+    inplace = "writes to its first argument and returns it"
+    out = "writes to its keyword-only arguments and returns them, in order"
+    view = "returns a view of an argument"
+    inplace_view = "changes the shape or strides of its first argument"
+    pointwise = "each element of the result depends on one element of each argument"
+    metadata = "no element of the first argument is read, only its shape, dtype and strides"
+    reduction = "some axes of the arguments are gone from the result"
+    random = "draws from a random generator"
+    nondeterministic_seeded = random
+    nondeterministic_bitwise = "two equal calls may differ in the last bits"
+    effect = "does something besides returning: calls keep their order, and none is left out"
+    data_dependent_output = "the result is a Python value read from an array's data"
+    dynamic_output_shape = "the shape of the result depends on an array's data"
+    maybe_aliasing_or_mutating = "the schema does not say all that is shared or written"
+    core = "belongs to the small set that others are built of"
+
+
+def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
+    """Return the tags as a set.
+
+    Parameters
+    ----------
+    tags : Tag or iterable of Tag, or None
+        What the user gave.
+    name : str
+        The operator's name, for the message.
+
+    Examples
+    --------
+    >>> tag_set(Tag.pointwise, "mylib::f") == tag_set([Tag.pointwise], "mylib::f")
+    True
+    """
+    given: list[Any] = [tags] if isinstance(tags, (Tag, str)) else list(tags or ())
+    for tag in given:
+        if not isinstance(tag, Tag):
+            advice = f" Write Tag.{tag}." if str(tag) in Tag.__members__ else did_you_mean(str(tag), Tag.__members__)
+            raise DefinitionError(f"{name}: {tag!r} is no Tag.{advice}", operator=name)
+    return frozenset(given)
+
+
+def check_tags(schema: Schema, tags: Tag | Iterable[Tag]) -> frozenset[Tag]:
+    """Hold tags against a schema.
+
+    Parameters
+    ----------
+    schema : Schema
+        The operator's schema.
+    tags : Tag or iterable of Tag
+        What the operator promises.
+
+    Returns
+    -------
+    frozenset of Tag
+        The tags, once each.
+
+    Examples
+    --------
+    >>> check_tags(Schema.parse("mylib::fill_(Tensor(a!) x) -> Tensor(a!)"), Tag.inplace)
+    frozenset({<Tag.inplace: 'writes to its first argument and returns it'>})
+    """
+    found = tag_set(tags, schema.full_name)
+    faults = []
+    if Tag.inplace in found and Tag.out in found:
+        faults.append("Tag.inplace and Tag.out exclude each other")
+    elif Tag.inplace in found:
+        faults.append(_inplace_fault(schema))
+    elif Tag.out in found:
+        faults.append(_out_fault(schema))
+    if Tag.view in found and not schema.is_view:
+        faults.append("Tag.view asks for a return that shares memory with an argument, as in Tensor(a)")
+    if Tag.inplace_view in found and not (schema.positional and schema.positional[0].is_write):
+        faults.append("Tag.inplace_view asks for a first argument that is written, as in (Tensor(a!) x) -> Tensor(a!)")
+    if Tag.pointwise in found and not any(a.type.has_tensor for a in schema.arguments):
+        faults.append("Tag.pointwise asks for an argument that is a Tensor")
+    for fault in filter(None, faults):
+        raise DefinitionError(f"{schema.full_name}: {fault}.\n  {schema}", operator=schema.qualname)
+    return found
+
+
+def _inplace_fault(schema: Schema) -> str:
+    if not schema.positional:
+        return "Tag.inplace asks for a first argument given by position, which is written and returned"
+    first = schema.positional[0]
+    if not first.is_write:
+        return f"Tag.inplace asks that the first argument, '{first.name}', is written: mutates_args=('{first.name}',)"
+    if first.type != TENSOR:
+        return f"Tag.inplace asks that the first argument is a plain Tensor; '{first.name}' is a {first.type}"
+    if len(schema.mutable_arguments) > 1:
+        return f"Tag.inplace asks that nothing but '{first.name}' is written; '{schema.mutable_arguments[1]}' is too"
+    if len(schema.returns) != 1 or schema.returns[0].type != TENSOR:
+        return f"Tag.inplace asks for exactly one return, the Tensor '{first.name}'"
+    if schema.returns[0].alias != first.alias:
+        return f"Tag.inplace asks that the return is '{first.name}' itself: write it as Tensor{first.alias}"
+    return ""
+
+
+def _out_fault(schema: Schema) -> str:
+    written = [a for a in schema.arguments if a.is_write]
+    if not written:
+        return "Tag.out asks for a keyword-only argument that is written, as in (Tensor x, *, Tensor(a!) out)"
+    for argument in written:
+        if not argument.kwarg_only:
+            return f"Tag.out asks that what is written is keyword-only: put '*' before '{argument.name}'"
+        if argument.type != TENSOR:
+            return f"Tag.out asks that what is written is a plain Tensor; '{argument.name}' is a {argument.type}"
+    if len(schema.returns) != len(written):
+        return f"Tag.out asks for one return for each written argument: {len(written)}, not {len(schema.returns)}"
+    for argument, result in zip(written, schema.returns, strict=True):
+        if result.type != TENSOR or result.alias != argument.alias:
+            return f"Tag.out asks for what is written, in order: '{argument.name}' as Tensor{argument.alias}"
+    return ""

@@ -1,0 +1,349 @@
+"""The words of the schema language: its types and alias sets, as values that print as what `parser.py` reads.
+
+    type   := base [alias] suffix*            suffix  := "[]" | "[" int "]" | "?"
+    base   := Tensor | int | float | bool | complex | str | bytes | Scalar | ScalarType | Device | Any | Callable
+            | Residual | None | module.Class | Literal[value, ...] | Dict(K, V) | (T1, T2, ...)
+    alias  := "(" set ["!"] ["->" set] ")"    set     := name ("|" name)* | "*"
+
+The alias stands right after `Tensor`, or a class that holds arrays, inside all suffixes: `Tensor(a!)[]`, `Tensor(a!)?`.
+Every type prints as a text that reads back as the same type; what has no such text cannot be built.
+"""
+
+import keyword
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..errors import SchemaError, did_you_mean
+
+BASES = (
+    "Tensor", "int", "float", "bool", "complex", "str", "bytes", "Scalar", "ScalarType", "Device", "Any", "Callable",
+    "Residual", "None",
+)  # fmt: skip
+
+# What people write who come from C++, torch or Python, and what the type is called here.
+_INSTEAD = {
+    "SymInt": "int", "int64_t": "int", "DeviceIndex": "int", "double": "float", "SymFloat": "float", "SymBool": "bool",
+    "Number": "Scalar", "dtype": "ScalarType", "device": "Device", "string": "str", "object": "Any",
+    "ndarray": "Tensor", "NoneType": "None", "Optional": "T?", "List": "T[]", "list": "T[]", "Sequence": "T[]",
+    "Tuple": "(A, B)", "tuple": "(A, B)", "dict": "Dict(str, T)", "Union": "Scalar for numbers, or Any",
+}  # fmt: skip
+_NO_MEANING = frozenset((
+    "Layout", "MemoryFormat", "Storage", "QScheme", "Quantizer", "Generator", "Stream", "Dimname", "Capsule", "Future",
+    "Await", "RRef", "AnyClassType", "AnyEnumType",
+))  # fmt: skip
+
+
+def unknown_type(word: str) -> str:
+    """Return the message for a word that is no type."""
+    if word in _INSTEAD:
+        return f"there is no type '{word}'. Write {_INSTEAD[word]}."
+    if word in _NO_MEANING:
+        return f"the type '{word}' has no meaning for arrays. For a Python object write its class, module.Class, or Any."
+    return f"there is no type '{word}'.{did_you_mean(word, BASES) or ' Types: ' + ', '.join(BASES) + '.'}"
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse what could not be written as a name in Python.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    what : str
+        What it names, for the message.
+
+    Examples
+    --------
+    >>> check_name("axis", "an argument")
+    >>> check_name("lambda", "an argument")
+    Traceback (most recent call last):
+    dispatch.errors.SchemaError: 'lambda' cannot name an argument: it is a keyword of Python. Write 'lambda_'.
+    """
+    if not name.isidentifier():
+        raise SchemaError(f"'{name}' cannot name {what}: a name is letters, digits and '_', and starts with no digit.")
+    if keyword.iskeyword(name):
+        raise SchemaError(f"'{name}' cannot name {what}: it is a keyword of Python. Write '{name}_'.")
+
+
+class Spelled:
+    """A value whose text says all of it: it equals what has the same text.
+
+    The subclasses are dataclasses without the methods that this one has, which halves the time it takes to make them.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(self) is type(other) and str(self) == str(other))
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+
+class Type(Spelled):
+    """A schema type. `str(type)` is its text, `parts` the types inside it."""
+
+    __slots__ = ()
+
+    @property
+    def parts(self) -> tuple["Type", ...]:
+        """The types this one is made of."""
+        return ()
+
+    @property
+    def has_tensor(self) -> bool:
+        """Whether values of this type can hold arrays."""
+        return any(part.has_tensor for part in self.parts)
+
+    def spell(self, alias: str = "") -> str:
+        """Return the text of the type, with an alias after each `Tensor` in it."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.spell()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Base(Type):
+    """A type that is one word."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in BASES:
+            raise SchemaError(unknown_type(self.name))
+
+    @property
+    def has_tensor(self) -> bool:
+        """Whether this is `Tensor`."""
+        return self.name == "Tensor"
+
+    def spell(self, alias: str = "") -> str:
+        """Return the word, with the alias after `Tensor`."""
+        return self.name + alias if self.name == "Tensor" else self.name
+
+
+def _check_parts(kind: Type) -> None:
+    if WORDS["Residual"] in kind.parts:
+        raise SchemaError(f"{kind}: Residual stands alone, not inside another type.")
+
+
+class Field(NamedTuple):
+    """A field of a record: its type, and what its hint says of the array beyond that."""
+
+    name: str
+    type: Type
+    dtype: Any = None
+    numbers: bool = False
+    is_write: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ClassType(Type):
+    """A Python class that the schema knows by name, as `module.Class`.
+
+    A dataclass or named tuple with arrays among its fields is a record, and has its class and fields here, not in the text.
+    """
+
+    qualname: str
+    cls: type | None = None
+    fields: tuple[Field, ...] = ()
+
+    def __post_init__(self) -> None:
+        words = self.qualname.split(".")
+        if len(words) < 2 or not all(word.isidentifier() and not keyword.iskeyword(word) for word in words):
+            known = "write module.Class, for a class at the top of its module."
+            raise SchemaError(f"'{self.qualname}' does not name a class: {known}")
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        """The types of a record's fields."""
+        return tuple(field.type for field in self.fields)
+
+    def spell(self, alias: str = "") -> str:
+        """Return the name of the class, with the alias where it holds arrays."""
+        return self.qualname + (alias if self.fields else "")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LiteralOf(Type):
+    """One of a few values, `Literal['same', 'valid']`: each a str, bytes, int or bool."""
+
+    choices: tuple[str | bytes | int, ...]
+
+    def __post_init__(self) -> None:
+        for choice in self.choices:
+            if type(choice) not in (str, bytes, int, bool):
+                raise SchemaError(f"a {type(choice).__name__} cannot stand in Literal[...]: write str, bytes, int or bool.")
+        if not self.choices or len({(type(choice), choice) for choice in self.choices}) < len(self.choices):
+            raise SchemaError(f"{self} names {'a choice twice' if self.choices else 'no choice'}.")
+
+    def spell(self, alias: str = "") -> str:
+        """Return `Literal[...]`."""
+        return f"Literal[{', '.join(map(repr, self.choices))}]"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ListOf(Type):
+    """A list or tuple of one type, `T[]`, or of a fixed length, `T[2]`."""
+
+    element: Type
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.size is not None and self.size < 1:
+            raise SchemaError(f"{self.element}[{self.size}]: a fixed length is at least 1. Write [] for any length.")
+        _check_parts(self)
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        """The type of the elements."""
+        return (self.element,)
+
+    def spell(self, alias: str = "") -> str:
+        """Return the element's text and the brackets."""
+        return f"{self.element.spell(alias)}[{'' if self.size is None else self.size}]"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OptionalOf(Type):
+    """A type or None, `T?`."""
+
+    element: Type
+
+    def __post_init__(self) -> None:
+        if isinstance(self.element, OptionalOf) or self.element == Base("None"):
+            raise SchemaError(f"{self.element}? says None twice. Write one of them.")
+        _check_parts(self)
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        """The type of what is not None."""
+        return (self.element,)
+
+    def spell(self, alias: str = "") -> str:
+        """Return the element's text and the question mark."""
+        return self.element.spell(alias) + "?"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TupleOf(Type):
+    """A tuple with a type for each place, `(A, B)`."""
+
+    members: tuple[Type, ...]
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise SchemaError("() is no type: a tuple type has at least one member.")
+        _check_parts(self)
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        """The types of the places."""
+        return self.members
+
+    def spell(self, alias: str = "") -> str:
+        """Return the members' texts in parentheses."""
+        return f"({', '.join(member.spell(alias) for member in self.members)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DictOf(Type):
+    """A dictionary, `Dict(K, V)`, whose keys are str or int."""
+
+    key: Type
+    value: Type
+
+    def __post_init__(self) -> None:
+        if self.key not in (Base("str"), Base("int")):
+            raise SchemaError(f"Dict({self.key}, {self.value}): the keys of a dictionary are str or int.")
+        _check_parts(self)
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        """The types of keys and values."""
+        return (self.key, self.value)
+
+    def spell(self, alias: str = "") -> str:
+        """Return `Dict(K, V)`."""
+        return f"Dict({self.key.spell(alias)}, {self.value.spell(alias)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Alias(Spelled):
+    """Which sets of memory a Tensor belongs to before and after the call, and whether the call writes to it.
+
+    Examples
+    --------
+    >>> str(Alias(frozenset("a"), frozenset("ab"), True))
+    '(a! -> a|b)'
+    """
+
+    before: frozenset[str]
+    after: frozenset[str]
+    is_write: bool
+
+    def __post_init__(self) -> None:
+        for names in (self.before, self.after):
+            if not names or not all(name == "*" or name.replace("_", "a").isalnum() for name in names):
+                raise SchemaError("an alias names at least one set, as in Tensor(a!) or Tensor(a|b).")
+            if "*" in names and len(names) > 1:
+                raise SchemaError("the alias set '*' is everything: it stands alone.")
+        if self.is_write and "*" in self.before:
+            raise SchemaError("a write names its set: Tensor(a!), not Tensor(*!).")
+
+    def __str__(self) -> str:
+        before, after = "|".join(sorted(self.before)), "|".join(sorted(self.after))
+        arrow = "" if self.before == self.after else f" -> {after}"
+        return f"({before}{'!' if self.is_write else ''}{arrow})"
+
+
+# One object for each word, by word and by name.
+WORDS = {name: Base(name) for name in BASES}
+TENSOR, INT, FLOAT, BOOL, COMPLEX, STR, BYTES, SCALAR, SCALAR_TYPE, DEVICE, ANY, CALLABLE, RESIDUAL, NONE = (
+    WORDS.values()
+)
+
+
+def split_name(name: str) -> tuple[str, str, str]:
+    """Split the full name of an operator.
+
+    Parameters
+    ----------
+    name : str
+        `"ns::name"` or `"ns::name.overload"`.
+
+    Returns
+    -------
+    tuple of str
+        Namespace, name and overload; the last is empty where there is none.
+
+    Examples
+    --------
+    >>> split_name("np::add.out")
+    ('np', 'add', 'out')
+    """
+    parts = name.split("::")
+    if len(parts) != 2 or not all(parts):
+        raise SchemaError(f"'{name}' does not name an operator. Write 'namespace::name', e.g. 'mylib::scale'.")
+    opname, dot, overload = parts[1].partition(".")
+    if dot and not overload:
+        raise SchemaError(f"'{name}' ends with a dot. Write the overload after it, or leave it out.")
+    check_full_name(parts[0], opname, overload)
+    return parts[0], opname, overload
+
+
+def check_full_name(namespace: str, name: str, overload: str) -> None:
+    """Refuse names that `dispatch.ops.namespace.name.overload` could not spell."""
+    check_name(namespace, "a namespace")
+    check_name(name, "an operator")
+    if overload:
+        check_name(overload, "an overload")
+    if overload == "default":
+        raise SchemaError("an overload cannot be named 'default': that is the one without a name. Leave it out.")
+    for word in (namespace, name, overload):
+        if word.startswith("__"):
+            raise SchemaError(f"'{word}' begins with '__', which Python keeps for itself. Take another name.")

@@ -1,0 +1,83 @@
+"""What a program promises of sizes, and what it may ask without a guard."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.source import line
+from ..errors import ArgumentError, CheckError, kind_of
+from .guards import said
+from .sym_bool import SymBool
+
+
+def check(condition: Any, message: str | Callable[[], str] | None = None) -> None:
+    """Make sure that something holds; torch's `torch._check`.
+
+    Of a plain truth value it does what `assert` does. Of sizes that are symbols it becomes a guard of the trace; where a size
+    depends on data, it is a fact that later questions are answered by, and is tested in each run.
+
+    Parameters
+    ----------
+    condition : bool or SymBool
+    message : str or callable, optional
+        What is said where it does not hold; a function that makes it is called only then.
+
+    Raises
+    ------
+    CheckError
+        If it does not hold.
+    ArgumentError
+        If the condition is no truth value, or the message neither text nor a function.
+
+    Examples
+    --------
+    >>> check(2 > 1, "numbers are in order")
+    >>> check(2 > 3, lambda: "there are too few")
+    Traceback (most recent call last):
+    dispatch.errors.CheckError: there are too few
+    """
+    if message is not None and not isinstance(message, str) and not callable(message):
+        raise ArgumentError(f"check: message is a text or a function that makes one, and was given as {kind_of(message)}.")
+    if isinstance(condition, SymBool):
+        condition.env.assume(condition, message)
+    elif not isinstance(condition, (bool, np.bool_)):
+        raise ArgumentError(
+            f"check: condition is a truth value or a comparison of sizes, and was given as {kind_of(condition)}. "
+            "What an array holds is not checked by it: raise an exception, or write np.where."
+        )
+    elif not condition:
+        raise CheckError(said(message, f"what dispatch.check was given at {line().place} is not so."))
+
+
+def statically_known(condition: Any) -> bool:
+    """Whether a condition holds for all sizes that the trace is right for, which leaves no guard.
+
+    Parameters
+    ----------
+    condition : bool or SymBool
+
+    Examples
+    --------
+    >>> from dispatch.symbolic import ShapeEnv
+    >>> n = ShapeEnv().new_size(12)
+    >>> statically_known(n > 1), statically_known(n > 5)
+    (True, False)
+    """
+    return condition.env.known(condition) is True if isinstance(condition, SymBool) else condition is True or bool(condition)
+
+
+def guard_or_false(condition: Any) -> bool:
+    """Whether a condition holds in this run, which leaves a guard; False where that depends on data."""
+    return _or(condition, otherwise=False)
+
+
+def guard_or_true(condition: Any) -> bool:
+    """Whether a condition holds in this run, which leaves a guard; True where that depends on data."""
+    return _or(condition, otherwise=True)
+
+
+def _or(condition: Any, *, otherwise: bool) -> bool:
+    if not isinstance(condition, SymBool):
+        return bool(condition)
+    return condition.env.truth_or(condition, otherwise)  # type: ignore[no-any-return]

@@ -1,0 +1,184 @@
+"""ShapeEnv: the symbols of one trace, what is known of them, and the guards that it rests on."""
+
+from collections.abc import Callable, Iterable, Mapping
+from math import inf
+from typing import Any
+
+from ..errors import ArgumentError, CheckError
+from .guards import Decisions
+from .polynomials import plus
+from .sym_int import SymInt
+
+GUESS = 4099  # stands for sizes that depend on data, where an order of strides is asked: larger than most, and a prime
+
+
+class ShapeEnv(Decisions):
+    """The sizes of a trace that are symbols: `s0`, `s1` where an array of this run gives a number, `u0` where data do.
+
+    Equal sizes share a symbol; 0 and 1 are never one, since NumPy treats them unlike the others, so that an `s` is at least 2.
+    Where the trace had to decide by sizes, it left a guard.
+
+    Attributes
+    ----------
+    symbols : dict of str to SymInt
+    guards : list of Guard
+        What has to hold for other sizes, each a condition that prints as Python, with the `line` that asked for it.
+    checks : list of Check
+        What has to be tested in a run, since it depends on data; see `dispatch.check`.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> from dispatch.symbolic import ShapeEnv
+    >>> env = ShapeEnv()
+    >>> with dispatch.FakeTensorMode(shape_env=env) as mode:
+    ...     x = mode.from_array(np.ones((5, 3)))
+    ...     y = np.reshape(x[1:], (-1, 1)) + x[0]
+    >>> y.shape, env.guards
+    ((s0*s1 - s1, s1), [])
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.symbols: dict[str, SymInt] = {}
+        self.answers: dict[Any, dict[Any, Any]] = {}  # of shape rules: they hold where the guards do
+        self._by_hint: dict[int, SymInt] = {}
+        self._holds: tuple[int, Callable[..., Any]] | None = None
+
+    # -- symbols -----------------------------------------------------------------------------------------------------------
+
+    def new_size(self, hint: int) -> Any:
+        """The symbol of sizes that are this number in this run; 0 and 1 themselves."""
+        if hint in (0, 1):
+            return hint
+        with self._making:
+            if hint not in self._by_hint:
+                count = sum(name.startswith("s") for name in self.symbols)
+                self._by_hint[hint] = self.new_symbol(f"s{count}", hint=hint, low=2)
+            return self._by_hint[hint]
+
+    def new_dynamic_size(self, *, min: int = 0, max: Any = None) -> SymInt:
+        """A symbol of a size that depends on data.
+
+        Parameters
+        ----------
+        min : int
+        max : int or SymInt, optional
+            The bounds it keeps, included.
+        """
+        with self._making:
+            count = sum(name.startswith("u") for name in self.symbols)
+            made = self.new_symbol(f"u{count}", low=min, high=max if type(max) is int else None)
+            if type(max) is SymInt:
+                self._facts.append(plus(max.terms, made.terms, -1))
+            return made
+
+    def new_symbol(self, name: str, *, hint: int | None = None, low: int = 0, high: int | None = None) -> SymInt:
+        """A symbol by its name, for a graph that is read.
+
+        Raises
+        ------
+        ArgumentError
+            If there is one of that name.
+        """
+        if name in self.symbols:
+            raise ArgumentError(f"a ShapeEnv was asked for a new symbol {name}, and has one. Take symbols[{name!r}].")
+        guess = hint if hint is not None else max(low, GUESS if high is None else min(high, GUESS))
+        made = self._atom("", name, None, None, hint, guess, low, inf if high is None else high)
+        self.symbols[name] = made
+        return made
+
+    def sizes_of(self, array: Any) -> tuple[Any, Any]:
+        """The shape and the strides of the fake of an array."""
+        shape = tuple([self.new_size(n) for n in array.shape])
+        strides = getattr(array, "strides", None)
+        if strides is None or all(type(n) is int for n in shape):
+            return shape, strides
+        whole: list[Any] = [0] * len(shape)
+        step: Any = array.dtype.itemsize
+        known: dict[int, Any] = {step: step}  # numbers that are the size of some part of the array
+        for axis in range(len(shape) - 1, -1, -1) if array.flags.c_contiguous else _inwards(strides):
+            stride, n = strides[axis], shape[axis]
+            if array.flags.c_contiguous:
+                whole[axis], step = step, step * n if n else step
+                continue
+            found = known.get(abs(stride), abs(stride))
+            whole[axis] = found if stride >= 0 else -found
+            known[abs(stride) * array.shape[axis]] = found * n
+        return shape, tuple(whole)
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether a trace is right for other sizes: every guard holds, and no symbol that has a hint is 0 or 1.
+
+        Parameters
+        ----------
+        sizes : mapping of str to int
+            The values of the symbols that guards and arrays speak of, those that depend on data aside.
+
+        Examples
+        --------
+        >>> env = ShapeEnv()
+        >>> n = env.new_size(12)
+        >>> bool(n % 4 == 0), env.holds({"s0": 20}), env.holds({"s0": 21})
+        (True, True, False)
+        """
+        names = [name for name, x in self.symbols.items() if x.hint is not None]
+        if self._holds is None or self._holds[0] != len(self.guards) + len(names):
+            tests = [f"{name} > 1" for name in names] + [f"({guard})" for guard in self.guards]
+            made = eval(f"lambda {', '.join(names)}: {' and '.join(tests) or True}", {"max": max, "min": min})
+            self._holds = len(self.guards) + len(names), made
+        return bool(self._holds[1](*[sizes[name] for name in names]))
+
+    def match(self, shapes: Iterable[tuple[Any, ...]], given: Iterable[tuple[int, ...]]) -> dict[str, int] | None:
+        """The values of the symbols for which symbolic shapes are the shapes that were given.
+
+        Parameters
+        ----------
+        shapes : iterable of tuple
+            Of the fakes of a trace.
+        given : iterable of tuple of int
+            Of the arrays of another run, in the same order.
+
+        Returns
+        -------
+        dict of str to int, or None
+            None where there are no such values: another number of axes, another number, or two where a symbol says one.
+
+        Examples
+        --------
+        >>> env = ShapeEnv()
+        >>> m, n = env.new_size(12), env.new_size(5)
+        >>> env.match([(m, n), (n,)], [(7, 3), (3,)]), env.match([(m, n), (n,)], [(7, 3), (4,)])
+        ({'s0': 7, 's1': 3}, None)
+        """
+        values: dict[str, int] = {}
+        later = []
+        for shape, lengths in zip(shapes, given, strict=True):
+            if len(shape) != len(lengths):
+                return None
+            for n, length in zip(shape, lengths, strict=True):
+                if type(n) is not SymInt:
+                    if n != length:
+                        return None
+                elif str(n) not in self.symbols:
+                    later.append((n, length))
+                elif values.setdefault(str(n), length) != length:
+                    return None
+        return values if all(n.evaluate(values) == length for n, length in later) else None
+
+    def run_checks(self, sizes: Mapping[str, int]) -> None:
+        """Test what was promised of sizes that depend on data.
+
+        Raises
+        ------
+        CheckError
+            With the message of the first check that does not hold.
+        """
+        for check in self.checks:
+            if not check.evaluate(sizes):
+                raise CheckError(check.message)
+
+
+def _inwards(strides: tuple[int, ...]) -> list[int]:
+    """The axes, the one with the smallest stride first."""
+    return sorted(range(len(strides)), key=lambda axis: (abs(strides[axis]), -axis))

@@ -1,0 +1,90 @@
+"""Sizes and conditions read from text: arithmetic of symbols and whole numbers, and nothing else."""
+
+import ast
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+from ..errors import GraphError, did_you_mean
+from .size_queries import larger, smaller
+from .sym_bool import SymBool
+from .sym_int import NUMBERS
+
+OPERATORS: dict[type, str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+EXTREMES = {"max": larger, "min": smaller}
+LONGEST = 4096  # characters; more is no size of an array
+MOST = 64  # the largest power
+
+
+def parse(text: str, symbols: Mapping[str, Any]) -> Any:
+    """The size, or the condition, that a text says; what `str` of one gives is read back.
+
+    Nothing of the text is run: it is read as arithmetic, `+ - * // % **`, `max`, `min`, comparisons, `and`, `or`, `not`.
+
+    Parameters
+    ----------
+    text : str
+    symbols : mapping
+        What the names in it are: sizes or ints.
+
+    Returns
+    -------
+    SymInt, int, SymBool or bool
+
+    Raises
+    ------
+    GraphError
+        If it is anything else, or a name is unknown.
+
+    Examples
+    --------
+    >>> from dispatch.symbolic import ShapeEnv
+    >>> env = ShapeEnv()
+    >>> symbols = {"s0": env.new_symbol("s0", low=2), "n": 3}
+    >>> parse("(s0 + n)*2", symbols), parse("n*n", symbols)
+    (2*s0 + 6, 9)
+    """
+    try:
+        if len(text) > LONGEST:
+            raise ValueError
+        tree = ast.parse(text.strip(), mode="eval").body
+        return _value(tree, text, symbols)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        if isinstance(error, GraphError):
+            raise
+        raise GraphError(f"a size is arithmetic of symbols and whole numbers, and {text[:80]!r} is none.") from None
+    except ZeroDivisionError:
+        raise GraphError(f"the size {text[:80]!r} divides by 0.") from None
+
+
+def _value(node: ast.expr, text: str, symbols: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.Name):
+        if node.id not in symbols:
+            raise GraphError(
+                f"the size {text[:80]!r} speaks of {node.id}, which is no symbol here.{did_you_mean(node.id, symbols)}"
+            )
+        return symbols[node.id]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_value(node.operand, text, symbols)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        found = _value(node.operand, text, symbols)
+        return ~found if isinstance(found, SymBool) else not found
+    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+        left, right = _value(node.left, text, symbols), _value(node.right, text, symbols)
+        if isinstance(node.op, ast.Pow) and type(right) is int and not 0 <= right <= MOST:
+            raise ValueError
+        return NUMBERS[OPERATORS[type(node.op)]](left, right)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in OPERATORS:
+        left, right = _value(node.left, text, symbols), _value(node.comparators[0], text, symbols)
+        return NUMBERS[OPERATORS[type(node.ops[0])]](left, right)
+    if isinstance(node, ast.BoolOp):
+        parts = [_value(part, text, symbols) for part in node.values]
+        return reduce((lambda a, b: a & b) if isinstance(node.op, ast.And) else (lambda a, b: a | b), parts)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in EXTREMES and not node.keywords:
+        return reduce(EXTREMES[node.func.id], [_value(part, text, symbols) for part in node.args])
+    raise ValueError

@@ -1,0 +1,98 @@
+"""What shape rules ask of the sizes of axes, numbers or not, without a guard where NumPy itself would need none."""
+
+from typing import Any
+
+from .check import check, guard_or_false, guard_or_true
+from .sym_bool import SymBool
+from .sym_int import SymInt
+
+Shape = tuple[Any, ...]
+
+
+def is_open(sizes: Any) -> bool:
+    """Whether some of the sizes are symbols."""
+    return any([type(n) is SymInt for n in sizes])
+
+
+def guesses(sizes: Any) -> tuple[int, ...]:
+    """The sizes of this run, with a number for each that depends on data."""
+    return tuple([n.guess if type(n) is SymInt else n for n in sizes])
+
+
+def same(a: Shape, b: Shape) -> bool:
+    """Whether two shapes are written alike, which needs no guard."""
+    return len(a) == len(b) and all(
+        [m is n or (type(m) is not SymInt and type(n) is not SymInt and m == n) for m, n in zip(a, b, strict=True)]
+    )
+
+
+def is_one(n: Any) -> bool:
+    """Whether a size is 1; a size that depends on data counts as another."""
+    return guard_or_false(n == 1) if type(n) is SymInt else n == 1
+
+
+def is_zero(n: Any) -> bool:
+    """Whether a size is 0; a size that depends on data counts as another."""
+    return guard_or_false(n == 0) if type(n) is SymInt else n == 0
+
+
+def larger(a: Any, b: Any) -> Any:
+    """The larger of two sizes, an expression where that is open."""
+    if type(a) is SymInt:
+        return a.env.made("max", a, b)
+    return b.env.made("max", a, b) if type(b) is SymInt else max(a, b)
+
+
+def smaller(a: Any, b: Any) -> Any:
+    """The smaller of two sizes, an expression where that is open."""
+    if type(a) is SymInt:
+        return a.env.made("min", a, b)
+    return b.env.made("min", a, b) if type(b) is SymInt else min(a, b)
+
+
+def sure(condition: Any) -> bool:
+    """Whether something holds that a kernel raises without: by a guard, or where data decide, by a promise that a run tests."""
+    if not isinstance(condition, SymBool):
+        return bool(condition)
+    if guard_or_true(condition):
+        check(condition)
+        return True
+    return False
+
+
+def agree(a: Any, b: Any) -> bool:
+    """Whether two sizes are equal: by a guard, or where data decide, by a promise that a run tests."""
+    return a is b or sure(a == b)
+
+
+def has_zero(shape: Shape) -> bool:
+    """Whether a size is 0, among those that are numbers."""
+    return any([type(n) is int and not n for n in shape])
+
+
+def layout_is_open(x: Any) -> bool:
+    """Whether the shape or the strides of an array have symbols in them."""
+    return is_open(x.shape) or is_open(x.strides)
+
+
+def agreeing(shapes: Any) -> bool:
+    """Whether all shapes are one."""
+    first = shapes[0]
+    return all([len(shape) == len(first) and all(map(agree, shape, first)) for shape in shapes[1:]])
+
+
+def broadcast(shapes: Any) -> Shape | None:
+    """The shape that shapes broadcast to; None where they do not."""
+    found: list[Any] = []
+    for axis in range(-max(map(len, shapes)), 0):
+        lengths: list[Any] = []  # that are written differently; of one alone it need not be known whether it is 1
+        for shape in shapes:
+            if -axis <= len(shape) and not any([same((shape[axis],), (n,)) for n in lengths]):
+                lengths.append(shape[axis])
+        if len(lengths) > 1:
+            lengths = [n for n in lengths if not is_one(n)] or [1]
+            if not all([agree(lengths[0], n) for n in lengths[1:]]):
+                return None
+            lengths.sort(key=lambda n: type(n) is not int)  # a number says more than a symbol that equals it
+        found.append(lengths[0])
+    return tuple(found)

@@ -1,0 +1,90 @@
+"""A comparison of sizes, and what is made of comparisons: true or false only once it is asked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .sym_int import NUMBERS
+
+OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+class SymBool:
+    """A condition on sizes that some sizes meet and others do not.
+
+    `bool(condition)`, an `if` say, decides it by the sizes of this run, and leaves a guard that it is so; where a size
+    depends on data it raises.
+
+    Attributes
+    ----------
+    env : ShapeEnv
+    op : str
+        A comparison, or `"and"`, `"or"`; `not` is taken inwards.
+    left, right
+        Sizes or ints; of `and` and `or` conditions.
+
+    Examples
+    --------
+    >>> from dispatch.symbolic import ShapeEnv
+    >>> env = ShapeEnv()
+    >>> n = env.new_size(12)
+    >>> (n > 5) & (n != 7), bool(n > 5), env.guards
+    (s0 > 5 and s0 != 7, True, [s0 > 5])
+    """
+
+    __slots__ = ("env", "left", "op", "right")
+
+    def __init__(self, env: Any, op: str, left: Any, right: Any) -> None:
+        self.env = env
+        self.op = op
+        self.left = left
+        self.right = right
+
+    def __bool__(self) -> bool:
+        return self.env.truth(self)  # type: ignore[no-any-return]
+
+    def __and__(self, other: Any) -> Any:
+        if isinstance(other, SymBool):
+            return SymBool(self.env, "and", self, other)
+        return (self if other else False) if isinstance(other, bool) else NotImplemented
+
+    def __or__(self, other: Any) -> Any:
+        if isinstance(other, SymBool):
+            return SymBool(self.env, "or", self, other)
+        return (True if other else self) if isinstance(other, bool) else NotImplemented
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self) -> "SymBool":
+        if self.op in OPPOSITE:
+            return SymBool(self.env, OPPOSITE[self.op], self.left, self.right)
+        return SymBool(self.env, "or" if self.op == "and" else "and", ~self.left, ~self.right)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The symbols in it."""
+        found = dict.fromkeys(getattr(self.left, "names", ())) | dict.fromkeys(getattr(self.right, "names", ()))
+        return tuple(found)
+
+    def evaluate(self, values: Mapping[str, int]) -> bool:
+        """Whether it holds where the symbols have these values."""
+        left = self.left if isinstance(self.left, int) else self.left.evaluate(values)
+        right = self.right if isinstance(self.right, int) else self.right.evaluate(values)
+        if self.op in NUMBERS:
+            return bool(NUMBERS[self.op](left, right))
+        return bool(left and right) if self.op == "and" else bool(left or right)
+
+    @property
+    def hint(self) -> bool | None:
+        """Whether it holds in this run; None if that depends on data."""
+        left, right = [x if isinstance(x, int) else x.hint for x in (self.left, self.right)]
+        if left is None or right is None:
+            return None
+        if self.op in NUMBERS:
+            return bool(NUMBERS[self.op](left, right))
+        return bool(left and right) if self.op == "and" else bool(left or right)
+
+    def __repr__(self) -> str:
+        if self.op in NUMBERS:
+            return f"{self.left} {self.op} {self.right}"
+        parts = [f"({x})" if x.op in ("and", "or") and x.op != self.op else str(x) for x in (self.left, self.right)]
+        return f" {self.op} ".join(parts)

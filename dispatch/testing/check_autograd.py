@@ -1,0 +1,214 @@
+"""test_autograd_registration and test_gradients: whether a gradient comes, and is the right one.
+
+Small samples are checked in full, entry by entry. Large ones along random directions and at some elements, for random
+gradients from behind, and what is wrong is then looked for among the largest derivatives.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..core import DispatchKey
+from ..layers.autograd import CONSTANT, TrackedTensor
+from ..schema.tags import Tag
+from .assert_close import tolerance
+from .cases import Case, named_outputs
+from .check_schema import quietly
+from .gradcheck import gradient_probe
+from .numerical_jacobian import Probe, Recording, as_reals, compare, label_of, random_like, units
+from .report import Findings
+
+Array = np.ndarray[Any, Any]
+
+MOST_ENTRIES = 4096  # of a Jacobian that is compared entry by entry
+MOST_SECOND = 256  # and of one whose own derivative is
+ELEMENTS, DIRECTIONS = 24, 4  # of a large one: single elements, and random directions
+
+ALONG = 0.02  # of the tolerance is allowed along a direction in all elements
+
+UNTRACKED = "no argument came tracked; pass dispatch.tensor(a, requires_grad=True) to check gradients"
+
+
+def check_registration(case: Case, findings: Findings) -> None:
+    """Look whether floating-point outputs of tracked arguments come tracked."""
+    if not case.tracked:
+        findings.skip(UNTRACKED)
+        return
+    names = " and ".join(case.labels[i] for i in case.tracked)
+    rule = case.rule(DispatchKey.AUTOGRAD)
+    probe = _probe(case)
+    findings.runs += 1
+    try:
+        with quietly():
+            outputs = probe.f(*probe.arguments(probe.leaves()))
+    except Exception as error:
+        text = str(error).removeprefix(f"{case.name}: ")
+        findings.fault("raises", f"with {names} tracked it raises {type(error).__name__}: {text}", error)
+        return
+    floats = [(name, x) for name, x in named_outputs(outputs) if x.dtype.kind in "fc"]
+    if not floats:
+        findings.skip("no output is a floating-point array, so none carries a gradient")
+    elif rule is CONSTANT:
+        findings.skip("the operator is declared to have no derivative")
+    elif rule is None:
+        arguments = ", ".join(case.op.arguments.names)
+        findings.fault(
+            "none",
+            f"{names} came tracked, and no rule gives the gradient of the {case.kernel}. Add one: "
+            f"{case.op.schema.name}.register_autograd(backward, setup_context=setup_context), where backward(ctx, "
+            "*grads) "
+            f"returns a gradient for each of ({arguments}), None for what has none.",
+        )
+    else:
+        marked = _marked(outputs)
+        for name, x in floats:
+            if not isinstance(x, TrackedTensor) and not marked:
+                findings.fault(
+                    ("untracked", name),
+                    f"{name} comes untracked although {names} came tracked, so that its gradient is lost in silence. "
+                    f"Register the gradient through {case.op.schema.name}.register_autograd "
+                    f"({case.place(DispatchKey.AUTOGRAD)} "
+                    "gives none here).",
+                )
+
+
+def _marked(outputs: list[Any]) -> bool:
+    """Whether the rule named outputs that carry no gradient."""
+    return any(
+        getattr(x.grad_fn, "_non_differentiable", ()) for _, x in named_outputs(outputs) if isinstance(x, TrackedTensor)
+    )
+
+
+def check_gradients(case: Case, findings: Findings, rtol: float | None, atol: float | None) -> None:
+    """Compare the gradients with finite differences of the kernel."""
+    if not case.tracked:
+        findings.skip(UNTRACKED)
+        return
+    if Tag.random in case.op.tags:
+        findings.skip("the operator is random, so finite differences say nothing")
+        return
+    probe = _probe(case)
+    coarse = max((np.finfo(x.dtype).eps for _, x in probe.differentiated()), default=2.0**-52) > 1e-12
+    eps = float(max(np.finfo(x.dtype).eps for _, x in probe.differentiated()) ** (1 / 3)) if coarse else 1e-6
+    loose = tolerance(np.dtype(float), rtol=rtol, atol=atol) if rtol is not None or atol is not None else None
+    rtol, atol = loose or ((2e-2, 2e-2) if coarse else (1e-3, 1e-5))
+    try:
+        with quietly():
+            if case.rule(DispatchKey.AUTOGRAD) is None:
+                findings.skip("there is no gradient to check, see test_autograd_registration")
+                return
+            recording = probe.record()
+            if not recording.outputs:
+                findings.skip("no output is a floating-point array")
+                return
+            width = sum(x.size for _, x in probe.differentiated())
+            small = recording.size * width <= MOST_ENTRIES
+            findings.runs += 1 + 2 * (width if small else min(width, ELEMENTS + DIRECTIONS))
+            found = (compare if small else sampled)(probe, eps=eps, atol=atol, rtol=rtol)
+            if found is None and small and not coarse and recording.size * width <= MOST_SECOND:
+                _second_order(case, probe, findings, rtol, atol)
+    except Exception as error:
+        text = str(error).removeprefix(f"{case.name}: ")
+        findings.fault(
+            "raises", f"the backward ({case.place(DispatchKey.AUTOGRAD)}) raises {type(error).__name__}: {text}", error
+        )
+        return
+    if found is not None and case.rule(DispatchKey.AUTOGRAD) is CONSTANT:
+        findings.fault("differs", f"the {case.kernel} is declared to have no derivative, and {found}")
+    elif found is not None:
+        findings.fault("differs", f"of the gradient by {case.place(DispatchKey.AUTOGRAD)} of the {case.kernel} {found}")
+
+
+def _second_order(case: Case, probe: Probe, findings: Findings, rtol: float, atol: float) -> None:
+    """The gradient of the gradient; a rule that refuses is differentiable once, which is no fault."""
+    try:
+        found = compare(gradient_probe(probe), eps=1e-6, atol=max(atol, 1e-4), rtol=rtol)
+    except Exception as error:  # whatever a backward raises that was not made for tracked values
+        first = str(error).partition("\n")[0].removeprefix(f"{case.name}: ")
+        findings.advise(
+            "second",
+            f"{case.name} is differentiable once: its backward raises {type(error).__name__} under "
+            f"create_graph=True. {first}",
+        )
+        return
+    if found is not None:
+        findings.fault(
+            "second",
+            f"the second derivative by {case.place(DispatchKey.AUTOGRAD)} is wrong where the first is right: {found}\n"
+            "Compute the backward from ctx.saved_tensors and the incoming gradients, with operators.",
+        )
+
+
+def sampled(probe: Probe, *, eps: float, atol: float, rtol: float) -> str | None:
+    """`compare` for large Jacobians: a random combination of the outputs, at some elements and along directions."""
+    recording = probe.record()
+    random = np.random.default_rng(0)
+    weights = [random_like(random, _value(x)) for _, x in recording.outputs]
+    weight = np.concatenate([as_reals(w) for w in weights])
+    inputs = list(probe.differentiated())
+    gradients = recording.pull(weights)
+    wrong: list[tuple[bool, float, str, Array, int]] = []
+    tried = before = 0
+    for place, (label, x), gradient in zip(probe.places, inputs, gradients, strict=True):
+        for name, j, direction in _directions(random, label, x):
+            column = probe.slope(place, direction, eps, recording.size)
+            numeric, got = float(weight @ column), float(gradient @ as_reals(direction))
+            # rounding is small beside the sum of all parts, and one wrong element must show among thousands
+            share = ALONG if j is None else 1.0
+            off = abs(got - numeric) / (atol + rtol * share * float(np.abs(weight) @ np.abs(column)))
+            tried += 1
+            if not off <= 1:
+                said = f"d (a weighted sum of the outputs) / d {name}: got {got:.6g}, numeric {numeric:.6g}."
+                wrong.append((j is None, -off, said, column, before + (j or 0)))
+        before += as_reals(x).size
+    if not wrong:
+        return None
+    along, _, said, column, j = min(wrong, key=lambda found: found[:2])
+    if not along:
+        said = _entry(recording, inputs, column, j, atol, rtol) or said
+    return f"{len(wrong)} of {tried} derivatives tried differ from finite differences. The worst:\n{said}"
+
+
+def _entry(recording: Recording, inputs: list[tuple[str, Any]], column: Array, j: int, atol: float, rtol: float) -> str:
+    """The output whose derivative by one element is off most, among those with the largest numeric ones."""
+    found = []
+    for k in np.argsort(-np.abs(column))[:ELEMENTS].tolist():
+        got, numeric = float(recording.row(k)[j]), float(column[k])
+        entry = f"d {label_of(recording.outputs, k)} / d {label_of(inputs, j)}"
+        found.append(
+            (abs(got - numeric) / (atol + rtol * abs(numeric)), f"{entry}: got {got:.6g}, numeric {numeric:.6g}.")
+        )
+    off, said = max(found, default=(0.0, ""))
+    return said if off > 1 else ""
+
+
+def _directions(random: "np.random.Generator", label: str, x: Any) -> Any:
+    """Single elements, all or some, then random directions: `(name, real component or None, direction)`."""
+    count = as_reals(x).size
+    chosen = set(random.permutation(count)[:ELEMENTS].tolist())
+    if count <= ELEMENTS * 8:
+        yield from ((label_of([(label, x)], j), j, unit) for j, unit in enumerate(units(x)) if j in chosen)
+    else:
+        for j in sorted(chosen):
+            direction = np.zeros(x.shape, x.dtype)
+            width = 2 if x.dtype.kind == "c" else 1
+            direction.flat[j // width] = 1j if j % width else 1
+            yield label_of([(label, x)], j), j, direction
+    for _ in range(DIRECTIONS):
+        signs = random.integers(0, 2, x.shape) * 2 - 1
+        yield f"{label} along a random direction", None, signs.astype(x.dtype)
+
+
+def _value(x: Any) -> Any:
+    return np.asarray(x.value if isinstance(x, TrackedTensor) else x)
+
+
+def _probe(case: Case) -> Probe:
+    """The operator as a function of all its arguments, those that came tracked to be differentiated by.
+
+    In place of one that writes to them, its functional form, which has the same rule.
+    """
+    case = case._replace(op=case.op.functional)
+    labels = [label.replace("'", "", 2) for label in case.labels]
+    names = tuple(f"output {i}" for i in range(case.op.outputs.count))
+    return Probe(lambda *args: case.call(args), case.args, list(case.arrays), case.tracked, labels, names)

@@ -1,0 +1,177 @@
+"""test_faketensor: whether the fake rule says what the kernel gives back.
+
+Number of outputs, shape, dtype, strides, device, and outputs that are no arrays; on the sample, and on every other
+layout, size and set of values that the kernel accepts.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core import DispatchKey, device_of
+from ..core.pytree import field_names, items_of
+from ..dispatcher.printing import brief
+from ..errors import DataDependentError, NoRuleError
+from ..layers.fake import FakeTensor, FakeTensorMode
+from ..schema.tags import Tag
+from .assert_close import NUMBERS, difference
+from .cases import Case, arrays_in, named_outputs
+from .check_schema import quietly
+from .guarded_memory import Guarded
+from .report import Findings
+from .validate import counted_strides
+from .variants import EMPTY, ONE_ELEMENT, layouts, sizes, values
+
+DATA_TAGS = (Tag.data_dependent_output, Tag.dynamic_output_shape)
+VALUES = ("with permuted values", "with zeros")
+
+
+def check_shapes(case: Case, findings: Findings) -> None:
+    """Hold the fake rule against the kernel."""
+    compare(case, findings)
+    if findings.faults or findings.skipped:
+        return
+    for what, args in variants(case.args):
+        compare(case.with_args(args, f" on the sample {what}"), findings)
+
+
+def variants(args: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """What the rule is tried on beside the sample: a rule may be right for one shape, or for some data, only."""
+    # np.empty_like(x), the rule most write, keeps a foreign byte order that no kernel gives back
+    yield from ((what, made) for what, made in layouts(args) if what != "byte-swapped")
+    yield from ((what, made) for what, made in sizes(args) if what != ONE_ELEMENT)  # another rank is another contract
+    yield from ((what, made) for what, made in values(args) if what in VALUES)
+
+
+def compare(case: Case, findings: Findings) -> None:
+    """Run the kernel and the fake rule on one case, and note where they differ."""
+    try:
+        with quietly():
+            arrays = [Guarded(x, writeable=True).array for x in case.arrays]
+            real = case.call(case.with_arrays(arrays))
+    except Exception:
+        return
+    findings.runs += 1
+    with FakeTensorMode() as mode:
+        fakes = [mode.from_array(x) for x in case.arrays]
+        args = case.with_arrays(fakes)
+        before = [_metadata(x) for x in fakes]
+        lengths = _lengths(args)
+        try:
+            fake = case.call(args)
+        except Exception as error:
+            _rule_failed(case, findings, error)
+            return
+    changed = [case.labels[i] for i, x in enumerate(fakes) if _metadata(x) != before[i]]
+    changed += [
+        repr(n) for n, x, m in zip(case.op.arguments.names, args, lengths, strict=True) if _lengths((x,)) != (m,)
+    ]
+    for name in changed:
+        findings.fault(
+            ("mutates", name),
+            f"the fake rule ({_rule(case)}) changes its argument {name}. Build a new output from the metadata: "
+            "np.empty(shape, dtype).",
+        )
+    _outputs(case, findings, fake, real)
+
+
+def _metadata(x: FakeTensor) -> tuple[Any, ...]:
+    return x.shape, x.dtype, x.strides, x.device
+
+
+def _lengths(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(len(x) if isinstance(x, (list, dict)) else None for x in args)
+
+
+def _rule(case: Case) -> str:
+    return case.place(DispatchKey.FAKE)
+
+
+def _rule_failed(case: Case, findings: Findings, error: Exception) -> None:
+    tagged = [tag.name for tag in DATA_TAGS if tag in case.op.tags]
+    if isinstance(error, DataDependentError) and tagged:
+        findings.skip(f"tagged {tagged[0]}, and the fake rule asks for what depends on data")
+    elif isinstance(error, NoRuleError) and case.rule(DispatchKey.FAKE) is None:
+        findings.fault(
+            "none",
+            f"no fake rule says which shapes the outputs of the {case.kernel} have. Add one: "
+            f"@{case.op.schema.name}.register_fake, def _({', '.join(case.op.arguments.names)}): return "
+            "np.empty(shape, dtype).",
+            error,
+        )
+    elif isinstance(error, DataDependentError):
+        findings.fault(
+            "data",
+            f"the fake rule ({_rule(case)}) reads data{case.what}: {error}\n"
+            "If the shape does depend on data, say so: tags=(Tag.dynamic_output_shape,).",
+            error,
+        )
+    else:
+        said = (
+            f"the fake rule ({_rule(case)}) raises {type(error).__name__}{case.what} ({case.given()}), where the "
+            f"{case.kernel} does not: {str(error).removeprefix(f'{case.name}: ')}"
+        )
+        if EMPTY in case.what:  # slices forgive an array that is too short, and arithmetic on sizes does not
+            findings.advise("raises", f"{case.name}: {said}")
+        else:
+            findings.fault("raises", said, error)
+
+
+def _outputs(case: Case, findings: Findings, fake: list[Any], real: list[Any]) -> None:
+    for i, (promised, given) in enumerate(zip(fake, real, strict=True)):
+        if (a := _structure(promised)) != (b := _structure(given)):
+            _differ(case, findings, f"output {i}", "kind", f"is {a}", b, "Return as many outputs, of these kinds.")
+        elif not arrays_in([given]) and not _equal(promised, given):
+            _differ(
+                case, findings, f"output {i}", "value", f"is {promised!r}", repr(given),
+                "Compute it from shapes and plain arguments, as the kernel does.",
+            )  # fmt: skip
+        else:
+            names = [name.replace("output 0", f"output {i}", 1) for name, _ in named_outputs([given])] or [
+                f"output {i}"
+            ]
+            pairs = zip(names, arrays_in([promised]), arrays_in([given]) or [given], strict=False)
+            for name, x, y in pairs:
+                _array(case, findings, name, x, y)
+
+
+def _array(case: Case, findings: Findings, name: str, fake: Any, real: Any) -> None:
+    if fake.shape != real.shape:
+        hint = ""
+        if case.what.endswith(VALUES):
+            hint = "The shape depends on data: tags=(Tag.dynamic_output_shape,), and get_ctx().new_dynamic_size()."
+        hint = hint or "Compute the shape from the arguments' shapes, e.g. np.empty(x.shape, x.dtype)."
+        _differ(case, findings, name, "shape", f"has shape {fake.shape}", str(real.shape), hint)
+    elif fake.dtype != real.dtype:
+        hint = f"Compute the dtype from the arguments', e.g. np.empty(shape, x.dtype); here it is {real.dtype!s}."
+        _differ(case, findings, name, "dtype", f"has dtype {fake.dtype!s}", f"{real.dtype!s}", hint)
+    elif (a := counted_strides(fake)) != (b := counted_strides(real)):
+        hint = "Allocate it as the kernel does: np.empty_like(x), np.empty(shape, dtype, order='F'), or a transpose."
+        _differ(case, findings, name, "strides", f"has strides {a}", str(b), hint)
+    elif fake.device != (device := device_of(real)):
+        _differ(case, findings, name, "device", f"is on {fake.device}", f"on {device}", "Build it from an argument.")
+
+
+def _structure(x: Any) -> str:
+    """What a value is, arrays and numbers alike whether real or fake."""
+    if isinstance(x, (FakeTensor, np.ndarray)):
+        return "an array"
+    if isinstance(x, dict):
+        return f"{{{', '.join(f'{name!r}: {_structure(item)}' for name, item in x.items())}}}"
+    if (items := items_of(x)) is not None:
+        name = "" if field_names(type(x)) is None else type(x).__qualname__
+        return f"{name}[{', '.join(map(_structure, items))}]"
+    return "a number" if isinstance(x, (np.generic, *NUMBERS)) else brief(x)
+
+
+def _equal(x: Any, y: Any) -> bool:
+    return difference(x, y, rtol=0.0, atol=0.0) is None
+
+
+def _differ(case: Case, findings: Findings, name: str, what: str, promised: str, given: str, fix: str) -> None:
+    findings.fault(
+        (name, what),
+        f"{name} {promised} by the fake rule ({_rule(case)}), and {given} by the {case.kernel}{case.what} "
+        f"({case.given()}). {fix}",
+    )

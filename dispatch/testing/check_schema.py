@@ -1,0 +1,343 @@
+"""test_schema: whether a kernel does what its schema says, and nothing else, to its arguments.
+
+Kernels get copies in guarded memory. What they are not declared to write to is read-only and is compared byte for byte
+afterwards, since C code does not ask for permission; other values and layouts follow, since a write may hide in a
+branch.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import OutputError
+from ..schema.schema import Argument, Return
+from ..schema.tags import Tag
+from .assert_close import difference
+from .cases import Case, arrays_in, map_arrays, named_outputs
+from .guarded_memory import Guarded, same_bytes, share_memory
+from .report import Findings
+from .variants import layouts, values
+
+
+class Run(NamedTuple):
+    """What one call of the kernel did."""
+
+    guards: list[Guarded]
+    outputs: list[Any]
+    error: Exception | None
+
+    def changed(self, declared: list[bool]) -> list[int]:
+        """The arrays that were written to without being declared."""
+        return [i for i, guard in enumerate(self.guards) if not declared[i] and guard.changed]
+
+
+def check_schema(case: Case, findings: Findings, rtol: float | None, atol: float | None) -> bool:
+    """Look for undeclared writes and aliases, other results of equal calls, and results that depend on the layout.
+
+    Returns
+    -------
+    bool
+        Whether the sample gives a result at all, without which nothing else can be checked.
+    """
+    written = written_arrays(case)
+    first = run(case, written, readonly=False)
+    if first.error is not None:
+        _kernel_failed(case, findings, first.error)
+        return False
+    touched = {i for i, guard in enumerate(first.guards) if written[i] and guard.changed}
+    _undeclared_writes(case, findings, first, written)
+    _overruns(case, findings, first)
+    _aliases(case, findings, first)
+    findings.runs += 2
+    if Tag.random not in case.op.tags:
+        _repeated(case, findings, first, written, rtol, atol)
+    for what, args in values(case.args):
+        varied = case.with_args(args, f" on the sample {_named(case, what)}")
+        again = run(varied, written, readonly=True)
+        if again.error is not None and not again.changed(written):
+            again = run(varied, written, readonly=False)
+        findings.runs += 1
+        touched |= {i for i, guard in enumerate(again.guards) if written[i] and guard.changed}
+        _undeclared_writes(varied, findings, again, written)
+        _overruns(varied, findings, again)
+        if again.error is None:
+            _aliases(varied, findings, again)
+    if Tag.random not in case.op.tags:
+        _layouts(case, findings, first, written, rtol, atol)
+    _readonly(case, findings, written)
+    for i in set(np.flatnonzero(written)) - touched:
+        if case.arrays[i].size and Tag.maybe_aliasing_or_mutating not in case.op.tags:
+            findings.advise(
+                ("never written", i),
+                f"{case.name} says it writes to {case.labels[i]}, and no run changed it. If it never does, leave it "
+                "out of "
+                "mutates_args: readers of a schema must assume the write.",
+            )
+    return True
+
+
+def written_arrays(case: Case) -> list[bool]:
+    """For each array of a case, whether the schema lets the kernel write to it."""
+    loose = Tag.maybe_aliasing_or_mutating in case.op.tags
+    flags = []
+    for argument, x in zip(case.op.schema.arguments, case.args, strict=True):
+        flags += [loose or argument.is_write] * len(arrays_in(x))
+    return flags
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Let odd values overflow without a word: they are the check's, not the user's."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def run(case: Case, written: list[bool], *, readonly: bool) -> Run:
+    """Call the operator on guarded copies; those that it may not write to are read-only if asked."""
+    keeps = _writeable_hints(case)
+    guards = [
+        Guarded(x, writeable=may or keep or not readonly)
+        for x, may, keep in zip(case.arrays, written, keeps, strict=True)
+    ]
+    outputs: list[Any] = []
+    error = None
+    with quietly():
+        try:
+            outputs = case.call(case.with_arrays([guard.array for guard in guards]))
+        except Exception as failure:  # whatever a kernel raises is a finding
+            error = failure
+    return Run(guards, outputs, error)
+
+
+def _writeable_hints(case: Case) -> list[bool]:
+    flags = []
+    for argument, x in zip(case.op.schema.arguments, case.args, strict=True):
+        flags += ["writeable" in argument.layout] * len(arrays_in(x))
+    return flags
+
+
+def _named(case: Case, what: str) -> str:
+    head, _, number = what.rpartition(" ")
+    return f"{head} '{case.op.arguments.names[int(number)]}'" if head.endswith("value of") else what
+
+
+def _kernel_failed(case: Case, findings: Findings, error: Exception) -> None:
+    if isinstance(error, OutputError):
+        text = str(error).removeprefix(f"{case.name}: ")
+        findings.fault("output", text, error)
+    else:
+        findings.fault(
+            "kernel",
+            f"the {case.kernel} raises {type(error).__name__} on the sample ({case.given()}): {error}\n"
+            "Give opcheck arguments that the operator computes on.",
+            error,
+        )
+
+
+def _undeclared_writes(case: Case, findings: Findings, made: Run, written: list[bool]) -> None:
+    if isinstance(made.error, OutputError):
+        _kernel_failed(case, findings, made.error)
+    for i in made.changed(written):
+        name = case.labels[i]
+        findings.fault(
+            ("write", i),
+            f"the {case.kernel} writes to its argument {name}{case.what}, and the schema does not say so. "
+            f"Compute on {_base(name)}.copy(), or declare it: mutates_args=({_base(name)!r},).",
+            made.error,
+        )
+
+
+def _base(label: str) -> str:
+    return label.split("'")[1]
+
+
+def _overruns(case: Case, findings: Findings, made: Run) -> None:
+    for i, guard in enumerate(made.guards):
+        if guard.overrun:
+            findings.fault(
+                ("overrun", i),
+                f"the {case.kernel} writes to memory beside its argument {case.labels[i]}{case.what}, of "
+                f"{_layout(guard.array)}. "
+                "Honour its shape and strides, or write to a contiguous array and copy.",
+            )
+
+
+def _layout(x: Any) -> str:
+    return f"shape {x.shape} and strides {x.strides}"
+
+
+def _readonly(case: Case, findings: Findings, written: list[bool]) -> None:
+    """Run once more with read-only arguments, and find out which one the kernel minds."""
+    made = run(case, written, readonly=True)
+    _undeclared_writes(case, findings, made, written)
+    if made.error is None or made.changed(written):
+        return
+    for i, may in enumerate(written):
+        alone = [may or k != i for k, may in enumerate(written)]
+        if not may and run(case, alone, readonly=True).error is not None:
+            name = case.labels[i]
+            if ("write", i) not in findings.faults:
+                findings.fault(
+                    ("read-only", i),
+                    f"the {case.kernel} refuses a read-only array for {name} and writes nothing to it: "
+                    f"{type(made.error).__name__}: {made.error}\n"
+                    "Take it const (`const double[:]` in Cython), for values on the tape are read-only.",
+                    made.error,
+                )
+
+
+def _aliases(case: Case, findings: Findings, made: Run) -> None:
+    schema = case.op.schema
+    if Tag.maybe_aliasing_or_mutating in case.op.tags:
+        return
+    inputs = [(a, label, guard.array) for (a, label), guard in zip(_owners(case), made.guards, strict=True)]
+    outputs = [(_return_of(schema.returns, name), name, x) for name, x in named_outputs(made.outputs)]
+    for k, (result, name, out) in enumerate(outputs):
+        if not isinstance(out, np.ndarray):
+            continue
+        for argument, label, x in inputs:
+            if not _related(result, argument) and share_memory(out, x):
+                findings.fault(
+                    ("alias", name, label),
+                    f"{name} of the {case.kernel} shares memory with its argument {label}{case.what}, and the schema "
+                    "does not "
+                    "say so. Return a copy, or declare it: (Tensor(a) x) -> Tensor(a).",
+                )
+        for other_result, other, y in outputs[:k]:
+            if isinstance(y, np.ndarray) and not _related(result, other_result) and share_memory(out, y):
+                findings.fault(
+                    ("alias", name, other),
+                    f"{other} and {name} of the {case.kernel} share memory{case.what}: a write to one changes the "
+                    "other. "
+                    "Return a copy for one of them.",
+                )
+        if (
+            result.alias is not None
+            and result.alias.is_write
+            and not any(
+                _related(result, argument) and (share_memory(out, x) or not out.size) for argument, _, x in inputs
+            )
+        ):
+            findings.fault(
+                ("fresh", name),
+                f"{name} of the {case.kernel} is declared to be the argument it writes to{case.what}, and is another "
+                "array. "
+                "Return the argument itself.",
+            )
+
+
+def _owners(case: Case) -> list[tuple[Argument, str]]:
+    owners = []
+    labels = iter(case.labels)
+    for argument, x in zip(case.op.schema.arguments, case.args, strict=True):
+        owners += [(argument, next(labels)) for _ in arrays_in(x)]
+    return owners
+
+
+def _return_of(returns: tuple[Return, ...], name: str) -> Return:
+    return returns[int(re.split(r"[\[.]", name.removeprefix("output "))[0])]
+
+
+def _related(a: Argument | Return, b: Argument | Return) -> bool:
+    """Whether a schema says that two values may share memory."""
+    if a.alias is None or b.alias is None:
+        return False
+    sets = a.alias.before | a.alias.after, b.alias.before | b.alias.after
+    return bool(sets[0] & sets[1]) or "*" in sets[0] | sets[1]
+
+
+def _repeated(
+    case: Case, findings: Findings, first: Run, written: list[bool], rtol: float | None, atol: float | None
+) -> None:
+    """Run again on equal arguments: equal results, in memory of their own."""
+    again = run(case, written, readonly=False)
+    pairs = list(zip(_results(case, first, written), _results(case, again, written), strict=False))
+    for (name, x), (_, y) in pairs:
+        if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
+            if not isinstance(x, np.ndarray) and difference(y, x, rtol=0.0, atol=0.0):
+                findings.fault(("repeat", name), _unequal(case, name))
+        elif not same_bytes(x, y):
+            tagged = Tag.nondeterministic_bitwise in case.op.tags
+            if difference(y, x, rtol=rtol, atol=atol):
+                findings.fault(("repeat", name), _unequal(case, name))
+            elif not tagged and difference(y, x, rtol=0.0, atol=0.0):
+                findings.advise(
+                    ("repeat", name),
+                    f"two equal calls of {case.name} differ in the last bits of {name}. "
+                    "Say so: tags=(Tag.nondeterministic_bitwise,).",
+                )
+    if case.op.schema.is_functional:
+        for (name, x), (_, y) in zip(named_outputs(first.outputs), named_outputs(again.outputs), strict=False):
+            if isinstance(x, np.ndarray) and x.flags.writeable and share_memory(x, y):
+                findings.fault(
+                    ("reused", name),
+                    f"{name} of the {case.kernel} lies in the same memory in every call, so that a call overwrites "
+                    "the result of "
+                    "the one before. Return a copy of the workspace.",
+                )
+
+
+def _unequal(case: Case, name: str) -> str:
+    return (
+        f"two calls of the {case.kernel} on equal arguments differ in {name}. Take what it depends on as an argument, "
+        "or say that it is random: tags=(Tag.random,)."
+    )
+
+
+def _results(case: Case, made: Run, written: list[bool]) -> list[tuple[str, Any]]:
+    """Everything a call gave: its outputs, numbers too, and the arguments it wrote to."""
+    found = named_outputs(made.outputs)
+    found += [(f"output {i}", x) for i, x in enumerate(made.outputs) if not arrays_in([x]) and x is not None]
+    pairs = zip(case.labels, made.guards, written, strict=True)
+    return found + [(f"its argument {label}", guard.array) for label, guard, may in pairs if may]
+
+
+def _layouts(
+    case: Case, findings: Findings, first: Run, written: list[bool], rtol: float | None, atol: float | None
+) -> None:
+    """The same values in other layouts give the same results, or are refused."""
+    expected = _results(case, first, written)
+    for what, args in layouts(case.args):
+        if what == "byte-swapped" and any(x.dtype.kind not in "fc" and x.itemsize > 1 for x in case.arrays):
+            continue  # a foreign integer, taken for an index, is far away
+        laid = case.with_args(_kept_layouts(case, args), f" on the sample {what}")
+        made = run(laid, written, readonly=False)
+        findings.runs += 1
+        _undeclared_writes(laid, findings, made, written)
+        _overruns(laid, findings, made)
+        if made.error is not None:
+            continue
+        _aliases(laid, findings, made)
+        for (name, x), (_, y) in zip(expected, _results(laid, made, written), strict=False):
+            if found := difference(_native(y), _native(x), rtol=rtol, atol=atol):
+                findings.fault(
+                    ("layout", name),
+                    f"the {case.kernel} gives another {name} for the same values {what}: {_first_line(found)} "
+                    "It reads memory without looking at strides or byte order: np.ascontiguousarray(x, dtype) first.",
+                )
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+def _kept_layouts(case: Case, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments, with the sample's own wherever a hint says which layout the kernel takes."""
+    arguments = case.op.schema.arguments
+    return tuple(
+        own if argument.layout or (argument.dtype is not None and not _fits(argument.dtype, other)) else other
+        for argument, own, other in zip(arguments, case.args, args, strict=True)
+    )
+
+
+def _fits(dtype: np.dtype[Any], x: Any) -> bool:
+    return all(array.dtype == dtype for array in arrays_in(x))
+
+
+def _native(x: Any) -> Any:
+    return map_arrays(lambda a: a.astype(a.dtype.newbyteorder("="), copy=False), x)

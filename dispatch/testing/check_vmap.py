@@ -1,0 +1,189 @@
+"""test_vmap: whether a batch gives what a loop over its items gives."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core import DispatchKey
+from ..core.pytree import items_of as parts_of
+from ..core.pytree import leaves, mapped, steps
+from ..errors import BatchingError
+from ..layers.vmap import vmap
+from ..schema.tags import Tag
+from .assert_close import NUMBERS, difference
+from .cases import Case, arrays_in
+from .check_schema import quietly, written_arrays
+from .guarded_memory import Guarded
+from .report import Findings
+from .variants import permuted
+
+InDims = tuple[int | None, ...]
+
+
+def check_batches(case: Case, findings: Findings, rtol: float | None, atol: float | None) -> None:
+    """Hold vmap, by the operator's rule or by the loop, against a loop of plain calls."""
+    ruled = case.rule(DispatchKey.VMAP) is not None
+    if not case.arrays:
+        findings.skip("no argument is an array, so there is nothing to batch")
+    else:
+        for size, in_dims in batchings(case):
+            if findings.skipped:
+                return
+            _compare(case, findings, size, in_dims, (rtol, atol), ruled=ruled)
+
+
+def batchings(case: Case) -> Iterator[tuple[int, InDims]]:
+    """Batch sizes and mapped axes to try: all first, all last, a batch of one, each array alone, each array left out.
+
+    The size is one that no axis of the sample has, so that no axis passes for another.
+    """
+    arrays = case.arrays
+    lengths = {n for x in arrays for n in x.shape}
+    size = next(n for n in range(3, 4 + len(lengths)) if n not in lengths)
+    count = len(arrays)
+    tried: set[tuple[int, InDims]] = set()
+    candidates: list[tuple[int, InDims]] = [(size, (0,) * count), (size, (-1,) * count), (1, (0,) * count)]
+    for i in range(count):
+        candidates.append((size, tuple(0 if k == i else None for k in range(count))))
+        candidates.append((size, tuple(None if k == i else -1 for k in range(count))))
+    candidates.append((size, tuple(0 if k % 2 else -1 for k in range(count))))
+    written = written_arrays(case)
+    for batch in candidates:
+        left_out = any(may and dim is None for may, dim in zip(written, batch[1], strict=True))
+        if batch not in tried and any(dim is not None for dim in batch[1]) and not left_out:
+            tried.add(batch)
+            yield batch
+
+
+def items_of(case: Case, size: int, in_dims: InDims, *, vary: bool) -> list[list[Any]]:
+    """The arrays of each item: the sample's, and for mapped ones other values in the other items."""
+    items = []
+    for i in range(size):
+        item = []
+        for x, dim in zip(case.arrays, in_dims, strict=True):
+            varied = x
+            for _ in range(i if vary and dim is not None else 0):
+                varied = permuted(varied)
+                if varied.dtype.kind in "fc":
+                    varied = np.asarray(varied * 0.5, varied.dtype)
+            item.append(varied)
+        items.append(item)
+    return items
+
+
+def _loop(case: Case, items: list[list[Any]], written: list[bool]) -> list[list[Any]] | None:
+    """What plain calls on the items give, outputs and written arguments; None where they make no batch."""
+    rows = []
+    for item in items:
+        arrays = [Guarded(x, writeable=True).array for x in item]
+        try:
+            outputs = case.call(case.with_arrays(arrays))
+        except Exception:
+            return None
+        rows.append([*outputs, *(x for x, may in zip(arrays, written, strict=True) if may)])
+    shapes = {str([np.shape(x) for x in arrays_in(row)]) for row in rows}
+    return rows if len(shapes) == 1 else None
+
+
+def _compare(
+    case: Case,
+    findings: Findings,
+    size: int,
+    in_dims: InDims,
+    tolerances: tuple[float | None, float | None],
+    *,
+    ruled: bool,
+) -> None:
+    written = written_arrays(case)
+    with quietly():
+        items = items_of(case, size, in_dims, vary=True)
+        rows = _loop(case, items, written)
+        if rows is None:  # equal items still tell where the axes go
+            items = items_of(case, size, in_dims, vary=False)
+            rows = _loop(case, items, written)
+        if rows is None:
+            findings.skip("the outputs of equal calls differ in shape, so they make no batch")
+            return
+        batch = [
+            items[0][k] if dim is None else np.stack([item[k] for item in items], axis=dim)
+            for k, dim in enumerate(in_dims)
+        ]
+        findings.runs += 1
+        shown = _shown(case, in_dims)
+        rule = f"the vmap rule ({case.place(DispatchKey.VMAP)})" if ruled else "the loop over the batch"
+        try:
+            got = _mapped(case, batch, in_dims)
+        except Exception as error:
+            if isinstance(error, BatchingError) and not ruled:
+                findings.skip(f"there is no vmap rule, and the loop refuses: {error}")
+                return
+            text = str(error).removeprefix(f"{case.name}: ")
+            findings.fault(
+                "raises",
+                f"{rule} raises {type(error).__name__} under vmap({shown}) of a batch of {size}, where the "
+                f"{case.kernel} "
+                f"does not item by item: {text}",
+                error,
+            )
+            return
+    moved = [
+        np.moveaxis(x, dim, 0) for x, dim, may in zip(batch, in_dims, written, strict=True) if may and dim is not None
+    ]
+    names = [f"output {i}" for i in range(len(got))]
+    names += [f"its argument {label}" for label, may in zip(case.labels, written, strict=True) if may]
+    for k, (name, x) in enumerate(zip(names, [*got, *moved], strict=True)):
+        column = [row[k] for row in rows]
+        if found := _difference(x, column, tolerances, random=Tag.random in case.op.tags):
+            findings.fault(
+                ("differs", name),
+                f"{rule} under vmap({shown}) of a batch of {size} gives another {name} than the {case.kernel} item "
+                "by item "
+                f"({case.given()}): {found} Move the mapped axes to one place first, and return where it is as "
+                "out_dims.",
+            )
+
+
+def _mapped(case: Case, batch: list[Any], in_dims: InDims) -> list[Any]:
+    """The outputs of the operator under vmap, the batch first in each that holds arrays or numbers."""
+    aside: dict[int, Any] = {}
+    structure: list[Any] = []
+
+    def one(*arrays: Any) -> Any:
+        structure[:] = case.call(case.with_arrays(list(arrays)))
+        parts = list(enumerate(leaves(structure)))
+        aside.update({i: x for i, x in parts if not _makes_batch(x)})
+        return [x for i, x in parts if i not in aside]
+
+    batched = iter(vmap(one, in_dims=in_dims, randomness="different")(*batch))
+    made = iter([aside[i] if i in aside else next(batched) for i, _ in enumerate(leaves(structure))])
+    whole: list[Any] = mapped(lambda _: next(made), structure)
+    return whole
+
+
+def _makes_batch(x: Any) -> bool:
+    return hasattr(x, "shape") or isinstance(x, NUMBERS)
+
+
+def _difference(
+    got: Any, column: list[Any], tolerances: tuple[float | None, float | None], *, random: bool, path: str = ""
+) -> str | None:
+    """What keeps a batch of outputs from being the items' outputs one after another."""
+    first = column[0]
+    if (mine := parts_of(got)) is not None and parts_of(first) is not None:
+        if steps(got) != steps(first):
+            return f"{len(mine)} items{f' at {path}' if path else ''}, and expected are {len(parts_of(first) or ())}."
+        rows = zip(steps(first), mine, zip(*map(parts_of, column), strict=True), strict=True)
+        each = (_difference(x, list(c), tolerances, random=random, path=path + step) for step, x, c in rows)
+        return next((words for words in each if words is not None), None)
+    if not _makes_batch(first):
+        return difference(got, first, place=path)
+    expected = np.stack([np.asarray(x) for x in column])
+    if random:
+        got, expected = np.zeros_like(got), np.zeros_like(expected)
+    found = difference(np.asarray(got), expected, rtol=tolerances[0], atol=tolerances[1], place=path)
+    return None if found is None else found.replace("\n", " ")
+
+
+def _shown(case: Case, in_dims: InDims) -> str:
+    return ", ".join(f"{label}: {dim}" for label, dim in zip(case.labels, in_dims, strict=True))

@@ -1,0 +1,252 @@
+"""Every test of a test class, run once more for each check of `opcheck`.
+
+A test suite of a library calls its operators with the arguments that matter. `generate_opcheck_tests` multiplies it: while a
+generated test runs, each call of an operator from outside goes through one check first. What is known to fail is listed in a
+file, so that the suite stays green and the list gets shorter.
+"""
+
+import inspect
+import json
+import os
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..core import OpOverload, Setting, Tensor, Without, setting
+from ..core.pytree import field_names, items_of
+from ..dispatcher.observer import OBSERVE, Watcher
+from ..errors import DefinitionError, OpCheckError, did_you_mean
+from ..layers.autograd import TrackedTensor
+from .cases import arrays_in
+from .opcheck import ALL, opcheck
+
+C = TypeVar("C", bound=type)
+F = TypeVar("F", bound=Callable[..., Any])
+
+STATUSES = ("xfail", "skip")
+ACCEPT = "DISPATCH_OPCHECK_ACCEPT"  # set to 1: what fails is entered into the file, what passes leaves it
+SAVE = "DISPATCH_OPCHECK_PRINT_BETTER_REPRO"  # set to 1: the arguments of a failing call are saved, for the script
+_MARK = "_dispatch_generates_no_opcheck_tests"
+DESCRIPTION = [
+    "What is known to fail: operator, test, and xfail (fails, as expected) or skip (not run).",
+    f"Run the tests with {ACCEPT}=1 to bring this file up to date.",
+]
+
+
+def dont_generate_opcheck_tests(reason: str) -> Callable[[F], F]:
+    """Leave a test out of `generate_opcheck_tests`, for a reason."""
+
+    def mark(test: F) -> F:
+        setattr(test, _MARK, reason)
+        return test
+
+    return mark
+
+
+def is_inside_opcheck_mode() -> bool:
+    """Whether a check of `generate_opcheck_tests` is running the operator in this thread."""
+    return setting(OBSERVE) is not None
+
+
+class Failures:
+    """The file of what is known to fail."""
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self.path = None if path is None else os.fspath(path)  # pathlib is 3 ms of every import
+        self.data: dict[str, dict[str, dict[str, str]]] = {}
+        if self.path is not None and os.path.exists(self.path):
+            try:
+                with open(self.path, encoding="utf-8") as file:
+                    self.data = json.load(file)["data"]
+                entries = [(op, test, e["status"]) for op, tests in self.data.items() for test, e in tests.items()]
+            except (ValueError, KeyError, TypeError, AttributeError):
+                shape = "{'data': {op: {test: {'status': ...}}}}"
+                raise DefinitionError(f"{self.path} is no file of failures: {shape}.") from None
+            for op, test, status in entries:
+                if status not in STATUSES:
+                    raise DefinitionError(
+                        f"{self.path}: {op}, {test} has the status {status!r}. Write one of {', '.join(STATUSES)}."
+                    )
+
+    def status(self, op: str, test: str) -> str:
+        """What is known of an operator in a test; empty where nothing is."""
+        return self.data.get(op, {}).get(test, {}).get("status", "")
+
+    def enter(self, op: str, test: str, status: str) -> None:
+        """Enter a failure, or with an empty status remove it, and write the file."""
+        if status:
+            self.data.setdefault(op, {})[test] = {"status": status}
+        else:
+            self.data.get(op, {}).pop(test, None)
+        self.data = {name: dict(sorted(tests.items())) for name, tests in sorted(self.data.items()) if tests}
+        if self.path is not None:
+            text = json.dumps({"_description": DESCRIPTION, "_version": 1, "data": self.data}, indent=1)
+            with open(self.path, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+
+    def check_names(self, testcase: type, tests: Sequence[str]) -> None:
+        """Refuse entries about tests that this class no longer has."""
+        for op, entries in self.data.items():
+            for entry in entries:
+                name, _, test = entry.partition(".")
+                if name == testcase.__name__ and test not in tests:
+                    raise DefinitionError(
+                        f"{self.path}: {op} names {entry}, and {name} generates no such test.{did_you_mean(test, tests)}"
+                    )
+
+
+class Checking(Watcher):
+    """Sends every call from outside through one check of `opcheck`, before it runs."""
+
+    def __init__(self, namespaces: Sequence[str], util: str, test: str, failures: Failures) -> None:
+        super().__init__()
+        self.namespaces, self.util, self.test, self.failures = namespaces, util, test, failures
+        self.inside = False
+
+    def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]) -> Any:
+        if self.inside:
+            return proceed()
+        self.inside = True
+        try:
+            if op.schema.namespace in self.namespaces and all(_is_checkable(x) for x in arrays_in(args)):
+                self.check(op, args, proceed)
+            return proceed()
+        finally:
+            self.inside = False
+
+    def check(self, op: OpOverload, args: tuple[Any, ...], proceed: Callable[[], Any]) -> None:
+        """Run the check, and hold what it finds against what is known."""
+        status = self.failures.status(op.name, self.test)
+        if status == "skip":
+            return
+        count = op.arguments.positional
+        named = dict(zip(op.arguments.keyword_names, args[count:], strict=True))
+        with Without(self), Setting(OBSERVE, self):
+            report = opcheck(op, args[:count], named, test_utils=self.util, raise_exception=False)
+        failed = self.util in report.failures
+        if failed == (status == "xfail"):
+            return
+        if os.environ.get(ACCEPT) == "1":
+            self.failures.enter(op.name, self.test, "xfail" if failed else "")
+        elif failed:
+            error = report.failures[self.util]
+            text = f"{error}\n{repro(op, args[:count], named, self.util)}"
+            proceed()  # a test of what a call raises sees that, and no fault
+            raise OpCheckError(text, operator=op.name) from error
+        else:
+            raise OpCheckError(
+                f"{op.name} passes {self.test}, and {self.failures.path} says that it fails. Remove it there, or run the tests "
+                f"with {ACCEPT}=1.",
+                operator=op.name,
+            )
+
+
+def _is_checkable(x: Any) -> bool:
+    """Arrays with data, tracked at the ground or not; under a transform there is none to vary."""
+    tracked = isinstance(x, TrackedTensor) and x.level.number == 0 and not isinstance(x.value, Tensor)
+    return tracked or not isinstance(x, Tensor)
+
+
+def repro(op: OpOverload, args: Sequence[Any], kwargs: dict[str, Any], util: str) -> str:
+    """A script that runs one check again; with the arguments' values where they are to be saved."""
+    saved: dict[str, Any] = {}
+
+    def text(x: Any) -> str:
+        if isinstance(x, TrackedTensor):
+            return f"dispatch.tensor({text(x.value)}, requires_grad=True)"
+        if isinstance(x, (np.ndarray, np.generic)):
+            saved[f"a{len(saved)}"] = x
+            return f"saved['a{len(saved) - 1}']" if save else f"np.ones({x.shape}, {x.dtype.str!r})"
+        if isinstance(x, dict):
+            return "{" + ", ".join(f"{key!r}: {text(item)}" for key, item in x.items()) + "}"
+        items, names = items_of(x), field_names(type(x))
+        if items is not None and names is not None:
+            return f"{type(x).__qualname__}({', '.join(f'{n}={text(item)}' for n, item in zip(names, items, strict=True))})"
+        if isinstance(x, (list, tuple)):
+            inside = ", ".join(map(text, x))
+            return f"[{inside}]" if isinstance(x, list) else f"({inside}{',' if len(x) == 1 else ''})"
+        return repr(x)
+
+    save = os.environ.get(SAVE) == "1"
+    given, named = text(tuple(args)), "{" + ", ".join(f"{name!r}: {text(x)}" for name, x in kwargs.items()) + "}"
+    lines = ["To see it alone:", "  import numpy as np, dispatch"]
+    if save:
+        path = os.path.abspath(f"opcheck_{op.schema.namespace}_{op.schema.name}_{util}.npz")
+        np.savez(path, **saved)
+        lines.append(f"  saved = np.load({path!r})")
+    name = f"{op.schema.namespace}.{op.schema.name}" + (f".{op.schema.overload}" if op.schema.overload else "")
+    lines.append(f"  dispatch.testing.opcheck(dispatch.ops.{name}, {given}, {named}, test_utils={util!r})")
+    if not save and saved:
+        lines.append(f"with arrays of ones; run the tests with {SAVE}=1 to save the values of the failing call.")
+    return "\n".join(lines)
+
+
+def generate_opcheck_tests(
+    testcase: C,
+    namespaces: Sequence[str],
+    failures_dict_path: str | os.PathLike[str] | None = None,
+    additional_decorators: dict[str, Callable[[Any], Any]] | None = None,
+    test_utils: str | Sequence[str] = ALL,
+) -> C:
+    """Add to a test class, for each of its tests and each check, a test `check__test` under which operators are checked.
+
+    Parameters
+    ----------
+    testcase : type
+        A class with methods named `test_...`, of unittest or of pytest.
+    namespaces : sequence of str
+        The operators that are checked.
+    failures_dict_path : path, optional
+        The JSON file of what is known to fail.
+    additional_decorators : dict, optional
+        By the name of a generated test what to wrap it in.
+    test_utils : str or sequence of str
+        The checks, all by default.
+
+    Returns
+    -------
+    type
+        The class, so that `functools.partial` of this can decorate it.
+
+    Raises
+    ------
+    DefinitionError
+        If the file of failures names a test that is not there.
+
+    Examples
+    --------
+    >>> class TestSin:
+    ...     def test_ones(self):
+    ...         dispatch.ops.np.sin(np.ones(2))
+    >>> _ = generate_opcheck_tests(TestSin, ["np"], test_utils=["test_schema"])
+    >>> [name for name in vars(TestSin) if name.startswith("test")]
+    ['test_ones', 'test_schema__test_ones']
+    """
+    utils = ALL if test_utils == "ALL" else (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
+    failures = Failures(failures_dict_path)
+    made: dict[str, Any] = {}
+    for name, test in list(vars(testcase).items()):
+        if name.startswith("test") and inspect.isfunction(test) and not hasattr(test, _MARK):
+            for util in utils:
+                generated = _generated(testcase, test, f"{util}__{name}", namespaces, util, failures)
+                decorate = (additional_decorators or {}).get(generated.__name__)
+                made[generated.__name__] = generated if decorate is None else decorate(generated)
+    failures.check_names(testcase, list(made))
+    for name, test in made.items():
+        setattr(testcase, name, test)
+    return testcase
+
+
+def _generated(
+    testcase: type, test: Callable[..., Any], name: str, namespaces: Sequence[str], util: str, failures: Failures
+) -> Callable[..., Any]:
+    @wraps(test)
+    def checking(*args: Any, **keywords: Any) -> Any:
+        with Checking(namespaces, util, f"{testcase.__name__}.{name}", failures):
+            return test(*args, **keywords)
+
+    checking.__name__ = name
+    checking.__qualname__ = f"{testcase.__qualname__}.{name}"
+    return checking

@@ -1,0 +1,266 @@
+"""Jacobians by two ways: reverse mode on the tape, and central finite differences.
+
+Complex values count as pairs of real ones, and gradients follow torch: that of a real loss with respect to `z` is
+`d loss / d Re z + 1j * d loss / d Im z`.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core import Tensor, ground
+from ..core.pytree import field_names, mapped
+from ..dispatcher.layer import parameter_names
+from ..dispatcher.printing import describe_value
+from ..errors import ArgumentError, GradcheckError
+from ..layers.autograd import TrackedTensor, run_backward, track
+from .cases import arrays_in, labels_of, put_arrays
+
+Array = np.ndarray[Any, Any]
+Function = Callable[..., Any]
+
+LEAST_STEP = 256  # in units of the last place: a large element of single precision would not move otherwise
+SEED = 2.0  # not 1: a backward that forgets to multiply by what comes in is right for 1
+
+
+class Probe(NamedTuple):
+    """A function of arrays, and the inputs at which its derivatives are taken.
+
+    `places` are those of the inputs to differentiate by, in the order of `arrays`.
+    """
+
+    f: Function
+    template: tuple[Any, ...]
+    arrays: list[Array]
+    places: tuple[int, ...]
+    labels: list[str]
+    output_names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, f: Function, inputs: Any, names: tuple[str, ...] = ()) -> "Probe":
+        """Take a function and its inputs apart; without tracked inputs those in double precision count."""
+        template = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+        found = arrays_in(template)
+        for x in found:
+            if isinstance(x, Tensor) and (not isinstance(x, TrackedTensor) or isinstance(x.value, Tensor)):
+                raise ArgumentError(
+                    f"gradcheck was given {describe_value(x)}. Give it plain arrays and tracked ones, outside every "
+                    "transform."
+                )
+        places = tuple(i for i, x in enumerate(found) if isinstance(x, TrackedTensor))
+        arrays = [np.array(x.value if isinstance(x, TrackedTensor) else x, order="K") for x in found]
+        if not places:
+            places = tuple(i for i, x in enumerate(arrays) if x.dtype in (np.float64, np.complex128))
+        if not places:
+            raise ArgumentError(
+                "gradcheck: there is nothing to differentiate by. Give it arrays of float64 or complex128, or "
+                "tracked ones: "
+                "dispatch.tensor(a, requires_grad=True)."
+            )
+        named = names or _parameters(f, len(template))
+        return cls(f, template, arrays, places, [label.replace("'", "", 2) for label in labels_of(named, template)])
+
+    def arguments(self, arrays: list[Any]) -> tuple[Any, ...]:
+        """The arguments of the function with these arrays in place of its own."""
+        return put_arrays(self.template, arrays)
+
+    def run(self, arrays: list[Any]) -> Any:
+        """What the function returns for plain arrays, which are copied: it may write to its inputs."""
+        return self.f(*self.arguments([x.copy(order="K") for x in arrays]))
+
+    def differentiated(self) -> Iterator[tuple[str, Array]]:
+        """The inputs to differentiate by, with their labels."""
+        return ((self.labels[i], self.arrays[i]) for i in self.places)
+
+    def floats(self, result: Any) -> list[tuple[str, Any]]:
+        """The floating-point outputs with their labels."""
+        result = map_scalars(result)
+        single = not isinstance(result, (list, tuple, dict)) or field_names(type(result)) is not None
+        names = ("out",) if single else self.output_names or tuple(f"out[{i}]" for i in range(len(result)))
+        items = (result,) if single else tuple(result.values()) if isinstance(result, dict) else tuple(result)
+        labels = [label.replace("'", "", 2) for label in labels_of(names, items)]
+        pairs = zip(labels, arrays_in(items), strict=True)
+        return [(label, x) for label, x in pairs if x.dtype.kind in "fc"]
+
+    def leaves(self) -> list[Any]:
+        """The arrays, the ones to differentiate by tracked."""
+        return [
+            track(x.copy(order="K"), ground()) if i in self.places else x.copy(order="K")
+            for i, x in enumerate(self.arrays)
+        ]
+
+    def record(self) -> "Recording":
+        """Run the function on tracked inputs."""
+        leaves = self.leaves()
+        outputs = self.floats(self.f(*self.arguments(leaves)))
+        return Recording([leaves[i] for i in self.places], outputs)
+
+    def moved(self, place: int, steps: Array) -> tuple[list[Array], list[Array]]:
+        """The arrays with the steps added to one of them, and subtracted."""
+        plus, minus = list(self.arrays), list(self.arrays)
+        plus[place], minus[place] = self.arrays[place] + steps, self.arrays[place] - steps
+        return plus, minus
+
+    def slope(self, place: int, direction: Array, eps: float, count: int) -> Array:
+        """The numeric derivatives of the `count` outputs along a direction in one input, as one real vector."""
+        x = self.arrays[place]
+        size = float(np.abs(x[direction != 0]).max(initial=0.0))
+        steps = (direction * max(eps, size * LEAST_STEP * float(np.finfo(x.dtype).eps))).astype(x.dtype)
+        plus, minus = self.moved(place, steps)
+        up, down = self.reals(self.run(plus)), self.reals(self.run(minus))
+        if not up.size == down.size == count:
+            raise GradcheckError(f"the shape of the outputs changes when {self.labels[place]} is moved by {eps:g}.")
+        real = as_reals(plus[place] - minus[place])  # what the step became in the precision of the input
+        wanted = as_reals(direction)
+        length = float(np.dot(real, wanted)) / float(np.dot(wanted, wanted))
+        return (up - down) / length
+
+    def reals(self, result: Any) -> Array:
+        """The floating-point outputs as one real vector."""
+        return np.concatenate([np.zeros(0), *(as_reals(_plain(x)) for _, x in self.floats(result))])
+
+
+def gradients(seeded: list[tuple[Any, Any]], leaves: list[Any], *, create_graph: bool) -> list[Any]:
+    """The gradients of the leaves, zeros where none arrives, for pairs of an output and its gradient."""
+    tracked = [(x.data, seed) for x, seed in seeded if isinstance(x, TrackedTensor)]
+    roots, seeds = [edge for edge, _ in tracked], [seed for _, seed in tracked]
+    found = run_backward(roots, seeds, ground(), True, create_graph) if roots else {}
+    return [found.get(x.data, np.zeros(x.shape, x.dtype)) for x in leaves]
+
+
+class Recording(NamedTuple):
+    """A run on tracked inputs: the leaves, and the outputs with their labels."""
+
+    leaves: list[Any]
+    outputs: list[tuple[str, Any]]
+
+    def pull(self, cotangents: list[Array]) -> list[Array]:
+        """The gradients of the leaves, as real vectors, for these gradients of the outputs."""
+        seeded = [(x, c) for (_, x), c in zip(self.outputs, cotangents, strict=True) if c.any()]
+        return [as_reals(np.asarray(grad)) for grad in gradients(seeded, self.leaves, create_graph=False)]
+
+    def row(self, k: int) -> Array:
+        """The derivatives of the real component `k` of all outputs with respect to all inputs, as one vector."""
+        cotangents = []
+        for _, x in self.outputs:
+            flat = np.zeros(_width(x) * int(np.prod(x.shape, dtype=int)))
+            if 0 <= k < flat.size:
+                flat[k] = SEED
+            k -= flat.size
+            cotangents.append(from_reals(flat, x))
+        return np.concatenate([np.zeros(0), *self.pull(cotangents)]) / SEED
+
+    @property
+    def size(self) -> int:
+        """How many real numbers the outputs hold."""
+        return sum(_width(x) * int(np.prod(x.shape, dtype=int)) for _, x in self.outputs)
+
+
+def compare(probe: Probe, *, eps: float, atol: float, rtol: float) -> str | None:
+    """The worst difference between the two Jacobians, in words, or None."""
+    recording = probe.record()
+    inputs = list(probe.differentiated())
+    width = sum(_width(x) * x.size for _, x in inputs)
+    got = np.array([recording.row(k) for k in range(recording.size)]).reshape(recording.size, width)
+    columns = [probe.slope(i, unit, eps, recording.size) for i in probe.places for unit in units(probe.arrays[i])]
+    numeric = np.array(columns).reshape(width, recording.size).T
+    if recording.size and inputs and not np.array_equal(recording.row(0), got[0], equal_nan=True):
+        return f"two backwards over one recording gave different gradients of {recording.outputs[0][0]}."
+    bad = ~np.isclose(got, numeric, rtol=rtol, atol=atol, equal_nan=True)
+    if not bad.any():
+        return None
+    off = np.where(bad, np.abs(got - numeric) / (atol + rtol * np.abs(numeric)), -1.0)
+    k, j = (int(i) for i in np.unravel_index(int(np.argmax(np.where(np.isnan(off), np.inf, off))), off.shape))
+    entry = f"d {label_of(recording.outputs, k)} / d {label_of(inputs, j)}"
+    hint = _hint(recording, got, numeric, bad, k)
+    return (
+        f"{int(bad.sum())} of {bad.size} derivatives differ from finite differences. The worst:\n"
+        f"{entry}: got {got[k, j]:.6g}, numeric {numeric[k, j]:.6g}.{hint}"
+    )
+
+
+def _hint(recording: Recording, got: Array, numeric: Array, bad: Array, k: int) -> str:
+    label, output = _locate(recording.outputs, k)[:2]
+    if not isinstance(output, TrackedTensor):
+        return f" {label} is not tracked: something on the way took it off the tape."
+    if not got[bad].any():
+        return " No gradient arrives: a backward returned None or zeros, or a value was detached on the way."
+    with np.errstate(all="ignore"):
+        ratio = got[bad] / numeric[bad]
+    large = np.abs(numeric[bad]) > 1e-4
+    if large.any() and np.allclose(ratio[large], ratio[large][0], rtol=1e-3) and np.isfinite(ratio[large][0]):
+        factor = ratio[large][0]
+        return (
+            " All have the wrong sign."
+            if np.isclose(factor, -1, 1e-3)
+            else f" All of these are {factor:.4g} times what they should be."
+        )
+    return ""
+
+
+def units(x: Array) -> Iterator[Array]:
+    """One direction for each real component of an array, in the order of `as_reals`."""
+    for index in np.ndindex(x.shape):
+        for unit in (1, 1j) if x.dtype.kind == "c" else (1,):
+            direction = np.zeros(x.shape, x.dtype)
+            direction[index] = unit
+            yield direction
+
+
+def label_of(arrays: list[tuple[str, Any]], k: int) -> str:
+    """What the real component `k` of some arrays is called: `x[1, 2]`, `Im out[0][3]`."""
+    label, x, k = _locate(arrays, k)
+    part = ("", *("Re ", "Im "))[(k % 2 + 1) if _width(x) == 2 else 0]
+    index = np.unravel_index(k // _width(x), x.shape) if x.shape else ()
+    return f"{part}{label}[{', '.join(map(str, index))}]" if x.shape else f"{part}{label}"
+
+
+def _locate(arrays: list[tuple[str, Any]], k: int) -> tuple[str, Any, int]:
+    for label, x in arrays:
+        size = _width(x) * int(np.prod(x.shape, dtype=int))
+        if k < size:
+            return label, x, k
+        k -= size
+    raise AssertionError("the component is one of the arrays'")
+
+
+def _width(x: Any) -> int:
+    return 2 if x.dtype.kind == "c" else 1
+
+
+def as_reals(x: Array) -> Array:
+    """The values of an array as one real vector, real and imaginary parts in turn."""
+    flat = x.ravel()
+    if x.dtype.kind == "c":
+        flat = np.stack([flat.real, flat.imag], -1).ravel()
+    return flat.astype(np.result_type(flat, np.float64))
+
+
+def from_reals(flat: Array, like: Any) -> Array:
+    """The array of the shape and dtype of `like` whose `as_reals` is this vector."""
+    values = flat[::2] + 1j * flat[1::2] if _width(like) == 2 else flat
+    return values.astype(like.dtype).reshape(like.shape)
+
+
+def random_like(random: "np.random.Generator", x: Array) -> Array:
+    """Random values of the shape and dtype of an array, away from zero."""
+    return from_reals(random.uniform(0.5, 1.5, _width(x) * x.size), x)
+
+
+def _plain(x: Any) -> Array:
+    return np.asarray(x.value if isinstance(x, TrackedTensor) else x)
+
+
+def map_scalars(x: Any) -> Any:
+    """The same value with NumPy scalars and floats made 0-d arrays."""
+    return mapped(lambda leaf: np.asarray(leaf) if isinstance(leaf, (np.generic, float, complex)) else leaf, x)
+
+
+def _parameters(f: Function, count: int) -> tuple[str, ...]:
+    """The names of a function's parameters, or numbers where it has none for them."""
+    try:
+        names = parameter_names(f) or ()
+    except (TypeError, ValueError):  # a builtin, which has no signature
+        names = ()
+    return tuple(names[i] if i < len(names) else f"input {i}" for i in range(count))

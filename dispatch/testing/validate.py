@@ -1,0 +1,294 @@
+"""How closely calls are looked at: `validate(level)`, and the environment variable DISPATCH_VALIDATE.
+
+What the core checks of every call costs nanoseconds and is always on: types of arguments, type and number of outputs, that
+none is an argument or a view of one. The level `full` adds what costs more than many kernels do, for the calls of a test suite
+or of a search for a fault.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from ..core import DispatchKey, OpOverload, Without, active_modes, device_of
+from ..core.pytree import leaves, mapped, paths
+from ..dispatcher.observer import OBSERVE, Watcher, watchers
+from ..dispatcher.printing import brief, place_of
+from ..errors import ArgumentError, DataDependentError, NoRuleError, OutputError, did_you_mean, kind_of
+from ..layers.fake import FakeTensor, FakeTensorMode
+from ..schema.schema import Argument
+from ..schema.tags import Tag
+
+LEVELS = ("off", "default", "full")
+MOST_WORK = 10_000  # candidates that `np.shares_memory` tries before the bounds of the memory decide
+Array = np.ndarray[Any, Any]
+Arguments = tuple[Any, ...]
+
+
+class Validation(Watcher):
+    """Looks at each kernel's call as closely as `level` says; made by `validate`.
+
+    Only the innermost one of a thread counts.
+    """
+
+    def __init__(self, level: str) -> None:
+        super().__init__()
+        self.level = level
+        self._idle = False
+
+    def __enter__(self) -> "Validation":
+        # With nothing to look at and nothing to end, the block costs its calls nothing.
+        self._idle = self.level != "full" and not any(isinstance(w, Validation) for w in watchers())
+        return self if self._idle else super().__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        if not self._idle:
+            super().__exit__(*exception)
+
+    def _looks(self, op: OpOverload, rank: int) -> bool:
+        if rank & OBSERVE >= DispatchKey.FAKE or Tag.maybe_aliasing_or_mutating in op.tags:
+            return False
+        return self.level == "full" and next(w for w in watchers() if isinstance(w, Validation)) is self
+
+    def handed(self, op: OpOverload, rank: int, args: Arguments) -> Arguments:
+        if not self._looks(op, rank):
+            return args
+        return tuple([_read_only(x) if _is_only_read(a) else x for a, x in zip(op.schema.arguments, args, strict=True)])
+
+    def watch(self, op: OpOverload, rank: int, args: Arguments, proceed: Callable[[], Any]) -> Any:
+        if not self._looks(op, rank):
+            return proceed()
+        call = _Call(op, DispatchKey(rank & OBSERVE), args)
+        with ExitStack() as stack:
+            for guard in active_modes():
+                stack.enter_context(Without(guard))
+            fake = call.fake_outputs()
+        before = call.sums()
+        try:
+            out = proceed()
+        except Exception as error:
+            if "read-only" in str(error):
+                error.add_note("DISPATCH_VALIDATE=full hands arguments that are not declared written as read-only views")
+            call.check_arguments(before, error)
+            raise
+        call.check_arguments(before, None)
+        outputs = call.outputs_of(out)
+        call.check_memory(outputs)
+        if fake is not None:
+            call.check_fake(fake, outputs)
+        return out
+
+    def __repr__(self) -> str:
+        return f"validate({self.level!r})"
+
+
+class _Call:
+    """One call of a kernel, and what is known of it before it runs."""
+
+    def __init__(self, op: OpOverload, key: DispatchKey, args: Arguments) -> None:
+        self.op, self.schema, self.args = op, op.schema, args  # the kernel may redefine its operator
+        live = op.table.source(key)
+        self.kernel = f"kernel {place_of(live)}" if live is not None else "kernel"
+        pairs = zip(op.schema.arguments, args, strict=True)
+        self.arrays = [(a, name, x) for a, value in pairs for name, x in _arrays(value, repr(a.name))]
+        # NumPy's own functions do not agree on the order of what comes of a broadcast array.
+        self.ordered = not any(0 in counted_strides(x) for *_, x in self.arrays)
+        self.written = [x for a, _, x in self.arrays if a.is_write]
+
+    def _fault(self, text: str) -> OutputError:
+        given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(self.op.arguments.names, self.args, strict=True))
+        return OutputError(f"{self.op.name}: {text}\nThe call was ({given}).", operator=self.op.name)
+
+    def sums(self) -> list[int | None]:
+        """A checksum of each array that may only be read, whoever else writes to it."""
+        return [
+            None if a.is_write or any(_share(x, other) for other in self.written) else _checksum(x) for a, _, x in self.arrays
+        ]
+
+    def check_arguments(self, before: list[int | None], error: Exception | None) -> None:
+        """Hold the arguments against their checksums: code in C asks no flag for permission."""
+        for (_, name, x), sum_before in zip(self.arrays, before, strict=True):
+            if sum_before is not None and _checksum(x) != sum_before:
+                base = name.split("'")[1]
+                raise self._fault(
+                    f"the {self.kernel} writes to its argument {name}, and the schema does not say so. "
+                    f"Compute on {base}.copy(), or declare it: mutates_args=({base!r},)."
+                ) from error
+
+    def outputs_of(self, out: Any) -> list[Any]:
+        """The outputs, one for each return, without a residual, whether or not `out` holds it."""
+        total = len(self.schema.returns)
+        count = total - self.schema.has_residual
+        if count and total > 1 and isinstance(out, (tuple, list)) and len(out) == total:
+            return list(out[:count])
+        return [out] if count == 1 else list(out) if count else []
+
+    def check_memory(self, outputs: list[Any]) -> None:
+        """Whether an output shares a byte with an argument, or another output, where the schema does not say so."""
+        found = [(r, name, x) for i, (r, out) in enumerate(self._returned(outputs)) for name, x in _arrays(out, f"output {i}")]
+        for i, (result, name, x) in enumerate(found):
+            if result.alias is not None:
+                continue
+            for _, other, y in self.arrays:
+                if _share(x, y):
+                    raise self._fault(
+                        f"{name} of the {self.kernel} shares memory with its argument {other}, and the schema does not say so. "
+                        "Return a copy, or declare it: (Tensor(a) x) -> Tensor(a)."
+                    )
+            for other_result, other, y in found[:i]:
+                if other_result.alias is None and _share(x, y):
+                    raise self._fault(
+                        f"{other} and {name} of the {self.kernel} share memory: a write to one changes the other. "
+                        "Return a copy for one of them."
+                    )
+
+    def _returned(self, outputs: list[Any]) -> Iterator[tuple[Any, Any]]:
+        return zip(self.schema.returns, outputs, strict=False)
+
+    def fake_outputs(self) -> list[Any] | Exception | None:
+        """What the fake rule says the outputs are, or what it raises; None where there is no rule, or it asks for data."""
+        live = self.op.table.source(DispatchKey.FAKE)
+        if live is None or live.layer is None or self.op.schema.returns == ():
+            return None
+        with FakeTensorMode() as mode:
+            fakes = [mapped(lambda x: mode.from_array(x) if device_of(x) is not None else x, x) for x in self.args]
+            try:
+                return self.outputs_of(self.op.at(DispatchKey.FAKE)(*fakes))
+            except (DataDependentError, NoRuleError):
+                return None
+            except Exception as error:
+                return error
+
+    def check_fake(self, fake: list[Any] | Exception, outputs: list[Any]) -> None:
+        """Hold what the fake rule said against what came."""
+        live = self.op.table.source(DispatchKey.FAKE)
+        rule = f"the fake rule ({place_of(live)})" if live is not None else "the fake rule"
+        if isinstance(fake, Exception):
+            raise self._fault(f"{rule} raises {type(fake).__name__}, where the {self.kernel} does not: {fake}") from fake
+        for i, (promised, given) in enumerate(zip(fake, outputs, strict=True)):
+            pairs = zip(_arrays(promised, f"output {i}"), _arrays(given, f"output {i}"), strict=False)
+            for (name, x), (_, y) in pairs:
+                for what, said, is_so in _differences(x, y, ordered=self.ordered):
+                    raise self._fault(
+                        f"{name} has {what} {said} by {rule}, and {is_so} by the {self.kernel}. Correct the rule: "
+                        f"{self.op.schema.name}.register_fake."
+                    )
+            if (n := len(list(_arrays(promised, "")))) != (m := len(list(_arrays(given, "")))):
+                raise self._fault(f"output {i} holds {n} arrays by {rule}, and {m} by the {self.kernel}.")
+
+
+def _differences(fake: Any, real: Any, *, ordered: bool) -> Iterator[tuple[str, object, object]]:
+    if fake.shape != real.shape:
+        yield "shape", fake.shape, real.shape
+    elif fake.dtype.newbyteorder("=") != real.dtype.newbyteorder("="):  # empty_like keeps an order that no kernel gives back
+        yield "dtype", fake.dtype, real.dtype
+    elif ordered and (said := counted_strides(fake)) != (is_so := counted_strides(real)):
+        yield "strides", said, is_so
+
+
+def counted_strides(x: Any) -> tuple[int | None, ...]:
+    """The strides of an array, None where they mean nothing: for axes of length 1, and for all of an empty array.
+
+    Examples
+    --------
+    >>> counted_strides(np.ones((2, 1, 3)))
+    (24, None, 8)
+    """
+    empty = 0 in x.shape
+    return tuple(None if empty or n == 1 else s for n, s in zip(x.shape, getattr(x, "strides", ()), strict=False))
+
+
+def _is_only_read(argument: Argument) -> bool:
+    # A view of a read-only view would be read-only too, and the schema of a view promises no such thing.
+    return argument.alias is None and "writeable" not in argument.layout
+
+
+def _read_only(x: Any) -> Any:
+    """`x` with read-only views in place of its arrays; the flag of the caller's own array is left alone."""
+
+    def view(array: Any) -> Any:
+        if not isinstance(array, np.ndarray) or not array.flags.writeable:
+            return array
+        seen = array.view()
+        seen.flags.writeable = False
+        return seen
+
+    made = mapped(view, x)
+    return x if all(a is b for a, b in zip(leaves(x), leaves(made), strict=True)) else made
+
+
+def _arrays(x: Any, name: str) -> Iterator[tuple[str, Any]]:
+    for path, leaf in zip(paths(x), leaves(x), strict=True):
+        if isinstance(leaf, (np.ndarray, np.generic, FakeTensor)):
+            yield name + path, leaf
+
+
+def _checksum(x: Array) -> int | None:
+    return None if x.dtype.hasobject else crc32(x.tobytes())
+
+
+def _share(x: Any, y: Any) -> bool:
+    """Whether two arrays share a byte: exactly where that is quickly told, by the bounds of their memory otherwise."""
+    if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and np.may_share_memory(x, y)):
+        return False
+    try:
+        return np.shares_memory(x, y, max_work=MOST_WORK)  # type: ignore[arg-type]  # NumPy's stub knows -1 and 0 only
+    except np.exceptions.TooHardError:
+        return True
+
+
+def validate(level: str) -> Validation:
+    """While the block lasts, look at this thread's calls as closely as a level says.
+
+    Parameters
+    ----------
+    level : str
+        `"full"`: on each call of a kernel its fake rule, if it has one, is held against what came; arguments that are not
+        declared written are handed as read-only views and compared by a checksum; the memory of the outputs is held against
+        that of every argument. `"default"` ends that for an inner block. `"off"` is the same as `"default"`: the checks in
+        C cost some nanoseconds, and nothing is won by leaving them out.
+
+    Returns
+    -------
+    context manager
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such level.
+    OutputError
+        At a call under `"full"`, if its kernel does what its schema or its fake rule does not say.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> @dispatch.custom_op("doc::first", mutates_args=())
+    ... def first(x: np.ndarray) -> np.ndarray:
+    ...     return x[:1] * 1
+    >>> _ = first.register_fake(lambda x: np.empty_like(x))
+    >>> with dispatch.validate("full"):
+    ...     first(np.ones(3))
+    Traceback (most recent call last):
+    dispatch.errors.OutputError: doc::first: output 0 has shape (3,) by the fake rule (...), and (1,) by the kernel ...
+    The call was (x: float64[3]).
+    """
+    return Validation(_checked(level, "validate"))
+
+
+def _checked(level: object, who: str) -> str:
+    if not isinstance(level, str) or level not in LEVELS:
+        known = did_you_mean(level, LEVELS) if isinstance(level, str) else f" {kind_of(level)} was given."
+        raise ArgumentError(f"{who}: there is no such level.{known} Levels: {', '.join(LEVELS)}.")
+    return level
+
+
+def _from_environment() -> None:
+    """Turn on what DISPATCH_VALIDATE asks for, in the thread that imports the package, and for good."""
+    if level := os.environ.get("DISPATCH_VALIDATE"):
+        Validation(_checked(level, "DISPATCH_VALIDATE")).__enter__()
+
+
+_from_environment()

@@ -1,0 +1,84 @@
+"""Partial derivatives: what they may be, complex values, and what they say nothing of."""
+
+import making
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch import grad
+from dispatch.autodiff.rules.pull_push import pushed_forward
+from dispatch.errors import DefinitionError, NoRuleError
+
+said, define = making.said, making.define
+A = np.array([0.5, 1.0, 2.0])
+Z = A + 1j * A[::-1]
+
+
+def test_complex_values_in_torchs_convention():
+    op = define("(Tensor z) -> Tensor", lambda z: z**3)
+    op.register_autograd(elementwise=lambda z: 3 * z**2)
+    w = np.array([1 + 2j, -1j, 0.5])
+    assert np.allclose(grad(lambda z: np.sum(np.real(op(z) * w)))(Z), np.conjugate(w * 3 * Z**2))
+    assert np.allclose(pushed_forward(op, [Z], [w]), 3 * Z**2 * w)
+
+
+@pytest.mark.torch
+def test_complex_values_are_torchs():
+    import torch
+
+    op = define("(Tensor x, Tensor z) -> Tensor", lambda x, z: x * np.exp(z))
+    op.register_autograd(elementwise=(lambda z: np.exp(z), lambda out: out))
+    x, z = torch.tensor(A, requires_grad=True), torch.tensor(Z, requires_grad=True)
+    (x * torch.exp(z)).imag.sum().backward()
+    ours = grad(lambda x, z: np.sum(np.imag(op(x, z))), (0, 1))(A, Z)
+    assert np.allclose(ours[0], x.grad.numpy())
+    assert ours[0].dtype == np.float64
+    assert np.allclose(ours[1], z.grad.numpy())
+
+
+def test_a_complex_number():
+    op = define("(Tensor z) -> Tensor", lambda z: 2j * z)
+    op.register_autograd(elementwise=2j)
+    assert np.allclose(grad(lambda z: np.sum(np.real(op(z))))(Z), np.full(3, -2j))
+
+
+def test_none_is_no_derivative_and_a_missing_name_raises():
+    op = define("(Tensor x, Tensor y) -> Tensor", lambda x, y: x * np.floor(y))
+    op.register_autograd(elementwise={"x": lambda y: np.floor(y), "y": None})
+    x, y = making.leaf(A), making.leaf(A + 0.5)
+    np.sum(op(x, y)).backward()
+    assert np.array_equal(x.grad, np.floor(A + 0.5))
+    assert y.grad is None
+    op.register_autograd(elementwise={"x": lambda y: np.floor(y)})
+    message = (
+        f"a derivative by argument 'y' was asked of {op.name}, and its elementwise= does not name it. Add it; or pass "
+        "dispatch.detach(...) of the argument, where a constant is meant."
+    )
+    assert said(lambda: grad(lambda y: np.sum(op(A, y)))(A), NoRuleError) == message
+    assert said(lambda: pushed_forward(lambda y: op(A, y), [A], [A]), NoRuleError) == message
+    assert np.array_equal(grad(lambda x: np.sum(op(x, A)))(A), np.floor(A))
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "message"),
+    [
+        ("(Tensor x, Tensor y) -> Tensor", 1.0, "elementwise= is one for each array, and one was given for 2 (x, y). Give a tuple of one for each, or a dict by name; None for an array without a derivative."),
+        ("(Tensor x) -> Tensor", (1.0, 2.0), "elementwise= is one for each array, and 2 were given for 1 (x). Give a tuple of one for each, or a dict by name; None for an array without a derivative."),
+        ("(Tensor x, float c) -> Tensor", {"c": 1.0}, "elementwise= names 'c', and the operator's arrays are x. Name those."),
+        ("(Tensor x) -> Tensor", "x", "the partial derivative by 'x' is a function or a number, and a str was given."),
+        ("(Tensor x) -> Tensor", lambda y: y, "the partial derivative by 'x' reads 'y'. It names what it reads: x, out."),
+        ("(Tensor x) -> Tensor", lambda *args: 1, "the partial derivative by 'x' reads '*args'. It names what it reads: x, out."),
+        ("(Tensor x) -> (Tensor, Tensor)", 1.0, "elementwise= is for operators that return one array. Give a backward."),
+        ("(Tensor[] xs) -> Tensor", 1.0, "argument 'xs' is Tensor[], and elementwise= is for arguments that are arrays. Give a backward."),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit(text, given, message):
+    op = define(text, lambda *args: None)
+    start = f"{op.name} returns (Tensor, Tensor), and " if "(Tensor, Tensor)" in text else f"{op.name}: "
+    assert said(lambda: op.register_autograd(elementwise=given), DefinitionError) == start + message
+
+
+def test_nothing_is_kept_that_no_partial_reads():
+    op = define("(Tensor x, Tensor y) -> Tensor", lambda x, y: 2 * x + y)
+    op.register_autograd(elementwise=(2.0, 1.0))
+    assert dispatch.autograd.nbytes(op(making.leaf(A), making.leaf(A))) == 0

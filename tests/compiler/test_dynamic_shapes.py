@@ -1,0 +1,130 @@
+"""compile(dynamic=True): one graph for all lengths for which its guards hold."""
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch import custom_op, grad, make_fx, vmap
+from dispatch.compiler.dynamic_shapes import dynamic_program, with_sizes
+from dispatch.errors import PerformanceWarning
+
+RNG = np.random.default_rng(0)
+
+
+def shaped(*shape):
+    return RNG.standard_normal(shape)
+
+
+def standardised(x):
+    return (x - np.mean(x, 0)) / (np.std(x, 0) + 1) * x.shape[0]
+
+
+PROGRAMS = {
+    "a loss": (lambda w, x: np.mean(np.tanh(x @ w) ** 2) * x.shape[0], lambda n, m: (shaped(m), shaped(n, m))),
+    "a gradient": (grad(lambda w, x: np.sum(np.tanh(x @ w) ** 2)), lambda n, m: (shaped(m), shaped(n, m))),
+    "a batch": (vmap(grad(lambda x: np.sum(np.sin(x) * x))), lambda n, m: (shaped(n, m),)),
+    "slices": (lambda x: x[1:, 0] - x[:-1, -1], lambda n, m: (shaped(n, m),)),
+    "sizes": (lambda x: np.reshape(np.concatenate([x, x]), (-1,))[: x.shape[0] // 2], lambda n, m: (shaped(n, m),)),
+    "in Fortran's order": (standardised, lambda n, m: (np.asfortranarray(shaped(n, m)),)),
+    "a float": (lambda x, k: x * k + k, lambda n, m: (shaped(n, m), float(n))),
+    "an int": (lambda x, k: x * k, lambda n, m: (shaped(n, m), 3)),
+    "containers": (lambda d: {"out": [d["a"] @ d["b"]]}, lambda n, m: ({"a": shaped(n, m), "b": shaped(m)},)),
+}
+SIZES = [(5, 3), (7, 11), (2, 13)]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_one_graph_serves_every_length(name):
+    f, make = PROGRAMS[name]
+    compiled = dispatch.compile(f, dynamic=True, fullgraph=True)
+    for n, m in SIZES:
+        args = make(n, m)
+        for found, expected in zip(
+            dispatch.core.pytree.leaves(compiled(*args)), dispatch.core.pytree.leaves(f(*args)), strict=True
+        ):
+            np.testing.assert_array_equal(found, expected)
+    assert len(compiled.entries) == 1
+    assert compiled.entries[0].hits == len(SIZES)
+
+
+def test_lengths_0_and_1_are_traced_for_themselves():
+    compiled = dispatch.compile(standardised, dynamic=True, fullgraph=True)
+    for n in (4, 1, 6, 1):
+        x = shaped(n, 3)
+        np.testing.assert_array_equal(compiled(x), standardised(x))
+    assert [entry.hits for entry in compiled.entries] == [2, 2]
+
+
+def test_a_guard_that_does_not_hold_is_another_trace():
+    def f(x):
+        return x * 2 if x.shape[0] > 4 else x - 1
+
+    compiled = dispatch.compile(f, dynamic=True, fullgraph=True)
+    for n in (5, 3, 9, 2):
+        x = shaped(n)
+        np.testing.assert_array_equal(compiled(x), f(x))
+    assert [entry.hits for entry in compiled.entries] == [2, 2]
+    assert "    where 4 < s0" in repr(compiled.explain()) or "    where s0 > 4" in repr(compiled.explain())
+    assert "calls of float64['*']" in repr(compiled.explain())
+
+
+def test_writes_are_written():
+    def f(x, k):
+        x[1:] *= k
+        return x[:-1]
+
+    compiled = dispatch.compile(f, dynamic=True, fullgraph=True)
+    for n in (4, 9):
+        x = shaped(n)
+        y = x.copy()
+        np.testing.assert_array_equal(compiled(x, 2.5), f(y, 2.5))
+        np.testing.assert_array_equal(x, y)
+    assert len(compiled.entries) == 1
+
+
+def test_floats_that_decide_are_held():
+    def f(x, k):
+        return x * k if k > 0 else x
+
+    compiled = dispatch.compile(f, dynamic=True)
+    for n, k in ((3, 1.0), (5, -1.0), (4, 1.0), (6, -1.0)):
+        x = shaped(n)
+        np.testing.assert_array_equal(compiled(x, k), f(x, k))
+    assert len(compiled.entries) == 2
+
+
+def test_sizes_of_data_are_known_when_it_runs():
+    @custom_op("dynamic_tests::above", mutates_args=())
+    def above(x: np.ndarray) -> np.ndarray:
+        return x[x > 0]
+
+    @above.register_fake
+    def _(x):
+        return np.empty_like(x, shape=(dispatch.library.get_ctx().new_dynamic_size(),))
+
+    def f(x):
+        y = above(x)
+        return np.sum(y) / y.shape[0] + np.concatenate([y, y])
+
+    compiled = dispatch.compile(f, dynamic=True, fullgraph=True)
+    for n in (6, 9):
+        x = np.abs(shaped(n)) * np.where(np.arange(n) % 3, 1, -1)
+        np.testing.assert_array_equal(compiled(x), f(x))
+    assert len(compiled.entries) == 1
+
+
+def test_what_cannot_be_traced_runs_as_it_is():
+    compiled = dispatch.compile(lambda x: x if x[0] > 0 else -x, dynamic=True)
+    with pytest.warns(PerformanceWarning, match=r"^compile: .* runs as it is: the truth was asked of a traced value"):
+        np.testing.assert_array_equal(compiled(np.array([-1.0, 2.0])), [1.0, -2.0])
+    np.testing.assert_array_equal(compiled(np.array([-1.0, 2.0])), [1.0, -2.0])
+    assert len(compiled.entries) == 1
+
+
+def test_sizes_are_inputs_of_the_program():
+    graph = make_fx(lambda x: np.reshape(x, (x.shape[0] * x.shape[1],))[: x.shape[0] + 1], "symbolic")(shaped(3, 4))
+    opened, sizes = with_sizes(graph)
+    assert [str(x) for x in sizes] == ["s0*s1", "slice(None, s0 + 1, None)"]
+    assert [node.name for node in opened.nodes[:2]] == ["size_0", "size_1"]
+    x = shaped(5, 2)
+    np.testing.assert_array_equal(dynamic_program(graph)(x), x.ravel()[:6])

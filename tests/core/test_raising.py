@@ -1,0 +1,63 @@
+"""What a call is refused with: the words of `wording`, and where finding them fails, that failure; never nothing."""
+
+import numpy as np
+import pytest
+from making import made
+
+from dispatch.core import DispatchKey, OpOverload
+from dispatch.errors import ArgumentError, OutputError
+from dispatch.operators.registry import build
+from dispatch.schema.schema import Schema
+
+X = np.ones(2)
+
+
+class Speechless:
+    """A wording that fails to find words."""
+
+    def __getattr__(self, name):
+        def failing(*args):
+            raise LookupError(name)
+
+        return failing
+
+
+def speechless(text, kernel):
+    op = build(Schema.parse(text, name="making::op"))
+    op = OpOverload(op.schema, op.arguments, op.outputs, Speechless())
+    op.register_at(DispatchKey.CPU, kernel)
+    return op
+
+
+def test_the_words_for_arguments_are_raised():
+    with pytest.raises(ArgumentError, match=r"making::op: argument 'x' is Tensor, and was given a str\."):
+        made("(Tensor x) -> Tensor", np.sin)("no")
+
+
+def test_the_words_for_outputs_are_raised():
+    with pytest.raises(OutputError, match=r"returned a str, and its schema says Tensor\."):
+        made("(Tensor x) -> Tensor", lambda x: "no")(X)
+
+
+@pytest.mark.parametrize(("args", "kernel", "asked"), [(("no",), np.sin, "refused"), ((X,), lambda x: "no", "refused_output")])
+def test_where_the_words_cannot_be_found_that_is_raised(args, kernel, asked):
+    with pytest.raises(LookupError, match=asked):
+        speechless("(Tensor x) -> Tensor", kernel)(*args)
+
+
+def test_a_kernel_s_exception_arrives_without_its_note_where_there_are_no_words():
+    def failing(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine") as caught:
+        speechless("(Tensor x) -> Tensor", failing)(X)
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_a_kernel_s_exception_keeps_its_type_and_gets_one_note():
+    inner = made("(Tensor x) -> Tensor", lambda x: x @ np.ones((3, 3)))
+    outer = made("(Tensor x) -> Tensor", inner)
+    with pytest.raises(ValueError, match="matmul") as caught:
+        outer(X)
+    assert len(caught.value.__notes__) == 1
+    assert caught.value.__notes__[0].startswith("in operator making::op(x: float64[2]), kernel test_raising.py:")

@@ -1,0 +1,107 @@
+"""Who may share memory in a graph, and when it is read last: never sooner than NumPy says."""
+
+import numpy as np
+import random_programs
+from hypothesis import given, settings
+
+import dispatch
+from dispatch import Tag, custom_op, functionalize, make_fx
+from dispatch.graph.liveness import NEVER, Lifetimes
+from dispatch.graph.node import Node
+from dispatch.library import register_opaque_type
+
+
+def lasts(f, *args):
+    graph = make_fx(f)(*args)
+    lifetimes = Lifetimes(graph)
+    return {node.name: lifetimes.last_read(node) for node in graph.nodes}, lifetimes, graph
+
+
+def test_a_view_is_read_with_what_it_is_of():
+    def f(x):
+        y = np.sin(x)
+        v = np.transpose(y[1:])
+        z = np.cos(v)
+        np.tanh(z)
+        return z + y[0]
+
+    found, lifetimes, graph = lasts(f, np.ones((2, 2)))
+    names = [node.name for node in graph.nodes]
+    assert found["sin"] == found["getitem"] == found["transpose"] == names.index("add")
+    assert found["cos"] == names.index("add")
+    assert (found["x"], found["add"], found["tanh"]) == (NEVER, NEVER, -1)
+    owners = {node.name: lifetimes.owner(node) for node in graph.nodes}
+    assert owners["sin"] is owners["getitem"] is owners["transpose"] is not owners["cos"]
+
+
+def test_several_outputs():
+    """Of an operator nobody knows whether they share memory; the new values of a functional form are copies."""
+
+    @custom_op("lifetimetests::pair_", mutates_args=("x", "y"))
+    def pair_(x: np.ndarray, y: np.ndarray) -> None:
+        x += 1
+        y += x
+
+    def f(x):
+        y, z = x * 1, x * 2
+        pair_(y, z)
+        q, r = dispatch.ops.np.linalg_qr(np.stack([y, z]))
+        return q, np.sin(r)
+
+    found, lifetimes, graph = lasts(functionalize(f), np.ones(3))
+    pairs = [node for node in graph.nodes if node.kind == "item"]
+    assert lifetimes.owner(pairs[0]) is not lifetimes.owner(pairs[1])
+    assert lifetimes.owner(pairs[2]) is lifetimes.owner(pairs[3])
+    assert found[pairs[3].name] == NEVER
+
+
+@register_opaque_type
+class Shelf:
+    pass
+
+
+def test_what_may_be_kept_is_read_at_any_time():
+    shelf = Shelf()
+
+    @custom_op("lifetimetests::keep", mutates_args=(), tags=Tag.effect)
+    def keep(x: np.ndarray) -> None: ...
+
+    @custom_op("lifetimetests::put", mutates_args=())
+    def put(shelf: Shelf, x: np.ndarray) -> int:
+        return 1
+
+    @custom_op("lifetimetests::see", mutates_args=())
+    def see(x: np.ndarray) -> int:
+        return 1
+
+    def f(x):
+        y, z, w = np.sin(x), np.cos(x), np.tanh(x)
+        keep(y)
+        put(shelf, z)
+        see(w)
+
+    found, _, graph = lasts(f, np.ones(2))
+    assert (found["sin"], found["cos"]) == (NEVER, NEVER)
+    assert graph.nodes[found["tanh"]].name == "see"
+
+
+@settings(max_examples=20)
+@given(random_programs.programs())
+def test_programs_at_random(source):
+    """Arrays of a run that share memory have one owner."""
+    f = random_programs.function(source, random_programs.OURS)
+    args = [np.ones(shape) for shape in random_programs.SHAPES]
+    graph = make_fx(functionalize(f))(*args)
+    lifetimes = Lifetimes(graph)
+    values: dict[Node, np.ndarray] = dict(zip(graph.inputs, args, strict=True))
+    for node in graph.nodes:
+        if node.kind == "call":
+            out = node.op.whole(*[dispatch.core.pytree.mapped(lambda x: values[x] if type(x) is Node else x, x) for x in node.args])
+            if isinstance(out, np.ndarray):
+                shared = [x for x, y in values.items() if np.shares_memory(out, y)]
+                assert all(lifetimes.owner(x) is lifetimes.owner(node) for x in shared)
+                values[node] = out
+            else:
+                values[node] = np.asarray(out)
+        elif node.kind == "constant":
+            values[node] = graph.constants[node.name]

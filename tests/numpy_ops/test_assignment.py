@@ -1,0 +1,490 @@
+"""Writes as NumPy users spell them: random programs of writes and views against NumPy and torch,
+each spelling against NumPy, and what is refused."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import making
+import numpy as np
+import pytest
+from duals import push, slope, tangent
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dispatch
+from dispatch import FakeTensorMode, grad, no_grad, ops, vmap
+from dispatch.autograd import gradcheck
+from dispatch.errors import ArgumentError, BatchingError, ConversionError, GradientError, UnsupportedError
+from dispatch.layers.autograd.saved_tensors import COPIED_BYTES
+
+leaf, said = making.leaf, making.said
+A, B = np.array([0.5, 1.0, 2.0]), np.array([1.5, -1.0, 0.25])
+
+# -- random programs -------------------------------------------------------------------------------------------------------
+
+VIEWS: list[Callable[[Any], Any]] = [
+    lambda x: x[1:],
+    lambda x: x[::-1],
+    lambda x: x.reshape(-1)[: len(x.reshape(-1)) // 2] if len(x.reshape(-1)) > 1 else x[...],
+    lambda x: x.swapaxes(0, -1),
+    lambda x: x[..., None],
+    lambda x: x[:, 0] if len(x.shape) > 1 else x[...],
+    lambda x: x.T if len(x.shape) == 2 else x[:],
+    lambda x: x[0] if len(x.shape) > 1 else x[:1],
+]
+
+
+def lines(count: int = 9) -> Any:
+    """A program: for each line what it does, to which values."""
+    return st.lists(st.tuples(*[st.integers(0, n) for n in (11, 99, 99, 7)]), max_size=count)
+
+
+def run(program: Any, x: Any, lib: Any = np) -> Any:
+    """Compute, view and write; of arrays, of wrappers, and with `lib=torch` of its tensors."""
+    values = [x * 2.0, lib.sin(x), (x * x).reshape(3, 2)]
+    for step, i, j, k in program:
+        a, b = values[i % len(values)], values[j % len(values)]
+        scale = lib.sum(b) * 0.125  # of any shape a number
+        if step <= 3:
+            values.append(VIEWS[k](a))
+        elif step == 4:
+            values.append(lib.sin(a) + scale)
+        elif step == 5:
+            a *= 0.5
+        elif step == 6:
+            a += lib.sin(a) * scale
+        elif step == 7:
+            a[...] = lib.cos(a) * scale
+        elif step == 8:
+            a[k % a.shape[0]] = scale
+        elif step == 9:
+            a[: k + 1] -= scale
+        elif step == 10 and a.shape[0] > 1:
+            a[1:] = a[:-1] * 1.0 if k % 2 else a[:-1] * scale
+        elif step == 11:
+            lib.sin(a * 1.0, out=a) if lib is np else a.copy_(lib.sin(a * 1.0))
+    return sum(lib.sum(lib.tanh(value)) * (n + 1) for n, value in enumerate(values))
+
+
+X = np.array([0.5, -0.25, 1.0, 0.75, -0.5, 0.125])
+
+
+@given(lines())
+def test_programs_have_numpys_values(program: Any) -> None:
+    expected = run(program, X)
+    assert np.allclose(dispatch.detach(run(program, leaf(X))), expected)
+    assert np.allclose(vmap(lambda x: run(program, x))(np.stack([X, X])), [expected, expected])
+
+
+@given(lines())
+def test_programs_have_the_gradients_of_finite_differences(program: Any) -> None:
+    gradcheck(lambda x: run(program, x), (leaf(X),))
+
+
+@given(lines(6))
+def test_programs_under_transforms(program: Any) -> None:
+    def f(x: Any) -> Any:
+        return run(program, x)
+
+    xs = np.stack([X, X[::-1] * 0.5])
+    slopes = np.stack([grad(f)(x) for x in xs])
+    np.testing.assert_allclose(vmap(grad(f))(xs), slopes, atol=1e-12)
+    np.testing.assert_allclose(grad(lambda xs: np.sum(vmap(f)(xs)))(xs), slopes, atol=1e-12)
+    np.testing.assert_allclose(grad(lambda x: np.sum(grad(f)(x) * X))(X), making_second(f), atol=1e-4)
+    t = X + 1
+    value, moved = push(f, (X,), (t,))
+    assert np.allclose(value, f(X))
+    assert np.allclose(moved, np.sum(grad(f)(X) * t))
+    assert np.allclose(tangent(grad(f), X, X), making_second(f), atol=1e-4)
+    np.testing.assert_allclose(vmap(lambda x: tangent(f, x, t))(xs), slopes @ t, atol=1e-12)
+    np.testing.assert_allclose(tangent(vmap(f), xs, np.stack([t, t])), slopes @ t, atol=1e-12)
+    np.testing.assert_allclose(grad(lambda t: tangent(f, X, t))(t), grad(f)(X), atol=1e-12)
+
+
+def making_second(f: Callable[[Any], Any], h: float = 1e-5) -> Any:
+    """The derivative of `grad(f) . X` by central differences."""
+    eye = np.eye(X.size) * h
+    return np.array([np.sum((grad(f)(X + e) - grad(f)(X - e)) * X) / (2 * h) for e in eye])
+
+
+@pytest.mark.torch
+@given(lines())
+def test_programs_have_torchs_values_and_gradients(program: Any) -> None:
+    import torch
+
+    program = [line for line in program if not (line[0] <= 3 and line[3] == 1)]  # torch has no negative step
+    theirs = torch.tensor(X, requires_grad=True)
+    value = run(program, theirs, torch)
+    x = leaf(X)
+    mine = run(program, x)
+    assert np.allclose(dispatch.detach(mine), value.detach().numpy())
+    try:
+        value.backward()
+    except RuntimeError as error:  # a value that was saved and then overwritten: ours keeps the old one
+        assert "modified by an inplace operation" in str(error)
+        gradcheck(lambda x: run(program, x), (leaf(X),))
+        return
+    mine.backward()
+    np.testing.assert_allclose(x.grad, theirs.grad.numpy(), atol=1e-12)
+
+
+# -- plain arrays -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_plain_array_says_what_to_write() -> None:
+    def element(x: Any) -> Any:
+        y = np.zeros(3)
+        y[0] = x[0]
+        return np.sum(y)
+
+    def part(x: Any) -> Any:
+        y = np.zeros(3)
+        y[:2] = x[:2]
+        return np.sum(y)
+
+    for f in (element, part):
+        assert "make that of such a value: np.zeros_like(x, shape=...)" in said(lambda f=f: tangent(f, A, B), ConversionError)
+        for text in (said(lambda f=f: f(leaf()), ConversionError), said(lambda f=f: grad(f)(A), ConversionError)):
+            assert "of a tracked one: np.zeros_like(x, shape=...)" in text
+    assert "make that of a batched value: np.zeros_like(x, shape=...)" in said(lambda: vmap(element)(np.ones((2, 3))), BatchingError)
+
+
+# -- each spelling ---------------------------------------------------------------------------------------------------------
+
+I = np.array([0, 2, 0])
+MASK = np.array([True, False, True])
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "element": lambda y, x: y.__setitem__((1, 0), x[1]),
+    "row": lambda y, x: y.__setitem__(1, x),
+    "broadcast": lambda y, x: y.__setitem__(slice(None), x),
+    "leading ones": lambda y, x: y.__setitem__(slice(0, 1), x.reshape(1, 1, 3)),
+    "column": lambda y, x: y.__setitem__((slice(None), 1), x[:2]),
+    "negative step": lambda y, x: y.__setitem__((0, slice(None, None, -1)), x),
+    "Ellipsis": lambda y, x: y.__setitem__((Ellipsis, 0), x[1]),
+    "newaxis": lambda y, x: y.__setitem__((0, None), x),
+    "mask": lambda y, x: y.__setitem__(y > 0.6, x[0]),
+    "mask of rows": lambda y, x: y.__setitem__((slice(None), MASK), x[:2]),
+    "duplicates": lambda y, x: y.__setitem__((0, I), x * 3),
+    "list": lambda y, x: y.__setitem__([1, 1], x * 3),
+    "apart": lambda y, x: y.__setitem__((I[:2] // 2, slice(0, 1), ), x[:1]),
+    "from itself": lambda y, x: y.__setitem__((slice(None), slice(1, None)), y[:, :-1]),
+    "numbers": lambda y, x: y.__setitem__(0, 7),
+    "a list of values": lambda y, x: y.__setitem__(0, [x[1], 2.0, x[0]]),
+    "rows of values": lambda y, x: y.__setitem__(slice(None), [[x[1], 2.0, x[0]], x]),
+    "add.at": lambda y, x: np.add.at(y, (0, I), x),
+    "subtract.at": lambda y, x: np.subtract.at(y, [0, 0], x),
+    "multiply.at": lambda y, x: np.multiply.at(y, (0, I), x),
+    "divide.at": lambda y, x: np.divide.at(y, [0, 0, 1], x),
+    "power.at": lambda y, x: np.power.at(y, (slice(None), [0, 1, 0]), 2.0),
+    "maximum.at": lambda y, x: np.maximum.at(y, ([0, 1, 1], [0, 0, 0]), x * 1.5),
+    "negative.at": lambda y, x: np.negative.at(y, (0, I)),
+    "divide.at nothing": lambda y, x: np.divide.at(y, (0, []), x[:0]),
+    "out where": lambda y, x: np.divide(x, y - y[0, 0], out=y, where=np.array([[False, True, True], [True, False, True]])),
+    "out where one": lambda y, x: np.log(np.abs(x), out=y, where=MASK),
+    "add out": lambda y, x: np.add(y, x, out=y),
+    "sin out": lambda y, x: np.sin(x, out=y[0]),
+    "sum out": lambda y, x: np.sum(y * 2, 0, out=y[1]),
+    "stack out": lambda y, x: np.stack([x, x * 2], out=y),
+    "reduce out": lambda y, x: np.add.reduce(y * 2, 0, out=y[1]),
+    "copyto": lambda y, x: np.copyto(y, x),
+    "copyto where": lambda y, x: np.copyto(y, x, where=MASK),
+    "fill": lambda y, x: y.fill(x[1]),
+    "put": lambda y, x: np.put(y, [4, 0, 4], x),
+    "put over again": lambda y, x: np.put(y, [[1, 2], [3, -1]], x[:2]),
+    "put wrap": lambda y, x: np.put(y, [7, 13], x[:2], mode="wrap"),
+    "put_along_axis": lambda y, x: np.put_along_axis(y, np.array([[2], [0]]), x[:2].reshape(2, 1), 1),
+    "put_along_axis flat": lambda y, x: np.put_along_axis(y[0], np.array([2, 0]), x[:2], None),
+    "fill_diagonal": lambda y, x: np.fill_diagonal(y, x),
+    "fill_diagonal one": lambda y, x: np.fill_diagonal(y[:, :2], x[2]),
+    "fill_diagonal over again": lambda y, x: np.fill_diagonal(y.reshape(3, 2).T.reshape(3, 2)[:2], x[:1]),
+    "floor_divide": lambda y, x: np.floor_divide(y, x, out=y),
+    "view": lambda y, x: y[:, 1:].__imul__(x[1:]),
+    "view of a view": lambda y, x: y.T[1:][:, 0].__iadd__(x[:2]),
+    "real": lambda y, x: np.real(y).__imul__(2),
+}  # fmt: skip
+REAL = {  # what has arrays beside fakes
+    "mask of rows", "duplicates", "apart", "a list of values", "rows of values", "add.at", "copyto where", "put_along_axis",
+    "put_along_axis flat", "multiply.at", "divide.at", "power.at", "maximum.at", "negative.at", "out where", "out where one",
+}  # fmt: skip
+INFIX = {name: name for name in ("iadd", "isub", "imul", "itruediv", "ipow", "imod", "ifloordiv")}
+WRITES |= {name: lambda y, x, name=name: getattr(y, f"__{name}__")(np.abs(x) + 0.3) for name in INFIX}  # type: ignore[misc]
+
+
+def written(write: Any) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        y = np.zeros_like(x, shape=(2, 3))
+        y[0], y[1] = x + 0.2, 2 * x
+        before = y * y
+        view = y[:, ::-1]
+        write(y, x)
+        return np.concatenate([y, view * 2, before])
+
+    return f
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_spelling(name: str) -> None:
+    f = written(WRITES[name])
+    expected = f(A)
+    np.testing.assert_allclose(dispatch.detach(f(leaf(A))), expected)
+    gradcheck(lambda x: np.sum(np.sin(f(x))), (leaf(A),))
+    np.testing.assert_allclose(tangent(f, A, B), slope(f, A, B), atol=1e-6)
+    if name != "mask":  # which differs from item to item
+        xs = np.stack([A, A + 0.125])
+        np.testing.assert_allclose(vmap(f)(xs), [f(x) for x in xs])
+        gradient = grad(lambda x: np.sum(np.sin(f(x))))
+        np.testing.assert_allclose(vmap(gradient)(xs), [gradient(x) for x in xs])
+    if name not in REAL:
+        with FakeTensorMode() as mode:
+            assert f(mode.from_array(A)).shape == expected.shape
+
+
+def test_writes_to_complex_parts() -> None:
+    def f(z: Any) -> Any:
+        y = z * 1
+        y.real *= 2.0
+        v = y[1:].imag
+        v += y.real[1:]
+        return np.sum(np.real(y * np.conj(y)) * A)
+
+    gradcheck(f, (leaf(A + 1j * B),))
+    np.testing.assert_allclose(f(A + 1j * B), dispatch.detach(f(leaf(A + 1j * B))))
+
+
+def test_what_a_value_is_written_with_batched() -> None:
+    xs, js, masks = np.arange(8.0).reshape(2, 4), np.array([3, 1]), np.array([[1, 0, 1, 0], [0, 0, 1, 1]], bool)
+
+    def put(x: Any, j: Any, v: Any) -> Any:
+        y = x * 1
+        y[j] = v
+        return y
+
+    for index in (js, np.stack([js, js - 1], 1), masks):
+        for value in (np.array([5.0, 6.0]), None):
+            dims = (0, 0, None if value is None else 0)
+            v = 7.0 if value is None else value
+            np.testing.assert_array_equal(vmap(put, dims)(xs, index, v), making.loop(put, dims, xs, index, v))
+    matrix = np.arange(24.0).reshape(2, 3, 4)
+
+    def cells(y: Any, i: Any, v: Any) -> Any:
+        y = y * 1
+        y[:, i] = v
+        y[1:, None, i[0]] = v[0]
+        return y
+
+    i, v = np.array([[0, 2], [3, 1]]), np.array([8.0, 9.0])
+    for dims in ((0, 0, None), (0, None, None), (0, 0, 0)):
+        w = np.stack([v, -v]) if dims[2] == 0 else v
+        j = i if dims[1] == 0 else i[0]
+        np.testing.assert_array_equal(vmap(cells, dims)(matrix, j, w), making.loop(cells, dims, matrix, j, w))
+    assert said(lambda: vmap(put)(xs, masks, np.ones((2, 2))), BatchingError) == (
+        "np::setitem_: a mask that differs from item to item selects different numbers of elements, and a value for each of them "
+        "was given. Write y = np.where(mask, new, y), with a value for every element."
+    )
+
+
+def test_an_index_of_numbers_alone_is_a_copy() -> None:
+    def f(x: Any) -> Any:
+        y = x * 1
+        t, u = y[0], y[np.int64(1)]
+        y[0], y[1] = 5.0, 6.0
+        return t * u
+
+    assert f(A) == dispatch.detach(f(leaf(A))) == vmap(f)(A[None])[0]
+    np.testing.assert_array_equal(vmap(grad(f))(A[None]), [[A[1], A[0], 0]])
+
+
+def test_what_astype_and_flatten_give_is_a_copy() -> None:
+    x = leaf(A) * 1
+    y, z = x.astype(np.float64), x.flatten()
+    x *= 2
+    assert np.array_equal(dispatch.detach(y), A)
+    assert np.array_equal(dispatch.detach(z), A)
+    same = x.astype(np.float64, copy=False)
+    x *= 2
+    assert np.array_equal(dispatch.detach(same), 4 * A)
+
+
+def test_what_is_made_after_a_value_is_of_its_kind() -> None:
+    x = leaf(A)
+    for make in (np.zeros_like, np.ones_like, np.empty_like, lambda x: np.full_like(x, 3.0), lambda x: np.full_like(x, x[0])):
+        y = make(x)
+        assert type(y) is type(x)
+        assert not y.is_leaf
+    assert type(np.zeros_like(x, dtype=int)) is np.ndarray
+    with no_grad():
+        assert type(np.zeros_like(x)) is np.ndarray
+    assert np.array_equal(grad(lambda x: np.sum(np.full_like(x, x[1]) * x + np.ones_like(x)))(A), [1, 2 + A.sum() - 1, 1])
+
+
+# -- what is refused, and in which words -----------------------------------------------------------------------------------
+
+
+def test_numpys_own_words() -> None:
+    def words(call: Any, y: Any) -> tuple[type[BaseException], str]:
+        with pytest.raises(Exception) as caught:  # whatever NumPy raises
+            call(y)
+        return caught.type, str(caught.value)
+
+    calls: list[Any] = [
+        lambda y: y.__setitem__(7, 1.0),
+        lambda y: y.__setitem__((0, 0), 1.0),
+        lambda y: y.__setitem__(slice(2), np.ones(3)),
+        lambda y: y.__setitem__(slice(2), np.ones((2, 2))),
+        lambda y: y.__iadd__(np.ones((2, 3))),
+        lambda y: y.__iadd__(1j),
+        lambda y: np.add(y, np.ones((2, 3)), out=y),
+        lambda y: np.copyto(y, 1j * A),
+        lambda y: np.copyto(y, np.ones((2, 3))),
+        lambda y: np.put(y, [4], 1.0),
+        lambda y: np.fill_diagonal(y, 1.0),
+        lambda y: y.fill(A),
+        lambda y: np.broadcast_to(y, (2, 3)).__setitem__(0, 1.0),
+        lambda y: np.broadcast_to(y * 1, (2, 3)).__setitem__(0, 1.0),
+    ]
+    for call in calls:
+        y = leaf(A) * 1
+        assert words(call, y) == words(call, A.copy())
+        assert np.array_equal(dispatch.detach(y), A)
+    with FakeTensorMode() as mode:
+        for call in calls[:2]:
+            assert words(call, mode.from_array(A)) == words(call, A.copy())
+        for shape in [(3,), (2, 2), (1, 3)]:
+            fake, real = mode.from_array(np.ones(shape)), np.ones(shape)
+            assert words(lambda y, v=fake: y.__setitem__(slice(2), v), mode.from_array(A)) == words(
+                lambda y, v=real: y.__setitem__(slice(2), v), A.copy()
+            )
+        mode.from_array(A)[mode.from_array(A > 1)] = mode.from_array(A)
+
+
+def test_complex_numbers_are_cast_as_numpy_casts_them() -> None:
+    y = leaf(A) * 1
+    with pytest.warns(np.exceptions.ComplexWarning):
+        y[:2] = leaf(A[:2]) * (1 + 1j)
+    with pytest.raises(TypeError):
+        y[0] = 1j
+    z = leaf(A)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        y = z * 1
+        y[:] = z * z * (1 + 1j)
+        np.sum(y).backward()
+    assert np.array_equal(z.grad, 2 * A)
+
+
+def test_a_leaf() -> None:
+    x = leaf()
+    text = (
+        " that requires a gradient, and a write would take away what that is the gradient of. Write to a copy, `y = x.copy()`; or "
+        "write to it under dispatch.no_grad(), as a step of an optimizer does."
+    )
+    assert said(lambda: x.__setitem__(0, 1.0), GradientError) == "np::setitem_: argument 'x' is a leaf" + text
+    assert said(lambda: x[1:].__iadd__(1.0), GradientError) == "np::setitem_: argument 'x' is a view of a leaf" + text
+    with no_grad():
+        x[0] = 7.0
+        x *= 2
+    assert np.array_equal(dispatch.detach(x), [14.0, 2.0, 4.0])
+
+
+def test_a_target_that_cannot_hold_what_is_written() -> None:
+    advice = "array made of such a value, `y = np.zeros_like(value, shape=...)`, or np.stack the pieces"
+
+    def inner(y: Any) -> Any:
+        return grad(lambda t: (y.__setitem__(0, t[0]), np.sum(y))[1])(A)
+
+    assert f"their gradient would be lost in silence. Write to an {advice}; or pass dispatch.detach(...)" in said(
+        lambda: inner(leaf() * 1), GradientError
+    )
+    assert said(lambda: vmap(lambda x: (leaf() * 1).__setitem__(0, x))(A), BatchingError) == (
+        "x[...] = ... would write a value that differs from item to item into one array of shape (3,) that all items share. "
+        f"Write to an {advice}."
+    )
+    plain = A.copy()
+    made = "which cannot hold what a Tensor tracks. Make the array of a tracked one: np.zeros_like(x, shape=...)."
+    for name, write in {
+        "np.copyto": lambda: np.copyto(plain, leaf()),
+        "np.add.at": lambda: np.add.at(plain, [0], leaf()[0]),
+        "np.put": lambda: np.put(plain, [0], leaf()),
+        "np.put_along_axis": lambda: np.put_along_axis(plain, np.array([0]), leaf()[:1], 0),
+    }.items():
+        text = said(write, UnsupportedError)
+        assert text.startswith(f"{name} would write to an array of shape (")
+        assert text.endswith(made)
+    assert np.array_equal(plain, A)
+
+
+def test_at_casts_as_numpy_does() -> None:
+    def f(y: Any) -> Any:
+        y = y * 2
+        np.multiply.at(y, [0, 0], 1.6)
+        return y
+
+    ints = np.ones((2, 3), int)
+    assert np.array_equal(vmap(f)(ints), [f(row) for row in ints])
+
+
+def test_what_is_not_taken() -> None:
+    y = leaf(np.eye(3)) * 1
+    assert said(lambda: np.sum(y, 0, out=y), ArgumentError) == (
+        "np.sum: out= has shape (3, 3), and the result (3,). Give one of that shape."
+    )
+    assert said(lambda: np.add(y, 1, where=y > 0), UnsupportedError) == (
+        "np.add: where= is not a parameter of np::add(x, y). Leave it out and write it as an operation of its own."
+    )
+    assert said(lambda: np.fill_diagonal(y, 1, wrap=True), UnsupportedError) == (
+        "np.fill_diagonal: wrap= is not taken. Leave it out, and fill the diagonal of each block a[i:]."
+    )
+    assert said(lambda: np.put_along_axis(y, np.array([0]), 1.0, None), UnsupportedError) == (
+        "np.put_along_axis: axis=None numbers the elements of all axes. Write np.put(a, indices, values)."
+    )
+    assert "np.arctan2.accumulate has no row" in said(lambda: np.arctan2.accumulate(y), UnsupportedError)
+    assert said(lambda: vmap(lambda i: np.multiply.at(np.zeros_like(i, shape=(3,), dtype=float), i, 2.0))(I[:, None]), UnsupportedError) == (
+        "np.multiply.at: the index is a wrapped value, and which elements it meets twice has to be known. "
+        "Give an index that is the same for every item."
+    )
+    assert said(lambda: vmap(lambda x: np.divide(x, x, out=x * 1, where=x != 0))(A[None]), UnsupportedError) == (
+        "np.divide: where= is a BatchedTensor, and which elements are computed has to be known. "
+        "Write np.where(mask, np.divide(...), y), of values at which it is defined."
+    )
+    whole = dispatch.tensor(np.ones(3), requires_grad=True) * 1
+    for call in (
+        lambda y: np.divide.at(y, [3], 1.0),
+        lambda y: np.add(y, np.ones((2, 3)), out=y, where=True),
+        lambda y: np.add(y, 1j, out=y, where=MASK),
+        lambda y: np.add(y, 1, out=y, where=np.array([1, 0, 1])),
+    ):
+        with pytest.raises((ValueError, TypeError, IndexError)) as plain:
+            call(np.ones(3))
+        assert said(lambda call=call: call(whole), type(plain.value)) == str(plain.value)
+    assert y.__iadd__(None) is NotImplemented
+
+
+def test_an_index_that_is_out_of_range_leaves_everything_as_it_was() -> None:
+    x = leaf(np.ones(5000))
+    y = x * 1
+    with pytest.raises(IndexError):
+        y[5000] = 1.0
+    np.sum(y).backward()
+    assert np.array_equal(x.grad, np.ones(5000))
+
+
+def test_a_loop_of_writes_writes_into_one_array() -> None:
+    x = leaf(1.5)
+    n = COPIED_BYTES // 4
+    for y in (np.zeros_like(x, shape=(n,)), np.zeros_like(x, shape=(2, n // 2)).reshape(n), np.zeros_like(x, shape=(n,))[::1]):
+        y[0] = x
+        where = y.value.__array_interface__["data"][0]
+        for i in range(1, 50):
+            y[i] = x * i
+        assert y.value.__array_interface__["data"][0] == where
+        x.grad = None
+        np.sum(y).backward()
+        assert x.grad == 1 + sum(range(50))
+
+
+def test_a_batched_write_goes_to_the_array_that_was_mapped() -> None:
+    xs = np.zeros((2, 3))
+    vmap(lambda x: x.__setitem__(0, 5.0), out_dims=None)(xs)
+    assert np.array_equal(xs[:, 0], [5, 5])
+    assert ops.np.setitem(xs, 0, 1.0) is not xs

@@ -1,0 +1,184 @@
+"""What the families promise beyond the laws that `test_table.py` holds every row to: NumPy's numbers and its errors."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from samples import MASKED, cases, indexed, maker
+
+import dispatch
+from dispatch import FakeTensor, FakeTensorMode, ops, vmap
+from dispatch.errors import BatchingError, DataDependentError
+from dispatch.numpy_ops import ARRAY
+
+ROWS = {op.schema.name: op for op in ops.np}
+
+
+def faked(mode: FakeTensorMode, args: Any) -> Any:
+    """Arguments with fakes for arrays."""
+    return [
+        mode.from_array(x) if isinstance(x, np.ndarray) else faked(mode, x) if isinstance(x, list) else x for x in args
+    ]
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min"])
+@pytest.mark.parametrize("dtype", ["?", "i1", "u4", "i8", "f2", "f4", "f8", "c8", "c16"])
+def test_a_reduction_computes_what_numpy_does(name: str, dtype: str) -> None:
+    function = getattr(np, name)
+    for x, axis, *_, keepdims in cases(ROWS[name], maker(dtype)):
+        if x.size == 0:
+            continue
+        axis = tuple(axis) if isinstance(axis, list) else axis
+        found, expected = ROWS[name](x, axis, keepdims=keepdims), function(x, axis=axis, keepdims=keepdims)
+        assert (type(found), found.dtype) == (type(expected), expected.dtype)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean"])
+@pytest.mark.parametrize("into", ["f4", "f8", "i8", "c16"])
+def test_a_reduction_into_another_dtype_does_what_numpy_does(name: str, into: str) -> None:
+    for dtype in ("i4", "f2", "f8"):
+        x = maker(dtype)((4, 3))
+        found, expected = ROWS[name](x, 0, into), getattr(np, name)(x, 0, into)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+AXES = [
+    ("sum", (3,)), ("mean", ((0, 2),)), ("max", (-3,)), ("expand_dims", (4,)), ("squeeze", (2,)), ("swapaxes", (0, 2)),
+    ("moveaxis", (0, 2)), ("transpose", ((0, 2),)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "rest"), AXES)
+def test_an_axis_that_is_not_there_is_numpys_own_error_everywhere(name: str, rest: Any) -> None:
+    op = ROWS[name]
+    x = np.ones((2, 3))
+    with pytest.raises(np.exceptions.AxisError) as plain:
+        op(x, *rest)
+    with FakeTensorMode() as mode, pytest.raises(np.exceptions.AxisError) as fake:
+        op(mode.from_array(x), *rest)
+    with pytest.raises(np.exceptions.AxisError) as batched:
+        vmap(lambda x: op(x, *rest))(np.ones((4, 2, 3)))
+    with pytest.raises(np.exceptions.AxisError) as tracked:
+        op(dispatch.tensor(x, requires_grad=True), *rest)
+    assert str(plain.value) == str(fake.value) == str(batched.value) == str(tracked.value)
+
+
+SHAPES_THAT_DO_NOT_FIT: list[tuple[str, Any]] = [
+    ("add", (np.ones((2, 3)), np.ones(2))),
+    ("where", (np.ones(2), np.ones(3), np.ones(()))),
+    ("matmul", (np.ones((2, 3)), np.ones((2, 3)))),
+    ("matmul", (np.ones(()), np.ones((2, 3)))),
+    ("reshape", (np.ones((2, 3)), (4, -1))),
+    ("reshape", (np.ones((2, 3)), (-1, -1))),
+    ("broadcast_to", (np.ones((2, 3)), (2, 4))),
+    ("broadcast_to", (np.ones((2, 3)), (3,))),
+    ("concatenate", ([np.ones((2, 3)), np.ones((3, 2))], 0)),
+    ("concatenate", ([np.ones(()), np.ones(())], 0)),
+    ("stack", ([np.ones((2, 3)), np.ones((3, 2))], 0)),
+    ("squeeze", (np.ones((2, 1)), 0)),
+    ("transpose", (np.ones((2, 3)), (0, 0))),
+    ("max", (np.ones((0, 3)), 0)),
+    ("min", (np.ones((3, 0, 0)), 1)),
+    ("full", ((2, 3), np.ones(2))),
+    ("zeros", ((2, -1),)),
+    ("getitem", (np.ones((2, 3)), (0, 3))),
+    ("getitem", (np.ones((2, 3)), (0, 0, 0))),
+    ("getitem", (np.ones((2, 3)), (Ellipsis, Ellipsis))),
+    ("getitem", (np.ones((2, 3)), (ARRAY, ARRAY), [np.zeros(2, int), np.zeros(3, int)])),
+    ("getitem", (np.ones((2, 3)), (ARRAY,), [np.zeros(2)])),
+    ("matmul", (np.ones((2, 2, 3)), np.ones((3, 3, 2)))),
+]
+
+
+@pytest.mark.parametrize(("name", "args"), SHAPES_THAT_DO_NOT_FIT, ids=lambda x: x if isinstance(x, str) else "")
+def test_shapes_that_do_not_fit_are_refused_in_numpys_words_by_the_shape_rule_too(name: str, args: Any) -> None:
+    with pytest.raises((ValueError, IndexError)) as real:
+        ROWS[name](*args)
+    with FakeTensorMode() as mode, pytest.raises(type(real.value)) as fake:
+        ROWS[name](*faked(mode, args))
+    assert str(real.value) == str(fake.value)
+
+
+def test_numbers_alone_under_a_fake_mode_make_fakes() -> None:
+    with FakeTensorMode():
+        for out in (
+            ops.np.add(1, 2.0),
+            ops.np.where(True, 1, 2),
+            ops.np.stack([1.0, 2.0], 0),
+            ops.np.zeros((2,), "f4"),
+        ):
+            assert type(out) is FakeTensor
+        assert ops.np.stack([1, 2], 0).shape == (2,)
+
+
+def test_a_fake_is_no_larger_than_its_shape() -> None:
+    with FakeTensorMode() as mode:
+        x = mode.from_array(np.broadcast_to(0.0, (10**7, 10**7)))
+        assert ops.np.sum(ops.np.transpose(x), 0).shape == (10**7,)
+        assert ops.np.reshape(x, (-1,)).shape == (10**14,)
+        assert ops.np.concatenate([x, x], 1).shape == (10**7, 2 * 10**7)
+        assert ops.np.getitem(x, (ARRAY,), [ops.np.zeros((10**7, 10**7), int)]).shape == (10**7, 10**7, 10**7)
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+def test_elements_that_tie_share_a_gradient_as_in_torch() -> None:
+    x = np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]])
+    np.testing.assert_array_equal(
+        dispatch.grad(lambda x: np.sum(ops.np.max(x, 1)))(x), [[0, 0.5, 0.5], np.full(3, 1 / 3)]
+    )
+    np.testing.assert_array_equal(dispatch.grad(ops.np.min)(x), [[1, 0, 0], [0, 0, 0]])
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(ops.np.maximum(x, 2.0)))(x), [[0, 1, 1], [0.5] * 3])
+
+
+def test_a_corner_has_the_mean_of_its_sides_and_no_nan() -> None:
+    zero = np.zeros(1)
+    assert dispatch.grad(lambda x: np.sum(abs(x)))(zero) == 0
+    assert dispatch.grad(lambda x: np.sum(abs(x)))(zero + 0j) == 0
+    for exponent in (0, 1, 2, np.array([0.0]), np.array([2.0])):
+        assert dispatch.grad(lambda x, e=exponent: np.sum(x**e))(zero) == (1 if np.all(exponent == 1) else 0)
+    assert dispatch.grad(lambda y: np.sum(np.zeros(1) ** y))(np.ones(1)) == 0
+
+
+@pytest.mark.parametrize(("shape", "index", "arrays"), MASKED)
+def test_a_mask_selects_in_every_transform_but_a_fake_one(shape: Any, index: Any, arrays: Any) -> None:
+    x = maker("f8")(shape)
+    expected = indexed(x, index, arrays)
+    np.testing.assert_array_equal(ops.np.getitem(x, index, arrays), expected)
+    weights = maker("f8")(expected.shape)
+    np.testing.assert_allclose(
+        dispatch.grad(lambda x: np.sum(ops.np.getitem(x, index, arrays) * weights))(x),
+        ops.np.scatter_add(weights, index, shape, arrays),
+    )
+    batch = maker("f8")((4, *shape))
+    np.testing.assert_array_equal(
+        vmap(lambda x: ops.np.getitem(x, index, arrays))(batch), [indexed(x, index, arrays) for x in batch]
+    )
+    with (
+        FakeTensorMode() as mode,
+        pytest.raises(DataDependentError, match=r"how many elements a mask of shape .* np\.where"),
+    ):
+        ops.np.getitem(mode.from_array(x), index, [mode.from_array(i) for i in arrays])
+
+
+def test_a_mask_for_each_item_makes_no_batch() -> None:
+    with pytest.raises(BatchingError, match=r"np::getitem: a mask that differs from item to item .* np\.where"):
+        vmap(lambda x, mask: ops.np.getitem(x, (ARRAY,), [mask]))(np.ones((2, 3)), np.ones((2, 3), bool))
+
+
+def test_torch_agrees_about_complex_gradients() -> None:
+    torch = pytest.importorskip("torch")
+    z, w = (maker("c16", seed)((3, 3)) for seed in (0, 1))
+    for name, f, g in [
+        ("abs", lambda z: np.sum(abs(z)), lambda z: z.abs().sum()),
+        ("matmul", lambda z: np.sum(np.real(z @ w * w)), lambda z: (z @ torch.tensor(w) * torch.tensor(w)).real.sum()),
+        ("conj", lambda z: np.sum(np.imag(z.conj() * z * w)), lambda z: (z.conj() * z * torch.tensor(w)).imag.sum()),
+        ("divide", lambda z: np.sum(np.real(w / z**2)), lambda z: (torch.tensor(w) / z**2).real.sum()),
+        ("sign", lambda z: np.sum(np.real(np.sign(z) * w)), lambda z: (torch.sgn(z) * torch.tensor(w)).real.sum()),
+    ]:
+        leaf = torch.tensor(z, requires_grad=True)
+        g(leaf).backward()
+        np.testing.assert_allclose(dispatch.grad(f)(z), leaf.grad.numpy(), rtol=1e-12, err_msg=name)

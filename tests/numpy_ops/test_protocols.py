@@ -1,0 +1,366 @@
+"""NumPy's spellings mean the rows: tracked, fake and batched values answer them as `dispatch.ops.np` does."""
+
+import operator
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import making
+import numpy as np
+import pytest
+from spellings import SPELLINGS, A, B
+
+import dispatch
+from dispatch import FakeTensorMode, grad, ops, vmap
+from dispatch.core import Tensor
+from dispatch.errors import ArgumentError, ConversionError, UnsupportedError
+from dispatch.numpy_ops.assignment import ARRAYS, WRITES
+from dispatch.numpy_ops.numpy_functions import FUNCTIONS, UFUNCS, spelling_of
+from dispatch.numpy_ops.protocols import ON_TENSORS
+
+
+@pytest.mark.parametrize(("spelled", "row"), SPELLINGS.values(), ids=SPELLINGS)
+class TestASpellingOfNumPys:
+    """It means the row, of whatever it is asked, and of an array what it always meant."""
+
+    def test_on_an_array(self, spelled: Any, row: Any) -> None:
+        np.testing.assert_array_equal(row(A, B), spelled(A, B))
+
+    def test_on_a_tracked_value(self, spelled: Any, row: Any) -> None:
+        x = dispatch.tensor(A, requires_grad=True)
+        found, expected = spelled(x, B), row(x, B)
+        assert type(found) is type(expected)
+        np.testing.assert_array_equal(plain(found), plain(expected))
+        np.testing.assert_array_equal(plain(found), spelled(A, B))
+        if isinstance(found, Tensor):
+            np.testing.assert_array_equal(gradient(spelled), gradient(row))
+
+    def test_on_a_batched_value(self, spelled: Any, row: Any) -> None:
+        batch = np.stack([A, B, A + B])
+        found = vmap(lambda x: spelled(x, B))(batch)
+        np.testing.assert_array_equal(found, vmap(lambda x: row(x, B))(batch))
+        np.testing.assert_allclose(found, [spelled(x, B) for x in batch])
+
+    def test_on_a_fake(self, spelled: Any, row: Any) -> None:
+        with FakeTensorMode() as mode:
+            x, b = mode.from_array(A), mode.from_array(B)
+            found, expected = spelled(x, b), row(x, b)
+        real = spelled(A, B)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype) == (real.shape, real.dtype)
+
+
+def plain(x: Any) -> Any:
+    return dispatch.detach(x)
+
+
+def gradient(f: Any) -> Any:
+    return dispatch.grad(lambda x: np.sum(np.real(f(x, B)) * 1.5))(A)
+
+
+def test_every_spelling_is_tried() -> None:
+    text = " ".join(SPELLINGS)
+    asked = {
+        np.shape,
+        np.ndim,
+        np.size,
+        np.result_type,
+        np.iscomplexobj,
+        np.isrealobj,
+    }  # what answers without an operator
+    factories = {*WRITES, *ARRAYS, np.empty, np.zeros, np.ones, np.full, np.empty_like, getattr(np, "astype", None)}
+    elsewhere = {
+        np.nonzero, np.flatnonzero, np.argwhere, np.unique, np.compress, np.extract, np.take_along_axis, getattr(np, "unstack", None),
+    }  # fmt: skip
+    for function in FUNCTIONS.keys() - asked - factories - elsewhere:
+        assert spelling_of(function) in text
+    for name in ON_TENSORS:
+        assert name.startswith("__") or name in ("detach", "fill", "sort", "nonzero") or f"x.{name}" in text
+
+
+@pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
+def test_every_ufunc_of_a_row_is_found(ufunc: np.ufunc) -> None:
+    takes_floats = any(types.startswith("d") for types in ufunc.types)
+    values = np.array([[2.5, 0.5], [1.0, 3.0]])
+    values = {np.arcsin: values / 4, np.arccos: values / 4, np.arctanh: values / 4, np.arccosh: values + 1}.get(ufunc, values)
+    operands = [values if takes_floats else np.array([[3, 1], [2, 2]])] * ufunc.nin
+    with FakeTensorMode() as mode:
+        assert ufunc(*[mode.from_array(x) for x in operands]).shape == ufunc(*operands).shape
+    np.testing.assert_array_equal(vmap(ufunc)(*[x[None] for x in operands]), [ufunc(*operands)])
+
+
+# -- what NumPy asks of an array ---------------------------------------------------------------------------------------
+
+
+def wrappers() -> Iterator[tuple[str, Any]]:
+    yield "tracked", dispatch.tensor(A, requires_grad=True)
+    with FakeTensorMode() as mode:
+        yield "fake", mode.from_array(A)
+
+
+def test_shapes_and_dtypes_are_told_without_an_operator() -> None:
+    for _, x in wrappers():
+        assert (np.shape(x), np.ndim(x), np.size(x), np.size(x, 1)) == ((2, 3), 2, 6, 3)
+        assert np.result_type(x, np.float32) == np.float64
+        assert np.isrealobj(x)
+        assert not np.iscomplexobj(x)
+        assert (len(x), x.ndim, x.size) == (2, 2, 6)
+
+
+def test_a_value_without_axes_has_no_length_and_no_items() -> None:
+    x = dispatch.tensor(1.0, requires_grad=True)
+    with pytest.raises(TypeError, match="0-d"):
+        len(x)
+    with pytest.raises(TypeError, match="0-d"):
+        list(x)
+    with pytest.raises(IndexError, match="too many indices"):
+        x[0]
+
+
+def test_a_value_is_iterated_row_by_row() -> None:
+    np.testing.assert_array_equal(
+        dispatch.grad(lambda x: sum(np.sum(row) * k for k, row in enumerate(x)))(A), [[0] * 3, [1] * 3]
+    )
+    np.testing.assert_array_equal(
+        dispatch.grad(lambda x: sum(np.sum(row) * k for k, row in enumerate(reversed(x))))(A), [[1] * 3, [0] * 3]
+    )
+
+
+def test_factories_after_a_wrapper_are_spelled_as_numpys() -> None:
+    for _, x in wrappers():
+        for made in (np.zeros((2,), like=x), np.ones(2, like=x), np.empty((2,), like=x), np.full(2, 3.0, like=x)):
+            assert made.shape == (2,)
+        assert np.empty_like(x, dtype=int).dtype == int
+
+
+@pytest.mark.skipif(not hasattr(np, "astype"), reason="NumPy 2.1")
+def test_astype_as_a_function() -> None:
+    assert np.astype(dispatch.tensor(A, requires_grad=True), np.float32).dtype == np.float32
+
+
+# -- indices that are values -------------------------------------------------------------------------------------------
+
+
+def test_an_index_that_differs_from_item_to_item() -> None:
+    rows, where = np.arange(12.0).reshape(3, 4), np.array([2, 0, 3])
+    np.testing.assert_array_equal(vmap(lambda x, i: x[i])(rows, where), rows[np.arange(3), where])
+    np.testing.assert_array_equal(vmap(lambda i: ops.np.take(rows, i, 1), out_dims=1)(where), rows[:, where])
+    np.testing.assert_array_equal(
+        vmap(dispatch.grad(lambda x, i: x[i] ** 2))(rows, where), 2 * rows * (np.arange(4) == where[:, None])
+    )
+
+
+def test_a_mask_chooses_elements_of_a_tracked_value() -> None:
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(x[x > 1]))(A), A > 1)
+
+
+def test_numpy_integers_are_indices() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    np.testing.assert_array_equal(plain(x[np.int64(1), np.uint8(2)]), A[1, 2])
+    with FakeTensorMode() as mode:
+        assert mode.from_array(A)[:, np.int64(1)].strides == A[:, 1].strides
+
+
+# -- what is refused, and what is said ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("symbol", ["+", "-", "*", "/", "%", "**"])
+def test_an_array_is_not_written_to_by_a_tracked_value(symbol: str) -> None:
+    names = {"+": "iadd", "-": "isub", "*": "imul", "/": "itruediv", "%": "imod", "**": "ipow"}
+    a, x = A.copy(), dispatch.tensor(A, requires_grad=True)
+    with pytest.raises(UnsupportedError) as error:
+        getattr(operator, names[symbol])(a, x)
+    assert str(error.value) == (
+        f"a {symbol}= x would write a TrackedTensor of shape (2, 3) into an array, which cannot hold what it tracks. "
+        f"Write a = a {symbol} x; or make the array of a tracked one: a = np.zeros_like(x, shape=...)."
+    )
+    np.testing.assert_array_equal(a, A)
+
+
+def test_an_array_is_written_to_by_what_has_no_gradient() -> None:
+    a, x = A.copy(), dispatch.tensor(A, requires_grad=True)
+    a //= x
+    np.testing.assert_array_equal(a, A // A)
+    with dispatch.no_grad():
+        np.add(x, 1, out=a)
+    np.testing.assert_array_equal(a, A + 1)
+
+
+def test_augmented_assignment_writes_to_an_array_and_makes_a_new_number() -> None:
+    x = before = dispatch.tensor(A, requires_grad=True) * 1
+    x += 1
+    assert x is before
+    np.testing.assert_array_equal(plain(x), A + 1)
+    s = total = np.sum(x)
+    s += 1
+    assert s is not total
+    assert (plain(total), plain(s)) == (np.sum(A + 1), np.sum(A + 1) + 1)
+
+
+def refused(call: Callable[[], Any]) -> str:
+    with pytest.raises(UnsupportedError) as error:
+        call()
+    return str(error.value)
+
+
+def test_out_is_refused_with_what_to_write() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    assert refused(lambda: np.add(x, 1.0, out=np.empty_like(A))) == (
+        "np.add: out= would write a TrackedTensor into an array, which cannot hold what it tracks. "
+        "Leave it out and take the result, y = np.add(...); or make the array of a tracked one: np.zeros_like(x, shape=...)."
+    )
+    assert refused(lambda: np.sum(x, out=np.empty(()))) == (
+        "np.sum: out= would write to an array of shape (), which cannot hold what a Tensor tracks. "
+        "Make the array of a tracked one: np.zeros_like(x, shape=...)."
+    )
+
+
+def test_a_parameter_that_the_row_has_not_is_named() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    own = "Leave it out and write it as an operation of its own."
+    assert (
+        refused(lambda: np.sum(x, where=A > 1))
+        == f"np.sum: where= is not a parameter of np::sum(x, axis, dtype, keepdims). {own}"
+    )
+    assert (
+        refused(lambda: np.max(x, initial=0.0))
+        == f"np.max: initial= is not a parameter of np::max(x, axis, keepdims). {own}"
+    )
+    assert (
+        refused(lambda: x.reshape(6, order="F"))
+        == f"np.reshape: order= is not a parameter of np::reshape(x, shape). {own}"
+    )
+    assert refused(lambda: np.add(x, 1, where=A > 1)) == f"np.add: where= is not a parameter of np::add(x, y). {own}"
+    assert refused(lambda: np.add(x, 1, dtype="f4")) == f"np.add: dtype= is not a parameter of np::add(x, y). {own}"
+
+
+def test_parameters_that_ask_for_nothing_are_taken() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    np.testing.assert_array_equal(plain(np.reshape(x, 6, order="C")), A.reshape(6))
+    np.testing.assert_array_equal(plain(np.sum(x, axis=0, out=None, where=True)), A.sum(0))
+    np.testing.assert_array_equal(plain(np.zeros_like(x, order="K", subok=True)), np.zeros_like(A))
+    np.testing.assert_array_equal(plain(np.add(x, 1, where=True)), A + 1)
+
+
+def test_a_function_without_a_row_says_how_to_make_one() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    assert refused(lambda: np.spacing(x)) == (
+        "np.spacing has no row in dispatch.ops.np, so it cannot take a Tensor. "
+        "Make it an operator, with register_autograd, register_vmap and register_fake where they are needed:\n"
+        '    @dispatch.custom_op("mylib::spacing", mutates_args=())\n'
+        "    def spacing(x: np.ndarray) -> np.ndarray:\n"
+        "        return np.spacing(x)"
+    )
+    assert "np.linalg.lstsq has no row" in refused(lambda: np.linalg.lstsq(x, A))
+    assert "np.nanmax has no row" in refused(lambda: np.nanmax(x))
+    assert "np.fmin.reduce has no row" in refused(lambda: np.fmin.reduce(x))
+    assert " Did you mean 'isnan'" in refused(lambda: np.isnat(x))
+    assert "np.add.accumulate has no row" in refused(lambda: np.add.accumulate(x))
+    assert "np.multiply.outer has no row" in refused(lambda: np.multiply.outer(x, x))
+
+
+def test_the_advice_runs() -> None:
+    x = dispatch.tensor(A / 4, requires_grad=True)
+    advice = refused(lambda: np.spacing(x)).partition("\n")[2]
+    scope: dict[str, Any] = {"dispatch": dispatch, "np": np}
+    exec("\n".join(line[4:] for line in advice.splitlines()).replace("mylib", "protocol_tests"), scope)
+    np.testing.assert_array_equal(plain(scope["spacing"](x)), np.spacing(A / 4))
+
+
+def test_a_list_for_an_array_is_refused_and_a_stranger_is_left_to_python() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    with pytest.raises(ArgumentError, match=r"np::add: argument 'y' is .* was given a list of length 3"):
+        x + [1.0, 2.0, 3.0]  # noqa: RUF005 - a sum, not a longer list
+    with pytest.raises(TypeError, match="unsupported operand"):
+        x + None
+    with pytest.raises(TypeError, match="TrackedTensor"):
+        "a" * x
+    assert x != "a"
+
+
+def test_somebody_elses_array_may_answer() -> None:
+    class Theirs:
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> str:
+            return f"their {ufunc.__name__}"
+
+        def __radd__(self, other: Any) -> str:
+            return "their radd"
+
+    x = dispatch.tensor(A, requires_grad=True)
+    assert np.add(x, Theirs()) == "their add"
+    assert x + Theirs() == "their radd"
+    with pytest.raises(TypeError):
+        x * Fraction(1, 2)
+
+
+def test_too_many_arguments_are_counted() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    with pytest.raises(ArgumentError, match=r"np.sum takes 7 arguments by position and was given 8\."):
+        x.sum(0, None, None, False, 0, True, 1)
+
+
+def test_detach_is_a_constant_at_every_level() -> None:
+    np.testing.assert_array_equal(dispatch.grad(lambda x: np.sum(x * x.detach()))(A), A)
+    np.testing.assert_array_equal(vmap(dispatch.grad(lambda x: np.sum(x * dispatch.detach(x))))(A), A)
+    assert not dispatch.detach(A).flags.writeable
+    assert A.flags.writeable
+
+
+def test_an_array_of_values() -> None:
+    """np.array says nothing to anybody, and NumPy asks each value for numbers; with like= it asks for the array."""
+    a = np.array([0.5, 1.0, 2.0])
+    texts = {
+        grad: "np.stack([x, y]) for np.array([x, y])",
+        vmap: "np.stack([x, y]) for np.array([x, y])",
+        lambda f: lambda x: dispatch.jvp(f, (x,), (x,)): "np.stack([x, y]) for np.array([x, y])",
+    }
+    for transform, text in texts.items():
+        x = np.stack([a, a]) if transform is vmap else a
+        assert text in making.said(lambda t=transform, x=x: t(lambda x: np.sum(np.array([x * 2, x])))(x), ConversionError)
+
+    def f(x: Any) -> Any:
+        rows = np.array([[x[0], 1.0], [x[1] * x[2], np.float32(2)]], like=x)
+        return np.sum(rows @ rows + np.asarray([x[1], x[2]], like=x))
+
+    def stacked(x: Any) -> Any:
+        rows = np.stack([np.stack([x[0], 1.0]), np.stack([x[1] * x[2], 2.0])])
+        return np.sum(rows @ rows + x[1:])
+
+    assert np.allclose(grad(f)(a), grad(stacked)(a))
+    assert np.allclose(dispatch.jvp(f, (a,), (a,)), dispatch.jvp(stacked, (a,), (a,)))
+    assert np.allclose(vmap(f)(np.stack([a, a])), stacked(a))
+    x = dispatch.tensor(a, requires_grad=True) * 1
+    for options in ({}, {"dtype": np.float32}, {"ndmin": 3}, {"dtype": complex, "ndmin": 2}, {"copy": False}, {"order": "C"}):
+        for given, same in ((x, a), ([x, x * 2], [a, a * 2]), ([[x[0], 2]], [[0.5, 2]]), ([1.0, 2.0], [1.0, 2.0]), (3, 3)):
+            made = np.array(given, like=x, **options)
+            plain = np.array(same, **({} if "copy" in options else options))
+            assert (made.shape, made.dtype) == (plain.shape, plain.dtype)
+            assert np.array_equal(dispatch.detach(made) if isinstance(made, Tensor) else made, plain)
+    assert np.asarray(x, like=x) is x
+    assert np.array(x, like=x) is not x
+    assert making.said(lambda: np.array([x], like=x, order="F"), UnsupportedError) == (
+        "np.array: order='F' is not taken with like=. Leave it out."
+    )
+
+
+def test_values_are_taken_apart() -> None:
+    m = np.arange(6.0).reshape(3, 2)
+
+    def rows(x: Any) -> Any:
+        (a, b, c), total = x, 0.0
+        for row in x:
+            p, q = row
+            total = total + p * np.sin(q)
+        first, *others = x
+        return total + np.sum(a * b * c) + np.sum(first * others[-1]) + sum(np.sum(row) for row in reversed(x))
+
+    expected = rows(m)
+    assert np.allclose(dispatch.detach(rows(dispatch.tensor(m, requires_grad=True))), expected)
+    dispatch.autograd.gradcheck(rows, (dispatch.tensor(m, requires_grad=True),))
+    assert np.allclose(vmap(rows)(np.stack([m, m + 1])), [expected, rows(m + 1)])
+    assert np.allclose(dispatch.jvp(rows, (m,), (m,))[1], np.sum(grad(rows)(m) * m))
+    with dispatch.FakeTensorMode() as mode:
+        assert [row.shape for row in mode.from_array(m)] == [(2,)] * 3
+    for transform, x in ((grad, 2.0), (vmap, np.ones(2))):
+        assert making.said(lambda t=transform, x=x: t(lambda x: sum(x))(x), TypeError) == (
+            "len() of a 0-d tensor: it has no axis to count."
+        )

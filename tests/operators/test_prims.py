@@ -1,0 +1,104 @@
+"""The operators the layers are built of, against NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hn
+
+from dispatch import ops
+from dispatch.core import OpOverload
+from dispatch.operators import prims
+
+A = np.arange(24.0).reshape(2, 3, 4).copy()
+PRIMS = [prims.add, prims.broadcast_to, prims.sum_to, prims.moveaxis, prims.select, prims.stack, prims.astype, prims.detach]
+
+
+@pytest.mark.parametrize("op", PRIMS, ids=[op.schema.name for op in PRIMS])
+def test_a_prim_is_an_operator_of_the_table(op):
+    assert isinstance(op, OpOverload)
+    assert getattr(ops.np, op.schema.name) is op
+    assert op.__name__ == op.schema.name
+    assert op.table.live(0) is not None
+    assert all(a.numbers for a in op.schema.arguments if a.type.has_tensor)
+
+
+@given(hn.mutually_broadcastable_shapes(num_shapes=2, max_dims=4))
+def test_broadcast_to_is_numpys(shapes):
+    x = np.arange(float(np.prod(shapes.input_shapes[0]))).reshape(shapes.input_shapes[0])
+    wanted = np.broadcast_to(x, shapes.result_shape)
+    found = prims.broadcast_to(x, shapes.result_shape)
+    assert np.array_equal(found, wanted)
+    assert found.shape == wanted.shape
+    assert not found.flags.writeable
+    axes = [i for i, n in enumerate(wanted.shape) if n > 1]
+    assert wanted.size == 0 or [found.strides[i] for i in axes] == [wanted.strides[i] for i in axes]
+
+
+@pytest.mark.parametrize("shape", [(3,), (4,), (2, 1, 4), (5, 2, 3), ()])
+def test_broadcast_to_a_shape_that_does_not_fit_raises_in_numpys_words(shape):
+    try:
+        np.broadcast_to(A, shape)
+    except ValueError as error:
+        with pytest.raises(ValueError) as caught:
+            prims.broadcast_to(A, shape)
+        assert str(caught.value) == str(error)
+    else:
+        assert np.array_equal(prims.broadcast_to(A, shape), A)
+
+
+def test_broadcast_to_takes_numbers_lists_and_one_length():
+    assert np.array_equal(prims.broadcast_to(2.0, (2, 3)), np.full((2, 3), 2.0))
+    assert np.array_equal(prims.broadcast_to(2.0, [3]), np.full(3, 2.0))
+    assert np.array_equal(prims.broadcast_to(np.ones(1), 3), np.ones(3))
+    with pytest.raises(ValueError, match="negative"):
+        prims.broadcast_to(np.ones(1), (-1,))
+
+
+@given(hn.mutually_broadcastable_shapes(num_shapes=1, max_dims=4, max_side=3, base_shape=(2, 3)), st.data())
+def test_sum_to_undoes_broadcasting(shapes, data):
+    small, large = shapes.input_shapes[0], shapes.result_shape
+    g = np.random.default_rng(0).normal(size=large)
+    found = prims.sum_to(g, small)
+    assert found.shape == small
+    x = np.random.default_rng(1).normal(size=small)
+    # <sum_to(g), x> == <g, broadcast(x)>: the two are adjoint
+    assert np.allclose(np.sum(found * x), np.sum(g * np.broadcast_to(x, large)))
+
+
+def test_sum_to_the_same_shape_is_the_array_itself():
+    assert prims.sum_to(A, A.shape) is A
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+def test_select_takes_one_index_along_an_axis(axis):
+    for index in (0, -1):
+        assert np.array_equal(prims.select(A, axis, index), np.take(A, index, axis))
+    assert prims.select(A, axis, 0).base is not None
+
+
+def test_stack_and_moveaxis_are_numpys():
+    assert np.array_equal(prims.stack([A, A + 1], 1), np.stack([A, A + 1], 1))
+    assert np.array_equal(prims.moveaxis(A, 0, -1), np.moveaxis(A, 0, -1))
+    assert np.array_equal(prims.moveaxis(A, [0, 1], [1, 2]), np.moveaxis(A, [0, 1], [1, 2]))
+    with pytest.raises(ValueError, match="all input arrays must have the same shape"):
+        prims.stack([A, A[0]])
+
+
+def test_astype_copies_only_where_it_must_and_takes_the_real_part():
+    assert prims.astype(A, "f8") is A
+    assert prims.astype(A, np.float32).dtype == "f4"
+    z = A + 1j
+    found = prims.astype(z, float)  # NumPy warns of what is dropped, and warnings are errors here
+    assert np.array_equal(found, A)
+    assert prims.astype(2.5, "i8") == 2
+
+
+def test_detach_is_a_view_that_nobody_can_write_to():
+    found = prims.detach(A)
+    assert found.base is A
+    assert np.array_equal(found, A)
+    with pytest.raises(ValueError, match="read-only"):
+        found[0] = 1
+    assert A.flags.writeable
+    assert prims.detach(2.5) == 2.5

@@ -1,0 +1,219 @@
+"""Who shares memory with whom on the tape, held against NumPy's own answer."""
+
+import gc
+import weakref
+
+import making
+import numpy as np
+import pytest
+from duals import push, tangent
+
+import dispatch
+from dispatch import grad, ops, vmap
+from dispatch.errors import GradientError
+from dispatch.operators.functional_variant import instead
+from dispatch.operators.views import look_of, shares_memory
+
+leaf, said = making.leaf, making.said
+A = np.arange(6.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x[1:],
+        lambda x: x[0],
+        lambda x: x[[0, 1]],
+        lambda x: x[0, 0],
+        lambda x: np.reshape(x, (3, 2)),
+        lambda x: np.reshape(x.T, (6,)),
+        lambda x: np.transpose(x),
+        lambda x: np.squeeze(x),
+        lambda x: np.ravel(x),
+        lambda x: np.expand_dims(x, 0),
+        lambda x: np.broadcast_to(x, (4, 2, 3)),
+        lambda x: np.real(x),
+        lambda x: ops.np.astype(x, np.float64),
+        lambda x: ops.np.astype(x, np.float32),
+        lambda x: x.copy(),
+        lambda x: x * 1,
+        lambda x: np.sin(x),
+    ],
+)
+def test_views_are_known_and_copies_are_not(f):
+    x = leaf(A)
+    y = f(x)
+    shared = np.shares_memory(x.value, y.value)
+    assert (shares_memory(x), shares_memory(y)) == (shared, shared)
+    del y
+    assert not shares_memory(x)
+
+
+def test_a_family_is_counted_through_views_that_are_gone():
+    x = leaf(A)
+    y = x[1:]
+    z = y[0]
+    assert shares_memory(x)
+    del y
+    assert shares_memory(x)
+    assert shares_memory(z)
+    del x
+    gc.collect()
+    assert not shares_memory(z)
+
+
+def test_lists_of_views():
+    op = making.recorded("(Tensor(a)[] xs) -> Tensor(a)[]", lambda xs: [x[1:] for x in xs], lambda ctx, gs: [None])
+    x, y = leaf(A), leaf(A)
+    u, v = op([x, y])
+    assert all(map(shares_memory, (x, y, u, v)))
+    del u
+    assert [shares_memory(z) for z in (x, y, v)] == [False, True, True]
+
+
+def test_views_in_several_layers_are_those_of_the_arrays_under_them():
+    def inner(t):
+        assert not shares_memory(t)
+        y = np.reshape(t.T, (6,))  # a copy
+        assert not shares_memory(t)
+        z = np.reshape(t, (6,))
+        assert shares_memory(t)
+        return np.sum(y * z)
+
+    grad(inner)(leaf(A))
+    vmap(grad(inner))(np.stack([A, A]))
+    grad(lambda x: np.sum(vmap(lambda x: np.sum(x[0] * x[1]))(x)))(A)
+
+
+def test_views_that_are_gone_are_forgotten():
+    x = leaf(A) * 1
+    for _ in range(1000):
+        assert x[1:].shape == (1, 3)
+    assert len(x.family.views) < 20
+    held = [x[1:] for _ in range(100)]
+    x *= 2
+    assert all(np.array_equal(dispatch.detach(y), 2 * A[1:]) for y in held)
+
+
+def test_a_view_keeps_what_it_is_of_and_nothing_is_left_in_a_circle():
+    gc.disable()
+    try:
+        x = leaf(A) * 1
+        y = x[1:]
+        z = y[0]
+        seen = [weakref.ref(value) for value in (x, y, z)]
+        z *= 2
+        del x, y
+        assert all(value() is not None for value in seen)
+        del z
+        assert [value() for value in seen] == [None, None, None]
+    finally:
+        gc.enable()
+
+
+def test_a_view_whose_base_is_gone_stands_alone_once_it_is_written():
+    x = np.reshape(leaf(A) * 1, (3, 2))
+    assert x.family.of.shape == (2, 3)
+    x *= 2
+    assert not hasattr(x, "family")
+
+
+def test_a_custom_view_and_lists_of_views_are_followed():
+    op = making.recorded("(Tensor(a)[] xs, int k) -> Tensor(a)[]", lambda xs, k: [x[k:] for x in xs], lambda ctx, gs: [None, None])
+    op.register_autograd(
+        lambda ctx, gs: ([np.concatenate([np.zeros((1, 3)), g]) for g in gs], None),
+    )
+    x, y = leaf(A), leaf(A + 1)
+    u, v = x * 1, y * 2
+    seen, other = op([u, v], 1)
+    seen *= 3
+    other += seen
+    u[1, 0] = 0.0
+    (np.sum(u * v) + np.sum(seen * other)).backward()
+
+    def plain(x, y):
+        u, v = x * 1, y * 2
+        seen, other = u[1:], v[1:]
+        seen *= 3
+        other += seen
+        u[1, 0] = 0.0
+        return np.sum(u * v) + np.sum(seen * other)
+
+    h = 1e-6
+    for given, slope in ((0, x.grad), (1, y.grad)):
+        for at in np.ndindex(2, 3):
+            step = [np.zeros((2, 3)), np.zeros((2, 3))]
+            step[given][at] = h
+            difference = plain(A + step[0], A + 1 + step[1]) - plain(A - step[0], A + 1 - step[1])
+            assert np.isclose(slope[at], difference / (2 * h), atol=1e-5)
+
+
+def test_versions_of_views():
+    x = leaf(A) * 1
+    x *= 2
+    y = x[1:]
+    assert (x.version, y.version) == (1, 1)
+    y *= 2
+    x *= 2
+    assert (x.version, y.version) == (3, 3)
+
+
+def test_a_look_says_by_what():
+    x = leaf(A) * 1
+    y = x.T
+    assert repr(look_of(y.family, y.rank)) == "<view by np::transpose>"
+
+
+def test_what_is_written_and_viewed():
+    def kernel(x):
+        x *= 2
+        return x[1:]
+
+    op = making.recorded("(Tensor(a!) x) -> Tensor(a)", kernel, lambda ctx, g, h: h * 2)
+    x = leaf(A) * 1
+    y = op(x)
+    assert shares_memory(x)
+    assert np.shares_memory(x.value, y.value)
+    assert np.array_equal(dispatch.detach(y), 2 * A[1:])
+
+
+def test_what_forward_mode_cannot_follow():
+    def both(x, y):
+        x += 1
+        y += 1
+
+    def wide(x):
+        x *= 2
+        return x[1:]
+
+    pair = making.recorded("(Tensor(a!) x, Tensor(b!) y) -> ()", both, lambda ctx, g, h: (g, h))
+    def backward(ctx, g, h):
+        return 2 * (h + np.concatenate([np.zeros((1, 3)), g]))
+
+    one = making.recorded("(Tensor(a!) x) -> Tensor(a)", wide, backward)
+
+    def overlapping(x):
+        y = x * 1
+        pair(y[:1], y[1:])
+        for u, v, name in ((y, y[1:], "y"), (y[:2], y[1:], "y"), (y, y, "x")):
+            assert said(lambda u=u, v=v: pair(u, v), GradientError) == (
+                f"{pair.name}: two arrays that are written share memory, argument {name!r} among them. Give each its own, or "
+                f"write {instead(pair)}."
+            )
+        return y
+
+    np.testing.assert_array_equal(tangent(overlapping, A, A), A)
+
+    def viewed(x):
+        y = x * 1
+        view = one(y)
+        assert said(lambda: one(y), GradientError) == (
+            f"{one.name}: argument 'x' shares memory with another value with a tangent, and the write cannot be followed into it: "
+            "an operator that changes a shape has no views, and a view that an operator made while it wrote is made only once. "
+            f"Write before the view is taken or after it is gone, or write {instead(one)}."
+        )
+        return y, view
+
+    values, tangents = push(viewed, (A,), (A,))
+    np.testing.assert_array_equal(values[0], tangents[0])
+    np.testing.assert_array_equal(values[1], values[0][1:])

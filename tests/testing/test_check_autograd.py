@@ -1,0 +1,198 @@
+"""A gradient that is missing, lost or wrong is caught, and the derivative named."""
+
+import re
+
+import numpy as np
+import pytest
+from planted import A, define, fault, rule_of, tracked
+
+from dispatch import DispatchKey, Tag, ops
+from dispatch.core.source import where
+from dispatch.dispatcher.layer import layers
+from dispatch.layers.autograd import CONSTANT
+from dispatch.testing import opcheck
+
+MISSING = "No gradient arrives: a backward returned None or zeros, or a value was detached on the way."
+
+
+def with_gradient(backward, kernel=lambda x: x**2, schema="(Tensor x) -> Tensor"):
+    op = define(kernel, schema)
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*(x for x in inputs if hasattr(x, "dtype")))
+
+    op.register_autograd(lambda ctx, *grads: backward(*grads, *ctx.saved_tensors), setup_context=setup_context)
+    return op
+
+
+def test_no_rule_is_named_with_what_to_add():
+    op = define(lambda x, n: x * n, "(Tensor x, int n) -> Tensor")
+    kernel = rule_of(op, DispatchKey.CPU)
+    assert fault(op, (tracked(A), 2), "test_autograd_registration") == (
+        f"{op.name}: 'x' came tracked, and no rule gives the gradient of the kernel {where(kernel)}. Add one: "
+        f"{op.schema.name}.register_autograd(backward, setup_context=setup_context), where backward(ctx, *grads) "
+        "returns a "
+        "gradient for each of (x, n), None for what has none."
+    )
+    report = opcheck(op, (tracked(A), 2), test_utils="test_gradients")
+    assert report["test_gradients"] == "SKIPPED: there is no gradient to check, see test_autograd_registration"
+
+
+def test_an_output_that_comes_untracked_is_caught():
+    op = define(lambda x: x * 2.0)
+
+    def kernel(x):
+        return rule_of(op, DispatchKey.CPU)(x.value)
+
+    op.register_at(DispatchKey.AUTOGRAD, kernel)
+    assert fault(op, (tracked(A),), "test_autograd_registration") == (
+        f"{op.name}: output 0 comes untracked although 'x' came tracked, so that its gradient is lost in silence. "
+        "Register the "
+        f"gradient through {op.schema.name}.register_autograd ({where(kernel)} gives none here)."
+    )
+
+
+def test_outputs_marked_as_without_gradient_pass():
+    op = define(lambda x: (x * 2.0, x * 0.0), "(Tensor x) -> (Tensor, Tensor)")
+    op.register_autograd(
+        lambda ctx, g, h: g * 2.0, setup_context=lambda ctx, inputs, output: ctx.mark_non_differentiable(output[1])
+    )
+    opcheck(op, (tracked(A),), test_utils=("test_autograd_registration", "test_gradients"))
+
+
+def test_integer_outputs_need_no_gradient():
+    op = define(lambda x: x.argsort(), "(Tensor x) -> Tensor")
+    report = opcheck(
+        op, (tracked(A),), test_utils=("test_autograd_registration", "test_gradients"), raise_exception=False
+    )
+    assert (
+        report["test_autograd_registration"]
+        == "SKIPPED: no output is a floating-point array, so none carries a gradient"
+    )
+
+
+def test_a_writing_operator_is_checked_as_its_functional_form():
+    def add_(x, y):
+        x += y * y
+        return x
+
+    op = define(add_, "(Tensor(a!) x, Tensor y) -> Tensor(a!)", mutates_args=("x",))
+    said = fault(op, (tracked(A), tracked(A)), "test_autograd_registration")
+    assert said.startswith(f"{op.name}: 'x' and 'y' came tracked, and no rule gives the gradient of the kernel")
+    op.register_autograd(lambda ctx, g: (g, g), setup_context=lambda ctx, inputs, output: None)
+    assert "d output 0[1, 2] / d y[1, 2]: got 1, numeric 13." in fault(op, (tracked(A), tracked(A + 1)), "test_gradients")
+    op.register_autograd(
+        lambda ctx, g: (g, 2 * g * ctx.saved_tensors[0]),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[1]),
+    )
+    for checked in (op, op.functional):
+        report = opcheck(checked, (tracked(A), tracked(A)), test_utils=("test_autograd_registration", "test_gradients"))
+        assert set(report.values()) == {"SUCCESS"}
+
+
+@pytest.mark.parametrize(
+    ("backward", "found"),
+    [
+        (lambda g, x: g * x, "got 5.5, numeric 11. All of these are 0.5 times what they should be."),
+        (lambda g, x: -g * 2 * x, "got -11, numeric 11. All have the wrong sign."),
+        (lambda g, x: None, f"got 0, numeric 11. {MISSING}"),
+    ],
+)
+def test_a_wrong_gradient_is_caught(backward, found):
+    op = with_gradient(backward)
+    kernel = rule_of(op, DispatchKey.CPU)
+    rule = rule_of(op, DispatchKey.AUTOGRAD).backward
+    assert fault(op, (tracked(A),), "test_gradients") == (
+        f"{op.name}: of the gradient by {where(rule)} of the kernel {where(kernel)} 6 of 36 derivatives differ from "
+        "finite "
+        f"differences. The worst:\nd output 0[1, 2] / d x[1, 2]: {found}"
+    )
+
+
+@pytest.mark.parametrize("dtype", ["f4", "c8"])
+def test_single_precision_is_checked_with_its_own_tolerance(dtype):
+    right = with_gradient(lambda g, x: g * np.conjugate(2 * x))
+    wrong = with_gradient(lambda g, x: g * np.conjugate(2.5 * x))
+    x = tracked(A.astype(dtype))
+    opcheck(right, (x,), test_utils="test_gradients")
+    assert "All of these are 1.25 times what they should be." in fault(wrong, (x,), "test_gradients")
+
+
+def test_a_backward_that_raises_is_caught():
+    op = with_gradient(lambda g, x: g.no_such_thing)
+    rule = rule_of(op, DispatchKey.AUTOGRAD).backward
+    assert fault(op, (tracked(A),), "test_gradients") == (
+        f"{op.name}: the backward ({where(rule)}) raises AttributeError: 'numpy.ndarray' object has no attribute "
+        "'no_such_thing'"
+    )
+
+
+@pytest.mark.parametrize("scale", [2.0, 2.1])
+def test_a_large_sample_is_checked_along_directions(scale):
+    x = tracked(np.random.default_rng(0).uniform(1, 2, (40, 60)))
+    op = with_gradient(lambda g, x: g * scale * x)
+    if scale == 2.0:
+        opcheck(op, (x,), test_utils="test_gradients")
+    else:
+        said = fault(op, (x,), "test_gradients")
+        place = re.search(r"d output 0\[(\d+, \d+)\] / d x\[(\d+, \d+)\]: got ", said)
+        assert place[1] == place[2]
+        assert " derivatives tried differ from finite differences. The worst:\n" in said
+
+
+def test_one_wrong_element_of_a_large_sample_is_seen_in_a_direction():
+    def backward(g, x):
+        grad = g * 2 * x
+        grad[17, 23] = 0
+        return grad
+
+    x = tracked(np.random.default_rng(0).uniform(1, 2, (40, 60)))
+    assert "d (a weighted sum of the outputs) / d x along a random direction: got " in fault(
+        with_gradient(backward), (x,), "test_gradients"
+    )
+
+
+def test_a_random_operator_has_no_finite_differences():
+    op = define(lambda x: x * np.random.default_rng().uniform(), tags=(Tag.random,))
+    op.register_autograd(lambda ctx, g: g)
+    report = opcheck(op, (tracked(A),), test_utils="test_gradients")
+    assert report["test_gradients"] == "SKIPPED: the operator is random, so finite differences say nothing"
+
+
+# --------------------------------------------------------------------------------------------------- second derivatives
+def test_a_wrong_second_derivative_is_caught_where_the_first_is_right():
+    constant = ops.np.detach
+    op = with_gradient(lambda g, x: ops.np.multiply(g, constant(ops.np.multiply(2.0, x))))
+    said = fault(op, (tracked(A),), "test_gradients")
+    rule = rule_of(op, DispatchKey.AUTOGRAD).backward
+    head = f"{op.name}: the second derivative by {where(rule)} is wrong where the first is right: "
+    assert said.startswith(head + "6 of 72 derivatives differ from finite differences. The worst:\nd gradient of x[")
+    assert said.endswith("Compute the backward from ctx.saved_tensors and the incoming gradients, with operators.")
+
+
+def test_a_gradient_that_is_differentiable_once_is_advice():
+    def backward(g, x):
+        if not isinstance(g, np.ndarray):
+            raise KeyError("arrays only")
+        return g * 2 * x
+
+    op = with_gradient(backward)
+    report = opcheck(op, (tracked(A),), test_utils="test_gradients")
+    assert report.advice == [
+        f"{op.name} is differentiable once: its backward raises KeyError under create_graph=True. 'arrays only'"
+    ]
+
+
+def test_an_operator_that_is_declared_constant_and_is_not_is_caught():
+    op = define(lambda x: x * 2.0)
+    op.register(layers["autograd"], CONSTANT)
+    kernel = rule_of(op, DispatchKey.CPU)
+    assert fault(op, (tracked(A),), "test_gradients") == (
+        f"{op.name}: the kernel {where(kernel)} is declared to have no derivative, and 6 of 36 derivatives differ "
+        "from finite "
+        "differences. The worst:\nd output 0[0, 0] / d x[0, 0]: got 0, numeric 2. output 0 is not tracked: something "
+        "on the "
+        "way took it off the tape."
+    )
+    report = opcheck(op, (tracked(A),), test_utils="test_autograd_registration")
+    assert report["test_autograd_registration"] == "SKIPPED: the operator is declared to have no derivative"

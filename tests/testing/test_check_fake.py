@@ -1,0 +1,187 @@
+"""A fake rule that says anything the kernel does not do is caught, on whichever layout, size or data it shows."""
+
+import numpy as np
+import pytest
+from planted import A, B, brief_fault, define, fault, rule_of
+
+from dispatch import DispatchKey, Tag
+from dispatch.core.source import where
+from dispatch.library import get_ctx
+from dispatch.testing import opcheck
+from dispatch.testing.check_fake import counted_strides
+
+
+def with_fake(rule, kernel=lambda x: x * 2.0, schema="(Tensor x) -> Tensor", **options):
+    op = define(kernel, schema, **options)
+    op.register_fake(rule)
+    return op
+
+
+def fake_fault(op, args=(A,)):
+    return brief_fault(op, args, "test_faketensor", DispatchKey.FAKE)
+
+
+def test_no_fake_rule_is_named_with_what_to_add():
+    op = define(lambda x, y: x * y, "(Tensor x, Tensor y) -> Tensor")
+    said = fault(op, (A, A), "test_faketensor")
+    kernel = rule_of(op, DispatchKey.CPU)
+    assert said == (
+        f"{op.name}: no fake rule says which shapes the outputs of the kernel {where(kernel)} have. Add one: "
+        f"@{op.schema.name}.register_fake, def _(x, y): return np.empty(shape, dtype)."
+    )
+
+
+def test_a_wrong_shape_is_caught():
+    assert fake_fault(with_fake(lambda x: np.empty(x.shape[::-1], x.dtype))) == (
+        "output 0 has shape (3, 2) by RULE, and (2, 3) by KERNEL (x: float64[2, 3]). "
+        "Compute the shape from the arguments' shapes, e.g. np.empty(x.shape, x.dtype)."
+    )
+
+
+def test_a_shape_that_is_right_for_the_sample_only_is_caught():
+    assert fake_fault(with_fake(lambda x: np.empty(3, x.dtype)), (B,)).startswith(
+        "output 0 has shape (3,) by RULE, and (4,) by KERNEL on the sample with every length one more (x: float64[4]). "
+    )
+
+
+def test_swapped_axes_of_a_square_sample_are_caught():
+    op = with_fake(lambda x: np.empty(x.shape[::-1], x.dtype), lambda x: np.array(x * 2.0, order="C"))
+    assert fake_fault(op, (np.ones((2, 2)),)).startswith(
+        "output 0 has shape (3, 2) by RULE, and (2, 3) by KERNEL on the sample "
+    )
+
+
+def test_a_shape_that_depends_on_data_is_caught():
+    op = with_fake(lambda x: np.empty((x.shape[0],), x.dtype), lambda x: x[x != 0])
+    assert fake_fault(op, (B,)).endswith(
+        "on the sample with zeros (x: float64[3]). "
+        "The shape depends on data: tags=(Tag.dynamic_output_shape,), and get_ctx().new_dynamic_size()."
+    )
+
+
+def test_a_wrong_dtype_is_caught():
+    assert fake_fault(with_fake(lambda x: np.empty(x.shape, np.float32))) == (
+        "output 0 has dtype float32 by RULE, and float64 by KERNEL (x: float64[2, 3]). "
+        "Compute the dtype from the arguments', e.g. np.empty(shape, x.dtype); here it is float64."
+    )
+
+
+def test_wrong_strides_are_caught():
+    op = with_fake(lambda x: np.empty(x.shape, x.dtype), lambda x: np.asfortranarray(x * 2.0))
+    assert fake_fault(op) == (
+        "output 0 has strides (24, 8) by RULE, and (8, 16) by KERNEL (x: float64[2, 3]). "
+        "Allocate it as the kernel does: np.empty_like(x), np.empty(shape, dtype, order='F'), or a transpose."
+    )
+
+
+def test_strides_that_are_right_for_one_layout_only_are_caught():
+    assert fake_fault(with_fake(lambda x: np.empty(x.shape, x.dtype))).startswith(
+        "output 0 has strides (24, 8) by RULE, and (8, 16) by KERNEL on the sample in Fortran order (x: float64[2, "
+        "3]). "
+    )
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (1, 1, 4), (0, 3), (1,)])
+def test_strides_of_length_one_and_of_empty_arrays_do_not_count(shape):
+    op = with_fake(lambda x: np.empty(x.shape, x.dtype), lambda x: np.asfortranarray(x * 2.0))
+    x = np.ones(shape)
+    assert op(x).flags.f_contiguous
+    opcheck(op, (x,), test_utils="test_faketensor")
+
+
+def test_a_wrong_number_of_outputs_is_caught():
+    op = with_fake(lambda x: np.empty(3), lambda x: (x * 2, x * 3), "(Tensor x) -> (Tensor, Tensor)")
+    assert "its fake rule returned an ndarray, and the schema says 2." in fake_fault(op)
+    lists = with_fake(lambda x: [np.empty_like(A)], lambda x: [x * 2, x * 3], "(Tensor x) -> Tensor[]")
+    assert fake_fault(lists) == (
+        "output 0 is [an array] by RULE, and [an array, an array] by KERNEL (x: float64[2, 3]). "
+        "Return as many outputs, of these kinds."
+    )
+
+
+def test_a_wrong_number_among_outputs_is_caught():
+    op = with_fake(lambda x: (np.empty(x.shape), 5), lambda x: (x * 2, x.ndim), "(Tensor x) -> (Tensor, int)")
+    assert fake_fault(op) == (
+        "output 1 is 5 by RULE, and 2 by KERNEL (x: float64[2, 3]). "
+        "Compute it from shapes and plain arguments, as the kernel does."
+    )
+
+
+def test_a_wrong_array_in_a_list_is_named():
+    op = with_fake(
+        lambda x: (np.empty(x.shape), [np.empty(x.shape), np.empty(3)]),
+        lambda x: (x * 2, [x * 2, x * 3]),
+        "(Tensor x) -> (Tensor, Tensor[])",
+    )
+    assert fake_fault(op).startswith("output 1[1] has shape (3,) by RULE, and (2, 3) by KERNEL")
+
+
+def test_a_rule_that_reads_data_is_caught():
+    op = with_fake(lambda x: np.empty((int(x), 2), x.dtype))
+    assert fake_fault(op) == (
+        "RULE reads data: an int was asked of a fake tensor of shape (2, 3), which has no data. "
+        "A shape rule decides by shapes, dtypes and plain arguments only; keep it an array, or pass the number as a plain "
+        "argument.\nIf the shape does depend on data, say so: tags=(Tag.dynamic_output_shape,)."
+    )
+
+
+def test_a_data_dependent_operator_is_skipped_by_name_only_where_its_rule_says_so():
+    def rule(x):
+        return np.empty((get_ctx().new_dynamic_size(), 2), np.int64)
+
+    tags = (Tag.dynamic_output_shape,)
+    op = with_fake(rule, lambda x: np.argwhere(x > 0), tags=tags)
+    report = opcheck(op, (A,), test_utils="test_faketensor")
+    assert report["test_faketensor"] == (
+        "SKIPPED: tagged dynamic_output_shape, and the fake rule asks for what depends on data"
+    )
+    wrong = with_fake(lambda x: np.empty((3,), np.int64), lambda x: np.argwhere(x > 0), tags=tags)
+    assert "has shape (3,) by RULE" in fake_fault(wrong)
+
+
+def test_a_rule_that_raises_is_caught():
+    def rule(x):
+        raise KeyError("no")
+
+    assert fake_fault(with_fake(rule)) == "RULE raises KeyError (x: float64[2, 3]), where KERNEL does not: 'no'"
+
+
+def test_a_rule_that_changes_its_argument_is_caught():
+    def rule(x):
+        shape = x.shape
+        x.shape = (1,)
+        return np.empty(shape, x.dtype)
+
+    assert fake_fault(with_fake(rule)).startswith(
+        "RULE changes its argument 'x'. Build a new output from the metadata: np.empty(shape, dtype)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("x", "strides"),
+    [(np.ones((2, 3)), (24, 8)), (np.ones((2, 1)), (8, None)), (np.ones((0, 3)), (None, None)), (np.ones(()), ())],
+)
+def test_the_strides_that_count(x, strides):
+    assert counted_strides(x) == strides
+
+
+def test_numbers_that_are_nan_agree():
+    op = with_fake(
+        lambda x: (np.empty_like(x), float("nan")), lambda x: (x * 2.0, float("nan")), "(Tensor x) -> (Tensor, float)"
+    )
+    opcheck(op, (A,), test_utils="test_faketensor")
+
+
+def test_a_rule_that_refuses_an_empty_array_is_advice():
+    def rule(x):
+        return np.empty((x.shape[0] - 1,), x.dtype)
+
+    op = with_fake(rule, lambda x: x[1:].copy())
+    kernel = rule_of(op, DispatchKey.CPU)
+    report = opcheck(op, (B,), test_utils="test_faketensor")
+    assert report.advice == [
+        (
+            f"{op.name}: the fake rule ({where(rule)}) raises ValueError on the sample with length 0 for 3 (x: "
+            f"float64[0]), where the kernel {where(kernel)} does not: negative dimensions are not allowed"
+        )
+    ]

@@ -1,0 +1,272 @@
+"""A kernel that does more than its schema says is caught, by whichever path it does it."""
+
+from typing import Annotated
+
+import numpy as np
+import pytest
+from planted import A, B, define, fault
+
+from dispatch import Tag, custom_op
+from dispatch.core.source import where
+from dispatch.errors import AliasError, OutputError
+from dispatch.testing import opcheck
+
+
+def writes_a_little(x):
+    x[0, 0] += 1e-12
+    return x * 2.0
+
+
+def writes_to_zeros(x):
+    x[x == 0] = 1
+    return x * 2.0
+
+
+def writes_to_nan(x):
+    x[np.isnan(x)] = 0
+    return x * 2.0
+
+
+def writes_in_a_branch(x, fast=False):
+    if fast:
+        x *= 1.5
+    return x * 2.0
+
+
+def writes_behind_the_flag(x):
+    x.flags.writeable = True
+    x[-1] = 7.0
+    return x * 2.0
+
+
+def writes_and_restores_nothing(x):
+    y = x[...]
+    y -= 1
+    return y * 2.0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "what"),
+    [
+        (writes_a_little, ""),
+        (writes_to_zeros, " on the sample with zeros"),
+        (writes_to_nan, " on the sample with nan and inf"),
+        (writes_in_a_branch, " on the sample with the other value of 'fast'"),
+        (writes_behind_the_flag, ""),
+        (writes_and_restores_nothing, ""),
+    ],
+)
+def test_an_undeclared_write_is_caught(kernel, what):
+    schema = "(Tensor x, bool fast=False) -> Tensor" if "branch" in kernel.__name__ else "(Tensor x) -> Tensor"
+    op = define(kernel, schema)
+    assert fault(op, (A,), "test_schema") == (
+        f"{op.name}: the kernel {where(kernel)} writes to its argument 'x'{what}, and the schema does not say so. "
+        "Compute on x.copy(), or declare it: mutates_args=('x',)."
+    )
+
+
+def test_an_undeclared_write_into_a_list_is_caught_and_the_item_named():
+    def kernel(xs):
+        xs[1][0] = 5.0
+        return xs[0] * 2.0
+
+    op = define(kernel, "(Tensor?[] xs) -> Tensor")
+    said = fault(op, ([A, A + 1, None],), "test_schema")
+    assert "writes to its argument 'xs'[1], and the schema does not say so. Compute on xs.copy()" in said
+
+
+def test_a_write_that_leaves_everything_as_it_was_is_caught_by_the_read_only_flag():
+    def kernel(x):
+        x[...] = np.array(x)
+        return x * 2.0
+
+    op = define(kernel)
+    assert fault(op, (A,), "test_schema") == (
+        f"{op.name}: the kernel {where(kernel)} refuses a read-only array for 'x' and writes nothing to it: "
+        "ValueError: assignment destination is read-only\n"
+        "Take it const (`const double[:]` in Cython), for values on the tape are read-only."
+    )
+
+
+def test_a_write_beside_an_argument_is_caught():
+    def kernel(x, out):
+        whole = np.lib.stride_tricks.as_strided(out, (out.size + 1,), (8,))
+        whole[:] = 3.0
+
+    op = define(kernel, "(Tensor x, Tensor(a!) out) -> ()", mutates_args=("out",))
+    assert fault(op, (B, B.copy()), "test_schema").splitlines()[0] == (
+        f"{op.name}: the kernel {where(kernel)} writes to memory beside its argument 'out', of shape (3,) and "
+        "strides (8,). "
+        "Honour its shape and strides, or write to a contiguous array and copy."
+    )
+
+
+def test_a_declared_write_that_never_happens_is_advice():
+    op = define(lambda x, y: x * 2.0, "(Tensor x, Tensor(a!) y) -> Tensor", mutates_args=("y",))
+    report = opcheck(op, (A, A), test_utils="test_schema")
+    assert report.advice == [
+        (
+            f"{op.name} says it writes to 'y', and no run changed it. If it never does, leave it out of mutates_args: "
+            "readers of a "
+            "schema must assume the write."
+        )
+    ]
+    assert repr(report).splitlines()[-1] == f"advice: {report.advice[0]}"
+
+
+def hidden_view(x):
+    return np.frombuffer(memoryview(np.ascontiguousarray(x).reshape(-1)).cast("B"), x.dtype)
+
+
+def test_a_view_that_hides_its_base_is_caught():
+    op = define(hidden_view)
+    assert fault(op, (B,), "test_schema").splitlines()[0] == (
+        f"{op.name}: output 0 of the kernel {where(hidden_view)} shares memory with its argument 'x', and the schema "
+        "does not "
+        "say so. Return a copy, or declare it: (Tensor(a) x) -> Tensor(a)."
+    )
+
+
+@pytest.mark.parametrize("kernel", [lambda x: x, lambda x: x[1:], lambda x: x.T])
+def test_an_input_or_a_view_of_it_is_caught_with_the_words_of_the_call(kernel):
+    op = define(kernel)
+    with pytest.raises(AliasError) as caught:
+        op(A)
+    assert fault(op, (A,), "test_schema") == str(caught.value)
+
+
+def test_two_outputs_that_share_memory_are_caught():
+    def kernel(x):
+        y = x + 1
+        return y, y[1:]
+
+    op = define(kernel, "(Tensor x) -> (Tensor, Tensor)")
+    assert fault(op, (B,), "test_schema") == (
+        f"{op.name}: output 0 and output 1 of the kernel {where(kernel)} share memory: a write to one changes the "
+        "other. "
+        "Return a copy for one of them."
+    )
+
+
+def test_another_array_in_place_of_the_written_one_is_caught():
+    def kernel(x):
+        x += 1
+        return x.copy()
+
+    op = define(kernel, "(Tensor(a!) x) -> Tensor(a!)", mutates_args=("x",))
+    assert fault(op, (B,), "test_schema") == (
+        f"{op.name}: the kernel {where(kernel)} returned another array as output 0, and its schema says that it is "
+        "argument 'x' itself. Write to x and return it."
+    )
+
+
+def test_a_workspace_that_is_returned_again_is_caught():
+    workspace = np.empty(3)
+
+    def kernel(x):
+        workspace[:] = x * 2
+        return workspace
+
+    op = define(kernel)
+    assert fault(op, (B,), "test_schema") == (
+        f"{op.name}: output 0 of the kernel {where(kernel)} lies in the same memory in every call, so that a call "
+        "overwrites "
+        "the result of the one before. Return a copy of the workspace."
+    )
+
+
+def test_a_result_that_changes_from_call_to_call_is_caught():
+    calls = iter(range(1000))
+
+    def kernel(x):
+        return x * next(calls)
+
+    op = define(kernel)
+    assert fault(op, (B,), "test_schema").splitlines()[0] == (
+        f"{op.name}: two calls of the kernel {where(kernel)} on equal arguments differ in output 0. "
+        "Take what it depends on as an argument, or say that it is random: tags=(Tag.random,)."
+    )
+    opcheck(define(kernel, tags=(Tag.random,)), (B,), test_utils="test_schema")
+    number = define(lambda x: next(calls), "(Tensor x) -> int")
+    assert "differ in output 0" in fault(number, (B,), "test_schema")
+
+
+def test_last_bits_that_change_are_advice_unless_tagged():
+    calls = iter(range(1000))
+
+    def kernel(x):
+        return x * (1 + 2**-52 * (next(calls) % 2))
+
+    op = define(kernel)
+    assert opcheck(op, (B,), test_utils="test_schema").advice == [
+        (
+            f"two equal calls of {op.name} differ in the last bits of output 0. Say so: "
+            "tags=(Tag.nondeterministic_bitwise,)."
+        )
+    ]
+    tagged = define(kernel, tags=(Tag.nondeterministic_bitwise,))
+    assert opcheck(tagged, (B,), test_utils="test_schema").advice == []
+
+
+def ignores_strides(x):
+    flat = np.lib.stride_tricks.as_strided(x, (x.size,), (8,))
+    return (flat * 2).reshape(x.shape)
+
+
+def test_a_kernel_that_ignores_strides_is_caught():
+    op = define(ignores_strides)
+    said = fault(op, (A,), "test_schema")
+    assert said == (
+        f"{op.name}: the kernel {where(ignores_strides)} gives another output 0 for the same values in Fortran order: "
+        "the values differ in 4 of 6 elements. "
+        "It reads memory without looking at strides or byte order: np.ascontiguousarray(x, dtype) first."
+    )
+
+
+def test_the_kernels_own_exception_types_are_findings_not_crashes():
+    op = define(lambda x: None)
+    with pytest.raises(OutputError) as caught:
+        op(A)
+    assert fault(op, (A,), "test_schema") == str(caught.value)
+
+
+def test_a_layout_that_a_hint_asks_for_is_the_only_one_tried():
+    def kernel(x: Annotated[np.ndarray, "C"]) -> np.ndarray:
+        return ignores_strides(x)
+
+    op = custom_op("planted::in_c_order", kernel, mutates_args=())
+    opcheck(op, (A,), test_utils="test_schema")
+
+
+def test_an_argument_that_a_hint_says_is_writeable_is_handed_so_and_compared_all_the_same():
+    def kernel(x: Annotated[np.ndarray, "writeable"]) -> np.ndarray:
+        assert x.flags.writeable
+        return x * 2.0
+
+    opcheck(custom_op("planted::writeable", kernel, mutates_args=()), (A,), test_utils="test_schema")
+
+    def writing(x: Annotated[np.ndarray, "writeable"]) -> np.ndarray:
+        x[0] = 1.0
+        return x * 2.0
+
+    op = custom_op("planted::writing", writing, mutates_args=())
+    assert "writes to its argument 'x', and the schema does not say so." in fault(op, (A,), "test_schema")
+
+
+def test_what_is_tagged_as_loose_is_not_held_to_its_schema():
+    def kernel(x):
+        x[0] = 1.0
+        return x[1:]
+
+    op = define(kernel, "(Tensor(a) x) -> Tensor(a)", tags=(Tag.maybe_aliasing_or_mutating,))
+    opcheck(op, (A,), test_utils="test_schema")
+
+
+def test_writes_to_integers_and_objects_are_caught():
+    def kernel(x):
+        x[0] = x[1]
+        return x.copy()
+
+    for x in (np.arange(3), np.array(["a", 2, None], object)):
+        op = define(kernel)
+        assert "writes to its argument 'x'" in fault(op, (x,), "test_schema")
