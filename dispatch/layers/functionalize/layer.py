@@ -127,7 +127,7 @@ def _check(op: OpOverload, state: Functional, args: tuple[Any, ...], values: tup
     """Refuse what the operator itself would refuse, and what could not be followed."""
     for i, accept in enumerate(op.arguments.checks):
         if op.schema.arguments[i].is_write and not accept(values[i]):
-            raise refused(op, values, {})
+            raise refused(op.definition, values, {})
     for i, x in enumerate(written):
         if type(x) is not FunctionalTensor:
             continue
