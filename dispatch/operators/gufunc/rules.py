@@ -1,9 +1,11 @@
-"""What `signature=` adds to an operator: the loop over its items, the shape rule, the batching rule.
+"""Gives an operator with `signature=` its loop over items, its shape rule and its batching rule.
 
     custom_op("mylib::apply", mutates_args=(), signature="(m,n),(n)->(m)")
 
 The function is written for one item, a matrix and a vector here. `Loop` runs it over the loop dimensions, which the shapes
 of the outputs follow from as well; and a batch is one loop dimension more, so that `vmap` is one call of the operator.
+
+More than 350 lines, a third of them messages: they stand beside the rules whose facts they state.
 """
 
 import inspect
