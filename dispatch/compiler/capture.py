@@ -246,8 +246,7 @@ def _plain_value(value: Any) -> Any:
 
 def _at(node: Node) -> str:
     """The line of a node, in words."""
-    line = node.source
-    return "" if line is None else f" in {line.place}, in {line.function}: {line.text}"
+    return "" if node.source is None else f" in {node.source}"
 
 
 def _with_live_inputs(first: _Traced, second: _Traced) -> tuple[Graph, tuple[Any, ...]]:

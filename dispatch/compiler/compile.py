@@ -184,7 +184,7 @@ def said(error: Exception) -> str:
     text = str(error) or type(error).__name__
     if line is None or line.place in text:
         return text
-    return f"{line.place}, in {line.function}: {line.text}: {text}"
+    return f"{line}: {text}"
 
 
 def compile(  # noqa: A001  torch's name
