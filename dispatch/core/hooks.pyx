@@ -1,7 +1,7 @@
 """Hooks: the functions in Python that the core calls, and what each is for.
 
 The core checks and runs calls, and knows no message and no layer. What it has to say, and what an operator can do beside
-being called, is plugged in here; `dispatcher/hooks.py` does that once.
+being called, is plugged in here; `dispatcher/operator_hooks.py` does that once.
 """
 cimport cython
 

@@ -18,8 +18,8 @@ import numpy as np
 from ..core import DispatchKey, OpOverload, Tensor, registration_lock
 from ..core.pytree import items_of, mapped_arrays
 from ..dispatcher.call_errors import FORM
-from ..dispatcher.hooks import hooks
 from ..dispatcher.layer import find_layer
+from ..dispatcher.operator_hooks import hooks
 from ..errors import BatchingError, DefinitionError, FakeTensorError
 from ..schema.schema import Argument, Return, Schema
 from ..schema.tags import Tag

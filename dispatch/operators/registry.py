@@ -5,7 +5,7 @@ import sys
 
 from ..core import Arguments, Check, Definition, OpOverload, Outputs, registration_lock
 from ..core.source import Caller
-from ..dispatcher.hooks import hooks
+from ..dispatcher.operator_hooks import hooks
 from ..errors import DefinitionError, LibraryError, SchemaError
 from ..schema.opaque_types import find_class
 from ..schema.schema import Argument, Return, Schema

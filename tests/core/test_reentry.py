@@ -7,7 +7,7 @@ import pytest
 from making import made
 
 from dispatch.core import Arguments, Check, Definition, DispatchKey, OpOverload, set_array_type
-from dispatch.dispatcher.hooks import hooks
+from dispatch.dispatcher.operator_hooks import hooks
 from dispatch.errors import ArgumentError, OutputError
 from dispatch.operators.registry import build
 from dispatch.schema.schema import Schema
