@@ -118,7 +118,7 @@ def _is_same(x: Any, y: Any) -> bool:
         return x is y
     try:
         writer = Writer()
-        return writer.text(x) == writer.text(y)
+        return writer.spell(x) == writer.spell(y)
     except Unwritable:
         return bool(x == y)
 

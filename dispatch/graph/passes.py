@@ -95,7 +95,7 @@ def common_subexpressions(graph: G) -> G:
         classes = {sharing.of(x) for x in nodes_in(node.args) if sharing.is_written(x)}
         state = frozenset([(x, versions.get(x, 0)) for x in classes])
         array = graph.constants[node.name] if node.kind == "constant" else None
-        key = node.kind, node.op, writer.text((args, array)), state
+        key = node.kind, node.op, writer.spell((args, array)), state
         if (earlier := found.get(key)) is None:
             found[key] = node, new.like(node, args)
         elif node.kind != "item" and not _may_merge(sharing, earlier[0], node):
