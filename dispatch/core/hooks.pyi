@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, Never, final
 
 @final
 class Hooks:
@@ -16,4 +16,4 @@ class Hooks:
     verb: Callable[..., Any] | None
     switch: Callable[..., Any] | None
     on_device: Callable[..., Any] | None
-    def __init__(self, **functions: Any) -> None: ...
+    def __init__(self, *args: Never, **functions: Callable[..., Any]) -> None: ...
