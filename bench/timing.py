@@ -3,6 +3,7 @@
 A machine's noise comes in stretches longer than a round, so it hits all cases alike, and the minimum leaves it out.
 """
 
+import time
 import timeit
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -67,10 +68,11 @@ class Stopwatch:
     within: Callable[[], AbstractContextManager[object]]
     batch: float
     runs: int = RUNS
+    clock: Callable[[], float] = time.perf_counter
     fastest: float = field(default=float("inf"), init=False)
 
     def __post_init__(self) -> None:
-        self.timer = timeit.Timer(self.statement, globals=dict(self.names))
+        self.timer = timeit.Timer(self.statement, timer=self.clock, globals=dict(self.names))
         self.number = self.runs
         while (seconds := self.seconds()) < self.batch / 4:
             self.number *= 4
@@ -79,7 +81,7 @@ class Stopwatch:
     def seconds(self) -> float:
         """One batch, after a few runs that are not counted; timeit switches the garbage collector off meanwhile."""
         with self.within():
-            self.timer.timeit(self.runs // 5)
+            self.timer.timeit(max(1, self.runs // 5))
             return self.timer.timeit(self.number)
 
     def run(self) -> None:
@@ -88,12 +90,16 @@ class Stopwatch:
 
 
 def measure(
-    cases: Mapping[Name, Case], rounds: int = ROUNDS, batch: float = BATCH, runs: int = RUNS
+    cases: Mapping[Name, Case],
+    rounds: int = ROUNDS,
+    batch: float = BATCH,
+    runs: int = RUNS,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[Name, Timing]:
     """Time every case and its kernel, round-robin, and keep each one's fastest batch of at least that many seconds and runs."""
-    calls = {name: Stopwatch(case.call, case.names, case.within, batch, runs) for name, case in cases.items()}
+    calls = {name: Stopwatch(case.call, case.names, case.within, batch, runs, clock) for name, case in cases.items()}
     kernels = {
-        name: Stopwatch(case.kernel, case.names, case.within, batch, runs)
+        name: Stopwatch(case.kernel, case.names, case.within, batch, runs, clock)
         for name, case in cases.items()
         if case.kernel is not None
     }
