@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from . import testing
     from .autodiff import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
     from .compiler import compile, register_backend  # noqa: A004  torch's name
-    from .compiler.export import ExportedProgram, export, load
-    from .compiler.make_fx import make_fx
+    from .compiler.exported_program import ExportedProgram, export, load
+    from .compiler.trace_function import make_fx
     from .dispatcher.call_log import log_calls, profile
     from .dispatcher.thread_context import carry
     from .graph import Graph
@@ -51,8 +51,8 @@ else:
         {
             ".autodiff": "grad hessian jacfwd jacrev jvp value_and_grad vjp",
             ".compiler": "compile register_backend",
-            ".compiler.export": "ExportedProgram export load",
-            ".compiler.make_fx": "make_fx",
+            ".compiler.exported_program": "ExportedProgram export load",
+            ".compiler.trace_function": "make_fx",
             ".dispatcher.call_log": "log_calls profile",
             ".dispatcher.thread_context": "carry",
             ".graph": "Graph",
