@@ -50,11 +50,11 @@ cdef rank_t OPAQUE = (1 << FAKE) | (1 << VMAP)          # keys of values that ar
 cdef object ONE = 1                         # a Python number: shifted, it does not overflow
 
 
-cdef class Awaited:
+cdef class _Awaited:
     """What runs before the first wrapper is made."""
     cdef object call
 
-cdef Awaited AWAITED = Awaited()
+cdef _Awaited AWAITED = _Awaited()
 
 
 def before_first_wrapper(call):
