@@ -16,6 +16,7 @@ from ..graph import Graph, Metadata, Node, apply, common_subexpressions, constan
 from ..graph.passes import MOST_BYTES
 from ..layers.functionalize import functionalize
 from ..layers.trace import TRACE
+from ..operators.views import owner_of
 from ..schema.tags import Tag
 from ..symbolic import SymInt
 from .cache_key import Signature, changed
@@ -260,19 +261,13 @@ def _with_live_inputs(first: _Traced, second: _Traced) -> tuple[Graph, tuple[Any
     graph = first.graph
     live: dict[Node, Any] = {}
     for (x, node), (other, _) in zip(first.constants, second.constants, strict=True):
-        if x is other or (_owner(x) is not x and _owner(x) is _owner(other)):
+        if x is other or (owner_of(x) is not x and owner_of(x) is owner_of(other)):
             live[node] = x
     for node in live:
         node.kind = "placeholder"
         del graph.constants[node.name]
     graph.inputs = (*graph.inputs, *live)
     return graph, tuple(live.values())
-
-
-def _owner(x: Any) -> Any:
-    while isinstance(x, np.ndarray) and x.base is not None:
-        x = x.base
-    return x
 
 
 def known_by_layout(graph: Graph) -> Graph:

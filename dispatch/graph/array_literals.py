@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.format import descr_to_dtype, dtype_to_descr
 
 from ..errors import GraphError, kind_of
+from ..symbolic import contiguous
 from .node import Metadata
 
 
@@ -79,20 +80,10 @@ def scalar_of(dtype: Any, text: str) -> np.generic:
     return made[()]  # type: ignore[no-any-return]
 
 
-def dense_strides(shape: tuple[Any, ...], itemsize: int) -> tuple[Any, ...]:
-    """The strides of an array in C order."""
-    strides: list[Any] = []
-    step: Any = itemsize
-    for size in reversed(shape):
-        strides.append(step)
-        step = step * size
-    return tuple(strides[::-1])
-
-
 def described(x: Metadata) -> tuple[Any, ...]:
     """Dtype, shape, and where they are not the usual ones, strides and device."""
     plain = all(type(n) is int for n in (*x.shape, *x.strides))  # others are not compared, for that would decide them
-    strides = None if plain and x.strides == dense_strides(x.shape, x.dtype.itemsize) else x.strides
+    strides = None if plain and x.strides == contiguous(x.shape, x.dtype.itemsize) else x.strides
     taken = dtype_text(x.dtype), x.shape, strides, x.device
     return taken if x.device != "cpu" else taken[:2] if strides is None else taken[:3]
 
@@ -102,4 +93,4 @@ def metadata_of(dtype: Any, shape: Any, strides: Any = None, device: str = "cpu"
     kind = dtype_of(dtype)
     if type(shape) is not tuple or type(device) is not str or not (strides is None or len(strides) == len(shape)):
         raise GraphError("a shape and its strides are tuples of one length, and a device is text")
-    return Metadata(shape, kind, dense_strides(shape, kind.itemsize) if strides is None else strides, device)
+    return Metadata(shape, kind, contiguous(shape, kind.itemsize) if strides is None else strides, device)
