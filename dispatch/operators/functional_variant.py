@@ -19,7 +19,6 @@ from ..core import DispatchKey, OpOverload, Tensor, registration_lock
 from ..core.pytree import items_of, mapped_arrays
 from ..dispatcher.call_errors import FORM
 from ..dispatcher.layer import find_layer
-from ..dispatcher.operator_hooks import hooks
 from ..errors import BatchingError, DefinitionError, FakeTensorError
 from ..schema.schema import Argument, Return, Schema
 from ..schema.tags import Tag
@@ -295,6 +294,3 @@ def functional(op: OpOverload) -> OpOverload:
         if made is not op:
             made = vars(op).setdefault(FORM, made)
     return made
-
-
-hooks.functional = functional
