@@ -11,43 +11,19 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from ...core.arrays cimport is_exact
 from ...core.keys cimport TRACE, rank_t
 from ...core.state cimport Guard, ModeGuard, ThreadState, Without, thread_state
-from ...core.tensor cimport Wrapped
+from ...core.python cimport Py_TYPE, is_plain
+from ...core.tensor cimport Wrapped, highest
 
-from ...core import active_mode, items_of, wrap
+from ...core import active_mode, wrap
 from ...operators.functional_variant import form_of
 from ...graph import Metadata
 from ...core.source import here
+from ...schema.types import TENSOR
 from .tensor import TracedTensor
 from .trace import check_numbers, metadata, with_residual
 
-cdef extern from *:
-    PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
-
-cdef extern from *:
-    """
-    /* The commonest arguments that no graph has a node for. */
-    static inline int dispatch_is_static(PyObject *x) {
-        PyTypeObject *type = Py_TYPE(x);
-        return x == Py_None || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyUnicode_Type;
-    }
-    """
-    bint dispatch_is_static(PyObject *x) noexcept nogil
-
 cdef PyTypeObject *TRACED = <PyTypeObject *><PyObject *>TracedTensor
 cdef object made_of = tuple.__new__
-
-
-cdef Wrapped newest(object x, Wrapped found):
-    """The traced value of the highest rank in a container, and `found`."""
-    if Py_TYPE(<PyObject *>x) == TRACED:
-        return <Wrapped>x if found is None or (<Wrapped>x).rank > found.rank else found
-    if isinstance(x, Wrapped):
-        return found
-    items = items_of(x)
-    if items is not None:
-        for item in items:
-            found = newest(item, found)
-    return found
 
 
 cdef class Recorded:
@@ -61,8 +37,8 @@ cdef class Recorded:
     def __init__(self, op):
         self.op, self.whole, self.form = op, op.whole, form_of(op.schema)
         self.residual, self.writes = op.outputs.residual, op.schema.is_mutable
-        kinds = [str(returned.type) for returned in op.schema.returns]
-        self.single = kinds == ["Tensor"] and not self.residual and not self.writes
+        kinds = [returned.type for returned in op.schema.returns]
+        self.single = kinds == [TENSOR] and not self.residual and not self.writes
 
     def __call__(self, *args):
         cdef ThreadState *thread = thread_state()
@@ -78,8 +54,8 @@ cdef class Recorded:
             if Py_TYPE(found) == TRACED:
                 if like is None or (<Wrapped>found).rank > like.rank:
                     like = <Wrapped>found
-            elif not (dispatch_is_static(found) or is_exact(found)):
-                like = newest(<object>found, like)
+            elif not (is_plain(found) or is_exact(found)):
+                like = highest(<object>found, like, TRACED)
         guard = None
         if like is not None and like.rank >= mode:
             trace, rank = like.level.payload, like.rank
@@ -95,7 +71,7 @@ cdef class Recorded:
             x = args[i]
             if Py_TYPE(<PyObject *>x) == TRACED and (<Wrapped>x).rank == rank:
                 value, node = (<Wrapped>x).value, (<Wrapped>x).data
-            elif dispatch_is_static(<PyObject *>x):
+            elif is_plain(<PyObject *>x):
                 value = node = x
             else:
                 value, node = trace.taken(x)
