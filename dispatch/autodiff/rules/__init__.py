@@ -6,7 +6,6 @@
     implicit            the equation that the output solves
     finite_differences  central differences, on request
     by_columns          a gradient, one column of the Jacobian at a time
-    pull_push           a function of operators, differentiated both ways
 
 They stand above the layers, of which each needs two. The tape finds them in `derivative_sources.makers`; forward mode asks for
 what `Layer.derivations` can make of the autograd rule, and is answered here before a general construction is tried.

@@ -21,7 +21,7 @@ from .engine import run_backward
 from .grad_mode import enable_grad, no_grad, set_grad_enabled
 from .layer import layer
 from .leaf import tensor, track
-from .node import Leaf, Node, zeros
+from .node import Leaf, Node
 from .pullbacks import Pullback, Pullbacks, pullbacks
 from .saved_tensors import protect
 from .tensor import TrackedTensor, one
@@ -50,5 +50,4 @@ __all__ = [
     "set_grad_enabled",
     "tensor",
     "track",
-    "zeros",
 ]

@@ -6,9 +6,10 @@ from ...core import check_open
 from ...core.array_memory import sole
 from ...core.pytree import items_of, leaves, mapped, paths
 from ...errors import GradientError, kind_of
+from ..derivatives import zeros
 from .engine import run_backward
 from .inputs import add_to_leaves, gradients_at
-from .node import Output, zeros
+from .node import Output
 from .tensor import TrackedTensor, add_at, checked_inputs, seed_of
 from .visualize import kept_bytes, nodes_from
 

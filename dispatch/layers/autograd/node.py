@@ -8,27 +8,29 @@ A node never refers to the wrapper of its own output: the wrapper refers to the 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ...core import Level, OpOverload, Tensor
+from ...core import Level, OpOverload
 from ...errors import GradientError
+from ..derivatives import Layout
 from .hooks import Handle, check_hook, hooked
-from .record import Record, hide
+from .record import End, Record
 from .visualize import dot, kept_bytes, layouts_of
 
-Layout = tuple[tuple[int, ...], np.dtype[Any]]
 
+class Leaf(End):
+    """The end of the graph: a value that was given, and the gradient that arrives for it.
 
-class Leaf:
-    """The end of the graph: a value that was given, and the gradient that arrives for it."""
+    Attributes
+    ----------
+    layout : tuple
+        Shape and dtype of the value.
+    grad : object
+    hooks : object
+        A function of the whole gradient; see hooks.py.
+    """
 
-    __slots__ = ("__weakref__", "grad", "hooks", "layout")
+    __slots__ = ()
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
-        self.grad: Any = None
-        self.hooks: Any = None  # a function of the whole gradient; see hooks.py
-        hide(self)  # until something later may be found in it: a hook, or the gradient of a backward that makes a graph
+    layout: Layout
 
     @property
     def next_functions(self) -> tuple[()]:
@@ -191,9 +193,3 @@ def edges_of(data: Any) -> tuple[Any, ...]:
             else:
                 found.append(item)
     return tuple(found)
-
-
-def zeros(layout: Layout, like: Any) -> Any:
-    """A gradient of zeros: an array, or of the kind of a wrapper, so that fakes meet fakes."""
-    shape, dtype = layout
-    return np.zeros_like(like, dtype=dtype, shape=shape) if isinstance(like, Tensor) else np.zeros(shape, dtype)

@@ -1,4 +1,4 @@
-"""The record of one call."""
+"""The record of one call, and the end of a graph."""
 
 
 cdef class Record:
@@ -13,4 +13,11 @@ cdef class Record:
     cdef int few
     cdef object all_inputs                  # else
     cdef tuple all_edges
+    cdef object __weakref__
+
+
+cdef class End:
+    cdef public object layout
+    cdef public object grad
+    cdef public object hooks
     cdef object __weakref__

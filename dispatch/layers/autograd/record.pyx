@@ -99,6 +99,14 @@ cdef class Record:
         self.goes_by = rule
 
 
+cdef class End:
+    """The fields of a leaf; see `Leaf`. The collector does not look at one until something later may be found in it."""
+
+    def __init__(self, layout):
+        self.layout = layout
+        PyObject_GC_UnTrack(<PyObject *>self)
+
+
 cdef layout_of(x, tuple inputs):
     """The `(shape, dtype)` of an array or wrapper that can have a gradient, else None.
 
@@ -141,11 +149,6 @@ cdef bint any_tracked(tuple edges):
         if edge is not None and PyObject_GC_IsTracked(<PyObject *>edge):
             return True
     return False
-
-
-def hide(x):
-    """Spare the collector an object that refers to nothing later than itself."""
-    PyObject_GC_UnTrack(<PyObject *>x)
 
 
 def show(tuple objects not None):

@@ -9,10 +9,11 @@ from ...core.pytree import field_names, items_of, mapped, rebuilt
 from ...dispatcher.layer import Kernel
 from ...errors import ConversionError, GradientError, kind_of
 from ...schema.types import RESIDUAL, ListOf, OptionalOf, Type
+from ..derivatives import parts_like, zeros
 from .batched_backward import at_once, opaque
 from .context import Context, is_differentiated, keeps_value_of, levels_of, reading_residuals, taken_field
 from .grad_mode import outside_rules
-from .node import Output, edges_of, zeros
+from .node import Output, edges_of
 from .record import recorded
 from .tensor import TrackedTensor
 
@@ -208,7 +209,7 @@ def _checked(op: OpOverload, node: Context, grads: Any) -> list[Any]:
 
 def _add_parts(op: OpOverload, name: str, edge: list[Any], grad: Any, like: Any, found: list[Any]) -> None:
     """Add the gradients of the tracked arrays in a container; `like` is the container without its values."""
-    parts = _parts(grad, like)
+    parts = [None] * len(items_of(like) or ()) if grad is None else parts_like(grad, like)
     if parts is None or len(parts) != len(edge):
         got = f"{len(parts)} in a {type(grad).__name__}" if parts is not None else kind_of(grad)
         what, wanted = f"a list of {len(edge)} arrays", f"a list of {len(edge)} gradients"
@@ -227,17 +228,6 @@ def _add_parts(op: OpOverload, name: str, edge: list[Any], grad: Any, like: Any,
             _add_parts(op, name, e, g, inner, found)
         elif e is not None:
             found.append(g)
-
-
-def _parts(grad: Any, like: Any) -> Any:
-    """The gradients of the parts of a container, in their order; None where `grad` is none that fits."""
-    if grad is None:
-        return [None] * len(items_of(like) or ())
-    fields = field_names(type(like))
-    keys = tuple(like) if isinstance(like, dict) else fields
-    if isinstance(grad, dict):
-        return None if keys is None or not set(keys).issuperset(grad) else [grad.get(key) for key in keys]
-    return items_of(grad) if isinstance(grad, (list, tuple) if fields is None and keys is None else type(like)) else None
 
 
 def _takes_arrays(op: OpOverload, name: str) -> bool:

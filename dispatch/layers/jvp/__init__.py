@@ -13,7 +13,7 @@ any other function.
 
 from .layer import layer
 from .pushforwards import Pushforward, Pushforwards, pushforwards
-from .tangents import tangent_of, with_tangents, zeros
+from .tangents import tangent_of, with_tangents
 from .tensor import DualTensor
 from .user_rules import rule_of
 
@@ -26,5 +26,4 @@ __all__ = [
     "rule_of",
     "tangent_of",
     "with_tangents",
-    "zeros",
 ]

@@ -3,14 +3,11 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ...core import OpOverload, descend, wrap
-from ...core.array_memory import has_layout, inexact_layout
+from ...core import OpOverload, descend
+from ...core.array_memory import inexact_layout
 from ...dispatcher.layer import Kernel, parameter_names
 from ...errors import DefinitionError
-from .tangents import added, fitted, tangent_of
-from .tensor import DualTensor
+from .tangents import added, dual, tangent_of
 
 
 class Pushforward(NamedTuple):
@@ -55,9 +52,7 @@ def row_kernel(op: OpOverload, rule: Pushforwards) -> Kernel:
         t = push(values, data, out)
         if t is None:
             return out
-        if not isinstance(t, np.ndarray) or not has_layout(t, layout):
-            t = fitted(op, like, t, layout, "its output")
-        return wrap(DualTensor, out, like, t, True)
+        return dual(op, like, out, t, layout)
 
     return kernel
 

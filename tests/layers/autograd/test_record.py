@@ -13,7 +13,7 @@ from making import Shadow, shadow
 from dispatch.core import Level, freeze
 from dispatch.core.array_memory import inexact_layout
 from dispatch.errors import EscapedValueError
-from dispatch.layers.autograd.record import Record, hide, next_order, recorded, show
+from dispatch.layers.autograd.record import End, Record, next_order, recorded, show
 
 A = np.arange(3.0)
 
@@ -175,8 +175,7 @@ def test_a_record_made_of_one_that_the_collector_sees_is_seen_too(like):
 
 
 def test_what_is_hidden_can_be_shown(like):
-    record, other = made(A + 1, like).data, Record()
-    hide(other)
+    record, other = made(A + 1, like).data, End(((3,), A.dtype))
     assert not gc.is_tracked(record)
     assert not gc.is_tracked(other)
     show((record, None, other))
