@@ -70,8 +70,7 @@ def program(graph: Graph) -> Program:
 
     def describe(i: int) -> str:
         line = calls[i].source
-        place = "" if line is None else f", of {line.place}, in {line.function}" + (f": {line.text}" if line.text else "")
-        return f"in node {calls[i]} of the graph{place}"
+        return f"in node {calls[i]} of the graph" + ("" if line is None else f", of {line}")
 
     values = [(slots[x].number, graph.constants[x.name], x in open_handed) for x in constants]
     outputs = mapped(lambda x: slots[x] if type(x) is Node else x, graph.outputs)

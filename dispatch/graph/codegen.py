@@ -87,7 +87,7 @@ class Code:
         for node in self.body.nodes:
             if node.source is not None and node.source != source:
                 source = node.source
-                lines.append(f"    # {said(source)}")
+                lines.append(f"    # {source}")
             statement = "" if node.kind == "placeholder" else self.statement(node)
             kind = brief(node.value)
             comment = f"  # {kind}" if kind and statement.startswith(f"{self.names[node]} = ") else ""
@@ -263,12 +263,6 @@ def brief(value: Any) -> str:
         return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
     items = items_of(value)
     return "" if not items else f"({', '.join(brief(item) or '...' for item in items)})"
-
-
-def said(line: Line) -> str:
-    """A line of the user's code, with its text where that can be read."""
-    text = line.text
-    return f"{line.place}, in {line.function}" + (f": {text}" if text else "")
 
 
 def _paths(x: Any) -> list[tuple[Node, str]]:

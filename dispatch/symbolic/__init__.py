@@ -13,7 +13,7 @@
     size_parser   sizes from text
 """
 
-from .check import check, guard_or_false, guard_or_true, statically_known
+from .checks import check, guard_or_false, guard_or_true, statically_known
 from .guards import Check, Guard
 from .shape_env import ShapeEnv
 from .size_parser import parse

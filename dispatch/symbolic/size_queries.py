@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .check import check, guard_or_false, guard_or_true
+from .checks import check, guard_or_false, guard_or_true
 from .sym_bool import SymBool
 from .sym_int import SymInt
 
