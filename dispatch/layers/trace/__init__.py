@@ -9,8 +9,9 @@ which get no traced value are recorded too; what they are given are constants of
     layer   the layer
 """
 
+from .kernel import metadata
 from .layer import layer
 from .tensor import TracedTensor
-from .trace import TRACE, Trace, metadata
+from .trace import TRACE, Trace
 
 __all__ = ["TRACE", "Trace", "TracedTensor", "layer", "metadata"]

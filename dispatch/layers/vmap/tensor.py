@@ -5,6 +5,7 @@ from typing import Any
 from ...core import DispatchKey, Tensor
 from ...core.array_memory import set_rewritable
 from ...errors import BatchingError, ConversionError
+from .kernel import item_shape
 
 
 class Batch:
@@ -39,10 +40,7 @@ class BatchedTensor(Tensor):
     def dim(self) -> int:
         return int(self.data)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        shape: tuple[int, ...] = self.value.shape
-        return shape[: self.data] + shape[self.data + 1 :]
+    shape = property(item_shape)
 
     def item(self) -> Any:
         raise BatchingError(

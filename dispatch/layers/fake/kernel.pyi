@@ -1,0 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
+class Remembering:
+    def __init__(self, kernel: Callable[..., Any]) -> None: ...
+    def __call__(self, *args: Any) -> Any: ...
