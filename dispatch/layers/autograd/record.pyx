@@ -35,6 +35,7 @@ cdef extern from *:
     void PyObject_GC_Track(PyObject *)
     void PyObject_GC_UnTrack(PyObject *)
     int PyObject_GC_IsTracked(PyObject *)
+    int PyObject_IS_GC(PyObject *)
 
 cdef tuple NOTHING = ()
 cdef tuple NONE = (None,) * 30
@@ -154,7 +155,7 @@ cdef bint any_tracked(tuple edges):
 def show(tuple objects not None):
     """Let the collector see objects that may refer to something later from here on; None is allowed."""
     for x in objects:
-        if x is not None and not PyObject_GC_IsTracked(<PyObject *>x):
+        if PyObject_IS_GC(<PyObject *>x) and not PyObject_GC_IsTracked(<PyObject *>x):
             PyObject_GC_Track(<PyObject *>x)
 
 

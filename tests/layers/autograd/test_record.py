@@ -6,6 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
+from children import said_by_child
 from hypothesis import given
 from hypothesis import strategies as st
 from making import Shadow, shadow
@@ -182,3 +183,11 @@ def test_what_is_hidden_can_be_shown(like):
     show((record, other))
     assert gc.is_tracked(record)
     assert gc.is_tracked(other)
+
+
+def test_what_the_collector_cannot_see_is_neither_hidden_nor_shown():
+    said_by_child("""
+        from dispatch.layers.autograd.record import show
+        for x in (1, "text", 2.5, None):
+            show((x,))
+    """)
