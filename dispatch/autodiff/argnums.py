@@ -52,8 +52,10 @@ class Arguments:
     ----------
     like : object
         The one argument, or a tuple of all: results have its structure.
+    given : list
+        The leaves of `like`.
     leaves : list
-        An array or a wrapper for each leaf of `like`, None for one without a derivative. A Python float is a 0-d array.
+        For each of them an array or a wrapper, None for one without a derivative. A Python float is a 0-d array.
 
     Raises
     ------
@@ -61,7 +63,7 @@ class Arguments:
         If an argument was not given, is asked for twice, or has no derivative.
     """
 
-    __slots__ = ("_alone", "_args", "_given", "_keywords", "_places", "leaves", "like", "who")
+    __slots__ = ("_alone", "_args", "_keywords", "_places", "given", "leaves", "like", "who")
 
     def __init__(
         self,
@@ -86,25 +88,22 @@ class Arguments:
             self._places.append(place)
             values.append(value)
         self.like: Any = values[0] if alone else tuple(values)
-        self._given = flattened(self.like)
+        self.given = flattened(self.like)
         self.leaves: list[Any] = []
-        for i, x in enumerate(self._given):
+        for x in self.given:
             usual = (type(x) is np.ndarray or isinstance(x, Tensor)) and x.dtype.kind in "fc"
-            self.leaves.append(x if usual else self._array(x, i))
+            self.leaves.append(x if usual else self._array(x, len(self.leaves)))
 
-    def call_with(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of the call with others for the leaves; where one is None, the leaf that was given stays."""
-        flat = []
-        for x, old in zip(leaves, self._given, strict=True):
-            flat.append(old if x is None else x)
-        made = unflatten(self.like, flat)
-        args, keywords = list(self._args), dict(self._keywords)
+    def call_with(self, leaves: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of the call, with others in place of the leaves that were given."""
+        made = unflatten(self.like, leaves)
+        args, keywords = list(self._args), self._keywords
         for place, value in zip(self._places, (made,) if self._alone else made, strict=True):
             if isinstance(place, str):
-                keywords[place] = value
+                keywords = {**keywords, place: value}
             else:
                 args[place] = value
-        return tuple(args), keywords
+        return args, keywords
 
     def place_of(self, i: int) -> tuple[Place, Any, int]:
         """The place of the argument in which leaf i is, the argument, and the leaf's number in it."""

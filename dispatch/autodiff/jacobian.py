@@ -218,7 +218,8 @@ def _by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, ra
         def push(*tangents: Any) -> list[Any]:
             moving = iter(tangents)
             with Level(who) as level:
-                inside, named = given.call_with([None if x is None else dual(x, next(moving), level) for x in given.leaves])
+                pairs = zip(given.leaves, given.given, strict=True)
+                inside, named = given.call_with([old if x is None else dual(x, next(moving), level) for x, old in pairs])
                 result, aux = result_and_aux(unrecorded(f(*inside, **named), level), has_aux)
                 leaves = flattened(result)
                 moved = [tangent_at(x, level) for x in leaves]

@@ -11,10 +11,10 @@ from ..core.array_memory import sole
 from ..core.pytree import unflatten
 from ..errors import GradientError, kind_of
 from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
-from ..layers.derivatives import zeros
+from ..layers.derivatives import Layout, zeros
 from .argnums import Argnums, Arguments, checked_argnums
 from .function_outputs import layouts_of, left, result_and_aux
-from .structures import fitted, flattened
+from .structures import fitted, flattened, layout_of
 
 NAMES = "the cotangent", "the result"
 
@@ -90,11 +90,12 @@ def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with
             if has_aux:
                 value, aux = result_and_aux(value, has_aux)
                 aux = left(aux, level)
-            _check_scalar(value)
             if isinstance(value, TrackedTensor) and value.level is level:
+                _check_scalar(value, value.data.layout)
                 found = run_backward((value.data,), (one(value),), level, False, False)
                 value = value.value
             else:
+                _check_scalar(value, layout_of(value))
                 found, value = {}, left(value, level)
             grads = taped.gradients(found)
         if with_value:
@@ -104,7 +105,9 @@ def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with
     return gradient
 
 
-def _check_scalar(value: Any) -> None:
+def _check_scalar(value: Any, layout: Layout | None) -> None:
+    if layout is not None and not layout[0] and layout[1].kind != "c":
+        return
     if isinstance(value, (float, int, complex)):
         return
     if not isinstance(value, (Tensor, np.ndarray, np.generic)):
@@ -198,13 +201,16 @@ class TapedArguments(Arguments):
         super().__init__(who, f, asked, alone, args, keywords)
         self.level = level
         self.ends: list[tuple[Leaf, Any] | None] = []
-        tracked = []
-        for x in self.leaves:
-            leaf = None if x is None else track(x, level, shared=True)
-            tracked.append(leaf)
-            # taken now: a write gives the tracked value another history
-            self.ends.append(None if leaf is None else (leaf.data, leaf.value))
-        self.args, self.keywords = self.call_with(tracked)
+        inside = []
+        for x, old in zip(self.leaves, self.given, strict=True):
+            if x is None:
+                inside.append(old)
+                self.ends.append(None)
+            else:
+                leaf = track(x, level, shared=True)
+                inside.append(leaf)
+                self.ends.append((leaf.data, leaf.value))  # taken now: a write gives the tracked value another history
+        self.args, self.keywords = self.call_with(inside)
 
     def gradients(self, found: dict[Leaf, Any]) -> Any:
         """What a backward gave, structured as the arguments are; it is taken out of `found`."""

@@ -198,6 +198,14 @@ def expand(cnp.ndarray x not None, tuple shape not None):
     return view
 
 
+def broadcast(x, shape):
+    """`np.broadcast_to(x, shape)`: a read-only view."""
+    if type(shape) is not tuple:
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    view = expand(x if is_exact(<PyObject *>x) else np.asarray(x), shape)
+    return np.broadcast_to(x, shape) if view is None else view  # which raises in NumPy's own words
+
+
 def settled(tuple values not None, data, Py_ssize_t limit):
     """`values` in a form that nobody else writes to, where that is cheaply had; else None.
 

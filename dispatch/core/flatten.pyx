@@ -32,15 +32,18 @@ cpdef object rebuilt(object x, list items):
 cdef extern from *:
     """
     static inline int dispatch_enter(const char *where) { return Py_EnterRecursiveCall(where) ? -1 : 0; }  /* which gives 1 */
+    static inline int dispatch_is_of_python(PyObject *x) { return Py_TYPE(x)->tp_flags & Py_TPFLAGS_HEAPTYPE ? 1 : 0; }
     """
     int dispatch_enter(const char *where) except -1
+    bint may_be_dataclass "dispatch_is_of_python"(object x) noexcept
     void dispatch_leave "Py_LeaveRecursiveCall"()
 
 
 cdef int add_leaves(object x, object opened, list found) except -1:
     items = items_of(x)
-    if items is None and opened is not None and hasattr(type(x), "__dataclass_fields__"):
-        items = opened(x)
+    if items is None and opened is not None and may_be_dataclass(x):
+        if getattr(type(x), "__dataclass_fields__", None) is not None:
+            items = opened(x)
     if items is None:
         found.append(x)
         return 0

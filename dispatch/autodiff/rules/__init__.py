@@ -1,4 +1,4 @@
-"""Derivatives in other forms than a backward: of each, the tape gets a rule and forward mode another.
+"""The forms, other than a backward, in which a derivative is given: each makes a rule for the tape and one for forward mode.
 
     elementwise         the partial derivatives of an operator that works element by element
     linear              where an operator is linear its derivative is itself

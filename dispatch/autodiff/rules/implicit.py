@@ -1,4 +1,4 @@
-"""Operators defined by an equation: the output `y` solves `F(y, *args) == 0`.
+"""The form `implicit=`: an operator is defined by an equation, its output `y` solves `F(y, *args) == 0`.
 
 By the implicit function theorem, wherever `dF/dy` is invertible,
 

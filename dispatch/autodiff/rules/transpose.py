@@ -1,11 +1,11 @@
-"""A derivative in one direction, made of the rule for the other.
+"""Makes a forward-mode rule from an autograd rule, and an autograd rule from a jvp rule.
 
 Both constructions use that a derivative is linear in what it carries. An autograd rule, which gives J^T g of a cotangent g,
 is recorded in g at a fresh level, and the tangent is pulled back through that record: J t comes out. A jvp rule, which gives
 J t of tangents t, is recorded in these, and the cotangent is pulled back. Where a rule cannot be recorded in what it carries,
 because it hands it to a kernel that is no operator, it runs once for each element: one vjp an output, one jvp an input.
 
-The layers know nothing of this page: their defaults ask what stands in `Layer.derivations`.
+The layers do not import this module: their defaults ask what stands in `Layer.derivations`.
 
 Source: J. Townsend, "A new trick for calculating Jacobian vector products" (2017); A. Radul, A. Paszke, R. Frostig,
 M. Johnson, D. Maclaurin, "You Only Linearize Once: Tangents Transpose to Gradients", POPL 2023.

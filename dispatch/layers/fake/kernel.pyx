@@ -6,12 +6,14 @@ import numpy as np
 
 from ...core import DispatchKey, active_mode
 from ...symbolic import SymInt
-from .rule_cache import MOST, PLAIN, Single, answer_of, sizes_in
+from .rule_cache import Single, answer_of, sizes_in
 from .rule_inputs import mode_of
 from .tensor import FakeTensor, fake_tensor
 
 cdef object FAKE = DispatchKey.FAKE
 cdef object DTYPE = np.dtype
+cdef frozenset PLAIN = frozenset({int, float, bool, complex, str, type(None), type})    # an answer may be remembered by them
+cdef Py_ssize_t MOST = 1024                 # answers for one operator, which are forgotten all together
 
 
 cdef tuple identities(tuple sizes):
@@ -66,8 +68,6 @@ cdef class Remembering:
     ----------
     kernel : callable
     """
-    cdef object kernel
-    cdef dict answers
 
     def __init__(self, kernel not None):
         self.kernel, self.answers = kernel, {}

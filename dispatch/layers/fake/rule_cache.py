@@ -7,11 +7,6 @@ import numpy as np
 from ...symbolic import SymInt
 from .tensor import FakeTensor, memory_of
 
-MOST = 1024  # answers for one operator, which are forgotten all together
-
-# Plain arguments that an answer may be remembered by; their types count, for 1, 1.0 and True are equal.
-PLAIN = frozenset({int, float, bool, complex, str, type(None), type})
-
 
 class Pure(NamedTuple):
     """A shape rule whose answer depends on nothing but the layouts of the arrays and the plain arguments.

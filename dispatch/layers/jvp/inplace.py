@@ -1,4 +1,4 @@
-"""Operators that write, forward: the functional form runs, and what is written stands for the value and tangent it gave."""
+"""Makes the kernels of operators that write: runs the functional form, and gives what was written its value and tangent."""
 
 from typing import Any
 

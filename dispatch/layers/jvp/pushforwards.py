@@ -1,4 +1,4 @@
-"""Rows' rules: a pushforward for each argument, which names what it reads; what they give is added up."""
+"""Makes the kernel of a row: one pushforward for each argument, and the sum of what they return."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from .tangents import added, dual, tangent_of
 
 
 class Pushforward(NamedTuple):
-    """A function that carries a tangent from an argument to the result, and the names of what it is given."""
+    """A function that computes the tangent of the result from that of one argument, and the names of what it reads."""
 
     reads: tuple[str, ...]
     function: Callable[..., Any]
@@ -24,7 +24,7 @@ class Pushforwards(NamedTuple):
 
 
 def pushforwards(**by_argument: Callable[..., Any]) -> Pushforwards:
-    """A row's derivative forward: `pushforwards(x=lambda t, y: multiply(t, y), y=lambda t, x: multiply(t, x))`.
+    """Write a row's forward derivative: `pushforwards(x=lambda t, y: multiply(t, y), y=lambda t, x: multiply(t, x))`.
 
     A pushforward names what it reads: `t` (the tangent of its argument), `out` (the result), or an argument. Of several
     outputs it gives a tuple.

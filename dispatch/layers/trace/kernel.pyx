@@ -1,4 +1,4 @@
-"""The kernel of an operator that is recorded: values off, the call one floor down, a node, values on.
+"""Records a call: takes the values off, calls the operator on them, adds a node to the graph, wraps the results.
 
 A trace of a program makes one of these steps for each of its calls, 1 us beside the call itself and the node. Written in
 Python they would take four.
@@ -78,7 +78,7 @@ cdef bint has_symbols(tuple shape):
 
 
 def taken(trace, x):
-    """An argument one floor down, and as the graph of a trace has it."""
+    """An argument as the call below gets it, and as the graph of a trace has it."""
     if type(x) in STATIC:
         return x, x
     if Py_TYPE(<PyObject *>x) == TRACED and (<Wrapped>x).level is trace.level:
@@ -113,7 +113,7 @@ cdef Wrapped newest(object x, Wrapped found):
 
 
 cdef class Recorded:
-    """The kernel of an operator at the floor of tracing.
+    """The kernel of an operator that is traced.
 
     Parameters
     ----------

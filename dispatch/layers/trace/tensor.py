@@ -1,4 +1,4 @@
-"""TracedTensor: a value whose history is a graph."""
+"""TracedTensor: a value that is computed by a graph."""
 
 from typing import Any, NoReturn
 
@@ -18,7 +18,7 @@ OPERATOR = (
 
 
 class TracedTensor(Tensor):
-    """A value whose history is a graph; `value` is what stands below it, an array or a fake, `node` what gave it."""
+    """A value computed by a graph: `node` computes it, `value` is an array or a fake that stands for it meanwhile."""
 
     __slots__ = ()
     key = DispatchKey.TRACE

@@ -1,4 +1,4 @@
-"""Trace: a graph that is being made."""
+"""Trace: builds a graph while a function runs."""
 
 from collections.abc import Callable
 from threading import get_ident
@@ -32,7 +32,7 @@ class Constant:
 
 
 class Trace:
-    """A graph that is being made: the payload of its level, and its mode.
+    """Builds a graph while a function runs: the payload of the level, and the mode, of one `make_fx`.
 
     Parameters
     ----------

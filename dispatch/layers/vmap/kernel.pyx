@@ -77,9 +77,6 @@ cdef class Ruled:
     returned : callable
         `returned(like, result, args)` makes the call's result of what the rule returned in any other case, or raises.
     """
-    cdef type cls
-    cdef object rule, returned
-    cdef bint single
 
     def __init__(self, type cls not None, rule not None, bint single, returned not None):
         self.cls, self.rule, self.single, self.returned = cls, rule, single, returned

@@ -1,4 +1,4 @@
-"""Batching as a layer: rules run once for all items, and operators without one in a loop.
+"""The batching layer: runs an operator's rule once for all items; where there is no rule, runs the operator in a loop.
 
 A rule says how an operator treats the batch: `rule(info, in_dims, *args)` gets the values with the axis in place and where
 it is in each (None where there is none), and returns the output and where the axis is in that.

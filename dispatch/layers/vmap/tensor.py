@@ -1,4 +1,4 @@
-"""BatchedTensor, one item of a batch, whichever."""
+"""BatchedTensor: stands for one item while it holds the whole batch."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from .kernel import item_shape
 
 
 class Batch:
-    """What a rule is told about the batch, as `info`.
+    """What a rule gets as `info`: the size of the batch, and how to draw random numbers.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Batch:
 
 
 class BatchedTensor(Tensor):
-    """One item of a batch, whichever; `value` holds all of them along the axis `dim`."""
+    """Stands for one item of a batch; `value` holds all items along the axis `dim`."""
 
     __slots__ = ()
     key = DispatchKey.VMAP

@@ -1,4 +1,4 @@
-"""The transform `vmap`: arguments into a batch, results out of it."""
+"""The transform `vmap`: wraps the arguments as a batch, runs the function once, and unwraps the results."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial, wraps
