@@ -19,6 +19,7 @@ from ...core import active_mode, device_of, items_of, rebuilt, wrap
 from ...operators.functional_variant import form_of
 from ...graph import Metadata
 from ...core.source import here
+from ...symbolic import contiguous
 from .tensor import TracedTensor
 
 cdef extern from *:
@@ -43,18 +44,6 @@ STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Elli
 # -- what is known of a value ----------------------------------------------------------------------------------------------
 
 
-cdef tuple strides_of(object x):
-    """In bytes; C-ordered where a value does not say."""
-    strides = getattr(x, "strides", None)
-    if strides is not None:
-        return tuple(strides)
-    made, step = [], x.dtype.itemsize
-    for n in reversed(x.shape):
-        made.append(step)
-        step = step * n
-    return tuple(reversed(made))
-
-
 def metadata(x):
     """What is known of a value without its data: of arrays, in containers too."""
     if is_exact(<PyObject *>x):
@@ -63,7 +52,9 @@ def metadata(x):
     if items is not None:
         return rebuilt(x, [metadata(item) for item in items])
     if isinstance(x, Wrapped) or device_of(x) is not None:
-        return made_of(Metadata, (x.shape, x.dtype, strides_of(x), getattr(x, "device", None) or device_of(x) or "cpu"))
+        strides = getattr(x, "strides", None)
+        strides = contiguous(x.shape, x.dtype.itemsize) if strides is None else tuple(strides)
+        return made_of(Metadata, (x.shape, x.dtype, strides, getattr(x, "device", None) or device_of(x) or "cpu"))
     return x
 
 
