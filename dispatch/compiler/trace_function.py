@@ -145,7 +145,7 @@ flattened: Callable[[Any], list[Any]] = partial(leaves, opened=_opened)
 
 
 def _leaf_names(args: tuple[Any, ...], names: tuple[str, ...]) -> list[str]:
-    """Return names for the inputs: those of the parameters, as far as `f` has a signature; in containers the key comes after."""
+    """Return names for the inputs: those of the parameters, where `f` has a signature; in containers the key comes after."""
     found: list[str] = []
     for i, x in enumerate(args):
         name = names[i] if i < len(names) else f"x{i}"
