@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..core import Level, Tensor, check_open
-from ..core.array_memory import sole
+from ..core.array_memory import owned
 from ..core.pytree import paths
 from ..errors import GradientError
 from .structures import Layout, described, flattened, layout_of, refilled
@@ -76,6 +76,6 @@ def left(x: Any, level: Level) -> Any:
         if leaf.level is not level:
             check_open(leaf)
             return leaf
-        return sole(leaf.value)
+        return owned(leaf.value)
 
     return refilled(x, iter([one(leaf) for leaf in flattened(x)]))

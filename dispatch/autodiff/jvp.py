@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Level, Tensor, wrap
-from ..core.array_memory import sole
+from ..core.array_memory import owned
 from ..errors import GradientError, kind_of
 from ..layers.autograd import TrackedTensor, protect, run_backward
 from ..layers.jvp import DualTensor, zeros
@@ -105,4 +105,4 @@ def _moved(x: Any, level: Level) -> Any:
     t, layout = tangent_at(x, level), layout_of(x)
     if t is None:
         return None if layout is None else zeros(layout, x)
-    return sole(t)
+    return owned(t)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from ..core import Level
-from ..core.array_memory import sole
 from ..layers.autograd import Leaf, TrackedTensor, protect, track, zeros
 from .argnums import differentiable, located, replaced, structured, with_leaves
 
@@ -71,4 +70,4 @@ class Recording:
 
 
 def _gradient(found: dict[Leaf, Any], leaf: Leaf, value: Any) -> Any:
-    return sole(found.pop(leaf)) if leaf in found else zeros(leaf.layout, value)
+    return found.pop(leaf) if leaf in found else zeros(leaf.layout, value)
