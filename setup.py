@@ -42,7 +42,7 @@ extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [source.as_posix()],
-        include_dirs=[np.get_include()],
+        include_dirs=[np.get_include(), source.parent.as_posix()],
         define_macros=macros,
         extra_compile_args=compile_args,
     )

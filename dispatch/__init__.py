@@ -8,8 +8,8 @@ from . import autograd, library, testing
 from .autodiff import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from .autodiff import rules as rules  # which tells the layers what they can make of each other's rules
 from .compiler import compile, register_backend  # noqa: A004  torch's name
-from .compiler.export import ExportedProgram, export, load
-from .compiler.make_fx import make_fx
+from .compiler.exported_program import ExportedProgram, export, load
+from .compiler.trace_function import make_fx
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .dispatcher.call_log import log_calls, profile
 from .dispatcher.thread_context import carry

@@ -1,8 +1,8 @@
-"""The laws of the house, read off the syntax trees of everything under dispatch/: who may import whom, what a layer
-may know, how large a room may grow, which words are not used. docs/floors.md gives the reasons.
+"""The laws of the package, read off the syntax trees of everything under dispatch/: who may import whom, what a layer may
+know, what a file is called and how long it may be, which words are not used. docs/floors.md shows the tree.
 
-A law is a function from the rooms of a package to its complaints. test_floors.py holds each against the package, and
-against small packages that break it.
+A law is a function from the files of a package to its complaints. test_floors.py holds each against the package, and against
+small packages that break it.
 """
 
 import ast
@@ -13,27 +13,31 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-# Lowest first; a room imports only from lower floors, so that what stands on one floor never imports each other. A name that
-# ends in "/" is a whole folder: its files may import each other, without a cycle. Every file must be found here.
-FLOORS = [
-    {"errors"},  # the slab: imports nothing, everybody may raise
-    {"core/"},  # what is called, compiled; knows no operator and no layer
-    {"symbolic/"},
-    {"schema/"},
-    {"dispatcher/"},
-    {"operators/"},
-    {"graph/"},
-    {"layers/"},  # its folders never import each other: see APART
-    {"autodiff/", "compiler/"},  # what combines layers
-    {"control_flow/"},
-    {"testing/"},
-    {"numpy_ops/"},
-    {"numpy/", "scipy/", "interop/"},  # doors: the public namespaces, other frameworks
-    {"library", "autograd", "pickling"},  # the faces
-    {"__init__"},
-    {"__main__"},
-]
-APART = "layers/"  # what stands in it is a layer or below them all
+# The import rule, whole. A file imports only from folders further up in this list; folders in braces do not import each other, and
+# inside a folder there is no circle. "faces" are the modules in dispatch/ itself, save errors.
+RULE = (
+    "errors",
+    "core",
+    "symbolic",
+    "schema",
+    "dispatcher",
+    "operators",
+    "graph",
+    "layers",
+    {"autodiff", "compiler"},
+    "control_flow",
+    "testing",
+    "numpy_ops",
+    {"numpy", "scipy", "interop"},
+    "faces",
+)
+FLOORS: dict[str, int] = {
+    folder: number for number, floor in enumerate(RULE) for folder in ({floor} if isinstance(floor, str) else floor)
+}
+PLANNED = {"control_flow", "numpy", "scipy", "interop"}  # in the rule, and not there yet
+FOLDERS = set(FLOORS) - PLANNED - {"errors", "faces"}
+MODULES = {"__init__", "library", "autograd", "errors", "__main__"}
+APART = "layers/"  # what stands in it does not import each other
 WRAPPERS = {  # and the layer that owns each
     "FakeTensor": "layers/fake/",
     "TrackedTensor": "layers/autograd/",
@@ -42,17 +46,22 @@ WRAPPERS = {  # and the layer that owns each
     "TracedTensor": "layers/trace/",
     "FunctionalTensor": "layers/functionalize/",
 }
-LAYERS = {*WRAPPERS.values(), "layers.mode"}  # none is imported by anything else in the same folder
-LATE_IMPORTS = {"core.optional", "interop/", "__main__"}  # what is optional, or what a command needs, is imported when used
+LAYERS = {*WRAPPERS.values(), "layers.mode"}  # none is imported by anything else in layers/
+# What is optional, what a command needs, and what is loaded when it is first used.
+LATE_IMPORTS = {"core.optional", "core.lazy", "interop/", "__main__"}
 LOADERS = {"operators.pickling"}  # an unpickled operator imports the module that defines it, as pickle does for a class
 OUTSIDE = {"numpy", "cython", "cpython", "libc"}  # NumPy is the only dependency; the others exist at compile time
 OUTSIDE_OF = {"testing/": {"pytest"}}  # the pytest plugin is loaded by pytest
 FORBIDDEN_WORDS = {"util", "utils", "misc", "common", "helper", "helpers", "manager", "info"}
 FRAME_READERS = {"_getframe", "currentframe"}
-READER_OF_FRAMES = "core.source"
+READERS_OF_FRAMES = {"core.source", "schema.hint_scopes"}  # where code is; the variables around a function, for its hints
+# The stems that stand more than once, each for the same thing: in folders of layers/, and once beside them what they share.
+SHARED_STEMS = {"layer", "tensor", "inplace", "transform", "visualize", "user_rules", "node"}
 HELD_BY_ONE_TEST = {"numpy_ops": "test_table"}  # every row by the same laws, so that a new row costs no test
 OWN_TESTS_ONLY = {"", "core", "schema", "graph"}  # folders that no one test speaks for
-MOST_LINES, MOST_CORE_LINES = 350, 2750
+MOST_LINES = 350  # above it a file says at its top why
+MOST_COMPILED_LINES = 3900  # of all .pyx
+HOUSE_WORDS = re.compile(r"(?i)\b(floor|room|house)s?\b")  # docs/floors.md only
 OPERATOR_NAME = re.compile(r"\w+::\w+(\.\w+)?")
 
 
@@ -66,7 +75,7 @@ class Import:
 
 
 @dataclass(frozen=True)
-class Room:
+class File:
     """One file of the package."""
 
     package: Path
@@ -78,8 +87,8 @@ class Room:
         return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
     @property
-    def floor_name(self) -> str:
-        return floor_name(self.name)
+    def folder(self) -> str:
+        return folder_of(self.name)
 
     @property
     def layer(self) -> str:
@@ -87,7 +96,7 @@ class Room:
 
     @property
     def names(self) -> set[str]:
-        return {self.name, self.floor_name}
+        return {self.name, f"{self.folder}/"}
 
     @cached_property
     def text(self) -> str:
@@ -98,6 +107,12 @@ class Room:
         """The text of a Cython file without docstrings and comments, line for line."""
         blank = re.sub(r'"""(.*?)"""', lambda text: "\n" * text[0].count("\n"), self.text, flags=re.DOTALL)
         return re.sub(r"#.*", "", blank)
+
+    @property
+    def opening(self) -> str:
+        """What stands at the top: comments and the docstring."""
+        found = re.match(r'(\s*(#.*\n|"""(.|\n)*?"""))*', self.text)
+        return found[0] if found else ""
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -165,48 +180,46 @@ def exists(package: Path, name: str) -> bool:
     return is_package(path) or any(path.with_suffix(suffix).exists() for suffix in (".py", ".pyx", ".pxd"))
 
 
-def floor_name(name: str) -> str:
-    listed = set().union(*FLOORS)
-    folder = name.partition(".")[0] + "/"
-    return name if name in listed else folder if folder in listed else ""
+def folder_of(name: str) -> str:
+    """The folder of the rule that a module stands in."""
+    return "faces" if name in MODULES - {"errors"} else name.partition(".")[0]
 
 
 def layer_of(name: str) -> str:
-    """The folder, or the file, of the layer that a room belongs to; nothing where it belongs to none."""
+    """The folder, or the file, of the layer that a file belongs to; nothing where it belongs to none."""
     parts = name.split(".")
     folder = f"{APART}{parts[1]}/" if len(parts) > 1 else ""
     return (folder if folder in LAYERS else name) if name.startswith(APART.replace("/", ".")) else ""
 
 
-def floor(name: str) -> int:
-    return next((number for number, rooms in enumerate(FLOORS) if floor_name(name) in rooms), -1)
+def files_of(package: Path) -> list[File]:
+    return [File(package, path) for path in sorted(package.rglob("*")) if path.suffix in {".py", ".pyx", ".pxd"}]
 
 
-def rooms_of(package: Path) -> list[Room]:
-    return [Room(package, path) for path in sorted(package.rglob("*")) if path.suffix in {".py", ".pyx", ".pxd"}]
+def every_file_has_its_folder(files):
+    package = files[0].package
+    for path in sorted(package.iterdir()):
+        ours = path.name in FOLDERS | PLANNED if path.is_dir() else path.name in {f"{name}.py" for name in MODULES} | {"py.typed"}
+        if not ours and not path.name.startswith((".", "__pycache__")):
+            yield f"{package.name}/{path.name} is none of the modules and folders of the rule; put it into one of them"
 
 
-def every_room_has_its_floor(rooms):
-    for room in rooms:
-        if not room.floor_name and room.path.name != "__init__.pxd":
-            yield room.says(1, f"{room.name} is on no floor; give it its place in FLOORS")
+def imports_go_down(files):
+    for file in files:
+        for found in (found for found in file.imports() if found.ours):
+            folder = folder_of(found.target)
+            if folder not in FLOORS:
+                yield file.says(found.line, f"{file.name} imports {found.target}, which is in no folder of the rule")
+            elif folder != file.folder and FLOORS[folder] >= FLOORS.get(file.folder, -1):
+                yield file.says(found.line, f"{file.name} imports {found.target}, which is not in a lower folder")
+            elif folder == file.folder and layer_of(found.target) in LAYERS - {file.layer}:
+                yield file.says(found.line, f"{file.name} imports {found.target}, which is another layer's")
 
 
-def imports_go_down(rooms):
-    for room in rooms:
-        for found in room.imports():
-            inside = room.floor_name == floor_name(found.target) and room.floor_name.endswith("/")
-            own = inside or room.name == found.target  # a .pyx and its .pxd are one room
-            if found.ours and not own and floor(found.target) >= floor(room.name):
-                yield room.says(found.line, f"{room.name} imports {found.target}, which is not on a lower floor")
-            elif found.ours and inside and layer_of(found.target) in LAYERS - {room.layer}:
-                yield room.says(found.line, f"{room.name} imports {found.target}, which is another layer's")
-
-
-def no_imports_in_a_circle(rooms):
+def no_imports_in_a_circle(files):
     graph: dict[str, set[str]] = {}
-    for room in rooms:
-        graph.setdefault(room.name, set()).update(found.target for found in room.imports() if found.ours)
+    for file in files:
+        graph.setdefault(file.name, set()).update(found.target for found in file.imports() if found.ours)
     for name in sorted(graph):
         seen: set[str] = set()
         ahead = graph[name] - {name}
@@ -217,112 +230,142 @@ def no_imports_in_a_circle(rooms):
             yield f"{name} imports itself by way of {', '.join(sorted(seen - {name}))}"
 
 
-def no_import_is_hidden_in_a_function(rooms):
-    for room in rooms:
-        for found in room.imports():
-            load = found.target == "importlib" and room.name in LOADERS
-            if found.hidden and not load and not room.names & LATE_IMPORTS:
-                yield room.says(found.line, f"an import of {found.target} inside a function; move it to the top")
+def no_import_is_hidden_in_a_function(files):
+    for file in files:
+        for found in file.imports():
+            load = found.target == "importlib" and file.name in LOADERS
+            if found.hidden and not load and not file.names & LATE_IMPORTS:
+                yield file.says(found.line, f"an import of {found.target} inside a function; move it to the top")
 
 
-def nothing_goes_through_the_root(rooms):
-    for room in rooms:
-        for found in room.imports():
+def nothing_goes_through_the_root(files):
+    for file in files:
+        for found in file.imports():
             if found.absolute:
-                yield room.says(found.line, "the package is imported by its own name; write a relative import")
+                yield file.says(found.line, "the package is imported by its own name; write a relative import")
 
 
-def numpy_is_the_only_dependency(rooms):
-    for room in rooms:
-        allowed = sys.stdlib_module_names | OUTSIDE | OUTSIDE_OF.get(room.floor_name, set())
-        for found in room.imports():
-            if not found.ours and found.target not in allowed and not room.names & LATE_IMPORTS:
-                yield room.says(found.line, f"{found.target} is no dependency; ask extras.require for it")
+def numpy_is_the_only_dependency(files):
+    for file in files:
+        allowed = sys.stdlib_module_names | OUTSIDE | OUTSIDE_OF.get(f"{file.folder}/", set())
+        for found in file.imports():
+            if not found.ours and found.target not in allowed and not file.names & LATE_IMPORTS:
+                yield file.says(found.line, f"{found.target} is no dependency; ask extras.require for it")
 
 
-def files_stay_small(rooms):
-    for room in rooms:
-        if (lines := len(room.text.splitlines())) > MOST_LINES:
-            yield room.says(lines, f"{lines} lines; {MOST_LINES} are allowed, so give it two rooms")
-    compiled = [room for room in rooms if room.name.startswith("core.") and room.path.suffix == ".pyx"]
-    if (core := sum(len(room.text.splitlines()) for room in compiled)) >= MOST_CORE_LINES:
-        yield f"core/ has {core} lines; it must stay under {MOST_CORE_LINES}"
+def a_long_file_says_why(files):
+    for file in files:
+        if (lines := len(file.text.splitlines())) > MOST_LINES and f"{MOST_LINES} lines" not in file.opening:
+            yield file.says(lines, f"{lines} lines; write at its top why it has more than {MOST_LINES} lines, or split it")
+    compiled = sum(len(file.text.splitlines()) for file in files if file.path.suffix == ".pyx")
+    if compiled > MOST_COMPILED_LINES:
+        yield f"the compiled part has {compiled} lines; it must stay under {MOST_COMPILED_LINES}"
 
 
-def no_word_that_says_nothing(rooms):
-    for room in rooms:
-        names = [(1, part) for part in room.name.split(".")]
-        if room.compiled:
-            defined = re.finditer(r"^\s*(?:cdef |cpdef )?(?:class|def)\s+(\w+)", room.code, re.MULTILINE)
-            names += [(room.code[: found.start()].count("\n") + 1, found[1]) for found in defined]
+def a_stem_names_one_thing(files):
+    places: dict[str, set[Path]] = {}
+    for file in files:
+        if file.path.name.partition(".")[0] != "__init__":
+            places.setdefault(file.path.stem, set()).add(file.path.relative_to(file.package).parent)
+    for stem, folders in sorted(places.items()):
+        beside = [folder for folder in folders if len(folder.parts) != 2 or f"{folder.parts[0]}/" != APART]
+        if len(folders) > 1 and (stem not in SHARED_STEMS or len(beside) > 1):
+            listed = ", ".join(sorted(map(str, folders)))
+            yield f"the name {stem} stands in {listed}; a name means one thing"
+
+
+def no_module_is_hidden_by_a_name_of_its_own(files):
+    """A face that takes a name from elsewhere hides the module of that name: `compiler.compile` is then the function."""
+    for file in files:
+        if file.path.name == "__init__.py" and file.name != "__init__":
+            for node in ast.walk(file.tree):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    for name in (alias.asname or alias.name for alias in node.names):
+                        if exists(file.package, f"{file.name}.{name}"):
+                            yield file.says(node.lineno, f"{name} hides the module {file.name}.{name}; call the module otherwise")
+
+
+def the_words_of_the_page_stay_there(files):
+    for file in files:
+        for number, line in enumerate(file.text.splitlines(), 1):
+            if found := HOUSE_WORDS.search(line):
+                yield file.says(number, f'the word "{found[0]}"; say key, rank, module or folder')
+
+
+def no_word_that_says_nothing(files):
+    for file in files:
+        names = [(1, part) for part in file.name.split(".")]
+        if file.compiled:
+            defined = re.finditer(r"^\s*(?:cdef |cpdef )?(?:class|def)\s+(\w+)", file.code, re.MULTILINE)
+            names += [(file.code[: found.start()].count("\n") + 1, found[1]) for found in defined]
         else:
             kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-            names += [(node.lineno, node.name) for node in ast.walk(room.tree) if isinstance(node, kinds)]
+            names += [(node.lineno, node.name) for node in ast.walk(file.tree) if isinstance(node, kinds)]
         for line, name in names:
             words = re.findall(r"[A-Z]?[a-z]+", name)
             if words and words[-1].lower() in FORBIDDEN_WORDS:
-                yield room.says(line, f"the name {name} does not say what it is")
+                yield file.says(line, f"the name {name} does not say what it is")
 
 
-def a_layer_knows_its_own_wrapper_only(rooms):
-    for room in rooms:
-        if room.layer:
-            for line, name in words_of(room):
-                if WRAPPERS.get(name, room.layer) != room.layer:
-                    yield room.says(line, f"{name} belongs to another layer; ask the operator instead")
+def a_layer_knows_its_own_wrapper_only(files):
+    for file in files:
+        if file.layer:
+            for line, name in words_of(file):
+                if WRAPPERS.get(name, file.layer) != file.layer:
+                    yield file.says(line, f"{name} belongs to another layer; ask the operator instead")
 
 
-def words_of(room: Room) -> Iterator[tuple[int, str]]:
-    """The names that a room speaks of."""
-    if room.compiled:
-        for number, line in enumerate(room.code.splitlines(), 1):
+def words_of(file: File) -> Iterator[tuple[int, str]]:
+    """The names that a file speaks of."""
+    if file.compiled:
+        for number, line in enumerate(file.code.splitlines(), 1):
             yield from ((number, word) for word in re.findall(r"[A-Za-z_]\w*", line))
         return
-    for node in ast.walk(room.tree):
+    for node in ast.walk(file.tree):
         named = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else [spelled(node)]
         yield from ((getattr(node, "lineno", 0), name) for name in named)
 
 
-def no_operator_by_name(rooms):
+def no_operator_by_name(files):
     """In a layer or in the core. A literal inside a sentence is an example, not an operator."""
-    for room in rooms:
-        if room.compiled:
-            literals = re.finditer(r"([\"'])(.*?)\1", room.code)
-            found = [(room.code[: text.start()].count("\n") + 1, text[2]) for text in literals]
-        elif room.layer:
-            constants = [node for node in ast.walk(room.tree) if isinstance(node, ast.Constant)]
+    for file in files:
+        if file.compiled:
+            literals = re.finditer(r"([\"'])(.*?)\1", file.code)
+            found = [(file.code[: text.start()].count("\n") + 1, text[2]) for text in literals]
+        elif file.layer:
+            constants = [node for node in ast.walk(file.tree) if isinstance(node, ast.Constant)]
             found = [(node.lineno, node.value) for node in constants if isinstance(node.value, str)]
         else:
             continue
         for line, text in found:
             if OPERATOR_NAME.fullmatch(text):
-                yield room.says(line, f"the operator {text} by name; a prim is an object, and so is a key")
+                yield file.says(line, f"the operator {text} by name; a prim is an object, and so is a key")
 
 
-def frames_are_read_in_one_place(rooms):
-    for room in rooms:
-        if room.name != READER_OF_FRAMES and not room.compiled:
-            for node in ast.walk(room.tree):
+def frames_are_read_in_one_place(files):
+    for file in files:
+        if file.name not in READERS_OF_FRAMES and not file.compiled:
+            for node in ast.walk(file.tree):
                 if isinstance(node, ast.expr) and spelled(node) in FRAME_READERS:
-                    yield room.says(node.lineno, "a frame is read; core/source.py does that, for messages only")
+                    yield file.says(node.lineno, "a frame is read; core/source.py does that for messages, schema/hint_scopes.py for hints")
 
 
-def no_global_statement(rooms):
-    for room in rooms:
-        if room.compiled:
-            lines = [number for number, line in enumerate(room.code.splitlines(), 1) if re.match(r"\s+global\s", line)]
+def no_global_statement(files):
+    for file in files:
+        if file.compiled:
+            lines = [number for number, line in enumerate(file.code.splitlines(), 1) if re.match(r"\s+global\s", line)]
         else:
-            lines = [node.lineno for node in ast.walk(room.tree) if isinstance(node, ast.Global)]
+            lines = [node.lineno for node in ast.walk(file.tree) if isinstance(node, ast.Global)]
         for line in lines:
-            yield room.says(line, "a `global` statement; give the value an owner")
+            yield file.says(line, "a `global` statement; give the value an owner")
 
 
-def every_room_has_its_tests(rooms):
-    for room in rooms:
-        tests = room.package.parent / "tests"
-        folder, _, name = room.name.rpartition(".")
+def every_file_has_its_tests(files):
+    for file in files:
+        tests = file.package.parent / "tests"
+        folder, _, name = file.name.rpartition(".")
         top = folder.partition(".")[0]
-        if room.path.suffix == ".pxd" or room.path.name == "__init__.py":
+        if file.path.suffix == ".pxd" or file.path.name == "__init__.py":
             continue  # promises and faces: what they gather is tested where it is made
         if top in HELD_BY_ONE_TEST:
             wanted = [tests / top / f"{HELD_BY_ONE_TEST[top]}.py"]
@@ -331,21 +374,24 @@ def every_room_has_its_tests(rooms):
             wanted = [beside / f"test_{name.strip('_')}.py"]
             wanted += [beside / f"test_{beside.name}.py"] * (folder not in OWN_TESTS_ONLY)  # or by the folder's face
         if not any(path.exists() for path in wanted):
-            yield room.says(1, f"has no {' or '.join(str(path.relative_to(tests.parent)) for path in wanted)}")
+            yield file.says(1, f"has no {' or '.join(str(path.relative_to(tests.parent)) for path in wanted)}")
 
 
-LAWS: list[Callable[[list[Room]], Iterator[str]]] = [
-    every_room_has_its_floor,
+LAWS: list[Callable[[list[File]], Iterator[str]]] = [
+    every_file_has_its_folder,
     imports_go_down,
     no_imports_in_a_circle,
     no_import_is_hidden_in_a_function,
     nothing_goes_through_the_root,
     numpy_is_the_only_dependency,
-    files_stay_small,
+    a_long_file_says_why,
+    a_stem_names_one_thing,
+    no_module_is_hidden_by_a_name_of_its_own,
+    the_words_of_the_page_stay_there,
     no_word_that_says_nothing,
     a_layer_knows_its_own_wrapper_only,
     no_operator_by_name,
     frames_are_read_in_one_place,
     no_global_statement,
-    every_room_has_its_tests,
+    every_file_has_its_tests,
 ]

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from floors import FLOORS, MOST_CORE_LINES, MOST_LINES, rooms_of
+from floors import RULE, files_of
 
 import dispatch
 from dispatch import errors
@@ -22,7 +22,6 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 ALONE = ["add_an_operator.md", "add_a_layer.md"]
-DRAWN_IN_FULL = {"dispatch", "core", "schema", "dispatcher", "operators", "gufunc", "layers"}  # the others' faces draw them
 
 
 def fences(text, language):
@@ -76,22 +75,33 @@ def test_every_exception_is_on_the_page_of_errors():
         assert base in classes[name].__bases__, name
 
 
-def test_the_page_of_floors_names_every_room():
-    text = (DOCS / "floors.md").read_text()
-    drawing = text.partition("## The rooms")[2].partition("## Who may import whom")[0]
-    named = set(re.findall(r"[\w/]+\.pyx?|\w+/", drawing))
-    rooms = [room.path for room in rooms_of(ROOT / "dispatch") if room.path.suffix != ".pxd"]
-    for path in rooms:
-        known = {path.name} | ({f"{path.parent.name}/"} if path.parent.name not in DRAWN_IN_FULL else set())
-        assert known & named or path.name == "__init__.py", path.name
-    assert named <= {path.name for path in rooms} | {f"{path.parent.name}/" for path in rooms}
+def drawn():
+    """The files that the tree of docs/floors.md names, by the path of each: every line is names, three spaces, and words."""
+    tree = (DOCS / "floors.md").read_text().partition("    dispatch/\n")[2].partition("\n## ")[0]
+    files, folders = set(), {}
+    for line in filter(str.strip, tree.splitlines()):
+        indent = len(line) - len(line.lstrip())
+        folder = next((folders[i] for i in sorted(folders, reverse=True) if i < indent), "")
+        for name in re.split(r"\s{3,}", line.strip())[0].split():
+            if name.endswith("/"):
+                folders = {i: path for i, path in folders.items() if i < indent} | {indent: folder + name}
+            else:
+                files.add(folder + name + ".py" * ("." not in name))
+    return files
 
 
-def test_the_page_of_floors_says_how_large_a_room_may_be():
+def test_the_page_of_floors_draws_every_file():
+    paths = [file.path for file in files_of(ROOT / "dispatch")]
+    package = {str(path.relative_to(ROOT / "dispatch")) for path in paths if path.suffix != ".pxd"}
+    assert drawn() == {path for path in package if not path.endswith("/__init__.py")}
+
+
+def test_the_page_of_floors_is_short_and_says_the_rule():
     text = (DOCS / "floors.md").read_text()
-    assert f"at most {MOST_LINES} lines" in text
-    assert f"under {MOST_CORE_LINES:,} in all".replace(",", " ") in text
-    assert FLOORS[0] == {"errors"}
+    assert len(text.splitlines()) <= 150
+    said = "errors < " + text.partition("    errors < ")[2].partition("\n\n")[0]
+    folders = [set(re.findall(r"\w+", floor)) for floor in said.split("<")]
+    assert folders == [{floor} if isinstance(floor, str) else floor for floor in RULE]
 
 
 NAMES = [

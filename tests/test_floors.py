@@ -3,15 +3,19 @@
 from pathlib import Path
 
 import pytest
-from floors import APART, FLOORS, LAWS, MOST_CORE_LINES, MOST_LINES, WRAPPERS, floor_name, rooms_of
+from floors import APART, FLOORS, FOLDERS, LAWS, MODULES, MOST_COMPILED_LINES, MOST_LINES, SHARED_STEMS, WRAPPERS, files_of
 
 ROOT = Path(__file__).parents[1]
 
 # law, the files of a small package that breaks it, what the law must say
 
 BROKEN = [
-    ("every_room_has_its_floor", {"attic.py": ""}, "attic is on no floor"),
-    ("every_room_has_its_floor", {"attic/keys.pyx": ""}, "attic.keys is on no floor"),
+    ("every_file_has_its_folder", {"attic.py": ""}, "dispatch/attic.py is none of"),
+    ("every_file_has_its_folder", {"attic/keys.pyx": ""}, "dispatch/attic is none of"),
+    ("every_file_has_its_folder", {"errors.py": "", "notes.txt": ""}, "dispatch/notes.txt is none of"),
+    ("imports_go_down", {"schema/types.py": "from ..attic import x", "attic/__init__.py": ""}, "attic, which is in no folder of the rule"),
+    ("imports_go_down", {"errors.py": "from .core import keys", "core/keys.pyx": ""}, "errors imports core.keys, which is not in a lower"),
+    ("imports_go_down", {"compiler/export.py": "from ..autodiff.vjp import vjp"}, "compiler.export imports autodiff.vjp, which is not"),
     ("imports_go_down", {"schema/types.py": "from ..graph.node import Node"}, "schema/types.py:1: schema.types imports graph.node"),
     ("imports_go_down", {"schema/types.py": "from ..graph import node", "graph/node.py": ""}, "schema.types imports graph.node"),
     ("imports_go_down", {"schema/types.py": "from .. import ops"}, "schema.types imports __init__"),
@@ -34,8 +38,16 @@ BROKEN = [
     ("nothing_goes_through_the_root", {"core/keys.pyx": "from dispatch.core cimport state"}, "write a relative import"),
     ("numpy_is_the_only_dependency", {"fake.py": "import scipy.linalg"}, "scipy is no dependency"),
     ("numpy_is_the_only_dependency", {"testing/cases.py": "import hypothesis"}, "hypothesis is no dependency"),
-    ("files_stay_small", {"fake.py": "\n" * (MOST_LINES + 1)}, f"{MOST_LINES + 1} lines"),
-    ("files_stay_small", {f"core/{name}.pyx": "\n" * (MOST_CORE_LINES // 10) for name in "abcdefghij"}, f"core/ has {MOST_CORE_LINES} lines"),
+    ("a_long_file_says_why", {"fake.py": "\n" * (MOST_LINES + 1)}, f"{MOST_LINES + 1} lines"),
+    ("a_long_file_says_why", {"fake.py": '"""All of it."""\n' + "x = 1  # 350 lines\n" * MOST_LINES}, "write at its top why"),
+    ("a_long_file_says_why", {f"{folder}/walk.pyx": "\n" * MOST_COMPILED_LINES for folder in ("core", "graph")}, "the compiled part has"),
+    ("a_stem_names_one_thing", {"graph/literals.py": "", "schema/literals.pyx": ""}, "the name literals stands in graph, schema"),
+    ("a_stem_names_one_thing", {"graph/layer.py": "", "dispatcher/layer.py": ""}, "the name layer stands in dispatcher, graph"),
+    ("a_stem_names_one_thing", {"layers/vmap/axes.py": "", "layers/fake/axes.py": ""}, "the name axes stands in layers/fake, layers/vmap"),
+    ("no_module_is_hidden_by_a_name_of_its_own", {"autodiff/__init__.py": "from .vjp import vjp", "autodiff/vjp.py": ""}, "vjp hides the module"),
+    ("no_module_is_hidden_by_a_name_of_its_own", {"graph/__init__.py": "from .run import x as run", "graph/run.pyx": ""}, "run hides"),
+    ("the_words_of_the_page_stay_there", {"schema/types.py": '"""The ground floor."""'}, 'schema/types.py:1: the word "floor"'),
+    ("the_words_of_the_page_stay_there", {"core/keys.pyx": "\n# another room, another house"}, 'core/keys.pyx:2: the word "room"'),
     ("no_word_that_says_nothing", {"util.py": ""}, "the name util does not say"),
     ("no_word_that_says_nothing", {"fake.py": "class CallInfo: ..."}, "the name CallInfo does not say"),
     ("no_word_that_says_nothing", {"fake.py": "class A:\n  def _shape_helper(self): ..."}, "the name _shape_helper"),
@@ -49,12 +61,12 @@ BROKEN = [
     ("frames_are_read_in_one_place", {"infer.py": "inspect.currentframe()"}, "a frame is read"),
     ("no_global_statement", {"fake.py": "def f():\n    global x\n    x = 1"}, "fake.py:2: a `global` statement"),
     ("no_global_statement", {"core/keys.pyx": "cdef f():\n    global x"}, "core/keys.pyx:2: a `global` statement"),
-    ("every_room_has_its_tests", {"fake.py": ""}, "has no tests/test_fake.py"),
-    ("every_room_has_its_tests", {"core/keys.pyx": ""}, "has no tests/core/test_keys.py"),
-    ("every_room_has_its_tests", {"schema/types.py": ""}, "has no tests/schema/test_types.py"),
-    ("every_room_has_its_tests", {"layers/vmap/axes.py": ""}, "has no tests/layers/vmap/test_axes.py or tests/layers/vmap/test_vmap.py"),
-    ("every_room_has_its_tests", {"numpy_ops/linalg/solve.py": ""}, "has no tests/numpy_ops/test_table.py"),
-    ("every_room_has_its_tests", {"__main__.py": ""}, "has no tests/test_main.py"),
+    ("every_file_has_its_tests", {"fake.py": ""}, "has no tests/test_fake.py"),
+    ("every_file_has_its_tests", {"core/keys.pyx": ""}, "has no tests/core/test_keys.py"),
+    ("every_file_has_its_tests", {"schema/types.py": ""}, "has no tests/schema/test_types.py"),
+    ("every_file_has_its_tests", {"layers/vmap/axes.py": ""}, "has no tests/layers/vmap/test_axes.py or tests/layers/vmap/test_vmap.py"),
+    ("every_file_has_its_tests", {"numpy_ops/linalg/solve.py": ""}, "has no tests/numpy_ops/test_table.py"),
+    ("every_file_has_its_tests", {"__main__.py": ""}, "has no tests/test_main.py"),
 ]
 
 # what a law may not mistake for a breach
@@ -79,13 +91,15 @@ KEPT = {
     "interop/torch.py": "def export(op):\n    import torch",
     "testing/plugin.py": "import pytest",
     "core/__init__.py": "from .keys import DispatchKey\nfrom .overload import OpOverload",
-    "core/__init__.pxd": "# the floors of C",
+    "core/__init__.pxd": "# what other files cimport",
+    "py.typed": "",
+    "graph/long.py": '"""One thought.\n\nAbove 350 lines: the table is one.\n"""\n' + "x = 1\n" * 400,
     "core/keys.pyx": '"""Keys.\n\n>>> from dispatch import DispatchKey\n"""\nimport enum\nfrom ..errors import SchemaError',
     "core/overload.pyx": "from .keys cimport rank_t\ncimport numpy as cnp\nfrom libc.stdint cimport uint64_t",
 }
 TESTS_OF_KEPT = """
     main autograd library errors core/optional core/source core/keys core/overload schema/schema operators/register operators/pickling
-    layers/inplace layers/vmap/tensor layers/autograd/autograd numpy_ops/table interop/torch testing/testing
+    layers/inplace graph/long layers/vmap/tensor layers/autograd/autograd numpy_ops/table interop/torch testing/testing
 """
 
 
@@ -98,16 +112,20 @@ def build(tmp_path, files):
     for path in [*package.rglob("*.py*"), *package.rglob("*.pxd")]:
         for folder in path.relative_to(tmp_path).parents[:-1]:
             (tmp_path / folder / "__init__.py").touch()
-    return rooms_of(package)
+    return files_of(package)
 
 
 def law_named(name):
     return next(law for law in LAWS if law.__name__ == name)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-def test_the_house_keeps_its_laws(law):
-    complaints = list(law(rooms_of(ROOT / "dispatch")))
+# While the modules get their names: what the package does not keep yet.
+NOT_YET = {"a_stem_names_one_thing", "no_module_is_hidden_by_a_name_of_its_own", "the_words_of_the_page_stay_there"}
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if law.__name__ not in NOT_YET], ids=lambda law: law.__name__)
+def test_the_package_keeps_its_laws(law):
+    complaints = list(law(files_of(ROOT / "dispatch")))
     assert not complaints, "\n".join(complaints)
 
 
@@ -139,7 +157,18 @@ def test_every_law_is_broken_by_some_example():
     assert {law for law, _, _ in BROKEN} == {law.__name__ for law in LAWS}
 
 
-def test_every_name_has_one_floor():
-    names = [name for floor in FLOORS for name in floor]
-    assert len(names) == len(set(names))
-    assert {floor_name(owner.strip("/").replace("/", ".")) for owner in WRAPPERS.values()} == {APART}
+def test_every_folder_of_the_rule_stands_once_in_it():
+    assert len(FLOORS) == 17
+    assert {owner.partition("/")[0] + "/" for owner in WRAPPERS.values()} == {APART}
+
+
+def test_the_package_is_five_modules_and_eleven_folders():
+    listed = {path.name for path in (ROOT / "dispatch").iterdir() if not path.name.startswith((".", "__pycache__"))}
+    assert (len(MODULES), len(FOLDERS)) == (5, 11)
+    assert listed == {f"{name}.py" for name in MODULES} | FOLDERS | {"py.typed"}
+
+
+def test_few_stems_stand_more_than_once():
+    stems = [file.path.stem for file in files_of(ROOT / "dispatch") if file.path.suffix != ".pxd"]
+    assert len(SHARED_STEMS) <= 8
+    assert {stem for stem in SHARED_STEMS if stems.count(stem) < 2} == set()

@@ -186,20 +186,17 @@ def filter_of_values(x: Any) -> Any:
 
 
 def test_hips_77() -> None:
-    value, slope = value_and_grad(filter_in_place)(0.1)
+    """`h /= tracked` on a plain array raises and says `h = h / tracked`, which gives the thread's numbers."""
+    assert "Write a = a / x;" in said(lambda: grad(filter_in_place)(0.1), UnsupportedError)
+    value, slope = value_and_grad(filter_of_values)(0.1)
     assert np.allclose((value, slope), (13.965532859262613, -107.22571311244289))  # of the thread
-    assert np.allclose(value_and_grad(filter_of_values)(0.1), (value, slope))
-    assert np.allclose(jvp(filter_in_place, (0.1,), (1.0,)), (value, slope))
-    assert np.allclose(grad(grad(filter_in_place))(0.1), grad(grad(filter_of_values))(0.1))
+    assert np.allclose(filter_in_place(0.1), value)
+    assert np.allclose(jvp(filter_of_values, (0.1,), (1.0,)), (value, slope))
+    step = 1e-5
+    slopes = [grad(filter_of_values)(0.1 + sign * step) for sign in (1, -1)]
+    assert np.allclose(grad(grad(filter_of_values))(0.1), (slopes[0] - slopes[1]) / (2 * step))
     xs = np.array([0.1, 0.2])
-    assert np.allclose(vmap(grad(filter_in_place))(xs), [grad(filter_of_values)(x) for x in xs])
-
-    def shared(x: Any) -> Any:
-        h = kept = np.ones(10) + 1j
-        h /= np.exp(1j * x)
-        return np.mean(np.abs(kept))
-
-    assert said(lambda: grad(shared)(0.1), UnsupportedError).startswith("a /= x would write a TrackedTensor of shape ()")
+    assert np.allclose(vmap(grad(filter_of_values))(xs), [grad(filter_of_values)(x) for x in xs])
 
 
 def test_hips_77_of_a_tracked_array() -> None:

@@ -1,18 +1,21 @@
-"""Compiling: a function traced once for each kind of call, and replayed.
+"""Traces a function into a graph, runs the graph in place of the function, and saves it for other processes.
 
-    cache_key       what a call depends on, in C
-    closure_guards  what a function refers to beside its arguments
-    capture         a function traced twice
-    dynamic_shapes  graphs with open sizes as programs
-    lowering        from a graph to a program of slots and calls; core/program.pyx runs it
-    lookup          what else can run a graph
-    compile         `compile`, its cache, what it says of itself
+    trace_function     `make_fx`: a function of arrays as a graph
+    compiled_function  `compile`: one trace for each kind of call, which later calls run; what `explain` says of them
+    capture            the trace that `compile` makes, and the checks it needs
+    closure_guards     what a function refers to beside its arguments, which `compile` compares in each call
+    cache_key          the kind of a call, in C
+    cache              what a compiled function keeps for each kind
+    dynamic_shapes     graphs with symbolic sizes
+    lowering           from a graph to a `Program`, which the core runs
+    exported_program   `export` and `load`
+    backends           other programs that can run a graph: JAX, PyTorch, the user's
 """
 
 from .backends.jax_jit import with_jax as with_jax
 from .backends.lookup import list_backends, register_backend
 from .backends.torch_fx import with_torch as with_torch
-from .compile import Compiled, compile  # noqa: A004  torch's name
+from .compiled_function import Compiled, compile  # noqa: A004  torch's name
 from .dynamic_shapes import dynamic_program
 from .lowering import program
 

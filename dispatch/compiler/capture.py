@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +13,14 @@ from ..core import Tensor, active_mode
 from ..core.pytree import items_of, leaves, mapped
 from ..errors import TracingError, kind_of
 from ..graph import Graph, Metadata, Node, apply, common_subexpressions, constant_folding, dead_code, nodes_in
+from ..graph.passes import MOST_BYTES
 from ..layers.functionalize import functionalize
 from ..layers.trace import TRACE
+from ..schema.tags import Tag
 from ..symbolic import SymInt
 from .cache_key import Signature, changed
 from .closure_guards import Captured
-from .constant_layouts import known_by_layout
-from .make_fx import make_fx
+from .trace_function import make_fx
 
 
 class Recording(NamedTuple):
@@ -246,8 +248,7 @@ def _plain_value(value: Any) -> Any:
 
 def _at(node: Node) -> str:
     """The line of a node, in words."""
-    line = node.source
-    return "" if line is None else f" in {line.place}, in {line.function}: {line.text}"
+    return "" if node.source is None else f" in {node.source}"
 
 
 def _with_live_inputs(first: _Traced, second: _Traced) -> tuple[Graph, tuple[Any, ...]]:
@@ -272,3 +273,36 @@ def _owner(x: Any) -> Any:
     while isinstance(x, np.ndarray) and x.base is not None:
         x = x.base
     return x
+
+
+def known_by_layout(graph: Graph) -> Graph:
+    """A graph with constants for what operators make of layouts alone: `ones_like(x)`, where the sizes of `x` are no symbols.
+
+    The seed of a gradient is one; folding then has the steps of the gradient that depend on no data.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> graph = dispatch.make_fx(lambda x: np.ones_like(x) * x)(np.ones(3))
+    >>> graph.nodes, known_by_layout(graph).nodes
+    ([x, ones_like, multiply], [x, ones_like, multiply])
+    >>> known_by_layout(graph).constants
+    {'ones_like': array([1., 1., 1.])}
+    """
+
+    def known(new: Graph, node: Node, args: tuple[Any, ...]) -> Node:
+        if node.op is not None and Tag.metadata in node.op.tags and _is_small(node.value):
+            first, *rest = node.args
+            if type(first) is Node and _is_small(first.value) and not any(True for _ in nodes_in(rest)):
+                value = node.op.whole(np.empty(first.value.shape, first.value.dtype), *rest)
+                if isinstance(value, np.ndarray) and (value.shape, value.strides) == (node.value.shape, node.value.strides):
+                    return new.constant(value, node.value, node.name)
+        return new.like(node, args)
+
+    return graph.rebuilt(known)
+
+
+def _is_small(value: Any) -> bool:
+    if type(value) is not Metadata or value.device != "cpu" or any(type(n) is not int for n in value.shape):
+        return False
+    return bool(prod(value.shape) * value.dtype.itemsize <= MOST_BYTES)

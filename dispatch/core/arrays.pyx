@@ -1,11 +1,11 @@
 """The table from array types to backend keys, and the few things about arrays that are read on every call.
 
-`numpy.ndarray` and its subclasses, memory maps included, and NumPy's scalars belong to the CPU. A subclass is looked up
-along its method resolution order once, then remembered. A type that is not in the table is not an array here, whatever
-protocols it has: an operator would otherwise compute on something its kernels have never seen.
+`numpy.ndarray` and its subclasses, memory maps included, and NumPy's scalars belong to the CPU. An object has the key of the
+first class of its method resolution order that is in the table. Classes are compared by identity and nothing of a subclass is
+remembered, so a look-up runs no code of a metaclass and keeps no class alive. A type that is not in the table is no array
+here, whatever protocols it has: an operator would otherwise compute on something its kernels have never seen.
 """
 cimport numpy as cnp
-from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject, PyTypeObject
 
 import numpy as np
@@ -16,7 +16,18 @@ from .keys import DispatchKey
 cnp.import_array()
 
 cdef extern from *:
+    """
+    #define dispatch_mro(type) ((type)->tp_mro)
+    """
+    PyObject *dispatch_mro(PyTypeObject *) noexcept nogil       # borrowed; a tuple, or NULL while the class is being made
     PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
+    Py_ssize_t PyTuple_GET_SIZE(PyObject *) noexcept nogil
+    PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept nogil
+    PyObject *PyList_GET_ITEM(PyObject *, Py_ssize_t) noexcept nogil
+    long PyLong_AsLong(PyObject *) noexcept
+    bint PyType_IsSubtype(PyTypeObject *, PyTypeObject *) noexcept nogil
+    bint PyUnicode_Check(PyObject *) noexcept nogil
+    int PyUnicode_Compare(PyObject *, PyObject *) noexcept
     bint PyFloat_Check(PyObject *) noexcept nogil
     bint PyLong_Check(PyObject *) noexcept nogil
     bint PyComplex_Check(PyObject *) noexcept nogil
@@ -28,9 +39,9 @@ cdef extern from "numpy/arrayobject.h":
     int NPY_ARRAY_WRITEABLE
 
 cdef PyTypeObject *NDARRAY = <PyTypeObject *><PyObject *>np.ndarray
-cdef type GENERIC = np.generic
-cdef dict registered_types = {np.ndarray: int(DispatchKey.CPU), np.generic: int(DispatchKey.CPU)}
-cdef dict keys_by_type = dict(registered_types)         # these, and the subclasses that have been looked up
+cdef PyTypeObject *GENERIC = <PyTypeObject *><PyObject *>np.generic
+cdef list array_types = [np.ndarray, np.generic]        # kept for good: kernels of a device were written for its arrays
+cdef list keys_of_types = [int(DispatchKey.CPU), int(DispatchKey.CPU)]
 cdef dict keys_by_device = {"cpu": DispatchKey.CPU, "cuda": DispatchKey.CUDA, "dask": DispatchKey.DASK}
 
 
@@ -39,7 +50,7 @@ cdef bint is_exact(PyObject *x) noexcept nogil:
 
 
 cdef bint is_array(PyObject *x) noexcept:
-    return PyArray_Check(x) or isinstance(<object>x, GENERIC)
+    return PyArray_Check(x) or PyType_IsSubtype(Py_TYPE(x), GENERIC)        # what `__class__` says does not count
 
 
 cdef class Size:
@@ -52,15 +63,18 @@ cdef bint is_number(PyObject *x) noexcept:
 
 
 cdef int key_of(PyObject *x) noexcept:
-    cdef PyObject *found = PyDict_GetItem(keys_by_type, <object>Py_TYPE(x))
-    return <object>found if found != NULL else inherited_key(<object>Py_TYPE(x))
+    return key_of_class(Py_TYPE(x))
 
 
-cdef int inherited_key(object cls) noexcept:       # not `type`: a class may have a metaclass
-    for base in cls.__mro__[1:]:
-        if base in keys_by_type:
-            keys_by_type[cls] = keys_by_type[base]
-            return keys_by_type[base]
+cdef int key_of_class(PyTypeObject *cls) noexcept:
+    cdef PyObject *mro = dispatch_mro(cls)
+    cdef PyObject *base
+    cdef Py_ssize_t i, k
+    for i in range(0 if mro == NULL else PyTuple_GET_SIZE(mro)):
+        base = PyTuple_GET_ITEM(mro, i)
+        for k in range(len(array_types)):
+            if PyList_GET_ITEM(<PyObject *>array_types, k) == base:
+                return <int>PyLong_AsLong(PyList_GET_ITEM(<PyObject *>keys_of_types, k))
     return -1
 
 
@@ -72,8 +86,12 @@ cdef PyObject *owner_of(PyObject *x) noexcept:
 
 cdef int device_number(object device) noexcept:
     """The number of a device's key, or -1."""
-    cdef PyObject *found = PyDict_GetItem(keys_by_device, device)
-    return <int><object>found if found != NULL else -1
+    if not PyUnicode_Check(<PyObject *>device):
+        return -1
+    for name, key in keys_by_device.items():        # at most 16, and a subclass of str may hash and compare as it likes
+        if PyUnicode_Compare(<PyObject *>name, <PyObject *>device) == 0:
+            return <int>key
+    return -1
 
 
 def devices():
@@ -96,13 +114,15 @@ def set_array_type(cls not None, str device not None):
             known = ", ".join(sorted(keys_by_device))
             raise DefinitionError(f"there is no key left for a device {device!r}. Devices: {known}.")
         key = free[0]
-    if registered_types.get(cls, int(key)) != key:
-        other = device_of_key(registered_types[cls])
-        raise DefinitionError(f"{cls.__qualname__} is an array type already, of the device {other!r}.")
-    keys_by_device[device] = key
-    registered_types[cls] = int(key)
-    keys_by_type.clear()
-    keys_by_type.update(registered_types)
+    for of_type, number in zip(array_types, keys_of_types):
+        if of_type is cls:
+            if number != key:
+                raise DefinitionError(f"{cls.__qualname__} is an array type already, of the device {device_of_key(number)!r}.")
+            break
+    else:
+        keys_by_device[device] = key
+        keys_of_types.append(int(key))
+        array_types.append(cls)
 
 
 def device_of_key(int key):
@@ -139,7 +159,9 @@ def device_of(x):
 
 def is_array_type(cls not None):
     """Whether the values of a class are arrays."""
-    return cls in keys_by_type or inherited_key(cls) >= 0
+    if not isinstance(cls, type):
+        raise TypeError(f"an array type is a class, and this is {cls!r}.")
+    return key_of_class(<PyTypeObject *><PyObject *>cls) >= 0
 
 
 def freeze(x):

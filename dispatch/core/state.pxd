@@ -9,6 +9,7 @@ cdef extern from *:
         unsigned long long rank;            /* highest rank among the thread's active modes; 0: none */
         PyObject *top;                      /* the newest guard (owned), or NULL */
         PyObject *settings[32];             /* by key: the value of the newest Setting (borrowed from it), or NULL */
+        int ending;                         /* whether the guards that are on are left when the thread ends */
         unsigned long long conversions;     /* how many wrappers have given up their data as numbers */
     } dispatch_thread_state;
     """
@@ -16,6 +17,7 @@ cdef extern from *:
         rank_t rank
         PyObject *top
         PyObject *settings[KEYS]
+        bint ending
         rank_t conversions
 
 
@@ -29,8 +31,9 @@ cdef class Guard:
     cdef rank_t rank_before                 # what stood in the thread's state when this was applied
     cdef PyObject *setting_before
 
-    cdef void apply(self, ThreadState *thread)
-    cdef void undo(self, ThreadState *thread)
+    cdef int apply(self, ThreadState *thread) except -1
+    cdef void undo(self, ThreadState *thread) noexcept
+    cdef void left(self) noexcept
 
 
 cdef class Level(Guard):
@@ -38,6 +41,7 @@ cdef class Level(Guard):
     cdef readonly str name                  # the transform, as messages name it
     cdef public object payload              # whatever the transform keeps with its level (vmap: the batch size)
     cdef readonly bint open
+    cdef Py_ssize_t reopened                # how many Reopened are on, in all threads
 
 
 cdef class Setting(Guard):

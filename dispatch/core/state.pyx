@@ -1,4 +1,4 @@
-"""The thread's state: guards, levels, settings and modes.
+"""Holds what is on in one thread: guards, levels, settings and modes. Over 350 lines, for all of it is one stack.
 
 A guard is what a `with` block turns on. The guards of a thread form a stack, a linked list from the newest down, and what
 the hot path reads, the highest rank of the active modes, is kept beside it in C. The stack belongs to the thread, not to
@@ -11,6 +11,7 @@ outlived its transform can be told from the values of the next one.
 """
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.string cimport memset
 
 from .keys cimport KEYS, rank_t
 
@@ -28,48 +29,87 @@ cdef extern from *:
     ThreadState dispatch_current_thread
     rank_t dispatch_last_level
     rank_t dispatch_next_level()
+    PyObject *PyThreadState_GetDict() noexcept
+
+cdef str THREAD_KEY = "dispatch: the guards that are on"
 
 
 cdef ThreadState *thread_state() noexcept nogil:
     return &dispatch_current_thread
 
 
-cdef void rebuild(ThreadState *thread):
+cdef class Ending:
+    """Leaves the guards that a thread has not left when it ends; kept in the interpreter's own dict of the thread."""
+
+    cdef ThreadState *thread
+
+    def __dealloc__(self):
+        cdef ThreadState *thread = self.thread
+        cdef Guard guard, below
+        if thread != thread_state() or thread.top == NULL:
+            return                          # the interpreter ends and lets go of other threads, whose memory may be gone
+        guard = <Guard>thread.top
+        thread.top = NULL
+        thread.rank = 0
+        memset(thread.settings, 0, sizeof(thread.settings))
+        Py_DECREF(guard)
+        while guard is not None:
+            below = guard.below
+            guard.below = None
+            guard.active = False
+            guard.left()
+            guard = below
+
+
+cdef int watch_the_end(ThreadState *thread) except -1:
+    cdef Ending ending = Ending()
+    ending.thread = thread
+    (<dict>PyThreadState_GetDict())[THREAD_KEY] = ending
+    thread.ending = True
+    return 0
+
+
+cdef int rebuild(ThreadState *thread) except -1:
     """Derive rank and settings from the guards, oldest first."""
     cdef list guards = []
     cdef Guard guard = <Guard>thread.top if thread.top != NULL else None
-    cdef int key
     while guard is not None:
         guards.append(guard)
         guard = guard.below
     thread.rank = 0
-    for key in range(KEYS):
-        thread.settings[key] = NULL
+    memset(thread.settings, 0, sizeof(thread.settings))
     for guard in reversed(guards):
         guard.apply(thread)
+    return 0
 
 
 cdef class Guard:
     """One entry of the thread's stack of guards; a context manager that is entered once at a time."""
 
-    cdef void apply(self, ThreadState *thread):
-        """Change the thread's rank or settings; the guards below have been applied."""
+    cdef int apply(self, ThreadState *thread) except -1:
+        """Change the thread's rank or settings; the guards below have been applied. Raise before the change, or not at all."""
+        return 0
 
-    cdef void undo(self, ThreadState *thread):
+    cdef void undo(self, ThreadState *thread) noexcept:
         """Take the change back; this guard was the newest."""
+
+    cdef void left(self) noexcept:
+        """Change what else depends on this guard: it is off, by `__exit__` or because its thread has ended."""
 
     def __enter__(self):
         cdef ThreadState *thread = thread_state()
         if self.active:
             raise GuardError(
                 f"{self!r} is entered already, and can be entered once at a time. Make a new one for the inner block.")
+        if not thread.ending:
+            watch_the_end(thread)
         self.below = <Guard>thread.top if thread.top != NULL else None
+        self.apply(thread)
         self.active = True
         Py_INCREF(self)
         if thread.top != NULL:
             Py_DECREF(<object>thread.top)
         thread.top = <PyObject *>self
-        self.apply(thread)
         return self
 
     def __exit__(self, kind=None, error=None, traceback=None):
@@ -92,6 +132,7 @@ cdef class Guard:
         else:
             above.below = self.below
         self.below = None
+        self.left()
         if on_top:
             self.undo(thread)
         else:
@@ -115,7 +156,7 @@ cdef class Level(Guard):
         What the transform wants to find again in its kernels.
     """
 
-    def __init__(self, str name not None, payload=None):
+    def __cinit__(self, str name not None, payload=None):
         self.name = name
         self.payload = payload
 
@@ -127,9 +168,8 @@ cdef class Level(Guard):
         self.open = True
         return self
 
-    def __exit__(self, kind=None, error=None, traceback=None):
-        self.open = False
-        Guard.__exit__(self)
+    cdef void left(self) noexcept:
+        self.open = self.reopened > 0
 
     def __repr__(self):
         return f"{self.name} (level {self.number})"
@@ -140,19 +180,18 @@ cdef class Reopened(Guard):
 
     cdef Level level
 
-    def __init__(self, Level level not None):
+    def __cinit__(self, Level level not None):
         self.level = level
 
     def __enter__(self):
         Guard.__enter__(self)
-        self.level.payload = (self.level.payload or 0) + 1      # how many such blocks there are
+        self.level.reopened += 1
         self.level.open = True
         return self
 
-    def __exit__(self, kind=None, error=None, traceback=None):
-        self.level.payload -= 1
-        self.level.open = self.level.payload > 0
-        Guard.__exit__(self)
+    cdef void left(self) noexcept:
+        self.level.reopened -= 1
+        self.level.open = self.level.active or self.level.reopened > 0
 
     def __repr__(self):
         return f"{self.level!r}, opened again"
@@ -161,17 +200,18 @@ cdef class Reopened(Guard):
 cdef class Setting(Guard):
     """A value that the layer of `key` finds again with `setting(key)` while the block lasts; the newest counts."""
 
-    def __init__(self, int key, value not None):
+    def __cinit__(self, int key, value not None):
         if not 0 <= key < KEYS:
             raise ValueError(f"a setting belongs to a key from 0 to {KEYS - 1}, not to {key}.")
         self.key = key
         self.value = value
 
-    cdef void apply(self, ThreadState *thread):
+    cdef int apply(self, ThreadState *thread) except -1:
         self.setting_before = thread.settings[self.key]
         thread.settings[self.key] = <PyObject *>self.value
+        return 0
 
-    cdef void undo(self, ThreadState *thread):
+    cdef void undo(self, ThreadState *thread) noexcept:
         thread.settings[self.key] = self.setting_before
 
     def twin(self):
@@ -198,16 +238,19 @@ cdef class ModeGuard(Guard):
     def __init__(self, int key, mode not None, Level level=None):
         if not 0 <= key < KEYS:
             raise ValueError(f"a mode belongs to a key from 0 to {KEYS - 1}, not to {key}.")
+        if self.mode is not None:           # not __cinit__: a subclass has parameters of its own
+            raise TypeError(f"{self!r} has been made, and __init__ makes it once.")
         self.key = key
         self.mode = mode
         self.rank = (level.number if level is not None else 0) * 64 + key
 
-    cdef void apply(self, ThreadState *thread):
+    cdef int apply(self, ThreadState *thread) except -1:
         self.rank_before = thread.rank
         if self.rank > thread.rank:
             thread.rank = self.rank
+        return 0
 
-    cdef void undo(self, ThreadState *thread):
+    cdef void undo(self, ThreadState *thread) noexcept:
         thread.rank = self.rank_before
 
     def twin(self):
@@ -223,32 +266,41 @@ cdef class ModeGuard(Guard):
 cdef class Without(Guard):
     """Takes one mode off while the block lasts, so that its kernel can call the operator again."""
 
-    def __init__(self, ModeGuard guard not None):
+    def __cinit__(self, ModeGuard guard not None):
         self.guard = guard
 
-    cdef void apply(self, ThreadState *thread):
+    cdef int apply(self, ThreadState *thread) except -1:
         cdef ModeGuard mode
-        self.rank_before = thread.rank
-        thread.rank = 0
+        cdef rank_t rank = 0
         for mode in active_guards(self):
-            if mode.rank > thread.rank:
-                thread.rank = mode.rank
+            rank = max(rank, mode.rank)
+        self.rank_before = thread.rank
+        thread.rank = rank
+        return 0
 
-    cdef void undo(self, ThreadState *thread):
+    cdef void undo(self, ThreadState *thread) noexcept:
         thread.rank = self.rank_before
 
     def __repr__(self):
         return f"{self.guard!r}, taken off"
 
 
+cdef bint holds(list guards, Guard guard) noexcept:
+    """Whether a guard is in a list: the object itself, whatever a subclass says of equality."""
+    cdef Guard other
+    for other in guards:
+        if other is guard:
+            return True
+    return False
+
+
 cdef list active_guards(Guard guard):
     """The mode guards from `guard` down that no Without above them has taken off."""
-    cdef list found = []
-    cdef set off = set()
+    cdef list found = [], off = []
     while guard is not None:
         if isinstance(guard, Without):
-            off.add((<Without>guard).guard)
-        elif isinstance(guard, ModeGuard) and guard not in off:
+            off.append((<Without>guard).guard)
+        elif isinstance(guard, ModeGuard) and not holds(off, guard):
             found.append(guard)
         guard = guard.below
     return found
@@ -289,7 +341,7 @@ def turned_on():
     cdef Guard guard = <Guard>thread.top if thread.top != NULL else None
     cdef list modes = active_guards(guard), found = []
     while guard is not None:
-        if isinstance(guard, Setting) or guard in modes:
+        if isinstance(guard, Setting) or holds(modes, guard):
             found.append(guard)
         guard = guard.below
     return found[::-1]
@@ -329,8 +381,8 @@ def newest_level():
 
 
 GROUND = Level("ground level")
-GROUND.open = True
+GROUND.open, GROUND.reopened = True, 1      # it is never left
 # Observers are modes of a level above all others: they see each call first, and cost nothing when none is on.
 cdef Level above = Level("observers")
-above.number, above.open = <rank_t>1 << 57, True
+above.number, above.open, above.reopened = <rank_t>1 << 57, True, 1
 ABOVE = above

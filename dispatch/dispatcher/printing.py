@@ -1,5 +1,7 @@
 """How operators and values read when they are printed: reprs, the table of kernels, values in messages."""
 
+from typing import Any
+
 import numpy as np
 
 from ..core import DispatchKey, OpOverload, Registration, Tensor, device_of_key
@@ -8,7 +10,7 @@ from ..errors import kind_of
 from .layer import AROUND, layers
 
 
-def describe_value(x: object) -> str:
+def describe_value(x: Any) -> str:
     """What a value is, in words: its type, and shape and dtype for an array, never what is in it.
 
     Examples
@@ -18,12 +20,12 @@ def describe_value(x: object) -> str:
     >>> describe_value([1.0])
     'a list of length 1'
     """
-    kind = kind_of(x)
-    if isinstance(x, (np.ndarray, Tensor)):
+    kind, cls = kind_of(x), type(x)  # isinstance would believe what an object says of its class
+    if issubclass(cls, (np.ndarray, Tensor)):
         return f"{kind} of shape {x.shape} and dtype {x.dtype}"
-    if isinstance(x, np.generic):
+    if issubclass(cls, np.generic):
         return f"a NumPy scalar of dtype {x.dtype}"
-    if isinstance(x, (list, tuple, dict)):
+    if issubclass(cls, (list, tuple, dict)):
         return f"{kind} of length {len(x)}"
     return kind
 

@@ -22,7 +22,7 @@ from .graph import Graph, dumps, loads
 from .literals import register_value
 from .node import Metadata, Node, Opaque, nodes_in
 from .passes import apply, common_subexpressions, constant_folding, dead_code
-from .reinplace import reinplace
+from .reinplace_pass import reinplace
 from .shape_guards import sizes_in
 
 __all__ = [

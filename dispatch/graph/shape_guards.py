@@ -91,11 +91,9 @@ def sizes_of_inputs(body: Body, values: dict[Node, Any]) -> dict[str, int]:
             )
     for guard in body.guards:
         if not guard.evaluate(sizes):
-            at = guard.line
             raise GraphError(
-                f"the graph holds where {guard}, which it rests on since {at.place}, in {at.function}"
-                f"{': ' + at.text if at.text else ''}. Here {_listed(guard.names, places, sizes)}. Trace once more with such "
-                "arguments."
+                f"the graph holds where {guard}, which it rests on since {guard.line}. Here "
+                f"{_listed(guard.names, places, sizes)}. Trace once more with such arguments."
             )
     return sizes
 

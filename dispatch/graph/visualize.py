@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ..dispatcher.printing import escape
 from .body import Body
-from .codegen import Code, brief, said
+from .codegen import Code, brief
 from .node import Node, nodes_in
 
 ROW, WIDTH, LETTER, MARGIN = 34, 24, 7, 12  # pixels: from box to box, of a box's height, of a letter, around the picture
@@ -99,7 +99,7 @@ def html(body: Body) -> str:
     rows = []
     for node in body.nodes:
         text = node.kind if node.kind == "placeholder" else code.statement(node)
-        where = "" if node.source is None else said(node.source)
+        where = str(node.source or "")
         cells = (node.name, text.removeprefix(f"{node.name} = "), brief(node.value), where)
         rows.append("".join(f"<td><code>{escape(cell)}</code></td>" for cell in cells))
     rows.append(f"<td></td><td><code>{escape('return ' + code.spell(body.outputs))}</code></td><td></td><td></td>")

@@ -6,7 +6,6 @@ What is to be written is computed by a row first, and so has a gradient, a shape
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from weakref import getweakrefcount
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
@@ -95,18 +94,6 @@ def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kin
     else:
         out[...] = value
     return out
-
-
-def is_alone(x: Any) -> bool:
-    """Whether an array is NumPy's own, with its own writeable memory, and nobody refers to it weakly."""
-    return type(x) is np.ndarray and x.base is None and x.flags.owndata and x.flags.writeable and not getweakrefcount(x)
-
-
-def in_place_of(ufunc: np.ufunc, value: Any, inputs: tuple[Any, ...], out: Any) -> Any:
-    """What `out` would be after the result was written to it: of its shape and its dtype, or in NumPy's words refused."""
-    if value.shape != out.shape or not np.can_cast(value.dtype, out.dtype, "same_kind"):
-        _as_ufunc(ufunc, inputs, value, np.empty(out.shape, out.dtype))
-    return value if value.dtype == out.dtype else astype(value, out.dtype)
 
 
 def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:

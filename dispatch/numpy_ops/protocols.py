@@ -10,8 +10,6 @@ The first two are in `numpy_ops/numpy_functions.py`. The core knows no operator,
 """
 
 from collections.abc import Callable, Iterable
-from operator import itruediv
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,6 @@ import numpy as np
 from .. import numpy_ops
 from ..core import OpOverload, Tensor, device_of
 from ..core.array_memory import no_sequence
-from ..core.source import assigns_anew
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators.registry import ops
 from .assignment import (
@@ -28,8 +25,6 @@ from .assignment import (
     check_matmul_in_place,
     check_target,
     fill,
-    in_place_of,
-    is_alone,
     setitem,
     ufunc_at,
     ufunc_into,
@@ -84,8 +79,7 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
         check_matmul_in_place(np.ndim(inputs[1]))
         del options["axes"]
     if method == "__call__" and options.keys() == {"out"} and ufunc in UFUNCS:
-        held = getrefcount(options["out"][0])
-        return _into(ufunc, inputs, options["out"][0], held)
+        return _into(ufunc, inputs, options["out"][0])
     if method == "__call__" and options.keys() == {"out", "where"} and ufunc in UFUNCS:
         check_target(f"np.{ufunc.__name__}: out=", options["out"][0])
         return ufunc_where(ufunc, UFUNCS[ufunc], inputs, options["out"][0], options["where"])
@@ -101,22 +95,8 @@ def _is_operand(x: Any) -> bool:
     return isinstance(x, (Tensor, np.ndarray, int, float, complex, np.generic, list, tuple))
 
 
-class _Counted:
-    """Counts the references that an array has while `array /= x` runs."""
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any) -> Any:
-        return getrefcount(options["out"][0])
-
-
-# One more for the variable, which is not counted as it stands: a debugger that is on refers to variables once more.
-_HELD_BY_ONE: int = itruediv(np.ones(1), _Counted()) + 1  # type: ignore[no-untyped-call]
-
-
-def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, held: int) -> Any:
-    """`np.add(x, y, out=a)`, which is also how NumPy spells `a += y` for an array a; `held` counts the references to it.
-
-    Where nobody but a variable can see the array, its next value is a new one: that cannot be told from a write.
-    """
+def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
+    """Run `np.add(x, y, out=a)`, which is also what NumPy makes of `a += y` where `a` is an array."""
     if isinstance(out, Tensor):
         return ufunc_into(ufunc, UFUNCS[ufunc], inputs, out)
     value = UFUNCS[ufunc](*inputs)
@@ -124,8 +104,6 @@ def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, held: int) -> Any:
         return ufunc_into(ufunc, lambda *_: value, inputs, out)
     symbol, kind = _SYMBOLS.get(ufunc), type(value).__name__
     if symbol and len(inputs) == 2 and inputs[0] is out:
-        if held == _HELD_BY_ONE and ufunc is not np.matmul and is_alone(out) and assigns_anew(out, f"{symbol}="):
-            return in_place_of(ufunc, value, inputs, out)
         raise UnsupportedError(
             f"a {symbol}= x would write a {kind} of shape {np.shape(inputs[1])} into an array, which cannot hold what "
             f"it tracks. Write a = a {symbol} x; or make the array of a tracked one: a = np.zeros_like(x, shape=...)."

@@ -16,10 +16,10 @@ from typing import Annotated, Any, ForwardRef, Literal, Union
 import numpy as np
 
 from ..core import Residual, Tensor
-from ..core.source import names_around
 from ..errors import HintError, SchemaError, did_you_mean
 from .dimensions import Tree, dtype_of_array, is_array_hint, tree_of
 from .dtype_hints import dtype_of, is_dtype_like, is_numpys_own, unaliased
+from .hint_scopes import names_around
 from .hint_suggestions import nearest, show
 from .opaque_types import find_class, opaque_type
 from .records import is_record, mentions_arrays, record_of

@@ -1,5 +1,7 @@
 """Which backend an object belongs to."""
 
+import gc
+import weakref
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +13,7 @@ from dispatch.core import (
     device_key,
     device_of,
     freeze,
+    is_array_type,
 )
 from dispatch.errors import ArgumentError, DefinitionError
 
@@ -124,3 +127,93 @@ def test_freeze_makes_an_array_read_only_and_leaves_the_rest():
         x[0] = 1
     for other in (1.0, "a", None, [x]):
         assert freeze(other) is other
+
+
+# -- classes of users ------------------------------------------------------------------------------------------------------
+
+
+class Unhashable(type):
+    """A metaclass whose classes can be asked nothing."""
+
+    def __hash__(cls):
+        raise KeyboardInterrupt
+
+    def __eq__(cls, other):
+        raise KeyboardInterrupt
+
+    def __instancecheck__(cls, x):
+        raise KeyboardInterrupt
+
+
+class Said:
+    """Says that it is something else."""
+
+    def __init__(self, cls):
+        self.cls = cls
+
+    @property
+    def __class__(self):
+        return self.cls
+
+
+def test_a_subclass_that_was_met_is_kept_by_nobody():
+    op = made("(Tensor x) -> ()", lambda x: None)
+
+    def met():
+        class Passing(np.ndarray):
+            pass
+
+        class Stranger:
+            pass
+
+        x = np.zeros(2).view(Passing)
+        op(x)
+        assert (device_of(x), is_array_type(Passing), is_array_type(Stranger)) == ("cpu", True, False)
+        return weakref.ref(Passing), weakref.ref(Stranger)
+
+    references = met()
+    gc.collect()
+    assert [reference() for reference in references] == [None, None]
+
+
+def test_a_look_up_runs_no_code_of_a_metaclass():
+    class Odd(np.ndarray, metaclass=Unhashable):
+        pass
+
+    class NoArray(metaclass=Unhashable):
+        pass
+
+    assert device_of(np.zeros(2).view(Odd)) == "cpu"
+    assert device_of(NoArray()) is None
+    assert is_array_type(Odd)
+    assert not is_array_type(NoArray)
+    seen = []
+    with pytest.raises((ArgumentError, KeyboardInterrupt)):  # its own, where the search for words meets it
+        made("(Tensor x) -> ()", seen.append)(NoArray())
+    assert seen == []
+
+
+def test_what_an_object_says_of_its_class_does_not_make_it_an_array():
+    for cls in (np.ndarray, np.generic, np.float64):
+        assert device_of(Said(cls)) is None
+        with pytest.raises(ArgumentError, match="argument 'x' is Tensor"):
+            made("(Tensor x) -> ()", lambda x: None)(Said(cls))
+
+
+def test_a_device_is_the_text_of_a_string_whatever_its_class_says():
+    class Text(str):
+        __slots__ = ()
+
+        def __hash__(self):
+            raise KeyboardInterrupt
+
+        def __eq__(self, other):
+            raise KeyboardInterrupt
+
+    op = made("(*, Device device='cpu') -> str", lambda device: "kernel")
+    assert op(device=Text("cpu")) == "kernel"
+
+
+def test_an_array_type_is_a_class():
+    with pytest.raises(TypeError, match=r"an array type is a class, and this is 3\."):
+        is_array_type(3)

@@ -11,7 +11,7 @@ from making import made
 
 import dispatch
 from dispatch.compiler import program
-from dispatch.compiler.make_fx import make_fx
+from dispatch.compiler.trace_function import make_fx
 from dispatch.core import Program, Slot
 
 rng = np.random.default_rng(0)

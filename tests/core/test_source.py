@@ -8,7 +8,7 @@ import pytest
 
 from dispatch import ops
 from dispatch.core import source as room
-from dispatch.core.source import caller, here, innermost, line, name_of, names_around, raised_at, where
+from dispatch.core.source import Line, caller, here, innermost, line, raised_at, where
 
 FILE = __file__.rpartition("/")[2]
 
@@ -115,45 +115,6 @@ def test_frames_of_the_package_are_passed_over():
     assert namesake(caller) == (namesake.__globals__["__name__"], "inside.py:1")
 
 
-def test_the_names_around_a_function_are_its_modules_its_own_and_those_of_the_functions_around():
-    outer, shadowed = "outer", "outer"
-
-    def middle():
-        inner, shadowed = "inner", "inner"
-
-        def fn():
-            return outer
-
-        found = names_around(functools.partial(fn))
-        assert found[0] is globals()
-        return found[1], inner, shadowed
-
-    names, *_ = middle()
-    assert (names["outer"], names["inner"], names["shadowed"]) == ("outer", "inner", "inner")
-    assert shadowed == "outer"
-
-
-def test_names_of_functions_that_have_returned_are_not_known():
-    def outer():
-        local = "local"
-
-        def fn():
-            pass
-
-        assert names_around(fn)[1]["local"] is local
-        return fn
-
-    fn = outer()
-    assert "local" not in names_around(fn)[1]
-
-
-def test_a_caller_that_did_not_define_the_function_lends_no_names():
-    unrelated = "unrelated"
-    assert "unrelated" not in names_around(place)[1], unrelated
-    assert names_around(len) == ({}, {})
-    assert names_around(np.sin) == ({}, {})
-
-
 def test_code_without_a_module_name_is_outside():
     nameless = types.FunctionType(compile("lambda caller: caller()", "inside.py", "eval").co_consts[0], {})
     assert nameless(caller) == ("?", "inside.py:1")
@@ -180,16 +141,17 @@ def test_the_line_that_runs_is_remembered():
     assert here(known) != found[0][0]
 
 
-OF_THE_MODULE = object()
+def test_a_line_prints_with_its_text_where_that_can_be_read():
+    found = line()
+    assert str(found) == f"{FILE}:{found.number}, in {found.function}: found = line()"
+    assert str(Line("nowhere.py", 3, "f")) == "nowhere.py:3, in f"
 
 
-def test_an_object_is_named_as_its_variable():
-    local, of_the_function = object(), object()
+def test_a_line_of_code_that_only_a_loader_has_can_be_read():
+    class Loader:
+        def get_source(self, name):
+            return "def f(line):\n    return line()  # of the loader\n"
 
-    def inner():
-        return name_of(of_the_function)
-
-    assert name_of(local) == "local"
-    assert inner() == "of_the_function"
-    assert name_of(OF_THE_MODULE) == "OF_THE_MODULE"
-    assert name_of(object()) == ""
+    names = {"__name__": "loaded", "__loader__": Loader()}
+    exec(compile(Loader().get_source("loaded"), "loaded_nowhere.py", "exec"), names)
+    assert names["f"](line).text == "return line()  # of the loader"

@@ -3,20 +3,25 @@
 import contextlib
 import gc
 import threading
+import weakref
 
 import pytest
+from children import said_by_child
 
 from dispatch.core import (
     DispatchKey,
     Guard,
     Level,
     ModeGuard,
+    Reopened,
     Setting,
     Without,
     active_mode,
+    ground,
     newest_level,
     open_levels,
     setting,
+    turned_on,
 )
 from dispatch.errors import GuardError
 
@@ -300,3 +305,119 @@ def test_a_thread_that_ends_with_a_guard_on_takes_it_along():
     gc.collect()
     assert in_thread(lambda: setting(KEY)) is None
     assert setting(KEY) is None
+
+
+class Value:
+    """Can be referred to weakly."""
+
+
+def test_what_a_thread_leaves_on_is_let_go_of_when_it_ends():
+    guards, values = [], []
+
+    def work():
+        for make in (lambda v: Setting(KEY, v), lambda v: ModeGuard(KEY, v), lambda v: Level("level", v)):
+            value = Value()
+            values.append(weakref.ref(value))
+            guards.append(make(value))
+            guards[-1].__enter__()
+        guards.append(Without(guards[1]))
+        guards[-1].__enter__()
+        assert [guard.active for guard in guards] == [True] * 4
+        assert guards[2].open
+
+    in_thread(work)
+    assert [(guard.active, guard.below) for guard in guards] == [(False, None)] * 4
+    assert not guards[2].open
+    guards.clear()
+    assert [value() for value in values] == [None] * 3
+
+
+def test_a_pullback_in_a_thread_that_ends_leaves_its_level_closed():
+    with Level("vjp") as level:
+        pass
+    in_thread(lambda: Reopened(level).__enter__())
+    assert not level.open
+    with Reopened(level):
+        in_thread(lambda: Reopened(level).__enter__())
+        assert level.open
+    assert not level.open
+
+
+def test_a_value_that_dies_with_its_thread_may_use_guards_itself():
+    seen = []
+
+    class Late:
+        def __del__(self):
+            with Setting(KEY, "late"):
+                seen.append(setting(KEY))
+            seen.append(setting(KEY))
+
+    in_thread(lambda: Setting(KEY, Late()).__enter__() and None)
+    assert seen == ["late", None]
+
+
+# -- nothing half made -----------------------------------------------------------------------------------------------------
+
+
+def test_a_level_that_is_left_where_it_was_not_entered_stays_as_it_is():
+    with Level("here") as level:
+        assert isinstance(in_thread(level.__exit__), GuardError)
+        assert (level.open, level.active) == (True, True)
+    with pytest.raises(GuardError, match="ground level"):
+        ground().__exit__()
+    assert ground().open
+    with pytest.raises(GuardError):
+        Reopened(level).__exit__()
+    assert not level.open
+    with Reopened(ground()):
+        pass
+    assert ground().open
+
+
+def test_a_guard_is_made_once():
+    assert said_by_child("""
+        import gc
+        for guard in (Setting(3, "a"), Level("level"), Without(ModeGuard(3, "a")), Reopened(ground())):
+            with guard:
+                try:
+                    guard.__init__(3, "b" * 10)
+                except TypeError:
+                    pass
+                gc.collect()
+                assert setting(3) in ("a", None), setting(3)
+        mode = ModeGuard(3, "a")
+        try:
+            mode.__init__(3, "b")
+        except TypeError as error:
+            print(error)
+    """) == "'a' has been made, and __init__ makes it once."
+
+
+@pytest.mark.parametrize("kind", ["Reopened", "Setting", "Without", "Level", "ModeGuard", "Guard"])
+def test_a_guard_without_its_arguments_is_none_or_harmless(kind):
+    said_by_child(f"""
+        try:
+            with {kind}.__new__({kind}):
+                repr(active_modes())
+        except TypeError as error:
+            assert "argument" in str(error), error
+        assert (open_levels(), active_modes()) == ([], [])
+    """)
+
+
+def test_equality_of_a_guard_s_subclass_decides_nothing():
+    class Odd(ModeGuard):
+        def __init__(self):
+            super().__init__(KEY, "odd")
+
+        def __hash__(self):
+            raise KeyboardInterrupt
+
+        def __eq__(self, other):
+            raise KeyboardInterrupt
+
+    with Odd() as odd, Setting(KEY, "s") as other:
+        with Without(odd):
+            assert active_mode(KEY) is None
+            assert turned_on() == [other]
+        assert [guard is odd for guard in turned_on()] == [True, False]

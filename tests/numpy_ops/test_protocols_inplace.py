@@ -1,6 +1,5 @@
-"""`array /= tracked`: taken where a variable alone holds the array, so that its next value cannot be told from a write; else refused."""
+"""`array /= tracked` raises, whoever holds the array: no reference count and no bytecode decides what a program means."""
 
-import sys
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 import dispatch
 from dispatch import grad, jvp, no_grad, vmap
-from dispatch.core.source import assigns_anew
 from dispatch.errors import UnsupportedError
 
 A, B = np.array([0.5, 1.0, 2.0]), np.array([1.5, -1.0, 0.25])
@@ -27,33 +25,9 @@ class Holder:
 
 
 def local(x: Any) -> Any:
-    h, k = np.ones(3) + 1.0, np.ones(3)
-    h /= x
-    k -= x * k
-    k *= h
-    return np.sum(h * k)
-
-
-def operators(x: Any) -> Any:
-    h = np.full(3, 5.0)
-    h += x
-    total = h
-    for write in range(6):
-        h = np.full(3, 5.0)
-        if write == 0:
-            h -= x
-        elif write == 1:
-            h *= x
-        elif write == 2:
-            h **= x
-        elif write == 3:
-            h //= x * 0.3
-        elif write == 4:
-            h %= x * 0.3
-        else:
-            h /= x
-        total = total + h
-    return np.sum(total)
+    h = np.ones(3) + 1.0
+    h *= x
+    return h
 
 
 def captured(x: Any) -> Any:
@@ -112,20 +86,6 @@ def one_line(x: Any) -> Any:
     h = np.ones(3)
     h *= x * sum(np.sum(h) for h in [h]); k = h  # noqa: E702 - the store and the next load are one instruction
     return np.sum(k)
-
-
-TAKEN = [local, operators, captured, outer, generated, parameter, narrow, module, one_line]
-
-
-@pytest.mark.parametrize("f", TAKEN)
-def test_where_a_variable_alone_holds_the_array(f: Callable[[Any], Any]) -> None:
-    dispatch.autograd.gradcheck(f, (making.leaf(A),)) if f is not narrow else None
-    h = 1e-6
-    slope = (f(A + h * B) - f(A - h * B)) / (2 * h)
-    close = {"atol": 0.2} if f is narrow else {"atol": 1e-6}
-    assert np.allclose(grad(f)(A) @ B, slope, **close)
-    assert np.allclose(jvp(f, (A,), (B,))[1], slope, **close)
-    assert np.allclose(vmap(f)(np.stack([A, A + 1])), [f(A), f(A + 1)])
 
 
 def aliased(x: Any) -> Any:
@@ -225,8 +185,9 @@ def memory(x: Any) -> Any:
     return held
 
 
-REFUSED = [
-    aliased, viewed, view, weakly, attribute, of_class, item, default, callers, names, kept_names, body, walrus, memory,
+WRITES = [
+    local, captured, outer, generated, parameter, narrow, module, one_line, aliased, viewed, view, weakly, attribute, of_class, item,
+    default, callers, names, kept_names, body, walrus, memory,
 ]  # fmt: skip
 WORDS = (
     "a *= x would write a {} of shape (3,) into an array, which cannot hold what it tracks. Write a = a * x; or make the array of "
@@ -234,18 +195,19 @@ WORDS = (
 )
 
 
-@pytest.mark.parametrize("f", REFUSED)
-def test_where_somebody_else_may_see_the_array(f: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize("f", WRITES)
+def test_a_write_into_a_plain_array_raises_whoever_holds_it(f: Callable[[Any], Any]) -> None:
     assert making.said(lambda: grad(f)(A), UnsupportedError) == WORDS.format("TrackedTensor")
     assert making.said(lambda: jvp(f, (A,), (B,)), UnsupportedError) == WORDS.format("DualTensor")
+    assert making.said(lambda: vmap(f)(np.stack([A, B])), UnsupportedError) == WORDS.format("BatchedTensor")
     assert np.array_equal(Holder.shared, np.ones(3))
 
 
-def test_every_operator_is_refused_where_the_array_has_another_name() -> None:
+def test_the_line_to_write_names_the_operator() -> None:
     x = making.leaf(A)
     for symbol in ("+", "-", "*", "/", "%", "**"):
         scope = {"np": np, "x": x}
-        text = making.said(lambda s=symbol, n=scope: exec(f"h = held = np.ones(3)\nh {s}= x", n), UnsupportedError)
+        text = making.said(lambda s=symbol, n=scope: exec(f"h = np.ones(3)\nh {s}= x", n), UnsupportedError)
         assert f"Write a = a {symbol} x;" in text
     square = making.leaf(np.eye(3)) * 2
 
@@ -256,22 +218,16 @@ def test_every_operator_is_refused_where_the_array_has_another_name() -> None:
     assert "Write a = a @ x;" in making.said(multiplied, UnsupportedError)
 
 
-def test_what_numpy_refuses_is_refused_in_its_words() -> None:
-    x = making.leaf(A)
+def test_the_line_to_write_is_taken() -> None:
+    def f(x: Any) -> Any:
+        h = np.full(3, 2.0)
+        h = h / x
+        return np.sum(h * h)
 
-    def growing(x: Any) -> None:
-        h = np.ones(1)
-        h *= x
+    dispatch.autograd.gradcheck(f, (making.leaf(A),))
 
-    def of_integers(x: Any) -> None:
-        h = np.ones(3, int)
-        h *= x
 
-    def readonly(x: Any) -> None:
-        h = np.ones(3)
-        h.flags.writeable = False
-        h *= x
-
+def test_a_product_with_a_vector_is_refused_in_numpys_words() -> None:
     def by_a_vector(x: Any) -> None:
         h = np.eye(3)
         h @= x
@@ -280,12 +236,11 @@ def test_what_numpy_refuses_is_refused_in_its_words() -> None:
         h = np.zeros_like(x, shape=(3, 3))
         h @= x
 
-    for f in (growing, of_integers, by_a_vector):
-        with pytest.raises((ValueError, TypeError)) as plain:
-            f(A)
-        assert making.said(lambda f=f: f(x), type(plain.value)) == str(plain.value)
-    assert making.said(lambda: tracked_by_a_vector(x), ValueError) == making.said(lambda: by_a_vector(A), ValueError)
-    assert making.said(lambda: readonly(x), UnsupportedError) == WORDS.format("TrackedTensor")
+    with pytest.raises(ValueError, match="matrix multiplication") as plain:
+        by_a_vector(A)
+    x = making.leaf(A)
+    assert making.said(lambda: by_a_vector(x), ValueError) == str(plain.value)
+    assert making.said(lambda: tracked_by_a_vector(x), ValueError) == str(plain.value)
 
 
 def test_constants_are_written_to_the_array() -> None:
@@ -296,21 +251,6 @@ def test_constants_are_written_to_the_array() -> None:
     assert np.array_equal(held, A)
 
 
-def test_a_look_at_a_variable_leaves_no_reference() -> None:
-    other = np.ones(3)
-    before = sys.getrefcount(other)
-    h = np.ones(3)
-    h *= making.leaf(A)
-    assert sys.getrefcount(other) == before
-
-
-def test_a_function_call_assigns_nothing() -> None:
-    h = np.ones(3)
-    assert not assigns_anew(h, "*=")
-    x = making.leaf(A)
-
-    def called() -> None:
-        h = np.ones(3)
-        np.multiply(h, x, out=h)
-
-    assert making.said(called, UnsupportedError) == WORDS.format("TrackedTensor")
+def test_a_function_call_raises_in_the_same_words() -> None:
+    h, x = np.ones(3), making.leaf(A)
+    assert making.said(lambda: np.multiply(h, x, out=h), UnsupportedError) == WORDS.format("TrackedTensor")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core import DispatchKey, OpOverload, Tensor, active_mode
 from ...core.pytree import leaves
-from ...core.source import calling_line
+from ...core.source import line
 from ...dispatcher.observer import OBSERVE, Watcher, watchers
 from ...errors import GradientError
 from .cotangents import input_of
@@ -62,7 +62,7 @@ class detect_anomaly(Watcher):
             node = getattr(x, "data", None) if isinstance(x, Tensor) else None
             node = getattr(node, "node", node)
             if isinstance(node, Node) and node.order < before and node.place is None:
-                node.place = calling_line()
+                node.place = str(line())
         return out
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,7 +95,7 @@ def checked(only: Mapping[Node, tuple[Any, Any]] | None) -> Mapping[Node, tuple[
 def note_line(node: Node) -> None:
     """Let a node that is made by no operator remember the line that called it, where anomaly mode is on."""
     if active_mode(OBSERVE) is not None and any(isinstance(watcher, detect_anomaly) for watcher in watchers()):
-        node.place = calling_line()
+        node.place = str(line())
 
 
 def _run_checked(rule: Any, edges: tuple[Any, ...], node: Node, grad: Any, create_graph: bool) -> Any:

@@ -3,7 +3,7 @@
 from typing import Any, NoReturn
 
 from ...core import DispatchKey, Tensor
-from ...core.source import calling_line
+from ...core.source import line
 from ...errors import TracedDataError, TracingError
 from ...graph import Node
 
@@ -41,7 +41,7 @@ class TracedTensor(Tensor):
             below = below.value
         error = TracedDataError if isinstance(below, Tensor) else TracingError
         return error(
-            f"{what} was asked of a traced value of shape {self.shape} and dtype {self.dtype}, in {calling_line()}: a graph "
+            f"{what} was asked of a traced value of shape {self.shape} and dtype {self.dtype}, in {line()}: a graph "
             f"holds for every input, and would keep what this is for one. {instead}"
         )
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from ...core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, device_of, wrap
 from ...core.pytree import items_of, leaves, rebuilt
-from ...core.source import calling_line, name_of
+from ...core.source import line
 from ...errors import DataDependentError, DispatchError, TracingError
 from ...graph import Graph, Metadata, Node
 from ...operators.functional_variant import Form
 from ...schema.tags import Tag
 from ...symbolic import SymInt
 from .tensor import TracedTensor
+from .variable_names import name_of
 
 TRACE = int(DispatchKey.TRACE)
 STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis)})
@@ -118,7 +119,7 @@ class Trace:
                 if not isinstance(x, Tensor) and device_of(x) is not None:
                     raise TracingError(
                         f"{op.name}: argument {op.arguments.names[i]!r} is written, and is a plain array in a function that is "
-                        f"traced, in {calling_line()}: the graph would write to a copy of its own. Make it of a traced "
+                        f"traced, in {line()}: the graph would write to a copy of its own. Make it of a traced "
                         "value, np.zeros_like(x, shape=...), or give it to the function as an argument.",
                         operator=op.name,
                         argument=op.arguments.names[i],
@@ -128,7 +129,7 @@ class Trace:
         for array in (x, getattr(x, "base", None)):
             if (found := self._hidden.get(id(array))) is not None and found[0] is array:
                 raise TracingError(
-                    f"an array inside what {found[1]} keeps for its backward was used by itself, in {calling_line()}: the "
+                    f"an array inside what {found[1]} keeps for its backward was used by itself, in {line()}: the "
                     "graph would hold what it is this time. Hand the whole on to an operator that takes it, or keep arrays in "
                     "a tuple.",
                     operator=found[1],
@@ -196,7 +197,7 @@ def check_numbers(op: OpOverload, out: Any, values: tuple[Any, ...]) -> None:
     found = [x for x in leaves(out) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)]
     if found and not _is_of_layouts(op, found, values):
         raise TracingError(
-            f"{op.name} gave a number that depends on data, in {calling_line()}, and the graph would hold what it is this "
+            f"{op.name} gave a number that depends on data, in {line()}, and the graph would hold what it is this "
             "time. Let the operator return a 0-d array: np.asarray(n).",
             operator=op.name,
         )

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from typing_extensions import disjoint_base
@@ -10,8 +10,8 @@ def hollow(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]
 
 @disjoint_base
 class Loop:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         kernel: Callable[..., Any],
         inputs: tuple[tuple[int, ...], ...],
         outputs: tuple[tuple[int, ...], ...],
@@ -21,7 +21,7 @@ class Loop:
         keywords: tuple[str, ...],
         words: Any,
         spread: Callable[[Walk], None] | None = None,
-    ) -> None: ...
+    ) -> Self: ...
     def __call__(self, *args: Any, **keywords: Any) -> Any: ...
     @property
     def __wrapped__(self) -> Callable[..., Any]: ...

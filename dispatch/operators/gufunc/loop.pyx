@@ -14,7 +14,7 @@ import numpy as np
 
 from .items cimport (
     MAX_AXES, NPY_ARRAY_ALIGNED, Fields, Operand, Output, PyArray_CheckExact, dispatch_fields, dispatch_hollow,
-    dispatch_type_of,
+    dispatch_is_number, dispatch_is_scalar, dispatch_keep_descr, dispatch_tuple_of, dispatch_type_of,
 )
 from .walk cimport Walk, sized
 
@@ -24,6 +24,7 @@ cdef extern from *:
     object PyArray_FromScalar(object, PyObject *)
     PyObject **PySequence_Fast_ITEMS(PyObject *) noexcept
     object PyObject_Vectorcall(object, PyObject **, size_t, PyObject *)
+    Py_ssize_t PY_SSIZE_T_MAX
     void *PyMem_Calloc(size_t, size_t) noexcept
 
 cdef enum:
@@ -51,7 +52,7 @@ cdef class Loop:
     keywords : tuple of str
         The keyword-only arguments, which stand behind them.
     words : object
-        `refused`, `elsewhere`, `empty`, and what is wrong with a result: `count`, `kind`, `shape`, `dtype`.
+        `bound`, `refused`, `elsewhere`, `empty`, `endless`, and what is wrong with a result: `count`, `kind`, `shape`, `dtype`.
     spread : callable, optional
         Runs a walk from its second item on.
     """
@@ -70,11 +71,13 @@ cdef class Loop:
     cdef int axes                           # of all arrays' items together
     cdef int *dims                          # of each array, one behind the other: how many, and which
 
-    def __init__(self, kernel, tuple inputs not None, tuple outputs not None, tuple sizes not None, tuple places not None,
-                 Py_ssize_t positional, tuple keywords not None, words, spread=None):
-        cdef Py_ssize_t i = 0
+    def __cinit__(self, kernel, tuple inputs not None, tuple outputs not None, tuple sizes not None, tuple places not None,
+                  Py_ssize_t positional, tuple keywords not None, words, spread=None):
+        cdef Py_ssize_t i = 0, count = positional + len(keywords)
         if len(sizes) > DIMENSIONS:
             raise ValueError(f"a signature has at most {DIMENSIONS} dimensions, and this one {len(sizes)}")
+        if len(places) != len(inputs) or list(places) != sorted({place for place in places if 0 <= place < count}):
+            raise ValueError(f"{len(inputs)} inputs stand at as many of {count} places, each behind the last, not at {places}")
         self.kernel, self.words, self.spread = kernel, words, spread
         self.inputs, self.outputs, self.places, self.fixed, self.keywords = inputs, outputs, places, sizes, keywords
         self.names = <PyObject *>self.keywords if keywords else NULL
@@ -88,6 +91,8 @@ cdef class Loop:
             for number in (len(core), *core):
                 self.dims[i] = number
                 i += 1
+            if not all([0 <= dim < len(sizes) for dim in core]):
+                raise ValueError(f"{core} are no numbers of {len(sizes)} dimensions")
 
     def __dealloc__(self):
         PyMem_Free(self.dims)
@@ -99,12 +104,12 @@ cdef class Loop:
 
     def __call__(self, *args, **keywords):
         cdef Py_ssize_t i, items = 1
-        cdef int ndim
+        cdef int axis, ndim
         cdef cnp.npy_intp shape[DIMENSIONS]
         cdef cnp.npy_intp sizes[DIMENSIONS]
         cdef Walk walk
-        if keywords:
-            args += tuple([keywords[name] for name in self.keywords])
+        if keywords or self.keywords or len(args) != self.positional:
+            args = self.words.bound(args, keywords)
         ndim = self.bind(args, shape, sizes)
         if ndim == FOREIGN:
             return self.words.elsewhere(self.kernel, args)
@@ -113,9 +118,12 @@ cdef class Loop:
         if ndim == 0:
             return self.once(args, sizes)
         for i in range(ndim):
+            if shape[i] == 0:
+                return self.words.empty(args)
+        for i in range(ndim):
+            if items > PY_SSIZE_T_MAX // shape[i]:
+                raise self.words.endless(tuple([shape[axis] for axis in range(ndim)]))
             items *= shape[i]
-        if items == 0:
-            return self.words.empty(args)
         walk = self.begin(args, ndim, shape, sizes)
         walk.count = walk.limit = items
         if self.spread is None or items == 1:
@@ -138,7 +146,7 @@ cdef class Loop:
         for i in range(self.nin):
             array = fields_of(<PyObject *>args[self.places[i]])
             if array == NULL:
-                if not is_single(args[self.places[i]]):
+                if not dispatch_is_number(<PyObject *>args[self.places[i]]):
                     return FOREIGN
                 if core[0]:
                     return REFUSED
@@ -181,7 +189,7 @@ cdef class Loop:
         if self.nout == 1:
             results = (result,)
         elif PyTuple_Check(result) or PyList_Check(result):
-            results = tuple(result)
+            results = dispatch_tuple_of(result)
         else:
             results = ()
         if len(results) == self.nout:       # else the operator's own look at its outputs says so
@@ -227,11 +235,12 @@ cdef class Loop:
             x.lengths, x.strides, x.steps = axes, axes + core[0], axes + 2 * core[0]
             axes += 2 * core[0] + ndim
             value = args[self.places[i]]
-            if isinstance(value, np.generic):
+            if dispatch_is_scalar(<PyObject *>value):
                 value = PyArray_FromScalar(value, NULL)
             x.array = fields_of(<PyObject *>value)
             if x.array != NULL:
                 arrays.append(value)
+                dispatch_keep_descr(x)
                 x.steady = x.array.flags & NPY_ARRAY_ALIGNED
                 start = x.array.nd - x.core
                 for axis in range(x.core):
@@ -254,11 +263,6 @@ cdef Fields *fields_of(PyObject *x) noexcept:
     return dispatch_fields(x) if PyArray_CheckExact(x) or dispatch_type_of(x) == MEMMAP else NULL
 
 
-cdef bint is_single(x):
-    """Whether a value is one number, the same for every item."""
-    return isinstance(x, (np.generic, int, float, complex))
-
-
 def hollow(tuple shape not None, dtype not None):
     """An array of one element under this shape in C order: to be looked at, never to be read."""
     cdef cnp.npy_intp lengths[DIMENSIONS]
@@ -270,7 +274,7 @@ def hollow(tuple shape not None, dtype not None):
         raise ValueError(f"an array has at most {MAX_AXES} axes, and {ndim} were asked for")
     for axis in range(ndim - 1, -1, -1):
         lengths[axis], strides[axis] = shape[axis], step
-        step *= max(lengths[axis], 1)
+        step = <cnp.npy_intp>(<size_t>step * <size_t>max(lengths[axis], 1))     # NumPy refuses what is too large
     view = dispatch_hollow(one.descr, ndim, lengths, strides, cnp.PyArray_DATA(one))
     cnp.set_array_base(view, one)
     return view

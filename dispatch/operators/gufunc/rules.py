@@ -1,15 +1,18 @@
-"""What `signature=` adds to an operator: the loop over its items, the shape rule, the batching rule.
+"""Gives an operator with `signature=` its loop over items, its shape rule and its batching rule.
 
     custom_op("mylib::apply", mutates_args=(), signature="(m,n),(n)->(m)")
 
 The function is written for one item, a matrix and a vector here. `Loop` runs it over the loop dimensions, which the shapes
 of the outputs follow from as well; and a batch is one loop dimension more, so that `vmap` is one call of the operator.
+
+More than 350 lines, a third of them messages: they stand beside the rules whose facts they state.
 """
 
 import inspect
 import typing
 from collections.abc import Callable
 from contextvars import copy_context
+from inspect import Parameter
 from math import prod
 from threading import Thread
 from typing import Any
@@ -125,6 +128,22 @@ class Calls:
         self.positional = len(op.schema.positional)
         self.keywords = tuple(a.name for a in op.schema.kwarg_only)
 
+    def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a kernel that is called directly, in schema order: all must be given, as Python's own rules say."""
+        if len(args) == self.positional and keywords.keys() == set(self.keywords):
+            return (*args, *[keywords[name] for name in self.keywords])
+        given = [
+            Parameter(a.name, Parameter.KEYWORD_ONLY if a.name in self.keywords else Parameter.POSITIONAL_OR_KEYWORD)
+            for a in self.op.schema.arguments
+        ]
+        try:
+            return tuple(inspect.Signature(given).bind(*args, **keywords).arguments.values())
+        except TypeError as error:
+            names = ", ".join(a.name for a in self.op.schema.arguments)
+            raise TypeError(
+                f"{self.op.name}: {error}. A kernel takes every argument of its operator, ({names}), and fills in no default."
+            ) from None
+
     def bind(self, args: tuple[Any, ...]) -> Binding:
         """Loop and sizes of a call, or the words for shapes that do not fit."""
         return self.bind_shapes(tuple([getattr(args[i], "shape", ()) for i in self.places]))
@@ -154,7 +173,7 @@ class Calls:
         loops: dict[frozenset[str], Loop] = {}
 
         def choosing(*args: Any, **keywords: Any) -> Any:
-            missing = self.bind((*args, *[keywords[name] for name in self.keywords])).missing
+            missing = self.bind(self.bound(args, keywords)).missing
             if missing not in loops:
                 loops[missing] = self._loop(kernel, missing, spread)
             return loops[missing](*args, **keywords)
@@ -241,6 +260,14 @@ class Words:
 
     def __init__(self, calls: Calls, outputs: tuple[Core, ...]) -> None:
         self.calls, self.op, self.outputs = calls, calls.op, outputs
+
+    def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call that gives too few, too many, or those by position by name."""
+        return self.calls.bound(args, keywords)
+
+    def endless(self, loop: Shape) -> Exception:
+        """A loop of more items than can be counted."""
+        return ArgumentError(f"{self.op.name}: the loop {loop} has more items than an array can have.", operator=self.op.name)
 
     def refused(self, args: tuple[Any, ...]) -> Exception:
         """Shapes that the loop could not bind."""

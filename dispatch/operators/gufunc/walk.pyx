@@ -16,15 +16,15 @@ import numpy as np
 
 from ...core.vectorcall cimport ARGUMENTS_OFFSET, hold, release, vectorcall
 from .items cimport (
-    MAX_AXES, Operand, Output, PyArray_CheckExact, dispatch_copy, dispatch_fields, dispatch_is_tuple, dispatch_member,
-    dispatch_point, dispatch_put, dispatch_raised, dispatch_signalled, dispatch_view,
+    MAX_AXES, Operand, Output, PyArray_CheckExact, dispatch_copy, dispatch_drop_descr, dispatch_fields, dispatch_is_scalar,
+    dispatch_is_tuple, dispatch_member, dispatch_point, dispatch_put, dispatch_raised, dispatch_signalled, dispatch_tuple_of,
+    dispatch_view,
 )
 
 cnp.import_array()
 
 cdef extern from *:
     object PyArray_FromScalar(object, PyObject *)
-    Py_ssize_t PySequence_Fast_GET_SIZE(PyObject *) noexcept
 
 cdef enum:
     RAISED = -1
@@ -95,10 +95,21 @@ cdef void advance(Walk walk, Cursor *cursor) noexcept:
         axis -= 1
 
 
+cdef noted(error, str note):
+    """Add a note to a kernel's exception; what arrives is that exception, whatever its class makes of notes."""
+    try:
+        error.add_note(note)
+    except Exception:
+        pass
+
+
 cdef class Walk:
     """One call of a loop; made by `Loop`, and given to what spreads it over threads."""
 
     def __dealloc__(self):
+        cdef Py_ssize_t i
+        for i in range(self.nin if self.operands != NULL else 0):
+            dispatch_drop_descr(&self.operands[i])
         PyMem_Free(self.operands)
         PyMem_Free(self.outputs)
         PyMem_Free(self.shape)
@@ -109,6 +120,10 @@ cdef class Walk:
 
     def run(self, Py_ssize_t start, Py_ssize_t stop):
         """Run the kernel on the items from `start` to `stop`, without the last."""
+        if not 0 <= start <= stop <= self.count:
+            raise IndexError(f"a walk over {self.count} items has none from {start} to {stop}.")
+        if self.args is None:
+            return                              # one that no loop has made
         cdef Py_ssize_t i, rest = start, n = len(self.args)
         cdef int axis, state
         cdef Cursor cursor
@@ -148,9 +163,8 @@ cdef class Walk:
                 self.keep(result, cursor.item)
                 advance(self, &cursor)
         except Exception as error:
-            if self.ndim:
-                at = ", ".join([str(cursor.at[axis]) for axis in range(self.ndim)])
-                error.add_note(f"at item [{at}] of the loop")
+            at = ", ".join([str(cursor.at[axis]) for axis in range(self.ndim)])
+            noted(error, f"at item [{at}] of the loop")
             raise
         finally:
             for i in range(n):
@@ -165,10 +179,10 @@ cdef class Walk:
         cdef char *to
         if self.nout == 1:
             results = (result,)
-        elif (PyTuple_Check(result) or PyList_Check(result)) and PySequence_Fast_GET_SIZE(<PyObject *>result) == self.nout:
-            results = tuple(result)
         else:
-            raise self.words.count(result)
+            results = dispatch_tuple_of(result) if PyTuple_Check(result) or PyList_Check(result) else ()
+            if len(results) != self.nout:
+                raise self.words.count(result)
         if not self.made:
             self.make(results)
         for i in range(self.nout):
@@ -219,7 +233,7 @@ cdef class Walk:
         """A result as an array."""
         if PyArray_CheckExact(<PyObject *>result):
             return result
-        if isinstance(result, np.generic):
+        if dispatch_is_scalar(<PyObject *>result):
             return PyArray_FromScalar(result, NULL)
         raise self.words.kind(i, result)
 

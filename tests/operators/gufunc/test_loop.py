@@ -2,16 +2,21 @@
 
 import gc
 import sys
+import warnings
 import weakref
 
 import numpy as np
 import pytest
+from children import said_by_child
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dispatch
 from dispatch.errors import ArgumentError
+from dispatch.library import get_kernel
 from dispatch.operators.gufunc.loop import Loop, hollow
 from dispatch.operators.gufunc.signature import Signature
+from dispatch.operators.gufunc.walk import Walk
 
 
 class RefusedError(Exception):
@@ -23,6 +28,9 @@ class Told:
 
     def __getattr__(self, name):
         return lambda *args: RefusedError(name, *args)
+
+    def bound(self, args, keywords):
+        return (*args, *keywords.values())
 
     def empty(self, args):
         return "empty"
@@ -336,3 +344,152 @@ def test_a_hollow_array_has_the_layout_of_a_new_one_and_one_element(shape):
 def test_a_hollow_array_has_no_more_axes_than_numpys():
     with pytest.raises(ValueError, match="an array has at most 64 axes, and 65 were asked for"):
         hollow((1,) * 65, np.dtype("f4"))
+
+
+# -- calls that are not as the operator makes them ---------------------------------------------------------------------------
+
+
+def scaled():
+    @dispatch.custom_op("looptests::scaled", mutates_args=(), signature="(n),()->(n)")
+    def scaled(x: np.ndarray, y: np.ndarray, power: int = 2, *, shift: float = 1.0) -> np.ndarray:
+        return x * y**power + shift
+
+    return scaled
+
+
+@pytest.mark.parametrize(
+    ("args", "keywords", "asked"),
+    [
+        ((A, 2.0), {}, "missing a required argument: 'power'"),
+        ((A,), {}, "missing a required argument: 'y'"),
+        ((), {}, "missing a required argument: 'x'"),
+        ((A, 2.0, 2), {}, "missing a required( keyword-only)? argument: 'shift'"),
+        ((A, 2.0, 2, 3), {}, "too many positional arguments"),
+        ((A, 2.0, 2, 3), {"shift": 1.0}, "too many positional arguments"),
+        ((A, 2.0, 2), {"shift": 1.0, "other": 1}, "got an unexpected keyword argument 'other'"),
+        ((A, 2.0, 2), {"shift": 1.0, "power": 1}, "multiple values for argument 'power'"),
+    ],
+)
+def test_a_kernel_called_directly_with_arguments_left_out_or_left_over_is_a_type_error(args, keywords, asked):
+    kernel = get_kernel(scaled(), "cpu")
+    fills = r"\. A kernel takes every argument of its operator, \(x, y, power, shift\), and fills in no default\."
+    with pytest.raises(TypeError, match=f"looptests::scaled: {asked}{fills}"):
+        kernel(*args, **keywords)
+
+
+def test_a_kernel_called_directly_takes_its_arguments_by_name_too():
+    kernel = get_kernel(scaled(), "cpu")
+    assert np.array_equal(kernel(A, power=3, shift=1.0, y=2.0), A * 8 + 1)
+    assert np.array_equal(kernel(A, 2.0, 3, shift=1.0), A * 8 + 1)
+
+
+def test_a_kernel_of_optional_dimensions_called_directly_asks_for_every_argument():
+    @dispatch.custom_op("looptests::optional", mutates_args=(), signature="(n?),()->(n?)")
+    def optional(x: np.ndarray, y: np.ndarray, power: int = 2) -> np.ndarray:
+        return np.asarray(x * y**power)
+
+    with pytest.raises(TypeError, match="missing a required argument: 'power'"):
+        get_kernel(optional, "cpu")(A, np.float64(2))
+    assert np.array_equal(get_kernel(optional, "cpu")(A, np.float64(2), 1), A * 2)
+
+
+def test_left_out_arguments_do_not_read_past_those_that_came():
+    said_by_child("""
+        from dispatch.library import get_kernel
+        @dispatch.custom_op("child::op", mutates_args=(), signature="(n)->(n)")
+        def op(x: np.ndarray, a: int = 1, b: int = 2, c: int = 3) -> np.ndarray:
+            return x * a * b * c
+        for args in ((), (A,), (A, 1), (A, 1, 2, 3, 4)):
+            try:
+                get_kernel(op, "cpu")(*args)
+            except TypeError:
+                continue
+            raise AssertionError(args)
+    """)
+
+
+@pytest.mark.parametrize("shapes", [((2**32, 1), (1, 2**32)), ((2**59, 1), (1, 16)), ((2**21, 1, 1), (1, 2**42, 1))])
+def test_a_loop_of_more_items_than_can_be_counted_is_refused(shapes):
+    x, y = (np.broadcast_to(np.float64(1), shape) for shape in shapes)
+    asked = refusal(lambda: looped("(),()->()", lambda x, y: x)(x, y))
+    assert asked == ("endless", tuple(map(max, *shapes)))
+
+
+def test_the_words_for_an_endless_loop():
+    @dispatch.custom_op("looptests::endless", mutates_args=(), signature="(),()->()")
+    def endless(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return x
+
+    x, y = np.broadcast_to(1.0, (2**32, 1)), np.broadcast_to(1.0, (2**32,))
+    with pytest.raises(ArgumentError, match=r"endless: the loop \(4294967296, 4294967296\) has more items than an array can have"):
+        endless(x, y)
+
+
+def test_a_result_whose_class_lies_about_its_items_is_looked_at_once():
+    class Lying(list):
+        def __iter__(self):
+            return iter([1.0, 2.0, 3.0])
+
+        def __len__(self):
+            return 7
+
+    for make in (list, lambda items: type("LyingTuple", (tuple,), {"__iter__": Lying.__iter__, "__len__": Lying.__len__})(items), Lying):
+        found = looped("(n)->(),()", lambda x, make=make: make([x.sum(), x.max()]))(A)
+        assert [y.shape for y in found] == [A.shape[:2]] * 2
+        assert np.array_equal(found[0], A.sum(-1))
+    assert refusal(lambda: looped("(n)->(),()", lambda x: Lying([x.sum()]))(A))[0] == "count"
+
+
+def test_a_kernel_may_give_the_array_of_its_items_another_dtype():
+    def kernel(x):
+        if x.base.dtype == np.float64:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                x.base.dtype = np.int32
+        return x.sum()
+
+    x = np.arange(6.0).reshape(3, 2)
+    assert np.array_equal(looped("(n)->()", kernel)(x), [1.0, 5.0, 9.0])
+
+
+def test_what_says_that_it_is_a_number_is_none():
+    class Said:
+        __class__ = np.float64
+
+    assert looped("(),()->()", lambda x, y: x)(A, Said()) == "elsewhere"
+
+
+def test_an_exception_that_takes_no_notes_arrives_as_it_is():
+    class BareError(Exception):
+        def add_note(self, note):
+            raise ValueError
+
+    def kernel(x):
+        raise BareError
+
+    with pytest.raises(BareError):
+        looped("()->()", kernel)(A)
+
+
+def test_a_walk_has_the_items_of_its_loop():
+    def spread(walk):
+        for start, stop in ((-1, 2), (0, 25), (3, 2)):
+            with pytest.raises(IndexError, match=f"a walk over 24 items has none from {start} to {stop}"):
+                walk.run(start, stop)
+        walk.run(1, walk.count)
+
+    assert np.array_equal(looped("()->()", lambda x: x + 1, spread=spread)(A), A + 1)
+    with pytest.raises(IndexError):
+        Walk().run(0, 1)
+    Walk().run(0, 0)
+
+
+def test_a_loop_is_made_once_and_of_numbers_that_are_there():
+    loop = looped("()->()", lambda x: x + 1)
+    loop.__init__(np.sum, (), (), (), (), 0, (), Told())
+    assert np.array_equal(loop(A), A + 1)
+    for inputs, places in ((((0,),), (1,)), (((0,),), (-1,)), (((0,), ()), (0, 0)), (((0,),), ())):
+        with pytest.raises(ValueError, match="inputs stand at as many of"):
+            Loop(np.sum, inputs, (), (-1,), places, 1, (), Told())
+    with pytest.raises(ValueError, match=r"\(1,\) are no numbers of 1 dimensions"):
+        Loop(np.sum, ((1,),), (), (-1,), (0,), 1, (), Told())

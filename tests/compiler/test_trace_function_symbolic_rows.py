@@ -10,7 +10,7 @@ from samples import cases, maker
 
 from dispatch import Graph, make_fx
 from dispatch.core import OpOverload
-from tests.compiler.test_make_fx_rows import TRACED, same, split
+from tests.compiler.test_trace_function_rows import TRACED, same, split
 from tests.numpy_ops.test_table import describe, run
 
 FLOAT = np.dtype("f8")

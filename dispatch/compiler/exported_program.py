@@ -20,7 +20,7 @@ from ..layers.functionalize import functionalize
 from ..symbolic import ShapeEnv
 from .dynamic_shapes import dynamic_program
 from .lowering import program
-from .make_fx import make_fx
+from .trace_function import make_fx
 
 NOTE = "exported"  # of a graph: what makes a program of it
 

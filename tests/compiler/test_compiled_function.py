@@ -98,7 +98,7 @@ def test_control_flow_by_data_falls_back_with_one_warning_that_names_the_line():
             return x * 2.0
         return x
 
-    with pytest.warns(PerformanceWarning, match=r"^compile: test_control.*f runs as it is: .*test_compile.py:\d+.* in f: if np.sum") as seen:
+    with pytest.warns(PerformanceWarning, match=r"^compile: test_control.*f runs as it is: .*test_compiled_function.py:\d+.* in f: if np.sum") as seen:
         assert f(np.ones(2))[0] == 2.0
     assert len(seen) == 1
     assert seen[0].filename == __file__
@@ -114,7 +114,7 @@ def test_fullgraph_raises_there():
     def f(x):
         return x if np.sum(x) > 0 else -x
 
-    with pytest.raises(TracingError, match=r"^the truth was asked of a traced value .*, in test_compile.py:\d+, in f: return x if np.sum\(x\) > 0 else -x"):
+    with pytest.raises(TracingError, match=r"^the truth was asked of a traced value .*, in test_compiled_function.py:\d+, in f: return x if np.sum\(x\) > 0 else -x"):
         f(np.ones(2))
     assert f.entries == []
 
@@ -348,7 +348,7 @@ def test_a_number_that_an_operator_reads_of_data_is_no_constant():
     def f(x):
         return x * total(x)
 
-    with pytest.raises(TracingError, match=r"gives a float in test_compile.py:\d+, in f: return x \* total\(x\), and a graph would"):
+    with pytest.raises(TracingError, match=r"gives a float in test_compiled_function.py:\d+, in f: return x \* total\(x\), and a graph would"):
         compiled(f)(np.ones(2))
     with pytest.warns(PerformanceWarning, match="gives a float"):
         assert dispatch.compile(f)(np.ones(2)).tolist() == [2.0, 2.0]

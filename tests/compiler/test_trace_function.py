@@ -10,7 +10,7 @@ import dispatch
 from dispatch import FakeTensorMode, grad, hessian, jacfwd, jacrev, jvp, make_fx, value_and_grad, vjp, vmap
 from dispatch.errors import EscapedValueError, GraphError, TracingError
 from dispatch.layers.autograd import TrackedTensor
-from tests.compiler.test_make_fx_rows import same
+from tests.compiler.test_trace_function_rows import same
 
 X = np.array([0.3, 1.2])
 in_each_mode = pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
