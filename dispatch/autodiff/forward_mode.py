@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Level, Tensor, wrap
-from ..core.array_memory import sole
+from ..core.array_memory import owned
 from ..core.pytree import unflatten
 from ..errors import GradientError, kind_of
 from ..layers.autograd import TrackedTensor, protect, run_backward
@@ -103,4 +103,4 @@ def _moved(x: Any, level: Level) -> Any:
     t, layout = tangent_at(x, level), layout_of(x)
     if t is None:
         return None if layout is None else zeros(layout, x)
-    return sole(t)
+    return owned(t)

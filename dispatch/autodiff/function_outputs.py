@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core import Level, Tensor, check_open
-from ..core.array_memory import sole
+from ..core.array_memory import owned
 from ..core.pytree import paths, unflatten
 from ..errors import GradientError
 from ..layers.derivatives import Layout
@@ -64,7 +64,7 @@ def left(x: Any, level: Level) -> Any:
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor):
             if leaf.level is level:
-                leaves[i] = sole(leaf.value)
+                leaves[i] = owned(leaf.value)
             else:
                 check_open(leaf)
     return unflatten(x, leaves)

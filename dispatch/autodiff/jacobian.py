@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Level, Tensor, check_open
-from ..core.array_memory import sole
+from ..core.array_memory import owned
 from ..core.pytree import unflatten
 from ..errors import BatchingError, ConversionError, GradientError, kind_of
 from ..layers.autograd import Leaf, run_backward
@@ -190,7 +190,7 @@ def _batched(pull: Callable[..., Any], block: list[Any]) -> Any:
 def _joined(parts: list[Any], single: bool) -> Any:
     if single:
         return stack(parts)
-    return sole(parts.pop()) if len(parts) == 1 else np.concatenate(parts)
+    return owned(parts.pop()) if len(parts) == 1 else np.concatenate(parts)
 
 
 def _row_block(rows: Any, span: slice | None, layout: Layout | None, leaf: Leaf, value: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..core import Level, Reopened, Tensor
-from ..core.array_memory import sole
 from ..core.pytree import unflatten
 from ..errors import GradientError, kind_of
 from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
@@ -219,7 +218,7 @@ class TapedArguments(Arguments):
             if end is None:
                 grads.append(None)
             elif end[0] in found:
-                grads.append(sole(found.pop(end[0])))
+                grads.append(found.pop(end[0]))
             else:
                 grads.append(zeros(end[0].layout, end[1]))
         return unflatten(self.like, grads)

@@ -14,8 +14,8 @@ from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, leaves, rebuilt
 from ...errors import DefinitionError, GradientError, kind_of
 from ...layers.autograd import Rule
-from ...layers.autograd.context import is_differentiated
 from ...layers.autograd.derivative_sources import Form
+from ...layers.autograd.residuals import is_differentiated
 from ...operators.prims import astype
 from .by_columns import gradients, outputs_of
 
