@@ -9,9 +9,16 @@ which get no traced value are recorded too; what they are given are constants of
     layer   the layer
 """
 
-from .kernel import metadata
+from typing import TYPE_CHECKING
+
+from ...core.lazy import names_of
 from .layer import layer
-from .tensor import TracedTensor
-from .trace import TRACE, Trace
+
+if TYPE_CHECKING:
+    from .kernel import metadata
+    from .tensor import TracedTensor
+    from .trace import TRACE, Trace
+else:
+    __getattr__, __dir__ = names_of(globals(), {".kernel": "metadata", ".tensor": "TracedTensor", ".trace": "TRACE Trace"})
 
 __all__ = ["TRACE", "Trace", "TracedTensor", "layer", "metadata"]
