@@ -13,14 +13,10 @@ cdef extern from *:
     static inline PyObject *dispatch_held(PyObject *x) {
         return PyList_Check(x) ? PyList_AsTuple(x) : PyTuple_GetSlice(x, 0, PyTuple_GET_SIZE(x));
     }
-    static inline int dispatch_enter(void) {
-        return Py_EnterRecursiveCall(
-            " while looking for tensors in an argument: a container holds itself, or is nested too deep") ? -1 : 0;
-    }
     """
     tuple dispatch_held(object x)
-    int enter "dispatch_enter"() except -1
-    void leave "Py_LeaveRecursiveCall"()
+
+cdef const char *SEARCH = b" while looking for tensors in an argument: a container holds itself, or is nested too deep"
 
 # Dataclasses with arrays: id of the class -> the class, what takes its fields out, what puts others in. An id, since a class
 # may have a hash of its own making.
@@ -76,7 +72,7 @@ cdef int walk(object x, visit_t visit, void *context, int depth=-1) except -1:
     cdef int ended = visit(x, items, context)
     if ended or items is None:
         return ended
-    enter()
+    enter(SEARCH)
     try:
         for item in items:
             ended = visit(item, None, context) if is_leaf(<PyObject *>item) else walk(item, visit, context, depth - 1)
@@ -92,9 +88,119 @@ cdef object mapped(object x, replace_t replace, void *context, join_t join=NULL)
     cdef tuple items = items_of(x)
     if items is None:
         return replace(x, context)
-    enter()
+    enter(SEARCH)
     try:
         found = [mapped(item, replace, context, join) for item in items]
     finally:
         leave()
     return rebuilt(x, found) if join == NULL else join(x, found)
+
+
+# -- a whole container at once ---------------------------------------------------------------------------------------------
+
+cdef extern from *:
+    """
+    static inline int dispatch_is_of_python(PyObject *x) { return Py_TYPE(x)->tp_flags & Py_TPFLAGS_HEAPTYPE ? 1 : 0; }
+    """
+    bint may_be_dataclass "dispatch_is_of_python"(object x) noexcept
+
+
+cdef int add_leaves(object x, object opened, list found) except -1:
+    items = items_of(x)
+    if items is None and opened is not None and may_be_dataclass(x):
+        if getattr(type(x), "__dataclass_fields__", None) is not None:
+            items = opened(x)
+    if items is None:
+        found.append(x)
+        return 0
+    enter(b" while a container was flattened")
+    try:
+        for item in items:
+            add_leaves(item, opened, found)
+    finally:
+        leave()
+    return 0
+
+
+def leaves(x, opened=None):
+    """Everything in a container that is none itself, in order, as a new list; of what is no container that alone.
+
+    `opened` is asked of a dataclass that is no container yet: it gives the items where it becomes one, else None.
+
+    Examples
+    --------
+    >>> leaves([1, (2, {"a": 3})])
+    [1, 2, 3]
+    """
+    cdef list found = []
+    add_leaves(x, opened, found)
+    return found
+
+
+cdef bint is_named(object x):
+    """Whether a container has fields of its own: a named tuple or a record, for which no other class stands in."""
+    return not isinstance(x, list) and (not isinstance(x, tuple) or (type(x) is not tuple and hasattr(x, "_fields")))
+
+
+cdef bint add_pairs(object given, object like, list found) except -1:
+    """Add the leaves of `given` in the order of those of `like`; False where they differ in structure."""
+    items = items_of(like)
+    if items is None:
+        found.append(given)
+        return True
+    if given is None:
+        parts = (None,) * len(items)
+    elif isinstance(like, dict):
+        parts = [given[key] for key in like] if isinstance(given, dict) and given.keys() == like.keys() else None
+    elif is_named(like):
+        parts = items_of(given) if type(given) is type(like) else None
+    else:
+        parts = given if isinstance(given, (list, tuple)) and not is_named(given) else None
+    if parts is None or len(parts) != len(items):
+        return False
+    enter(b" while containers were compared")
+    try:
+        for part, item in zip(parts, items):
+            if not add_pairs(part, item, found):
+                return False
+    finally:
+        leave()
+    return True
+
+
+def leaves_like(given, like):
+    """The leaves of a container in the order of those of another of the same structure; None where they differ in structure.
+
+    None stands for as many leaves None; a list and a tuple stand for each other, and the keys of a dict have any order.
+    """
+    cdef list found = []
+    return found if add_pairs(given, like, found) else None
+
+
+cdef object next_of(object like, list leaves, Py_ssize_t *place):
+    items = items_of(like)
+    if items is None:
+        if place[0] == len(leaves):
+            raise ValueError(f"a container has more leaves than the {len(leaves)} it was to be made of.")
+        place[0] += 1
+        return leaves[place[0] - 1]
+    enter(b" while a container was put together")
+    try:
+        return rebuilt(like, [next_of(item, leaves, place) for item in items])
+    finally:
+        leave()
+
+
+def unflatten(like, list leaves not None):
+    """A container like `like` with other leaves, in order.
+
+    Examples
+    --------
+    >>> unflatten([1, (2, {"a": 3})], ["x", "y", "z"])
+    ['x', ('y', {'a': 'z'})]
+    """
+    cdef Py_ssize_t place = 0
+    made = next_of(like, leaves, &place)
+    if place != len(leaves):
+        raise ValueError(f"a container has {place} leaves, and was to be made of {len(leaves)}.")
+    return made
