@@ -25,13 +25,19 @@ from ..schema.tags import Tag
 from ..schema.types import Alias, OptionalOf, split_name
 from .registry import add, build, check_definable, known
 
-# Where an operator keeps what it is made of; attributes that are words are its overloads.
-ORIGIN, ON_COPIES = "origin of the functional form", "on copies"
-INSTEAD = "what to write instead"  # of a call that is refused, where that is no call of the functional form: see Instead
+# Attributes of an operator whose names have spaces: a name without spaces could be that of an overload.
+_MADE_OF, _ADVICE = "functional form of", "advice"
+
+
+class MadeOf(NamedTuple):
+    """What a functional form was made of: the operator that writes, and a function that runs it on copies."""
+
+    origin: OpOverload
+    on_copies: Callable[..., Any]
 
 
 class Instead(NamedTuple):
-    """What to write in place of a call that is refused: of a write to a leaf, and to what cannot hold what would be written."""
+    """What to write in place of a refused write: to a leaf, and to an array that cannot hold the value."""
 
     leaf: str
     plain: str
@@ -146,7 +152,7 @@ def make(op: OpOverload, name: str | None = None) -> OpOverload:
     kernel.__name__ = kernel.__qualname__ = schema.name
     made.register_at(DispatchKey.CompositeExplicit, kernel)
     made.register(find_layer("fake"), on_copies)
-    vars(made).update({"__name__": schema.name, "__qualname__": schema.name, ORIGIN: op, ON_COPIES: on_copies})
+    vars(made).update({"__name__": schema.name, "__qualname__": schema.name, _MADE_OF: MadeOf(op, on_copies)})
     vars(made)["__doc__"] = f"The functional form of {op.name}: it returns what that one writes."
     return made
 
@@ -189,8 +195,9 @@ def copied(x: Any, order: Any = "K") -> Any:
 
 def instead(op: OpOverload, which: str = "plain") -> str:
     """What to write in place of a call that is refused: `x = ns.add(x, y)`."""
-    if (said := vars(op).get(INSTEAD)) is not None:
-        return str(getattr(said, which))
+    advice: Instead | None = vars(op).get(_ADVICE)
+    if advice is not None:
+        return advice.leaf if which == "leaf" else advice.plain
     schema = op.functional.schema
     who = f"{op.schema.name}.functional" if "functional" in schema.overload else schema.name
     names = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in op.schema.arguments]
@@ -239,8 +246,19 @@ def is_argument(op: OpOverload, i: int, x: Any, args: tuple[Any, ...]) -> bool:
 
 def origin_of(op: OpOverload) -> OpOverload | None:
     """The operator that writes, of which `op` is the functional form; None for every other."""
-    found: OpOverload | None = vars(op).get(ORIGIN)
-    return found
+    found: MadeOf | None = vars(op).get(_MADE_OF)
+    return None if found is None else found.origin
+
+
+def on_copies_of(op: OpOverload) -> Callable[..., Any]:
+    """Return the function that computes a functional form: it runs the operator that writes on copies."""
+    found: MadeOf = vars(op)[_MADE_OF]
+    return found.on_copies
+
+
+def set_instead(op: OpOverload, advice: Instead) -> None:
+    """Say what to write in place of a refused call of an operator, where that is no call of its functional form."""
+    vars(op)[_ADVICE] = advice
 
 
 def name_for(schema: Schema, functional: bool | str, module: str = "", place: str = "") -> str:
