@@ -3,9 +3,11 @@
 import numpy as np
 import random_programs
 from hypothesis import given, settings
+from making import define
 
 import dispatch
 from dispatch import Tag, custom_op, functionalize, make_fx
+from dispatch.graph import Graph, Metadata
 from dispatch.graph.liveness import NEVER, Lifetimes
 from dispatch.graph.node import Node
 from dispatch.library import register_opaque_type
@@ -83,6 +85,25 @@ def test_what_may_be_kept_is_read_at_any_time():
     found, _, graph = lasts(f, np.ones(2))
     assert (found["sin"], found["cos"]) == (NEVER, NEVER)
     assert graph.nodes[found["tanh"]].name == "see"
+
+
+def test_what_may_be_a_view_of_anything_keeps_the_memory_of_every_argument():
+    """By an open alias set, or by the tag of an operator that does not say what it shares."""
+    graph = Graph()
+    array = Metadata((2,), np.dtype(float), (8,), "cpu")
+    x = graph.placeholder("x", array)
+    for op in (
+        define("(Tensor(*) x, Tensor y) -> Tensor(*)", lambda x, y: y),
+        custom_op(
+            "lifetimetests::vague", lambda x, y: y[:], mutates_args=(), schema="(Tensor x, Tensor y) -> Tensor",
+            tags=Tag.maybe_aliasing_or_mutating,
+        ),
+    ):  # fmt: skip
+        sin = graph.call(dispatch.ops.np.sin, (x,), array)
+        view = graph.call(op, (x, sin), array)
+        cos = graph.call(dispatch.ops.np.cos, (view,), array)
+        lifetimes = Lifetimes(graph)
+        assert lifetimes.last_read(sin) >= lifetimes.order[cos]
 
 
 @settings(max_examples=20)
