@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
-from ..dispatcher.call_errors import FORM
 from ..errors import BatchingError
 from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor
-from ..operators.functional_variant import Instead, instead, make, on_copies_of, set_instead
+from ..operators.functional_variant import Instead, instead, make, on_copies_of, set_functional, set_instead
 from ..operators.prims import broadcast_to, define, moveaxis, sum_to
 from ..operators.registry import add as make_known
 from ..operators.views import view_scatter
@@ -159,7 +158,7 @@ def _batched_setitem(info: Any, in_dims: Any, x: Any, index: Any, value: Any, ar
 
 setitem_: OpOverload = define("np::setitem_(Tensor(a!) x, Any index, Tensor value, Tensor[] arrays=[]) -> ()", _setitem)
 setitem: OpOverload = make_known(make(setitem_, "np::setitem"), __name__, "np::setitem")
-vars(setitem_)[FORM] = setitem
+set_functional(setitem_, setitem)
 set_instead(
     setitem_,
     Instead(

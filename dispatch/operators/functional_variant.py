@@ -17,7 +17,6 @@ import numpy as np
 
 from ..core import DispatchKey, OpOverload, Tensor, registration_lock
 from ..core.pytree import items_of, mapped_arrays
-from ..dispatcher.call_errors import FORM
 from ..dispatcher.layer import find_layer
 from ..errors import BatchingError, DefinitionError, FakeTensorError
 from ..schema.schema import Argument, Return, Schema
@@ -26,7 +25,7 @@ from ..schema.types import Alias, OptionalOf, split_name
 from .registry import add, build, check_definable, known
 
 # Attributes of an operator whose names have spaces: a name without spaces could be that of an overload.
-_MADE_OF, _ADVICE = "functional form of", "advice"
+_FUNCTIONAL, _MADE_OF, _ADVICE = "functional form", "functional form of", "advice"
 
 
 class MadeOf(NamedTuple):
@@ -300,15 +299,20 @@ def add_with_form(op: OpOverload, functional: bool | str, module: str, place: st
         name = name_for(op.schema, functional, module, place) if functional else ""
         op = add(op, module, place)
         if name:
-            vars(op)[FORM] = add(make(op, name), module, place)
+            set_functional(op, add(make(op, name), module, place))
     return op
+
+
+def set_functional(op: OpOverload, form: OpOverload) -> None:
+    """Let `op.functional` be an operator that was made by `make`."""
+    vars(op)[_FUNCTIONAL] = form
 
 
 def functional(op: OpOverload) -> OpOverload:
     """`op.functional`: the operator that returns what this one writes; made when it is asked for, and remembered."""
-    made: OpOverload | None = vars(op).get(FORM)
+    made: OpOverload | None = vars(op).get(_FUNCTIONAL)
     if made is None:
         made = make(op)
         if made is not op:
-            made = vars(op).setdefault(FORM, made)
+            made = vars(op).setdefault(_FUNCTIONAL, made)
     return made
