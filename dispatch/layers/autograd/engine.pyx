@@ -8,17 +8,17 @@ from cpython.object cimport PyObject
 
 from ...core.array_memory cimport has_layout, owned
 from ...core.arrays cimport is_exact
-from ...core.state cimport Level, thread_state
+from ...core.state cimport Level, Setting, thread_state
 from .node cimport Leaf, Node, Output, Pull
 
 from heapq import heappop, heappush, heapreplace
 
-from ...core import Setting, active_mode
+from ...core import active_mode
 from ...dispatcher.observer import OBSERVE as _OBSERVE
 from ...errors import DispatchError
 from ...operators.prims import add as _add
 from .anomaly import checked
-from .cotangents import fitted
+from .cotangents import added, fitted
 from .grad_mode import AUTOGRAD as _AUTOGRAD
 from .grad_mode import GROUND_ONLY, quiet_with
 from .node import released
@@ -56,13 +56,40 @@ def run_backward(roots, seeds, Level level not None, bint keep, bint create_grap
     dict
         The gradient of each leaf that one arrived for; an array among them can be written to, and nobody else holds it.
     """
-    cdef Walk walk = Walk()
+    return walked(roots, seeds, level, keep, create_graph, only).gradients()
+
+
+def add_to_leaves(roots, seeds, Level level not None, bint keep, bint create_graph):
+    """Carry gradients from the roots to the leaves, and add them to the `.grad` of each; see `run_backward`."""
+    cdef Walk walk = walked(roots, seeds, level, keep, create_graph, None)
+    found = walk.gradients()
+    walk = None
+    while found:
+        add_to_leaf(*found.popitem())
+
+
+def add_to_leaf(Leaf leaf not None, grad):
+    """Add a gradient, of which nobody else holds a part, to the `.grad` of a leaf."""
+    leaf.grad = grad if leaf.gradient is None else added(leaf.gradient, grad)
+    if leaf.functions is not None:
+        leaf.functions.accumulated()
+
+
+cdef Walk walked(roots, seeds, Level level, bint keep, bint create_graph, only):
+    cdef Walk walk = Walk.__new__(Walk)
     cdef bint usual = not create_graph and thread_state().settings[AUTOGRAD] == NULL and not level.number
-    if active_mode(_OBSERVE) is not None:
+    cdef Setting guard = Setting(
+        AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph))
+    if thread_state().rank and active_mode(_OBSERVE) is not None:
         only = checked(only)
-    with Setting(AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph)):
+    guard.__enter__()
+    try:
         walk.run(tuple(roots), tuple(seeds), keep, create_graph, only)
-        return walk.gradients()
+        if walk.leaves:
+            walk.run_hooks()
+    finally:
+        guard.__exit__()
+    return walk
 
 
 cdef class Walk:
@@ -165,14 +192,20 @@ cdef class Walk:
                 self.grads[target] = result
         return 0
 
+    cdef int run_hooks(self) except -1:
+        cdef Leaf leaf
+        for leaf in list(self.leaves):
+            if leaf.functions is not None:
+                self.leaves[leaf] = leaf.functions(self.leaves[leaf])
+                self.fresh.discard(leaf)
+        return 0
+
     cdef dict gradients(self):
-        """The gradients of leaves, after their hooks; arrays that somebody else may hold are copied."""
+        """The gradients of leaves; arrays that somebody else may hold are copied."""
         cdef Leaf leaf
         for leaf in list(self.leaves):
             result = self.leaves[leaf]
-            if leaf.functions is not None:
-                result = leaf.functions(result)
-            elif leaf in self.fresh and is_exact(<PyObject *>result) \
+            if leaf in self.fresh and is_exact(<PyObject *>result) \
                     and PyArray_CHKFLAGS(<cnp.ndarray>result, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE):
                 continue
             self.leaves[leaf] = owned(result)
