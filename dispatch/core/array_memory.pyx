@@ -188,17 +188,6 @@ def no_sequence(type cls not None):
     dispatch_forget_items(cls)
 
 
-def broadcast(x, shape):
-    """`np.broadcast_to(x, shape)`, of which `expand` makes the usual case."""
-    if isinstance(x, GENERIC):
-        x = np.asarray(x)
-    if type(shape) is tuple and is_exact(<PyObject *>x):
-        view = expand(x, shape)
-        if view is not None:
-            return view
-    return np.broadcast_to(x, shape)        # which raises in NumPy's own words
-
-
 cpdef object expand(cnp.ndarray x, tuple shape):
     """A read-only view of `x` that repeats its length-1 axes and leading axes; None where the shapes do not fit.
 
@@ -222,6 +211,14 @@ cpdef object expand(cnp.ndarray x, tuple shape):
     view = dispatch_new_view(x.descr, ndim, lengths, strides, cnp.PyArray_DATA(x))
     dispatch_set_base(view, x)
     return view
+
+
+def broadcast(x, shape):
+    """`np.broadcast_to(x, shape)`: a read-only view."""
+    if type(shape) is not tuple:
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    view = expand(x if is_exact(<PyObject *>x) else np.asarray(x), shape)
+    return np.broadcast_to(x, shape) if view is None else view  # which raises in NumPy's own words
 
 
 cpdef tuple settled(tuple values, data, Py_ssize_t limit):

@@ -17,7 +17,6 @@ from ...dispatcher.layer import CONSTANT
 from .anomaly import detect_anomaly
 from .backward import backward, grad, nbytes
 from .checkpoint import checkpoint
-from .cotangents import zeros
 from .engine import run_backward
 from .grad_mode import enable_grad, no_grad, set_grad_enabled
 from .layer import layer
@@ -51,5 +50,4 @@ __all__ = [
     "set_grad_enabled",
     "tensor",
     "track",
-    "zeros",
 ]

@@ -6,7 +6,7 @@ from ...core import check_open
 from ...core.array_memory import owned
 from ...core.pytree import items_of, leaves, mapped, paths
 from ...errors import GradientError, kind_of
-from .cotangents import zeros
+from ..derivatives import zeros
 from .engine import add_to_leaves
 from .inputs import gradients_at
 from .node import Leaf, Output

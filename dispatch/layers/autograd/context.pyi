@@ -3,7 +3,8 @@ from typing import Any
 from typing_extensions import disjoint_base
 
 from ...core import Level
-from .node import Layout, Node
+from ..derivatives import Layout
+from .node import Node
 
 @disjoint_base
 class Context(Node):

@@ -1,13 +1,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
 from typing_extensions import disjoint_base
 
 from ...core import Level, OpOverload
+from ..derivatives import Layout
 from .hooks import Handle
 
-Layout: TypeAlias = tuple[tuple[int, ...], np.dtype[Any]]
 _Rule: TypeAlias = Callable[[Any, Any, bool], Any]
 
 @disjoint_base

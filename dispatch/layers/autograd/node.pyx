@@ -12,8 +12,6 @@ shown once at most, so a hook costs no more than the nodes recorded since.
 """
 from cpython.object cimport PyObject
 
-import numpy as np
-
 from ...errors import GradientError
 from .hooks import Handle, check_hook, hooked
 from .visualize import dot, kept_bytes, layouts_of
@@ -310,7 +308,6 @@ cdef class Output:
         self.layout = layout
 
 
-Layout = tuple[tuple[int, ...], np.dtype]
 Edge = Leaf | Node | Output
 
 

@@ -7,8 +7,8 @@ from ...core import OpOverload
 from ...core.pytree import field_names, items_of, leaves, mapped
 from ...errors import GradientError, did_you_mean, kind_of
 from ...schema.types import ListOf, OptionalOf, Type
+from ..derivatives import parts_like, zeros
 from .context import Context
-from .cotangents import zeros
 from .node import Node
 from .tensor import TrackedTensor
 
@@ -76,9 +76,11 @@ def materialized(node: Context, grad: Any, structure: tuple[Any, ...], fill: boo
 def checked(op: OpOverload, node: Context, grads: Any, skeletons: tuple[Any, ...] | None, *, lists: bool) -> list[Any]:
     """The gradients that a user's backward returned, in the order of the edges."""
     names = op.arguments.names
-    alone = len(names) == 1 and bool(op.schema.arguments[0].type.parts)
-    if not isinstance(grads, tuple) or (alone and field_names(type(grads)) is not None):
-        grads = tuple(grads) if isinstance(grads, list) and not alone else (grads,)
+    if not isinstance(grads, (tuple, list)):
+        grads = (grads,)
+    elif type(grads) is not tuple:  # a list or a record may be the gradient of the one argument
+        alone = len(names) == 1 and bool(op.schema.arguments[0].type.parts)
+        grads = (grads,) if alone and (isinstance(grads, list) or field_names(type(grads)) is not None) else tuple(grads)
     if len(grads) != len(names):
         some = "1 gradient" if len(grads) == 1 else f"{len(grads)} gradients"
         raise GradientError(
@@ -104,7 +106,7 @@ def checked(op: OpOverload, node: Context, grads: Any, skeletons: tuple[Any, ...
 
 def _add_parts(op: OpOverload, name: str, edge: list[Any], grad: Any, like: Any, found: list[Any]) -> None:
     """Add the gradients of the tracked arrays in a container; `like` is the container without its values."""
-    parts = _parts(grad, like)
+    parts = [None] * len(items_of(like) or ()) if grad is None else parts_like(grad, like)
     if parts is None or len(parts) != len(edge):
         got = f"{len(parts)} in a {type(grad).__name__}" if parts is not None else kind_of(grad)
         what, wanted = f"a list of {len(edge)} arrays", f"a list of {len(edge)} gradients"
@@ -123,17 +125,6 @@ def _add_parts(op: OpOverload, name: str, edge: list[Any], grad: Any, like: Any,
             _add_parts(op, name, e, g, inner, found)
         elif e is not None:
             found.append(g)
-
-
-def _parts(grad: Any, like: Any) -> Any:
-    """The gradients of the parts of a container, in their order; None where `grad` is none that fits."""
-    if grad is None:
-        return [None] * len(items_of(like) or ())
-    fields = field_names(type(like))
-    keys = tuple(like) if isinstance(like, dict) else fields
-    if isinstance(grad, dict):
-        return None if keys is None or not set(keys).issuperset(grad) else [grad.get(key) for key in keys]
-    return items_of(grad) if isinstance(grad, (list, tuple) if fields is None and keys is None else type(like)) else None
 
 
 def _takes_arrays(op: OpOverload, name: str) -> bool:
