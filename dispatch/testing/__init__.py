@@ -1,6 +1,7 @@
 """Checking operators, gradients and values; what a test suite of operators stands on."""
 
-from .assert_close import assert_close
+from .argument_samples import Sample, samples
+from .array_comparison import assert_close
 from .fake_profiles import (
     OpProfile,
     generate_fake_kernels,
@@ -9,10 +10,9 @@ from .fake_profiles import (
     save_op_profiles,
 )
 from .generated_tests import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
-from .gradcheck import gradcheck, gradgradcheck
-from .opcheck import opcheck
+from .gradient_check import gradcheck, gradgradcheck
+from .operator_check import opcheck
 from .report import Report
-from .samples import Sample, samples
 from .variants import layouts, sizes, values
 
 __all__ = [
