@@ -1,4 +1,4 @@
-"""The words of the schema language: its types and alias sets, as values that print as what `parser.py` reads.
+"""The types of the schema language, and alias sets, as values that print as text which `parser.py` reads.
 
     type   := base [alias] suffix*            suffix  := "[]" | "[" int "]" | "?"
     base   := Tensor | int | float | bool | complex | str | bytes | Scalar | ScalarType | Device | Any | Callable
@@ -6,7 +6,7 @@
     alias  := "(" set ["!"] ["->" set] ")"    set     := name ("|" name)* | "*"
 
 The alias stands right after `Tensor`, or a class that holds arrays, inside all suffixes: `Tensor(a!)[]`, `Tensor(a!)?`.
-Every type prints as a text that reads back as the same type; what has no such text cannot be built.
+Every type prints as text that reads back as the same type; a type without such a text cannot be built.
 """
 
 import keyword
@@ -34,7 +34,7 @@ _NO_MEANING = frozenset((
 
 
 def unknown_type(word: str) -> str:
-    """Return the message for a word that is no type."""
+    """Return the message for an unknown type."""
     if word in _INSTEAD:
         return f"there is no type '{word}'. Write {_INSTEAD[word]}."
     if word in _NO_MEANING:
@@ -43,7 +43,7 @@ def unknown_type(word: str) -> str:
 
 
 def check_name(name: str, what: str) -> None:
-    """Refuse what could not be written as a name in Python.
+    """Raise for a name that Python could not spell.
 
     Parameters
     ----------
@@ -66,9 +66,10 @@ def check_name(name: str, what: str) -> None:
 
 
 class Spelled:
-    """A value whose text says all of it: it equals what has the same text.
+    """A value that is equal to another if both have the same text.
 
-    The subclasses are dataclasses without the methods that this one has, which halves the time it takes to make them.
+    The subclasses are dataclasses without generated `__eq__`, `__hash__` and `__repr__`, which makes them twice as fast
+    to build.
     """
 
     __slots__ = ()
@@ -274,7 +275,7 @@ class DictOf(Type):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Alias(Spelled):
-    """Which sets of memory a Tensor belongs to before and after the call, and whether the call writes to it.
+    """The alias sets that a Tensor is in before and after the call, and whether the call writes to it.
 
     Examples
     --------
@@ -337,7 +338,7 @@ def split_name(name: str) -> tuple[str, str, str]:
 
 
 def check_full_name(namespace: str, name: str, overload: str) -> None:
-    """Refuse names that `dispatch.ops.namespace.name.overload` could not spell."""
+    """Raise for a name that `dispatch.ops.namespace.name.overload` could not spell."""
     check_name(namespace, "a namespace")
     check_name(name, "an operator")
     if overload:

@@ -1,4 +1,4 @@
-"""Checking operators, gradients and values; what a test suite of operators stands on."""
+"""Checks of operators, gradients and values, for test suites."""
 
 from .argument_samples import Sample, samples
 from .array_comparison import assert_close
