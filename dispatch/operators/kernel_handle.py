@@ -70,7 +70,7 @@ def get_kernel(op: OpOverload | str, dispatch_key: str | DispatchKey) -> KernelF
     op = resolve(op)
     key = key_of_type(dispatch_key)
     if key.is_alias:
-        raise DefinitionError(f"{op.name}: {key} is no floor but an alias; ask at one of the keys it fills.", operator=op.name)
+        raise DefinitionError(f"{op.name}: {key} is an alias and has no slot; ask at one of the keys it fills.", operator=op.name)
     found = op.table.source(key)
     if found is None or found.rule is fallthrough_kernel or not op.table.holds(found):
         raise NoKernelError(f"{op.name} has no kernel at {key}.", operator=op.name)
