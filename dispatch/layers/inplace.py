@@ -1,7 +1,8 @@
 """What layers share that do writes on values: what is written, what is refused, which new value belongs to what.
 
-Such a layer runs the functional form of an operator that writes, one floor down, and lets what is written stand for the values
-that it gave, by `views.replace`. The tape, forward mode and functionalisation do; each has its own wrapper and its own words.
+Such a layer runs the functional form of an operator that writes on the unwrapped values, and lets what is written stand
+for the values that it gave, by `views.replace`. The tape, forward mode and functionalisation do; each has its own wrapper
+and its own words.
 """
 
 from typing import Any, NamedTuple

@@ -1,8 +1,8 @@
 """Functionalisation: writes are done on values, and written back once, at the end.
 
-A functional value stands for the value below it. An operator that writes runs its functional form, one floor down, and what it
-writes to stands for the new value; views follow, see operators/views.py. So the layers below never see a write but those to the
-function's own arguments, once each, when it has run.
+A functional value stands for the value below it. An operator that writes runs its functional form on the unwrapped
+values, and what it writes to stands for the new value; views follow, see operators/views.py. So the layers below never
+see a write but those to the function's own arguments, once each, when it has run.
 
 The layer is a mode too, so that what operators make of no argument at all can be written to like everything else. A plain
 array that the function was not given is read by NumPy without telling, so that a write to it cannot wait: it is written at
