@@ -1,14 +1,8 @@
 """Functionalization: replaces writes by new values, and writes to the arguments of the function once, at the end.
 
-<<<<<<< HEAD
-A functional value stands for the value below it. An operator that writes runs its functional form on the unwrapped
-values, and what it writes to stands for the new value; views follow, see operators/views.py. So the layers below never
-see a write but those to the function's own arguments, once each, when it has run.
-=======
 A `FunctionalTensor` wraps a value. In place of an operator that writes, its functional form runs on the wrapped values, and the
 written tensor wraps the new value from then on; so do its views, see operators/views.py. The layers below see no write, except
 one to each written argument when the function has run.
->>>>>>> main
 
 The layer is also a mode, so that the results of operators without array arguments are wrapped too. NumPy reads a plain array
 that is no argument of the function without telling this layer. So a write to such an array happens at once, and raises if the
