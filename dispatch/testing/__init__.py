@@ -1,7 +1,7 @@
 """Checks of operators, gradients and values, for test suites."""
 
-from .argument_samples import Sample, samples
-from .array_comparison import assert_close
+from .sampled_arguments import Sample, samples
+from .closeness import assert_close
 from .fake_profiles import (
     OpProfile,
     generate_fake_kernels,
@@ -10,8 +10,8 @@ from .fake_profiles import (
     save_op_profiles,
 )
 from .generated_tests import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
-from .gradient_check import gradcheck, gradgradcheck
-from .operator_check import opcheck
+from .gradient_checks import gradcheck, gradgradcheck
+from .operator_checks import opcheck
 from .report import Report
 from .variants import layouts, sizes, values
 

@@ -15,7 +15,7 @@ from ..dispatcher.printing import brief
 from ..errors import DataDependentError, NoRuleError
 from ..layers.fake import FakeTensor, FakeTensorMode
 from ..schema.tags import Tag
-from .array_comparison import NUMBERS, difference
+from .closeness import NUMBERS, difference
 from .cases import Case, arrays_in, named_outputs
 from .check_schema import quietly
 from .guarded_memory import Guarded

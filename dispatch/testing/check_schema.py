@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import OutputError
 from ..schema.schema import Argument, Return
 from ..schema.tags import Tag
-from .array_comparison import difference
+from .closeness import difference
 from .cases import Case, arrays_in, map_arrays, named_outputs
 from .guarded_memory import Guarded, same_bytes, share_memory
 from .report import Findings

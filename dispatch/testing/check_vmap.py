@@ -11,7 +11,7 @@ from ..core.pytree import leaves, mapped, steps
 from ..errors import BatchingError
 from ..layers.vmap import vmap
 from ..schema.tags import Tag
-from .array_comparison import NUMBERS, difference
+from .closeness import NUMBERS, difference
 from .cases import Case, arrays_in
 from .check_schema import quietly, written_arrays
 from .guarded_memory import Guarded

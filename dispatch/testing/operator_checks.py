@@ -9,7 +9,7 @@ from ..core import OpOverload
 from ..errors import ArgumentError, did_you_mean, kind_of
 from ..operators.register import resolve
 from ..operators.registry import Operator
-from .array_comparison import tolerance
+from .closeness import tolerance
 from .cases import Case, bind
 from .check_autograd import check_gradients, check_registration
 from .check_fake import check_shapes
