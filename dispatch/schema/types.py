@@ -11,6 +11,7 @@ The file has more than 350 lines because the types are one grammar, and each wri
 """
 
 import keyword
+import sys
 from typing import Any, NamedTuple, NoReturn, Self
 
 from ..errors import SchemaError, did_you_mean
@@ -364,7 +365,7 @@ def split_name(name: str) -> tuple[str, str, str]:
     if dot and not overload:
         raise SchemaError(f"'{name}' ends with a dot. Write the overload after it, or leave it out.")
     check_full_name(parts[0], opname, overload)
-    return parts[0], opname, overload
+    return sys.intern(parts[0]), opname, overload
 
 
 def check_full_name(namespace: str, name: str, overload: str) -> None:
