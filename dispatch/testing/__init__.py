@@ -1,6 +1,5 @@
 """Checks of operators, gradients and values, for test suites."""
 
-from .sampled_arguments import Sample, samples
 from .closeness import assert_close
 from .fake_profiles import (
     OpProfile,
@@ -13,6 +12,7 @@ from .generated_tests import dont_generate_opcheck_tests, generate_opcheck_tests
 from .gradient_checks import gradcheck, gradgradcheck
 from .operator_checks import opcheck
 from .report import Report
+from .sampled_arguments import Sample, samples
 from .variants import layouts, sizes, values
 
 __all__ = [

@@ -11,9 +11,9 @@ import numpy as np
 from ..core import DispatchKey
 from ..layers.autograd import CONSTANT, TrackedTensor
 from ..schema.tags import Tag
-from .closeness import tolerance
 from .cases import Case, named_outputs
 from .check_schema import quietly
+from .closeness import tolerance
 from .gradient_checks import gradient_probe
 from .numerical_jacobian import Probe, Recording, as_reals, compare, label_of, random_like, units
 from .report import Findings
