@@ -1,7 +1,7 @@
 """`op.explain(*args)`: what a call would run, step by step, and what it would pass over. Nothing is run.
 
 The steps are found as a call finds them, by rank: the wrappers of the highest rank are taken off, as their layer would
-do, and what is left has the next rank. Each slot is filled as in `core.table`, and here also says what it did not choose.
+do, and what is left has the next rank. `core.table` says which registrations may fill a slot; the others are listed too.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,6 +20,7 @@ from ..core import (
     fallthrough_kernel,
     floor_of,
     seen_through,
+    slot_keys,
     split,
 )  # fmt: skip
 from ..core.pytree import leaves
@@ -218,11 +219,7 @@ def _passed_over(
     op: OpOverload, key: DispatchKey, live: Registration | None, off: Mapping[Registration, str]
 ) -> Iterator[tuple[Registration, str]]:
     """Yield what could fill the slot of a key, in the order of priority, and why it does not."""
-    for at in (key, DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit, DispatchKey.Autograd):
-        if at is DispatchKey.CompositeExplicit and not key.is_backend:
-            continue  # it is about backends, and no rule of a layer
-        if at is DispatchKey.Autograd and key is not DispatchKey.AUTOGRAD:
-            continue
+    for at in map(DispatchKey, slot_keys(key)):
         for registration in _stack(op, at):
             if registration in off:
                 yield registration, f"passed over by {off[registration]}"
