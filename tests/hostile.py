@@ -97,6 +97,8 @@ def _method(name: str, base: type) -> Any:
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
         def plain() -> Any:
             if inherited is None:
+                if name == "__del__":
+                    return None
                 raise AttributeError(name)
             return inherited(self, *args, **keywords)
 
@@ -182,12 +184,15 @@ class Hostility:
         What a value may do when a method of it is called.
     raised : list of BaseException
         What values have raised in this thread, `__del__` aside.
+    ignored : list of str
+        What compiled code raised where nobody could catch it.
     """
 
     def __init__(self) -> None:
         self.rng = random.Random(0)
         self.actions: list[Callable[[], Any]] = [gc.collect]
         self.raised: list[BaseException] = []
+        self.ignored: list[str] = []
         self.thread = threading.get_ident()
         closed = Level("closed")
         with closed:
@@ -195,6 +200,11 @@ class Hostility:
         self.elsewhere = self._elsewhere()
         self.leaf = dispatch.tensor(np.ones(2), requires_grad=True)
         self.fake = dispatch.FakeTensorMode().from_array(np.ones(2))
+
+    def unraisable(self, found: Any) -> None:
+        """Note an exception that was ignored, `__del__` aside: what is compiled has no place where it may."""
+        if isinstance(found.object, str):
+            self.ignored.append(f"{found.exc_value!r} in {found.object}")
 
     @staticmethod
     def _elsewhere() -> Any:
