@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..graph import Graph, nodes_in
-from ..graph.liveness import Lifetimes
+from ..graph import Graph, Sharing, nodes_in
 from .capture import Recording
 
 LIMIT = 8  # traces of one function, as torch's recompile_limit
@@ -36,13 +35,8 @@ class Entry:
 
 def _written_inputs(graph: Graph) -> tuple[int, ...]:
     """Which inputs a graph writes to."""
-    lifetimes = Lifetimes(graph)
-    written = set()
-    for node in graph.nodes:
-        if node.op is not None and node.op.schema.is_mutable:
-            pairs = zip(node.op.schema.arguments, node.args, strict=True)
-            written |= {lifetimes.owner(x) for argument, arg in pairs if argument.is_write for x in nodes_in(arg)}
-    return tuple(i for i, x in enumerate(nodes_in(graph.inputs)) if lifetimes.owner(x) in written)
+    sharing = Sharing(graph, apart=True)
+    return tuple([i for i, x in enumerate(nodes_in(graph.inputs)) if sharing.is_written(x)])
 
 
 class ByGuards(NamedTuple):

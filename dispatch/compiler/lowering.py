@@ -5,7 +5,9 @@ from typing import Any
 from ..core import Program, Slot
 from ..core.pytree import mapped
 from ..errors import GraphError
-from ..graph import Graph, Metadata, Node, nodes_in
+from ..graph import Graph, Metadata, Node, Sharing, nodes_in
+from ..graph.interpreter import lent
+from ..graph.liveness import last_uses
 
 Layout = tuple[Any, ...]
 
@@ -40,9 +42,8 @@ def program(graph: Graph) -> Program:
     calls = [node for node in graph.nodes if node.kind in ("call", "item")]
     constants = [node for node in graph.nodes if node.kind == "constant"]
     slots = {node: Slot(i) for i, node in enumerate(dict.fromkeys([*inputs, *constants, *calls]))}
-    kept = set(nodes_in(graph.outputs))
-    last = {x: i for i, node in enumerate(calls) for x in nodes_in(node.args)}
-    open_handed = _open_handed(calls) | kept
+    done = last_uses(graph)
+    sharing = Sharing(graph) if constants else None
 
     def lowered(x: Any, at: Node) -> Any:
         if type(x) is not Node:
@@ -52,15 +53,15 @@ def program(graph: Graph) -> Program:
         return slots[x]
 
     made = []
-    for i, node in enumerate(calls):
+    for node in calls:
         args = tuple([mapped(lambda x, at=node: lowered(x, at), x) for x in node.args])  # type: ignore[misc]
-        dying = [x for x in dict.fromkeys(nodes_in(node.args)) if last[x] == i and x not in kept]
+        dying = [x for x in done.get(node, ()) if x is not node]
         written = _written(node, dying)
         made.append(
             (
                 node.op.whole if node.op is not None else None,
                 args,
-                slots[node].number if node in last or node in kept else -1,
+                -1 if node in done.get(node, ()) else slots[node].number,
                 [layout(x.value) if type(x) is Node else None for x in node.args] if written else [],
                 layout(node.value) if written else None,
                 written,
@@ -72,7 +73,10 @@ def program(graph: Graph) -> Program:
         line = calls[i].source
         return f"in node {calls[i]} of the graph" + ("" if line is None else f", of {line}")
 
-    values = [(slots[x].number, graph.constants[x.name], x in open_handed) for x in constants]
+    values = []
+    for x in constants:
+        changes = sharing is not None and (sharing.is_written(x) or sharing.is_seen(x))
+        values.append((slots[x].number, lent(graph.constants[x.name], False), changes))
     outputs = mapped(lambda x: slots[x] if type(x) is Node else x, graph.outputs)
     return Program(len(slots), tuple([layout(x.value) for x in inputs]), values, made, outputs, describe)
 
@@ -92,14 +96,3 @@ def _written(node: Node, dying: list[Node]) -> list[int]:
     if node.op is None or planned is None or not planned[1] or 0 in planned[1] or planned[0].hasobject:
         return []
     return [i for i, x in enumerate(node.args) if type(x) is Node and x in dying and layout(x.value) == planned]
-
-
-def _open_handed(calls: list[Node]) -> set[Any]:
-    """The values that some call may write to, or give back as a view: a constant goes there as a copy."""
-    return {
-        x
-        for node in calls
-        for i, arg in enumerate(node.args)
-        if node.op is None or node.op.schema.arguments[i].alias is not None or node.op.schema.arguments[i].layout
-        for x in nodes_in(arg)
-    }

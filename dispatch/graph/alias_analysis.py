@@ -1,7 +1,7 @@
-"""What calls do besides returning, and which values of a graph may share memory.
+"""Answers which calls of a graph must stay and in which order, and which values may share memory.
 
-A pass asks here before it drops, merges, folds or moves a call. The answers come from schemas, tags and the values that are
-handed over; where these leave it open, the answer is the careful one.
+Passes ask here before they drop, merge, fold or move a call, and before they let one write in place. The answers come from
+schemas, tags and the values that are passed. Where these do not decide, the answer is the careful one.
 """
 
 from collections.abc import Iterable
@@ -9,11 +9,12 @@ from typing import Any
 
 from ..core import OpOverload
 from ..core.pytree import leaves
+from ..operators.functional_variant import origin_of
 from ..schema.tags import Tag
 from ..schema.types import Alias
 from .body import Body
 from .literals import is_known
-from .node import Node, nodes_in
+from .node import Node, maker, nodes_in
 
 EFFECTS = frozenset({Tag.effect, Tag.random, Tag.maybe_aliasing_or_mutating})
 
@@ -21,8 +22,8 @@ EFFECTS = frozenset({Tag.effect, Tag.random, Tag.maybe_aliasing_or_mutating})
 def is_pinned(node: Node) -> bool:
     """Whether a call has to stay, once and in its order.
 
-    It does where it writes, returns nothing, draws, has an effect, or takes an object that is neither array nor constant, a
-    handle say, with which it may do anything.
+    It has to when it writes, returns nothing, draws random numbers, has an effect, or takes an object that is neither an array
+    nor a constant. With such an object, a handle for example, it may do anything.
 
     Examples
     --------
@@ -32,26 +33,47 @@ def is_pinned(node: Node) -> bool:
     [setitem_]
     """
     op = node.op
-    return op is not None and (op.schema.is_mutable or not op.schema.returns or is_noticed(node, op))
+    return op is not None and (op.schema.is_mutable or not op.schema.returns or has_effect(node, op))
 
 
-def is_noticed(node: Node, op: OpOverload) -> bool:
-    """Whether a call may be noticed by other ways than what it writes and returns."""
+def has_effect(node: Node, op: OpOverload) -> bool:
+    """Whether a call may do more than write to its arguments and return."""
     if not EFFECTS.isdisjoint(op.tags):
         return True
     return not all(is_data(x.value) if type(x) is Node else is_known(x) for x in leaves(node.args))
 
 
 def is_data(value: Any) -> bool:
-    """Whether what a node gives is made of arrays and constants alone; the metadata of an array is made of constants too."""
+    """Whether the value of a node consists of arrays and constants alone; the metadata of an array counts as constants."""
     return all(map(is_known, leaves(value)))
 
 
-class Sharing:
-    """Which values of a graph may share memory, which memory is written while it runs, and which is seen outside of it.
+def may_be_view(op: OpOverload | None) -> bool:
+    """Whether what an operator returns may share memory with its arguments."""
+    return op is not None and (_may_share_all(op) or any(result.alias is not None for result in op.schema.returns))
 
-    Values that may share memory belong to one class. Where anything is written, all inputs belong to one: a caller may give
-    one array twice.
+
+def written_by(node: Node) -> list[Node]:
+    """The arguments that a call may write to."""
+    if node.op is None:
+        return []
+    if Tag.maybe_aliasing_or_mutating in node.op.tags:
+        return list(nodes_in(node.args))
+    return [x for a, value in zip(node.op.schema.arguments, node.args, strict=True) if a.is_write for x in nodes_in(value)]
+
+
+class Sharing:
+    """Tells which values of a graph may share memory, which memory the graph writes to, and which is visible outside it.
+
+    Values that may share memory form one class. All outputs of a call belong to the class of the call. Where the graph writes
+    anything, all inputs form one class, because a caller may pass one array twice.
+
+    Parameters
+    ----------
+    body : Body
+    apart : bool, optional
+        Each input is a class of its own, and so is each new value of a functional form, which is a fresh copy. It holds for
+        graphs made by `functionalize`, which refuses a write to an input that overlaps another.
 
     Examples
     --------
@@ -65,29 +87,31 @@ class Sharing:
     (True, False, True)
     """
 
-    def __init__(self, body: Body) -> None:
-        self._above: dict[Node, Node] = {}  # each node: one of its class, in the end the one that stands for it
+    def __init__(self, body: Body, apart: bool = False) -> None:
+        self._above: dict[Node, Node] = {}  # from a node to another of its class; the last one stands for the class
         written: list[Node] = []
         seen: list[Node] = list(nodes_in(body.outputs))
         self._writes: dict[Node, list[Node]] = {}
         for node in body.nodes:
             if node.kind == "item":
-                self._join([node, node.args[0]])
+                if not (apart and _gives_copies(maker(node).op)):
+                    self._join([node, node.args[0]])
             elif node.op is not None:
-                self._join([node, *self._shared(node, node.op)])
-                if writes := self._written(node, node.op):
+                self._join([node, *_shared(node, node.op)])
+                if writes := written_by(node):
                     self._writes[node] = writes
                     written += writes
-                silent = not (node.op.schema.returns or node.op.schema.is_mutable)
-                if silent or not is_data(node.value) or is_noticed(node, node.op):  # an object may hold what it is made of
+                if not is_data(node.value) or has_effect(node, node.op):  # an object may hold what it was made of
+                    seen += (node, *nodes_in(node.args))
+                elif not (node.op.schema.returns or node.op.schema.is_mutable):
                     seen += nodes_in(node.args)
-        if written:
+        if written and not apart:
             self._join([node for node in body.nodes if node.kind == "placeholder"])
         self._written_classes = set(map(self.of, written))
         self._seen_classes = set(map(self.of, seen))
 
     def of(self, node: Node) -> Node:
-        """The node that stands for all that may share memory with one."""
+        """The node that stands for the class of another."""
         above = self._above
         while (higher := above.get(node, node)) is not node:
             above[node] = above.get(higher, higher)
@@ -95,17 +119,12 @@ class Sharing:
         return node
 
     def is_written(self, node: Node) -> bool:
-        """Whether the memory of a value may be written while the graph runs."""
+        """Whether the graph may write to the memory of a value."""
         return self.of(node) in self._written_classes
 
     def is_seen(self, node: Node) -> bool:
-        """Whether the memory of a value may be known outside: returned, or handed to somebody who might keep it."""
+        """Whether code outside may know the memory of a value: it is returned, or passed to a call that may keep it."""
         return self.of(node) in self._seen_classes
-
-    @staticmethod
-    def is_view(node: Node) -> bool:
-        """Whether what a call gives may share memory with its arguments."""
-        return node.op is not None and any(True for _ in Sharing._shared(node, node.op))
 
     def merge(self, x: Node, y: Node) -> None:
         """Let one value stand for two, of which neither is written."""
@@ -115,8 +134,12 @@ class Sharing:
             self._seen_classes.add(self.of(x))
 
     def writes(self, node: Node) -> set[Node]:
-        """What a call writes to, as `of` gives it."""
+        """The classes that a call writes to."""
         return set(map(self.of, self._writes.get(node, ())))
+
+    def count(self, node: Node, x: Any) -> int:
+        """How often the memory of a value occurs in some arguments."""
+        return sum(self.of(other) is self.of(node) for other in nodes_in(x))
 
     def _join(self, nodes: Iterable[Node]) -> None:
         first: Node | None = None
@@ -126,23 +149,27 @@ class Sharing:
             else:
                 self._above[self.of(node)] = first
 
-    @staticmethod
-    def _shared(node: Node, op: OpOverload) -> list[Node]:
-        """The arguments that the results of a call may share memory with, or be."""
-        schema = op.schema
-        if Tag.maybe_aliasing_or_mutating in op.tags or any(_is_open(x.alias) for x in (*schema.arguments, *schema.returns)):
-            return list(nodes_in(node.args))
-        if all(result.alias is None for result in schema.returns):
-            return []
-        return [x for a, value in zip(schema.arguments, node.args, strict=True) if a.alias is not None for x in nodes_in(value)]
 
-    @staticmethod
-    def _written(node: Node, op: OpOverload) -> list[Node]:
-        if Tag.maybe_aliasing_or_mutating in op.tags:
-            return list(nodes_in(node.args))
-        return [x for a, value in zip(op.schema.arguments, node.args, strict=True) if a.is_write for x in nodes_in(value)]
+def _shared(node: Node, op: OpOverload) -> list[Node]:
+    """The arguments that the results of a call may share memory with, or be."""
+    if _may_share_all(op):
+        return list(nodes_in(node.args))
+    if not may_be_view(op):
+        return []
+    return [x for a, value in zip(op.schema.arguments, node.args, strict=True) if a.alias is not None for x in nodes_in(value)]
+
+
+def _may_share_all(op: OpOverload) -> bool:
+    """Whether an operator may share memory in ways that its schema does not name."""
+    declared = (*op.schema.arguments, *op.schema.returns)
+    return Tag.maybe_aliasing_or_mutating in op.tags or any(_is_open(x.alias) for x in declared)
 
 
 def _is_open(alias: Alias | None) -> bool:
-    """Whether an alias set is everything there is."""
+    """Whether an alias set contains everything."""
     return alias is not None and "*" in alias.before | alias.after
+
+
+def _gives_copies(op: OpOverload | None) -> bool:
+    """Whether an operator is a functional form, whose outputs are fresh copies."""
+    return op is not None and origin_of(op) is not None and not may_be_view(op)

@@ -11,7 +11,6 @@ What has no expression, a large constant or a handle, is a value of `objects`, w
 
 import dataclasses
 import keyword
-import math
 import re
 from collections.abc import Callable
 from enum import Enum
@@ -27,7 +26,7 @@ from ..errors import GraphError
 from ..operators.registry import ops
 from .array_literals import Unwritable, dtype_text
 from .body import Body
-from .literals import BY_CLASS, TYPES, find_class, is_known
+from .literals import BY_CLASS, TYPES, Writer, find_class, is_known
 from .node import Metadata, Node
 
 MOST_ELEMENTS = 32  # of a constant that is written out
@@ -50,7 +49,7 @@ def register_spelling(name: str, spelling: Spelling) -> None:
     SPELLINGS[name] = spelling
 
 
-class Code:
+class Code(Writer):
     """The code of a graph.
 
     Attributes
@@ -61,10 +60,11 @@ class Code:
     """
 
     def __init__(self, body: Body) -> None:
+        self.names: dict[Node, str] = {}
+        super().__init__(self.names.__getitem__)
         self.body = body
         self.objects: dict[str, Any] = {}
         self.imports: dict[str, str] = {}  # name -> the line that imports it
-        self.names: dict[Node, str] = {}
         self.taken = set(RESERVED) | {node.name for node in body.nodes}
         for node in body.nodes:
             self.names[node] = self._free(node.name) if node.name in RESERVED or keyword.iskeyword(node.name) else node.name
@@ -182,35 +182,17 @@ class Code:
         self.objects[made] = x
         return f"objects[{made!r}]"
 
-    def spell(self, x: Any) -> str:
-        """A value as an expression."""
+    def word(self, x: Any) -> str:
+        """Return a value of a class as an expression."""
         cls = type(x)
-        if cls is Node:
-            return self.names[x]
-        if x is None or cls in (bool, int, str, bytes):
-            return repr(x)
-        if cls is float:
-            return repr(x) if math.isfinite(x) else f"float('{x}')"
-        if x is Ellipsis:
-            return "..."
-        if cls is complex:
-            return f"complex({self.spell(x.real)}, {self.spell(x.imag)})"
-        if cls is slice:
-            return f"slice({self.spell(x.start)}, {self.spell(x.stop)}, {self.spell(x.step)})"
-        if cls is list:
-            return f"[{', '.join(map(self.spell, x))}]"
-        if cls is tuple:
-            return f"({', '.join(map(self.spell, x))}{',' * (len(x) == 1)})"
-        if cls is dict:
-            return f"{{{', '.join(f'{self.spell(key)}: {self.spell(item)}' for key, item in x.items())}}}"
-        if cls is OpOverload:
-            return self.operator(x)
+        if cls is complex or cls is slice:
+            return super().word(x)
         value = BY_CLASS.get(cls)
         if value is not None and value.spell is not None:
             return value.spell(x)
-        return self._rarely(x) or self.object(cls.__name__.lower(), x)
+        return self._expression(x) or self.object(cls.__name__.lower(), x)
 
-    def _rarely(self, x: Any) -> str | None:
+    def _expression(self, x: Any) -> str | None:
         cls = type(x)
         if isinstance(x, np.dtype):
             try:

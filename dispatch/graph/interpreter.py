@@ -10,7 +10,8 @@ from .alias_analysis import Sharing
 from .array_literals import Unwritable
 from .body import Body
 from .literals import Writer, evaluated
-from .node import Metadata, Node, nodes_in
+from .liveness import last_uses
+from .node import Metadata, Node
 from .shape_guards import run_checks, size_at, sizes_of_inputs
 
 NUMBERS = frozenset({int, float, complex})
@@ -75,18 +76,6 @@ def lent(x: Any, changes: bool) -> Any:
     return view
 
 
-def last_uses(body: Body) -> dict[Node, list[Node]]:
-    """By the node that is the last to need them, the nodes whose values can be let go after it; outputs stay."""
-    done: dict[Node, list[Node]] = {}
-    seen = set(nodes_in(body.outputs))
-    for node in reversed(body.nodes):
-        for x in {node: None, **dict.fromkeys(nodes_in(node.args))}:
-            if x not in seen:
-                seen.add(x)
-                done.setdefault(node, []).append(x)
-    return done
-
-
 def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "arguments") -> None:
     """Give each node of the inputs its value.
 
@@ -129,7 +118,7 @@ def _is_same(x: Any, y: Any) -> bool:
         return x is y
     try:
         writer = Writer()
-        return writer.text(x) == writer.text(y)
+        return writer.spell(x) == writer.spell(y)
     except Unwritable:
         return bool(x == y)
 

@@ -77,7 +77,7 @@ def register_value(
     --------
     >>> from fractions import Fraction
     >>> register_value(Fraction, "fraction", lambda x: (x.numerator, x.denominator), Fraction)
-    >>> Writer().text([Fraction(1, 3)])
+    >>> Writer().spell([Fraction(1, 3)])
     '[fraction(1, 3)]'
     >>> Reader().value("[fraction(1, 3)]")
     [Fraction(1, 3)]
@@ -112,8 +112,8 @@ class Writer:
         self.name, self.opaque = name, opaque
         self.operators: dict[str, OpOverload] = {}
 
-    def text(self, x: Any) -> str:
-        """The text of a value."""
+    def spell(self, x: Any) -> str:
+        """Return the text of a value."""
         cls = type(x)
         if cls is Node:
             return self.name(x)
@@ -126,21 +126,27 @@ class Writer:
         if x is Ellipsis:
             return "..."
         if cls is list:
-            return f"[{', '.join(map(self.text, x))}]"
+            return f"[{', '.join(map(self.spell, x))}]"
         if cls is tuple:
-            return f"({', '.join(map(self.text, x))}{',' * (len(x) == 1)})"
+            return f"({', '.join(map(self.spell, x))}{',' * (len(x) == 1)})"
         if cls is dict:
-            return f"{{{', '.join(f'{self.text(key)}: {self.text(item)}' for key, item in x.items())}}}"
-        if cls is OpOverload:
-            self.operators[x.name] = x
-            return f"op({x.name!r})"
+            return f"{{{', '.join(f'{self.spell(key)}: {self.spell(item)}' for key, item in x.items())}}}"
+        return self.operator(x) if cls is OpOverload else self.word(x)
+
+    def operator(self, op: OpOverload) -> str:
+        """Return the text of an operator."""
+        self.operators[op.name] = op
+        return f"op({op.name!r})"
+
+    def word(self, x: Any) -> str:
+        """Return the text of what is neither a container nor one of Python's literals."""
         try:
             word, taken = _taken(x)
         except Unwritable:
             if self.opaque is None:
                 raise
             return self.opaque(x)
-        return f"{word}({', '.join(map(self.text, taken))})"
+        return f"{word}({', '.join(map(self.spell, taken))})"
 
 
 def is_known(x: Any) -> bool:

@@ -69,6 +69,13 @@ class Node:
         return self.name
 
 
+def maker(node: Node) -> Node:
+    """The call that an item comes from, through any number of items; every other node itself."""
+    while node.kind == "item":
+        node = node.args[0]
+    return node
+
+
 def nodes_in(x: Any) -> Iterator[Node]:
     """The nodes in a value, in containers too, as often as they stand there.
 

@@ -13,10 +13,10 @@ import numpy as np
 from ..core import OpOverload
 from ..core.pytree import items_of, leaves, mapped
 from ..schema.tags import Tag
-from .alias_analysis import Sharing, is_data, is_pinned
+from .alias_analysis import Sharing, is_data, is_pinned, may_be_view
 from .body import Body
 from .literals import Writer, is_open
-from .node import Metadata, Node, nodes_in
+from .node import Metadata, Node, maker, nodes_in
 
 G = TypeVar("G", bound=Body)
 MOST_BYTES = 1 << 20  # of one array that folding may add to a graph, which is kept and saved as long as the graph is
@@ -95,7 +95,7 @@ def common_subexpressions(graph: G) -> G:
         classes = {sharing.of(x) for x in nodes_in(node.args) if sharing.is_written(x)}
         state = frozenset([(x, versions.get(x, 0)) for x in classes])
         array = graph.constants[node.name] if node.kind == "constant" else None
-        key = node.kind, node.op, writer.text((args, array)), state
+        key = node.kind, node.op, writer.spell((args, array)), state
         if (earlier := found.get(key)) is None:
             found[key] = node, new.like(node, args)
         elif node.kind != "item" and not _may_merge(sharing, earlier[0], node):
@@ -202,11 +202,9 @@ def _may_be_kept(node: Node, x: Any, sharing: Sharing) -> bool:
             return False
     elif not isinstance(x, np.generic):
         return False
-    call = node.args[0] if node.kind == "item" else node
-    while call.kind == "item":  # of a list that is an output of several
-        call = call.args[0]
+    call = maker(node)
     made_of_arrays = any(True for _ in nodes_in(call.args))
-    return made_of_arrays and not (sharing.is_seen(node) and sharing.is_view(call))
+    return made_of_arrays and not (sharing.is_seen(node) and may_be_view(call.op))
 
 
 def _described(value: Any) -> list[Metadata]:

@@ -20,9 +20,10 @@ from ..core.pytree import items_of, mapped
 from ..operators.functional_variant import form_of, origin_of
 from ..operators.views import Look, view_scatter
 from ..schema.tags import Tag
+from .alias_analysis import may_be_view, written_by
 from .body import Body
-from .liveness import NEVER, Lifetimes, maker, may_be_view
-from .node import Metadata, Node, nodes_in
+from .liveness import NEVER, Lifetimes
+from .node import Metadata, Node, maker, nodes_in
 
 G = TypeVar("G", bound=Body)
 WRITE, WRITTEN, READ = "np::setitem_", "np::setitem", "np::getitem"
@@ -128,11 +129,12 @@ class _Plan:
         passed = [order[scatter] for scatter in step.scatters]
         if any([here < i < until and i not in passed for i in self.lifetimes.reads(step.base)]):
             return False
-        if self.lifetimes.count(step.base, step.call.args) != 1:
+        if self.lifetimes.sharing.count(step.base, step.call.args) != 1:
             return False  # another argument shows what is written
         if home:
             return True
-        new = bool(step.scatters) or (not may_be_view(op) if (op := maker(step.base).op) is not None else False)
+        op = maker(step.base).op
+        new = bool(step.scatters) or (op is not None and not may_be_view(op))
         return new and _has_axes(step.target) and (step.result is None or _alike(step.base, step.result))
 
     def _is_moved(self, node: Node) -> bool:
@@ -143,11 +145,12 @@ class _Plan:
         op = maker(x).op
         if op is None or may_be_view(op) or not _has_axes(x) or not _alike(x, node):
             return False
-        return self.lifetimes.last_read(x) == self.lifetimes.order[node] and self.lifetimes.count(x, node.args) == 1
+        return self.lifetimes.last_read(x) == self.lifetimes.order[node] and self.lifetimes.sharing.count(x, node.args) == 1
 
     def _paths(self, graph: Body, steps: dict[Node, list[Step]]) -> dict[Node, list[Step]]:
         makers = {step.result: step for found in steps.values() for step in found}
-        written = [(n, x) for n in graph.nodes if n.op is not None and n.op.schema.is_mutable for x in _targets(n)]
+        written = [(n, x) for n in graph.nodes for x in written_by(n)]
+        of = self.lifetimes.sharing.of
         paths: dict[Node, list[Step]] = {}
         for write, home in written:
             if write.op is None or write.op.name != WRITE or write.args[1] is not Ellipsis or home.kind != "placeholder":
@@ -156,7 +159,7 @@ class _Plan:
             while x in makers and x is not home:
                 path.append(makers[x])
                 x = makers[x].base
-            alone = sum(self.lifetimes.owner(other) is self.lifetimes.owner(home) for _, other in written) == 1
+            alone = sum(of(other) is of(home) for _, other in written) == 1
             found = x is home and path and alone and self.lifetimes.last_read(write.args[2]) < NEVER
             if found and _alike(home, write.args[2], strides=False):
                 paths[write] = path
@@ -168,14 +171,6 @@ class _Plan:
                 return paths
             for write in lost:
                 del paths[write]
-
-
-def _targets(node: Node) -> Iterator[Node]:
-    """What a call of an operator that writes is given to write to."""
-    assert node.op is not None
-    for argument, x in zip(node.op.schema.arguments, node.args, strict=True):
-        if argument.is_write:
-            yield from nodes_in(x)
 
 
 def _pairs(node: Node, origin: OpOverload, users: dict[Node, list[Node]]) -> Iterator[tuple[Any, Node | None]]:
@@ -262,10 +257,8 @@ def _may_stand_for(lifetimes: Lifetimes, x: Node, copy: Node) -> bool:
     """Whether a value may be taken for its copy: not both are seen outside, and no write comes between."""
     if lifetimes.last_read(x) == lifetimes.last_read(copy) == NEVER:
         return False
-    order = lifetimes.order
-    owners = (lifetimes.owner(x), lifetimes.owner(copy))
-    calls = [n for n in order if n.op is not None and n.op.schema.is_mutable]
-    written = [order[n] for n in calls if any(lifetimes.owner(target) in owners for target in _targets(n))]
+    order, of = lifetimes.order, lifetimes.sharing.of
+    written = [i for n, i in order.items() if any(of(target) in (of(x), of(copy)) for target in written_by(n))]
     ends = [i for i in (*lifetimes.reads(x), *lifetimes.reads(copy)) if i < NEVER]
     return not any([order[copy] < i < max(ends) for i in written])
 

@@ -89,7 +89,7 @@ def _nodes(body: Body, writer: Writer) -> Iterator[str]:
         if node.op is not None and node.source != source:
             source = node.source
             yield f"line{_call(writer, *(source or ()))}"
-        value = described.text(node.value)
+        value = described.spell(node.value)
         if node.kind == "call":
             assert node.op is not None
             args = [_argument(node, i, writer) for i in range(len(node.args))]
@@ -99,7 +99,7 @@ def _nodes(body: Body, writer: Writer) -> Iterator[str]:
             yield f"{node.name} = item({node.args[0].name}, {node.args[1]}, {value})"
         elif node.kind == "constant":
             try:
-                yield f"{node.name} = constant({value}, {writer.text(body.constants[node.name])})"
+                yield f"{node.name} = constant({value}, {writer.spell(body.constants[node.name])})"
             except Unwritable as error:
                 raise GraphError(f"the graph cannot be saved: the constant {node.name} is {error}, without a text.") from None
         else:
@@ -108,7 +108,7 @@ def _nodes(body: Body, writer: Writer) -> Iterator[str]:
 
 def _argument(node: Node, number: int, writer: Writer) -> str:
     try:
-        return writer.text(node.args[number])
+        return writer.spell(node.args[number])
     except Unwritable as error:
         assert node.op is not None
         name = node.op.schema.arguments[number].name
@@ -125,7 +125,7 @@ def _opaque(x: Any) -> str:
 
 
 def _call(writer: Writer, *values: Any) -> str:
-    return f"({', '.join(map(writer.text, values))})"
+    return f"({', '.join(map(writer.spell, values))})"
 
 
 def find_operator(name: str) -> OpOverload | None:
@@ -310,9 +310,9 @@ def outline(body: Body) -> list[str]:
     described = Writer(writer.name, _opaque)
     lines = []
     for node in body.nodes:
-        array = writer.text(body.constants.get(node.name)) if node.kind == "constant" else ""
+        array = writer.spell(body.constants.get(node.name)) if node.kind == "constant" else ""
         op = "" if node.op is None else str(id(node.op))
-        lines.append(f"{node.kind} {op} {writer.text(node.args)} {described.text(node.value)} {array}")
-    symbols = [f"{name} {writer.text(node)} {axis}" for name, (node, axis) in body.symbols.items()]
+        lines.append(f"{node.kind} {op} {writer.spell(node.args)} {described.spell(node.value)} {array}")
+    symbols = [f"{name} {writer.spell(node)} {axis}" for name, (node, axis) in body.symbols.items()]
     symbols += [f"{type(x).__name__} {x}" for x in (*body.guards, *body.checks)]
-    return [*lines, *symbols, writer.text(body.inputs), writer.text(body.outputs)]
+    return [*lines, *symbols, writer.spell(body.inputs), writer.spell(body.outputs)]

@@ -1,15 +1,16 @@
-"""Symbolic sizes: shapes that stand for any number, and what a trace may take for granted of them.
+"""Sizes that are expressions of symbols, in the shapes of traced arrays, and the conditions that a trace rests on.
 
-    polynomials   sums of products with whole coefficients, as tuples
+    polynomials   polynomials with whole coefficients, as tuples
     sym_int       SymInt: a size that is an expression
-    sym_bool      SymBool: a comparison of sizes
-    atoms         symbols, quotients and extremes, and their ranges
-    expressions   arithmetic, each expression once
-    guards        what holds: by ranges, by facts, by the sizes of this run with a guard
-    sympy_solver  what SymPy is asked
-    shape_env     ShapeEnv: the symbols of one trace
-    check         check, and what is asked without a guard
-    size_queries  what shape rules ask
+    sym_bool      SymBool: a condition on sizes
+    atoms         what polynomials are made of: symbols, quotients, extremes; their ranges
+    expressions   arithmetic of sizes, each expression once
+    facts         what a trace has learned about its sizes, and answers from it
+    guards        the conditions that a trace rests on
+    sympy_solver  questions for SymPy
+    shape_env     ShapeEnv: the symbols, guards and checks of one trace
+    checks        `check`, and questions that leave no guard
+    size_queries  questions of shape rules
     size_parser   sizes from text
 """
 

@@ -13,15 +13,16 @@ from .sym_int import NUMBERS, SymInt
 class Expressions:
     """The sizes of one ShapeEnv, and what arithmetic makes of them."""
 
-    def __init__(self) -> None:
-        self._atoms = Atoms()
+    def __init__(self, env: Any) -> None:
+        self._env = env
+        self.atoms = Atoms()
         self._sizes: dict[Terms, SymInt] = {}  # every size there is: one object for each polynomial
         self._made: dict[Any, Any] = {}  # results of arithmetic and of comparisons, by the identity of operands
-        self._making = threading.RLock()
+        self.making = threading.RLock()
 
     def at_least(self, a: Any, b: Any) -> bool:
         """Whether `a >= b` whatever the symbols are."""
-        return self._atoms.never_negative(plus(terms_of(a), terms_of(b), -1))
+        return self.atoms.never_negative(plus(terms_of(a), terms_of(b), -1))
 
     def made(self, op: str, a: Any, b: Any) -> Any:
         """The size that an operation gives, of sizes and ints of which one is a size."""
@@ -68,7 +69,7 @@ class Expressions:
         left = self.size(rest)
         if type(left) is int and type(b) is int:
             return self.size(whole) + left // b
-        if self._atoms.lowest(rest) >= 0 and self._less(rest, terms_of(b)):
+        if self.atoms.lowest(rest) >= 0 and self._less(rest, terms_of(b)):
             return self.size(whole)
         if type(b) is int and b < 0:
             left, b = -left, -b
@@ -83,14 +84,14 @@ class Expressions:
         if type(left) is int and type(b) is int:
             return left % b
         if self._less(rest, q):
-            if self._atoms.lowest(rest) >= 0:
+            if self.atoms.lowest(rest) >= 0:
                 return left
-            if self._atoms.never_negative(plus(rest, q)) and self._less(rest, ()):
+            if self.atoms.never_negative(plus(rest, q)) and self._less(rest, ()):
                 return left + b
         return self._function("%", left, b)
 
     def _less(self, p: Terms, q: Terms) -> bool:
-        return self._atoms.never_negative(plus(plus(q, p, -1), constant(-1)))
+        return self.atoms.never_negative(plus(plus(q, p, -1), constant(-1)))
 
     def size(self, p: Terms) -> Any:
         """The size of a polynomial, or the number that it is."""
@@ -101,10 +102,10 @@ class Expressions:
             return 0
         if len(p) == 1 and not p[0][0]:
             return p[0][1]
-        atoms = self._atoms.all
+        atoms = self.atoms.all
         open_ = any(atoms[number].hint is None for monomial, _ in p for number in monomial)
         guess = value_at(p, {number: atoms[number].guess for monomial, _ in p for number in monomial})
-        return self._sizes.setdefault(p, SymInt(self, p, None if open_ else guess, guess))
+        return self._sizes.setdefault(p, SymInt(self._env, p, None if open_ else guess, guess))
 
     def _function(self, op: str, a: Any, b: Any) -> Any:
         """The size that is no polynomial of others, with its range."""
@@ -114,8 +115,8 @@ class Expressions:
         apply, low, high = NUMBERS[op], -inf, inf
         hints = [x if type(x) is int else x.hint for x in (a, b)]
         guess = apply(*[x if type(x) is int else x.guess for x in (a, b)])
-        of_a = self._atoms.lowest(terms_of(a)), self._atoms.highest(terms_of(a))
-        of_b = self._atoms.lowest(terms_of(b)), self._atoms.highest(terms_of(b))
+        of_a = self.atoms.lowest(terms_of(a)), self.atoms.highest(terms_of(a))
+        of_b = self.atoms.lowest(terms_of(b)), self.atoms.highest(terms_of(b))
         if op in ("max", "min"):
             low, high = apply(of_a[0], of_b[0]), apply(of_a[1], of_b[1])
         elif op == "%" and of_b[0] > 0:
@@ -125,12 +126,13 @@ class Expressions:
         elif op == "**" and of_a[0] >= 1:
             low = 1
         hint = None if None in hints else apply(*hints)
-        made = self._made[key] = self._atom(op, "", a, b, hint, guess, low, high)
+        made = self._made[key] = self.atom(op, "", a, b, hint, guess, low, high)
         return made
 
-    def _atom(self, op: str, name: str, a: Any, b: Any, hint: int | None, guess: int, low: float, high: float) -> SymInt:
-        with self._making:
-            atoms = self._atoms.all
+    def atom(self, op: str, name: str, a: Any, b: Any, hint: int | None, guess: int, low: float, high: float) -> SymInt:
+        """Return a new size that is no polynomial of others: a symbol, or a function such as a quotient."""
+        with self.making:
+            atoms = self.atoms.all
             atom = Atom(len(atoms), op, name, a, b, hint, guess, low, high)
             atoms.append(atom)
             atom.node = self.size((((atom.number,), 1),))
@@ -150,7 +152,7 @@ class Expressions:
         factors = [str(n)] if n != 1 or not monomial else []
         alone = alone and len(monomial) == 1 and n == 1
         for number in dict.fromkeys(monomial):
-            word, power = self._word(self._atoms.all[number], alone), monomial.count(number)
+            word, power = self._word(self.atoms.all[number], alone), monomial.count(number)
             factors.append(word if power == 1 else f"{word}**{power}")
         return "*".join(factors)
 
@@ -167,7 +169,7 @@ class Expressions:
 
     def _compound(self, x: SymInt) -> bool:
         """Whether the text of a size needs brackets."""
-        atom = self._atoms.all[x.terms[0][0][0]]
+        atom = self.atoms.all[x.terms[0][0][0]]
         return len(x.terms) > 1 or len(x.terms[0][0]) > 1 or x.terms[0][1] != 1 or atom.op in ("//", "%", "**")
 
     def compiled(self, expressions: Sequence[Any], names: Iterable[str]) -> Callable[..., tuple[Any, ...]]:
@@ -181,12 +183,12 @@ class Expressions:
         found: set[int] = set()
         waiting = [number for monomial, _ in p for number in monomial]
         while waiting:
-            atom = self._atoms.all[waiting.pop()]
+            atom = self.atoms.all[waiting.pop()]
             if not atom.op:
                 found.add(atom.number)
             for x in (atom.left, atom.right):
                 waiting += [number for monomial, _ in terms_of(x) for number in monomial] if type(x) is SymInt else []
-        return [self._atoms.all[number].name for number in sorted(found)]
+        return [self.atoms.all[number].name for number in sorted(found)]
 
 
 def _down(a: float, b: float) -> float:

@@ -4,15 +4,19 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Any
 
-from ..errors import ArgumentError, CheckError
-from .guards import Decisions
+from ..core.source import line
+from ..errors import ArgumentError, CheckError, DataDependentSizeError
+from .expressions import Expressions
+from .facts import Facts
+from .guards import Check, Guard, said
 from .polynomials import plus
-from .sym_int import SymInt
+from .sym_bool import SymBool
+from .sym_int import NUMBERS, SymInt
 
 GUESS = 4099  # stands for sizes that depend on data, where an order of strides is asked: larger than most, and a prime
 
 
-class ShapeEnv(Decisions):
+class ShapeEnv:
     """The sizes of a trace that are symbols: `s0`, `s1` where an array of this run gives a number, `u0` where data do.
 
     Equal sizes share a symbol; 0 and 1 are never one, since NumPy treats them unlike the others, so that an `s` is at least 2.
@@ -39,9 +43,13 @@ class ShapeEnv(Decisions):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        self.expressions = Expressions(self)
+        self.facts = Facts(self.expressions)
+        self.guards: list[Guard] = []
+        self.checks: list[Check] = []
         self.symbols: dict[str, SymInt] = {}
         self.answers: dict[Any, dict[Any, Any]] = {}  # of shape rules: they hold where the guards do
+        self._compared: dict[Any, bool] = {}  # comparisons that are known, by the identity of their operands
         self._by_hint: dict[int, SymInt] = {}
         self._holds: tuple[int, Callable[..., Any]] | None = None
 
@@ -51,7 +59,7 @@ class ShapeEnv(Decisions):
         """The symbol of sizes that are this number in this run; 0 and 1 themselves."""
         if hint in (0, 1):
             return hint
-        with self._making:
+        with self.expressions.making:
             if hint not in self._by_hint:
                 count = sum(name.startswith("s") for name in self.symbols)
                 self._by_hint[hint] = self.new_symbol(f"s{count}", hint=hint, low=2)
@@ -66,11 +74,11 @@ class ShapeEnv(Decisions):
         max : int or SymInt, optional
             The bounds it keeps, included.
         """
-        with self._making:
+        with self.expressions.making:
             count = sum(name.startswith("u") for name in self.symbols)
             made = self.new_symbol(f"u{count}", low=min, high=max if type(max) is int else None)
             if type(max) is SymInt:
-                self._facts.append(plus(max.terms, made.terms, -1))
+                self.facts.add_nonnegative(plus(max.terms, made.terms, -1))
             return made
 
     def new_symbol(self, name: str, *, hint: int | None = None, low: int = 0, high: int | None = None) -> SymInt:
@@ -84,7 +92,7 @@ class ShapeEnv(Decisions):
         if name in self.symbols:
             raise ArgumentError(f"a ShapeEnv was asked for a new symbol {name}, and has one. Take symbols[{name!r}].")
         guess = hint if hint is not None else max(low, GUESS if high is None else min(high, GUESS))
-        made = self._atom("", name, None, None, hint, guess, low, inf if high is None else high)
+        made = self.expressions.atom("", name, None, None, hint, guess, low, inf if high is None else high)
         self.symbols[name] = made
         return made
 
@@ -177,6 +185,119 @@ class ShapeEnv(Decisions):
         for check in self.checks:
             if not check.evaluate(sizes):
                 raise CheckError(check.message)
+
+    # -- conditions ---------------------------------------------------------------------------------------------------------
+
+    def compared(self, op: str, a: Any, b: Any) -> Any:
+        """A comparison: a bool where it is known, else a condition."""
+        key = op, a if type(a) is int else (id(a),), b if type(b) is int else (id(b),)
+        found = self._compared.get(key)
+        if found is None:
+            found = self.facts.answer(op, a, b)
+            if found is None:
+                return SymBool(self, op, a, b)
+            self._compared[key] = found
+        return found
+
+    def known(self, condition: SymBool) -> bool | None:
+        """Whether a condition holds for all sizes that the guards and checks let through; None if that is open."""
+        if condition.op in NUMBERS:
+            return self.facts.answer(condition.op, condition.left, condition.right)
+        left, right = self.known(condition.left), self.known(condition.right)
+        decisive = condition.op == "or"
+        if left is decisive or right is decisive:
+            return decisive
+        return None if left is None or right is None else not decisive
+
+    def truth(self, condition: SymBool) -> bool:
+        """Whether a condition holds in this run, which becomes a guard; or the exception where data decide."""
+        found = self.known(condition)
+        if found is not None:
+            return found
+        if condition.op not in NUMBERS:  # each half by itself, the second where it still counts
+            decisive = condition.op == "or"
+            return decisive if self.truth(condition.left) is decisive else self.truth(condition.right)
+        hint = self.facts.hint(condition)
+        if hint is None:
+            hint = self.facts.solved(condition)
+            if hint is None:
+                raise self._depends(condition)
+            self.facts.learn(condition if hint else ~condition)
+            return hint
+        held = condition if hint else ~condition
+        self.guards.append(Guard(held, line()))
+        self.facts.learn(held)
+        return hint
+
+    def truth_or(self, condition: SymBool, otherwise: bool) -> bool:
+        """Whether a condition holds in this run, which becomes a guard; where data decide, what is given instead."""
+        if self.known(condition) is None and self.facts.hint(condition) is None:
+            return otherwise
+        return self.truth(condition)
+
+    def number(self, size: SymInt) -> int:
+        """The number that a size is in this run, which becomes a guard; or the exception where data decide."""
+        hint = size.hint
+        if hint is None:
+            resolved = self.facts.resolved(size.terms)
+            if not resolved:
+                return 0
+            if len(resolved) == 1 and not resolved[0][0]:
+                return resolved[0][1]
+            found = self.expressions.size(resolved)
+            if found.hint is None:
+                raise self._no_number(size)
+            hint = found.hint
+        self.truth(SymBool(self, "==", size, hint))
+        return int(hint)
+
+    def assume(self, condition: SymBool, message: str | Callable[[], str] | None = None) -> None:
+        """Take a condition for true: a guard where the sizes of this run say so, else a check for the runs.
+
+        Raises
+        ------
+        CheckError
+            If it does not hold.
+        """
+        found = self.known(condition)
+        if found is None and condition.hint is None and condition.op in NUMBERS:
+            found = self.facts.hint(condition) or self.facts.solved(condition)
+        if found is None and condition.hint is None:
+            if condition.op == "and":
+                self.assume(condition.left, message)
+                self.assume(condition.right, message)
+                return
+            self.checks.append(Check(condition, line(), message))
+            self.facts.learn(condition)
+        elif not (condition.hint if found is None else found):
+            raise CheckError(said(message, f"{condition} was promised to dispatch.check at {line().place}, and is not so."))
+        else:
+            self.truth(condition)
+
+    # -- refused -----------------------------------------------------------------------------------------------------------
+
+    def _depends(self, condition: SymBool) -> DataDependentSizeError:
+        return DataDependentSizeError(
+            f"whether {condition} was asked {_here()}, and {self._data(condition.names)}. Promise what is so before that line, "
+            f"dispatch.check({condition}), or ask nothing of the size."
+        )
+
+    def _no_number(self, size: SymInt) -> DataDependentSizeError:
+        return DataDependentSizeError(
+            f"the number that the size {size} is was asked for {_here()}, and {self._data(size.names)}. Hand the size itself "
+            f"to operators, np.arange(n) say; or, if it is always one number, write dispatch.check({size} == number) before "
+            "that line."
+        )
+
+    def _data(self, names: tuple[str, ...]) -> str:
+        found = [name for name in names if self.symbols[name].hint is None]
+        return f"{' and '.join(found)} {'depends' if len(found) == 1 else 'depend'} on data"
+
+
+def _here() -> str:
+    """The line outside this package that is running, in a sentence."""
+    at = line()
+    return f"at {at.place}" + (f" ({at.text})" if at.text else "")
 
 
 def _inwards(strides: tuple[int, ...]) -> list[int]:

@@ -39,15 +39,15 @@ def is_zero(n: Any) -> bool:
 def larger(a: Any, b: Any) -> Any:
     """The larger of two sizes, an expression where that is open."""
     if type(a) is SymInt:
-        return a.env.made("max", a, b)
-    return b.env.made("max", a, b) if type(b) is SymInt else max(a, b)
+        return a.env.expressions.made("max", a, b)
+    return b.env.expressions.made("max", a, b) if type(b) is SymInt else max(a, b)
 
 
 def smaller(a: Any, b: Any) -> Any:
     """The smaller of two sizes, an expression where that is open."""
     if type(a) is SymInt:
-        return a.env.made("min", a, b)
-    return b.env.made("min", a, b) if type(b) is SymInt else min(a, b)
+        return a.env.expressions.made("min", a, b)
+    return b.env.expressions.made("min", a, b) if type(b) is SymInt else min(a, b)
 
 
 def sure(condition: Any) -> bool:

@@ -59,7 +59,7 @@ class SymInt(Size):
     @property
     def names(self) -> tuple[str, ...]:
         """The symbols in it, in the order they were made."""
-        return tuple(self.env.names_of(self.terms))
+        return tuple(self.env.expressions.names_of(self.terms))
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """Its number where the symbols have these values.
@@ -76,7 +76,7 @@ class SymInt(Size):
         5
         """
         if self._compiled is None:
-            self._compiled = self.env.compiled((self,), self.names)
+            self._compiled = self.env.expressions.compiled((self,), self.names)
         return self._compiled(*[values[name] for name in self.names])[0]  # type: ignore[index,no-any-return]
 
     def _with(self, op: str, other: Operand, reflected: bool = False) -> Any:
@@ -89,7 +89,7 @@ class SymInt(Size):
                 return NUMBERS[op](other, int(self)) if reflected else NUMBERS[op](int(self), other)
             else:
                 return NotImplemented
-        return self.env.made(op, other, self) if reflected else self.env.made(op, self, other)
+        return self.env.expressions.made(op, other, self) if reflected else self.env.expressions.made(op, self, other)
 
     def __add__(self, other: Operand) -> Any:
         return self._with("+", other)
@@ -140,13 +140,13 @@ class SymInt(Size):
         return NotImplemented if isinstance(other, Tensor) else other / int(self)
 
     def __neg__(self) -> Any:
-        return self.env.made("*", self, -1)
+        return self.env.expressions.made("*", self, -1)
 
     def __pos__(self) -> "SymInt":
         return self
 
     def __abs__(self) -> Any:
-        return self.env.made("max", self, -self)
+        return self.env.expressions.made("max", self, -self)
 
     def _compared(self, op: str, other: Operand) -> Any:
         if type(other) is not int and type(other) is not SymInt:
@@ -207,7 +207,7 @@ class SymInt(Size):
 
     def __repr__(self) -> str:
         if self._text is None:
-            self._text = self.env.text(self.terms)
+            self._text = self.env.expressions.text(self.terms)
         return self._text
 
 

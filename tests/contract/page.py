@@ -2,7 +2,7 @@
 
 A module's docstring begins with the name of the class whose entries it holds, and after it says which; a test has the name of
 its entry, and its docstring says the contract in one sentence, then, in paragraphs of these names, what was `Adapted:` and
-what is a `Difference:`. What is left out stands with its reason in `LEFT_OUT`, by class and name, and the names of all entries
+what is a `Difference:`. Where one test holds several entries, its docstring names the others, `Also: some_entry TestOther.another`. What is left out stands with its reason in `LEFT_OUT`, by class and name, and the names of all entries
 in `ENTRIES`. A test whose name is none of those is ours, and said to be beyond torch's.
 """
 
@@ -18,7 +18,7 @@ HEAD = """\
 # The contract of torch.library, entry by entry
 
 Written by `python -m tests.contract.page` from the tests in [tests/contract](../tests/contract), where there is a test of the
-name of each entry, `test_` before it. **same**: as torch has it, with arrays for tensors. **adapted**: what stands for it where
+name of each entry, `test_` before it, or one that holds several entries. **same**: as torch has it, with arrays for tensors. **adapted**: what stands for it where
 torch's own has no meaning for arrays, said behind it. **differs**: another decision, on purpose, said behind it. **beyond**: a
 test of ours that torch has none for. How to move code over is on [from_torch.md](from_torch.md).
 """
@@ -31,6 +31,7 @@ class Entry(NamedTuple):
     heading: str
     file: str
     name: str
+    test: str
     contract: str
     adapted: str
     difference: str
@@ -44,7 +45,8 @@ class Entry(NamedTuple):
 
     @property
     def remark(self) -> str:
-        return " ".join(filter(None, (self.adapted, self.difference)))
+        shared = f"Tested by `{self.test}`." if self.name != self.test else ""
+        return " ".join(filter(None, (shared, self.adapted, self.difference)))
 
 
 def entries(folder: Path = HERE) -> list[Entry]:
@@ -64,9 +66,13 @@ def _of(path: Path) -> list[Entry]:
                 word: " ".join(sentence(p.removeprefix(f"{word}:")) for p in paragraphs[1:] if p.startswith(f"{word}:"))
                 for word in ("Adapted", "Difference")
             }
-            name = node.name.removeprefix("test_")
+            test = node.name.removeprefix("test_")
             title = part.strip() or heading.strip()
-            found.append(Entry(group, title, path.name, name, paragraphs[0], said["Adapted"], said["Difference"]))
+            also = [word for p in paragraphs if p.startswith("Also:") for word in p.removeprefix("Also:").split()]
+            for name in [test, *also]:
+                of, _, entry = f"{group}.{name}".rpartition(".")
+                of = of.rpartition(".")[2]
+                found.append(Entry(of, title, path.name, entry, test, paragraphs[0], said["Adapted"], said["Difference"]))
     return found
 
 
@@ -122,7 +128,7 @@ def page(folder: Path = HERE) -> str:
         for name, reason in reasons.items()
     ]
     lines += ["", "## What differs on purpose\n"]
-    lines += [f"- `{e.name}`: {cell(e.contract)} *{cell(e.difference)}*" for e in found if e.difference]
+    lines += [f"- `{e.name}`: {cell(e.contract)} *{cell(e.difference)}*" for e in found if e.difference and e.name == e.test]
     return "\n".join(lines) + "\n"
 
 

@@ -9,6 +9,7 @@ from making import leaf, said
 import dispatch
 from dispatch import FakeTensorMode, Tag, custom_op
 from dispatch.errors import DefinitionError, FakeTensorError, GradientError, OutputError, SchemaError
+from dispatch.library import define
 from dispatch.testing import opcheck
 
 X = np.array([0.5, 1.0, 2.0])
@@ -50,24 +51,22 @@ def refusal(ns, fn, schema=None, *, tag, mutates_args):
         (Tag.pointwise, [Tag.pointwise]),
         ([Tag.core, Tag.pointwise], [Tag.core, Tag.pointwise]),
         ((Tag.pointwise, Tag.core), [Tag.core, Tag.pointwise]),
+        ([Tag.pointwise, Tag.core, Tag.pointwise], [Tag.core, Tag.pointwise]),
     ],
 )
-def test_custom_op_tags(given, tags, ns, lib):
-    """Tags are given as one or as a sequence, to custom_op as to define, and are on the operator."""
-    op = custom_op(f"{ns}::tagged", lambda x: x.copy(), mutates_args=(), schema="(Tensor x) -> Tensor", tags=given)
-    lib.define("defined(Tensor x) -> Tensor", tags=given)
-    assert list(op.tags) == list(getattr(dispatch.ops, ns).defined.tags) == tags
+def test_custom_op_tags(given, tags, ns, lib, ops):
+    """Tags are given as one or as a sequence, to custom_op as to define, and are on the operator, each once.
 
+    Also: custom_op_tags_dedup_pt2_compliant TestCustomOp.define_with_tags
 
-def test_custom_op_tags_dedup_pt2_compliant(ns):
-    """A tag given twice is there once.
+    Adapted: pt2_compliant_tag, which torch adds to every custom operator, has no meaning here and does not exist.
 
-    Adapted: pt2_compliant_tag, which torch adds to every custom operator, has no meaning here and does not exist; any tag
-    stands for it.
+    Difference: they are a tuple, which nobody can add to.
     """
-    tags = [Tag.pointwise, Tag.core, Tag.pointwise]
-    op = custom_op(f"{ns}::once", lambda x: x.copy(), mutates_args=(), schema="(Tensor x) -> Tensor", tags=tags)
-    assert op.tags == (Tag.core, Tag.pointwise)
+    op = custom_op(f"{ns}::tagged", lambda x: x.copy(), mutates_args=(), schema="(Tensor x) -> Tensor", tags=given)
+    lib.define("through(Tensor x) -> Tensor", tags=given)
+    define(f"{ns}::defined", "(Tensor x) -> Tensor", lib=lib, tags=given)
+    assert op.tags == ops.through.tags == ops.defined.tags == tuple(tags)
     assert not hasattr(Tag, "pt2_compliant_tag")
 
 
@@ -80,9 +79,13 @@ def test_custom_op_inplace_out_tags_mutually_exclusive(ns):
 # -- in place ----------------------------------------------------------------------------------------------------------------
 
 
-def test_custom_op_inplace_tag(ns):
-    """An operator in place writes to its first argument and returns that very array."""
-    op = custom_op(f"{ns}::sin_", sin_, mutates_args=("x",), tags=Tag.inplace)
+@pytest.mark.parametrize("schema", [None, "(Tensor(a0!) x) -> Tensor(a0!)"])
+def test_custom_op_inplace_tag(schema, ns):
+    """An operator in place writes to its first argument and returns that very array, whether its schema is inferred or given.
+
+    Also: custom_op_inplace_tag_manual_schema
+    """
+    op = custom_op(f"{ns}::sin_", sin_, mutates_args=("x",), schema=schema, tags=Tag.inplace)
     assert str(op.schema) == f"{ns}::sin_(Tensor(a0!) x) -> Tensor(a0!)"
     x = X.copy()
     assert op(x) is x
@@ -222,20 +225,6 @@ def test_custom_op_inplace_tag_multiple_returns(ns):
     assert refusal(ns, two, tag=Tag.inplace, mutates_args=("x",)) == "Tag.inplace asks for exactly one return, the Tensor 'x'."
 
 
-def test_custom_op_inplace_tag_manual_schema(ns):
-    """A schema given as text is held to the tag as one that is inferred."""
-    op = custom_op(
-        f"{ns}::add_",
-        lambda x, n: np.add(x, n, out=x),
-        mutates_args=("x",),
-        schema="(Tensor(a!) x, float n) -> Tensor(a!)",
-        tags=Tag.inplace,
-    )
-    x = X.copy()
-    assert op(x, 1.0) is x
-    assert np.array_equal(x, X + 1)
-
-
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
@@ -258,9 +247,14 @@ def test_custom_op_inplace_tag_bad_manual_schema(schema, message, ns):
 # -- out ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_custom_op_out_tag(ns):
-    """An operator with `out` writes into its keyword-only argument and returns that very array."""
-    op = custom_op(f"{ns}::sin_out", sin_out, mutates_args=("out",), tags=Tag.out)
+@pytest.mark.parametrize("schema", [None, "(Tensor x, *, Tensor(a1!) out) -> Tensor(a1!)"])
+def test_custom_op_out_tag(schema, ns):
+    """An operator with `out` writes into its keyword-only argument and returns that very array, whether its schema is inferred or
+    given.
+
+    Also: custom_op_out_tag_manual_schema
+    """
+    op = custom_op(f"{ns}::sin_out", sin_out, mutates_args=("out",), schema=schema, tags=Tag.out)
     assert str(op.schema) == f"{ns}::sin_out(Tensor x, *, Tensor(a1!) out) -> Tensor(a1!)"
     out = np.empty(3)
     assert op(X, out=out) is out
@@ -310,13 +304,23 @@ def test_custom_op_out_tag_returns_wrong_tensor(ns):
     assert "returned another array as output 0, and its schema says that it is argument 's' itself." in message
 
 
-def test_custom_op_out_tag_autograd(ns):
-    """A tracked argument is refused where a plain `out` would take its value, and recorded where `out` is tracked too.
+@pytest.mark.parametrize("defined", [False, True])
+def test_custom_op_out_tag_autograd(defined, ns, lib, ops):
+    """A tracked argument is refused where a plain `out` would take its value, and recorded where `out` is tracked too, of an
+    operator that a library defines as well.
+
+    Also: library_register_autograd_out_tag_low_level
 
     Difference: torch refuses every argument that requires a gradient.
     """
-    op = custom_op(f"{ns}::sin_out", sin_out, mutates_args=("out",), tags=Tag.out)
-    op.register_autograd(lambda ctx, g: (cosine_of_saved(ctx, g), None), setup_context=keep_first)
+    if defined:
+        lib.define("sin_out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", tags=Tag.out)
+        lib.impl("sin_out", sin_out, "CPU")
+    else:
+        custom_op(f"{ns}::sin_out", sin_out, mutates_args=("out",), tags=Tag.out)
+    op = ops.sin_out
+    backward = lambda ctx, g: (cosine_of_saved(ctx, g), None)
+    dispatch.register_autograd(op, backward, setup_context=keep_first, lib=lib if defined else None)
     x = leaf(X)
     message = said(lambda: op(x, out=np.empty(3)), GradientError)
     assert message.startswith(
@@ -368,22 +372,6 @@ def test_custom_op_out_tag_register_autograd(ns):
     op.register_autograd(lambda ctx, g: (cosine_of_saved(ctx, g), None), setup_context=keep_first)
     x = leaf(X)
     op.functional(x, out=np.empty(3)).sum().backward()
-    assert np.allclose(x.grad, np.cos(X))
-
-
-def test_library_register_autograd_out_tag_low_level(lib, ops):
-    """A gradient may be registered for an operator with `out` that a library defines.
-
-    Difference: torch refuses it.
-    """
-    lib.define("sin_out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", tags=Tag.out)
-    lib.impl("sin_out", sin_out, "CPU")
-    backward = lambda ctx, g: (cosine_of_saved(ctx, g), None)
-    dispatch.register_autograd(ops.sin_out, backward, setup_context=keep_first, lib=lib)
-    x = leaf(X)
-    out = x * 0.0
-    ops.sin_out(x, out=out)
-    out.sum().backward()
     assert np.allclose(x.grad, np.cos(X))
 
 
@@ -462,19 +450,6 @@ def test_custom_op_out_tag_single_return_tuple_mismatch(ns):
     assert refusal(ns, in_a_tuple, tag=Tag.out, mutates_args=("out",)) == (
         "Tag.out asks for what is written, in order: 'out' as Tensor(a1!)."
     )
-
-
-def test_custom_op_out_tag_manual_schema(ns):
-    """A schema given as text is held to the tag as one that is inferred."""
-    op = custom_op(
-        f"{ns}::sin_out",
-        lambda x, *, out: np.sin(x, out=out),
-        mutates_args=("out",),
-        schema="(Tensor x, *, Tensor(a!) out) -> Tensor(a!)",
-        tags=Tag.out,
-    )
-    out = np.empty(3)
-    assert op(X, out=out) is out
 
 
 @pytest.mark.parametrize(

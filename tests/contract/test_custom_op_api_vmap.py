@@ -30,16 +30,25 @@ def expected(x, dim=0):
     return loop(lambda item: (item**3).sum(), (dim,), x)
 
 
-@pytest.mark.parametrize("door", ["function", "name", "function as decorator", "name as decorator"])
+@pytest.mark.parametrize("door", ["function", "name", "function as decorator", "name as decorator", "method", "method as decorator"])
 def test_library_register_vmap(door, ns):
-    """A batching rule is registered by function, for the operator or its name, as a call or as a decorator."""
+    """A batching rule is registered by function, for the operator or its name, or by method, as a call or as a decorator.
+
+    Also: library_register_vmap_op_decorator
+    """
     op, rule, calls = cube_sum(ns)
-    target = f"{ns}::cube_sum" if "name" in door else op
-    returned = register_vmap(target)(rule) if "decorator" in door else register_vmap(target, rule)
-    assert returned is rule
+    register = {
+        "function": lambda *rule: register_vmap(op, *rule),
+        "name": lambda *rule: register_vmap(f"{ns}::cube_sum", *rule),
+        "method": op.register_vmap,
+    }[door.partition(" ")[0]]
+    assert (register()(rule) if "decorator" in door else register(rule)) is rule
     assert np.array_equal(dispatch.vmap(op)(X), expected(X))
     assert np.array_equal(dispatch.vmap(op, in_dims=1)(X), expected(X, 1))
     assert calls == [(2, (0,)), (3, (1,))]
+    calls.clear()
+    assert np.array_equal(dispatch.vmap(dispatch.vmap(op))(np.stack([X, X])), [expected(X)] * 2)
+    assert calls == [(2, (0,))]  # inside the rule the other level batches what it calls
 
 
 def test_library_register_vmap_library_decorator(ns):
@@ -53,31 +62,17 @@ def test_library_register_vmap_library_decorator(ns):
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize("bare", [True, False])
-def test_library_register_vmap_op_decorator(bare, ns):
-    """The operator's own method is a decorator, with parentheses and without."""
-    op, rule, calls = cube_sum(ns)
-    assert (op.register_vmap(rule) if bare else op.register_vmap()(rule)) is rule
-    assert np.array_equal(dispatch.vmap(op)(X), expected(X))
-    assert np.array_equal(dispatch.vmap(dispatch.vmap(op))(np.stack([X, X])), [expected(X)] * 2)
-    assert calls == [
-        (2, (0,)),
-        (2, (0,)),
-    ]  # once for each level of its own: within the rule the other level batches what it calls
+def test_library_register_vmap_register_multiple_times(ns, lib, ops):
+    """A rule registered after another takes its place, by the method, and by the function for an operator of a library.
 
-
-def test_library_register_vmap_register_multiple_times(ns):
-    """A rule registered after another takes its place, by the method."""
+    Also: library_register_vmap_register_multiple_times_2
+    """
     op, rule, calls = cube_sum(ns)
     op.register_vmap(lambda info, in_dims, x: (np.zeros(info.batch_size), 0))
     assert np.array_equal(dispatch.vmap(op)(X), np.zeros(2))
     op.register_vmap(rule)
     assert np.array_equal(dispatch.vmap(op)(X), expected(X))
     assert len(calls) == 1
-
-
-def test_library_register_vmap_register_multiple_times_2(lib, ops):
-    """A rule registered after another takes its place, by the function, for an operator that a library defines."""
     lib.define("foo(Tensor x) -> Tensor")
     lib.impl("foo", lambda x: x * 1, "CPU")
     register_vmap(ops.foo, lambda info, in_dims, x: (x * 0, in_dims[0]), lib=lib)

@@ -106,7 +106,11 @@ def test_impl_abstract_overload(lib, ops, ns):
 
 
 def test_not_implemented_error(lib, ops, ns):
-    """An operator without a kernel, or without a fake rule, says which it lacks and how to add it, with arrays and without."""
+    """An operator without a kernel, or without a fake rule, says which it lacks and how to add it, with arrays and without; with a
+    fake rule a fake argument gives the shape.
+
+    Also: TestCustomOpAPI.fake
+    """
     lib.define("foo(Tensor x) -> Tensor")
     lib.define("bar(int[] sizes) -> Tensor")
     for name, args in (("foo", (X,)), ("bar", ((1, 2, 3),))):
@@ -119,6 +123,9 @@ def test_not_implemented_error(lib, ops, ns):
             f"the shape of {ns}::{name}'s output was asked for, and it has no fake rule. Add one: {name}.register_fake(rule), "
             "with the operator's own parameters."
         )
+    ops.foo.register_fake(lambda x: np.empty_like(x))
+    out = run_fake(ops.foo, X)
+    assert (out.shape, out.dtype) == (X.shape, X.dtype)
 
 
 # -- shapes that depend on data --------------------------------------------------------------------------------------------

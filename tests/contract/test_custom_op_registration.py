@@ -132,27 +132,6 @@ def test_define_validation():
     assert message == "define asks for the name 'ns::name' or a Library, and an int was given."
 
 
-def test_define_and_impl(lib, ops, ns):
-    """`define`, then `impl` as a decorator.
-
-    Difference: the decorator returns the function, where torch's returns None and the name is lost.
-    """
-    define(f"{ns}::foo", "(Tensor x) -> Tensor", lib=lib)
-
-    @impl(f"{ns}::foo", "CPU", lib=lib)
-    def f(x):
-        return np.sin(x)
-
-    assert np.array_equal(ops.foo(X), f(X))
-
-
-def test_impl_function(lib, ops, ns):
-    """`impl` with the function as its argument."""
-    define(f"{ns}::foo", "(Tensor x) -> Tensor", lib=lib)
-    assert impl(f"{ns}::foo", "CPU", np.sin, lib=lib) is np.sin
-    assert np.array_equal(ops.foo(X), np.sin(X))
-
-
 def test_legacy_define(lib, ops):
     """`define(lib, schema)` decorates the composite kernel.
 
@@ -169,6 +148,7 @@ def test_legacy_define(lib, ops):
 
     assert np.array_equal(ops.foo(X), f(X))
     assert np.array_equal(ops.foo.wide(X, X), g(X, X))
+    assert np.array_equal(dispatch.grad(lambda x: ops.foo(x).sum())(X), np.cos(X))
 
 
 def test_legacy_impl(lib, ops, ns):
@@ -183,13 +163,6 @@ def test_legacy_impl(lib, ops, ns):
 
 
 # -- devices ---------------------------------------------------------------------------------------------------------------
-
-
-def test_impl_cpu(lib, ops, ns):
-    """A kernel for the CPU computes on plain arrays."""
-    lib.define("foo(Tensor x) -> Tensor")
-    impl(f"{ns}::foo", "cpu", np.sin, lib=lib)
-    assert np.array_equal(ops.foo(X), np.sin(X))
 
 
 def test_impl_separate(ns, remote):
@@ -215,11 +188,19 @@ def test_impl_multiple(ns, remote):
     assert np.array_equal(foo(remote(X)).values, np.cos(X))
 
 
-@pytest.mark.parametrize("types", ["default", ["cpu"], ["cpu", "remote"]])
-def test_impl_device_cpu(types, lib, ops, ns):
-    """A kernel for every device, for the CPU, and for the CPU among others computes on plain arrays."""
+@pytest.mark.parametrize("types", ["default", "cpu", "CPU", ["cpu"], ["cpu", "remote"], dispatch.DispatchKey.CPU], ids=str)
+@pytest.mark.parametrize("decorating", [True, False])
+def test_impl_device_cpu(types, decorating, lib, ops, ns):
+    """`define`, then `impl` as a decorator or with the function: a kernel for every device, for the CPU, or for the CPU among
+    others computes on plain arrays.
+
+    Also: define_and_impl impl_cpu impl_function impl_device_function
+
+    Difference: the decorator returns the function, where torch's returns None and the name is lost.
+    """
     define(f"{ns}::foo", "(Tensor x) -> Tensor", lib=lib)
-    impl(f"{ns}::foo", types, lib=lib)(np.sin)
+    name = f"{ns}::foo"
+    assert (impl(name, types, lib=lib)(np.sin) if decorating else impl(name, types, np.sin, lib=lib)) is np.sin
     assert np.array_equal(ops.foo(X), np.sin(X))
 
 
@@ -232,13 +213,6 @@ def test_impl_device_cuda(types, lib, ops, ns, remote):
     define(f"{ns}::foo", "(Tensor x) -> Tensor", lib=lib)
     impl(f"{ns}::foo", types, lib=lib)(lambda x: remote(np.sin(x.values)))
     assert np.array_equal(ops.foo(remote(X)).values, np.sin(X))
-
-
-def test_impl_device_function(lib, ops, ns):
-    """`impl` for every device with the function as its argument."""
-    define(f"{ns}::foo", "(Tensor x) -> Tensor", lib=lib)
-    impl(f"{ns}::foo", "default", np.sin, lib=lib)
-    assert np.array_equal(ops.foo(X), np.sin(X))
 
 
 def test_impl_device_invalid():
@@ -279,8 +253,10 @@ def test_impl_on_existing_op(lib, ops, ns):
 
 
 @pytest.mark.parametrize("key", ["CPU", "CUDA", "CompositeImplicitAutograd", "CompositeExplicitAutograd"])
-def test_impl_on_existing_op_with_cpu_registration(key, lib, ns):
-    """A second kernel at a key is refused on request, with the place of the first.
+def test_impl_on_existing_op_with_cpu_registration(key, lib, ops, ns):
+    """The newest kernel at a key runs; on request a second one is refused, with the place of the first, and changes nothing.
+
+    Also: override_impl
 
     Difference: without the request it covers the first until its library goes; torch's old interface always refuses.
     """
@@ -291,7 +267,11 @@ def test_impl_on_existing_op_with_cpu_registration(key, lib, ns):
         assert message.startswith(f"{ns}::foo has a kernel at {key.removesuffix('Autograd')} already, ")
         assert message.endswith(", and allow_override is False.")
         assert f"test_custom_op_registration.py:{once.__code__.co_firstlineno}" in message
+        if key != "CUDA":
+            assert ops.foo(X).shape == (3,)
         other.impl("foo", twice, key)
+        if key != "CUDA":
+            assert ops.foo(X).shape == (6,)
 
 
 # -- fake rules are registrations too --------------------------------------------------------------------------------------
@@ -309,36 +289,17 @@ def test_impl_meta(lib, ops, ns):
         assert ops.foo(mode.from_array(np.ones((2, 3))), 1).shape == (2,)
 
 
-def test_duplicate_impl(lib, ns):
-    """A second fake rule is refused on request, with the place of the first."""
-    lib.define("foo(Tensor x, int dim) -> Tensor")
-    register_fake(f"{ns}::foo", without, lib=lib)
-
-    def again(x, dim):
-        return without(x, dim)
-
-    message = said(lambda: register_fake(f"{ns}::foo", again, lib=lib, allow_override=False), DefinitionError)
-    place = f"test_custom_op_registration.py:{without.__code__.co_firstlineno}"
-    assert message == f"{ns}::foo has a fake rule already, {place}, and allow_override is False."
-
-
-def test_override_impl(lib, ops):
-    """The newest kernel at a key runs; a refused one changes nothing."""
-    lib.define("foo(Tensor x) -> Tensor")
-    lib.impl("foo", once, "CPU")
-    with pytest.raises(LibraryError, match="has a kernel at CPU already"):
-        lib.impl("foo", twice, "CPU", allow_override=False)
-    assert ops.foo(X).shape == (3,)
-    lib.impl(ops.foo.name, twice, "CPU")
-    assert ops.foo(X).shape == (6,)
-
-
 def test_override_fake(lib, ops, ns):
-    """The newest fake rule counts, a refused one changes nothing, and one that goes with its library uncovers the last."""
+    """The newest fake rule counts; on request a second one is refused, with the place of the first, and changes nothing; one that
+    goes with its library uncovers the last.
+
+    Also: duplicate_impl
+    """
     lib.define("foo(Tensor x) -> Tensor")
     register_fake(f"{ns}::foo", once, lib=lib)
-    with pytest.raises(DefinitionError, match="has a fake rule already"):
-        register_fake(f"{ns}::foo", twice, lib=lib, allow_override=False)
+    message = said(lambda: register_fake(f"{ns}::foo", twice, lib=lib, allow_override=False), DefinitionError)
+    place = f"test_custom_op_registration.py:{once.__code__.co_firstlineno}"
+    assert message == f"{ns}::foo has a fake rule already, {place}, and allow_override is False."
     assert fake_shape(ops.foo) == (3,)
     register_fake(f"{ns}::foo", twice, lib=lib)
     assert fake_shape(ops.foo) == (6,)

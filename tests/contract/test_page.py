@@ -37,11 +37,14 @@ def test_what_a_docstring_says_is_on_the_page(tmp_path):
         'LEFT_OUT = {"TestSome": {"gone": "No streams."}}\n'
         'def test_plain():\n    """A | B."""\n'
         'def test_other():\n    """C.\n\n    Adapted: d d.\n\n    Difference: e_e\n    F.\n    """\n'
-        'def test_more():\n    """G."""\n'
+        'def test_more():\n    """G.\n\n    Also: one TestOther.two\n    """\n'
     )
     made = page(tmp_path)
     assert "## TestSome\n\n[test_some.py](../tests/contract/test_some.py): of arrays.\n" in made
     assert "| `plain` | A \\| B. | same |  |\n| `other` | C. | differs | D d. e_e F. |\n| `more` | G. | beyond |  |" in made
+    assert "| `one` | G. | beyond | Tested by `more`. |" in made
+    assert "## TestOther" in made
+    assert "| `two` | G. | beyond | Tested by `more`. |" in made
     assert "| TestSome | `gone` | No streams. |" in made
     assert made.endswith("- `other`: C. *e_e F.*\n")
 

@@ -5,10 +5,10 @@ import functools
 import numpy as np
 import pytest
 
-from dispatch import DispatchKey, OpOverload, custom_op, ops
+from dispatch import DispatchKey, custom_op, ops
 from dispatch.core import Tensor, ground, split, wrap
 from dispatch.dispatcher.layer import Layer, by_position, check_parameters, find_layer, keys_of, layers, parameter_names
-from dispatch.errors import DefinitionError, LayerNotFoundError, NoKernelError
+from dispatch.errors import DefinitionError, LayerNotFoundError
 
 A = np.arange(3.0)
 
@@ -230,19 +230,3 @@ def test_a_kernel_is_a_function():
     with pytest.raises(DefinitionError) as caught:
         scale.register_kernel("cpu", 3)
     assert str(caught.value) == "layertests::scale: a kernel is a function, and an int was given."
-
-
-def test_an_operator_without_a_kernel_for_its_arrays():
-    @custom_op("layertests::elsewhere", mutates_args=(), device_types="cuda")
-    def elsewhere(x: np.ndarray) -> np.ndarray:
-        return x
-
-    assert isinstance(elsewhere, OpOverload)
-    with pytest.raises(NoKernelError) as caught:
-        elsewhere(A)
-    assert str(caught.value) == (
-        "layertests::elsewhere has no kernel for these arrays. Kernels: CUDA. "
-        "Add one: @op.register_kernel('cpu'), or another device's name."
-    )
-    elsewhere.register_kernel("cpu")(lambda x: x + 1)
-    assert np.array_equal(elsewhere(A), A + 1)

@@ -12,8 +12,9 @@ from random_graphs import fill_
 from dispatch import make_fx, ops
 from dispatch.errors import GraphError
 from dispatch.graph import Graph, Metadata, register_value
-from dispatch.graph.interpreter import last_uses, lent
+from dispatch.graph.interpreter import lent
 from dispatch.graph.literals import BY_CLASS, BY_WORD
+from dispatch.graph.liveness import last_uses
 
 X = np.array([0.3, 1.2])
 VALUE = Metadata((2,), np.dtype(float), (8,), "cpu")

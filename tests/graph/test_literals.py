@@ -57,7 +57,7 @@ X = Node("placeholder", "x", None, (), None)
 
 def again(x):
     writer = Writer()
-    text = writer.text(x)
+    text = writer.spell(x)
     return Reader({"x": X}, writer.operators).value(text)
 
 
@@ -82,7 +82,7 @@ def test_a_value_is_read_as_what_was_written(x):
     found = again(x)
     assert type(found) is type(x)
     assert found == x
-    assert Writer().text(found) == Writer().text(x)
+    assert Writer().spell(found) == Writer().spell(x)
 
 
 @pytest.mark.parametrize("x", [math.nan, math.inf, -math.inf, -0.0, complex(math.nan, -0.0), 1 << 20_000, -(2**70), True, 1, 1.0, np.float64(1)], ids=lambda x: type(x).__name__)
@@ -128,9 +128,9 @@ def local():
 )
 def test_anything_else_is_refused(x, words):
     with pytest.raises(Unwritable) as caught:
-        Writer().text([x])
+        Writer().spell([x])
     assert str(caught.value) == words
-    assert Writer(opaque=lambda y: f"<{type(y).__name__}>").text([x]) == f"[<{type(x).__name__}>]"
+    assert Writer(opaque=lambda y: f"<{type(y).__name__}>").spell([x]) == f"[<{type(x).__name__}>]"
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_class_has_one_word_of_its_own():
     try:
         register_value(Own, "own_words", lambda x: (), Own)
         register_value(Own, "own_words", lambda x: (1,), lambda n: n)
-        assert Reader().value(Writer().text(Own())) == 1
+        assert Reader().value(Writer().spell(Own())) == 1
     finally:
         del BY_CLASS[Own], BY_WORD["own_words"]
 
@@ -206,5 +206,5 @@ def test_what_is_known_never_changes():
 def test_metadata_is_written_as_what_it_is():
     value = make_fx(np.sin)(np.zeros((2, 3)).T).nodes[0].value
     assert type(value) is Metadata
-    assert Writer().text(value) == "array('float64', (3, 2), (8, 24))"
+    assert Writer().spell(value) == "array('float64', (3, 2), (8, 24))"
     assert again(value) == value

@@ -30,7 +30,7 @@ def test_a_view_is_read_with_what_it_is_of():
     assert found["sin"] == found["getitem"] == found["transpose"] == names.index("add")
     assert found["cos"] == names.index("add")
     assert (found["x"], found["add"], found["tanh"]) == (NEVER, NEVER, -1)
-    owners = {node.name: lifetimes.owner(node) for node in graph.nodes}
+    owners = {node.name: lifetimes.sharing.of(node) for node in graph.nodes}
     assert owners["sin"] is owners["getitem"] is owners["transpose"] is not owners["cos"]
 
 
@@ -50,8 +50,8 @@ def test_several_outputs():
 
     found, lifetimes, graph = lasts(functionalize(f), np.ones(3))
     pairs = [node for node in graph.nodes if node.kind == "item"]
-    assert lifetimes.owner(pairs[0]) is not lifetimes.owner(pairs[1])
-    assert lifetimes.owner(pairs[2]) is lifetimes.owner(pairs[3])
+    assert lifetimes.sharing.of(pairs[0]) is not lifetimes.sharing.of(pairs[1])
+    assert lifetimes.sharing.of(pairs[2]) is lifetimes.sharing.of(pairs[3])
     assert found[pairs[3].name] == NEVER
 
 
@@ -99,7 +99,7 @@ def test_programs_at_random(source):
             out = node.op.whole(*[dispatch.core.pytree.mapped(lambda x: values[x] if type(x) is Node else x, x) for x in node.args])
             if isinstance(out, np.ndarray):
                 shared = [x for x, y in values.items() if np.shares_memory(out, y)]
-                assert all(lifetimes.owner(x) is lifetimes.owner(node) for x in shared)
+                assert all(lifetimes.sharing.of(x) is lifetimes.sharing.of(node) for x in shared)
                 values[node] = out
             else:
                 values[node] = np.asarray(out)

@@ -7,10 +7,8 @@ import pytest
 from planted import A, B, define, like, tracked
 
 import dispatch
-from dispatch import custom_op
 from dispatch.core.source import where
 from dispatch.errors import ArgumentError, OpCheckError
-from dispatch.operators.registry import Operator
 from dispatch.testing import opcheck
 from dispatch.testing.opcheck import ALL
 
@@ -97,20 +95,6 @@ def test_what_is_no_operator_is_refused():
     said = "opcheck checks an operator or its name, 'ns::name', and was given a function."
     with pytest.raises(ArgumentError, match=re.escape(said)):
         opcheck(lambda x: x, (A,))
-
-
-def test_several_overloads_are_refused_with_their_names():
-    name = f"planted::both{next(numbers)}"
-    custom_op(name, lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")
-    custom_op(f"{name}.wide", lambda x, y: x * y, mutates_args=(), schema="(Tensor x, Tensor y) -> Tensor")
-    op = getattr(dispatch.ops.planted, name.partition("::")[2])
-    assert isinstance(op, Operator)
-    said = (
-        f"opcheck checks one overload, and {name} has several: default, wide. "
-        f"Name one: {name.replace('::', '.')}.default."
-    )
-    with pytest.raises(ArgumentError, match=re.escape(said)):
-        opcheck(op, (A,))
 
 
 @pytest.mark.parametrize("args", [(), (A, A), ([1.0],), (None,)])

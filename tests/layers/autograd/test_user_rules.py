@@ -11,7 +11,7 @@ from hint_table import Factors, State
 import dispatch
 from dispatch import grad, vmap
 from dispatch.core import Tensor
-from dispatch.errors import DefinitionError, GradientError
+from dispatch.errors import GradientError
 
 A = np.array([0.5, 1.0, 2.0])
 define, leaf = making.recorded, making.leaf
@@ -29,11 +29,6 @@ THREE = "(Tensor x, Tensor y, float w=1.0) -> Tensor"
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        (lambda g: g, "its backward returned 1 gradient, and the operator has 3 arguments (x, y, w). Return one for each, None for those without."),
-        (lambda g: None, "its backward returned 1 gradient, and the operator has 3 arguments (x, y, w). Return one for each, None for those without."),
-        (lambda g: (g, g), "its backward returned 2 gradients, and the operator has 3 arguments (x, y, w). Return one for each, None for those without."),
-        (lambda g: (g, g, None, None), "its backward returned 4 gradients, and the operator has 3 arguments (x, y, w). Return one for each, None for those without."),
-        (lambda g: (g, g, g), "its backward returned a gradient for argument 'w', which is no array. Return None for it."),
         (lambda g: (g[:2], g, None), "its backward gave a gradient of shape (2,) for argument 'x', which has shape (3,). A gradient has the shape of its input, or one that broadcasting makes of it."),
         (lambda g: (g, np.ones(4), None), "its backward gave a gradient of shape (4,) for argument 'y', which has shape (3,). A gradient has the shape of its input, or one that broadcasting makes of it."),
         (lambda g: (g, np.ones((3, 2)), None), "its backward gave a gradient of shape (3, 2) for argument 'y', which has shape (3,). A gradient has the shape of its input, or one that broadcasting makes of it."),
@@ -51,17 +46,6 @@ def test_a_list_of_gradients_is_as_good_as_a_tuple():
     x, y = leaf(), leaf()
     np.sum(op(x, y)).backward()
     assert np.array_equal(y.grad, 2 * x.grad)
-
-
-@pytest.mark.parametrize(
-    ("result", "got"), [(lambda g: (g,), "an ndarray"), (lambda g: ([g],), "1 in a list"), (lambda g: [g, g, g], "3 in a list")]
-)
-def test_a_list_argument_has_a_list_of_gradients(result, got):
-    op = define("(Tensor[] xs) -> Tensor", lambda xs: xs[0] + xs[1], lambda ctx, g: result(g))
-    assert said(lambda: np.sum(op([leaf(), leaf()])).backward()) == (
-        f"{op.name}: argument 'xs' is a list of 2 arrays, and its backward returned {got} for it. "
-        "Return a list of 2 gradients, None for those without."
-    )
 
 
 STATE, FACTORS = (f"{cls.__module__}.{cls.__qualname__}" for cls in (State, Factors))
@@ -166,17 +150,6 @@ def test_no_gradients_for_a_list():
 
 
 # -- definitions -----------------------------------------------------------------------------------------------------------
-
-
-def test_backward_and_setup_context_are_functions_of_their_parameters():
-    op = define("(Tensor x) -> Tensor", lambda x: x * 1)
-    assert said(lambda: op.register_autograd(3), DefinitionError) == f"{op.name}: backward is a function, and an int was given."
-    assert said(lambda: op.register_autograd(lambda ctx, g: g, setup_context="no"), DefinitionError) == (
-        f"{op.name}: setup_context is a function, and a str was given."
-    )
-    assert said(lambda: op.register_autograd(lambda ctx, g: g, setup_context=lambda ctx, inputs: 0), DefinitionError) == (
-        f"{op.name}: setup_context takes (ctx, inputs). It is called with three arguments: setup_context(ctx, inputs, output)."
-    )
 
 
 def test_an_exception_in_a_rule_is_raised_as_it_is():

@@ -12,7 +12,7 @@ import pytest
 import dispatch
 from dispatch import FakeTensor, FakeTensorMode, ops
 from dispatch.core import DispatchKey
-from dispatch.errors import DataDependentError, DefinitionError, FakeTensorError, GuardError, NoRuleError
+from dispatch.errors import DataDependentError, DefinitionError, FakeTensorError, GuardError
 from dispatch.layers.fake import contiguous, fake_tensor, get_ctx
 from dispatch.operators.registry import build
 from dispatch.schema.schema import Schema
@@ -238,16 +238,6 @@ def test_an_error_in_a_rule_gets_a_note_and_leaves_nothing_on():
                 op(x)
         assert caught.value.__notes__ == [f"in the fake rule of {op.name}"]
     assert said(FakeTensorError, get_ctx).startswith("get_ctx() is called inside a fake rule")
-
-
-def test_an_operator_without_a_rule():
-    op = define("(Tensor x) -> Tensor")
-    with FakeTensorMode() as mode:
-        x = mode.from_array(A)
-        assert said(NoRuleError, lambda: op(x)) == (
-            f"the shape of {op.name}'s output was asked for, and it has no fake rule. Add one: "
-            f"{op.schema.name}.register_fake(rule), with the operator's own parameters."
-        )
 
 
 def test_a_rule_is_a_function_with_the_operators_parameter_names():

@@ -8,7 +8,7 @@ from hint_table import Factors, State
 
 import dispatch
 from dispatch import vmap
-from dispatch.errors import BatchingError, DefinitionError, NoRuleError
+from dispatch.errors import BatchingError, NoRuleError
 
 A = np.arange(12.0).reshape(3, 4) + 1
 B = np.arange(8.0).reshape(4, 2) - 3
@@ -103,24 +103,6 @@ RULES = [
 def test_a_rule_that_returns_something_else(schema, result, message):
     op = define(schema, lambda x: None, lambda info, in_dims, x: result(x))
     assert said(lambda: vmap(op)(A)) == f"{op.name}: {message}"
-
-
-def test_a_rule_is_a_function_with_the_operators_parameter_names():
-    op = define("(Tensor x, float factor=2.0) -> Tensor", scaled)
-    assert said(lambda: op.register_vmap(3), DefinitionError) == f"{op.name}: a vmap rule is a function, and an int was given."
-    assert said(lambda: op.register_vmap(lambda info, in_dims, x, f: x), DefinitionError) == (
-        f"{op.name}: the vmap rule takes (x, f), and the operator (x, factor). "
-        "Rules bind by parameter name: give the rule the operator's own names, in its order."
-    )
-
-
-def test_keyword_only_arguments_come_last_in_the_axes():
-    def rule(info, in_dims, x, *, y):
-        assert in_dims == (0, 1)
-        return x + y.T, 0
-
-    op = define("(Tensor x, *, Tensor y) -> Tensor", lambda x, *, y: x + y, rule)
-    assert np.array_equal(vmap(lambda x, y: op(x, y=y), in_dims=(0, 1))(A, A.T), A + A)
 
 
 # -- the loop --------------------------------------------------------------------------------------------------------------
