@@ -3,6 +3,7 @@
 A machine's noise comes in stretches longer than a round, so it hits all cases alike, and the minimum leaves it out.
 """
 
+import time
 import timeit
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -22,13 +23,15 @@ Name = TypeVar("Name", bound=Hashable)
 class Case:
     """A statement to time, and the statement that is its kernel alone, taken off it.
 
-    ``within`` opens what has to be on around a batch, such as a mode.
+    ``within`` opens what has to be on around a batch, such as a mode. ``parts`` says how many nodes, or items, one run of the
+    statement goes through.
     """
 
     call: str
     names: Mapping[str, Any]
     kernel: str | None = None
     within: Callable[[], AbstractContextManager[object]] = nullcontext
+    parts: int = 1
 
     def function(self) -> Callable[[], object]:
         """The statement as a function of nothing, for timers that ask for one."""
@@ -64,19 +67,21 @@ class Stopwatch:
     names: Mapping[str, Any]
     within: Callable[[], AbstractContextManager[object]]
     batch: float
+    runs: int = RUNS
+    clock: Callable[[], float] = time.perf_counter
     fastest: float = field(default=float("inf"), init=False)
 
     def __post_init__(self) -> None:
-        self.timer = timeit.Timer(self.statement, globals=dict(self.names))
-        self.number = RUNS
+        self.timer = timeit.Timer(self.statement, timer=self.clock, globals=dict(self.names))
+        self.number = self.runs
         while (seconds := self.seconds()) < self.batch / 4:
             self.number *= 4
-        self.number = max(RUNS, round(self.number * self.batch / seconds))
+        self.number = max(self.runs, round(self.number * self.batch / seconds))
 
     def seconds(self) -> float:
         """One batch, after a few runs that are not counted; timeit switches the garbage collector off meanwhile."""
         with self.within():
-            self.timer.timeit(RUNS // 5)
+            self.timer.timeit(max(1, self.runs // 5))
             return self.timer.timeit(self.number)
 
     def run(self) -> None:
@@ -84,11 +89,17 @@ class Stopwatch:
         self.fastest = min(self.fastest, self.seconds() / self.number * 1e9)
 
 
-def measure(cases: Mapping[Name, Case], rounds: int = ROUNDS, batch: float = BATCH) -> dict[Name, Timing]:
-    """Time every case and its kernel, round-robin, and keep each one's fastest batch."""
-    calls = {name: Stopwatch(case.call, case.names, case.within, batch) for name, case in cases.items()}
+def measure(
+    cases: Mapping[Name, Case],
+    rounds: int = ROUNDS,
+    batch: float = BATCH,
+    runs: int = RUNS,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[Name, Timing]:
+    """Time every case and its kernel, round-robin, and keep each one's fastest batch of at least that many seconds and runs."""
+    calls = {name: Stopwatch(case.call, case.names, case.within, batch, runs, clock) for name, case in cases.items()}
     kernels = {
-        name: Stopwatch(case.kernel, case.names, case.within, batch)
+        name: Stopwatch(case.kernel, case.names, case.within, batch, runs, clock)
         for name, case in cases.items()
         if case.kernel is not None
     }

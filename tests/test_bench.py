@@ -3,21 +3,27 @@
 import ast
 import doctest
 import importlib
+import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from contextlib import contextmanager
 from pathlib import Path
 
+import planted_slowdowns
 import pytest
 
-from bench import table, timing, workload
+from bench import compare, hottest, instructions, kept, table, timing, workload
 from bench.call import comparison, figures
+from bench.cases import cases
 from bench.peers import PEERS, MissingPeerError, load
 from bench.questions import questions
 from bench.timing import Case, Timing
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "bench"
+METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
@@ -157,7 +163,200 @@ def test_what_a_case_needs_is_open_while_it_is_timed():
     assert watch.fastest == float("inf")
 
 
-@pytest.mark.parametrize("name", ["table", "workload", "imports"])
+@pytest.mark.parametrize("name", ["table", "workload", "imports", "kept"])
 def test_examples_of_the_machinery_hold(name):
     failed, tried = doctest.testmod(importlib.import_module(f"bench.{name}"))
     assert (failed, tried > 0) == (0, True)
+
+
+# ------------------------------------------------------------------------------------------------ what is kept, and compared
+BUILDS = {"CPython": "3.11.7", "NumPy": "2.4.6"}
+
+
+def section(kind="ratios", *, builds=BUILDS):
+    shown, most, portable = {"ratios": (1.25, 2, True), "instructions": (1.05, 1.05, False)}[kind]
+    return kept.Section(kind, "3.11", shown, most, portable, builds)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "kept.json"
+
+
+def keep(file, kind, **cases):
+    kept.save(section(kind), cases, whole=True, file=file)
+
+
+def report(capsys, *args, **options):
+    """Whether a run may be, and the lines that are printed of it, without the spaces that align them."""
+    capsys.readouterr()
+    may_be = kept.compare(*args, **options)
+    return may_be, [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_what_moved_by_more_than_a_quarter_is_printed_and_above_twice_fails(file, capsys):
+    keep(file, "ratios", same=2.0, fast=2.0, slow=2.0, slower=2.0)
+    seen = {"same": 2.4, "fast": 1.5, "slow": 2.6, "slower": 4.1}
+    may_be, lines = report(capsys, section(), seen, file=file)
+    assert not may_be
+    assert lines == [
+        "ratios kept now change",
+        lines[1],
+        "fast 2.00 1.50 -25.0% less",
+        "slow 2.00 2.60 +30.0% more",
+        "slower 2.00 4.10 +105.0% fails",
+        "",
+        "4 ratios compared with those kept for CPython 3.11: 3 moved by more than 25%, 1 went up by more than 100%.",
+    ]
+    assert report(capsys, section(), {**seen, "slower": 3.9}, file=file)[0]
+    assert "same 2.00 2.40 +20.0%" in report(capsys, section(), seen, everything=True, file=file)[1]
+
+
+def test_instructions_fail_at_five_percent_more_and_never_at_less(file, capsys):
+    keep(file, "instructions", plain=1000)
+    for count, may_be in [(1049, True), (1051, False), (900, True)]:
+        assert report(capsys, section("instructions"), {"plain": count}, file=file)[0] is may_be
+
+
+def test_instructions_under_other_builds_are_printed_and_do_not_fail(file, capsys):
+    keep(file, "instructions", plain=1000)
+    other = section("instructions", builds=BUILDS | {"NumPy": "2.5.0", "valgrind": "3.19"})
+    may_be, lines = report(capsys, other, {"plain": 1200}, file=file)
+    assert may_be
+    assert "plain 1 000 1 200 +20.0% fails" in lines
+    assert lines[-3:] == [
+        "They were kept with other builds, so nothing fails:",
+        "NumPy: 2.4.6 then, 2.5.0 now",
+        "valgrind: none then, 3.19 now",
+    ]
+
+
+def test_ratios_under_other_builds_fail_all_the_same(file, capsys):
+    keep(file, "ratios", plain=1.0)
+    may_be, lines = report(capsys, section(builds=BUILDS | {"NumPy": "2.5.0"}), {"plain": 3.0}, file=file)
+    assert not may_be
+    assert lines[-2:] == ["They were kept with other builds:", "NumPy: 2.4.6 then, 2.5.0 now"]
+
+
+def test_case_that_is_not_kept_is_named_and_does_not_fail(file, capsys):
+    keep(file, "ratios", plain=1.0)
+    may_be, lines = report(capsys, section(), {"plain": 1.0, "documented": 31.5}, file=file)
+    assert may_be
+    assert lines[0] == "documented is new: 31.5. --save keeps it."
+
+
+def test_version_that_is_not_kept_is_said_and_does_not_fail(file, capsys):
+    may_be, lines = report(capsys, section(), {"plain": 1.0}, file=file)
+    assert may_be
+    assert lines[0] == "No ratios are kept for CPython 3.11. --save keeps these:"
+    assert lines[-1] == "plain 1.00"
+
+
+def test_saving_some_cases_leaves_the_others_and_saving_all_drops_what_is_gone(file):
+    keep(file, "ratios", plain=1.0, gone=2.0)
+    keep(file, "instructions", plain=900)
+    kept.save(section(), {"plain": 1.5}, whole=False, file=file)
+    assert kept.read(file)["ratios"]["3.11"] == {"builds": BUILDS, "cases": {"plain": 1.5, "gone": 2.0}}
+    keep(file, "ratios", plain=1.0)
+    assert kept.read(file)["ratios"]["3.11"]["cases"] == {"plain": 1.0}
+    assert kept.read(file)["instructions"]["3.11"]["cases"] == {"plain": 900}
+
+
+def test_saving_some_cases_beside_those_of_other_builds_is_refused(file):
+    keep(file, "ratios", plain=1.0, other=2.0)
+    before = file.read_text()
+    with pytest.raises(SystemExit) as refused:
+        kept.save(section(builds=BUILDS | {"NumPy": "2.5.0"}), {"plain": 1.0}, whole=False, file=file)
+    assert str(refused.value) == (
+        "The other ratios were kept with other builds:\n  NumPy: 2.4.6 then, 2.5.0 now\nSave all, without --only."
+    )
+    assert file.read_text() == before
+
+
+def test_the_builds_name_the_compilers_of_our_modules():
+    found = kept.builds()
+    assert found["CPython"].startswith(".".join(map(str, sys.version_info[:3])))
+    assert "/" not in found["CPython"]
+    assert "unknown" not in found.values()
+
+
+def test_the_file_keeps_no_case_and_no_version_that_is_gone():
+    supported = {line.rpartition(" ")[2] for line in METADATA["classifiers"] if re.search(r":: 3\.\d+$", line)}
+    found = kept.read(kept.FILE)
+    assert set(found["ratios"]) <= supported
+    assert {key.split()[0] for key in found["instructions"]} <= supported
+    for kind, names in [("ratios", set(cases())), ("instructions", set(instructions.HOTTEST))]:
+        for key, one in found[kind].items():
+            assert set(one["cases"]) <= names, (kind, key)
+
+
+def test_hottest_calls_are_cases_of_the_table():
+    assert set(instructions.HOTTEST) <= set(cases())
+
+
+def test_a_loop_that_is_counted_runs_its_statement_so_many_times():
+    seen = []
+    hottest.loop_of(Case("f(1)", {"f": seen.append}))(7)
+    assert seen == [1] * 7
+
+
+def test_instructions_of_a_call_are_the_difference_of_two_loops(monkeypatch):
+    """Callgrind is played: it writes what it counted before each mark, in the order of the marks."""
+
+    def run(command, **options):
+        assert command[-2:] == ["a", "b"]
+        out = next(word.partition("=")[2] for word in command if word.startswith("--callgrind-out-file="))
+        for place, total in enumerate([10**9, 5_000, 9_000, 50_000, 7_000, 13_500], start=1):
+            Path(f"{out}.{place}").write_text(f"events: Ir\ntotals: {total}\n")
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(hottest, "RUNS", 10)
+    assert instructions.counts("valgrind", ["a", "b"]) == {"a": 400, "b": 650}
+
+
+def test_process_that_fails_under_valgrind_shows_what_it_said(monkeypatch):
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 1, "", "no such call"))
+    with pytest.raises(RuntimeError, match="no such call"):
+        instructions.counts("valgrind", ["a"])
+
+
+def test_without_valgrind_the_way_to_it_is_said(monkeypatch, capsys):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    instructions.main([])
+    assert capsys.readouterr().out == (
+        "valgrind is not installed, so no instructions are counted. On Debian and Ubuntu it comes with "
+        "`apt-get install valgrind`.\n"
+    )
+    with pytest.raises(SystemExit, match="valgrind is not installed"):
+        instructions.main(["--save"])
+
+
+@pytest.mark.parametrize(("question", "said"), [("compare", "No case's name holds chian"), ("instructions", "No call's name holds chian")])
+def test_word_that_no_case_holds_is_refused(question, said):
+    refused = bench(question, "--only", "chian")
+    assert refused.returncode == 1
+    assert said in refused.stderr
+
+
+def test_compare_measures_each_case_in_bare_calls_a_part(monkeypatch):
+    made = {"short": Case("f()", {}), "long": Case("g()", {}, "kernel()", parts=100)}
+    monkeypatch.setattr(compare, "cases", lambda: made)
+
+    def measure(timed, rounds, **options):
+        assert {name: case.kernel for name, case in timed.items()} == {"short": "_bare(_x, _y)", "long": "_bare(_x, _y)"}
+        assert all("_bare" in case.names for case in timed.values())
+        return {"short": Timing(50.0, 25.0), "long": Timing(50_000.0, 25.0)}
+
+    monkeypatch.setattr(compare, "measure", measure)
+    assert compare.ratios(["short", "long"]) == {"short": 2.0, "long": 20.0}
+
+
+def test_slowdowns_that_are_planted_find_their_place():
+    """tests/planted_slowdowns.py builds and measures them; here each is only written."""
+    core, tape = ((ROOT / name).read_text() for name in (planted_slowdowns.CORE, planted_slowdowns.TAPE))
+    assert "\n    (<object>self).schema\n" in planted_slowdowns.more_in_the_core(core)
+    slower = planted_slowdowns.more_in_the_tape(tape, 7)
+    assert "for _ in range(7):" in slower
+    compile(slower, planted_slowdowns.TAPE, "exec")
+    assert planted_slowdowns.CHAIN in cases()
