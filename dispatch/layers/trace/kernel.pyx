@@ -22,6 +22,8 @@ from .trace import check_numbers, metadata, with_residual
 
 cdef extern from *:
     PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
+    int Py_EnterRecursiveCall(const char *) except -1
+    void Py_LeaveRecursiveCall()
 
 cdef extern from *:
     """
@@ -45,8 +47,12 @@ cdef Wrapped newest(object x, Wrapped found):
         return found
     items = items_of(x)
     if items is not None:
-        for item in items:
-            found = newest(item, found)
+        Py_EnterRecursiveCall(" while looking for traced values in an argument")      # it may hold itself
+        try:
+            for item in items:
+                found = newest(item, found)
+        finally:
+            Py_LeaveRecursiveCall()
     return found
 
 
