@@ -6,7 +6,6 @@ those of the transforms, and its kernel takes it off and calls whoever it belong
 runs in place of whatever is registered, and where it does not apply, what is registered runs.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -28,23 +27,16 @@ from ..core import (
 from ..core.source import where
 from ..dispatcher.layer import AROUND, Kernel, Layer, parameter_names
 from ..dispatcher.printing import describe_value
-from ..errors import DefinitionError, GuardError, OutputError, kind_of
+from ..errors import DefinitionError, OutputError, kind_of
+from .mode_block import ModeBlock
 
 MODE = int(DispatchKey.MODE)
 PARAMETERS = 5  # of a rule: mode or class, op, types, args, kwargs
 Function = Callable[..., Any]
-M = TypeVar("M", bound="Mode")
 T = TypeVar("T")
 
 
-class Entered(threading.local):
-    """The guards of one mode that a thread has on, for threads may share the mode."""
-
-    def __init__(self) -> None:
-        self.guards: list[ModeGuard] = []
-
-
-class Mode:
+class Mode(ModeBlock):
     """A `with` block that sees every operator call of this thread below the transforms: subclass it, and say what happens.
 
     What reaches a mode has gone through `vmap`, `grad` and the tape; their rules' calls reach it too. Fakes are still
@@ -66,12 +58,7 @@ class Mode:
     ['np::sin', 'np::cos', 'np::multiply']
     """
 
-    _entered: Entered
-
-    def __new__(cls: type[M], /, *_args: Any, **_options: Any) -> M:
-        self = super().__new__(cls)  # here, so that an __init__ need not know of it
-        self._entered = Entered()
-        return self
+    mode_key = DispatchKey.MODE
 
     def __dispatch__(self, op: OpOverload, types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Give the result of a call; by default, call on.
@@ -90,20 +77,6 @@ class Mode:
             The keyword-only ones.
         """
         return op(*args, **kwargs)
-
-    def __enter__(self: M) -> M:
-        guards, guard = self._entered.guards, ModeGuard(MODE, self)  # first, for nothing may fail once the guard is on
-        guard.__enter__()
-        guards.append(guard)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if not self._entered.guards:
-            raise GuardError(f"{self!r} is left in a thread in which it was not entered. Enter and leave it in one thread.")
-        self._entered.guards.pop().__exit__(*exception)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
 
 
 class Rule:

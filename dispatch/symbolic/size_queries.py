@@ -1,5 +1,7 @@
 """What shape rules ask of the sizes of axes, numbers or not, without a guard where NumPy itself would need none."""
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from .checks import check, guard_or_false, guard_or_true
@@ -96,3 +98,25 @@ def broadcast(shapes: Any) -> Shape | None:
             lengths.sort(key=lambda n: type(n) is not int)  # a number says more than a symbol that equals it
         found.append(lengths[0])
     return tuple(found)
+
+
+def contiguous(shape: Shape, itemsize: int) -> Shape:
+    """Return the strides, in bytes, of a new array in C order."""
+    for n in shape:
+        if type(n) is not int:
+            return _strides(shape, itemsize, larger)
+    return _static_strides(shape, itemsize)
+
+
+@lru_cache(maxsize=4096)
+def _static_strides(shape: Shape, itemsize: int) -> Shape:
+    return _strides(shape, itemsize, max)
+
+
+def _strides(shape: Shape, itemsize: int, larger_of: Callable[[Any, Any], Any]) -> Shape:
+    strides: list[Any] = []
+    step: Any = itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step = step * larger_of(n, 1)
+    return tuple(strides[::-1])

@@ -7,16 +7,10 @@ from weakref import ref
 
 import numpy as np
 
-from ...core import DispatchKey, ModeGuard, device_of, freeze
-from ...errors import FakeTensorError, GuardError, kind_of
+from ...core import DispatchKey, device_of, freeze
+from ...errors import FakeTensorError, kind_of
+from ..mode_block import ModeBlock
 from .tensor import FakeTensor, Kept, fake_tensor
-
-
-class Entered(threading.local):
-    """The guards of one mode that a thread has on, for threads may share the mode."""
-
-    def __init__(self) -> None:
-        self.guards: list[ModeGuard] = []
 
 
 class ShapeSource(Protocol):
@@ -54,7 +48,7 @@ class Memo:
             entries[key] = ref(a, gone), layout, (lambda: fake) if hold else ref(fake)
 
 
-class FakeTensorMode:
+class FakeTensorMode(ModeBlock):
     """While it is on, operators run their fake rules: no kernel runs, and no data is touched.
 
     Parameters
@@ -75,6 +69,7 @@ class FakeTensorMode:
     (1000, 1000)
     """
 
+    mode_key = DispatchKey.FAKE
     adopts = False  # whether fakes of other modes give their metadata, in place of an error
 
     def __init__(
@@ -87,21 +82,8 @@ class FakeTensorMode:
         self.allow_non_fake_inputs = allow_non_fake_inputs
         self.shape_env = shape_env
         self.static_shapes = shape_env is None if static_shapes is None else static_shapes
-        self._entered = Entered()
         self._memo = Memo()
         self._converting = threading.RLock()
-
-    def __enter__(self) -> "FakeTensorMode":
-        guards = self._entered.guards  # looked up first: what failed between the two would leave the guard on
-        guard = ModeGuard(DispatchKey.FAKE, self)
-        guard.__enter__()
-        guards.append(guard)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if not self._entered.guards:
-            raise GuardError("FakeTensorMode() is left in a thread in which it was not entered.")
-        self._entered.guards.pop().__exit__(*exception)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "FakeTensorMode":
         return self
@@ -199,9 +181,6 @@ class FakeTensorMode:
                 made = fake_tensor(sizes[0], a.dtype, sizes[1], device, self, base)
             self._memo.keep(a, layout, made, hold=hold)
             return made
-
-    def __repr__(self) -> str:
-        return "FakeTensorMode()"
 
 
 def _owner(a: Any) -> Any:

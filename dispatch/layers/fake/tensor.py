@@ -2,47 +2,18 @@
 
 from collections.abc import Callable
 from copy import deepcopy
-from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ...core import DispatchKey, Tensor, ground, wrap
 from ...errors import DataDependentError
-from ...symbolic import larger
+from ...symbolic import contiguous
 
 Shape = tuple[int, ...]
 
 BY_SHAPE = "A shape rule decides by shapes, dtypes and plain arguments only"
 NUMBER = f"{BY_SHAPE}; keep it an array, or pass the number as a plain argument."
-
-
-def contiguous(shape: Shape, itemsize: int) -> Shape:
-    """The strides of a new C-ordered array, in bytes."""
-    for n in shape:
-        if type(n) is not int:
-            return open_contiguous(shape, itemsize)
-    return static_contiguous(shape, itemsize)
-
-
-def open_contiguous(shape: Shape, itemsize: int) -> Shape:
-    """The same, where some of the sizes may be symbols."""
-    strides, step = [], itemsize
-    for n in reversed(shape):
-        strides.append(step)
-        step *= larger(n, 1)
-    return tuple(reversed(strides))
-
-
-@lru_cache(maxsize=4096)
-def static_contiguous(shape: Shape, itemsize: int) -> Shape:
-    """The same, where all sizes are numbers."""
-    strides = []
-    step = itemsize
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
 
 
 class Kept:

@@ -9,8 +9,15 @@ which get no traced value are recorded too; what they are given are constants of
     layer   the layer
 """
 
+from typing import TYPE_CHECKING
+
+from ...core.lazy import names_of
 from .layer import layer
-from .tensor import TracedTensor
-from .trace import TRACE, Trace, metadata
+
+if TYPE_CHECKING:
+    from .tensor import TracedTensor
+    from .trace import TRACE, Trace, metadata
+else:
+    __getattr__, __dir__ = names_of(globals(), {".tensor": "TracedTensor", ".trace": "TRACE Trace metadata"})
 
 __all__ = ["TRACE", "Trace", "TracedTensor", "layer", "metadata"]
