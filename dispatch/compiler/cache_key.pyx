@@ -20,10 +20,6 @@ cnp.import_array()
 
 import numpy as np
 
-cdef extern from *:
-    int Py_EnterRecursiveCall(const char *) except -1
-    void Py_LeaveRecursiveCall()
-
 cdef type TYPE = type
 cdef object may_share_memory = np.may_share_memory
 
@@ -115,12 +111,8 @@ cdef class Signature:
         items = items_of(x)
         if items is not None:
             self.parts.append(tuple(x) if isinstance(x, dict) else len(items))
-            Py_EnterRecursiveCall(" in the arguments of a compiled function")      # they may hold themselves
-            try:
-                for item in items:
-                    self.add(item)
-            finally:
-                Py_LeaveRecursiveCall()
+            for item in items:
+                self.add(item)
         elif cls is complex:
             self.parts.append((x.real.hex(), x.imag.hex()))
         else:

@@ -22,8 +22,6 @@ from .trace import check_numbers, metadata, with_residual
 
 cdef extern from *:
     PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
-    int Py_EnterRecursiveCall(const char *) except -1
-    void Py_LeaveRecursiveCall()
 
 cdef extern from *:
     """
@@ -47,12 +45,8 @@ cdef Wrapped newest(object x, Wrapped found):
         return found
     items = items_of(x)
     if items is not None:
-        Py_EnterRecursiveCall(" while looking for traced values in an argument")      # it may hold itself
-        try:
-            for item in items:
-                found = newest(item, found)
-        finally:
-            Py_LeaveRecursiveCall()
+        for item in items:
+            found = newest(item, found)
     return found
 
 
