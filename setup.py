@@ -1,12 +1,11 @@
 """The compiled rooms: every .pyx under dispatch/ becomes an extension. All metadata is in pyproject.toml.
 
-Four switches, environment variables set to 1, as in `DISPATCH_DEBUG=1 python setup.py build_ext --inplace`. After
+Three switches, environment variables set to 1, as in `DISPATCH_DEBUG=1 python setup.py build_ext --inplace`. After
 turning one off build once with `--force`: file times do not tell one kind of build from another.
 
 DISPATCH_DEBUG      unoptimised, with symbols, bounds and None checks, and the annotated html under build/
 DISPATCH_COVERAGE   line tracing, for `coverage run -m pytest`
 DISPATCH_WERROR     every warning of the C compiler is an error
-DISPATCH_SANITIZE   AddressSanitizer and UndefinedBehaviorSanitizer, for tests/sanitize.sh, which builds in a copy
 """
 
 import os
@@ -16,8 +15,8 @@ import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-DEBUG, COVERAGE, WERROR, SANITIZE = (
-    os.environ.get(f"DISPATCH_{switch}", "0") not in {"", "0"} for switch in ("DEBUG", "COVERAGE", "WERROR", "SANITIZE")
+DEBUG, COVERAGE, WERROR = (
+    os.environ.get(f"DISPATCH_{switch}", "0") not in {"", "0"} for switch in ("DEBUG", "COVERAGE", "WERROR")
 )
 
 # freethreading_compatible is left out: it states that one has tested, and no free-threaded build has run the tests.
@@ -35,9 +34,6 @@ DIRECTIVES = {
 compile_args = ["-O0", "-g"] if DEBUG else ["-O3", "-falign-functions=32"]
 if WERROR:
     compile_args += ["-Wall", "-Wextra", "-Werror"]
-sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZE else []
-if SANITIZE:
-    compile_args = ["-O1", "-g", "-fno-omit-frame-pointer", *sanitizers]
 macros = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"), ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")]
 if COVERAGE:
     macros += [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0")]  # ctrace asks for it: see pyproject
@@ -49,7 +45,6 @@ extensions = [
         include_dirs=[np.get_include(), source.parent.as_posix()],
         define_macros=macros,
         extra_compile_args=compile_args,
-        extra_link_args=sanitizers,
     )
     for source in sorted(Path("dispatch").rglob("*.pyx"))
 ]

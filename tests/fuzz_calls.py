@@ -432,6 +432,8 @@ def run_calls(seed: int, rounds: range, only: int | None, progress: Any, plant: 
     warnings.simplefilter("ignore")
     values = Hostility()
     sys.unraisablehook = values.unraisable
+    gc.collect()
+    gc.freeze()  # the deep containers: a collection would walk them each time
     found = 0
     for number in rounds:
         faulthandler.dump_traceback_later(HANGS, exit=True)

@@ -345,7 +345,7 @@ class Hostility:
             lambda: self.of(hint_table.State),
             lambda: self.of(hint_table.Factors, np.ones(2), np.ones(2), 2),
             lambda: self.of(hint_table.Handle),
-            lambda: rng.choice(DEEP),
+            lambda: rng.choice(DEEP) if rng.random() < 0.4 else [[[1.0]]],
             lambda: self.closed,
             lambda: self.elsewhere,
             lambda: self.leaf,

@@ -15,7 +15,8 @@ trap 'rm -rf "$scratch"' EXIT
 git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -T - -cf - 2>/dev/null | tar -xf - -C "$scratch"
 cd "$scratch"
 
-DISPATCH_SANITIZE=1 "$python" setup.py build_ext --inplace -j"${JOBS:-2}" >build.log 2>&1 || { tail -40 build.log; exit 1; }
+sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
+CFLAGS="-g -fno-omit-frame-pointer $sanitizers" LDFLAGS="$sanitizers" "$python" setup.py build_ext --inplace -j"${JOBS:-2}" >build.log 2>&1 || { tail -40 build.log; exit 1; }
 
 tests=("$@")
 if [ $# -eq 0 ]; then

@@ -20,7 +20,6 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import dispatch
 from dispatch.core import DispatchKey, OpOverload, device_key
 from dispatch.library import register_array_type
 from dispatch.operators.registry import build
@@ -93,14 +92,7 @@ def calls_of(op: OpOverload) -> dict[str, Callable[[Any], Any]]:
         "redispatched by name": lambda x: op.redispatch(DispatchKey.VMAP, x=x),
         "nothing": lambda x: op(),
         "refused": lambda x: op(x, [x, None]),
-        "watched": lambda x: watched(op, x),
     }
-
-
-def watched(op: OpOverload, x: Any) -> Any:
-    """A call under an observer."""
-    with dispatch.no_grad(), dispatch.validate("full"):
-        return op(x)
 
 
 def told(found: Any) -> Any:
