@@ -107,6 +107,7 @@ class Round:
         self.positional = 0
         self.good: Callable[[], Any] = lambda: np.ones(4)
         self.op: Any = None
+        self.way = "none"
         while self.op is None:
             with contextlib.suppress(DispatchError):
                 self.op = self.defined()
@@ -432,8 +433,6 @@ def run_calls(seed: int, rounds: range, only: int | None, progress: Any, plant: 
     warnings.simplefilter("ignore")
     values = Hostility()
     sys.unraisablehook = values.unraisable
-    gc.collect()
-    gc.freeze()  # the deep containers: a collection would walk them each time
     found = 0
     for number in rounds:
         faulthandler.dump_traceback_later(HANGS, exit=True)
@@ -445,9 +444,10 @@ def run_calls(seed: int, rounds: range, only: int | None, progress: Any, plant: 
             values.ignored.clear()
             arrived = None
             try:
-                r.call(call)
-                if plant and number == 3 and call == 7:
+                if plant and call == 7:
                     PLANTS[plant](values)
+                elif not plant:
+                    r.call(call)
             except BaseException as error:  # what a call raises is what is looked at
                 arrived = error
             fault = broken(values, arrived)
@@ -519,7 +519,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--replay", help="ROUND or ROUND:CALL, in this process")
     parser.add_argument("--keep-going", action="store_true", help="go on after a broken law, and count them")
-    parser.add_argument("--plant", choices=PLANTS, help="break a law on purpose, in round 3")
+    parser.add_argument("--plant", choices=PLANTS, help="break a law on purpose at call 7 of each round, and call nothing else")
     parser.add_argument("--rounds", nargs=3, type=int, help=argparse.SUPPRESS)
     parser.add_argument("--progress", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)

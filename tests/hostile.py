@@ -9,6 +9,7 @@ import random
 import threading
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import hint_table
@@ -24,14 +25,14 @@ CLASSES += [hint_table.Factors, hint_table.Handle, Fraction, type(dispatch.ops.n
 DEPTH = 200_000
 
 
-def nested(make: Callable[[Any], Any], inner: Any = None) -> Any:
+@cache
+def deep(kind: int) -> Any:
     """A container in a container, deeper than any stack."""
+    inner: Any = np.ones(2)
     for _ in range(DEPTH):
-        inner = make(inner)
+        inner = [inner] if kind == 0 else (inner,) if kind == 1 else {"x": inner} if kind == 2 else [(inner, 1)]
+    gc.freeze()  # else each collection would walk it
     return inner
-
-
-DEEP = [nested(lambda x: [x]), nested(lambda x: (x,)), nested(lambda x: {"x": x}), nested(lambda x: [(x, 1)], np.ones(2))]
 
 
 class Shadow(Tensor):
@@ -345,7 +346,7 @@ class Hostility:
             lambda: self.of(hint_table.State),
             lambda: self.of(hint_table.Factors, np.ones(2), np.ones(2), 2),
             lambda: self.of(hint_table.Handle),
-            lambda: rng.choice(DEEP) if rng.random() < 0.4 else [[[1.0]]],
+            lambda: deep(rng.randrange(4)) if rng.random() < 0.4 else [[[1.0]]],
             lambda: self.closed,
             lambda: self.elsewhere,
             lambda: self.leaf,
