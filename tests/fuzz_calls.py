@@ -265,6 +265,7 @@ class Round:
         """Make one call."""
         rng = self.begin(number)
         args, keywords = self.arguments()
+        self.values.raised.clear()
         way = rng.choice(WAYS)
         self.way = way.__name__
         way(self, args, keywords)

@@ -147,7 +147,7 @@ OWN = {
     object: " ".join(METHODS),
     np.ndarray: "__len__ __iter__ __getitem__ __eq__ __class__ __repr__ __del__ __array_finalize__ __array_ufunc__ "
     "__array_function__ flags dtype shape base __bool__ __float__ __index__ __iadd__ __add__ __format__ __copy__ __reduce_ex__",
-    np.float64: "__eq__ __hash__ __class__ __repr__ dtype shape __float__ __bool__ __index__",
+    np.float64: "__eq__ __hash__ __class__ __repr__ shape __float__ __bool__ __index__",  # NumPy itself falls over a `dtype`
     hint_table.State: "__eq__ __hash__ __class__ __repr__ __getattr__ __del__",
     hint_table.Factors: "__len__ __iter__ __getitem__ __eq__ __hash__ __class__ __repr__ _make",
     hint_table.Handle: "__eq__ __hash__ __class__ __repr__ __getattr__ __bool__ __del__",
@@ -318,7 +318,7 @@ class Hostility:
             lambda: wide[:, ::-1],
             lambda: np.frombuffer(b"12345678" * 2),
             lambda: np.broadcast_to(1.0, (3, 4)),
-            lambda: np.array([self.any(), None], dtype=object),
+            self.objects,
             lambda: np.zeros(2, [("a", "f8"), ("b", "i4")]),
             lambda: np.zeros((0, 3)),
             lambda: np.ma.masked_array(x, mask=True),
@@ -329,6 +329,12 @@ class Hostility:
             lambda: np.ones((1,) * 40),
         ]
         return rng.choice(choices)()
+
+    def objects(self) -> np.ndarray:
+        """An array of objects, filled by item: NumPy's own search for a shape does not survive hostile lists."""
+        made = np.empty(2, dtype=object)
+        made[0] = self.any()
+        return made
 
     def any(self) -> Any:
         """Any hostile value."""
