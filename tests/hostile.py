@@ -229,7 +229,7 @@ class Hostility:
     def of(self, base: type, *args: Any) -> Any:
         """An instance of a hostile subclass."""
         cls = HOSTILE[base]
-        if self.rng.random() < 0.2:
+        if self.rng.random() < 0.2 and base is not np.float64:  # whose class NumPy looks up by its hash, ignoring what that raises
             cls = _class(base, Meta)
             if self.rng.random() < 0.7:
                 type.__setattr__(cls, "behaviour", self.behaviour())
