@@ -58,7 +58,12 @@ class Behaviour:
             return plain()
         if self.act is not None and self.left > 0:
             self.left -= 1
-            self.act()
+            before = len(self.owner.raised)
+            try:
+                self.act()
+            finally:
+                if name == "__del__":  # what is raised in there can arrive nowhere
+                    del self.owner.raised[before:]
         if self.kind is not None:
             error = self.kind(f"hostile {name}")
             if name != "__del__":
