@@ -20,7 +20,7 @@ from ..core.pytree import items_of, mapped
 from ..operators.functional_variant import form_of, origin_of
 from ..operators.views import Look, view_scatter
 from ..schema.tags import Tag
-from .alias_analysis import may_be_view, written_by
+from .alias_analysis import may_be_view
 from .body import Body
 from .liveness import NEVER, Lifetimes
 from .node import Metadata, Node, maker, nodes_in
@@ -150,8 +150,8 @@ class _Plan:
 
     def _paths(self, graph: Body, steps: dict[Node, list[Step]]) -> dict[Node, list[Step]]:
         makers = {step.result: step for found in steps.values() for step in found}
-        written = [(n, x) for n in graph.nodes for x in written_by(n)]
-        of = self.lifetimes.sharing.of
+        sharing = self.lifetimes.sharing
+        written = [(n, x) for n, targets in sharing.written_by.items() for x in targets]
         paths: dict[Node, list[Step]] = {}
         for write, home in written:
             if write.op is None or write.op.name != WRITE or write.args[1] is not Ellipsis or home.kind != "placeholder":
@@ -160,7 +160,7 @@ class _Plan:
             while x in makers and x is not home:
                 path.append(makers[x])
                 x = makers[x].base
-            alone = sum(of(other) is of(home) for _, other in written) == 1
+            alone = sum(sharing.of(other) is sharing.of(home) for _, other in written) == 1
             found = x is home and path and alone and self.lifetimes.last_read(write.args[2]) < NEVER
             if found and _alike(home, write.args[2], strides=False):
                 paths[write] = path
@@ -236,15 +236,17 @@ def _has_axes(node: Node) -> bool:
 
 def _without_writes_of_itself(graph: G) -> G:
     """Return the graph without calls that write into an array what it contains already."""
-    lifetimes = Lifetimes(graph)
-    instead: dict[Node, Node] = {}
+    copies: dict[Node, Node] = {}
     for node in graph.nodes:
         if node.op is not None and node.op.name == WRITTEN and type(node.args[2]) is Node:
             x, index, value, arrays = node.args
-            if value.op is not None and value.op.name == READ and value.args[0] is x and type(x) is Node:
-                same = _same(value.args[1], index) and _same(list(value.args[2]), list(arrays))
-                if same and _may_stand_for(lifetimes, x, node):
-                    instead[node] = x
+            read = value.op is not None and value.op.name == READ and value.args[0] is x and type(x) is Node
+            if read and _same(value.args[1], index) and _same(list(value.args[2]), list(arrays)):
+                copies[node] = x
+    if not copies:
+        return graph
+    lifetimes = Lifetimes(graph)
+    instead = {node: x for node, x in copies.items() if _may_stand_for(lifetimes, x, node)}
     there: dict[Node, Any] = {}
 
     def rule(new: G, node: Node, args: tuple[Any, ...]) -> Any:
@@ -258,8 +260,9 @@ def _may_stand_for(lifetimes: Lifetimes, x: Node, copy: Node) -> bool:
     """Whether a value can replace its copy: code outside does not see both, and no write comes between."""
     if lifetimes.last_read(x) == lifetimes.last_read(copy) == NEVER:
         return False
-    order, of = lifetimes.order, lifetimes.sharing.of
-    written = [i for n, i in order.items() if any(of(target) in (of(x), of(copy)) for target in written_by(n))]
+    order, sharing = lifetimes.order, lifetimes.sharing
+    shown = {sharing.of(x), sharing.of(copy)}
+    written = [order[n] for n in sharing.written_by if shown & sharing.writes(n)]
     ends = [i for i in (*lifetimes.reads(x), *lifetimes.reads(copy)) if i < NEVER]
     return not any([order[copy] < i < max(ends) for i in written])
 

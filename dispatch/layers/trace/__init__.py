@@ -1,4 +1,4 @@
-"""Tracing as a layer: every call on a traced value is recorded as a node of a graph, and runs one floor down.
+"""Tracing: the layer records every call on a traced value as a node of a graph, and calls the operator below.
 
 A traced value holds the value below, a real array or a fake one, and its node. The trace is also a mode, so that operators
 which get no traced value are recorded too; what they are given are constants of the graph.
