@@ -1,1 +1,7 @@
-"""Functions of arrays; for Python only, so nothing of them is promised to C."""
+"""What the compiled part of the layers reads of arrays' memory."""
+
+cpdef object inexact_layout(x)
+cpdef bint has_layout(x, tuple layout) except -1
+cpdef object owned(x)
+cpdef object unwritten(x, Py_ssize_t limit)
+cpdef tuple settled(tuple values, data, Py_ssize_t limit)
