@@ -5,6 +5,7 @@ stands on the way of every recorded call, where NumPy's own, made for every case
 """
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -17,6 +18,7 @@ cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
     int NPY_ARRAY_WRITEABLE
+    int NPY_ARRAY_C_CONTIGUOUS
     bint PyArray_CHKFLAGS(cnp.ndarray, int) noexcept
     Py_ssize_t PyArray_NBYTES(cnp.ndarray) noexcept
     object PyArray_NewCopy(cnp.ndarray, cnp.NPY_ORDER)
@@ -29,12 +31,15 @@ cdef extern from *:
     """
     #define dispatch_new_view(d, n, lengths, strides, data) \\
         PyArray_NewFromDescr(&PyArray_Type, (Py_INCREF(d), (PyArray_Descr *)(d)), n, lengths, strides, data, 0, NULL)
+    #define dispatch_new_array(d, n, lengths) \\
+        PyArray_NewFromDescr(&PyArray_Type, (Py_INCREF(d), (PyArray_Descr *)(d)), n, lengths, NULL, NULL, 0, NULL)
     static inline int dispatch_set_base(PyObject *view, PyObject *base) {
         Py_INCREF(base);
         return PyArray_SetBaseObject((PyArrayObject *)view, base);
     }
     """
     cnp.ndarray dispatch_new_view(object, int, cnp.npy_intp *, cnp.npy_intp *, void *)
+    cnp.ndarray dispatch_new_array(object, int, cnp.npy_intp *)
     int dispatch_set_base(object view, object base) except -1
 
 cdef extern from *:
@@ -99,13 +104,24 @@ def is_complex(x):
     return isinstance(x, complex) if dtype is None else dtype.kind == "c"
 
 
+cdef cnp.ndarray copied(cnp.ndarray x):
+    """A copy in the same order of axes. NumPy's takes 0.2 us more, for its generality."""
+    cdef cnp.ndarray made
+    if not is_exact(<PyObject *>x) or not PyArray_CHKFLAGS(x, NPY_ARRAY_C_CONTIGUOUS) or not cnp.PyTypeNum_ISNUMBER(
+            PyArray_TYPE(x)):
+        return PyArray_NewCopy(x, NPY_KEEPORDER)
+    made = dispatch_new_array(x.descr, cnp.PyArray_NDIM(x), cnp.PyArray_DIMS(x))
+    memcpy(cnp.PyArray_DATA(made), cnp.PyArray_DATA(x), PyArray_NBYTES(x))
+    return made
+
+
 cpdef object owned(x):
     """A new array with the elements of an array or a NumPy scalar, which nobody else holds and which can be written to.
 
     Anything else comes back as it is.
     """
     if isinstance(x, cnp.ndarray):
-        return PyArray_NewCopy(<cnp.ndarray>x, NPY_KEEPORDER)
+        return copied(<cnp.ndarray>x)
     return np.array(x) if isinstance(x, GENERIC) else x
 
 
@@ -130,7 +146,7 @@ cpdef object unwritten(x, Py_ssize_t limit):
             return x if PyArray_NBYTES(<cnp.ndarray><object>owner) <= limit else None
     if owner == <PyObject *>x and PyArray_NBYTES(<cnp.ndarray>x) > limit:
         return None
-    return freeze(PyArray_NewCopy(<cnp.ndarray>x, NPY_KEEPORDER))
+    return freeze(copied(<cnp.ndarray>x))
 
 
 cdef another(Wrapped x, Py_ssize_t limit):
@@ -172,7 +188,7 @@ def no_sequence(type cls not None):
     dispatch_forget_items(cls)
 
 
-def expand(cnp.ndarray x not None, tuple shape not None):
+cpdef object expand(cnp.ndarray x, tuple shape):
     """A read-only view of `x` that repeats its length-1 axes and leading axes; None where the shapes do not fit.
 
     np.broadcast_to takes 1.8 us for its generality, this 0.2.

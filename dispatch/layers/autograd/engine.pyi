@@ -9,6 +9,10 @@ from .node import Edge, Leaf, Node
 @disjoint_base
 class Walk: ...
 
+def add_to_leaves(
+    roots: Sequence[Edge | None], seeds: Sequence[Any], level: Level, keep: bool, create_graph: bool
+) -> None: ...
+def add_to_leaf(leaf: Leaf, grad: Any) -> None: ...
 def run_backward(
     roots: Sequence[Edge | None],
     seeds: Sequence[Any],

@@ -8,17 +8,17 @@ from cpython.object cimport PyObject
 
 from ...core.array_memory cimport has_layout, owned
 from ...core.arrays cimport is_exact
-from ...core.state cimport Level, thread_state
+from ...core.state cimport Level, Setting, thread_state
 from .node cimport Leaf, Node, Output, Pull
 
 from heapq import heappop, heappush, heapreplace
 
-from ...core import Setting, active_mode
+from ...core import active_mode
 from ...dispatcher.observer import OBSERVE as _OBSERVE
 from ...errors import DispatchError
 from ...operators.prims import add as _add
 from .anomaly import checked
-from .cotangents import fitted
+from .cotangents import added, fitted
 from .grad_mode import AUTOGRAD as _AUTOGRAD
 from .grad_mode import GROUND_ONLY, quiet_with
 from .node import released
@@ -56,13 +56,40 @@ def run_backward(roots, seeds, Level level not None, bint keep, bint create_grap
     dict
         The gradient of each leaf that one arrived for; an array among them can be written to, and nobody else holds it.
     """
-    cdef Walk walk = Walk()
+    return walked(roots, seeds, level, keep, create_graph, only).gradients()
+
+
+def add_to_leaves(roots, seeds, Level level not None, bint keep, bint create_graph):
+    """Carry gradients from the roots to the leaves, and add them to the `.grad` of each; see `run_backward`."""
+    cdef Walk walk = walked(roots, seeds, level, keep, create_graph, None)
+    found = walk.gradients()
+    walk = None
+    while found:
+        add_to_leaf(*found.popitem())
+
+
+def add_to_leaf(Leaf leaf not None, grad):
+    """Add a gradient, of which nobody else holds a part, to the `.grad` of a leaf."""
+    leaf.grad = grad if leaf.gradient is None else added(leaf.gradient, grad)
+    if leaf.functions is not None:
+        leaf.functions.accumulated()
+
+
+cdef Walk walked(roots, seeds, Level level, bint keep, bint create_graph, only):
+    cdef Walk walk = Walk.__new__(Walk)
     cdef bint usual = not create_graph and thread_state().settings[AUTOGRAD] == NULL and not level.number
-    if active_mode(_OBSERVE) is not None:
+    cdef Setting guard = Setting(
+        AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph))
+    if thread_state().rank and active_mode(_OBSERVE) is not None:
         only = checked(only)
-    with Setting(AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph)):
+    guard.__enter__()
+    try:
         walk.run(tuple(roots), tuple(seeds), keep, create_graph, only)
-        return walk.gradients()
+        if walk.leaves:
+            walk.run_hooks()
+    finally:
+        guard.__exit__()
+    return walk
 
 
 cdef class Walk:
@@ -70,13 +97,13 @@ cdef class Walk:
 
     cdef dict leaves                        # the gradients of leaves
     cdef set fresh                          # the leaves whose gradient is an array that nobody else holds
-    cdef list waiting                       # a heap of nodes, but the newest
+    cdef list waiting                       # a heap of nodes, but the newest; None, as `grads` is, where there never were any
     cdef dict grads                         # their gradients
     cdef Node newest                        # kept out of both, which a chain of calls then never touches
     cdef object grad                        # its gradient
 
     def __cinit__(self):
-        self.leaves, self.fresh, self.waiting, self.grads = {}, set(), [], {}
+        self.leaves = {}
 
     cdef int run(self, tuple edges, tuple results, bint keep, bint create_graph, only) except -1:
         cdef Node node = None
@@ -131,9 +158,9 @@ cdef class Walk:
                     result = fitted(node, edges, edge, result)
                 if leaf in self.leaves:
                     result = _add(self.leaves[leaf], result)
-                    self.fresh.add(leaf)
+                    self.add_fresh(leaf)
                 elif from_row and result is not given:
-                    self.fresh.add(leaf)
+                    self.add_fresh(leaf)
                 self.leaves[leaf] = result
                 continue
             if type(edge) is Output:
@@ -141,7 +168,7 @@ cdef class Walk:
                 target = output.node
                 if not has_layout(result, output.layout):
                     result = fitted(node, edges, edge, result)
-                found = self.grad if target is self.newest else self.grads.get(target)
+                found = self.grad if target is self.newest else None if self.grads is None else self.grads.get(target)
                 if found is not None:
                     found[output.number] = _add(found[output.number], result) if output.number in found else result
                     continue
@@ -157,22 +184,40 @@ cdef class Walk:
             elif self.newest is None:
                 self.newest, self.grad = target, result
             elif target.order < self.newest.order:
-                heappush(self.waiting, (self.newest.order, self.newest))
-                self.grads[self.newest] = self.grad
+                self.wait(self.newest, self.grad)
                 self.newest, self.grad = target, result
             else:
-                heappush(self.waiting, (target.order, target))
-                self.grads[target] = result
+                self.wait(target, result)
+        return 0
+
+    cdef int wait(self, Node node, grad) except -1:
+        if self.waiting is None:
+            self.waiting, self.grads = [], {}
+        heappush(self.waiting, (node.order, node))
+        self.grads[node] = grad
+        return 0
+
+    cdef int add_fresh(self, Leaf leaf) except -1:
+        if self.fresh is None:
+            self.fresh = set()
+        self.fresh.add(leaf)
+        return 0
+
+    cdef int run_hooks(self) except -1:
+        cdef Leaf leaf
+        for leaf in list(self.leaves):
+            if leaf.functions is not None:
+                self.leaves[leaf] = leaf.functions(self.leaves[leaf])
+                if self.fresh is not None:
+                    self.fresh.discard(leaf)
         return 0
 
     cdef dict gradients(self):
-        """The gradients of leaves, after their hooks; arrays that somebody else may hold are copied."""
+        """The gradients of leaves; arrays that somebody else may hold are copied."""
         cdef Leaf leaf
         for leaf in list(self.leaves):
             result = self.leaves[leaf]
-            if leaf.functions is not None:
-                result = leaf.functions(result)
-            elif leaf in self.fresh and is_exact(<PyObject *>result) \
+            if self.fresh is not None and leaf in self.fresh and is_exact(<PyObject *>result) \
                     and PyArray_CHKFLAGS(<cnp.ndarray>result, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE):
                 continue
             self.leaves[leaf] = owned(result)

@@ -4,7 +4,10 @@ Both take the tracked values off, call the operator again, and wrap what comes b
 went in. They are compiled because every tracked call goes through one.
 """
 cimport numpy as cnp
+from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ...core.array_memory cimport unwritten
 from ...core.arrays cimport is_exact
@@ -62,23 +65,23 @@ cdef class Plan:
     """
 
     cdef Pull rule
-    cdef tuple kinds
-    cdef tuple places
+    cdef bytes kinds
+    cdef bytes places
     cdef bint everything                    # every argument is saved, as it is
     cdef bint lists
     cdef object layout
 
     def __init__(self, rule, saved, bint lists, Py_ssize_t count, layout):
         self.rule = None if rule is None else Pull(rule)
-        self.kinds, self.places = tuple([kind for kind, _ in saved]), tuple([place for _, place in saved])
+        self.kinds, self.places = bytes([kind for kind, _ in saved]), bytes([place for _, place in saved])
         self.everything = len(saved) > 1 and list(saved) == [(VALUE, i) for i in range(count)]
         self.lists, self.layout = lists, layout
 
     cdef object kept(self, Py_ssize_t i, tuple values, out):
-        cdef int kind = self.kinds[i]
+        cdef int kind = PyBytes_AS_STRING(self.kinds)[i]
         if kind == OUT:
             return out
-        x = values[<Py_ssize_t>self.places[i]]
+        x = values[<unsigned char>PyBytes_AS_STRING(self.places)[i]]
         if kind == VALUE:
             return x
         if kind == LAYOUT:
@@ -93,13 +96,19 @@ cdef class Plan:
 
     cdef object save(self, tuple values, out):
         cdef Py_ssize_t i, n = len(self.kinds)
+        cdef tuple found
         if self.everything:
             return values
         if n == 0:
             return None
         if n == 1:
             return self.kept(0, values, out)
-        return tuple([self.kept(i, values, out) for i in range(n)])
+        found = PyTuple_New(n)
+        for i in range(n):
+            x = self.kept(i, values, out)
+            Py_INCREF(x)
+            PyTuple_SET_ITEM(found, i, x)
+        return found
 
 
 def row_kernel(plan_for not None, op not None, whole not None):

@@ -7,8 +7,8 @@ from ...core.array_memory import owned
 from ...core.pytree import items_of, leaves, mapped, paths
 from ...errors import GradientError, kind_of
 from ..derivatives import zeros
-from .engine import run_backward
-from .inputs import add_to_leaves, gradients_at
+from .engine import add_to_leaves
+from .inputs import gradients_at
 from .node import Leaf, Output
 from .tensor import TrackedTensor, add_at, checked_inputs, seed_of
 from .visualize import kept_bytes, nodes_from
@@ -126,7 +126,7 @@ def backward(
     if inputs is not None:
         add_at(inputs, roots, seeds, level, keep, create_graph)
     else:
-        add_to_leaves(run_backward(roots, seeds, level, keep, create_graph))
+        add_to_leaves(roots, seeds, level, keep, create_graph)
 
 
 def nbytes(*values: Any) -> int:
