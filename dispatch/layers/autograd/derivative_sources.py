@@ -1,6 +1,6 @@
-"""What a derivative is made of: a backward, or one of the forms that say less and give both directions.
+"""Reads what a derivative is given as: a backward, or one of the forms that say less and give both directions.
 
-A form is made by a room above the layers, which puts its maker into `makers`: what it gives holds the rule of the tape, and
+A folder above the layers makes the forms: it puts a function into `makers` for each. A form holds the rule of the tape, and
 what forward mode makes of the same source.
 """
 

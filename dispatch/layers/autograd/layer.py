@@ -141,7 +141,7 @@ def _ruleless(op: OpOverload) -> Rule:
 
 
 def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
-    """The kernel that records an operator by a rule; `whole` runs it one floor down."""
+    """The kernel that records an operator by a rule; `whole` runs it one step down."""
     if isinstance(rule, Made):
         return made_kernel(op, None if rule.others is None else row_kernel(op, rule.others, whole))
     if isinstance(rule, Constant):
