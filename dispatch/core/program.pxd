@@ -29,7 +29,7 @@ cdef class Program:
     cdef Call *calls
     cdef Layout *inputs
 
-    cdef void *room(self, size_t size) except NULL
+    cdef void *memory(self, size_t size) except NULL
     cdef int *numbers(self, values) except NULL
     cdef Layout layout(self, planned) except *
     cdef Layout *layouts(self, planned) except NULL

@@ -90,13 +90,13 @@ cdef class Program:
         self.slots, self.given, self.outputs, self.describe = slots, len(inputs), outputs, describe
         self.constants = constants
         self.inputs = self.layouts(inputs)
-        self.calls = <Call *>self.room(len(calls) * sizeof(Call))
+        self.calls = <Call *>self.memory(len(calls) * sizeof(Call))
         for i in range(len(calls)):
             op, args, out, layouts, result, written, dying = calls[i]
             self.take(&self.calls[i], op, args, out, layouts, result, written, dying)
         self.count = len(calls)
 
-    cdef void *room(self, size_t size) except NULL:
+    cdef void *memory(self, size_t size) except NULL:
         """Memory that lives as long as the program."""
         made = bytearray(size + 1)
         self.kept.append(made)
@@ -104,7 +104,7 @@ cdef class Program:
 
     cdef int *numbers(self, values) except NULL:
         cdef Py_ssize_t i
-        cdef int *made = <int *>self.room((len(values) + 1) * sizeof(int))
+        cdef int *made = <int *>self.memory((len(values) + 1) * sizeof(int))
         for i in range(len(values)):
             made[i] = values[i]
         made[len(values)] = -1
@@ -118,14 +118,14 @@ cdef class Program:
             dtype, shape, strides = planned
             self.kept.append(dtype)
             made.dtype, made.ndim = <PyObject *>dtype, <int>len(shape)
-            made.shape = <Py_ssize_t *>self.room(2 * len(shape) * sizeof(Py_ssize_t))
+            made.shape = <Py_ssize_t *>self.memory(2 * len(shape) * sizeof(Py_ssize_t))
             for i in range(len(shape)):
                 made.shape[i], made.shape[len(shape) + i] = shape[i], strides[i]
         return made
 
     cdef Layout *layouts(self, planned) except NULL:
         cdef Py_ssize_t i
-        cdef Layout *made = <Layout *>self.room(len(planned) * sizeof(Layout))
+        cdef Layout *made = <Layout *>self.memory(len(planned) * sizeof(Layout))
         for i in range(len(planned)):
             made[i] = self.layout(planned[i])
         return made
@@ -139,8 +139,8 @@ cdef class Program:
         call.out, call.dying, call.written = out, self.numbers(dying), self.numbers(written)
         call.result = self.layout(result)
         call.layouts = self.layouts(layouts) if written else NULL
-        call.values = <PyObject **>self.room(len(args) * sizeof(PyObject *))
-        call.sources = <int *>self.room(len(args) * sizeof(int))
+        call.values = <PyObject **>self.memory(len(args) * sizeof(PyObject *))
+        call.sources = <int *>self.memory(len(args) * sizeof(int))
         for i in range(len(args)):
             call.values[i] = <PyObject *>args[i]
             call.sources[i] = (<Slot>args[i]).number if type(args[i]) is Slot else BUILT if has_slot(args[i]) else STATIC
