@@ -28,6 +28,17 @@ def set_layer(key not None, layer not None):
         raise ValueError(f"{DispatchKey(key)} belongs to {layers[int(key)]!r} already.")
 
 
+def slot_keys(int key):
+    """The keys whose registrations may fill the slot of `key`, in the order in which they are asked."""
+    if key == OBSERVE:
+        return ()
+    if key < FAKE:
+        return key, COMPOSITE_EXPLICIT, COMPOSITE_IMPLICIT
+    if key == AUTOGRAD:
+        return key, COMPOSITE_IMPLICIT, AUTOGRAD_ALIAS
+    return key, COMPOSITE_IMPLICIT
+
+
 def fallthrough_kernel(*args, **keywords):
     """Registered as a kernel it makes the key transparent: its values count as constants, and the call goes on below.
 
@@ -155,16 +166,13 @@ cdef class KernelTable:
 
     def source(self, int key, passed=()):
         """The registration that fills the slot of `key`, or None where the layer's default does."""
-        found = None if key == OBSERVE else self.live(key, passed)
-        if found is None and key < FAKE:
-            found = self.live(COMPOSITE_EXPLICIT, passed)
-        if found is None and key != OBSERVE and (key <= FAKE or not self.has_backend()):
-            found = self.live(COMPOSITE_IMPLICIT, passed)
-        if found is None and key == AUTOGRAD:
-            found = self.live(AUTOGRAD_ALIAS, passed)
-        if found is None and fallbacks.get(key):
-            found = fallbacks[key][-1]
-        return found
+        for at in slot_keys(key):
+            if at == COMPOSITE_IMPLICIT and key > FAKE and self.has_backend():
+                continue
+            found = self.live(at, passed)
+            if found is not None:
+                return found
+        return fallbacks[key][-1] if fallbacks.get(key) else None
 
     def lowered(self, op, int key, passed=()):
         """The kernel for the slot of `key`, the registrations in `passed` passed over.

@@ -242,6 +242,3 @@ def refused_key(op: OpOverload, key: object) -> DefinitionError:
     alias = isinstance(key, DispatchKey)
     what = "is no floor but an alias; ask at one of the keys it fills." if alias else "is no key; ask at a DispatchKey."
     return DefinitionError(f"{op.name}: {key if alias else repr(key)} {what}", operator=op.name)
-
-
-FORM = "functional form"  # among the attributes of an operator; those that are words are its overloads

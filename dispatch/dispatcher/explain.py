@@ -1,7 +1,7 @@
 """What a call would run, floor by floor, and what was passed over: `op.explain(*args)`. Nothing is run.
 
 The floors are found as the call finds them, by rank: the wrappers of the highest are taken off, as its layer would do, and
-the next is what is left. Each slot is filled by the rule in `core.table`, retold here with what it did not choose.
+the next is what is left. `core.table` says which registrations may fill a slot; what it did not choose is listed too.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,6 +20,7 @@ from ..core import (
     fallthrough_kernel,
     floor_of,
     seen_through,
+    slot_keys,
     split,
 )  # fmt: skip
 from ..core.pytree import leaves
@@ -218,11 +219,7 @@ def _passed_over(
     op: OpOverload, key: DispatchKey, live: Registration | None, off: Mapping[Registration, str]
 ) -> Iterator[tuple[Registration, str]]:
     """What could fill the slot of a key, in the order in which it is asked, and why it does not."""
-    for at in (key, DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit, DispatchKey.Autograd):
-        if at is DispatchKey.CompositeExplicit and not key.is_backend:
-            continue  # it is about backends, and no rule of a layer
-        if at is DispatchKey.Autograd and key is not DispatchKey.AUTOGRAD:
-            continue
+    for at in map(DispatchKey, slot_keys(key)):
         for registration in _stack(op, at):
             if registration in off:
                 yield registration, f"passed over by {off[registration]}"

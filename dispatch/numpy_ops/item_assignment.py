@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
-from ..dispatcher.call_errors import FORM
 from ..errors import BatchingError
 from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor
-from ..operators.functional_variant import INSTEAD, ON_COPIES, Instead, make
+from ..operators.functional_variant import Instead, instead, make, on_copies_of, set_functional, set_instead
 from ..operators.prims import broadcast_to, define, moveaxis, sum_to
 from ..operators.registry import add as make_known
 from ..operators.views import view_scatter
@@ -136,7 +135,7 @@ def _batched_setitem_(info: Any, in_dims: Any, x: Any, index: Any, value: Any, a
     if in_dims[0] is None:
         raise BatchingError(
             f"x[...] = ... would write a value that differs from item to item into one array of shape {x.shape} that all items "
-            f"share. Write {vars(setitem_)[INSTEAD].plain}."
+            f"share. Write {instead(setitem_)}."
         )
     x = in_front(x, in_dims[0])
     if _masked(in_dims, index, value, arrays):
@@ -159,10 +158,13 @@ def _batched_setitem(info: Any, in_dims: Any, x: Any, index: Any, value: Any, ar
 
 setitem_: OpOverload = define("np::setitem_(Tensor(a!) x, Any index, Tensor value, Tensor[] arrays=[]) -> ()", _setitem)
 setitem: OpOverload = make_known(make(setitem_, "np::setitem"), __name__, "np::setitem")
-vars(setitem_)[FORM] = setitem
-vars(setitem_)[INSTEAD] = Instead(
-    leaf="to a copy, `y = x.copy()`",
-    plain="to an array made of such a value, `y = np.zeros_like(value, shape=...)`, or np.stack the pieces",
+set_functional(setitem_, setitem)
+set_instead(
+    setitem_,
+    Instead(
+        leaf="to a copy, `y = x.copy()`",
+        plain="to an array made of such a value, `y = np.zeros_like(value, shape=...)`, or np.stack the pieces",
+    ),
 )
 complete(
     setitem_,
@@ -176,7 +178,7 @@ complete(
         tangents[0], index, 0 if tangents[2] is None else tangents[2], arrays
     ),
 )
-complete(setitem, fake=vars(setitem)[ON_COPIES], vmap=_batched_setitem)
+complete(setitem, fake=on_copies_of(setitem), vmap=_batched_setitem)
 complete(
     view_scatter,
     fake=lambda x, value, look: fake_like(x, x.dtype),

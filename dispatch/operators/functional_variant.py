@@ -17,7 +17,6 @@ import numpy as np
 
 from ..core import DispatchKey, OpOverload, Tensor, registration_lock
 from ..core.pytree import items_of, mapped_arrays
-from ..dispatcher.call_errors import FORM
 from ..dispatcher.layer import find_layer
 from ..errors import BatchingError, DefinitionError, FakeTensorError
 from ..schema.schema import Argument, Return, Schema
@@ -25,13 +24,19 @@ from ..schema.tags import Tag
 from ..schema.types import Alias, OptionalOf, split_name
 from .registry import add, build, check_definable, known
 
-# Where an operator keeps what it is made of; attributes that are words are its overloads.
-ORIGIN, ON_COPIES = "origin of the functional form", "on copies"
-INSTEAD = "what to write instead"  # of a call that is refused, where that is no call of the functional form: see Instead
+# Attributes of an operator whose names have spaces: a name without spaces could be that of an overload.
+_FUNCTIONAL, _MADE_OF, _ADVICE = "functional form", "functional form of", "advice"
+
+
+class MadeOf(NamedTuple):
+    """What a functional form was made of: the operator that writes, and a function that runs it on copies."""
+
+    origin: OpOverload
+    on_copies: Callable[..., Any]
 
 
 class Instead(NamedTuple):
-    """What to write in place of a call that is refused: of a write to a leaf, and to what cannot hold what would be written."""
+    """What to write in place of a refused write: to a leaf, and to an array that cannot hold the value."""
 
     leaf: str
     plain: str
@@ -146,7 +151,7 @@ def make(op: OpOverload, name: str | None = None) -> OpOverload:
     kernel.__name__ = kernel.__qualname__ = schema.name
     made.register_at(DispatchKey.CompositeExplicit, kernel)
     made.register(find_layer("fake"), on_copies)
-    vars(made).update({"__name__": schema.name, "__qualname__": schema.name, ORIGIN: op, ON_COPIES: on_copies})
+    vars(made).update({"__name__": schema.name, "__qualname__": schema.name, _MADE_OF: MadeOf(op, on_copies)})
     vars(made)["__doc__"] = f"The functional form of {op.name}: it returns what that one writes."
     return made
 
@@ -189,8 +194,9 @@ def copied(x: Any, order: Any = "K") -> Any:
 
 def instead(op: OpOverload, which: str = "plain") -> str:
     """What to write in place of a call that is refused: `x = ns.add(x, y)`."""
-    if (said := vars(op).get(INSTEAD)) is not None:
-        return str(getattr(said, which))
+    advice: Instead | None = vars(op).get(_ADVICE)
+    if advice is not None:
+        return advice.leaf if which == "leaf" else advice.plain
     schema = op.functional.schema
     who = f"{op.schema.name}.functional" if "functional" in schema.overload else schema.name
     names = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in op.schema.arguments]
@@ -239,8 +245,19 @@ def is_argument(op: OpOverload, i: int, x: Any, args: tuple[Any, ...]) -> bool:
 
 def origin_of(op: OpOverload) -> OpOverload | None:
     """The operator that writes, of which `op` is the functional form; None for every other."""
-    found: OpOverload | None = vars(op).get(ORIGIN)
-    return found
+    found: MadeOf | None = vars(op).get(_MADE_OF)
+    return None if found is None else found.origin
+
+
+def on_copies_of(op: OpOverload) -> Callable[..., Any]:
+    """Return the function that computes a functional form: it runs the operator that writes on copies."""
+    found: MadeOf = vars(op)[_MADE_OF]
+    return found.on_copies
+
+
+def set_instead(op: OpOverload, advice: Instead) -> None:
+    """Say what to write in place of a refused call of an operator, where that is no call of its functional form."""
+    vars(op)[_ADVICE] = advice
 
 
 def name_for(schema: Schema, functional: bool | str, module: str = "", place: str = "") -> str:
@@ -282,15 +299,20 @@ def add_with_form(op: OpOverload, functional: bool | str, module: str, place: st
         name = name_for(op.schema, functional, module, place) if functional else ""
         op = add(op, module, place)
         if name:
-            vars(op)[FORM] = add(make(op, name), module, place)
+            set_functional(op, add(make(op, name), module, place))
     return op
+
+
+def set_functional(op: OpOverload, form: OpOverload) -> None:
+    """Let `op.functional` be an operator that was made by `make`."""
+    vars(op)[_FUNCTIONAL] = form
 
 
 def functional(op: OpOverload) -> OpOverload:
     """`op.functional`: the operator that returns what this one writes; made when it is asked for, and remembered."""
-    made: OpOverload | None = vars(op).get(FORM)
+    made: OpOverload | None = vars(op).get(_FUNCTIONAL)
     if made is None:
         made = make(op)
         if made is not op:
-            made = vars(op).setdefault(FORM, made)
+            made = vars(op).setdefault(_FUNCTIONAL, made)
     return made

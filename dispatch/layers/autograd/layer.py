@@ -13,7 +13,7 @@ from ...core import DispatchKey, OpOverload, Registration, count_conversion, des
 from ...core.source import where
 from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
 from ...errors import DefinitionError, NoRuleError, kind_of
-from ...operators.functional_variant import ON_COPIES, origin_of
+from ...operators.functional_variant import on_copies_of, origin_of
 from ...operators.prims import detach
 from ...operators.views import with_views
 from .context import Context
@@ -98,7 +98,7 @@ class Autograd(Layer):
             return self._without_rule(op, origin, found)
         if found.layer is self:
             return self.lower(op, found.rule)
-        made: Kernel = vars(op)[ON_COPIES]  # the origin's kernel is made of operators, which record: the copies do too
+        made: Kernel = on_copies_of(op)  # the origin's kernel is made of operators, which record: the copies do too
         return made
 
     def _without_rule(self, op: OpOverload, named: OpOverload, derived: Derived | None) -> Kernel:

@@ -13,7 +13,7 @@ from ...core.pytree import arrays, mapped
 from ...core.source import where
 from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, check_parameters, following
 from ...errors import DefinitionError, NoRuleError, kind_of
-from ...operators.functional_variant import ON_COPIES, origin_of
+from ...operators.functional_variant import on_copies_of, origin_of
 from ...operators.views import with_views
 from .inplace import made_kernel, writing_kernel
 from .pushforwards import Pushforwards, check_reads, row_kernel
@@ -75,7 +75,7 @@ class Forward(Layer):
             return self._without_rule(op, found)
         if found.layer is self:
             return self.lower(op, found.rule)
-        made: Kernel = vars(op)[ON_COPIES]
+        made: Kernel = on_copies_of(op)
         return made
 
     def _without_rule(self, op: OpOverload, derived: Derived | None) -> Kernel:
