@@ -9,7 +9,6 @@ does.
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache, wraps
 from importlib.machinery import ExtensionFileLoader
 from keyword import iskeyword
@@ -129,7 +128,7 @@ def _define(f: Any, inner: np.ufunc, name: str) -> OpOverload:
     arguments = ", ".join(f"Tensor {x}" for x in names)
     returns = "Tensor" if inner.nout == 1 else f"({', '.join(['Tensor'] * inner.nout)})"
     schema = Schema.parse(f"{name}({arguments}) -> {returns}")
-    schema = replace(schema, arguments=tuple(replace(a, numbers=True) for a in schema.arguments))
+    schema = schema.replace(arguments=tuple(a.replace(numbers=True) for a in schema.arguments))
     op = build(schema, () if inner.signature else (Tag.pointwise,))
     op.register_at(DispatchKey.CPU, _kernel(f, inner))
     if inner.signature:

@@ -334,6 +334,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.pad, "array:x pad_width mode constant_values", rearranging.pad),
     spelled(np.linspace, "start stop num endpoint retstep dtype axis device", rearranging.linspace),
     (np.take, _take),
+    spelled(np.astype, "x dtype copy device", prims.astype),
     (np.ravel, lambda a: shape.reshape(a, (-1,))),
     (np.shape, lambda a: a.shape),
     (np.ndim, lambda a: a.ndim),
@@ -343,8 +344,5 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.isrealobj, lambda x: x.dtype.kind != "c"),
 ])  # fmt: skip
 FUNCTIONS.update(WRITES | ARRAYS)
-if hasattr(np, "astype"):  # NumPy 2.1
-    FUNCTIONS.update([
-        spelled(np.astype, "x dtype copy device", prims.astype),
-        (np.unstack, lambda x, /, *, axis=0: tuple(rearranging.unstack(x, axis=axis))),
-    ])
+if hasattr(np, "unstack"):  # NumPy 2.1
+    FUNCTIONS[np.unstack] = lambda x, /, *, axis=0: tuple(rearranging.unstack(x, axis=axis))

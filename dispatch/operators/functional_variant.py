@@ -9,7 +9,6 @@ operator that writes as its functional form, whose values no later write changes
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -124,7 +123,7 @@ def functional_schema(schema: Schema, name: str | None = None) -> Schema:
     """
     form = form_of(schema)
     arguments = tuple(_read(a) if a.is_write else a for a in schema.arguments)
-    plain = [replace(r, alias=None) if i in form.severed else r for i, r in enumerate(schema.returns)]
+    plain = [r.replace(alias=None) if i in form.severed else r for i, r in enumerate(schema.returns)]
     outputs = form.outputs(plain if len(plain) != 1 else plain[0], [Return(a.type) for a in schema.arguments])
     own = f"{schema.overload}_functional" if schema.overload else "functional"
     full_name = (schema.namespace, schema.name, own) if name is None else split_name(name)
@@ -133,7 +132,7 @@ def functional_schema(schema: Schema, name: str | None = None) -> Schema:
 
 def _read(argument: Argument) -> Argument:
     """A written argument as the functional form takes it: read, and so in any layout, since what is written is a copy."""
-    return replace(argument, alias=None, layout=())
+    return argument.replace(alias=None, layout=())
 
 
 def make(op: OpOverload, name: str | None = None) -> OpOverload:

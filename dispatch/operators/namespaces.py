@@ -14,6 +14,7 @@ from ..schema.types import split_name
 from .overload_resolution import choose
 
 _MOST_DECISIONS = 512  # of one operator, by the types of a call: a bound for programs that make classes as they run
+_UNDECIDED: dict[tuple[object, ...], OpOverload] = {}  # stays empty: most operators have one overload, and are never asked
 
 
 class Operator:
@@ -28,7 +29,7 @@ class Operator:
     def __init__(self, name: str) -> None:
         self.name = name
         self._overloads: dict[str, OpOverload] = {}
-        self._decided: dict[tuple[object, ...], OpOverload] = {}  # by the types of a call, where they alone decide
+        self._decided = _UNDECIDED  # by the types of a call, where they alone decide
 
     def overloads(self) -> list[str]:
         """The names of the overloads, `"default"` for the one without a name."""
@@ -61,6 +62,8 @@ class Operator:
     def _find(self, types: tuple[object, ...], args: tuple[Any, ...], keywords: dict[str, Any]) -> OpOverload:
         """The overload that a call means, remembered where the types of its values decide."""
         decided = self._decided  # one that is replaced meanwhile, with the overloads, is written to in vain
+        if decided is _UNDECIDED:
+            decided = self._decided = {}
         if not self._overloads:
             raise self._gone()
         op, by_type = choose(self.name, list(self._overloads.values()), args, keywords)
@@ -79,7 +82,7 @@ class Operator:
         """Add an overload, or take it away. The dictionary is replaced, since calls in other threads may be walking it."""
         found = {**self._overloads, overload: op}
         self._overloads = {name: each for name, each in found.items() if each is not None}
-        self._decided = {}
+        self._decided = _UNDECIDED
 
     def __copy__(self) -> "Operator":
         return self

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import cache
 
 from ..core import Arguments, Check, Definition, OpOverload, Outputs, registration_lock
 from ..core.source import Caller
@@ -46,10 +47,17 @@ def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: 
         return Check("literal", optional=optional, cls=kind.choices)
     assert isinstance(kind, Base)
     if kind.name != "Tensor" or argument is None:
-        return Check(kind.name, optional=optional)
-    return Check(
-        "Tensor|Scalar" if argument.numbers else "Tensor", optional=optional, dtype=argument.dtype, written=argument.is_write
-    )
+        return _check_of_word(kind.name, optional)
+    word = "Tensor|Scalar" if argument.numbers else "Tensor"
+    if argument.dtype is None:
+        return _check_of_word(word, optional, argument.is_write)
+    return Check(word, optional=optional, dtype=argument.dtype, written=argument.is_write)
+
+
+@cache
+def _check_of_word(word: str, optional: bool, written: bool = False) -> Check:
+    """The check of a type that is one word: a check does not change, so operators share it, 96 bytes each."""
+    return Check(word, optional=optional, written=written)
 
 
 def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:

@@ -15,7 +15,6 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple, Union
 
 import numpy as np
@@ -53,7 +52,6 @@ class Dimension(NamedTuple):
         return self.size is not None or (bool(self.code or self.name) and names.issuperset(self.reads))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ArrayHint:
     """What a hint says of one array.
 
@@ -77,11 +75,12 @@ class ArrayHint:
     Hint[np.ndarray, "m n"]
     """
 
-    word: str
-    text: str
-    dimensions: tuple[Dimension, ...]
-    classes: frozenset[type] | None
-    dtype: np.dtype[Any] | None
+    __slots__ = ("classes", "dimensions", "dtype", "text", "word")
+
+    def __init__(
+        self, word: str, text: str, dimensions: tuple[Dimension, ...], classes: frozenset[type] | None, dtype: Any
+    ) -> None:
+        self.word, self.text, self.dimensions, self.classes, self.dtype = word, text, dimensions, classes, dtype
 
     @property
     def variadic(self) -> int | None:
@@ -227,16 +226,13 @@ def _either(trees: list[Tree]) -> Tree:
     return ArrayHint(" | ".join(array.word for array in arrays), arrays[0].text, arrays[0].dimensions, every, None)
 
 
-@dataclass(slots=True)
 class Bindings:
     """What the names of one call stand for.
 
     Attributes
     ----------
-    sizes : dict
-        Of the names of single axes.
-    batches : dict
-        Of the names of many axes.
+    sizes, batches : dict
+        Of the names of single axes; of the names of many axes.
     places : dict
         Where each name was met first.
     faults : list of str
@@ -252,17 +248,23 @@ class Bindings:
     m=2 (x), n=3 (x)
     """
 
-    sizes: dict[str, int] = field(default_factory=dict)
-    batches: dict[str, Shape] = field(default_factory=dict)
-    places: dict[str, str] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-    _fixed: dict[str, Shape] = field(default_factory=dict)  # batches that do not broadcast any more
-    _ones: dict[str, str] = field(default_factory=dict)  # names met with size 1, where that may broadcast
-    _later: list[tuple[Dimension, int, str]] = field(default_factory=list)
+    __slots__ = ("_fixed", "_later", "_ones", "batches", "faults", "places", "sizes")
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+        self.batches: dict[str, Shape] = {}
+        self.places: dict[str, str] = {}
+        self.faults: list[str] = []
+        self._fixed: dict[str, Shape] = {}  # batches that do not broadcast any more
+        self._ones: dict[str, str] = {}  # names met with size 1, where that may broadcast
+        self._later: list[tuple[Dimension, int, str]] = []
 
     def copy(self) -> "Bindings":
         """The same bindings, to be added to."""
-        return Bindings(dict(self.sizes), dict(self.batches), dict(self.places), [], dict(self._fixed))
+        made = Bindings()
+        made.sizes, made.batches = dict(self.sizes), dict(self.batches)
+        made.places, made._fixed = dict(self.places), dict(self._fixed)
+        return made
 
     def bind(self, array: ArrayHint, shape: Shape, name: str) -> None:
         """Hold a shape against a hint, and learn the sizes of its names."""

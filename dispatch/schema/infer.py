@@ -42,7 +42,7 @@ class _Parameter(NamedTuple):
 
 def _parameters(fn: Callable[..., Any], name: str) -> tuple[list[_Parameter], object]:
     """Read the parameters and the return hint of any callable."""
-    if type(fn) is not types.FunctionType or "__wrapped__" in fn.__dict__ or "__signature__" in fn.__dict__:
+    if type(fn) is not types.FunctionType or hasattr(fn, "__wrapped__") or hasattr(fn, "__signature__"):  # its dict is not made
         try:
             signature = inspect.signature(fn)
         except (TypeError, ValueError):

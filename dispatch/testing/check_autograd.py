@@ -11,10 +11,10 @@ import numpy as np
 from ..core import DispatchKey
 from ..layers.autograd import CONSTANT, TrackedTensor
 from ..schema.tags import Tag
-from .assert_close import tolerance
 from .cases import Case, named_outputs
 from .check_schema import quietly
-from .gradcheck import gradient_probe
+from .closeness import tolerance
+from .gradient_checks import gradient_probe
 from .numerical_jacobian import Probe, Recording, as_reals, compare, label_of, random_like, units
 from .report import Findings
 

@@ -15,9 +15,9 @@ from ..dispatcher.printing import brief
 from ..errors import DataDependentError, NoRuleError
 from ..layers.fake import FakeTensor, FakeTensorMode
 from ..schema.tags import Tag
-from .assert_close import NUMBERS, difference
 from .cases import Case, arrays_in, named_outputs
 from .check_schema import quietly
+from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
 from .report import Findings
 from .validate import counted_strides

@@ -16,8 +16,8 @@ import numpy as np
 from ..errors import OutputError
 from ..schema.schema import Argument, Return
 from ..schema.tags import Tag
-from .assert_close import difference
 from .cases import Case, arrays_in, map_arrays, named_outputs
+from .closeness import difference
 from .guarded_memory import Guarded, same_bytes, share_memory
 from .report import Findings
 from .variants import layouts, values

@@ -11,9 +11,9 @@ from ..core.pytree import leaves, mapped, steps
 from ..errors import BatchingError
 from ..layers.vmap import vmap
 from ..schema.tags import Tag
-from .assert_close import NUMBERS, difference
 from .cases import Case, arrays_in
 from .check_schema import quietly, written_arrays
+from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
 from .report import Findings
 from .variants import permuted

@@ -20,7 +20,7 @@ from ..dispatcher.observer import OBSERVE, Watcher
 from ..errors import DefinitionError, OpCheckError, did_you_mean
 from ..layers.autograd import TrackedTensor
 from .cases import arrays_in
-from .opcheck import ALL, opcheck
+from .operator_checks import ALL, opcheck
 
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])

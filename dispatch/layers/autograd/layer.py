@@ -6,12 +6,11 @@ node that refers to the nodes of what went in.
 """
 
 from collections.abc import Callable
-from inspect import Parameter, signature
 from typing import Any
 
 from ...core import DispatchKey, OpOverload, Registration, count_conversion, descend
 from ...core.source import where
-from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
+from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following, parameter_names
 from ...errors import DefinitionError, NoRuleError, kind_of
 from ...operators.functional_variant import on_copies_of, origin_of
 from ...operators.prims import detach
@@ -119,11 +118,10 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
         )
     if rule.setup_context is None:
         return
-    parameters = signature(rule.setup_context).parameters.values()
-    variadic = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
-    if not variadic and len(parameters) != 3:
+    names = parameter_names(rule.setup_context)
+    if names is not None and len(names) != 3:
         raise DefinitionError(
-            f"{op.name}: setup_context takes ({', '.join(p.name for p in parameters)}). It is called with three arguments: "
+            f"{op.name}: setup_context takes ({', '.join(names)}). It is called with three arguments: "
             "setup_context(ctx, inputs, output).",
             operator=op.name,
         )
