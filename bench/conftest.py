@@ -1,3 +1,3 @@
-"""Peers are no tests: collecting their doctests would import what may not be installed."""
+"""Keeps pytest from importing the peers, which may not be installed, in search of doctests."""
 
 collect_ignore_glob = ["peers/*", "__main__.py"]

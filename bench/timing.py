@@ -1,6 +1,7 @@
-"""Cases timed side by side: each in short batches, one batch of every case a round, the fastest batch kept.
+"""Times cases side by side, and keeps the fastest batch of each.
 
-A machine's noise comes in stretches longer than a round, so it hits all cases alike, and the minimum leaves it out.
+A batch is some runs of one statement; a round is one batch of every case. What disturbs a machine lasts longer than a round, so
+that it disturbs all cases alike, and the fastest batch is one that was not disturbed.
 """
 
 import time
@@ -21,10 +22,10 @@ Name = TypeVar("Name", bound=Hashable)
 
 @dataclass(frozen=True)
 class Case:
-    """A statement to time, and the statement that is its kernel alone, taken off it.
+    """A statement to time, and the statement that calls its kernel alone.
 
-    ``within`` opens what has to be on around a batch, such as a mode. ``parts`` says how many nodes, or items, one run of the
-    statement goes through.
+    ``within`` gives a context that is entered around each batch, a mode for example. ``parts`` is the number of nodes or items
+    that one run of the statement handles.
     """
 
     call: str
@@ -34,7 +35,7 @@ class Case:
     parts: int = 1
 
     def function(self) -> Callable[[], object]:
-        """The statement as a function of nothing, for timers that ask for one."""
+        """The statement as a function without parameters."""
         scope = dict(self.names)
         exec(f"def statement():\n    {self.call}", scope)
         statement: Callable[[], object] = scope["statement"]
@@ -55,7 +56,7 @@ class Timing:
 
     @property
     def cost(self) -> float:
-        """What is compared: the cost over the kernel, or the whole where there is no kernel to take off."""
+        """The cost beyond the kernel; that of the whole statement where there is no kernel."""
         return self.call if self.kernel is None else self.call - self.kernel
 
 
