@@ -1,7 +1,8 @@
 """Times cases side by side, and keeps the fastest batch of each.
 
 A batch is some runs of one statement; a round is one batch of every case. What disturbs a machine lasts longer than a round, so
-that it disturbs all cases alike, and the fastest batch is one that was not disturbed.
+that it disturbs all cases alike, and the fastest batch is one that was not disturbed. Processor time is counted, not what other
+processes take of a processor's time meanwhile.
 """
 
 import time
@@ -69,11 +70,10 @@ class Stopwatch:
     within: Callable[[], AbstractContextManager[object]]
     batch: float
     runs: int = RUNS
-    clock: Callable[[], float] = time.perf_counter
     fastest: float = field(default=float("inf"), init=False)
 
     def __post_init__(self) -> None:
-        self.timer = timeit.Timer(self.statement, timer=self.clock, globals=dict(self.names))
+        self.timer = timeit.Timer(self.statement, timer=time.process_time, globals=dict(self.names))
         self.number = self.runs
         while (seconds := self.seconds()) < self.batch / 4:
             self.number *= 4
@@ -91,16 +91,12 @@ class Stopwatch:
 
 
 def measure(
-    cases: Mapping[Name, Case],
-    rounds: int = ROUNDS,
-    batch: float = BATCH,
-    runs: int = RUNS,
-    clock: Callable[[], float] = time.perf_counter,
+    cases: Mapping[Name, Case], rounds: int = ROUNDS, batch: float = BATCH, runs: int = RUNS
 ) -> dict[Name, Timing]:
     """Time every case and its kernel, round-robin, and keep each one's fastest batch of at least that many seconds and runs."""
-    calls = {name: Stopwatch(case.call, case.names, case.within, batch, runs, clock) for name, case in cases.items()}
+    calls = {name: Stopwatch(case.call, case.names, case.within, batch, runs) for name, case in cases.items()}
     kernels = {
-        name: Stopwatch(case.kernel, case.names, case.within, batch, runs, clock)
+        name: Stopwatch(case.kernel, case.names, case.within, batch, runs)
         for name, case in cases.items()
         if case.kernel is not None
     }
