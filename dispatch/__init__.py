@@ -4,28 +4,19 @@ Put `custom_op` on a function that calls your C, Fortran, Cython, Numba or SciPy
 kernels for each device, a shape rule, gradients, batching, and a checker that finds its bugs.
 """
 
-from . import autograd, library, testing
-from .autodiff import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
-from .autodiff import rules as rules  # which tells the layers what they can make of each other's rules
-from .compiler import compile, register_backend  # noqa: A004  torch's name
-from .compiler.exported_program import ExportedProgram, export, load
-from .compiler.trace_function import make_fx
+from typing import TYPE_CHECKING
+
+from . import autograd, library
 from .core import DispatchKey, OpOverload, Residual, Tensor
-from .dispatcher.call_log import log_calls, profile
-from .dispatcher.thread_context import carry
-from .graph import Graph
+from .core.lazy import names_of
 from .layers.autograd import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled, tensor
 from .layers.fake import FakeTensor, FakeTensorMode
-from .layers.fake.eval_shape import eval_shape
-from .layers.functionalize import FunctionalTensor, functionalize
 from .layers.jvp import DualTensor
 from .layers.mode import Mode
 from .layers.vmap import vmap
-from .layers.vmap.vectorize import vectorize
 from .library import (
     Tag,
     custom_op,
-    from_ufunc,
     infer_schema,
     register_autograd,
     register_fake,
@@ -33,12 +24,49 @@ from .library import (
     register_kernel,
     register_vmap,
 )
-from .numpy_ops.protocols import detach
+from .numpy_ops.install import install
 from .operators.pickling import MissingOperator
 from .operators.registry import ops
 from .schema.schema import Schema
 from .symbolic import ShapeEnv, SymBool, SymInt, check
-from .testing.validate import validate
+
+if TYPE_CHECKING:
+    from . import testing
+    from .autodiff import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
+    from .compiler import compile, register_backend  # noqa: A004  torch's name
+    from .compiler.exported_program import ExportedProgram, export, load
+    from .compiler.trace_function import make_fx
+    from .dispatcher.call_log import log_calls, profile
+    from .dispatcher.thread_context import carry
+    from .graph import Graph
+    from .layers.fake.eval_shape import eval_shape
+    from .layers.functionalize import FunctionalTensor, functionalize
+    from .layers.vmap.vectorize import vectorize
+    from .library import from_ufunc
+    from .numpy_ops.protocols import detach
+    from .testing.validate import validate
+else:
+    __getattr__, __dir__ = names_of(
+        globals(),
+        {
+            ".autodiff": "grad hessian jacfwd jacrev jvp value_and_grad vjp",
+            ".compiler": "compile register_backend",
+            ".compiler.exported_program": "ExportedProgram export load",
+            ".compiler.trace_function": "make_fx",
+            ".dispatcher.call_log": "log_calls profile",
+            ".dispatcher.thread_context": "carry",
+            ".graph": "Graph",
+            ".layers.fake.eval_shape": "eval_shape",
+            ".layers.functionalize": "FunctionalTensor functionalize",
+            ".layers.vmap.vectorize": "vectorize",
+            ".library": "from_ufunc",
+            ".numpy_ops.protocols": "detach",
+            ".testing": "",
+            ".testing.validate": "validate",
+        },
+    )
+
+install()
 
 __version__ = "0.1.0"
 

@@ -1,7 +1,14 @@
 """Gradients and their checks."""
 
+from typing import TYPE_CHECKING
+
+from .core.lazy import names_of
 from .layers.autograd import backward, checkpoint, detect_anomaly, enable_grad, grad, nbytes, no_grad, set_grad_enabled
-from .testing import gradcheck
+
+if TYPE_CHECKING:
+    from .testing import gradcheck
+else:
+    __getattr__, __dir__ = names_of(globals(), {".testing": "gradcheck"})
 
 __all__ = [
     "backward",

@@ -1,10 +1,12 @@
 """What torch.library offers, by its names: defining operators and registering their kernels and rules."""
 
+from typing import TYPE_CHECKING
+
 from .core import DispatchKey, Residual, fallthrough_kernel
+from .core.lazy import names_of
 from .dispatcher.array_types import register_array_type
 from .dispatcher.key_guards import ExcludeDispatchKeyGuard, IncludeDispatchKeyGuard
 from .layers.fake import get_ctx
-from .numpy_ops.from_ufunc import from_ufunc
 from .operators.custom_op import custom_op
 from .operators.define import define, impl, impl_abstract
 from .operators.kernel_handle import get_kernel
@@ -20,7 +22,12 @@ from .operators.register import (
 from .schema.infer import infer_schema
 from .schema.opaque_types import register_opaque_type
 from .schema.tags import Tag
-from .testing import opcheck
+
+if TYPE_CHECKING:
+    from .numpy_ops.from_ufunc import from_ufunc
+    from .testing import opcheck
+else:
+    __getattr__, __dir__ = names_of(globals(), {".numpy_ops.from_ufunc": "from_ufunc", ".testing": "opcheck"})
 
 __all__ = [
     "DispatchKey",

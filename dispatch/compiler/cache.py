@@ -1,4 +1,4 @@
-"""What a compiled function keeps: an entry for each kind of call."""
+"""The cache of a compiled function: an entry for each kind of call."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,42 +10,42 @@ LIMIT = 8  # traces of one function, as torch's recompile_limit
 
 
 class Entry:
-    """What is known for calls of one key.
+    """How a compiled function runs calls of one kind.
 
     Attributes
     ----------
     recording : Recording or None
-        None where such calls run the function itself.
+        The trace; None if such calls run the function itself.
     run : callable or None
-        What the backend made of the graph.
+        Runs the graph; made by the backend.
     reason : str
-        Why they do.
+        Why such calls run the function itself.
     hits : int
-        How often it was found.
+        The number of calls.
     """
 
     __slots__ = ("bits", "hits", "reason", "recording", "run", "shapes", "written")
 
     def __init__(self, recording: Recording | None, run: Callable[..., Any] | None, reason: str = "") -> None:
         self.recording, self.run, self.reason, self.hits = recording, run, reason, 0
-        self.bits: Any = None  # of calls with open sizes: the floats that the graph holds
-        self.shapes: Any = None  # and the shapes of those that run as they are
+        self.bits: Any = None  # for graphs with symbolic sizes: the floats that the graph contains
+        self.shapes: Any = None  # and the shapes of calls that run the function itself
         self.written = () if recording is None else _written_inputs(recording.graph)
 
 
 def _written_inputs(graph: Graph) -> tuple[int, ...]:
-    """Which inputs a graph writes to."""
+    """Return the numbers of the inputs that a graph writes to."""
     sharing = Sharing(graph, apart=True)
     return tuple([i for i, x in enumerate(nodes_in(graph.inputs)) if sharing.is_written(x)])
 
 
 class ByGuards(NamedTuple):
-    """Calls of one key for which there are graphs with open sizes: each where its guards hold."""
+    """The graphs with symbolic sizes for one kind of call; each is right where its guards hold."""
 
     entries: list[Entry]
 
 
 class ByFloats(NamedTuple):
-    """Calls of one key whose graphs hold their Python floats: an entry for each of these."""
+    """The graphs of one kind of call that contain the Python floats of the call; one for each set of floats."""
 
     entries: dict[Any, Entry]

@@ -1,4 +1,4 @@
-"""A function traced for one kind of call, twice: where something comes out differently, the function is not compiled."""
+"""Traces a function for one kind of call. It traces twice, and raises if the two traces differ."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -16,6 +16,7 @@ from ..graph import Graph, Metadata, Node, apply, common_subexpressions, constan
 from ..graph.passes import MOST_BYTES
 from ..layers.functionalize import functionalize
 from ..layers.trace import TRACE
+from ..operators.views import owner_of
 from ..schema.tags import Tag
 from ..symbolic import SymInt
 from .cache_key import Signature, changed
@@ -24,18 +25,18 @@ from .trace_function import make_fx
 
 
 class Recording(NamedTuple):
-    """A function as a graph, for calls of one signature.
+    """The trace of a function for one kind of call.
 
     Attributes
     ----------
     graph : Graph
         Its inputs are the arrays of the call, then the arrays that the function captured.
     live : tuple of ndarray
-        The captured ones, which the graph reads as they are when it runs.
+        The captured arrays. The graph reads what they contain when it runs.
     floats : bool
-        Whether Python floats are inputs; else the graph holds those of the call.
+        Whether Python floats are inputs; if not, the graph contains the floats of the call.
     watched : list
-        What the function refers to; see `Captured`.
+        The values that the function refers to; see `Captured`.
     """
 
     graph: Graph
@@ -47,14 +48,14 @@ class Recording(NamedTuple):
 def recorded(
     f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], signature: Signature, dynamic: bool = False
 ) -> Recording:
-    """Trace `f` for calls like this one; no kernel runs.
+    """Trace `f` for calls like this one. No kernel runs.
 
     Raises
     ------
     TracingError
-        If two traces differ, or `f` changes what it refers to.
+        If the two traces differ, or `f` changes a value that it refers to.
     Exception
-        What `f` raises.
+        Any exception of `f`.
     """
     if signature.foreign is not None:
         raise TracingError(
@@ -94,9 +95,9 @@ class _Traced(NamedTuple):
 
 
 def _two_traces(trace: Callable[..., "_Traced"], signature: Signature) -> tuple[_Traced, _Traced, dict[Node, Any]]:
-    """Two traces, and which nodes of the first stand for floats of the call.
+    """Return two traces, and the input nodes of the first that are floats of the call.
 
-    A float is an input where the trace with an input in its place is the trace with its value, node for node; else a value.
+    Floats become inputs if the trace that has them as inputs equals, node for node, the trace that has their values.
     """
     if not signature.floats:
         return trace(), trace(), {}
@@ -111,14 +112,14 @@ def _two_traces(trace: Callable[..., "_Traced"], signature: Signature) -> tuple[
 
 
 def _positional(f: Callable[..., Any], names: tuple[str, ...], count: int) -> Callable[..., Any]:
-    """`f` with its keywords behind the other arguments."""
+    """Return `f` as a function that takes its keyword arguments by position, after the others."""
     if not names:
         return f
     return lambda *values: f(*values[:count], **dict(zip(names, values[count:], strict=True)))
 
 
 def _trace(f: Callable[..., Any], values: tuple[Any, ...], dynamic: bool, loose: bool = False) -> _Traced:
-    """One trace; with `dynamic` sizes are open, with `loose` Python floats are inputs."""
+    """Return one trace. With `dynamic` sizes are symbols; with `loose` Python floats are inputs."""
     found: list[Any] = []
 
     def watched(*args: Any) -> Any:
@@ -141,7 +142,7 @@ def _trace(f: Callable[..., Any], values: tuple[Any, ...], dynamic: bool, loose:
 
 
 def _stand_in(x: Any, loose: bool) -> Any:
-    """What a trace is given in place of a value: an array of the same layout."""
+    """Return the value that a trace gets in place of an argument: an array of the same layout, or a number that stays fixed."""
     if isinstance(x, Tensor):
         return np.empty(x.shape, x.dtype)
     if loose and type(x) is float:
@@ -150,7 +151,7 @@ def _stand_in(x: Any, loose: bool) -> Any:
 
 
 class Fixed:
-    """A number that is no input of a trace."""
+    """Wraps a number that is not to become an input of the trace."""
 
     __slots__ = ("value",)
 
@@ -164,7 +165,7 @@ def _plain(x: Any) -> Any:
 
 @contextmanager
 def _generators_restored(generators: list[Any]) -> Iterator[None]:
-    """Leave the generators that a function may draw from as they were before it was traced."""
+    """Restore the state of the random generators that a function may draw from."""
     own = [getattr(x, "bit_generator", None) or x._bit_generator for x in generators]  # noqa: SLF001  RandomState has no other
     before = [x.state for x in own]
     legacy, python = np.random.get_state(), random.getstate()  # noqa: NPY002  whoever draws from it finds it as it was
@@ -178,7 +179,7 @@ def _generators_restored(generators: list[Any]) -> Iterator[None]:
 
 
 def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str:
-    """What two traces differ in, in words; nothing where they are one."""
+    """Return a message about the first difference of two traces; an empty text if there is none."""
     partner: dict[Node, Any] = {}
 
     def alike(x: Any, y: Any) -> bool:
@@ -220,7 +221,7 @@ def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str
 
 
 def _alike_values(x: Any, y: Any) -> bool:
-    """Whether two nodes give the same kind of thing; what is no array, a residual say, is another each time."""
+    """Whether two values have the same layout. Values that are no arrays, such as residuals, are not compared."""
     if type(x) is not type(y):
         return False
     if type(x) is Metadata:
@@ -230,7 +231,7 @@ def _alike_values(x: Any, y: Any) -> bool:
 
 
 def _used(graph: Graph, constant: Node) -> str:
-    """The line that first uses a constant."""
+    """Return the line that first uses a constant, as part of a message."""
     for node in graph.nodes:
         if node.source is not None and any(x is constant for x in leaves(node.args)):
             return _at(node)
@@ -238,7 +239,7 @@ def _used(graph: Graph, constant: Node) -> str:
 
 
 def _plain_value(value: Any) -> Any:
-    """A number or a text in what a node gives; None where there is none."""
+    """Return a number or a text in the value of a node; None if there is none."""
     if type(value) is Metadata:
         return None
     if (items := items_of(value)) is not None:
@@ -247,20 +248,20 @@ def _plain_value(value: Any) -> Any:
 
 
 def _at(node: Node) -> str:
-    """The line of a node, in words."""
+    """Return the line of a node as part of a message."""
     return "" if node.source is None else f" in {node.source}"
 
 
 def _with_live_inputs(first: _Traced, second: _Traced) -> tuple[Graph, tuple[Any, ...]]:
-    """The graph with captured arrays for inputs: those that both traces met as the same object; others were made in the trace.
+    """Return the graph with the captured arrays as inputs, and these arrays.
 
-    A view that the function takes of a captured array is another object each time; it is an input too, by the view that
-    the trace met, which shows what the array holds later.
+    An array is captured if both traces met the same object; else the trace made it. A view of a captured array is a new object
+    in each trace. It becomes an input too, because the view that the trace met shows later writes to the array.
     """
     graph = first.graph
     live: dict[Node, Any] = {}
     for (x, node), (other, _) in zip(first.constants, second.constants, strict=True):
-        if x is other or (_owner(x) is not x and _owner(x) is _owner(other)):
+        if x is other or (owner_of(x) is not x and owner_of(x) is owner_of(other)):
             live[node] = x
     for node in live:
         node.kind = "placeholder"
@@ -269,16 +270,10 @@ def _with_live_inputs(first: _Traced, second: _Traced) -> tuple[Graph, tuple[Any
     return graph, tuple(live.values())
 
 
-def _owner(x: Any) -> Any:
-    while isinstance(x, np.ndarray) and x.base is not None:
-        x = x.base
-    return x
-
-
 def known_by_layout(graph: Graph) -> Graph:
-    """A graph with constants for what operators make of layouts alone: `ones_like(x)`, where the sizes of `x` are no symbols.
+    """Return the graph with constants in place of calls that read only a layout, such as `ones_like(x)`.
 
-    The seed of a gradient is one; folding then has the steps of the gradient that depend on no data.
+    The seed of a gradient is such a call. `constant_folding` then computes the steps of the gradient that depend on no data.
 
     Examples
     --------

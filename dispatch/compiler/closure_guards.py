@@ -1,8 +1,8 @@
-"""What a function refers to that is no argument: globals, closures, attributes. A trace depends on it, so it is watched.
+"""Finds the globals, closure variables and attributes that a function refers to, so that a change of one makes a new trace.
 
-Found by reading code objects, not by running anything: the names a function uses, looked up in its module and its cells, then
-the functions behind those names likewise, what lists, tuples and dicts hold, and those attributes of objects and modules that
-some of the functions name. Libraries are not looked into: who replaces a function of NumPy's must compile anew.
+It reads code objects and runs nothing. It looks up the names that the function uses in its module and in its cells, and goes on
+with the functions behind those names, with the items of lists, tuples and dicts, and with the attributes of objects and modules
+that one of the functions names. It does not look into libraries: replacing a function of NumPy needs a new `compile`.
 """
 
 import os
@@ -27,7 +27,7 @@ _CODE = (types.FunctionType, property, staticmethod, classmethod)
 
 
 class Attributes:
-    """An object by the names of its attributes, which are in no dict: slots, and what a class says for all its objects."""
+    """Looks up attributes of an object that are in no dict of its own: slots, and attributes of its class."""
 
     __slots__ = ("of",)
 
@@ -42,19 +42,19 @@ class Attributes:
 
 
 class Captured:
-    """Everything that a function refers to, as it is now.
+    """The values that a function refers to, as they are now.
 
     Attributes
     ----------
     watched : list of (holder, name, value)
-        What `keys.changed` compares: where each thing is found, and what it was.
+        Where each value is found, and the value; `cache_key.changed` compares them.
     generators : list
-        NumPy's generators among it.
+        The NumPy generators among the values.
 
     Raises
     ------
     TracingError
-        If a wrapper is among it.
+        If a wrapper is among the values.
 
     Examples
     --------
@@ -78,11 +78,11 @@ class Captured:
                 self._open_attributes(x, attributes)
 
     def bytes(self) -> list[int]:
-        """What the arrays hold, as numbers that differ where they do."""
+        """Return a hash of the data of each array."""
         return [hash(x.tobytes()) for _, _, x in self.watched if isinstance(x, np.ndarray)]
 
     def names(self) -> Iterator[str]:
-        """How each thing that is watched is called."""
+        """Yield a name for each value, for messages."""
         for holder, name, _ in self.watched:
             if name is None:
                 yield "a variable of an enclosing function"
@@ -96,7 +96,7 @@ class Captured:
             self._open(value)
 
     def _open(self, x: Any) -> None:
-        """Note what is inside a value."""
+        """Add the values inside a value."""
         if isinstance(x, Tensor):
             raise TracingError(
                 f"it refers to a {type(x).__name__} of {x.level!r}, and a graph outlives that. Pass it as an argument."
@@ -125,7 +125,7 @@ class Captured:
             self._open_object(x)
 
     def _open_object(self, x: Any) -> None:
-        """Note what has attributes, to be looked at when all names are known."""
+        """Keep an object with attributes until all names are known."""
         if isinstance(x, types.ModuleType):
             if not _is_library(x.__name__, getattr(x, "__file__", None) or ""):
                 self._objects.append((x, vars(x)))
@@ -186,7 +186,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _is_library(module: str, file: str) -> bool:
-    """Whether code is not the user's own."""
+    """Whether a module belongs to a library, to Python or to this package."""
     top = module.partition(".")[0]
     known = top in {"numpy", _PACKAGE} or top in sys.stdlib_module_names
     return known or any(part in file for part in _LIBRARIES)

@@ -1,4 +1,4 @@
-"""`compile`: a function that is traced once for each kind of call, and replayed."""
+"""`compile`: traces a function once for each kind of call, and runs the graph in later calls."""
 
 import warnings
 from collections.abc import Callable
@@ -20,12 +20,12 @@ from .lowering import program
 
 
 class Compiled:
-    """A compiled function; what `compile` returns.
+    """A compiled function, as `compile` returns it.
 
     Attributes
     ----------
     entries : list of Entry
-        What was traced, oldest first.
+        The traces, oldest first.
     """
 
     def __init__(self, f: Callable[..., Any], fullgraph: bool, dynamic: bool, backend: Backend) -> None:
@@ -80,7 +80,7 @@ class Compiled:
         return run(*values, *recording.live)
 
     def _find(self, signature: Signature) -> Entry | None:
-        """What is known of such calls, if it still holds."""
+        """Return the entry for a call, or None if there is none or a value that the function refers to has changed."""
         found = self._cache.get(self._key(signature))
         entry: Entry | None
         if isinstance(found, ByGuards):
@@ -123,7 +123,7 @@ class Compiled:
             self._cache[key] = entry
 
     def _warn(self, reason: str) -> None:
-        """Say once why calls run as they are."""
+        """Warn once why calls run the function itself."""
         if not self._warned:
             self._warned = True
             warnings.warn(f"compile: {self._name} runs as it is: {reason}", PerformanceWarning, stacklevel=levels_out())
@@ -136,17 +136,17 @@ class Compiled:
         return self if instance is None else MethodType(self, instance)
 
     def explain(self, *args: Any, **keywords: Any) -> "Explained":
-        """What was compiled and for which calls, what was not, and why.
+        """Report for which calls there are graphs, for which there are none, and why.
 
         Parameters
         ----------
         *args, **keywords
-            A call that is traced first, if that has not been done; it is not run.
+            A call to trace first, if there is no trace of it yet. It is not run.
 
         Returns
         -------
         Explained
-            Prints as text: guards, cache, graph.
+            Prints as text: kinds of calls, guards, graphs.
         """
         note = ""
         if args or keywords:
@@ -164,13 +164,13 @@ class Compiled:
 
 
 def inputs_of(recording: Recording, signature: Signature) -> list[Any]:
-    """What a graph takes of a call: its arrays, and its floats where these are inputs."""
+    """Return the arguments of the graph for a call: the arrays, and the floats if they are inputs."""
     values: list[Any] = signature.values
     return [x for x in values if type(x) is not float] if signature.floats and not recording.floats else values
 
 
 def _fits(entry: Entry, signature: Signature) -> bool:
-    """Whether an entry with open sizes is one for a call: its guards hold, and so do the floats that it holds."""
+    """Whether an entry with symbolic sizes is right for a call: its guards hold and its floats are those of the call."""
     if entry.recording is None:
         return bool(entry.bits == signature.bits and entry.shapes == shapes_of(signature))
     if entry.bits is not None and entry.bits != signature.bits:
@@ -180,7 +180,7 @@ def _fits(entry: Entry, signature: Signature) -> bool:
 
 
 def said(error: Exception) -> str:
-    """What kept a function from being traced, and the line of its code."""
+    """Return the message of an exception, with the line of user code that it went through last."""
     line = raised_at(error)
     text = str(error) or type(error).__name__
     if line is None or line.place in text:
@@ -191,35 +191,35 @@ def said(error: Exception) -> str:
 def compile(  # noqa: A001  torch's name
     f: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool = False, backend: str | Backend = "replay"
 ) -> Any:
-    """A function that does what `f` does: traced once for each kind of call, and replayed; also a decorator.
+    """Return a function that does what `f` does, by tracing `f` once for each kind of call; also a decorator.
 
-    A kind of call is how the arguments are nested, the shapes, dtypes and strides of arrays, and the values of what is no
-    array; a Python float is an input, unless what `f` does depends on it otherwise than by computing with it. What `f`
-    refers to is watched. Results are those of `f` to the bit, and so is what it writes to its arguments.
+    The kind of a call is the structure of its arguments, the shapes, dtypes and strides of the arrays, and the values of
+    arguments that are no arrays. A Python float is an input of the graph unless `f` does more with it than arithmetic. A change
+    of a value that `f` refers to makes a new trace. Results and writes to arguments are those of `f` to the bit.
 
     Parameters
     ----------
     f : callable
-        Of arrays, in containers too. What it does beside computing, printing say, is done while it is traced and not again.
+        Takes arrays, also in containers. Side effects such as printing happen during the trace, and not in later calls.
     fullgraph : bool
-        Raise where `f` cannot be traced; else it runs as it is, with one warning.
+        Raise if `f` cannot be traced. By default `f` itself runs then, with one warning.
     dynamic : bool
-        Trace sizes as symbols, so that one graph serves arrays of all lengths for which its guards hold; lengths 0 and 1 are
-        traced for themselves. The extra `symbolic` is asked for where that takes more than arithmetic. By `replay` alone.
+        Trace sizes as symbols, so that one graph serves all lengths for which its guards hold; lengths 0 and 1 get graphs of
+        their own. It may need the extra `symbolic`. Only the backend `replay` can do it.
     backend : str or callable
-        What runs the graph: see `register_backend`.
+        The program that runs the graph; see `register_backend`.
 
     Returns
     -------
     callable
-        With `f`'s signature and name, and `explain(*args)`.
+        It has the signature and the name of `f`, and a method `explain(*args)`.
 
     Raises
     ------
     DefinitionError
         If there is no such backend.
     UnsupportedError
-        If another backend is to run open sizes.
+        If another backend than `replay` is asked for symbolic sizes.
     TracingError
         From a call, with `fullgraph`, if `f` cannot be traced.
 
@@ -249,7 +249,7 @@ def compile(  # noqa: A001  torch's name
 
 
 class Explained:
-    """What a compiled function has in its cache; prints as text."""
+    """The cache of a compiled function, printed as text."""
 
     def __init__(self, name: str, traces: int, cache: dict[Any, Any], note: str) -> None:
         self.name, self.traces, self.cache, self.note = name, traces, cache, note
@@ -279,7 +279,7 @@ class Explained:
 
 
 def described(key: tuple[Any, ...]) -> list[str]:
-    """The parts of a key in words: arrays as `float64[3, 2]`, what is no array by its value."""
+    """Return the parts of a key as phrases: arrays as `float64[3, 2]`, other values as they are."""
     found, rest = [], list(key)
     while rest:
         part = rest.pop(0)

@@ -1,4 +1,4 @@
-"""Graphs with sizes that are open, as programs: the sizes a graph computes of its inputs' are inputs of the program too."""
+"""Makes programs of graphs with symbolic sizes. Each size that the graph computes becomes an input of the program."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from .lowering import program
 
 
 def open_key(signature: Signature) -> tuple[Any, ...]:
-    """The key of a call without what a graph leaves open: lengths but 0 and 1, and strides but which axis has the longest."""
+    """Return the key of a call for symbolic sizes: it has lengths 0 and 1, and the order of strides, but no other number."""
     key: list[Any] = []
     arrays = iter([x for x in signature.values if type(x) is np.ndarray])
     for part in signature.parts:
@@ -31,12 +31,12 @@ def open_key(signature: Signature) -> tuple[Any, ...]:
 
 
 def shapes_of(signature: Signature) -> list[Any]:
-    """The shapes of a call's arrays."""
+    """Return the shapes of the arrays of a call."""
     return [getattr(x, "shape", None) for x in signature.values]
 
 
 def fits(graph: Graph, values: list[Any]) -> bool:
-    """Whether the guards of a graph hold for its inputs."""
+    """Return whether the guards of a graph hold for its inputs."""
     try:
         _sizes(graph, list(nodes_in(graph.inputs)), values)
     except GraphError:
@@ -45,15 +45,15 @@ def fits(graph: Graph, values: list[Any]) -> bool:
 
 
 def _sizes(graph: Graph, inputs: list[Node], values: Sequence[Any]) -> dict[str, int]:
-    """The symbols of a graph, read off its inputs; a number is an array without axes."""
+    """Return the numbers of the symbols of a graph for its inputs. A float counts as an array without axes."""
     given = [np.asarray(x) if type(x) is float else x for x in values]
     return sizes_of_inputs(graph, dict(zip(inputs, given, strict=True)))
 
 
 def dynamic_program(graph: Graph) -> Callable[..., Any]:
-    """What runs a graph with open sizes; it raises `GraphError` where a guard does not hold.
+    """Return a function that runs a graph with symbolic sizes. It raises `GraphError` if a guard does not hold.
 
-    Sizes that depend on data are known only while it runs: the graph itself runs then, node by node.
+    Where sizes depend on data they are known only during the run, and so the graph itself runs, node by node.
     """
     if any(node.kind != "placeholder" for node, _ in graph.symbols.values()):
         flat = graph.copy()
@@ -70,7 +70,7 @@ def dynamic_program(graph: Graph) -> Callable[..., Any]:
 
 
 def with_sizes(graph: Graph) -> tuple[Graph, list[Any]]:
-    """The graph with an input more for each open size, or slice of such, among its arguments; and these."""
+    """Return the graph with one more input for each symbolic size or slice in its arguments, and these values."""
     nodes: dict[str, Node] = {}
     sizes: list[Any] = []
     made = graph.copy()

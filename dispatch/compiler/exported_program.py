@@ -1,4 +1,4 @@
-"""`export` and `load`: a function as a program of its own, which another process runs where the same operators are."""
+"""`export` and `load`: a function as a program that another process can run, if it has the same operators."""
 
 import inspect
 import sys
@@ -26,10 +26,10 @@ NOTE = "exported"  # of a graph: what makes a program of it
 
 
 class ExportedProgram:
-    """A function that was traced once, with everything it takes to run it elsewhere.
+    """A function that was traced once, with everything that another process needs to run it.
 
-    It is called as the function was. What is no array has to be as it was, arrays need the shapes and dtypes of the example;
-    an axis that was exported as dynamic may have any length that the guards allow.
+    It is called like the function. Arrays need the shapes and dtypes of the example, and other arguments the same values. An
+    axis that was exported as dynamic may have any length that the guards allow.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class ExportedProgram:
     parameters : tuple of str
         The names of the arguments, in the order in which the graph takes them.
     versions : dict
-        Of dispatch, NumPy and Python, where it was exported.
+        The versions of dispatch, NumPy and Python that exported it.
 
     Examples
     --------
@@ -67,16 +67,16 @@ class ExportedProgram:
 
     @property
     def operators(self) -> list[str]:
-        """The names of the operators that it calls: whoever loads it needs them."""
+        """The names of the operators that it calls. A process that loads it needs them."""
         return sorted({node.op.name for node in self.graph.nodes if node.op is not None})
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Run it.
+        """Run the program.
 
         Raises
         ------
         GraphError
-            If the arguments do not fit those it was exported with.
+            If the arguments do not fit the example.
         """
         if keywords:
             args = self._placed(args, keywords)
@@ -98,23 +98,23 @@ class ExportedProgram:
         return (*args, *[keywords[name] for name in rest])
 
     def save(self, file: File) -> None:
-        """Write it to a file, a path or one open for text: the text of its graph, with a note; see docs/graphs.md.
+        """Write the program to a file: a path, or a file open for text. docs/graphs.md describes the format.
 
         Raises
         ------
         GraphError
-            If an operator is known to nobody by its name, or a value has no text: the node and the argument are named.
+            If an operator has no name that finds it, or a value cannot be written; the message names node and argument.
         """
         self.graph.save(file)
 
     @classmethod
     def load(cls, file: File) -> Self:
-        """The program of a file. Nothing in it is evaluated, and what is missing or damaged is refused.
+        """Return the program in a file. Reading never runs code from the file.
 
         Raises
         ------
         GraphError
-            With the line at fault, if the file is damaged, or the names of all operators that are not there.
+            If the file is damaged, with the line at fault; if operators are missing, with all their names.
         """
         return cls(Graph.load(file))
 
@@ -132,7 +132,7 @@ def export(
     *,
     dynamic_shapes: Mapping[str, Any] | None = None,
 ) -> ExportedProgram:
-    """Trace a function into a program that can be saved, and run by a process that does not have the function.
+    """Trace a function into a program that can be saved, and run by a process without the function.
 
     No kernel runs. Arrays that the function captures become constants of the program.
 
@@ -140,13 +140,13 @@ def export(
     ----------
     f : callable
     args : tuple
-        Examples of the arguments: of arrays, shapes and dtypes count.
+        Examples of the arguments. Only the shapes and dtypes of arrays count.
     kwargs : dict, optional
         Examples of keyword arguments.
     dynamic_shapes : dict, optional
-        For the arguments by name, which axes of an array may have any length from 2 on: `{"x": {0: "batch"}}`, in a container
-        of the argument's structure where that is one. Axes of one name have one length; `True` is a name of its own. The
-        extra `symbolic` is asked for where guards take more than arithmetic.
+        The axes that may have any length from 2 on, for arguments by name: `{"x": {0: "batch"}}`; for a container, a container
+        of the same structure. Axes with the same name have the same length; `True` gives an axis a name of its own. It may
+        need the extra `symbolic`.
 
     Returns
     -------
@@ -155,9 +155,9 @@ def export(
     Raises
     ------
     TracingError
-        If the function asks a value for its data.
+        If the function reads the data of a value.
     GraphError
-        If an operator gave a number that depends on data; `dynamic_shapes` names what is not there.
+        If an operator returns a number that depends on data, or `dynamic_shapes` does not fit the arguments.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def export(
 
 
 def opened(names: tuple[str, ...], values: tuple[Any, ...], dynamic_shapes: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The examples as fakes, with a symbol for each axis that is to have any length."""
+    """Return the examples as fakes, with a symbol for each dynamic axis."""
     unknown = [name for name in dynamic_shapes if name not in names]
     if unknown:
         raise GraphError(
@@ -230,7 +230,7 @@ def opened(names: tuple[str, ...], values: tuple[Any, ...], dynamic_shapes: Mapp
 
 
 def _parts(axes: Any, x: Any, path: str) -> list[Any]:
-    """What `dynamic_shapes` says of the items of a container."""
+    """Return the parts of `dynamic_shapes` for the items of a container."""
     keys = list(x) if isinstance(x, dict) else list(range(len(items_of(x) or ())))
     if axes is None:
         return [None] * len(keys)
@@ -244,7 +244,7 @@ def _parts(axes: Any, x: Any, path: str) -> list[Any]:
 
 
 def _named_axes(axes: Any, ndim: int, path: str) -> list[tuple[int, str | None]]:
-    """The axes of an array that are open, each with the name of its length, or None."""
+    """Return the dynamic axes of an array, each with the name of its length or None."""
     if axes is None:
         return []
     found = axes.items() if isinstance(axes, dict) else enumerate(axes) if isinstance(axes, (list, tuple)) else ()
@@ -259,7 +259,7 @@ def _named_axes(axes: Any, ndim: int, path: str) -> list[tuple[int, str | None]]
 
 
 def traced(f: Callable[..., Any], values: tuple[Any, ...], mode: str) -> Graph:
-    """The graph of a function, without writes but to its arguments, and without what nobody needs."""
+    """Return the graph of a function, without superfluous nodes and without writes except to arguments."""
     graph = make_fx(functionalize(f), mode)(*values)
     for node in graph.held:
         assert node.op is not None
@@ -272,12 +272,12 @@ def traced(f: Callable[..., Any], values: tuple[Any, ...], mode: str) -> Graph:
 
 
 def load(file: File) -> ExportedProgram:
-    """A program that `export` made and `save` wrote; see `ExportedProgram.load`."""
+    """Return a program that `ExportedProgram.save` wrote; see `ExportedProgram.load`."""
     return ExportedProgram.load(file)
 
 
 def _names(f: Callable[..., Any], count: int, keywords: tuple[str, ...]) -> tuple[str, ...]:
-    """What the arguments are called: as the function calls them, where it says so."""
+    """Return the names of the arguments: those of the parameters, as far as the function has a signature."""
     found: list[str] = []
     with suppress(TypeError, ValueError):
         for p in inspect.signature(f).parameters.values():
@@ -290,7 +290,7 @@ def _names(f: Callable[..., Any], count: int, keywords: tuple[str, ...]) -> tupl
 
 
 def _check(node: Node, x: Any) -> None:
-    """Refuse an array of another shape, dtype or device than the example's; an axis that is open may have any length."""
+    """Raise if an array has another shape or dtype than the example. A dynamic axis may have any length."""
     expected = node.value
     if not isinstance(expected, Metadata):
         return

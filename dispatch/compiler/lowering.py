@@ -1,4 +1,4 @@
-"""From a graph to a program: which value has which slot, and where it dies."""
+"""Turns a graph into a `Program`: gives each value a slot, and says after which call the slot is released."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ Layout = tuple[Any, ...]
 
 
 def program(graph: Graph) -> Program:
-    """The compiled program of a graph.
+    """Return the program of a graph, which the core runs.
 
     Parameters
     ----------
@@ -22,12 +22,12 @@ def program(graph: Graph) -> Program:
     Returns
     -------
     Program
-        Takes the leaves of `graph.inputs` that are nodes, in order, and gives the outputs.
+        Takes the arrays for the input nodes, in order, and returns the outputs.
 
     Raises
     ------
     GraphError
-        If a node reads one that comes after it.
+        If a node takes one that comes after it.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def program(graph: Graph) -> Program:
 
 
 def layout(value: Any) -> Layout | None:
-    """What is planned for an array of the CPU; None for anything else, and where sizes are symbols."""
+    """Return dtype, shape and strides of a CPU array; None for any other value and for symbolic sizes."""
     if type(value) is not Metadata or value.device != "cpu":
         return None
     if any([type(n) is not int for n in (*value.shape, *value.strides)]):
@@ -91,7 +91,7 @@ def layout(value: Any) -> Layout | None:
 
 
 def _written(node: Node, dying: list[Node]) -> list[int]:
-    """The arguments of a call that may take its result: they die here and are laid out as it is."""
+    """Return the arguments whose memory may take the result: they are used here last and have its layout."""
     planned = layout(node.value)
     if node.op is None or planned is None or not planned[1] or 0 in planned[1] or planned[0].hasobject:
         return []

@@ -1,4 +1,4 @@
-"""`make_fx`: a function of arrays as a graph."""
+"""`make_fx`: traces a function of arrays into a graph."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,30 +21,30 @@ ARRAYS = (Tensor, np.ndarray, np.generic, float, complex)
 
 
 def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., Graph]:
-    """A function that records what `f` does with its arguments.
+    """Return a function that runs `f` and records its operator calls as a graph.
 
     Parameters
     ----------
     f : callable
     tracing_mode : {"real", "fake", "symbolic"}
-        What `f` computes with: the arrays it is given; their shapes and dtypes alone; or sizes that stand for any.
+        What `f` computes with: the arrays themselves; only their shapes and dtypes; or shapes with symbols for sizes.
 
     Returns
     -------
     callable
-        Takes the arguments of `f`, by position, and returns a `Graph`. Arrays in them, in containers too, are inputs of the
-        graph, each by itself; so are Python floats and complex numbers, as 0-d arrays. Everything else is a constant of the
-        graph, which asks for the same when it is called.
+        Takes the arguments of `f` by position and returns a `Graph`. Each array in them is an input of the graph, also in
+        containers; so is each Python float and complex number, as a 0-d array. All other values are constants: a call of the
+        graph must pass the same ones.
 
     Raises
     ------
     TracingError
-        If the mode is none of these, or `f` asks a traced value for its data; a `DataDependentError` where there is none.
+        If the mode is none of these, or `f` reads the data of a traced value; a `DataDependentError` if there is no data.
 
     Notes
     -----
-    With real arrays `f` runs as it would without a trace: what it writes to an argument is written. In the other modes no
-    kernel runs, and arguments are left alone.
+    With real arrays `f` runs as usual, and its writes to arguments happen. In the other modes no kernel runs, and arguments
+    are not changed.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
 
 @contextmanager
 def _below(tracing_mode: str, args: tuple[Any, ...]) -> Iterator[FakeTensorMode | None]:
-    """What `f` computes with below its trace: nothing of ours; or fakes, which no other transform's mode is to see."""
+    """Turn on the mode below the trace: none for real arrays; else fakes, with the modes of other transforms off."""
     if tracing_mode == "real":
         yield None
         return
@@ -97,12 +97,12 @@ def _below(tracing_mode: str, args: tuple[Any, ...]) -> Iterator[FakeTensorMode 
 
 
 def _settle(graph: Graph, env: Any) -> None:
-    """Give a graph the guards of its sizes.
+    """Copy the guards and checks of the sizes to a graph.
 
     Raises
     ------
     TracingError
-        If a size that depends on data is the length of no axis, so that nobody could read it.
+        If a size that depends on data is the length of no axis, so that the graph cannot read it.
     """
     graph.guards, graph.checks = list(env.guards), list(env.checks)
     for x in (graph.outputs, *[node.args for node in graph.nodes]):
@@ -115,7 +115,7 @@ def _settle(graph: Graph, env: Any) -> None:
 
 
 def _lifting(fakes: FakeTensorMode, static: bool | None = None) -> Callable[[Any], Any]:
-    """What makes a fake of an array, or of a value of a transform around the trace."""
+    """Return the function that makes a fake of an array, or of a value of a transform around the trace."""
 
     def lifted(x: Any) -> Any:
         outer = isinstance(x, Tensor) and not isinstance(x, FakeTensor)
@@ -135,13 +135,13 @@ def _holds(x: Any) -> bool:
 
 
 def _names(f: Callable[..., Any], count: int) -> list[str]:
-    """What the inputs are called: as the parameters, where `f` names them."""
+    """Return names for the inputs: those of the parameters, as far as `f` has a signature."""
     names = (parameter_names(f) or ())[:count]
     return [*names, *(f"x{i}" for i in range(len(names), count))]
 
 
 def _entered(x: Any, name: str, trace: Trace, stand_in: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """An argument as `f` gets it, and as the graph has it."""
+    """Return an argument as `f` gets it, and as the graph has it."""
     if (items := opened(x, _holds)) is not None:
         pairs = [_entered(item, f"{name}{_word(step)}", trace, stand_in) for item, step in zip(items, steps(x), strict=True)]
         return rebuilt(x, [value for value, _ in pairs]), rebuilt(x, [node for _, node in pairs])
@@ -164,12 +164,12 @@ def _entered(x: Any, name: str, trace: Trace, stand_in: Callable[[Any], Any]) ->
 
 
 def _word(step: str) -> str:
-    """What is written behind a container for one of its items, as part of a name."""
+    """Return the step from a container to an item, as part of a name."""
     return "_" + step.strip(".[]'\"")
 
 
 def _left(x: Any, trace: Trace) -> Any:
-    """A result as the graph has it."""
+    """Return a result as the graph has it."""
     if (items := opened(x, _holds)) is not None:
         return rebuilt(x, [_left(item, trace) for item in items])
     while isinstance(x, Tensor) and x.level is trace.level and type(x) is not TracedTensor:

@@ -36,7 +36,7 @@ from .state import (
     turned_on,
 )
 from .table import Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback, set_layer
-from .tensor import Tensor, check_open, descend, ground, seen_through, split, unwrap, wrap
+from .tensor import Tensor, before_first_wrapper, check_open, descend, ground, seen_through, split, unwrap, wrap
 
 __all__ = [
     "ABOVE",
@@ -60,6 +60,7 @@ __all__ = [
     "active_mode",
     "active_modes",
     "add_fallback",
+    "before_first_wrapper",
     "bound",
     "check_open",
     "conversions",

@@ -9,6 +9,7 @@ from .state import Level
 
 _W = TypeVar("_W", bound=Tensor)
 
+def before_first_wrapper(call: Callable[[], object] | None) -> None: ...
 @disjoint_base
 class Wrapped:
     data: Any

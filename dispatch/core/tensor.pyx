@@ -50,8 +50,24 @@ cdef rank_t OPAQUE = (1 << FAKE) | (1 << VMAP)          # keys of values that ar
 cdef object ONE = 1                         # a Python number: shifted, it does not overflow
 
 
+cdef class _Awaited:
+    """What runs before the first wrapper is made."""
+    cdef object call
+
+cdef _Awaited AWAITED = _Awaited()
+
+
+def before_first_wrapper(call):
+    """Have `call()` run before the first wrapper is made, until `before_first_wrapper(None)`; where it raises none is made."""
+    AWAITED.call = call
+
+
 cdef class Wrapped:
     """The fields of a wrapper; users meet it as `Tensor`."""
+
+    def __cinit__(self):
+        if AWAITED.call is not None:
+            AWAITED.call()
 
 cdef PyTypeObject *WRAPPED = <PyTypeObject *><PyObject *>Wrapped
 

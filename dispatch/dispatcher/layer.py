@@ -6,7 +6,7 @@ again, one floor down (`op.whole`), and wraps what comes back (`core.wrap`). A l
 names no operator.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -72,9 +72,9 @@ class Layer:
 
     Attributes
     ----------
-    derivations : list of callable
-        Given an operator without a rule of this layer, a `Derived` of some other layer's rule, or None. Rooms above the layers
-        put them here, so that layers need not know of each other; `default` asks them by `derived`.
+    derivations : tuple of callable
+        Given an operator without a rule of this layer, each returns a `Derived` made of another layer's rule, or None. The
+        package's `install` sets them, so that layers need not know of each other; `derived` asks them in order.
 
     Examples
     --------
@@ -88,13 +88,29 @@ class Layer:
     takes_rules = True  # a layer that treats all operators alike takes none, and no listing of an operator's rules names it
 
     def __init__(self, name: str, key: DispatchKey) -> None:
-        if name in layers:
-            raise DefinitionError(f"there is a layer named {name!r} already, at {layers[name].key}. Take another name.")
         self.name = name
         self.key = key
-        self.derivations: list[Callable[[OpOverload], Derived | None]] = []
-        set_layer(key, self)
-        layers[name] = self
+        self.derivations: tuple[Callable[[OpOverload], Derived | None], ...] = ()
+
+    def install(self) -> None:
+        """Make the layer known: operators ask it for the kernels at its key, and have the method `register_<name>`.
+
+        Raises
+        ------
+        DefinitionError
+            If another layer has the name.
+        """
+        if layers.get(self.name, self) is not self:
+            raise DefinitionError(
+                f"there is a layer named {self.name!r} already, at {layers[self.name].key}. Take another name."
+            )
+        for key in self.keys():
+            set_layer(key, self)
+        layers[self.name] = self
+
+    def keys(self) -> Iterable[DispatchKey]:
+        """The keys at which the layer is asked for kernels."""
+        return (self.key,)
 
     def rule(self, rule: Any, /, *args: Any, **options: Any) -> Any:
         """Make one rule of the arguments of `op.register_<name>`."""
@@ -285,6 +301,9 @@ class Kernels(Layer):
             op.register_at(key, adapted(op, rule))
         return rule
 
+    def keys(self) -> Iterable[DispatchKey]:
+        return (self.key, *[key for key in DispatchKey if key.is_backend])
+
     def default(self, op: OpOverload) -> Kernel:
         """Raise: without a kernel there is nothing to run."""
         registered = ", ".join(str(r.key) for r in op.table.all() if r.layer is None) or "none"
@@ -295,7 +314,4 @@ class Kernels(Layer):
         )
 
 
-_kernels = Kernels("kernel", DispatchKey.CompositeExplicit)
-for _key in DispatchKey:
-    if _key.is_backend:
-        set_layer(_key, _kernels)
+kernels = Kernels("kernel", DispatchKey.CompositeExplicit)

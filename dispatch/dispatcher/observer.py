@@ -81,4 +81,6 @@ def _observe(op: OpOverload, *args: Any) -> Any:
     return observed(op, args)
 
 
-set_layer(OBSERVE, _Observing())  # type: ignore[arg-type]  # a layer without rules, at a key without a name
+def install() -> None:
+    """Have the calls of observed threads come here."""
+    set_layer(OBSERVE, _Observing())  # type: ignore[arg-type]  # a layer without rules, at a key without a name

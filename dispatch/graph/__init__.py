@@ -1,19 +1,19 @@
-"""Graphs: what a function did, as a list of operator calls that can be read, printed, changed, saved and run again.
+"""Graphs: the operator calls of a function as a list, to read, print, change, save and run again.
 
-    node            Node, one value of a graph; Metadata, what is known of an array without its data
-    body            the nodes in their order: built, changed, held to what they promise
-    graph           Graph: a body that runs, prints, saves
-    interpreter     the interpreter
-    shape_guards    sizes that are open until a graph runs
-    codegen         Python code
-    visualize       DOT, SVG, a table
-    array_literals  dtypes and arrays as text
-    literals        what a graph holds that is no node, as text
+    node            Node, one value of a graph; Metadata, the shape, dtype, strides and device of an array
+    body            Body: the list of nodes, and the methods that build, change and check it
+    graph           Graph: a body with methods to run, print and save it
+    interpreter     runs a graph node by node
+    shape_guards    symbolic sizes: reads them from arguments and checks the guards
+    codegen         writes a graph as Python code
+    visualize       draws a graph as DOT, SVG or an HTML table
+    array_literals  writes dtypes and arrays as text
+    literals        writes and reads every other value
     serialize       the format of files
-    alias_analysis  what calls do besides returning, and who shares memory
+    alias_analysis  which calls must stay, and which values share memory
+    liveness        when a value is used for the last time
     passes          dead code, common subexpressions, constant folding
-    liveness        when the memory of a value is read
-    reinplace       functional forms become the operators that write again, where nobody can tell
+    reinplace_pass  lets operators write in place again where no value that is used later changes
 """
 
 from .alias_analysis import Sharing, is_pinned

@@ -14,7 +14,7 @@ from ..schema.tags import Tag
 from ..schema.types import Alias
 from .body import Body
 from .literals import is_known
-from .node import Node, maker, nodes_in
+from .node import Metadata, Node, maker, nodes_in
 
 EFFECTS = frozenset({Tag.effect, Tag.random, Tag.maybe_aliasing_or_mutating})
 
@@ -45,21 +45,52 @@ def has_effect(node: Node, op: OpOverload) -> bool:
 
 def is_data(value: Any) -> bool:
     """Whether the value of a node consists of arrays and constants alone; the metadata of an array counts as constants."""
-    return all(map(is_known, leaves(value)))
+    return type(value) is Metadata or all(map(is_known, leaves(value)))
 
 
 def may_be_view(op: OpOverload | None) -> bool:
     """Whether what an operator returns may share memory with its arguments."""
-    return op is not None and (_may_share_all(op) or any(result.alias is not None for result in op.schema.returns))
+    return op is not None and _Aliases(op).is_view
 
 
-def written_by(node: Node) -> list[Node]:
-    """The arguments that a call may write to."""
-    if node.op is None:
-        return []
-    if Tag.maybe_aliasing_or_mutating in node.op.tags:
-        return list(nodes_in(node.args))
-    return [x for a, value in zip(node.op.schema.arguments, node.args, strict=True) if a.is_write for x in nodes_in(value)]
+class _Aliases:
+    """What the schema and the tags of an operator say about shared memory.
+
+    Attributes
+    ----------
+    everything : bool
+        Whether the operator may share memory in ways that its schema does not name.
+    is_view : bool
+        Whether a result may share memory with an argument.
+    is_copy : bool
+        Whether it is a functional form, whose outputs are fresh copies.
+    """
+
+    def __init__(self, op: OpOverload) -> None:
+        arguments, returns = op.schema.arguments, op.schema.returns
+        aliases = [(i, a.alias) for i, a in enumerate(arguments) if a.alias is not None]
+        results = [r.alias for r in returns if r.alias is not None]
+        vague = Tag.maybe_aliasing_or_mutating in op.tags
+        self.everything = vague or any([_is_open(alias) for alias in (*[alias for _, alias in aliases], *results)])
+        self.is_view = self.everything or bool(results)
+        self.is_copy = not self.is_view and origin_of(op) is not None
+        self._writes_all = vague
+        self._shared = [i for i, _ in aliases] if self.is_view else []
+        self._written = [i for i, _ in aliases if arguments[i].is_write]
+
+    def shared(self, node: Node) -> list[Node]:
+        """Return the arguments of a call that its results may share memory with, or be."""
+        return self._nodes(node, self.everything, self._shared)
+
+    def written(self, node: Node) -> list[Node]:
+        """Return the arguments that a call may write to."""
+        return self._nodes(node, self._writes_all, self._written)
+
+    @staticmethod
+    def _nodes(node: Node, every: bool, places: list[int]) -> list[Node]:
+        if every:
+            return list(nodes_in(node.args))
+        return [x for i in places for x in nodes_in(node.args[i])]
 
 
 class Sharing:
@@ -74,6 +105,11 @@ class Sharing:
     apart : bool, optional
         Each input is a class of its own, and so is each new value of a functional form, which is a fresh copy. It holds for
         graphs made by `functionalize`, which refuses a write to an input that overlaps another.
+
+    Attributes
+    ----------
+    written_by : dict
+        For each call that writes, the arguments that it may write to.
 
     Examples
     --------
@@ -91,15 +127,21 @@ class Sharing:
         self._above: dict[Node, Node] = {}  # from a node to another of its class; the last one stands for the class
         written: list[Node] = []
         seen: list[Node] = list(nodes_in(body.outputs))
-        self._writes: dict[Node, list[Node]] = {}
+        self.written_by: dict[Node, list[Node]] = {}
+        known: dict[OpOverload, _Aliases] = {}
         for node in body.nodes:
             if node.kind == "item":
-                if not (apart and _gives_copies(maker(node).op)):
+                call = maker(node)
+                if not (apart and call.op is not None and known[call.op].is_copy):
                     self._join([node, node.args[0]])
             elif node.op is not None:
-                self._join([node, *_shared(node, node.op)])
-                if writes := written_by(node):
-                    self._writes[node] = writes
+                aliases = known.get(node.op)
+                if aliases is None:
+                    aliases = known[node.op] = _Aliases(node.op)
+                if aliases.is_view:
+                    self._join([node, *aliases.shared(node)])
+                if writes := aliases.written(node):
+                    self.written_by[node] = writes
                     written += writes
                 if not is_data(node.value) or has_effect(node, node.op):  # an object may hold what it was made of
                     seen += (node, *nodes_in(node.args))
@@ -135,7 +177,7 @@ class Sharing:
 
     def writes(self, node: Node) -> set[Node]:
         """The classes that a call writes to."""
-        return set(map(self.of, self._writes.get(node, ())))
+        return set(map(self.of, self.written_by.get(node, ())))
 
     def count(self, node: Node, x: Any) -> int:
         """How often the memory of a value occurs in some arguments."""
@@ -150,26 +192,6 @@ class Sharing:
                 self._above[self.of(node)] = first
 
 
-def _shared(node: Node, op: OpOverload) -> list[Node]:
-    """The arguments that the results of a call may share memory with, or be."""
-    if _may_share_all(op):
-        return list(nodes_in(node.args))
-    if not may_be_view(op):
-        return []
-    return [x for a, value in zip(op.schema.arguments, node.args, strict=True) if a.alias is not None for x in nodes_in(value)]
-
-
-def _may_share_all(op: OpOverload) -> bool:
-    """Whether an operator may share memory in ways that its schema does not name."""
-    declared = (*op.schema.arguments, *op.schema.returns)
-    return Tag.maybe_aliasing_or_mutating in op.tags or any(_is_open(x.alias) for x in declared)
-
-
 def _is_open(alias: Alias | None) -> bool:
     """Whether an alias set contains everything."""
     return alias is not None and "*" in alias.before | alias.after
-
-
-def _gives_copies(op: OpOverload | None) -> bool:
-    """Whether an operator is a functional form, whose outputs are fresh copies."""
-    return op is not None and origin_of(op) is not None and not may_be_view(op)

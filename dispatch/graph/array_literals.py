@@ -1,4 +1,4 @@
-"""Dtypes, arrays, and what describes them, as values that have a text: words, numbers and bytes in base64."""
+"""Writes dtypes, arrays and their metadata as text, bytes in base64, and reads them back."""
 
 import base64
 import math
@@ -8,18 +8,19 @@ import numpy as np
 from numpy.lib.format import descr_to_dtype, dtype_to_descr
 
 from ..errors import GraphError, kind_of
+from ..symbolic import contiguous
 from .node import Metadata
 
 
 class Unwritable(Exception):  # noqa: N818  it is caught where the graph is known, and never seen
-    """A value that has no text."""
+    """Raised for a value that cannot be written as text."""
 
     def __init__(self, value: Any, reason: str = "") -> None:
         super().__init__(f"{kind_of(value)}{reason}")
 
 
 def dtype_text(dtype: np.dtype[Any]) -> Any:
-    """A dtype as text: its name, NumPy's short form, or of a structured one the list of its fields."""
+    """Return a dtype as text: its name or NumPy's short form; a structured dtype as the list of its fields."""
     for text in (dtype.name, dtype.str):
         try:
             if np.dtype(text) == dtype and np.dtype(text).metadata == dtype.metadata:
@@ -34,12 +35,12 @@ def dtype_text(dtype: np.dtype[Any]) -> Any:
 
 
 def dtype_of(text: Any) -> np.dtype[Any]:
-    """The dtype of a text that `dtype_text` gave."""
+    """Return the dtype that `dtype_text` wrote."""
     return np.dtype(text) if type(text) is str else np.dtype(descr_to_dtype(text))
 
 
 def raw_bytes(x: Any) -> bytes:
-    """The bytes of an array in C order, or of a NumPy scalar."""
+    """Return the bytes of a NumPy scalar, or of an array in C order."""
     if x.dtype.hasobject:
         raise Unwritable(x, " of Python objects")
     made: bytes = x.tobytes()
@@ -47,7 +48,7 @@ def raw_bytes(x: Any) -> bytes:
 
 
 def data_of(x: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """Dtype, shape, bytes, and where that is not C's order, the axes from the slowest to the fastest."""
+    """Return dtype, shape and bytes; for an array that is not in C order also the axes, the slowest first."""
     dense = x.flags.c_contiguous
     axes = tuple(range(x.ndim) if dense else sorted(range(x.ndim), key=lambda axis: (-abs(x.strides[axis]), axis)))
     taken = dtype_text(x.dtype), x.shape, base64.b64encode(raw_bytes(x.transpose(axes))).decode()
@@ -55,7 +56,7 @@ def data_of(x: np.ndarray[Any, Any]) -> tuple[Any, ...]:
 
 
 def array_of(dtype: Any, shape: Any, text: str, axes: Any = None) -> np.ndarray[Any, Any]:
-    """The array that `data_of` took apart."""
+    """Return the array that `data_of` described."""
     kind, raw = dtype_of(dtype), base64.b64decode(text, validate=True)
     if kind.hasobject or type(shape) is not tuple or not all(type(n) is int and n >= 0 for n in shape):
         raise GraphError(f"an array of dtype {kind} and shape {shape} cannot be read")
@@ -71,7 +72,7 @@ def array_of(dtype: Any, shape: Any, text: str, axes: Any = None) -> np.ndarray[
 
 
 def scalar_of(dtype: Any, text: str) -> np.generic:
-    """The NumPy scalar of a dtype, by its bytes as hexadecimal digits."""
+    """Return a NumPy scalar from its dtype and its bytes, given as hexadecimal digits."""
     kind, raw = dtype_of(dtype), bytes.fromhex(text)
     if kind.hasobject or len(raw) != kind.itemsize:
         raise GraphError(f"{len(raw)} bytes are no scalar of dtype {kind}")
@@ -79,27 +80,17 @@ def scalar_of(dtype: Any, text: str) -> np.generic:
     return made[()]  # type: ignore[no-any-return]
 
 
-def dense_strides(shape: tuple[Any, ...], itemsize: int) -> tuple[Any, ...]:
-    """The strides of an array in C order."""
-    strides: list[Any] = []
-    step: Any = itemsize
-    for size in reversed(shape):
-        strides.append(step)
-        step = step * size
-    return tuple(strides[::-1])
-
-
 def described(x: Metadata) -> tuple[Any, ...]:
-    """Dtype, shape, and where they are not the usual ones, strides and device."""
+    """Return dtype and shape; strides and device only where they are not the usual ones."""
     plain = all(type(n) is int for n in (*x.shape, *x.strides))  # others are not compared, for that would decide them
-    strides = None if plain and x.strides == dense_strides(x.shape, x.dtype.itemsize) else x.strides
+    strides = None if plain and x.strides == contiguous(x.shape, x.dtype.itemsize) else x.strides
     taken = dtype_text(x.dtype), x.shape, strides, x.device
     return taken if x.device != "cpu" else taken[:2] if strides is None else taken[:3]
 
 
 def metadata_of(dtype: Any, shape: Any, strides: Any = None, device: str = "cpu") -> Metadata:
-    """The metadata that `described` took apart."""
+    """Return the metadata that `described` wrote."""
     kind = dtype_of(dtype)
     if type(shape) is not tuple or type(device) is not str or not (strides is None or len(strides) == len(shape)):
         raise GraphError("a shape and its strides are tuples of one length, and a device is text")
-    return Metadata(shape, kind, dense_strides(shape, kind.itemsize) if strides is None else strides, device)
+    return Metadata(shape, kind, contiguous(shape, kind.itemsize) if strides is None else strides, device)

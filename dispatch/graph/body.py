@@ -1,4 +1,4 @@
-"""Body: the nodes of a graph in their order, built and changed."""
+"""Body: the list of nodes of a graph, with methods to build, change and check it."""
 
 import keyword
 import re
@@ -15,7 +15,7 @@ from .node import Kind, Metadata, Node, nodes_in
 
 
 class Body:
-    """The nodes of a graph in their order, what goes in and what comes out. See `Graph`."""
+    """The nodes of a graph in order, its inputs and its outputs. See `Graph`."""
 
     __slots__ = ("_before", "_names", "checks", "constants", "guards", "inputs", "nodes", "notes", "outputs", "symbols")
 
@@ -34,7 +34,7 @@ class Body:
     # -- building ------------------------------------------------------------------------------------------------------
 
     def add(self, kind: Kind, name: str, op: OpOverload | None, args: tuple[Any, ...], value: Any, source: Line | None) -> Node:
-        """A new node, the last one but inside `inserting_before`; its name gets a number where it is taken."""
+        """Add a node at the end, or where `inserting_before` says, and return it. A name that is taken gets a number."""
         names = self._names
         if name in names:
             name = self._numbered(name)
@@ -54,36 +54,36 @@ class Body:
         return made
 
     def placeholder(self, name: str, value: Any) -> Node:
-        """A node for an array that is given; what is no name in Python is made one."""
+        """Add an input and return its node. A name that is no Python identifier is changed into one."""
         return self.add("placeholder", _identifier(name), None, (), value, None)
 
     def constant(self, array: Any, value: Any, name: str = "constant") -> Node:
-        """A node for an array of the graph's own, which is kept as it is: copy what may be written later."""
+        """Add an array that belongs to the graph and return its node. The array is not copied: pass a copy if it may change."""
         node = self.add("constant", _identifier(name), None, (), value, None)
         self.constants[node.name] = array
         return node
 
     def call(self, op: OpOverload, args: tuple[Any, ...], value: Any, source: Line | None = None) -> Node:
-        """A node for a call of an operator with all its arguments, in schema order."""
+        """Add a call of an operator and return its node. `args` are all its arguments, in schema order."""
         return self.add("call", op.schema.name, op, args, value, source)
 
     def item(self, node: Node, number: int, value: Any) -> Node:
-        """Output `number` of a call with several, or item `number` of a list that it returned."""
+        """Add a node for output `number` of a call with several outputs, or for item `number` of a list, and return it."""
         return self.add("item", f"{node.name}_{number}", None, (node, number), value, node.source)
 
     @property
     def held(self) -> list[Node]:
-        """Calls that gave a number: what was computed of it holds for what it was then, whatever the graph is run with."""
+        """The calls that returned a number. The graph keeps the number of the trace, whatever arguments it runs with."""
         return [node for node in self.nodes if node.kind == "call" and any(nodes_in(node.args)) and _has_number(node.value)]
 
     # -- changing ------------------------------------------------------------------------------------------------------
 
     def users(self, node: Node) -> list[Node]:
-        """The nodes that are made of a node, in order. What the graph returns is no node: see `outputs`."""
+        """Return the nodes that take a node as an argument, in order. The outputs of the graph are not among them."""
         return [other for other in self.nodes if node in nodes_in(other.args)]
 
     def find_nodes(self, *, op: OpOverload | str | None = None, kind: Kind | None = None) -> list[Node]:
-        """The nodes of a kind, or the calls of an operator, which may be given by name.
+        """Return the nodes of a kind, or the calls of an operator, which may be given by name.
 
         Examples
         --------
@@ -100,7 +100,7 @@ class Body:
 
     @contextmanager
     def inserting_before(self, node: Node) -> Iterator[None]:
-        """A `with` block in which new nodes come right before a node.
+        """Return a `with` block that inserts new nodes right before a node.
 
         Raises
         ------
@@ -115,14 +115,14 @@ class Body:
             self._before = outer
 
     def replace_all_uses_with(self, node: Node, other: Any) -> list[Node]:
-        """Let a node, or a plain value, stand wherever a node does: in arguments, in outputs, where sizes are read.
+        """Replace a node by another node or a plain value: in arguments, in outputs, and where sizes are read.
 
-        What `other` is itself made of stays, so that it may be made of `node`.
+        The arguments of `other` stay as they are, so that `other` may take `node` as an argument.
 
         Returns
         -------
         list of Node
-            Those that are made of other arguments now.
+            The nodes whose arguments changed.
         """
 
         def instead(x: Any) -> Any:
@@ -136,7 +136,7 @@ class Body:
         return changed
 
     def erase_node(self, node: Node) -> None:
-        """Take a node out of the graph.
+        """Remove a node from the graph.
 
         Raises
         ------
@@ -159,22 +159,22 @@ class Body:
             raise GraphError(f"the node {node!r} is none of this graph.") from None
 
     def copy(self) -> Self:
-        """A graph of new nodes with the same names. Arrays and what else is no node are shared."""
+        """Return a copy with new nodes of the same names. Arrays and other values are shared."""
         return self.rebuilt(lambda new, node, args: new.like(node, args))
 
     def like(self, node: Node, args: tuple[Any, ...]) -> Node:
-        """A new last node that is like one of another graph, with arguments of this one."""
+        """Add a copy of a node of another graph, with arguments of this graph, and return it."""
         return self.add(node.kind, node.name, node.op, args, node.value, node.source)
 
     def rebuilt(self, rule: Callable[[Self, Node, tuple[Any, ...]], Any]) -> Self:
-        """A new graph, made by a function that is asked for each node what stands for it there.
+        """Return a new graph, made by a function that says for each node what replaces it.
 
         Parameters
         ----------
         rule : callable
-            `rule(new, node, args)` gets the new graph, a node of this one, and its arguments in the new one. It adds what it
-            wants to `new` and returns what is to stand for the node: a node of `new` (`new.like(node, args)` is the same
-            again), a plain value, or a container where the node gives one.
+            `rule(new, node, args)` gets the new graph, a node of this graph, and the arguments of the node in the new graph.
+            It may add nodes to `new`, and returns what replaces the node: a node of `new` (`new.like(node, args)` copies the
+            old one), a plain value, or a container where the value of the node is one.
 
         Examples
         --------
@@ -208,19 +208,19 @@ class Body:
         return new
 
     def lint(self) -> None:
-        """Hold the graph to what every graph promises.
+        """Check that the graph is consistent.
 
         Raises
         ------
         GraphError
-            That says what is inconsistent: names, order, nodes of another graph, arguments, constants, inputs, outputs.
+            If it is not: for example two nodes have one name, or a node comes before its arguments.
         """
         for fault in faults(self):
             raise GraphError(f"the graph is inconsistent: {fault}.")
 
 
 def faults(body: Body) -> Iterator[str]:
-    """What is wrong with a graph, in words, in the order of its nodes."""
+    """Yield the faults of a graph as phrases, in the order of its nodes."""
     before: set[Node] = set()
     names: set[str] = set()
     inputs, everything = set(nodes_in(body.inputs)), set(body.nodes)
@@ -251,7 +251,7 @@ def faults(body: Body) -> Iterator[str]:
 
 
 def _faults_of(body: Body, node: Node) -> Iterator[str]:
-    """What is wrong with one node, by itself."""
+    """Yield the faults of one node."""
     if (node.kind == "call") != (node.op is not None):
         yield f"is a {node.kind} {'without' if node.op is None else 'with'} an operator"
     elif node.op is not None and len(node.args) != (count := len(node.op.schema.arguments)):
@@ -263,7 +263,7 @@ def _faults_of(body: Body, node: Node) -> Iterator[str]:
 
 
 def _identifier(name: str) -> str:
-    """A name as Python could write it; Python itself reads names in this normal form."""
+    """Return a name as a Python identifier, in the normal form in which Python reads names."""
     name = unicodedata.normalize("NFKC", name)
     if not name.isidentifier():
         name = re.sub(r"\W", "_", name, flags=re.ASCII) if name else "_"

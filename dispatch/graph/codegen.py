@@ -1,4 +1,4 @@
-"""Graphs as Python code: a function that can be run, one line for each node.
+"""Writes a graph as a Python function, one line for each node.
 
     def f(x):
         # solver.py:12, in step: y = np.sin(x) * 2
@@ -6,7 +6,8 @@
         multiply = np.multiply(sin, 2)  # float64[3]
         return multiply
 
-What has no expression, a large constant or a handle, is a value of `objects`, which the scope of the code brings along.
+A value without an expression, such as a large constant or a handle, is looked up in the dict `objects`, which comes with the
+code.
 """
 
 import dataclasses
@@ -36,21 +37,21 @@ SPELLINGS: dict[str, Spelling] = {}
 
 
 def register_spelling(name: str, spelling: Spelling) -> None:
-    """Let calls of an operator be printed in another way: `spelling(code, node)` gives a statement without `name = `, or None.
+    """Choose how calls of an operator are printed.
 
     Parameters
     ----------
     name : str
-        Of the operator.
+        The name of the operator.
     spelling : callable
-        `code.spell(x)` is the expression of an argument. Text that begins with "=" is what the node is bound to; other text is
-        a statement of its own.
+        `spelling(code, node)` returns the text, or None for the usual call. Text that begins with "=" is assigned to the name
+        of the node; other text is a statement. `code.spell(x)` is the expression of an argument.
     """
     SPELLINGS[name] = spelling
 
 
 class Code(Writer):
-    """The code of a graph.
+    """The Python code of a graph.
 
     Attributes
     ----------
@@ -115,7 +116,7 @@ class Code(Writer):
         return [f"    {name} = {self.names[node]}{'' if axis is None else f'.shape[{axis}]'}" for name, axis in of_node]
 
     def statement(self, node: Node) -> str:
-        """The line of a node."""
+        """Return the line of a node."""
         name = self.names[node]
         if node.kind == "constant":
             return f"{name} = {self._constant(node)}"
@@ -148,7 +149,7 @@ class Code(Writer):
         return f"{self.operator(op)}({', '.join(words)})"
 
     def operator(self, op: OpOverload) -> str:
-        """An operator as an expression."""
+        """Return an operator as an expression."""
         path = f"{op.schema.namespace}.{op.schema.name}"
         own = op.schema.overload.removesuffix("functional").removesuffix("_")  # of the operator whose functional form it is
         form = f".{own or 'default'}.functional"
@@ -171,7 +172,7 @@ class Code(Writer):
         return f"{self.object(node.name, x)}.copy({order})"
 
     def object(self, name: str, x: Any) -> str:
-        """Something without an expression, as one of the objects that the code is given."""
+        """Add a value to the dict `objects` and return the expression that looks it up."""
         for known, other in self.objects.items():
             if other is x:
                 return f"objects[{known!r}]"
@@ -183,7 +184,7 @@ class Code(Writer):
         return f"objects[{made!r}]"
 
     def word(self, x: Any) -> str:
-        """Return a value of a class as an expression."""
+        """Return any other value as an expression."""
         cls = type(x)
         if cls is complex or cls is slice:
             return super().word(x)
@@ -240,7 +241,7 @@ class Code(Writer):
 
 
 def brief(value: Any) -> str:
-    """What a node gives, in short: `float64[2, 3]`; nothing for what is neither arrays nor numbers."""
+    """Return the value of a node in short, `float64[2, 3]`; an empty text for what is no array."""
     if type(value) is Metadata:
         return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
     items = items_of(value)
@@ -248,12 +249,12 @@ def brief(value: Any) -> str:
 
 
 def _paths(x: Any) -> list[tuple[Node, str]]:
-    """The nodes in a container, and how each is reached from it."""
+    """Return the nodes in a container, each with the expression that reaches it."""
     return [(node, path) for node, path in zip(leaves(x), paths(x), strict=True) if type(node) is Node]
 
 
 def _stem(x: Any) -> str:
-    """The name of the parameter that `make_fx` made the names of a container's nodes of."""
+    """Return the name of the parameter after which `make_fx` named the nodes of a container."""
     for node, path in _paths(x):
         suffix = "".join(f"_{word}" for word in re.findall(r"\w+", path))
         if suffix and node.name.endswith(suffix):

@@ -1,4 +1,4 @@
-"""Graph: what a function did, that can be run, printed, saved and changed."""
+"""Graph: the operator calls of a function, to run, print, save and change."""
 
 import io
 import os
@@ -13,27 +13,27 @@ from .visualize import dot, html, svg
 
 
 class Graph(Body):
-    """What a function did, as a list of operator calls.
+    """The operator calls of a function, as a list.
 
     Attributes
     ----------
     nodes : list of Node
-        In the order in which they ran; a node comes after those it is made of.
+        In the order in which they ran; a node comes after its arguments.
     inputs : tuple
-        The arguments that the function was called with: nodes for arrays, in containers as they came; what is no array as
-        it was, and a call of the graph has to give the same.
+        The arguments of the function, in their containers: a node for each array. Other values are kept, and a call of the
+        graph must pass the same ones.
     outputs : object
-        What the function returned, nodes for arrays.
+        What the function returned, with a node for each array.
     constants : dict
-        The arrays of the graph's own, by the names of their nodes.
+        The arrays that belong to the graph, by the names of their nodes.
     notes : dict
-        What somebody wrote on the graph, values that have text by names; passes and files keep it.
+        Values by name that users attach to the graph; passes and files keep them.
     symbols : dict
-        Where each symbol of its sizes is read: a node and an axis; None for a node that is the number itself.
+        For each symbol of a size, the node and the axis that it is read from; the axis is None where the node is the number.
     guards : list of Guard
-        What has to hold for the sizes of other arguments, each a condition that prints as Python, with its `line`.
+        The conditions that the sizes of arguments must meet; each prints as Python and has the `line` it comes from.
     checks : list of Check
-        What was promised of sizes that depend on data, and is tested in each run.
+        The conditions on sizes that depend on data, which each run tests.
 
     Examples
     --------
@@ -52,22 +52,22 @@ class Graph(Body):
     __slots__ = ()
 
     def __call__(self, *args: Any) -> Any:
-        """Run the graph: every operator is called again, with these arguments.
+        """Run the graph: call every operator again, with these arguments.
 
-        A value is let go after its last use. Of a constant that may be written to, or returned, every run has a copy.
+        A value is released after its last use. Each run copies the constants that it may write to or return.
 
         Raises
         ------
         GraphError
-            If the arguments have another structure than those the graph was made of, differ in what is no array, or have
-            sizes that a guard is against; it is named, with the line that it comes from.
+            If the arguments differ from those of the trace in structure or in a value that is no array, or if a guard does
+            not hold; the message names it, with its line.
         CheckError
-            If what was promised of a size that depends on data does not hold.
+            If a check of a size that depends on data fails.
         """
         return run(self, args)
 
     def holds(self, *args: Any) -> bool:
-        """Whether the graph is one for these arguments: they have its structure, and every guard holds.
+        """Return whether the graph can run with these arguments: their structure fits, and every guard holds.
 
         Examples
         --------
@@ -82,21 +82,21 @@ class Graph(Body):
 
     @property
     def code(self) -> str:
-        """A function in Python, `f`, that does the same: `exec(graph.code, scope := graph.scope)` makes it."""
+        """The graph as a Python function `f`; `exec(graph.code, scope := graph.scope)` defines it."""
         return Code(self).text
 
     @property
     def scope(self) -> dict[str, Any]:
-        """What the code names and has no text: large arrays and objects, in a dict `objects`; nothing, for most graphs."""
+        """The values that the code looks up in `objects`: large arrays and handles. Empty for most graphs."""
         return Code(self).scope
 
     def print_readable(self, print_output: bool = True) -> str:
-        """Print the code, and return it.
+        """Print the code and return it.
 
         Parameters
         ----------
         print_output : bool, optional
-            Whether to print at all.
+            If False, only return it.
         """
         code = self.code
         if print_output:
@@ -113,27 +113,27 @@ class Graph(Body):
         return html(self)
 
     def to_dot(self) -> str:
-        """The graph as DOT text, which Graphviz draws."""
+        """Return the graph as DOT text for Graphviz."""
         return dot(self)
 
     def to_svg(self) -> str:
-        """The graph as a picture, which a browser or a notebook shows."""
+        """Return the graph as an SVG picture for a browser or a notebook."""
         return svg(self)
 
     # -- saving --------------------------------------------------------------------------------------------------------
 
     def dumps(self) -> str:
-        """The graph as text: see docs/graphs.md.
+        """Return the graph as text; docs/graphs.md describes the format.
 
         Raises
         ------
         GraphError
-            If an operator is known to nobody by its name, or a value has no text: the node and the argument are named.
+            If an operator has no name that finds it, or a value cannot be written; the message names node and argument.
         """
         return written(self)
 
     def save(self, file: "File") -> None:
-        """Write the graph to a file, which is a path, or open for text.
+        """Write the graph to a file: a path, or a file open for text.
 
         Examples
         --------
@@ -152,13 +152,13 @@ class Graph(Body):
 
     @classmethod
     def loads(cls, text: str, name: str = "") -> Self:
-        """The graph of a text. Nothing of the text is run.
+        """Return the graph that a text describes. Reading never runs code from the text.
 
         Raises
         ------
         GraphError
-            With the number of the line at fault, if the text is damaged or of another version, if operators are not there,
-            which are all named, or have another schema than when the graph was saved.
+            If the text is damaged or of another version, with the number of the line; if operators are missing, with all
+            their names; if the schema of an operator has changed.
         """
         made = cls()
         read(text, made, name)
@@ -166,7 +166,7 @@ class Graph(Body):
 
     @classmethod
     def load(cls, file: "File") -> Self:
-        """The graph of a file, which is a path, or open for text or bytes. Raises what `loads` does."""
+        """Return the graph in a file: a path, or a file open for text or bytes. It raises the errors of `loads`."""
         if isinstance(file, (str, os.PathLike)):
             with open(file, "rb") as opened:
                 text: Any = opened.read()
@@ -178,7 +178,7 @@ class Graph(Body):
     # -- comparing -----------------------------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
-        """Whether two graphs do the same in the same order; names and lines may differ."""
+        """Return whether two graphs make the same calls in the same order; names and lines may differ."""
         return self is other or (isinstance(other, Graph) and outline(self) == outline(other))
 
     __hash__ = object.__hash__

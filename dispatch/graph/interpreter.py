@@ -1,4 +1,4 @@
-"""Running a graph: every operator is called again, in order, and a value is let go when nobody needs it any more."""
+"""Runs a graph node by node, and releases each value after its last use."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ STATIC = frozenset({int, float, bool, str, type(None), complex, type(Ellipsis)})
 
 
 def run(body: Body, args: tuple[Any, ...]) -> Any:
-    """What a graph returns for its arguments."""
+    """Run a graph and return its outputs."""
     values: dict[Node, Any] = {}
     sizes: dict[str, int] = {}
 
@@ -54,7 +54,7 @@ def run(body: Body, args: tuple[Any, ...]) -> Any:
 
 
 def holds(body: Body, args: tuple[Any, ...]) -> bool:
-    """Whether a graph takes these arguments."""
+    """Return whether a graph can run with these arguments."""
     values: dict[Node, Any] = {}
     try:
         bind(body.inputs, args, values)
@@ -66,7 +66,7 @@ def holds(body: Body, args: tuple[Any, ...]) -> bool:
 
 
 def lent(x: Any, changes: bool) -> Any:
-    """A constant for one run: a copy where somebody may write to it or keep it, else itself, which nobody can write to."""
+    """Return a constant for one run: a copy where the run may write to it or return it, else a read-only view."""
     if not isinstance(x, np.ndarray):
         return x if isinstance(x, np.generic) else x.copy()
     if changes:
@@ -77,12 +77,12 @@ def lent(x: Any, changes: bool) -> Any:
 
 
 def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "arguments") -> None:
-    """Give each node of the inputs its value.
+    """Assign the arguments to the input nodes.
 
     Raises
     ------
     GraphError
-        If the values have another structure than the inputs, or differ in what is no array.
+        If the structure differs from that of the inputs, or a value that is no array does.
     """
     if type(expected) is Node:
         values[expected] = _array(given, expected.value) if type(given) in NUMBERS else given
@@ -103,17 +103,17 @@ def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "argume
 
 
 def _array(x: Any, about: Any) -> Any:
-    """A Python number as the 0-d array that the graph was made with."""
+    """Return a Python number as a 0-d array, where the graph was traced with one."""
     return np.asarray(x, about.dtype) if type(about) is Metadata and not about.shape else x
 
 
 def _is_alike(x: Any, y: Any) -> bool:
-    """Whether two containers hold their items in one way; a list and a tuple do."""
+    """Whether two containers have the same kind of items; a list and a tuple have."""
     return isinstance(x, dict) == isinstance(y, dict) and field_names(type(x)) == field_names(type(y))
 
 
 def _is_same(x: Any, y: Any) -> bool:
-    """Whether two values that are no containers are one: of one type, nan as itself, and 0.0 not as -0.0."""
+    """Whether two values have the same type and the same text, so that nan equals nan and 0.0 differs from -0.0."""
     if x is y or type(x) is not type(y):
         return x is y
     try:

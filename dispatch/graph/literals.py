@@ -1,11 +1,10 @@
-"""Values as text: what a graph holds that is no node, written as Python would write it, and read without running anything.
+"""Writes the values in a graph as text, much as Python would, and reads them back without running code.
 
-    None  True  3  0.5  'text'  b'bytes'  ...  [x, 1]  (x,)  {'a': x}        themselves; a bare word is a node
-    word(...)                                                               a value of a class that the table below names
+    None  True  3  0.5  'text'  b'bytes'  ...  [x, 1]  (x,)  {'a': x}        as in Python; a bare word is a node
+    word(...)                                                               a value of a registered class
 
-A class has its word by `register_value`: what is taken out of a value, and how a value is put together of that again.
-Reading looks words up in the table, and classes among the modules that are imported; it never imports, evaluates or calls
-anything else.
+`register_value` gives a class its word, the function that takes a value apart, and the one that makes it again. The reader
+finds words in that table, and classes in modules that are imported already. It imports, evaluates and calls nothing else.
 """
 
 import ast
@@ -28,7 +27,7 @@ PLAIN = frozenset({type(None), bool, str, bytes})
 
 
 class Value(NamedTuple):
-    """How values of a class are written: see `register_value`."""
+    """How values of a class are written and read; see `register_value`."""
 
     word: str
     take: Callable[[Any], tuple[Any, ...]]
@@ -50,28 +49,28 @@ def register_value(
     spell: Callable[[Any], str] | None = None,
     at: Callable[[Any, Mapping[str, int]], Any] | None = None,
 ) -> None:
-    """Let graphs that hold values of a class be written and read. Such values count as constants that never change.
+    """Let graphs write and read values of a class. Passes treat such values as constants that never change.
 
     Parameters
     ----------
     cls : type
         This class itself, not its subclasses.
     word : str
-        What is written before the parentheses.
+        The word before the parentheses.
     take : callable
-        `take(x)` gives a tuple of values that can be written.
+        `take(x)` returns a tuple of values that can be written.
     put : callable
-        `put(*taken)` makes the value again. It gets whatever a file says, so it checks that, and raises what it likes.
+        `put(*taken)` makes the value again. A file may contain anything, so it must check what it gets, and may raise.
     spell : callable, optional
-        `spell(x)` is the value as an expression of Python, for code that is printed; there `np`, `ops` and the names of the
-        graph's symbols are known.
+        `spell(x)` returns the value as a Python expression for printed code, which may use `np`, `ops` and the symbols of
+        the graph.
     at : callable, optional
-        `at(x, sizes)` gives what a value stands for that is made of sizes, a symbolic one, for sizes by the names of symbols.
+        `at(x, sizes)` returns the number of a symbolic value; `sizes` has the number of each symbol by name.
 
     Raises
     ------
     GraphError
-        If the word is no name, or belongs to another class.
+        If the word is no identifier, or belongs to another class.
 
     Examples
     --------
@@ -91,19 +90,19 @@ def register_value(
 
 
 class Writer:
-    """Writes values.
+    """Writes values as text.
 
     Parameters
     ----------
     name : callable, optional
-        Gives the word that stands for a node, by default its name.
+        Returns the word for a node, by default its name.
     opaque : callable, optional
-        Gives the text of what has none; by default it raises `Unwritable`.
+        Returns the text of a value that cannot be written; by default such a value raises `Unwritable`.
 
     Attributes
     ----------
     operators : dict
-        The operators that were written, by name.
+        The operators that occurred, by name.
     """
 
     def __init__(
@@ -139,7 +138,7 @@ class Writer:
         return f"op({op.name!r})"
 
     def word(self, x: Any) -> str:
-        """Return the text of what is neither a container nor one of Python's literals."""
+        """Return the text of a value that Python has no literal for."""
         try:
             word, taken = _taken(x)
         except Unwritable:
@@ -150,7 +149,7 @@ class Writer:
 
 
 def is_known(x: Any) -> bool:
-    """Whether a value that is no container is one that never changes and is all that its text says."""
+    """Return whether a value never changes and is fully described by its text; containers are not asked about."""
     cls = type(x)
     if cls in PLAIN or cls in (int, float, OpOverload) or x is Ellipsis:
         return True
@@ -160,7 +159,7 @@ def is_known(x: Any) -> bool:
 
 
 def is_open(x: Any) -> bool:
-    """Whether a value is made of sizes that are open until a graph runs."""
+    """Return whether a value contains symbolic sizes, which are numbers only when the graph runs."""
     if type(x) is slice:
         return is_open(x.start) or is_open(x.stop) or is_open(x.step)
     value = BY_CLASS.get(type(x))
@@ -168,7 +167,7 @@ def is_open(x: Any) -> bool:
 
 
 def evaluated(x: Any, sizes: Mapping[str, int]) -> Any:
-    """A value with numbers in the place of the sizes in it that are open."""
+    """Return a value with numbers in place of its symbolic sizes."""
     if not is_open(x):
         return x
     if type(x) is slice:
@@ -200,12 +199,12 @@ def _taken(x: Any) -> tuple[str, tuple[Any, ...]]:
 
 
 class Reader:
-    """Reads values. What it is told may come from anybody: it raises, and runs nothing.
+    """Reads values. The text may come from anybody, so reading raises on errors and never runs code.
 
     Parameters
     ----------
     nodes : mapping, optional
-        What bare words stand for.
+        The nodes that bare words name.
     operators : mapping, optional
         Operators by name.
     """
@@ -215,11 +214,11 @@ class Reader:
         self.operators = {} if operators is None else operators
 
     def value(self, text: str) -> Any:
-        """The value of a text."""
+        """Return the value of a text."""
         return self.read(ast.parse(text, mode="eval").body)
 
     def read(self, tree: ast.expr) -> Any:
-        """The value of an expression that Python has parsed."""
+        """Return the value of a parsed expression."""
         match tree:
             case ast.Constant(value=value):
                 return value
@@ -248,9 +247,9 @@ class Reader:
 
 
 def find_class(name: str) -> type:
-    """The class of a name with its module, among the modules that are imported.
+    """Return a class by its full name, from the modules that are imported.
 
-    Attributes are looked up in the dictionaries of modules and classes, where no code can run.
+    It looks in the dictionaries of modules and classes, so that no code runs.
 
     Raises
     ------
@@ -323,7 +322,7 @@ def _look(op: Any, place: Any, part: Any, number: Any, args: Any) -> Look:
 TYPES: dict[str, type] = {cls.__name__: cls for cls in (bool, int, float, complex, str, bytes, object)}
 TYPES |= {f"np.{cls.__name__}": cls for cls in np.sctypeDict.values()}
 KNOWN_TYPES = frozenset(TYPES.values())
-# What stands for more than one class, or for less than one.
+# Words that write values of many classes, or some values of one.
 FAMILIES: dict[str, Callable[..., Any]] = {
     "dtype": dtype_of, "enum": _member, "float": _float, "record": _record, "scalar": scalar_of, "type": _type,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Node, one value of a graph, and Metadata, what is known of an array without its data."""
+"""Node, one value of a graph, and Metadata, an array without its data."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Kind = Literal["placeholder", "constant", "call", "item"]
 
 
 class Metadata(NamedTuple):
-    """What is known of an array without its data.
+    """The shape, dtype, strides and device of an array.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Metadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """What stands in a loaded graph for what a node gives that is no array and has no text, a residual say: its class."""
+    """Replaces, in a loaded graph, a value that has no text, such as a residual. It keeps the name of the class."""
 
     cls: str
 
@@ -44,18 +44,18 @@ class Node:
     Attributes
     ----------
     kind : {"placeholder", "constant", "call", "item"}
-        An input; an array of the graph's own; what an operator gives; one of several outputs of a call, or of a list.
+        An input; an array that belongs to the graph; the result of a call; one item of the result of another node.
     name : str
-        A Python identifier, no two alike in one graph.
+        A Python identifier, unique in the graph.
     op : OpOverload or None
-        What is called, as `op.whole`: everything by position, a residual comes back too.
+        The operator, called as `op.whole`: all arguments by position, and a residual is returned too.
     args : tuple
-        Of a call every argument, in schema order, with nodes for values, inside lists, tuples, dicts and records too. Of an
-        item the node it is one of, and its number.
+        Of a call, every argument in schema order, with nodes for values, also inside lists, tuples, dicts and records. Of an
+        item, the node it belongs to and its number.
     value : Metadata, container of these, or object
-        What it gives: of an array its metadata; what is no array as it was when it was traced.
+        The result: the metadata of an array; any other value as it was in the trace.
     source : Line or None
-        The line of the user's code that it comes from.
+        The line of user code that made the call.
     """
 
     __slots__ = ("args", "kind", "name", "op", "source", "value")
@@ -70,14 +70,14 @@ class Node:
 
 
 def maker(node: Node) -> Node:
-    """The call that an item comes from, through any number of items; every other node itself."""
+    """Return the call that an item comes from, through any number of items; any other node is returned itself."""
     while node.kind == "item":
         node = node.args[0]
     return node
 
 
 def nodes_in(x: Any) -> Iterator[Node]:
-    """The nodes in a value, in containers too, as often as they stand there.
+    """Yield the nodes in a value, also in containers, as often as they occur.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""Passes: functions that make a graph of a graph which does the same with less.
+"""Passes: functions from a graph to a smaller graph that returns the same.
 
-A pass gives a new graph and leaves the one it is given as it is. What the new one returns is the same to the last bit, it has
-no more nodes, and a call that writes, returns nothing, draws, has an effect or takes a handle stays, once and in its order.
+A pass returns a new graph and does not change its argument. The results are the same to the last bit, and there are no more
+nodes than before. A call that writes, returns nothing, draws random numbers, has an effect or takes a handle stays, and such
+calls keep their order.
 """
 
 from collections.abc import Callable
@@ -23,12 +24,12 @@ MOST_BYTES = 1 << 20  # of one array that folding may add to a graph, which is k
 
 
 def apply(graph: G, *passes: Callable[[G], G]) -> G:
-    """Run passes, one after the other, and hold what each gives to `lint`.
+    """Run passes one after the other, and `lint` the result of each.
 
     Raises
     ------
     GraphError
-        If a pass gives an inconsistent graph.
+        If the result of a pass is inconsistent.
 
     Examples
     --------
@@ -46,9 +47,9 @@ def apply(graph: G, *passes: Callable[[G], G]) -> G:
 
 
 def dead_code(graph: G) -> G:
-    """Leave out what nobody uses. Inputs stay, and so does what a size is read of.
+    """Remove the nodes that nothing uses. Inputs stay, and so do nodes that a size is read from.
 
-    An operator that raises for some arguments, `inv` of a singular matrix, does not raise once its result is not used.
+    A call that would raise, such as `inv` of a singular matrix, is removed too if its result is not used.
 
     Examples
     --------
@@ -68,10 +69,10 @@ def dead_code(graph: G) -> G:
 
 
 def common_subexpressions(graph: G) -> G:
-    """Compute once what is computed twice of the same: calls, items and constants.
+    """Merge calls, items and constants that compute the same.
 
-    Two calls are merged where nothing that their arguments may share memory with was written between them, nothing that
-    their results may share memory with is ever written, and not both are returned: then their caller has two arrays.
+    Two calls are merged only if the graph writes to no memory of their arguments between them, never writes to the memory of
+    their results, and does not return both results: the caller would get one array in place of two.
 
     Examples
     --------
@@ -112,7 +113,7 @@ def _may_merge(sharing: Sharing, x: Node, y: Node) -> bool:
 
 
 def _alike(graph: Body) -> set[Node]:
-    """The constants that may equal another, by what is cheap to see."""
+    """Return the constants whose type, shape, dtype and strides another constant has too."""
     groups: dict[tuple[Any, ...], list[Node]] = {}
     for node in graph.nodes:
         if node.kind == "constant" and isinstance(x := graph.constants[node.name], (np.ndarray, np.generic)):
@@ -121,10 +122,10 @@ def _alike(graph: Body) -> set[Node]:
 
 
 def constant_folding(graph: G, most_bytes: int = MOST_BYTES) -> G:
-    """Compute now what is made of constants alone, by the operators themselves, custom ones too.
+    """Replace calls whose arguments are all constants by their results, which the operators compute now.
 
-    Left as they are: what depends on a size that is open; what is written, or reads what is written; what gives anything but
-    arrays, arrays of more than `most_bytes`, or others than were traced; what may differ from call to call; what warns or
+    A call stays if it depends on a symbolic size; if its memory is written; if it returns anything but arrays, more than
+    `most_bytes` of them, or other shapes and dtypes than in the trace; if it may differ from call to call; if it warns or
     raises, so that it does so when the graph runs.
 
     Examples
@@ -182,7 +183,7 @@ def _computed(op: OpOverload, args: tuple[Any, ...]) -> Any:
 
 
 def _is_as_traced(out: Any, value: Any) -> bool:
-    """Whether a result is arrays, and those that the trace saw."""
+    """Whether a result consists of arrays, with the shapes and dtypes of the trace."""
     found, expected = list(leaves(out)), _described(value)
     return len(found) == len(expected) and all(
         isinstance(x, (np.ndarray, np.generic)) and (x.shape, x.dtype) == (y.shape, y.dtype)
@@ -191,10 +192,10 @@ def _is_as_traced(out: Any, value: Any) -> bool:
 
 
 def _may_be_kept(node: Node, x: Any, sharing: Sharing) -> bool:
-    """Whether a known value may be an array of the graph's own, which a file holds without gaps between its elements.
+    """Whether a computed value may become a constant of the graph. It must have no gaps, since a file keeps none.
 
-    What is made of no array costs less to make again than to keep, and what shares memory with an array that is returned
-    has to go on to do so.
+    A value that is made from no array stays a call, which costs less than keeping it. So does a value that shares memory with
+    an array that is returned, because it must go on sharing it.
     """
     if isinstance(x, np.ndarray):
         axes = np.argsort([-abs(step) for step in x.strides], kind="stable")
@@ -208,7 +209,7 @@ def _may_be_kept(node: Node, x: Any, sharing: Sharing) -> bool:
 
 
 def _described(value: Any) -> list[Metadata]:
-    """The metadata of the arrays in what a node gives."""
+    """Return the metadata of the arrays in the value of a node."""
     if type(value) is Metadata:
         return [value]
     return [x for item in items_of(value) or () for x in _described(item)]

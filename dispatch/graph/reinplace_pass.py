@@ -1,7 +1,7 @@
-"""`reinplace`: the way back from functional forms to the operators that write, where nobody can tell.
+"""`reinplace` turns functional forms back into the operators that write, where no value that is used later changes.
 
-A functional form copies what the operator writes to. Where that is read by nobody afterwards, the operator may as well write
-to it, and what came out of the functional form is what went in:
+A functional form copies the array that its operator would write to. If nothing reads the old array afterwards, the operator
+may write to it, and the array itself replaces the copy:
 
     x2 = scale(x, 2)                    scale_(x, 2)        x is new, and read no more
     v2 = scale(v, 2)                    scale_(v, 2)        v is a view of x, which is read no more but to put v2 there
@@ -20,7 +20,7 @@ from ..core.pytree import items_of, mapped
 from ..operators.functional_variant import form_of, origin_of
 from ..operators.views import Look, view_scatter
 from ..schema.tags import Tag
-from .alias_analysis import may_be_view, written_by
+from .alias_analysis import may_be_view
 from .body import Body
 from .liveness import NEVER, Lifetimes
 from .node import Metadata, Node, maker, nodes_in
@@ -30,10 +30,11 @@ WRITE, WRITTEN, READ = "np::setitem_", "np::setitem", "np::getitem"
 
 
 class Step(NamedTuple):
-    """One argument that a functional form copies, and could write to.
+    """One argument that a functional form copies and that its operator could write to.
 
-    `new` is the node of its new value, None where nobody asks for that. Where the argument is a view, whose new value some
-    `scatters` put into what it is a view of, `base` is that and `result` its new value; else they are `target` and `new`.
+    `target` is the argument and `new` the node of its new value, None if nothing uses that. If `target` is a view and the calls
+    `scatters` put its new value back into the array it is a view of, `base` is that array and `result` its new value. Else
+    `base` and `result` are `target` and `new`.
     """
 
     call: Node
@@ -45,14 +46,14 @@ class Step(NamedTuple):
 
 
 def reinplace(graph: G) -> G:
-    """The graph with operators that write in place of functional forms, where no value that is seen changes.
+    """Return a graph that calls operators that write in place of functional forms, where no value that is used later changes.
 
-    Its results, and what it leaves in the arrays that it writes to, are the same bit for bit; it has no more nodes than before.
+    Its results are the same bit for bit, and so is what it writes to its arguments. It has no more nodes than before.
 
     Parameters
     ----------
     graph : Graph
-        It is left as it is.
+        It is not changed.
 
     Returns
     -------
@@ -77,16 +78,16 @@ def reinplace(graph: G) -> G:
 
 
 class _Plan:
-    """What of a graph is done in place.
+    """Which calls of a graph are done in place.
 
     Attributes
     ----------
     paths : dict
-        By a write to an input that is left out, the steps that lead from the input to its value, the last one first.
+        For a final write to an input, which becomes superfluous, the steps from the input to the written value, the last first.
     steps : dict
-        By a call that becomes the operator that writes, its steps.
+        For a call that becomes a call of the operator that writes, its steps.
     moved : dict
-        By a call that is left out, the value that its own is.
+        For a call that is removed, the value that replaces its result.
     """
 
     def __init__(self, graph: Body) -> None:
@@ -102,7 +103,7 @@ class _Plan:
                 self.moved.pop(node, None)
 
     def _steps_of(self, node: Node) -> list[Step]:
-        """How a call could write to what it copies; none where it could not."""
+        """Return the steps of a call; an empty list if the call could not write in place."""
         origin = None if node.op is None else origin_of(node.op)
         if origin is None or Tag.inplace_view in origin.tags or form_of(origin.schema).severed:
             return []
@@ -112,7 +113,7 @@ class _Plan:
         return [Step(node, x, new, *self._scattered(x, new)) for x, new in pairs]
 
     def _scattered(self, view: Node, new: Node | None) -> tuple[Node, Node | None, tuple[Node, ...]]:
-        """What a view is of, the new value of that, and the calls that make it."""
+        """Return the array that a view belongs to, the new value of that array, and the calls that make it."""
         scatters: tuple[Node, ...] = ()
         while new is not None and len(self.lifetimes.users[new]) == 1 and self.lifetimes.last_read(new) < NEVER:
             (user,) = self.lifetimes.users[new]
@@ -122,7 +123,7 @@ class _Plan:
         return view, new, scatters
 
     def _may_write(self, step: Step, write: Node | None = None) -> bool:
-        """Whether nobody sees a step done in place; with a write, which is left out then, to the input that this writes to."""
+        """Whether a step may be done in place. With `write`, the step writes to the input that `write` writes to."""
         order = self.lifetimes.order
         here, home = order[step.call], write is not None and step.base is write.args[0]
         until = order[write] if write is not None and home else NEVER + 1
@@ -138,7 +139,7 @@ class _Plan:
         return new and _has_axes(step.target) and (step.result is None or _alike(step.base, step.result))
 
     def _is_moved(self, node: Node) -> bool:
-        """Whether a call writes all of a new value over a copy, so that what comes out may be that value itself."""
+        """Whether a call only fills a copy with a new value, so that the new value can replace its result."""
         if node.op is None or node.op.name != WRITTEN or node.args[1] is not Ellipsis or type(node.args[2]) is not Node:
             return False
         x = node.args[2]
@@ -149,8 +150,8 @@ class _Plan:
 
     def _paths(self, graph: Body, steps: dict[Node, list[Step]]) -> dict[Node, list[Step]]:
         makers = {step.result: step for found in steps.values() for step in found}
-        written = [(n, x) for n in graph.nodes for x in written_by(n)]
-        of = self.lifetimes.sharing.of
+        sharing = self.lifetimes.sharing
+        written = [(n, x) for n, targets in sharing.written_by.items() for x in targets]
         paths: dict[Node, list[Step]] = {}
         for write, home in written:
             if write.op is None or write.op.name != WRITE or write.args[1] is not Ellipsis or home.kind != "placeholder":
@@ -159,7 +160,7 @@ class _Plan:
             while x in makers and x is not home:
                 path.append(makers[x])
                 x = makers[x].base
-            alone = sum(of(other) is of(home) for _, other in written) == 1
+            alone = sum(sharing.of(other) is sharing.of(home) for _, other in written) == 1
             found = x is home and path and alone and self.lifetimes.last_read(write.args[2]) < NEVER
             if found and _alike(home, write.args[2], strides=False):
                 paths[write] = path
@@ -174,7 +175,7 @@ class _Plan:
 
 
 def _pairs(node: Node, origin: OpOverload, users: dict[Node, list[Node]]) -> Iterator[tuple[Any, Node | None]]:
-    """What a call of a functional form copies, each with the node of its new value; None in place of what holds no nodes."""
+    """Yield the arguments that a functional form copies, each with the node of its new value or None."""
     form = form_of(origin.schema)
     first = sum(place < 0 for place in form.returned) - form.residual
     for k, i in enumerate(form.written):
@@ -199,7 +200,7 @@ def _item(node: Node, number: int, users: dict[Node, list[Node]]) -> Node | None
 
 
 def _is_look(view: Node, x: Node, look: Look) -> bool:
-    """Whether a node is the view of another that a look tells of."""
+    """Whether a node is the view of another node that a `Look` describes."""
     if view.op is not look.op or look.part >= 0 or look.number or view.args[look.place] is not x:
         return False
     others = [(a, b) for i, (a, b) in enumerate(zip(view.args, look.args, strict=True)) if i != look.place]
@@ -207,13 +208,13 @@ def _is_look(view: Node, x: Node, look: Look) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two arguments are the same; sizes as they are written, so that no guard comes of it."""
+    """Whether two arguments are the same. Symbolic sizes are compared as text, which leaves no guard."""
     nodes = [list(map(id, nodes_in(x))) for x in (a, b)]
     return type(a) is type(b) and nodes[0] == nodes[1] and repr(a) == repr(b)
 
 
 def _alike(a: Node, b: Node, strides: bool = True) -> bool:
-    """Whether two nodes are arrays of one shape, dtype, device and layout."""
+    """Whether two nodes are arrays of the same shape, dtype, device and strides."""
     x, y = a.value, b.value
     if type(x) is not Metadata or type(y) is not Metadata or x.dtype != y.dtype or x.device != y.device:
         return False
@@ -221,12 +222,12 @@ def _alike(a: Node, b: Node, strides: bool = True) -> bool:
 
 
 def _steps(x: Metadata) -> tuple[Any, ...]:
-    """Strides, those of axes of length 1, which mean nothing, as 0."""
+    """Return the strides, with 0 for axes of length 1, whose strides mean nothing."""
     return tuple([0 if type(n) is int and n == 1 else stride for n, stride in zip(x.shape, x.strides, strict=True)])
 
 
 def _has_axes(node: Node) -> bool:
-    """Whether it is an array for sure: a result without axes may be a scalar, which cannot be written to."""
+    """Whether a node has axes. A result without axes may be a NumPy scalar, which cannot be written to."""
     return type(node.value) is Metadata and len(node.value.shape) > 0
 
 
@@ -234,16 +235,18 @@ def _has_axes(node: Node) -> bool:
 
 
 def _without_writes_of_itself(graph: G) -> G:
-    """The graph without the calls that write to a value what stands there."""
-    lifetimes = Lifetimes(graph)
-    instead: dict[Node, Node] = {}
+    """Return the graph without calls that write into an array what it contains already."""
+    copies: dict[Node, Node] = {}
     for node in graph.nodes:
         if node.op is not None and node.op.name == WRITTEN and type(node.args[2]) is Node:
             x, index, value, arrays = node.args
-            if value.op is not None and value.op.name == READ and value.args[0] is x and type(x) is Node:
-                same = _same(value.args[1], index) and _same(list(value.args[2]), list(arrays))
-                if same and _may_stand_for(lifetimes, x, node):
-                    instead[node] = x
+            read = value.op is not None and value.op.name == READ and value.args[0] is x and type(x) is Node
+            if read and _same(value.args[1], index) and _same(list(value.args[2]), list(arrays)):
+                copies[node] = x
+    if not copies:
+        return graph
+    lifetimes = Lifetimes(graph)
+    instead = {node: x for node, x in copies.items() if _may_stand_for(lifetimes, x, node)}
     there: dict[Node, Any] = {}
 
     def rule(new: G, node: Node, args: tuple[Any, ...]) -> Any:
@@ -254,11 +257,12 @@ def _without_writes_of_itself(graph: G) -> G:
 
 
 def _may_stand_for(lifetimes: Lifetimes, x: Node, copy: Node) -> bool:
-    """Whether a value may be taken for its copy: not both are seen outside, and no write comes between."""
+    """Whether a value can replace its copy: code outside does not see both, and no write comes between."""
     if lifetimes.last_read(x) == lifetimes.last_read(copy) == NEVER:
         return False
-    order, of = lifetimes.order, lifetimes.sharing.of
-    written = [i for n, i in order.items() if any(of(target) in (of(x), of(copy)) for target in written_by(n))]
+    order, sharing = lifetimes.order, lifetimes.sharing
+    shown = {sharing.of(x), sharing.of(copy)}
+    written = [order[n] for n in sharing.written_by if shown & sharing.writes(n)]
     ends = [i for i in (*lifetimes.reads(x), *lifetimes.reads(copy)) if i < NEVER]
     return not any([order[copy] < i < max(ends) for i in written])
 
@@ -294,7 +298,7 @@ def _origin(node: Node) -> OpOverload:
 
 
 def _written(new: Body, node: Node, args: tuple[Any, ...]) -> Node:
-    """The call of the operator that writes, in place of one of its functional form."""
+    """Add the call of the operator that writes, in place of a call of its functional form."""
     origin = _origin(node)
     form = form_of(origin.schema)
     outputs = list(node.value) if _count(origin) > 1 else [node.value]
@@ -303,13 +307,13 @@ def _written(new: Body, node: Node, args: tuple[Any, ...]) -> Node:
 
 
 def _count(origin: OpOverload) -> int:
-    """The number of outputs of a functional form."""
+    """Return the number of outputs of a functional form."""
     form = form_of(origin.schema)
     return sum(place < 0 for place in form.returned) + len(form.written)
 
 
 def _item_of_written(new: Body, node: Node, args: tuple[Any, ...]) -> Any:
-    """An output of a functional form that is no new value of what is written."""
+    """Return the replacement of an output that is not a new value of a written argument."""
     call, number = node.args
     if call is not maker(node):
         return None

@@ -1,4 +1,4 @@
-"""Graphs as text: one line for each node, with a digest, so that a damaged file is refused with the line at fault.
+"""Writes graphs as text and reads them: one line for each node. A digest in each line tells which line is damaged.
 
     graph(1)                                              the version of the format
     operator('np::sin(Tensor x) -> Tensor', 'dispatch')   an operator that is called, with its schema, and who defines it
@@ -41,7 +41,7 @@ MARK, LINE_FEED = "  # ", "\n"
 
 
 def written(body: Body) -> str:
-    """The text of a graph.
+    """Return the text of a graph.
 
     Raises
     ------
@@ -73,12 +73,12 @@ def written(body: Body) -> str:
 
 
 def signed(lines: list[str]) -> str:
-    """Lines with their digests behind them."""
+    """Return lines with a digest at the end of each."""
     return "".join(f"{line}{MARK}{digest(before, line)}\n" for before, line in zip(["", *lines], lines, strict=False))
 
 
 def digest(before: str, line: str) -> str:
-    """The digest of a line."""
+    """Return the digest of a line and of the line before it."""
     return f"{zlib.crc32((before + LINE_FEED + line).encode('utf-8', 'backslashreplace')):08x}"
 
 
@@ -129,7 +129,7 @@ def _call(writer: Writer, *values: Any) -> str:
 
 
 def find_operator(name: str) -> OpOverload | None:
-    """The operator of a full name, or the functional form of one, which belongs to it; None where there is none."""
+    """Return the operator of a full name, or the functional form of one; None if there is none."""
     op = known(name)
     word, _, overload = name.partition(".")
     if op is None and overload.endswith("functional"):
@@ -143,7 +143,7 @@ def find_operator(name: str) -> OpOverload | None:
 
 
 def read(text: str, body: Body, name: str = "") -> None:
-    """Fill an empty graph with what a text says.
+    """Fill an empty graph from a text.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def read(text: str, body: Body, name: str = "") -> None:
 
 
 class _Reading:
-    """A graph that is being read, and what was read so far."""
+    """A graph that is being read, line by line."""
 
     def __init__(self, body: Body) -> None:
         self.body = body
@@ -304,7 +304,7 @@ class _Reading:
 
 
 def outline(body: Body) -> list[str]:
-    """What two graphs have in common that do the same: the text of everything but names and lines."""
+    """Return the text of a graph without names and lines; it is equal for graphs that do the same."""
     number = {node: f"n{i}" for i, node in enumerate(body.nodes)}
     writer = Writer(lambda node: number.get(node, f"?{id(node)}"), lambda x: f"object({id(x)})")
     described = Writer(writer.name, _opaque)

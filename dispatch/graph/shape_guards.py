@@ -1,4 +1,4 @@
-"""Sizes that are open until a graph runs: read off its arguments, held to what the trace rests on, written as text."""
+"""Symbolic sizes of a graph: reads them from arguments, checks the guards of the trace, writes and reads them as text."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ SYMBOL = re.compile(r"[a-z]\d{1,6}")
 
 
 class Symbols:
-    """The symbols of one text, made as they are met."""
+    """The symbols of one text; each is made when it first occurs."""
 
     def __init__(self) -> None:
         self.env = ShapeEnv()
@@ -32,14 +32,14 @@ class Symbols:
 
 
 def size_of(text: Any) -> Any:
-    """The size that a text says."""
+    """Return the size that a text describes."""
     if type(text) is not str:
         raise GraphError("a size is a text, as in size('2*s0')")
     return parse(text, Symbols())  # type: ignore[arg-type]
 
 
 def condition_of(text: Any, line: tuple[Any, ...], message: Any = None) -> Guard | None:
-    """A guard, or with a message a check; None where its text holds always."""
+    """Return a guard, or a check if there is a message; None for a condition that always holds."""
     if type(text) is not str or list(map(type, line)) != [str, int, str]:
         raise GraphError("a condition is a text, a file, a number and a function")
     found = size_of(text)
@@ -49,7 +49,7 @@ def condition_of(text: Any, line: tuple[Any, ...], message: Any = None) -> Guard
 
 
 def sizes_in(x: Any) -> Iterator[SymInt]:
-    """The sizes in a value that are open, in containers and slices too."""
+    """Yield the symbolic sizes in a value, also in containers and slices."""
     for leaf in leaves(x):
         for part in (leaf.start, leaf.stop, leaf.step) if type(leaf) is slice else (leaf,):
             if type(part) is SymInt:
@@ -57,18 +57,18 @@ def sizes_in(x: Any) -> Iterator[SymInt]:
 
 
 def size_at(x: Any, axis: int | None) -> int:
-    """The number that a symbol stands for, of the value that it is read of: a length of an axis, or the value itself."""
+    """Return the number of a symbol: the length of an axis of a value, or the value itself."""
     found: int = x if axis is None else x.shape[axis]
     return found
 
 
 def sizes_of_inputs(body: Body, values: dict[Node, Any]) -> dict[str, int]:
-    """The symbols that the arguments of a graph give.
+    """Return the numbers of the symbols that the arguments of a graph determine.
 
     Raises
     ------
     GraphError
-        If the trace does not hold for these arguments: which guard does not, and the line that it comes from.
+        If the graph is not right for these arguments; the message has the guard that fails and its line.
     """
     places = {name: place for name, place in body.symbols.items() if place[0].kind == "placeholder"}
     sizes = {}
@@ -99,7 +99,7 @@ def sizes_of_inputs(body: Body, values: dict[Node, Any]) -> dict[str, int]:
 
 
 def _check_shape(node: Node, x: Any, sizes: dict[str, int], read: list[int | None]) -> None:
-    """Hold an argument to the layout that it was traced with, the axes aside that sizes are read of."""
+    """Raise if the shape of an argument differs from the trace on an axis that no symbol is read from."""
     shape, expected = tuple(x.shape), node.value.shape
     if len(shape) != len(expected):
         raise _another(node, f"has {len(expected)} axes", f"of shape {shape}")
@@ -122,7 +122,7 @@ def _listed(names: tuple[str, ...], places: dict[str, Any], sizes: dict[str, int
 
 
 def run_checks(body: Body, sizes: dict[str, int], done: set[int]) -> None:
-    """Test what was promised of sizes that depend on data, as soon as these are known.
+    """Test each check as soon as the sizes in it are known.
 
     Raises
     ------

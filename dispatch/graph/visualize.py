@@ -1,4 +1,4 @@
-"""Graphs as pictures: DOT text, SVG, and a table for notebooks."""
+"""Draws graphs: as DOT text, as SVG, and as an HTML table for notebooks."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,7 +12,7 @@ LANE = 9  # pixels from one arc to the next
 
 
 def dot_text(boxes: Iterable[tuple[str, str]], arrows: Iterable[tuple[str, str, str]]) -> str:
-    """DOT text of boxes, each with a name and a label, and arrows from name to name with a label or none.
+    """Return DOT text for boxes, each a name and a label, and arrows between names, with a label or without.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def _quoted(text: str) -> str:
 
 
 def dot(body: Body) -> str:
-    """A graph as DOT text, an arrow for each value from the node that gives it to those that are made of it."""
+    """Return a graph as DOT text, with an arrow from each node to the nodes that take it as an argument."""
     names = {node: f"n{i}" for i, node in enumerate(body.nodes)}
     boxes = [(names[node], label(node)) for node in body.nodes] + [("out", "outputs")]
     arrows = [(names[x], names[node], "") for node in body.nodes for x in dict.fromkeys(nodes_in(node.args))]
@@ -45,14 +45,14 @@ def dot(body: Body) -> str:
 
 
 def label(node: Node) -> str:
-    """A node in one line: `sin = np::sin  float64[3]`."""
+    """Return a node in one line: `sin = np::sin  float64[3]`."""
     what = node.kind if node.op is None else node.op.name
     kind = brief(node.value)
     return f"{node.name} = {what}" + (f"  {kind}" if kind else "")
 
 
 def svg(body: Body) -> str:
-    """A graph as SVG: its nodes in a column, and an arc from each to those that are made of it, on the left."""
+    """Return a graph as SVG: the nodes in a column, with arcs on the left from each node to its users."""
     texts = [label(node) for node in body.nodes] + [f"return {', '.join(x.name for x in nodes_in(body.outputs))}"]
     row = {node: i for i, node in enumerate(body.nodes)}
     pairs = [(row[x], i) for i, node in enumerate(body.nodes) for x in dict.fromkeys(nodes_in(node.args))]
@@ -71,7 +71,7 @@ def svg(body: Body) -> str:
 
 
 def _lanes(pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """For each arc how far to the left it runs, so that arcs whose rows overlap keep apart, unless they begin at one box."""
+    """Return how far to the left each arc runs, so that arcs over the same rows do not meet unless they begin at one box."""
     taken: list[dict[int, int]] = []  # of each lane, by the box they begin at, how far down its arcs reach
     found = [0] * len(pairs)
     for number in sorted(range(len(pairs)), key=lambda i: pairs[i]):
@@ -94,7 +94,7 @@ def _arc(start: int, end: int, lane: int, left: int) -> str:
 
 
 def html(body: Body) -> str:
-    """A graph as a table that stands by itself: name, code, what it gives, and the line it comes from."""
+    """Return a graph as an HTML table: name, code, value and source line of each node."""
     code = Code(body)
     rows = []
     for node in body.nodes:

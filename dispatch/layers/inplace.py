@@ -1,7 +1,7 @@
-"""What layers share that do writes on values: what is written, what is refused, which new value belongs to what.
+"""Shared by the layers that replace writes by new values: which arrays a call writes to, and which writes must raise.
 
-Such a layer runs the functional form of an operator that writes, one floor down, and lets what is written stand for the values
-that it gave, by `views.replace`. The tape, forward mode and functionalisation do; each has its own wrapper and its own words.
+Such a layer runs the functional form of an operator on the values below, and then lets each written wrapper hold its new value,
+by `views.replace`. The layers autograd, jvp and functionalize do so, each with its own wrapper and its own messages.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from ..schema.tags import Tag
 
 
 class Words(NamedTuple):
-    """How a layer speaks of its values where a write is refused."""
+    """The words of a layer in messages about refused writes."""
 
     error: type[DispatchError]
     value: str  # "tracked value"
@@ -26,12 +26,12 @@ class Words(NamedTuple):
 
 
 def targets(form: Form, args: tuple[Any, ...]) -> list[Any]:
-    """The arrays that a call writes to, those in lists among them."""
+    """Return the arrays that a call writes to, also those in lists."""
     return [x for i in form.written for x in arrays(args[i]) if x is not None]
 
 
 def new_values(form: Form, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
-    """Of the outputs of a functional form the new values of the targets, in their order."""
+    """Return the outputs of a functional form that are new values of written arrays, in the order of `targets`."""
     made = outputs[len(outputs) - len(form.written) - form.residual :]
     return [x for i, new in zip(form.written, made, strict=False) for x in _paired(args[i], new)]
 
@@ -41,7 +41,7 @@ def _paired(x: Any, new: Any) -> list[Any]:
 
 
 def target_name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:
-    """What a target is called: `argument 'x'`."""
+    """Return the name of a written array for messages: `argument 'x'`."""
     for argument, value in zip(op.schema.arguments, args, strict=True):
         if argument.is_write and any(item is x for item in arrays(value)):
             return f"argument {argument.name!r}"
@@ -49,23 +49,23 @@ def target_name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:
 
 
 def check_target(op: OpOverload, args: tuple[Any, ...], x: Any, others: list[Any], words: Words) -> None:
-    """Refuse a value of the layer that a write could not be followed in.
+    """Raise if the layer could not follow a write to one of its values.
 
     Parameters
     ----------
     op : OpOverload
     args : tuple
     x : Tensor
-        What is written.
+        The array that is written.
     others : list
-        What is written beside it, and may be `x` in another place.
+        The other written arrays; `x` itself may be among them.
     words : Words
 
     Raises
     ------
     DispatchError
-        Of the class in `words`: if `x` is written twice, shares memory with what is written beside it, or with what cannot
-        be made anew.
+        Of the class in `words`: if `x` is written twice, or shares memory with another written array or with a view that
+        cannot be made again.
     """
     if others and any([x is other for other in others]):
         raise _twice(op, args, x, words)
@@ -74,7 +74,7 @@ def check_target(op: OpOverload, args: tuple[Any, ...], x: Any, others: list[Any
 
 
 def check_views(op: OpOverload, args: tuple[Any, ...], x: Any, others: list[Any], words: Words) -> None:
-    """The part of `check_target` about the values that share memory with `x`, of which `x` may be one of the others."""
+    """Raise if the layer could not follow a write to `x` into the values that share memory with `x`."""
     if not shares_memory(x):
         return
     if Tag.inplace_view in op.tags or not is_followed(x):
@@ -90,7 +90,7 @@ def check_views(op: OpOverload, args: tuple[Any, ...], x: Any, others: list[Any]
 
 
 def check_dicts(op: OpOverload, args: tuple[Any, ...], written: list[Any], words: Words) -> None:
-    """Refuse a dict that is written and holds values of the layer."""
+    """Raise if a dict is written and contains values of the layer."""
     for argument, value in zip(op.schema.arguments, args, strict=True):
         if type(value) is dict and argument.is_write and any(x is item for x in written for item in arrays(value)):
             raise words.refused(

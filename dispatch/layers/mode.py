@@ -1,12 +1,10 @@
-"""Modes of users, and rules of users for their modes and for their own array classes.
+"""User-defined modes, and rules of operators for modes and for array classes.
 
-A `Mode` is a `with` block that sees every operator call below the transforms. A rule says what one operator does under one
-class of modes, or where one class of arrays is among its arguments. A mode is a layer without a wrapper: its key stands under
-those of the transforms, and its kernel takes it off and calls whoever it belongs to. A rule stands around the kernels: it
-runs in place of whatever is registered, and where it does not apply, what is registered runs.
+A `Mode` is a `with` block that receives every operator call below the transforms. A rule says what one operator does under one
+class of modes, or for arguments of one array class. The layer has no wrapper: its kernel turns the mode off and calls the mode
+or the rule. A rule runs in place of the registered kernel, and where no rule applies, that kernel runs.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -28,27 +26,20 @@ from ..core import (
 from ..core.source import where
 from ..dispatcher.layer import AROUND, Kernel, Layer, parameter_names
 from ..dispatcher.printing import describe_value
-from ..errors import DefinitionError, GuardError, OutputError, kind_of
+from ..errors import DefinitionError, OutputError, kind_of
+from .mode_block import ModeBlock
 
 MODE = int(DispatchKey.MODE)
 PARAMETERS = 5  # of a rule: mode or class, op, types, args, kwargs
 Function = Callable[..., Any]
-M = TypeVar("M", bound="Mode")
 T = TypeVar("T")
 
 
-class Entered(threading.local):
-    """The guards of one mode that a thread has on, for threads may share the mode."""
+class Mode(ModeBlock):
+    """A `with` block that receives every operator call of this thread below the transforms. Subclass it, and say what happens.
 
-    def __init__(self) -> None:
-        self.guards: list[ModeGuard] = []
-
-
-class Mode:
-    """A `with` block that sees every operator call of this thread below the transforms: subclass it, and say what happens.
-
-    What reaches a mode has gone through `vmap`, `grad` and the tape; their rules' calls reach it too. Fakes are still
-    fakes. Of several modes the one that was entered last is asked first, and the next one when it calls on.
+    `vmap`, `grad` and the tape act before a mode, and the calls in their rules reach it too. Fake tensors are still fake there.
+    The mode that was entered last receives a call first; the next one receives it when the first calls the operator again.
 
     Examples
     --------
@@ -66,54 +57,35 @@ class Mode:
     ['np::sin', 'np::cos', 'np::multiply']
     """
 
-    _entered: Entered
-
-    def __new__(cls: type[M], /, *_args: Any, **_options: Any) -> M:
-        self = super().__new__(cls)  # here, so that an __init__ need not know of it
-        self._entered = Entered()
-        return self
+    mode_key = DispatchKey.MODE
 
     def __dispatch__(self, op: OpOverload, types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Give the result of a call; by default, call on.
+        """Return the result of a call. By default, call the operator.
 
-        The mode is off meanwhile: `op(*args, **kwargs)` goes on to the next one, and then down.
+        The mode is off meanwhile: `op(*args, **kwargs)` goes to the next mode, and then to the layers below.
 
         Parameters
         ----------
         op : OpOverload
-            One that returns a `Residual` comes as `op.whole`, which takes everything by position and returns that too.
+            An operator with a `Residual` is passed as `op.whole`, which takes all arguments by position and returns it too.
         types : tuple of type
-            The classes of the arrays that are no plain ones: subclasses, arrays of devices, wrappers.
+            The classes of the arrays that are not plain: subclasses, arrays of devices, wrappers.
         args : tuple
-            The arguments, defaults filled in.
+            The arguments, with defaults.
         kwargs : dict
-            The keyword-only ones.
+            The keyword-only arguments.
         """
         return op(*args, **kwargs)
 
-    def __enter__(self: M) -> M:
-        guards, guard = self._entered.guards, ModeGuard(MODE, self)  # first, for nothing may fail once the guard is on
-        guard.__enter__()
-        guards.append(guard)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if not self._entered.guards:
-            raise GuardError(f"{self!r} is left in a thread in which it was not entered. Enter and leave it in one thread.")
-        self._entered.guards.pop().__exit__(*exception)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
 
 class Rule:
-    """What one operator does under a class of modes, or on a class of arrays."""
+    """A rule of one operator for a class of modes or a class of arrays."""
 
     def __init__(self, cls: type, function: Function) -> None:
         self.cls, self.function = cls, function
 
     def __call__(self, op: OpOverload, key: int, covered: Callable[[], Kernel]) -> Kernel:
-        """The kernel of a key with the operator's rules, of which this is the newest, around it."""
+        """Return the kernel of a key with the rules of the operator in front of it; this rule is the newest."""
         rules = {cls: registration.rule.function for cls, registration in _rules_at(op, key).items()}
         if not rules:
             return covered()
@@ -121,14 +93,14 @@ class Rule:
 
     @staticmethod
     def answering(op: OpOverload, key: int, mode: object, args: tuple[Any, ...]) -> Registration | None:
-        """The rule that runs in place of the kernel of a key, under a mode or with these arguments."""
+        """Return the rule that runs in place of the kernel of a key, under a mode or with these arguments."""
         rules = _rules_at(op, key)
         cls = type(mode) if key == MODE else _chosen(_types(args), rules)
         return None if cls is None else _for_class(cls, rules)
 
 
 def _rules_at(op: OpOverload, key: int) -> dict[type, Registration]:
-    """The rules that stand around the kernel of a key, by their classes: modes at their key, arrays at backends."""
+    """Return the rules in front of the kernel of a key, by class: for modes at the key MODE, for arrays at backends."""
     rules = {}
     for registration in op.table.all() if key == MODE or key < DispatchKey.FAKE else ():  # of one class the newest last
         if registration.key == AROUND and issubclass(registration.rule.cls, Mode) == (key == MODE):
@@ -137,12 +109,12 @@ def _rules_at(op: OpOverload, key: int) -> dict[type, Registration]:
 
 
 class Dispatch(Layer):
-    """Hands a call to the newest mode; its rules stand around the kernels of its own key and of the backends."""
+    """Passes a call to the newest mode. Its rules run in front of the kernels of its own key and of the backends."""
 
     takes_rules = False  # at its own key: they are for classes
 
     def attach(self, op: OpOverload, cls: Any = None, rule: Any = None, /, *args: Any, **options: Any) -> Any:
-        """Register what an operator does under a class of modes, or where a class of arrays is among its arguments."""
+        """Register a rule of an operator for a class of modes or a class of arrays."""
         _check_class(op, cls)
         if rule is None:
             return lambda rule: self.attach(op, cls, rule)
@@ -203,7 +175,7 @@ layer = Dispatch("dispatch", DispatchKey.MODE)
 
 
 def _newest() -> ModeGuard | None:
-    """The guard of the mode that a call meets: of the highest rank, of those the newest; None where no Mode is on."""
+    """Return the guard of the mode that receives a call: the highest rank, and then the newest; None if no Mode is on."""
     found = None
     for guard in active_modes():
         if guard.key == MODE and isinstance(guard.mode, Mode) and (found is None or guard.rank > found.rank):
@@ -212,7 +184,7 @@ def _newest() -> ModeGuard | None:
 
 
 def _ask_modes(op: OpOverload) -> Kernel:
-    """The kernel of an operator without rules: it hands a call to the newest mode."""
+    """Return the kernel of an operator without rules, which passes a call to the newest mode."""
     ask, whole = _asking(op), op.whole
 
     def kernel(*args: Any) -> Any:
@@ -225,7 +197,7 @@ def _ask_modes(op: OpOverload) -> Kernel:
 
 
 def _under_modes(op: OpOverload, rules: dict[type, Function], covered: Kernel) -> Kernel:
-    """The kernel with rules for modes before it; under other modes it is what they cover."""
+    """Return a kernel that runs the rule for the newest mode, or `covered` if there is none."""
     ask = _asking(op)
 
     def kernel(*args: Any) -> Any:
@@ -237,7 +209,7 @@ def _under_modes(op: OpOverload, rules: dict[type, Function], covered: Kernel) -
 
 
 def _asking(op: OpOverload) -> Callable[[ModeGuard, tuple[Any, ...], Function], Any]:
-    """How a mode, or a rule for it, is called: with the mode off, and held to the schema."""
+    """Return a function that calls a mode, or a rule for it, with the mode off, and checks the result against the schema."""
     handed, positional = (op.whole, op.arguments.count) if op.outputs.residual else (op, op.arguments.positional)
     names = op.arguments.keyword_names
 
@@ -252,7 +224,7 @@ def _asking(op: OpOverload) -> Callable[[ModeGuard, tuple[Any, ...], Function], 
 
 
 def _on_arrays(op: OpOverload, rules: dict[type, Function], covered: Callable[[], Kernel]) -> Kernel:
-    """The kernel of a backend with the rules for arrays of some classes before it."""
+    """Return a kernel of a backend that runs the rule for the class of an argument, or `covered` if there is none."""
     handed = op.whole if op.outputs.residual else op
     found: list[Kernel] = []  # asked for when needed: there may be no kernel, and rules for all that comes
 
@@ -274,7 +246,7 @@ def _on_arrays(op: OpOverload, rules: dict[type, Function], covered: Callable[[]
 
 
 def _chosen(types: tuple[type, ...], rules: Mapping[type, object]) -> type | None:
-    """Of the classes of a call's arrays that have a rule the first, as NumPy's protocols choose: a subclass before its base."""
+    """Return the first class that has a rule, but a subclass before its base, as the protocols of NumPy choose."""
     chosen = None
     for cls in types:
         if _for_class(cls, rules) is not None and (chosen is None or (cls is not chosen and issubclass(cls, chosen))):
@@ -283,7 +255,7 @@ def _chosen(types: tuple[type, ...], rules: Mapping[type, object]) -> type | Non
 
 
 def _for_class(cls: type, rules: Mapping[type, T]) -> T | None:
-    """The rule of a class or of its nearest base."""
+    """Return the rule of a class or of its nearest base."""
     for base in cls.__mro__:
         if base in rules:
             return rules[base]
@@ -294,7 +266,7 @@ _PLAIN = frozenset({np.ndarray, int, float, complex, bool, str, bytes, type(None
 
 
 def _types(values: Iterable[Any]) -> tuple[type, ...]:
-    """The classes of the arrays that are neither plain ones nor NumPy's scalars, each once, in the order of the arguments."""
+    """Return the classes of the arrays that are neither plain arrays nor NumPy scalars, each once, in order."""
     found: dict[type, None] = {}
     _collect(values, found)
     return tuple(found)
@@ -314,7 +286,7 @@ def _collect(values: Iterable[Any], found: dict[type, None]) -> None:
 
 
 def _check_output(op: OpOverload, out: Any, mode: Mode, rule: Function) -> None:
-    """Hold what came back for a mode against the schema, as a kernel's result is: the commonest fault is no `return`."""
+    """Raise if the result of a mode does not fit the schema. The most common fault is a missing `return`."""
     checks = op.outputs.checks
     total = len(checks) + op.outputs.residual
     outputs = (out,) if total == 1 else out

@@ -15,7 +15,7 @@ from ..errors import ArgumentError, UnsupportedError
 from ..operators.prims import astype, broadcast_to, stack
 from . import indexing, pointwise, shape
 from .index_parsing import ARRAY
-from .setitem import setitem_
+from .item_assignment import setitem_
 
 Function = Callable[..., Any]
 

@@ -6,8 +6,6 @@ from ..graph import Metadata, Node, register_spelling, register_value
 from ..graph.codegen import Code
 from .index_parsing import ARRAY, Place, placed
 
-register_value(Place, "place", lambda x: (), lambda: ARRAY)
-
 
 def _subscript(code: Code, x: Any, index: Any, arrays: Any) -> str | None:
     """`x[index]`, where that means what the row does: of an array without axes in an index the row takes the number."""
@@ -40,5 +38,8 @@ def _setitem(code: Code, node: Node) -> str | None:
     return found and f"{found} = {code.spell(value)}"
 
 
-register_spelling("np::getitem", _getitem)
-register_spelling("np::setitem_", _setitem)
+def install() -> None:
+    """Have graphs print `x[index]` and `x[index] = value`, and write the placeholder of an array in an index."""
+    register_value(Place, "place", lambda x: (), lambda: ARRAY)
+    register_spelling("np::getitem", _getitem)
+    register_spelling("np::setitem_", _setitem)

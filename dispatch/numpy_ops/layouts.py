@@ -19,8 +19,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.lib.stride_tricks import as_strided
 
-from ..layers.fake import FakeTensor, contiguous, fake_tensor
-from ..symbolic import SymInt, broadcast, guesses, has_zero, is_open, layout_is_open, same
+from ..layers.fake import FakeTensor, fake_tensor
+from ..symbolic import SymInt, broadcast, contiguous, guesses, has_zero, is_open, layout_is_open, same
 from . import symbolic_layouts
 from .symbolic_layouts import Seen, dense
 

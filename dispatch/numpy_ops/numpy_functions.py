@@ -13,7 +13,6 @@ import numpy as np
 from ..core import OpOverload, Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
-from ..operators.registry import ops
 from . import (
     creation,
     cumulative,
@@ -31,13 +30,17 @@ from . import (
 from .assignment import ARRAYS, WRITES, result_into
 from .families import kernel_of
 from .index_parsing import ARRAY
-from .linalg import decompositions, einsum, norms, solve
-from .linalg import matmul as linalg
+from .linalg import decompositions, einsum, matmul, norms, solve
 
 Function = Callable[..., Any]
 NO_VALUE = type(np._NoValue)  # noqa: SLF001 - how NumPy's functions spell a parameter that was left out
 
-UFUNCS: dict[Any, OpOverload] = {kernel_of(op): op for op in ops.np if isinstance(kernel_of(op), np.ufunc)}
+UFUNCS: dict[Any, OpOverload] = {
+    kernel_of(op): op
+    for table in (pointwise, pointwise_more, matmul)
+    for op in vars(table).values()
+    if isinstance(op, OpOverload) and isinstance(kernel_of(op), np.ufunc)
+}
 UFUNCS[np.vecdot] = einsum.vecdot
 REDUCTIONS: dict[Any, OpOverload] = {
     np.add: reduction.sum, np.maximum: reduction.max, np.minimum: reduction.min, np.multiply: statistics.prod,
@@ -227,7 +230,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.zeros, "shape dtype order device", creation.zeros),
     spelled(np.ones, "shape dtype order device", creation.ones),
     spelled(np.full, "shape fill_value dtype order device", creation.full),
-    spelled(np.dot, "a:x b:y out", linalg.dot),
+    spelled(np.dot, "a:x b:y out", matmul.dot),
     spelled(np.linalg.solve, "a b", solve.solve),
     spelled(np.linalg.inv, "a", solve.inv),
     spelled(np.linalg.pinv, "a rcond hermitian rtol", solve.pinv),
@@ -244,7 +247,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.linalg.vector_norm, "x axis keepdims ord", norms.vector_norm),
     spelled(np.linalg.matrix_norm, "x keepdims ord", norms.matrix_norm),
     spelled(np.linalg.multi_dot, "arrays out", einsum.multi_dot),
-    spelled(np.linalg.matmul, "x1:x x2:y", linalg.matmul),
+    spelled(np.linalg.matmul, "x1:x x2:y", matmul.matmul),
     spelled(np.linalg.outer, "x1:x x2:y", einsum.outer),
     spelled(np.linalg.tensordot, "x1:x x2:y axes", einsum.tensordot),
     spelled(np.linalg.vecdot, "x1:x x2:y axis", einsum.vecdot),

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import numpy_ops
 from ..core import OpOverload, Tensor, device_of
-from ..core.array_memory import no_sequence
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
+from ..operators import prims
 from ..operators.registry import ops
+from . import pointwise, reduction, shape
 from .assignment import (
     add_at,
     augmented,
@@ -31,6 +31,7 @@ from .assignment import (
     ufunc_where,
 )
 from .families import kernel_of
+from .linalg import matmul
 from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem
 
 Function = Callable[..., Any]
@@ -186,30 +187,30 @@ def _method(function: Function, op: OpOverload | None = None) -> Function:
     return method
 
 
-def _reshape(self: Tensor, *shape: Any, order: str = "C") -> Any:
+def _reshape(self: Tensor, *sizes: Any, order: str = "C") -> Any:
     """Another shape, given as one tuple or number by number."""
-    given = shape[0] if len(shape) == 1 else shape
-    return numpy_ops.reshape(self, given) if order == "C" else FUNCTIONS[np.reshape](self, given, order=order)
+    given = sizes[0] if len(sizes) == 1 else sizes
+    return shape.reshape(self, given) if order == "C" else FUNCTIONS[np.reshape](self, given, order=order)
 
 
 def _transpose(self: Tensor, *axes: Any) -> Any:
     """The axes in another order, given as one tuple or number by number; by default backwards."""
-    return numpy_ops.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+    return shape.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
 
 def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Any:
     """The elements in another dtype."""
-    return numpy_ops.copy(self) if copy and self.dtype == dtype else numpy_ops.astype(self, dtype)
+    return shape.copy(self) if copy and self.dtype == dtype else prims.astype(self, dtype)
 
 
 def _flatten(self: Tensor) -> Any:
     """A copy of all elements along one axis."""
-    return numpy_ops.copy(numpy_ops.reshape(self, (-1,)))
+    return shape.copy(shape.reshape(self, (-1,)))
 
 
 def _ravel(self: Tensor) -> Any:
     """All elements along one axis."""
-    return numpy_ops.reshape(self, (-1,))
+    return shape.reshape(self, (-1,))
 
 
 def _nonzero(self: Tensor) -> Any:
@@ -241,17 +242,17 @@ def detach(x: Any) -> Any:
     >>> dispatch.grad(lambda x: np.sum(x * dispatch.detach(x)))(np.array([3.0]))
     array([3.])
     """
-    return numpy_ops.detach(x)
+    return prims.detach(x)
 
 
 _BINARY = {
-    "add": numpy_ops.add, "sub": numpy_ops.subtract, "mul": numpy_ops.multiply, "truediv": numpy_ops.divide, "pow": numpy_ops.power,
-    "floordiv": numpy_ops.floor_divide, "mod": numpy_ops.remainder, "matmul": numpy_ops.matmul,
-    "and": numpy_ops.bitwise_and, "or": numpy_ops.bitwise_or, "xor": numpy_ops.bitwise_xor,
+    "add": pointwise.add, "sub": pointwise.subtract, "mul": pointwise.multiply, "truediv": pointwise.divide, "pow": pointwise.power,
+    "floordiv": pointwise.floor_divide, "mod": pointwise.remainder, "matmul": matmul.matmul,
+    "and": pointwise.bitwise_and, "or": pointwise.bitwise_or, "xor": pointwise.bitwise_xor,
 }  # fmt: skip
 _COMPARISONS = {
-    "eq": numpy_ops.equal, "ne": numpy_ops.not_equal, "lt": numpy_ops.less, "le": numpy_ops.less_equal, "gt": numpy_ops.greater,
-    "ge": numpy_ops.greater_equal,
+    "eq": pointwise.equal, "ne": pointwise.not_equal, "lt": pointwise.less, "le": pointwise.less_equal, "gt": pointwise.greater,
+    "ge": pointwise.greater_equal,
 }  # fmt: skip
 
 ON_TENSORS: dict[str, Any] = {
@@ -260,17 +261,17 @@ ON_TENSORS: dict[str, Any] = {
     **{f"__{name}__": _infix(op) for name, op in (_BINARY | _COMPARISONS).items()},
     **{f"__r{name}__": _reflected(op) for name, op in _BINARY.items()},
     **{f"__i{name}__": _augmented(op) for name, op in _BINARY.items()},
-    "__neg__": _unary(numpy_ops.negative),
-    "__pos__": _unary(numpy_ops.positive),
-    "__abs__": _unary(numpy_ops.absolute),
-    "__invert__": _unary(numpy_ops.invert),
+    "__neg__": _unary(pointwise.negative),
+    "__pos__": _unary(pointwise.positive),
+    "__abs__": _unary(pointwise.absolute),
+    "__invert__": _unary(pointwise.invert),
     "__getitem__": getitem,
     "__reversed__": lambda self: (self[i] for i in reversed(range(len(self)))),
     "__setitem__": setitem,
-    "sum": _method(np.sum, numpy_ops.sum),
-    "mean": _method(np.mean, numpy_ops.mean),
-    "max": _method(np.max, numpy_ops.max),
-    "min": _method(np.min, numpy_ops.min),
+    "sum": _method(np.sum, reduction.sum),
+    "mean": _method(np.mean, reduction.mean),
+    "max": _method(np.max, reduction.max),
+    "min": _method(np.min, reduction.min),
     "prod": _method(np.prod),
     "var": _method(np.var),
     "std": _method(np.std),
@@ -300,25 +301,11 @@ ON_TENSORS: dict[str, Any] = {
     "ravel": _ravel,
     "flatten": _flatten,
     "astype": _astype,
-    "conj": _unary(numpy_ops.conjugate),
-    "conjugate": _unary(numpy_ops.conjugate),
+    "conj": _unary(pointwise.conjugate),
+    "conjugate": _unary(pointwise.conjugate),
     "detach": detach,
-    "T": property(_unary(numpy_ops.transpose)),
-    "mT": property(lambda self: numpy_ops.swapaxes(self, -1, -2)),
-    "real": property(_unary(numpy_ops.real), lambda self, value: setitem(numpy_ops.real(self), Ellipsis, value)),
-    "imag": property(_unary(numpy_ops.imag), lambda self, value: setitem(numpy_ops.imag(self), Ellipsis, value)),
+    "T": property(_unary(shape.transpose)),
+    "mT": property(lambda self: shape.swapaxes(self, -1, -2)),
+    "real": property(_unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, value)),
+    "imag": property(_unary(shape.imag), lambda self, value: setitem(shape.imag(self), Ellipsis, value)),
 }
-
-for _name, _function in ON_TENSORS.items():
-    setattr(Tensor, _name, _function)
-
-
-def _leave_to_float(cls: type[Tensor]) -> None:
-    """What a wrapper says of `array[i] = x` is its own words; see `no_sequence`."""
-    no_sequence(cls)
-    for subclass in cls.__subclasses__():
-        _leave_to_float(subclass)
-
-
-Tensor.__init_subclass__ = classmethod(no_sequence)  # type: ignore[assignment]
-_leave_to_float(Tensor)

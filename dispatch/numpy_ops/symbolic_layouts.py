@@ -12,8 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.lib.stride_tricks import as_strided
 
-from ..layers.fake import contiguous
-from ..symbolic import SymInt, agree, guesses, has_zero, is_one, larger, same, smaller, sure
+from ..symbolic import SymInt, agree, contiguous, guesses, has_zero, is_one, larger, same, smaller, sure
 
 Shape = tuple[Any, ...]
 

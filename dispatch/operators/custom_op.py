@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 from ..core import OpOverload, Residual
+from ..core.lazy import LazyFunction
 from ..core.source import caller
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.layer import find_layer, keys_of
@@ -18,10 +19,10 @@ from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import split_name
 from .functional_variant import add_with_form
-from .gufunc.rules import equip
 from .registry import build
 
 Function = Callable[..., Any]
+equip = LazyFunction(__package__, ".gufunc.rules", "equip")  # for operators with a `signature=`
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A")

@@ -285,5 +285,3 @@ def add_with_form(op: OpOverload, functional: bool | str, module: str, place: st
             vars(op)[call_errors.FORM] = add(make(op, name), module, place)
     return op
 
-
-call_errors.functional_form[:] = [make]

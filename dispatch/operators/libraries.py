@@ -165,6 +165,7 @@ class Library:
             raise LibraryError(f"impl asks for an operator or its name, and {kind_of(op_name)} was given.")
         name = self._full_name(op_name.name if isinstance(op_name, OpOverload) else op_name)
         check_kernel(name, key, fn)
+        known(name)  # which may define operators, and must not under the lock
         with registration_lock:
             op = op_name if isinstance(op_name, OpOverload) else known(name)
             held = op.table.live(key) if op is not None else None

@@ -92,14 +92,24 @@ class Operator:
 
 
 class Namespace:
-    """The operators of one library: `ops.ns`."""
+    """The operators of one library: `ops.ns`.
+
+    Those that are defined on first use are found as if they were there: whatever is asked of the namespace, they come first.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._operators: dict[str, Operator] = {}
         self._aliases: dict[str, str] = {}
+        self._load: Callable[[], object] | None = None
+
+    def _complete(self) -> None:
+        """Define what is to be defined on first use. Never under the registration lock, which defining takes."""
+        if self._load is not None:
+            self._load()
 
     def __getattr__(self, name: str) -> Any:
+        self._complete()
         if name in self._aliases:
             return getattr(self, self._aliases[name])
         with registration_lock:  # what is remembered below must not be what a registration has just changed
@@ -115,12 +125,15 @@ class Namespace:
             return found
 
     def __iter__(self) -> Iterator[OpOverload]:
+        self._complete()
         return (op for operator in list(self._operators.values()) for op in list(operator._overloads.values()))
 
     def __dir__(self) -> list[str]:
+        self._complete()
         return sorted([*self._operators, *self._aliases])
 
     def __repr__(self) -> str:
+        self._complete()
         return f"<namespace {self._name}: {len(self._operators)} operators>"
 
 
@@ -151,6 +164,20 @@ class Namespaces:
 
 
 ops = Namespaces()
+
+
+def define_on_first_use(namespace: str, load: Callable[[], object] | None) -> None:
+    """Have `load()` called before anything is looked up in a namespace; None ends that.
+
+    Parameters
+    ----------
+    namespace : str
+    load : callable or None
+        Defines operators of the namespace. A call from inside itself returns at once.
+    """
+    ops._namespaces.setdefault(namespace, Namespace(namespace))._load = load
+
+
 # By full name what is registered with each definition of an operator: registration(op, module, again)
 Waiting = Callable[[OpOverload, str, bool], None]
 _waiting: dict[str, list[Waiting]] = {}
@@ -187,6 +214,8 @@ def known(name: str) -> OpOverload | None:
     """The operator of a full name, or None where nobody has defined one."""
     namespace, word, overload = split_name(name)
     found = ops._namespaces.get(namespace)
+    if found is not None:
+        found._complete()
     operator = found._operators.get(word) if found is not None else None
     return operator._overloads.get(overload) if operator is not None else None
 

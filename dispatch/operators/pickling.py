@@ -151,5 +151,7 @@ def _reduce_operator(operator: Operator) -> Loader:
     return load, (operator.name, tuple(modules), _OPERATOR)
 
 
-copyreg.pickle(OpOverload, _reduce)  # copies, too, are the operator itself
-copyreg.pickle(Operator, _reduce_operator)
+def install() -> None:
+    """Have operators pickled by name; copies, too, are the operator itself."""
+    copyreg.pickle(OpOverload, _reduce)
+    copyreg.pickle(Operator, _reduce_operator)

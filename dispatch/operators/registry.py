@@ -11,10 +11,13 @@ from ..schema.opaque_types import find_class
 from ..schema.schema import Argument, Return, Schema
 from ..schema.tags import Tag
 from ..schema.types import DEVICE, TENSOR, Base, ClassType, DictOf, Field, ListOf, LiteralOf, OptionalOf, TupleOf, Type
-from .namespaces import Namespace, Operator, find, known, ops, waiting_for
+from .namespaces import Namespace, Operator, define_on_first_use, find, known, ops, waiting_for
 from .overload_resolution import refuse_ambiguous
 
-__all__ = ["Namespace", "Operator", "add", "alias", "build", "check_definable", "check_of", "find", "known", "ops", "remove"]
+__all__ = [
+    "Namespace", "Operator", "add", "alias", "build", "check_definable", "check_of", "define_on_first_use", "find", "known",
+    "ops", "remove",
+]  # fmt: skip
 
 _PACKAGE = __name__.partition(".")[0]
 RESERVED = {"prim", "prims", "np"}  # of this package; anybody may add kernels to what is in them

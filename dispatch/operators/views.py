@@ -150,7 +150,7 @@ def _shares(view: Any, x: Any) -> bool:
         owner = seen.base
         if owner is None or owner is whole or owner is whole.base:  # the usual case
             return owner is not None or seen is whole
-    return _owner(seen) is _owner(whole)
+    return owner_of(seen) is owner_of(whole)
 
 
 def _might_share(view: Any, x: Any) -> bool:
@@ -175,7 +175,7 @@ def _join(view: Any, x: Any, how: tuple[Any, ...]) -> None:
 new_tuple = tuple.__new__
 
 
-def _owner(x: Any) -> Any:
+def owner_of(x: Any) -> Any:
     """The array that owns the memory of a value, under all wrappers; of one that wraps nothing, itself or its base."""
     while isinstance(x, Tensor):
         if x.value is None:

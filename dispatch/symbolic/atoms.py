@@ -1,4 +1,4 @@
-"""What sizes are polynomials of: symbols, and the few functions of sizes that are no polynomials."""
+"""Atoms: the symbols in polynomials of sizes, and functions of sizes that are no polynomials, such as quotients."""
 
 from math import inf
 from typing import Any
@@ -15,17 +15,17 @@ class Atom:
     Attributes
     ----------
     number : int
-        Its place among the atoms of its ShapeEnv.
+        The place among the atoms of the ShapeEnv.
     op : str
         `""` for a symbol; else `//`, `%`, `max`, `min` or `**`.
     name : str
-        Of a symbol.
+        The name of a symbol.
     left, right
-        The operands of others, sizes or ints.
+        The operands of any other atom, sizes or ints.
     low, high : int or an infinity
-        Between which it lies, both included. What is learned narrows them.
+        The range of values, both included. It shrinks as the trace learns about sizes.
     node : SymInt
-        The size that is this atom alone.
+        The size that consists of this atom.
     """
 
     __slots__ = ("guess", "high", "hint", "left", "low", "name", "node", "number", "op", "right")
@@ -46,22 +46,22 @@ class Atom:
 
 
 def terms_of(x: Any) -> Terms:
-    """The polynomial of a size or a number."""
+    """Return the polynomial of a size or a number."""
     if type(x) is SymInt:
         return x.terms
     return (((), x),) if x else ()
 
 
 class Atoms:
-    """The atoms of one ShapeEnv, and what is known of polynomials in them by their ranges alone."""
+    """The atoms of one ShapeEnv, and what their ranges say about polynomials."""
 
     def __init__(self) -> None:
         self.all: list[Atom] = []
 
     def lowest(self, p: Terms) -> Bound:
-        """A number that a polynomial is never below.
+        """Return a lower bound of a polynomial.
 
-        Each atom is written as its lowest value plus a rest that is not negative; then only the negative terms count.
+        Each atom is written as its lowest value plus a rest that is not negative. Then only the negative terms count.
         """
         shifted: Terms = ()
         low: Bound = 0
@@ -90,11 +90,11 @@ class Atoms:
         return low
 
     def highest(self, p: Terms) -> Bound:
-        """A number that a polynomial is never above."""
+        """Return an upper bound of a polynomial."""
         return -self.lowest(times(p, (((), -1),)))
 
     def never_negative(self, p: Terms, depth: int = 3) -> bool:
-        """Whether a polynomial is at least 0, by ranges and by what quotients, remainders and extremes are made of."""
+        """Return whether ranges, and operands of quotients, remainders and extremes, show that a polynomial is at least 0."""
         if self.lowest(p) >= 0:
             return True
         if not depth:
@@ -114,7 +114,7 @@ class Atoms:
         return False
 
     def _bounds(self, atom: Atom, *, above: bool) -> tuple[list[tuple[int, Terms]], bool]:
-        """Bounds of an atom on one side, `(k, p)` for `k * atom <= p` or `>= p`; and whether all of them have to do."""
+        """Return bounds of an atom on one side, `(k, p)` for `k * atom <= p` or `>= p`, and whether all of them count."""
         left, right = terms_of(atom.left), terms_of(atom.right)
         if atom.op == "//" and type(atom.right) is int and atom.right > 0:
             k = atom.right
@@ -127,7 +127,7 @@ class Atoms:
         return [], False
 
     def zero(self, p: Terms) -> bool | None:
-        """Whether a polynomial is 0; None if that is open."""
+        """Return whether a polynomial is 0; None if the ranges do not tell."""
         if not p:
             return True
         if len(p) == 1 and not p[0][0]:
@@ -139,7 +139,7 @@ class Atoms:
         return True if self.never_negative(p) and self.never_negative(minus) else None
 
     def nonnegative(self, p: Terms) -> bool | None:
-        """Whether a polynomial is at least 0; None if that is open."""
+        """Return whether a polynomial is at least 0; None if the ranges do not tell."""
         if self.never_negative(p):
             return True
         return False if self.never_negative(plus(times(p, (((), -1),)), (((), -1),))) else None

@@ -1,4 +1,4 @@
-"""What a program promises of sizes, and what it may ask without a guard."""
+"""`check`, which promises a condition on sizes, and questions about sizes that leave no guard."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,21 +12,21 @@ from .sym_bool import SymBool
 
 
 def check(condition: Any, message: str | Callable[[], str] | None = None) -> None:
-    """Make sure that something holds; torch's `torch._check`.
+    """Raise unless a condition holds; `torch._check` in torch.
 
-    Of a plain truth value it does what `assert` does. Of sizes that are symbols it becomes a guard of the trace; where a size
-    depends on data, it is a fact that later questions are answered by, and is tested in each run.
+    A plain truth value is tested at once, as by `assert`. A condition on symbolic sizes becomes a guard of the trace. If a size
+    depends on data, the condition counts as a fact for later questions, and each run tests it.
 
     Parameters
     ----------
     condition : bool or SymBool
     message : str or callable, optional
-        What is said where it does not hold; a function that makes it is called only then.
+        The message if the condition does not hold, or a function that returns it, called only then.
 
     Raises
     ------
     CheckError
-        If it does not hold.
+        If the condition does not hold.
     ArgumentError
         If the condition is no truth value, or the message neither text nor a function.
 
@@ -51,7 +51,7 @@ def check(condition: Any, message: str | Callable[[], str] | None = None) -> Non
 
 
 def statically_known(condition: Any) -> bool:
-    """Whether a condition holds for all sizes that the trace is right for, which leaves no guard.
+    """Return whether a condition holds for all sizes that the trace is right for. It leaves no guard.
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ def statically_known(condition: Any) -> bool:
 
 
 def guard_or_false(condition: Any) -> bool:
-    """Whether a condition holds in this run, which leaves a guard; False where that depends on data."""
+    """Return whether a condition holds in this run, and leave a guard; return False if it depends on data."""
     return _or(condition, otherwise=False)
 
 
 def guard_or_true(condition: Any) -> bool:
-    """Whether a condition holds in this run, which leaves a guard; True where that depends on data."""
+    """Return whether a condition holds in this run, and leave a guard; return True if it depends on data."""
     return _or(condition, otherwise=True)
 
 

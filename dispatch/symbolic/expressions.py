@@ -1,4 +1,4 @@
-"""Sizes made of sizes: each expression once, with the number that it is in this run, and its text."""
+"""Arithmetic of sizes. Each expression is one object, with its number in this run and its text."""
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +11,7 @@ from .sym_int import NUMBERS, SymInt
 
 
 class Expressions:
-    """The sizes of one ShapeEnv, and what arithmetic makes of them."""
+    """The sizes of one ShapeEnv, and arithmetic on them."""
 
     def __init__(self, env: Any) -> None:
         self._env = env
@@ -21,11 +21,11 @@ class Expressions:
         self.making = threading.RLock()
 
     def at_least(self, a: Any, b: Any) -> bool:
-        """Whether `a >= b` whatever the symbols are."""
+        """Return whether `a >= b` for all values of the symbols."""
         return self.atoms.never_negative(plus(terms_of(a), terms_of(b), -1))
 
     def made(self, op: str, a: Any, b: Any) -> Any:
-        """The size that an operation gives, of sizes and ints of which one is a size."""
+        """Return the result of an operation on sizes and ints, of which at least one is a size."""
         key = op, a if type(a) is int else (id(a),), b if type(b) is int else (id(b),)
         found = self._made.get(key)
         if found is None:
@@ -94,7 +94,7 @@ class Expressions:
         return self.atoms.never_negative(plus(plus(q, p, -1), constant(-1)))
 
     def size(self, p: Terms) -> Any:
-        """The size of a polynomial, or the number that it is."""
+        """Return the size of a polynomial, or an int if the polynomial is a number."""
         found = self._sizes.get(p)
         if found is not None:
             return found
@@ -108,7 +108,7 @@ class Expressions:
         return self._sizes.setdefault(p, SymInt(self._env, p, None if open_ else guess, guess))
 
     def _function(self, op: str, a: Any, b: Any) -> Any:
-        """The size that is no polynomial of others, with its range."""
+        """Return a size that is no polynomial of others, with its range."""
         key = "function", op, a if type(a) is int else (id(a),), b if type(b) is int else (id(b),)
         if key in self._made:
             return self._made[key]
@@ -141,7 +141,7 @@ class Expressions:
     # -- text and code -----------------------------------------------------------------------------------------------------
 
     def text(self, p: Terms) -> str:
-        """A polynomial as Python writes it."""
+        """Return a polynomial as a Python expression."""
         found = ""
         for monomial, n in p:
             word = self._product(monomial, abs(n), alone=n > 0 or bool(found))
@@ -168,18 +168,18 @@ class Expressions:
         return word if alone else f"({word})"
 
     def _compound(self, x: SymInt) -> bool:
-        """Whether the text of a size needs brackets."""
+        """Whether the text of a size needs parentheses."""
         atom = self.atoms.all[x.terms[0][0][0]]
         return len(x.terms) > 1 or len(x.terms[0][0]) > 1 or x.terms[0][1] != 1 or atom.op in ("//", "%", "**")
 
     def compiled(self, expressions: Sequence[Any], names: Iterable[str]) -> Callable[..., tuple[Any, ...]]:
-        """A Python function of the values of symbols, in the order of these names, that gives those of expressions."""
+        """Return a Python function from the numbers of symbols, in the order of `names`, to the numbers of expressions."""
         items = "".join(f"{x}, " for x in expressions)
         made: Callable[..., tuple[Any, ...]] = eval(f"lambda {', '.join(names)}: ({items})", {"max": max, "min": min})
         return made
 
     def names_of(self, p: Terms) -> list[str]:
-        """The names of the symbols in a polynomial."""
+        """Return the names of the symbols in a polynomial."""
         found: set[int] = set()
         waiting = [number for monomial, _ in p for number in monomial]
         while waiting:
@@ -192,7 +192,7 @@ class Expressions:
 
 
 def _down(a: float, b: float) -> float:
-    """A quotient of bounds, rounded down; the second is positive."""
+    """Return a quotient of bounds, rounded down; the second bound is positive."""
     if b == inf:
         return 0 if a >= 0 else -1
     return a if abs(a) == inf else int(a) // int(b)

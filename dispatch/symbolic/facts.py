@@ -47,7 +47,7 @@ class Facts:
         return ("==", p if not p or p[0][1] > 0 else times(p, MINUS)), op == "=="
 
     def answer(self, op: str, a: Any, b: Any) -> bool | None:
-        """Return whether a comparison holds for all sizes that the guards and checks let through; None if it is open."""
+        """Return whether a comparison holds for all sizes that the guards and checks allow; None if that is open."""
         question, wanted = self._question(op, a, b)
         found = self._known.get(question)
         if found is None:

@@ -7,7 +7,7 @@ from .sym_bool import SymBool
 
 
 class Guard(SymBool):
-    """A condition that a trace rests on, with the line of the user's code that asked for it."""
+    """A condition that a trace rests on, with the line of user code that asked for it."""
 
     __slots__ = ("line",)
 
@@ -17,7 +17,7 @@ class Guard(SymBool):
 
 
 class Check(Guard):
-    """A condition on sizes that depend on data, which a run has to test."""
+    """A condition on sizes that depend on data, which each run tests."""
 
     __slots__ = ("_message",)
 
@@ -27,10 +27,10 @@ class Check(Guard):
 
     @property
     def message(self) -> str:
-        """What is said where it does not hold."""
+        """The message if the condition does not hold."""
         return said(self._message, f"{self}, which was promised at {self.line.place}, is not so.")
 
 
 def said(message: str | Callable[[], str] | None, otherwise: str) -> str:
-    """A message, which may be a function that makes it."""
+    """Return a message, which may be given as a function that returns it; `otherwise` if there is none."""
     return otherwise if message is None else str(message() if callable(message) else message)

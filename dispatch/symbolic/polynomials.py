@@ -1,4 +1,4 @@
-"""Polynomials with whole coefficients in numbered atoms: the form that sizes are kept in, so that equal sizes look equal.
+"""Polynomials with whole coefficients in numbered atoms. Sizes are kept in this form, so that equal sizes are equal tuples.
 
 A polynomial is a tuple of pairs, a monomial and its coefficient, highest degree first; a monomial is the numbers of its
 atoms in order, with repetitions. `s0*s1 + 1`, its atoms numbered 0 and 1, is `(((0, 1), 1), ((), 1))`.
@@ -15,17 +15,17 @@ def _order(term: tuple[Monomial, int]) -> tuple[int, Monomial]:
 
 
 def ordered(found: dict[Monomial, int]) -> Terms:
-    """The polynomial of these monomials and coefficients."""
+    """Return the polynomial of these monomials and coefficients."""
     return tuple(sorted([term for term in found.items() if term[1]], key=_order))
 
 
 def constant(n: int) -> Terms:
-    """A number as a polynomial."""
+    """Return a number as a polynomial."""
     return (((), n),) if n else ()
 
 
 def plus(p: Terms, q: Terms, factor: int = 1) -> Terms:
-    """`p + factor * q`."""
+    """Return `p + factor * q`."""
     found = dict(p)
     for monomial, n in q:
         found[monomial] = found.get(monomial, 0) + factor * n
@@ -33,7 +33,7 @@ def plus(p: Terms, q: Terms, factor: int = 1) -> Terms:
 
 
 def times(p: Terms, q: Terms) -> Terms:
-    """`p * q`."""
+    """Return `p * q`."""
     found: dict[Monomial, int] = {}
     for a, m in p:
         for b, n in q:
@@ -43,7 +43,7 @@ def times(p: Terms, q: Terms) -> Terms:
 
 
 def divided(p: Terms, q: Terms) -> tuple[Terms, Terms]:
-    """A quotient and what is left, `p = quotient * q + rest`, by long division; the rest is empty where `q` divides `p`."""
+    """Return quotient and rest of a long division, `p = quotient * q + rest`. The rest is empty if `q` divides `p`."""
     quotient: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     lead, factor = q[0]
@@ -60,7 +60,7 @@ def divided(p: Terms, q: Terms) -> tuple[Terms, Terms]:
 
 
 def _without(monomial: Monomial, other: Monomial) -> Monomial | None:
-    """A monomial divided by another; None where that does not divide it."""
+    """Return a monomial divided by another; None if that does not divide it."""
     left = list(monomial)
     for atom in other:
         if atom not in left:
@@ -70,7 +70,7 @@ def _without(monomial: Monomial, other: Monomial) -> Monomial | None:
 
 
 def value_at(p: Terms, values: Iterable[int] | dict[int, int]) -> int:
-    """The value of a polynomial where each atom has a value, looked up by its number."""
+    """Return the value of a polynomial; `values` has the value of each atom by its number."""
     at = values if isinstance(values, dict) else list(values)
     total = 0
     for monomial, n in p:

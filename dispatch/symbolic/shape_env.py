@@ -1,4 +1,4 @@
-"""ShapeEnv: the symbols of one trace, what is known of them, and the guards that it rests on."""
+"""ShapeEnv: the symbols of one trace, and the guards that the trace rests on."""
 
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
@@ -17,18 +17,18 @@ GUESS = 4099  # stands for sizes that depend on data, where an order of strides 
 
 
 class ShapeEnv:
-    """The sizes of a trace that are symbols: `s0`, `s1` where an array of this run gives a number, `u0` where data do.
+    """The symbolic sizes of a trace: `s0`, `s1` for sizes of arrays, `u0`, `u1` for sizes that depend on data.
 
-    Equal sizes share a symbol; 0 and 1 are never one, since NumPy treats them unlike the others, so that an `s` is at least 2.
-    Where the trace had to decide by sizes, it left a guard.
+    Equal sizes share a symbol. The sizes 0 and 1 get none, because NumPy treats them unlike the others; so an `s` is at least
+    2. Each decision of the trace by the number of a size leaves a guard.
 
     Attributes
     ----------
     symbols : dict of str to SymInt
     guards : list of Guard
-        What has to hold for other sizes, each a condition that prints as Python, with the `line` that asked for it.
+        The conditions that other sizes must meet. Each prints as Python, and has the `line` that asked for it.
     checks : list of Check
-        What has to be tested in a run, since it depends on data; see `dispatch.check`.
+        The conditions on sizes that depend on data, which each run tests; see `dispatch.check`.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class ShapeEnv:
     # -- symbols -----------------------------------------------------------------------------------------------------------
 
     def new_size(self, hint: int) -> Any:
-        """The symbol of sizes that are this number in this run; 0 and 1 themselves."""
+        """Return the symbol of the sizes that are this number in this run; 0 and 1 are returned themselves."""
         if hint in (0, 1):
             return hint
         with self.expressions.making:
@@ -66,13 +66,13 @@ class ShapeEnv:
             return self._by_hint[hint]
 
     def new_dynamic_size(self, *, min: int = 0, max: Any = None) -> SymInt:
-        """A symbol of a size that depends on data.
+        """Return a new symbol for a size that depends on data.
 
         Parameters
         ----------
         min : int
         max : int or SymInt, optional
-            The bounds it keeps, included.
+            The bounds, included.
         """
         with self.expressions.making:
             count = sum(name.startswith("u") for name in self.symbols)
@@ -82,12 +82,12 @@ class ShapeEnv:
             return made
 
     def new_symbol(self, name: str, *, hint: int | None = None, low: int = 0, high: int | None = None) -> SymInt:
-        """A symbol by its name, for a graph that is read.
+        """Return a new symbol of a given name, for a graph that is loaded.
 
         Raises
         ------
         ArgumentError
-            If there is one of that name.
+            If there is a symbol of that name.
         """
         if name in self.symbols:
             raise ArgumentError(f"a ShapeEnv was asked for a new symbol {name}, and has one. Take symbols[{name!r}].")
@@ -97,7 +97,7 @@ class ShapeEnv:
         return made
 
     def sizes_of(self, array: Any) -> tuple[Any, Any]:
-        """The shape and the strides of the fake of an array."""
+        """Return the symbolic shape and strides of an array."""
         shape = tuple([self.new_size(n) for n in array.shape])
         strides = getattr(array, "strides", None)
         if strides is None or all(type(n) is int for n in shape):
@@ -116,12 +116,12 @@ class ShapeEnv:
         return shape, tuple(whole)
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Whether a trace is right for other sizes: every guard holds, and no symbol that has a hint is 0 or 1.
+        """Return whether the trace is right for other sizes: every guard holds, and no symbol with a hint is 0 or 1.
 
         Parameters
         ----------
         sizes : mapping of str to int
-            The values of the symbols that guards and arrays speak of, those that depend on data aside.
+            The numbers of the symbols, except those that depend on data.
 
         Examples
         --------
@@ -138,19 +138,19 @@ class ShapeEnv:
         return bool(self._holds[1](*[sizes[name] for name in names]))
 
     def match(self, shapes: Iterable[tuple[Any, ...]], given: Iterable[tuple[int, ...]]) -> dict[str, int] | None:
-        """The values of the symbols for which symbolic shapes are the shapes that were given.
+        """Return the numbers of the symbols that turn symbolic shapes into given shapes.
 
         Parameters
         ----------
         shapes : iterable of tuple
-            Of the fakes of a trace.
+            The shapes of the fakes of a trace.
         given : iterable of tuple of int
-            Of the arrays of another run, in the same order.
+            The shapes of the arrays of another run, in the same order.
 
         Returns
         -------
         dict of str to int, or None
-            None where there are no such values: another number of axes, another number, or two where a symbol says one.
+            None if there are no such numbers.
 
         Examples
         --------
@@ -175,7 +175,7 @@ class ShapeEnv:
         return values if all(n.evaluate(values) == length for n, length in later) else None
 
     def run_checks(self, sizes: Mapping[str, int]) -> None:
-        """Test what was promised of sizes that depend on data.
+        """Test the checks of sizes that depend on data.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class ShapeEnv:
     # -- conditions ---------------------------------------------------------------------------------------------------------
 
     def compared(self, op: str, a: Any, b: Any) -> Any:
-        """A comparison: a bool where it is known, else a condition."""
+        """Return a comparison: a bool if it is known, else a condition."""
         key = op, a if type(a) is int else (id(a),), b if type(b) is int else (id(b),)
         found = self._compared.get(key)
         if found is None:
@@ -200,7 +200,7 @@ class ShapeEnv:
         return found
 
     def known(self, condition: SymBool) -> bool | None:
-        """Whether a condition holds for all sizes that the guards and checks let through; None if that is open."""
+        """Return whether a condition holds for all sizes that the guards and checks allow; None if that is open."""
         if condition.op in NUMBERS:
             return self.facts.answer(condition.op, condition.left, condition.right)
         left, right = self.known(condition.left), self.known(condition.right)
@@ -210,7 +210,7 @@ class ShapeEnv:
         return None if left is None or right is None else not decisive
 
     def truth(self, condition: SymBool) -> bool:
-        """Whether a condition holds in this run, which becomes a guard; or the exception where data decide."""
+        """Return whether a condition holds in this run, and leave a guard. Raise if it depends on data."""
         found = self.known(condition)
         if found is not None:
             return found
@@ -230,13 +230,13 @@ class ShapeEnv:
         return hint
 
     def truth_or(self, condition: SymBool, otherwise: bool) -> bool:
-        """Whether a condition holds in this run, which becomes a guard; where data decide, what is given instead."""
+        """Return whether a condition holds in this run, and leave a guard; return `otherwise` if it depends on data."""
         if self.known(condition) is None and self.facts.hint(condition) is None:
             return otherwise
         return self.truth(condition)
 
     def number(self, size: SymInt) -> int:
-        """The number that a size is in this run, which becomes a guard; or the exception where data decide."""
+        """Return the number of a size in this run, and leave a guard. Raise if it depends on data."""
         hint = size.hint
         if hint is None:
             resolved = self.facts.resolved(size.terms)
@@ -252,12 +252,12 @@ class ShapeEnv:
         return int(hint)
 
     def assume(self, condition: SymBool, message: str | Callable[[], str] | None = None) -> None:
-        """Take a condition for true: a guard where the sizes of this run say so, else a check for the runs.
+        """Take a condition as true: leave a guard if it holds in this run, or a check if it depends on data.
 
         Raises
         ------
         CheckError
-            If it does not hold.
+            If the condition does not hold.
         """
         found = self.known(condition)
         if found is None and condition.hint is None and condition.op in NUMBERS:
@@ -295,11 +295,11 @@ class ShapeEnv:
 
 
 def _here() -> str:
-    """The line outside this package that is running, in a sentence."""
+    """Return the line of user code that is running, as part of a message."""
     at = line()
     return f"at {at.place}" + (f" ({at.text})" if at.text else "")
 
 
 def _inwards(strides: tuple[int, ...]) -> list[int]:
-    """The axes, the one with the smallest stride first."""
+    """Return the axes, the one with the smallest stride first."""
     return sorted(range(len(strides)), key=lambda axis: (abs(strides[axis]), -axis))

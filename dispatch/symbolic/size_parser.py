@@ -1,4 +1,4 @@
-"""Sizes and conditions read from text: arithmetic of symbols and whole numbers, and nothing else."""
+"""Reads sizes and conditions from text: arithmetic of symbols and whole numbers, and nothing else."""
 
 import ast
 from collections.abc import Mapping
@@ -20,15 +20,15 @@ MOST = 64  # the largest power
 
 
 def parse(text: str, symbols: Mapping[str, Any]) -> Any:
-    """The size, or the condition, that a text says; what `str` of one gives is read back.
+    """Return the size or the condition that a text describes, as `str` writes it.
 
-    Nothing of the text is run: it is read as arithmetic, `+ - * // % **`, `max`, `min`, comparisons, `and`, `or`, `not`.
+    Reading never runs code from the text. It knows `+ - * // % **`, `max`, `min`, comparisons, `and`, `or` and `not`.
 
     Parameters
     ----------
     text : str
     symbols : mapping
-        What the names in it are: sizes or ints.
+        The sizes or ints that the names stand for.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def parse(text: str, symbols: Mapping[str, Any]) -> Any:
     Raises
     ------
     GraphError
-        If it is anything else, or a name is unknown.
+        If the text is anything else, or has an unknown name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A comparison of sizes, and what is made of comparisons: true or false only once it is asked."""
+"""SymBool: a condition on sizes, decided only when code asks for its truth."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,18 +9,18 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 class SymBool:
-    """A condition on sizes that some sizes meet and others do not.
+    """A condition on sizes that holds for some sizes only.
 
-    `bool(condition)`, an `if` say, decides it by the sizes of this run, and leaves a guard that it is so; where a size
-    depends on data it raises.
+    `bool(condition)`, for example in an `if`, answers for the sizes of this run and leaves a guard. It raises if a size depends
+    on data.
 
     Attributes
     ----------
     env : ShapeEnv
     op : str
-        A comparison, or `"and"`, `"or"`; `not` is taken inwards.
+        A comparison, or `"and"`, `"or"`; `not` is applied to the parts.
     left, right
-        Sizes or ints; of `and` and `or` conditions.
+        Sizes or ints; conditions, for `and` and `or`.
 
     Examples
     --------
@@ -61,12 +61,12 @@ class SymBool:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The symbols in it."""
+        """The names of the symbols in the condition."""
         found = dict.fromkeys(getattr(self.left, "names", ())) | dict.fromkeys(getattr(self.right, "names", ()))
         return tuple(found)
 
     def evaluate(self, values: Mapping[str, int]) -> bool:
-        """Whether it holds where the symbols have these values."""
+        """Return whether the condition holds for these numbers of its symbols."""
         left = self.left if isinstance(self.left, int) else self.left.evaluate(values)
         right = self.right if isinstance(self.right, int) else self.right.evaluate(values)
         if self.op in NUMBERS:
@@ -75,7 +75,7 @@ class SymBool:
 
     @property
     def hint(self) -> bool | None:
-        """Whether it holds in this run; None if that depends on data."""
+        """Whether the condition holds in this run; None if that depends on data."""
         left, right = [x if isinstance(x, int) else x.hint for x in (self.left, self.right)]
         if left is None or right is None:
             return None

@@ -1,4 +1,4 @@
-"""A size that is an expression: what stands in the shape of a fake tensor for a number that may be any."""
+"""SymInt: a size that is an expression of symbols, in the shape of a fake tensor."""
 
 from collections.abc import Callable, Mapping
 from operator import index
@@ -15,9 +15,9 @@ Operand = Any
 class SymInt(Size):
     """A size as an expression of symbols. There is one object for each expression of a `ShapeEnv`, so `is` compares them.
 
-    Arithmetic with sizes and ints gives sizes, or an int where nothing is left open; a comparison gives a `SymBool`, or a
-    bool where every size gives the same. What Python needs a number for, `int(n)`, `range(n)`, `hash(n)`, `n / 2`, takes
-    the one that the size has in this run, and leaves a guard that it is that one.
+    Arithmetic with sizes and ints returns a size, or an int if no symbol is left. A comparison returns a `SymBool`, or a bool
+    if the answer is the same for all sizes. Where Python needs a number, as in `int(n)`, `range(n)`, `hash(n)` or `n / 2`, the
+    size gives its number in this run, and leaves a guard.
 
     Attributes
     ----------
@@ -25,12 +25,12 @@ class SymInt(Size):
     hint : int or None
         The number in this run; None if it depends on data.
     guess : int
-        The hint, or else a number that is as good as any.
+        The hint; for a size that depends on data, some number.
 
     Raises
     ------
     DataDependentSizeError
-        Where a number is needed and there is no hint.
+        If a number is needed and there is no hint.
 
     Examples
     --------
@@ -58,11 +58,11 @@ class SymInt(Size):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The symbols in it, in the order they were made."""
+        """The names of the symbols in the size, the oldest first."""
         return tuple(self.env.expressions.names_of(self.terms))
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """Its number where the symbols have these values.
+        """Return the number of the size for these numbers of its symbols.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Questions about sizes that depend on data, where ranges do not answer them: asked of SymPy, which is imported then."""
+"""Asks SymPy about sizes that depend on data, if ranges do not answer. SymPy is imported only then."""
 
 from collections.abc import Sequence
 from math import inf
@@ -10,14 +10,14 @@ from .polynomials import Terms
 
 
 class Solver:
-    """SymPy's view of the atoms of a ShapeEnv: a symbol with a lowest value is that value and a rest that is not negative."""
+    """The atoms of a ShapeEnv in SymPy. A symbol with a lowest value is that value plus a rest that is not negative."""
 
     def __init__(self, atoms: Sequence[Atom]) -> None:
         self.sympy = require("sympy", "symbolic", needed_by="deciding by a size that depends on data")
         self.atoms = atoms
 
     def nonnegative(self, p: Terms, facts: Sequence[Terms]) -> bool | None:
-        """Whether a polynomial is at least 0, where each of the facts is; None where SymPy cannot tell."""
+        """Return whether a polynomial is at least 0, given that each of the facts is; None if SymPy cannot tell."""
         expression = self.expression(p)
         known = [self.expression(fact) for fact in facts]
         if self._sure(expression, known):
@@ -25,7 +25,7 @@ class Solver:
         return False if self._sure(-expression - 1, known) else None
 
     def zero(self, p: Terms, facts: Sequence[Terms]) -> bool | None:
-        """Whether a polynomial is 0, where each of the facts is at least 0; None where SymPy cannot tell."""
+        """Return whether a polynomial is 0, given that each of the facts is at least 0; None if SymPy cannot tell."""
         expression = self.expression(p)
         if self.sympy.simplify(expression) == 0:
             return True
@@ -33,12 +33,12 @@ class Solver:
         return False if self._sure(expression - 1, known) or self._sure(-expression - 1, known) else None
 
     def _sure(self, expression: Any, facts: list[Any]) -> bool:
-        """Whether it is at least 0: by itself, or by one of the facts, or by two."""
+        """Whether an expression is at least 0, by itself or after one or two of the facts are subtracted."""
         sums = [0, *facts, *[a + b for i, a in enumerate(facts) for b in facts[:i]]]
         return any(self.sympy.factor(self.sympy.expand(expression - known)).is_nonnegative for known in sums)
 
     def expression(self, p: Terms) -> Any:
-        """A polynomial as SymPy has it."""
+        """Return a polynomial as a SymPy expression."""
         total = self.sympy.Integer(0)
         for monomial, n in p:
             product = self.sympy.Integer(n)

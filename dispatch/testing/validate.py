@@ -285,10 +285,8 @@ def _checked(level: object, who: str) -> str:
     return level
 
 
-def _from_environment() -> None:
+def install() -> None:
     """Turn on what DISPATCH_VALIDATE asks for, in the thread that imports the package, and for good."""
     if level := os.environ.get("DISPATCH_VALIDATE"):
         Validation(_checked(level, "DISPATCH_VALIDATE")).__enter__()
 
-
-_from_environment()

@@ -45,6 +45,7 @@ class Naming(Layer):
 @pytest.fixture(scope="module")
 def naming():
     layer = Naming("naming", DispatchKey.LAYER)
+    layer.install()
     yield layer
     del layers["naming"]
 
@@ -92,10 +93,10 @@ def test_the_newest_rule_counts_and_taking_it_away_brings_back_the_one_before(na
 
 def test_a_name_and_a_key_belong_to_one_layer(naming):
     with pytest.raises(DefinitionError) as caught:
-        Naming("fake", DispatchKey.MODE)
+        Naming("fake", DispatchKey.MODE).install()
     assert str(caught.value) == "there is a layer named 'fake' already, at FAKE. Take another name."
     with pytest.raises(ValueError, match="FAKE belongs to the fake layer already"):
-        Naming("another", DispatchKey.FAKE)
+        Naming("another", DispatchKey.FAKE).install()
     assert "another" not in layers
 
 

@@ -13,7 +13,6 @@ from dispatch.graph.array_literals import (
     Unwritable,
     array_of,
     data_of,
-    dense_strides,
     described,
     dtype_of,
     dtype_text,
@@ -70,11 +69,6 @@ def test_metadata_leaves_out_what_is_usual():
     assert described(plain._replace(device="cuda")) == ("float64", (2, 3), None, "cuda")
     for x in (plain, plain._replace(strides=(8, 16)), plain._replace(device="cuda"), Metadata((), kind, (), "cpu")):
         assert metadata_of(*described(x)) == x
-
-
-@given(arrays_of.array_shapes(min_dims=0, min_side=1))
-def test_dense_strides_are_those_of_numpy(shape):
-    assert dense_strides(shape, 8) == np.empty(shape).strides
 
 
 @pytest.mark.parametrize(

@@ -8,40 +8,9 @@
     by_columns          a gradient, one column of the Jacobian at a time
     pull_push           a function of operators, differentiated both ways
 
-They stand above the layers, of which each needs two. The tape finds them in `derivative_sources.makers`; forward mode asks for
-what `Layer.derivations` can make of the autograd rule, and is answered here before a general construction is tried.
+    transpose           a derivative in one direction, made of the rule for the other
+    forms               forward mode by the form that a derivative was given in
+
+They stand above the layers, of which each needs two. `numpy_ops.install` tells the layers of them: the tape finds the forms in
+`derivative_sources.makers`, and `Layer.derivations` are what is made of another layer's rule.
 """
-
-from ...core import OpOverload
-from ...dispatcher.layer import Derived, Kernel
-from ...layers.autograd.batched_backward import batching_rule, pull_all
-from ...layers.autograd.derivative_sources import Form, makers
-from ...layers.jvp import layer as forward_layer
-from . import elementwise, finite_differences, full_jacobian, implicit, linear
-from .transpose import jvp_from_vjp
-
-makers.update(
-    elementwise=elementwise.make,
-    finite_difference=finite_differences.make,
-    implicit=implicit.make,
-    jacobian=full_jacobian.make,
-    linear=linear.make,
-)
-pull_all.register_vmap(batching_rule)
-
-
-def jvp_from_form(op: OpOverload) -> Derived | None:
-    """Forward mode by the form that an operator's derivative was given in."""
-    general = jvp_from_vjp(op)
-    if general is None or not isinstance(general.source.rule, Form):
-        return None
-    form = general.source.rule
-
-    def make() -> Kernel:
-        kernel = forward_layer.lower(op, form.jvp)
-        return linear.where_held(op, form.held, kernel, general.make()) if form.held else kernel
-
-    return Derived(general.source, make)
-
-
-forward_layer.derivations.insert(0, jvp_from_form)

@@ -26,7 +26,10 @@ from ...core.pytree import items_of, mapped
 from ...dispatcher.layer import by_position, check_parameters
 from ...errors import DefinitionError, GradientError, kind_of
 from ...layers.autograd import Rule
+from ...layers.autograd import layer as tape_layer
 from ...layers.autograd.derivative_sources import Form
+from ...layers.jvp import layer as jvp_layer
+from ...layers.vmap import layer as vmap_layer
 from ...layers.vmap import vmap
 from ...operators.prims import broadcast_to, moveaxis, select, stack
 from ...operators.registry import build
@@ -203,23 +206,20 @@ def _setup_solve(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.x = output
 
 
-@linear_solve.register_autograd(setup_context=_setup_solve)
-def _(ctx: Any, g: Any) -> Any:
+def _solve_backward(ctx: Any, g: Any) -> Any:
     x, at = ctx.x, list(ctx.at)
     u = linear_solve(ctx.system.transposed, g, at, ctx.leading)
     apply = _applied(ctx.system, ctx.leading)
     return None, u, pulled_back(lambda *at: apply(x, *at), at, np.negative(u)), None
 
 
-@linear_solve.register_jvp
-def _(tangents: Any, output: Any, system: System, b: Any, at: Any, leading: int) -> Any:
+def _solve_jvp(tangents: Any, output: Any, system: System, b: Any, at: Any, leading: int) -> Any:
     apply = _applied(system, leading)
     change = pushed_forward(lambda *at: apply(output, *at), list(at), list(tangents[2]))
     return linear_solve(system, np.subtract(tangents[1], change), at, leading)
 
 
-@linear_solve.register_vmap
-def _(info: Any, in_dims: Any, system: System, b: Any, at: Any, leading: int) -> Any:
+def _solve_batched(info: Any, in_dims: Any, system: System, b: Any, at: Any, leading: int) -> Any:
     _, of_b, of_at, _ = in_dims
     if of_at is None:  # one system, and many right-hand sides
         return linear_solve(system, moveaxis(b, of_b, 0), at, leading + 1), 0
@@ -233,3 +233,8 @@ def _(info: Any, in_dims: Any, system: System, b: Any, at: Any, leading: int) ->
         for i in range(info.batch_size)
     ]
     return (stack(items, 0) if items else broadcast_to(b, (0, *b.shape)) if of_b is None else moveaxis(b, of_b, 0)), 0
+
+
+tape_layer.attach(linear_solve, _solve_backward, setup_context=_setup_solve)
+jvp_layer.attach(linear_solve, _solve_jvp)
+vmap_layer.attach(linear_solve, _solve_batched)

@@ -63,10 +63,6 @@ def vjp_from_jvp(op: OpOverload) -> Derived | None:
     return Derived(source, lambda: tape_layer.lower(op, made))
 
 
-forward_layer.derivations.append(jvp_from_vjp)
-tape_layer.derivations.append(vjp_from_jvp)
-
-
 # -- forward mode from an autograd rule ------------------------------------------------------------------------------------
 
 

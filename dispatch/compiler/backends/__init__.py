@@ -1,1 +1,1 @@
-"""What else can run a graph, and who runs which part of it."""
+"""Other programs that can run a graph."""

@@ -1,7 +1,7 @@
-"""Backend `jax`: the graph as a jitted JAX function.
+"""Backend `jax`: runs a graph as a jitted JAX function.
 
-A row of the NumPy table is the function of `jax.numpy` that has its name, where that gives what the row gives, shape and dtype;
-every other operator is a callback. Arrays keep their dtypes, float64 too. Results that are views of arguments become copies.
+A NumPy operator becomes the function of the same name in `jax.numpy`, if that returns the same shape and dtype. Every other
+operator becomes a callback. Arrays keep their dtypes, float64 too. Results that are views of arguments become copies.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from .partition import indexed, is_as_planned, parts, placed, scalar
 
 
 def with_jax(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
-    """The graph as a function under `jax.jit`."""
+    """Return the graph as a function under `jax.jit`."""
     jax = require("jax", "jax", needed_by="compile(backend='jax')")
     split = parts(graph, "jax")
     engine = _Engine(jax)
@@ -49,7 +49,7 @@ register_backend("jax", with_jax)
 
 
 class _Engine:
-    """JAX, as far as a graph needs it."""
+    """The functions of JAX that replace operators."""
 
     def __init__(self, jax: Any) -> None:
         self.jax, self.jnp = jax, jax.numpy
@@ -62,7 +62,7 @@ class _Engine:
         }
 
     def float64(self) -> AbstractContextManager[Any]:
-        """A block in which float64 stays float64."""
+        """Return a `with` block in which float64 stays float64."""
         found: AbstractContextManager[Any]
         found = self.jax.enable_x64(True) if hasattr(self.jax, "enable_x64") else self.jax.experimental.enable_x64()
         return found
@@ -94,7 +94,7 @@ class _Engine:
         return getattr(self.jnp, name, None) if hasattr(np, name) else None
 
     def _callback(self, node: Node, args: tuple[Any, ...]) -> Any:
-        """A call of the operator on NumPy's arrays."""
+        """Return the result of the operator on NumPy arrays, called back by JAX."""
         assert node.op is not None
         whole, planned = node.op.whole, node.value
         arrays = [x for x, planned_by in zip(leaves(args), leaves(node.args), strict=True) if type(planned_by) is Node]

@@ -1,4 +1,4 @@
-"""Backends of `compile`: what makes something to call of a graph."""
+"""The backends of `compile`, by name: each makes a function from a graph."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,14 +12,14 @@ _backends: dict[str, Backend] = {}
 
 
 def register_backend(name: str, fn: Backend | None = None) -> Any:
-    """Let `compile(f, backend=name)` run graphs by what `fn` makes of them; also a decorator.
+    """Register a backend for `compile(f, backend=name)`; also a decorator.
 
     Parameters
     ----------
     name : str
     fn : callable
-        Given a graph and the metadata of its inputs, it returns a function of the arrays that those inputs stand for, one
-        after the other, which returns what the graph does. The graph is its own, to read and to change.
+        `fn(graph, metadata)` gets a graph and the metadata of its inputs. It returns a function that takes the arrays for the
+        inputs, one after the other, and returns the outputs of the graph. It may change the graph.
 
     Returns
     -------
@@ -52,12 +52,12 @@ def register_backend(name: str, fn: Backend | None = None) -> Any:
 
 
 def list_backends() -> list[str]:
-    """The names of the backends there are."""
+    """Return the names of all backends."""
     return sorted(_backends)
 
 
 def find_backend(backend: str | Backend) -> Backend:
-    """The backend of a name; a function is one itself."""
+    """Return the backend of a name; a function is returned itself."""
     if callable(backend):
         return backend
     if backend not in _backends:
@@ -67,7 +67,7 @@ def find_backend(backend: str | Backend) -> Backend:
 
 
 def replay(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
-    """The compiled replay: every operator is called again, and writes where nobody can tell."""
+    """Return a program that calls every operator again, and writes in place where no value that is used later changes."""
     return program(reinplace(graph))
 
 

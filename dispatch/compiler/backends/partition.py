@@ -1,7 +1,7 @@
-"""What a graph is to another engine: a part that computes, which the engine runs, and the rest, which runs here.
+"""Divides a graph into the part that another engine computes and the part that runs here.
 
-An engine has no arrays to write to and none that others hold. So from the first call on that writes to an argument, the graph
-is replayed on NumPy's arrays; a function without writes has nothing there but its results, put into their containers.
+An engine cannot write to NumPy arrays. So the engine runs the calls before the first one that writes to an argument, and that
+call and the rest run here, on NumPy arrays. Without writes, the rest only puts the results into their containers.
 """
 
 from collections.abc import Callable
@@ -16,17 +16,17 @@ from ..lowering import program
 
 
 class Parts(NamedTuple):
-    """A graph, taken apart.
+    """The two parts of a graph.
 
     Attributes
     ----------
     inputs : list of Node
     computed : list of Node
-        What the engine runs: constants, calls and items, in order.
+        The nodes that the engine runs: constants, calls and items, in order.
     wanted : list of Node
-        What is asked of it.
+        The nodes whose values the engine returns.
     finish : callable
-        Takes the inputs, then what was wanted, as NumPy has them, and gives what the graph returns.
+        Takes the inputs and the wanted values as NumPy arrays, and returns the outputs of the graph.
     """
 
     inputs: list[Node]
@@ -36,12 +36,12 @@ class Parts(NamedTuple):
 
 
 def parts(graph: Graph, engine: str) -> Parts:
-    """Take a graph apart for an engine that computes with arrays of static shapes.
+    """Divide a graph for an engine that computes with arrays of static shapes.
 
     Raises
     ------
     TracingError
-        If a value between the two is no array.
+        If a value that the engine would compute is no array.
     """
     inputs = list(nodes_in(graph.inputs))
     nodes = [node for node in graph.nodes if node.kind != "placeholder"]
@@ -67,7 +67,7 @@ def parts(graph: Graph, engine: str) -> Parts:
 
 
 def _no_array(value: Any) -> Any:
-    """What a node gives that is no array; None where there is nothing else."""
+    """Return something in the value of a node that is no array; None if there is nothing else."""
     if value is None or type(value) is Metadata:
         return None
     items = items_of(value)
@@ -75,7 +75,7 @@ def _no_array(value: Any) -> Any:
 
 
 def is_as_planned(out: Any, planned: Any, dtype_of: Callable[[Any], Any]) -> bool:
-    """Whether what an engine gives has the shape and dtype that the operator gives."""
+    """Return whether a result of an engine has the shape and dtype that the operator returns."""
     if type(planned) is not Metadata:
         same = isinstance(out, (list, tuple)) and len(out) == len(planned)
         return same and all(is_as_planned(x, y, dtype_of) for x, y in zip(out, planned, strict=True))
@@ -83,12 +83,12 @@ def is_as_planned(out: Any, planned: Any, dtype_of: Callable[[Any], Any]) -> boo
 
 
 def indexed(x: Any, index: Any, arrays: Any) -> Any:
-    """`x[index]`, with arrays in the places that a row left for them."""
+    """Return `x[index]`, with `arrays` in the places that the operator left for them."""
     return x[placed(index, arrays)]
 
 
 def placed(index: Any, arrays: Any) -> Any:
-    """An index with arrays in the places that a row left for them."""
+    """Return an index with `arrays` in the places that the operator left for them."""
     queue = iter(arrays)
     plain = (int, slice, type(None), type(Ellipsis), list, np.ndarray, np.generic)
     items = index if isinstance(index, tuple) else (index,)
@@ -96,5 +96,5 @@ def placed(index: Any, arrays: Any) -> Any:
 
 
 def scalar(x: Any) -> Any:
-    """An array without axes as a NumPy scalar, which NumPy's functions give."""
+    """Return an array without axes as a NumPy scalar, as NumPy functions do."""
     return x if x.ndim else x[()]

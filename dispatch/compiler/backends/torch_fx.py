@@ -1,7 +1,8 @@
-"""Backend `torch`: the graph as a module of `torch.fx`.
+"""Backend `torch`: runs a graph as a `torch.fx.GraphModule`.
 
-Elementwise rows are torch's functions of the same name, a few others are listed here; each only where it gives what the row
-gives, shape and dtype. Every other operator is called on NumPy's arrays. Results that are views of arguments become copies.
+An elementwise NumPy operator becomes the torch function of the same name, and so do a few others that are listed here, if that
+returns the same shape and dtype. Every other operator is called on NumPy arrays. Results that are views of arguments become
+copies.
 """
 
 import operator
@@ -27,7 +28,7 @@ SAME = {
 
 
 def with_torch(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
-    """The graph as a `torch.fx.GraphModule`, which is `run.module` of what this gives."""
+    """Return a function `run` that runs the graph; `run.module` is the `torch.fx.GraphModule`."""
     torch = require("torch", "torch", needed_by="compile(backend='torch')")
     fx = require("torch.fx", "torch", needed_by="compile(backend='torch')")
     split = parts(graph, "torch")
@@ -60,7 +61,7 @@ register_backend("torch", with_torch)
 
 
 class _Engine:
-    """Torch, as far as a graph needs it."""
+    """The functions of torch that replace operators."""
 
     def __init__(self, torch: Any, node: Any) -> None:
         self.torch, self.node = torch, node
@@ -70,7 +71,7 @@ class _Engine:
         return x[number]
 
     def tensor(self, x: Any) -> Any:
-        """An array as a tensor, without a copy where torch can show its memory."""
+        """Return an array as a torch tensor, without a copy if torch can share its memory."""
         x = np.asarray(x)
         return self.torch.from_numpy(x if x.flags.writeable and min(x.strides, default=0) >= 0 else x.copy())
 
@@ -78,7 +79,7 @@ class _Engine:
         return self.torch.from_numpy(np.empty(0, dtype)).dtype
 
     def function(self, node: Node, args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-        """What computes a node, and how it is called; a call that is no operator's has to be code that can be printed."""
+        """Return the function that computes a node, and its arguments; torch prints them, and so they must be plain."""
         assert node.op is not None
         if node.op.schema.name == "getitem" and node.op.schema.namespace == "np":
             args = args[0], placed(*args[1:])
@@ -117,7 +118,7 @@ class _Engine:
         return getattr(self.torch, SAME[name], None) if name in SAME else None
 
     def _fits(self, node: Node, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-        """Whether a function gives what the operator gives, asked on tensors without data."""
+        """Whether a function returns the shape and dtype that the operator returns; tried on tensors without data."""
         planned: dict[Any, Any] = {}
         _pair(node.args, args, planned)
 
@@ -134,7 +135,7 @@ class _Engine:
             return False
 
     def _callback(self, node: Node) -> Callable[..., Any]:
-        """A call of the operator on NumPy's arrays."""
+        """Return a function that calls the operator on NumPy arrays."""
         assert node.op is not None
         whole = node.op.whole
 
@@ -148,7 +149,7 @@ class _Engine:
 
 
 def _pair(nodes: Any, values: Any, found: dict[Any, Any]) -> None:
-    """The metadata of each value of a graph in some arguments, by the identity of what stands for it."""
+    """Collect the metadata of the values in some arguments, by the identity of the torch values that replace them."""
     for x, y in zip(nodes, values, strict=False):
         if type(x) is Node:
             found[id(y)] = x.value

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor
+from ...core.lazy import LazyFunction
 from ...core.pytree import items_of
-from ...graph.visualize import dot_text
 from .saved_tensors import Kept
+
+dot_text = LazyFunction(__package__, "...graph.visualize", "dot_text")
 
 
 def nodes_from(starts: Iterable[Any]) -> Iterator[Any]:
@@ -52,7 +54,7 @@ def dot(start: Any) -> str:
             if before is not None:
                 which = str(number) if len(getattr(before, "layouts", ())) > 1 else ""
                 arrows.append((names[id(before)], names[id(node)], which))
-    return dot_text([(names[id(node)], node.label()) for node in nodes], arrows)
+    return str(dot_text([(names[id(node)], node.label()) for node in nodes], arrows))
 
 
 def layouts_of(x: Any) -> str:

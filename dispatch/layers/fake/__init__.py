@@ -17,6 +17,6 @@ from .fake_mode import FakeTensorMode
 from .layer import layer
 from .rule_cache import Pure
 from .rule_context import FakeContext, get_ctx
-from .tensor import FakeTensor, contiguous, counted, fake_tensor
+from .tensor import FakeTensor, counted, fake_tensor
 
-__all__ = ["FakeContext", "FakeTensor", "FakeTensorMode", "Pure", "contiguous", "counted", "fake_tensor", "get_ctx", "layer"]
+__all__ = ["FakeContext", "FakeTensor", "FakeTensorMode", "Pure", "counted", "fake_tensor", "get_ctx", "layer"]

@@ -1,4 +1,4 @@
-"""The shapes and dtypes that a function gives, found without computing anything."""
+"""`eval_shape`: the shapes and dtypes that a function returns, without computing anything."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from .tensor import FakeTensor, fake_tensor
 
 
 class Shapes(FakeTensorMode):
-    """The mode of one `eval_shape`: real arrays that the function captured, and fakes of other modes, give their metadata."""
+    """The mode of one `eval_shape`. It takes the metadata of captured arrays and of fakes of other modes."""
 
     adopts = True
 
@@ -24,35 +24,35 @@ class Shapes(FakeTensorMode):
 
 
 def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes of what a function returns, without running a kernel; the contract of `jax.eval_shape`.
+    """Return the shapes and dtypes of the result of a function without running a kernel, as `jax.eval_shape` does.
 
     Parameters
     ----------
     f : callable
-        Made of operators and of NumPy's functions; a transform's result, `grad(f)` say, too.
+        Calls operators and NumPy functions. It may be a transformed function, such as `grad(f)`.
     *args, **kwargs
-        What `f` takes. Arrays, and anything else that has a shape and a dtype, in containers too, give their metadata alone;
-        other values go to `f` as they are.
+        The arguments of `f`. Of arrays, and of anything else with a shape and a dtype, only the metadata is read, also in
+        containers. Other values are passed to `f` as they are.
 
     Returns
     -------
     object
-        What `f` returns, with a `FakeTensor` in place of each array, which belongs to no mode. Its `shape`, `dtype`, `strides`
-        and `device` are those of the array that a call would give.
+        The result of `f`, with a `FakeTensor` in place of each array. It belongs to no mode, and has the `shape`, `dtype`,
+        `strides` and `device` of the array that a call would return.
 
     Raises
     ------
     ArgumentError
         If `f` is no function.
     DataDependentError
-        If `f` asks for data: the truth of an array, a number of it, a size that depends on it.
+        If `f` reads data: the truth of an array, a number in it, a size that depends on it.
     NoRuleError
-        If it calls an operator without a fake rule.
+        If `f` calls an operator without a fake rule.
 
     Notes
     -----
-    The arguments, and arrays that `f` captures, are never written to: `f` gets fakes in containers of its own. What it does to
-    captured arrays by NumPy alone, without an argument in the call, is done, for no operator sees it.
+    Arguments are never written to: `f` gets fakes, in new containers. A NumPy call that has only captured arrays as arguments
+    does run, because no operator receives it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""FakeTensorMode: what turns fake rules on, and arrays into fakes."""
+"""FakeTensorMode: turns fake rules on, and makes fakes of arrays."""
 
 import threading
 from collections.abc import Callable
@@ -7,43 +7,37 @@ from weakref import ref
 
 import numpy as np
 
-from ...core import DispatchKey, ModeGuard, device_of, freeze
-from ...errors import FakeTensorError, GuardError, kind_of
+from ...core import DispatchKey, device_of, freeze
+from ...errors import FakeTensorError, kind_of
+from ..mode_block import ModeBlock
 from .tensor import FakeTensor, Kept, fake_tensor
 
 
-class Entered(threading.local):
-    """The guards of one mode that a thread has on, for threads may share the mode."""
-
-    def __init__(self) -> None:
-        self.guards: list[ModeGuard] = []
-
-
 class ShapeSource(Protocol):
-    """What a mode asks of its `shape_env`: sizes that stand for any number."""
+    """The methods of `shape_env` that a mode calls."""
 
     answers: dict[Any, dict[Any, Any]]
 
     def sizes_of(self, array: Any) -> tuple[Any, Any]:
-        """The shape and the strides of the fake of an array, symbols where a size is to stay open."""
+        """Return the shape and strides of the fake of an array, with symbols for sizes."""
 
     def new_dynamic_size(self, *, min: int, max: int | None) -> Any:
-        """A size that depends on data, with its bounds."""
+        """Return a size that depends on data, with its bounds."""
 
 
 class Memo:
-    """The fakes of arrays, by identity: the same array has the same fake. An entry goes with its array."""
+    """The fakes of arrays by identity, so that the same array has the same fake. An entry lives as long as its array."""
 
     def __init__(self) -> None:
         self._entries: dict[int, tuple[Any, tuple[Any, ...], Callable[[], FakeTensor | None]]] = {}
 
     def find(self, a: Any, layout: tuple[Any, ...]) -> FakeTensor | None:
-        """The fake of an array that still has this layout, or None."""
+        """Return the fake of an array that still has this layout, or None."""
         entry = self._entries.get(id(a))
         return entry[2]() if entry is not None and entry[0]() is a and entry[1] == layout else None
 
     def keep(self, a: Any, layout: tuple[Any, ...], fake: FakeTensor, *, hold: bool) -> None:
-        """Remember a fake while somebody has it; with `hold` as long as the array is there."""
+        """Keep a fake as long as other code refers to it; with `hold`, as long as the array exists."""
         entries, key = self._entries, id(a)
 
         def gone(dead: Any) -> None:
@@ -54,17 +48,17 @@ class Memo:
             entries[key] = ref(a, gone), layout, (lambda: fake) if hold else ref(fake)
 
 
-class FakeTensorMode:
-    """While it is on, operators run their fake rules: no kernel runs, and no data is touched.
+class FakeTensorMode(ModeBlock):
+    """A `with` block in which operators run their fake rules: no kernel runs, and no data is read.
 
     Parameters
     ----------
     allow_non_fake_inputs : bool
-        Make fakes of real arrays that an operator meets, in place of an error.
+        Make fakes of real arrays that an operator gets. By default such arrays raise an error.
     shape_env : ShapeSource, optional
-        Gives fakes of arrays symbolic sizes, and fake rules sizes that depend on data.
+        Makes the sizes of fakes symbolic, and gives fake rules sizes that depend on data.
     static_shapes : bool, optional
-        Whether the sizes of fakes are numbers even so; without a `shape_env` they are.
+        Whether the sizes of fakes are numbers in spite of a `shape_env`.
 
     Examples
     --------
@@ -75,6 +69,7 @@ class FakeTensorMode:
     (1000, 1000)
     """
 
+    mode_key = DispatchKey.FAKE
     adopts = False  # whether fakes of other modes give their metadata, in place of an error
 
     def __init__(
@@ -87,35 +82,22 @@ class FakeTensorMode:
         self.allow_non_fake_inputs = allow_non_fake_inputs
         self.shape_env = shape_env
         self.static_shapes = shape_env is None if static_shapes is None else static_shapes
-        self._entered = Entered()
         self._memo = Memo()
         self._converting = threading.RLock()
-
-    def __enter__(self) -> "FakeTensorMode":
-        guards = self._entered.guards  # looked up first: what failed between the two would leave the guard on
-        guard = ModeGuard(DispatchKey.FAKE, self)
-        guard.__enter__()
-        guards.append(guard)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if not self._entered.guards:
-            raise GuardError("FakeTensorMode() is left in a thread in which it was not entered.")
-        self._entered.guards.pop().__exit__(*exception)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "FakeTensorMode":
         return self
 
     def from_array(self, a: Any, static_shapes: bool | None = None) -> FakeTensor:
-        """The fake of an array, with its shape, dtype, strides and device, never its elements.
+        """Return the fake of an array, with its shape, dtype, strides and device.
 
-        The same array has the same fake, and the fakes of views of one array are views of its fake.
+        The same array always has the same fake, and the fakes of its views are views of its fake.
 
         Parameters
         ----------
         a : ndarray, NumPy scalar, or FakeTensor of this mode
         static_shapes : bool, optional
-            Whether its sizes are numbers; without it what the mode says.
+            Whether its sizes are numbers; by default the mode decides.
 
         Returns
         -------
@@ -124,7 +106,7 @@ class FakeTensorMode:
         Raises
         ------
         FakeTensorError
-            If it is no array, or a fake of another mode.
+            If `a` is no array, or is a fake of another mode.
 
         Examples
         --------
@@ -143,9 +125,9 @@ class FakeTensorMode:
         return self._converted(a, device, self.static_shapes if static_shapes is None else static_shapes)
 
     def constant(self, value: Any) -> FakeTensor:
-        """A fake whose one element is known: it can be turned into a number, and so can what rows of the table make of it.
+        """Return a fake whose one element is known, so that it can become a number, and so can what NumPy operators make of it.
 
-        It is what `allow_non_fake_inputs` makes of an array of one element. The element is forgotten when it is written to.
+        `allow_non_fake_inputs` makes such a fake of each array with one element. A write to it forgets the element.
 
         Parameters
         ----------
@@ -158,7 +140,7 @@ class FakeTensorMode:
         Raises
         ------
         FakeTensorError
-            If there are more elements than one, or none.
+            If there is not exactly one element.
 
         Examples
         --------
@@ -180,7 +162,7 @@ class FakeTensorMode:
         return made
 
     def captured(self, a: Any) -> FakeTensor:
-        """The fake of a real array that an operator met: a constant, if it has one element."""
+        """Return the fake of a real array that an operator got: a constant, if it has one element."""
         return self._converted(a, str(device_of(a)), self.static_shapes, hold=True)
 
     def _converted(self, a: Any, device: str, static: bool, *, hold: bool = False) -> FakeTensor:
@@ -200,12 +182,9 @@ class FakeTensorMode:
             self._memo.keep(a, layout, made, hold=hold)
             return made
 
-    def __repr__(self) -> str:
-        return "FakeTensorMode()"
-
 
 def _owner(a: Any) -> Any:
-    """The array whose memory `a` is a view of, or `a` itself."""
+    """Return the array whose memory `a` is a view of, or `a` itself."""
     while isinstance(a, np.ndarray) and isinstance(a.base, np.ndarray):
         a = a.base
     return a

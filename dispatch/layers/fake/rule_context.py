@@ -1,4 +1,4 @@
-"""What a fake rule can ask for beside its arguments."""
+"""FakeContext: what `get_ctx()` returns in a fake rule."""
 
 from typing import Any
 
@@ -7,30 +7,30 @@ from ...errors import DataDependentError, DefinitionError, FakeTensorError
 
 
 class FakeContext:
-    """What a fake rule can ask for beside its arguments: `get_ctx()` inside the rule."""
+    """What `get_ctx()` returns in a fake rule: it makes sizes that depend on data."""
 
     def __init__(self, op: OpOverload) -> None:
         self.op = op
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
-        """A size that depends on data, for the shape of an output.
+        """Return a new size that depends on data, for the shape of an output.
 
         Parameters
         ----------
         min, max : int, optional
-            The bounds it keeps, itself included; without `max` any size.
+            The bounds, included; by default any size.
 
         Returns
         -------
         size
-            What the mode's `shape_env` stands for a number with.
+            A symbolic size of the `shape_env` of the mode.
 
         Raises
         ------
         DataDependentError
-            If the sizes of the mode are numbers: it has no `shape_env`.
+            If the mode has no `shape_env`.
         DefinitionError
-            If the bounds are none.
+            If the bounds are no bounds of a size.
         """
         if min < 0 or (max is not None and max < min):
             raise DefinitionError(
@@ -48,7 +48,7 @@ class FakeContext:
 
 
 def get_ctx() -> FakeContext:
-    """The context of the fake rule that is running.
+    """Return the context of the fake rule that is running.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The arguments of a call as a fake rule sees them: fakes of one mode, on one device."""
+"""Turns the arguments of a call into fakes of one mode, on one device, for a fake rule."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,14 +14,14 @@ from .tensor import FakeTensor, fake_tensor
 
 
 def mode_of(args: Iterable[Any]) -> FakeTensorMode | None:
-    """The mode of the first fake among the arguments, which an operator outside the mode goes back into."""
+    """Return the mode of the first fake among the arguments, which a call outside the mode enters again."""
     return next((x.mode for x in leaves(tuple(args)) if isinstance(x, FakeTensor)), None)
 
 
 def faked(op: OpOverload, args: tuple[Any, ...], mode: FakeTensorMode | None) -> tuple[Any, ...]:
-    """The arguments with fakes for real arrays, which the mode allows or refuses.
+    """Return the arguments with fakes in place of real arrays, or raise if the mode does not allow real arrays.
 
-    Without a mode the metadata was asked for, and real arrays give theirs.
+    Without a mode only metadata is asked for, and real arrays are always allowed.
     """
     taking = [a.type.has_tensor for a in op.schema.arguments]
     return tuple([_faked(op, x, mode, args) if array else x for x, array in zip(args, taking, strict=True)])
@@ -68,7 +68,7 @@ def _real(op: OpOverload, x: Any, args: tuple[Any, ...]) -> FakeTensorError:
 
 
 def device_for(op: OpOverload, args: tuple[Any, ...], places: list[int]) -> str:
-    """The device of a call, which is that of its outputs: that of its arrays, or the one that an argument asks for.
+    """Return the device of the outputs of a call: that of its arrays, or the one that an argument names.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ def device_for(op: OpOverload, args: tuple[Any, ...], places: list[int]) -> str:
     args : tuple
         Fakes and plain values.
     places : list of int
-        The arguments that are names of devices.
+        The numbers of the arguments that name devices.
 
     Raises
     ------
     DeviceMismatchError
-        If the arrays live on two devices, as a call on real ones does. An array without axes on the CPU goes along with any.
+        If the arrays live on two devices. A CPU array without axes may stand beside any other.
     """
     fakes = [x for value in args for x in arrays(value) if type(x) is FakeTensor]
     asked = [args[i] for i in places if args[i] is not None]

@@ -1,4 +1,4 @@
-"""What a fake rule returned, as the outputs of its operator: fakes of the mode, which say whose views they are."""
+"""Turns the result of a fake rule into the outputs of its operator: fakes of the mode, which know what they are views of."""
 
 from typing import Any
 
@@ -19,22 +19,22 @@ class Results:
     ----------
     op : OpOverload
     pure : bool
-        Whether its rule says itself of what its outputs are views, and leaves their device to the call; else what the schema
-        lets be a view is one, and a fake has the device that the rule gave it.
+        Whether the rule itself says which outputs are views, and leaves their device to the call. If not, each output that
+        the schema allows to be a view is one, and a fake has the device that the rule gave it.
     """
 
     def __init__(self, op: OpOverload, *, pure: bool) -> None:
         self.op = op
         self.pure = pure
         arguments = op.schema.arguments
-        # For each output, the arguments that it may be a view of.
+        # For each output, the arguments that it may share memory with.
         self.sources = [
             () if r.alias is None else tuple([i for i, a in enumerate(arguments) if a.alias and _meet(a.alias, r.alias)])
             for r in op.schema.returns
         ]
 
     def outputs(self, out: Any, args: tuple[Any, ...], mode: FakeTensorMode | None, device: str) -> Any:
-        """The outputs of a call, of what the rule returned; a residual is None."""
+        """Return the outputs of a call from the result of the rule; a residual is None."""
         op = self.op
         returns = op.schema.returns[:-1] if op.outputs.residual else op.schema.returns
         if len(returns) == 1:
@@ -59,7 +59,7 @@ class Results:
         seen = [y for place in self.sources[i] for y in arrays(args[place]) if isinstance(y, FakeTensor)]
 
         def fresh(leaf: Any) -> Any:
-            """An array of an output as a fake of its own, which no argument is."""
+            """Return an array of an output as a new fake, which is none of the arguments."""
             if not isinstance(leaf, (FakeTensor, np.ndarray, np.generic)):
                 return leaf
             base = seen[0] if seen and not self.pure else None

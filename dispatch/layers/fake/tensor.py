@@ -1,15 +1,14 @@
-"""A fake tensor: an array without its elements, or with a single one that is known."""
+"""FakeTensor: the metadata of an array, without its elements."""
 
 from collections.abc import Callable
 from copy import deepcopy
-from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ...core import DispatchKey, Tensor, ground, wrap
 from ...errors import DataDependentError
-from ...symbolic import larger
+from ...symbolic import contiguous
 
 Shape = tuple[int, ...]
 
@@ -17,39 +16,11 @@ BY_SHAPE = "A shape rule decides by shapes, dtypes and plain arguments only"
 NUMBER = f"{BY_SHAPE}; keep it an array, or pass the number as a plain argument."
 
 
-def contiguous(shape: Shape, itemsize: int) -> Shape:
-    """The strides of a new C-ordered array, in bytes."""
-    for n in shape:
-        if type(n) is not int:
-            return open_contiguous(shape, itemsize)
-    return static_contiguous(shape, itemsize)
-
-
-def open_contiguous(shape: Shape, itemsize: int) -> Shape:
-    """The same, where some of the sizes may be symbols."""
-    strides, step = [], itemsize
-    for n in reversed(shape):
-        strides.append(step)
-        step *= larger(n, 1)
-    return tuple(reversed(strides))
-
-
-@lru_cache(maxsize=4096)
-def static_contiguous(shape: Shape, itemsize: int) -> Shape:
-    """The same, where all sizes are numbers."""
-    strides = []
-    step = itemsize
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
-
-
 class Kept:
-    """What few fakes have beside their metadata.
+    """What some fakes have beside their metadata.
 
-    The fake whose memory it is, the one element that is known, and how many of its elements count, sizes that depend on data,
-    with the `version` of the memory that they were asked of.
+    The fake that owns the memory; the one element, if it is known; and how many elements count, as sizes that depend on data,
+    with the `version` of the memory for which they were asked.
     """
 
     __slots__ = ("base", "constant", "counted", "version")
@@ -62,17 +33,17 @@ class Kept:
 
 
 class FakeTensor(Tensor):
-    """An array's metadata, and nothing to compute with.
+    """The metadata of an array, without its elements.
 
     Attributes
     ----------
     shape : tuple of int
     dtype : dtype
     strides : tuple of int
-        In bytes, as NumPy's; those of length-1 axes and of empty arrays mean nothing.
+        In bytes. Those of axes of length 1 and of empty arrays mean nothing.
     device : str
     mode : FakeTensorMode or None
-        The mode it was made in.
+        The mode that made it.
     """
 
     __slots__ = ("device", "dtype", "mode", "shape", "strides")
@@ -87,12 +58,12 @@ class FakeTensor(Tensor):
 
     @property
     def base(self) -> "FakeTensor | None":
-        """The fake of which it is a view; None where its memory is its own, as for an array."""
+        """The fake that it is a view of; None if it owns its memory."""
         return None if self.data is None else self.data.base
 
     @property
     def constant(self) -> Any:
-        """Its one element, an array of its shape, where that is known; else None."""
+        """Its one element, as an array, if that is known; else None."""
         kept = self.data
         if kept is None or kept.constant is None:
             return None
@@ -104,7 +75,7 @@ class FakeTensor(Tensor):
         return self.size * self.dtype.itemsize
 
     def _element(self, what: str, instead: str = NUMBER) -> Any:
-        """The element that is known, or else the exception for what was asked, and what to write instead."""
+        """Return the element that is known, or raise an exception that says what was asked and what to write instead."""
         constant = self.constant
         if constant is None:
             raise DataDependentError(
@@ -168,7 +139,7 @@ def fake_tensor(
     mode: Any = None,
     base: FakeTensor | None = None,
 ) -> FakeTensor:
-    """A fake tensor; C-ordered unless strides are given.
+    """Return a fake tensor, in C order unless strides are given.
 
     Parameters
     ----------
@@ -179,7 +150,7 @@ def fake_tensor(
     device : str
     mode : FakeTensorMode, optional
     base : FakeTensor, optional
-        What it is a view of.
+        The fake that it is a view of.
 
     Examples
     --------
@@ -198,19 +169,19 @@ def fake_tensor(
 
 
 def memory_of(x: FakeTensor) -> FakeTensor:
-    """The fake that has the memory of `x`: `x` itself, unless it is a view."""
+    """Return the fake that owns the memory of `x`: `x` itself, unless it is a view."""
     return x if x.data is None or x.data.base is None else x.data.base
 
 
 def forget(x: FakeTensor) -> None:
-    """Let go of what was known of the elements of `x` and of all that share its memory: it is written to."""
+    """Forget the known elements of `x` and of all fakes that share its memory, because of a write to `x`."""
     for found in (memory_of(x), x):
         if found.data is not None:
             found.data.constant, found.data.version = None, object()
 
 
 def counted(x: FakeTensor, new: Callable[[], Any], what: Any = "nonzero") -> Any:
-    """How many elements of `x` count for something: the same size each time, until it is written to; `new` makes one."""
+    """Return how many elements of `x` count: the same size each time until a write to `x`; `new` makes a new size."""
     root = memory_of(x)
     memory, own = root.data or Kept(None), x.data or Kept(None)
     root.data = memory

@@ -1,17 +1,17 @@
-"""Functionalisation: writes are done on values, and written back once, at the end.
+"""Functionalization: replaces writes by new values, and writes to the arguments of the function once, at the end.
 
-A functional value stands for the value below it. An operator that writes runs its functional form, one floor down, and what it
-writes to stands for the new value; views follow, see operators/views.py. So the layers below never see a write but those to the
-function's own arguments, once each, when it has run.
+A `FunctionalTensor` wraps a value. In place of an operator that writes, its functional form runs on the wrapped values, and the
+written tensor wraps the new value from then on; so do its views, see operators/views.py. The layers below see no write, except
+one to each written argument when the function has run.
 
-The layer is a mode too, so that what operators make of no argument at all can be written to like everything else. A plain
-array that the function was not given is read by NumPy without telling, so that a write to it cannot wait: it is written at
-once, and refused where the new value is no plain array.
+The layer is also a mode, so that the results of operators without array arguments are wrapped too. NumPy reads a plain array
+that is no argument of the function without telling this layer. So a write to such an array happens at once, and raises if the
+new value is no plain array.
 
-    tensor     FunctionalTensor, a value that can be written to
-    run        one run of a function: what it was given, what is written back, how results leave
-    layer      the kernels of operators that write, and of those that do not
-    transform  functionalize
+    tensor     FunctionalTensor
+    run        one run of a function: its arguments, its results, the writes at the end
+    layer      the kernels
+    transform  `functionalize`
 """
 
 from .layer import layer

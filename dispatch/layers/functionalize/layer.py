@@ -1,4 +1,4 @@
-"""The layer: functional forms run in place of operators that write."""
+"""The layer: its kernels run functional forms in place of operators that write."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -22,8 +22,8 @@ from .tensor import FunctionalTensor
 WORDS = Words(MutationError, "functional value", "functionalize")
 
 
-class Functionalizing(Layer):
-    """Runs functional forms in place of what writes."""
+class FunctionalizeLayer(Layer):
+    """Runs the functional form in place of an operator that writes."""
 
     takes_rules = False
 
@@ -38,11 +38,11 @@ class Functionalizing(Layer):
         return _writing(op) if op.schema.is_mutable else _reading(op)
 
 
-layer = Functionalizing("functionalize", DispatchKey.FUNCTIONALIZE)
+layer = FunctionalizeLayer("functionalize", DispatchKey.FUNCTIONALIZE)
 
 
 def _state(args: tuple[Any, ...]) -> tuple[Functional, Any]:
-    """The run that a call belongs to, and what takes its mode off."""
+    """Return the run that a call belongs to, and a block in which its mode is off."""
     guard, like = active_mode(FUNCTIONALIZE), split(args)[0]
     if type(like) is FunctionalTensor and (guard is None or like.rank > guard.rank):
         return like.level.payload, nullcontext()
@@ -51,7 +51,7 @@ def _state(args: tuple[Any, ...]) -> tuple[Functional, Any]:
 
 
 def _reading(op: OpOverload) -> Kernel:
-    """The kernel of an operator that writes to nothing."""
+    """Return the kernel of an operator that does not write."""
     whole = op.whole
 
     def run(state: Functional, off: Any, args: tuple[Any, ...]) -> Any:
@@ -73,7 +73,7 @@ def _reading(op: OpOverload) -> Kernel:
         plain = [x for i in places for x in arrays(args[i]) if isinstance(x, np.ndarray)]
 
         def given(x: Any) -> Any:
-            """A view of a plain array is one too: it is written where it stands."""
+            """Return a view of a plain array as it is, since writes to it happen at once."""
             seen = isinstance(x, np.ndarray) and any(np.may_share_memory(x, y) for y in plain)
             return x if seen else state.given(x)
 
@@ -83,7 +83,7 @@ def _reading(op: OpOverload) -> Kernel:
 
 
 def _noted(op: OpOverload, kernel: Kernel) -> Kernel:
-    """A kernel of an operator that returns views, which notes what is a view of what."""
+    """Return a kernel that records which results are views of which arguments."""
     noting = with_views(op, kernel, FunctionalTensor)
 
     def lifting(*args: Any) -> Any:
@@ -93,7 +93,7 @@ def _noted(op: OpOverload, kernel: Kernel) -> Kernel:
 
 
 def _writing(op: OpOverload) -> Kernel:
-    """The kernel of an operator that writes: its functional form runs, and what is written stands for what that gave."""
+    """Return the kernel of an operator that writes. It runs the functional form; written tensors wrap the new values."""
     form, functional = form_of(op.schema), op.functional.whole
     single = len(op.functional.schema.returns) == 1
 
@@ -124,7 +124,7 @@ def _put(x: FunctionalTensor, value: Any) -> None:
 
 
 def _check(op: OpOverload, state: Functional, args: tuple[Any, ...], values: tuple[Any, ...], written: list[Any]) -> None:
-    """Refuse what the operator itself would refuse, and what could not be followed."""
+    """Raise if the operator itself would raise, or if views could not follow the write."""
     for i, accept in enumerate(op.arguments.checks):
         if op.schema.arguments[i].is_write and not accept(values[i]):
             raise refused(op, values, {})
@@ -152,7 +152,7 @@ def _check(op: OpOverload, state: Functional, args: tuple[Any, ...], values: tup
 
 
 def _check_plain(op: OpOverload, state: Functional, args: tuple[Any, ...], written: list[Any], new: list[Any]) -> None:
-    """Refuse to write what another transform follows to an array that cannot hold it."""
+    """Raise if a value of another transform would be written to a plain array."""
     for x, value in zip(written, new, strict=True):
         outside = state.given_of(base_of(x)) if type(x) is FunctionalTensor else x
         if isinstance(value, Tensor) and outside is not None and not isinstance(outside, Tensor):

@@ -1,4 +1,4 @@
-"""One run of a function whose writes are done on values: what it was given, what is written back, how results leave."""
+"""One run of a functionalized function: wraps its arguments, unwraps its results, and writes at the end."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ FUNCTIONALIZE = int(DispatchKey.FUNCTIONALIZE)
 
 
 class Functional:
-    """One run of a function whose writes are done on values: the payload of its level, and its mode.
+    """One run of a functionalized function; the payload of its level, and its mode.
 
     Attributes
     ----------
     level : Level
     roots : dict
-        By id, what the function was given or has found elsewhere, and the functional value of it.
+        By id, each array from outside the function, and the tensor that wraps it.
     """
 
     __slots__ = ("level", "roots")
@@ -30,22 +30,22 @@ class Functional:
 
     @property
     def rank(self) -> int:
-        """The rank of its functional values."""
+        """The rank of the tensors of this run."""
         return self.level.number * 64 + FUNCTIONALIZE
 
     def root(self, x: Any) -> FunctionalTensor:
-        """The functional value of what is none, one for each array."""
+        """Return the tensor that wraps an array from outside; there is one for each array."""
         found = self.roots.get(id(x))
         if found is None:
             found = self.roots[id(x)] = x, wrap(FunctionalTensor, x, self.level)
         return found[1]
 
     def entered(self, x: Any) -> Any:
-        """An argument of the function: every array in it as a functional value."""
+        """Return an argument of the function with every array in it wrapped."""
         return mapped(lambda leaf: leaf if device_of(leaf) is None and not isinstance(leaf, Tensor) else self.root(leaf), x)
 
     def lifted(self, x: Any) -> Any:
-        """An argument of an operator: values of outer transforms as functional ones; plain arrays as they are."""
+        """Return an argument of an operator with values of outer transforms wrapped; other plain arrays stay as they are."""
         if type(x) is FunctionalTensor and x.level is self.level:
             return x
         if isinstance(x, Tensor):
@@ -57,27 +57,27 @@ class Functional:
         return x if items is None else rebuilt(x, [self.lifted(item) for item in items])
 
     def given(self, x: Any) -> Any:
-        """What an operator gave, as functional values."""
+        """Return the result of an operator, wrapped."""
         items = items_of(x)
         if items is not None:
             return rebuilt(x, [self.given(item) for item in items])
         return wrap(FunctionalTensor, x, self.level) if isinstance(x, Tensor) or device_of(x) is not None else x
 
     def given_of(self, x: FunctionalTensor) -> Any:
-        """What a functional value is the first to stand for, where that comes from outside; else None."""
+        """Return the array from outside that a tensor wrapped first; None if there is none."""
         for outside, root in self.roots.values():
             if root is x:
                 return outside
         return None
 
     def write_back(self) -> None:
-        """Let what was written show outside."""
+        """Write the new values to the arrays from outside."""
         for outside, root in self.roots.values():
             if root.value is not outside:
                 outside[...] = root.value
 
     def left(self, x: Any) -> Any:
-        """A result as it leaves: an argument itself, a view of one made anew, a new value."""
+        """Return a result without its wrapper: an argument itself, a view of an argument, or a new value."""
         if type(x) is not FunctionalTensor or x.level is not self.level:
             return x
         base = base_of(x)
@@ -87,7 +87,7 @@ class Functional:
         return self._seen(x)
 
     def _seen(self, x: Any) -> Any:
-        """A value in terms of what is outside."""
+        """Return a value, or a view, in terms of the arrays from outside."""
         if type(x) is not FunctionalTensor or x.level is not self.level:
             return x
         view = getattr(x, "family", None)

@@ -1,4 +1,4 @@
-"""FunctionalTensor: a value that can be written to, while what it stands for never is."""
+"""FunctionalTensor: a wrapper that can be written to, though the wrapped value never is."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from ...core.array_memory import set_rewritable
 
 
 class FunctionalTensor(Tensor):
-    """A value that can be written to, while what it stands for never is."""
+    """A wrapper that can be written to: a write replaces the wrapped value by a new one."""
 
     __slots__ = ("family",)  # unset on most: no view was taken
     key = DispatchKey.FUNCTIONALIZE

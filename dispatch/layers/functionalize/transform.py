@@ -1,4 +1,4 @@
-"""The transform: `functionalize`."""
+"""`functionalize`: a function without writes except to its arguments, at the end."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -10,15 +10,15 @@ from .run import FUNCTIONALIZE, Functional
 
 
 def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that does what `f` does, without writes: operators that write run their functional form.
+    """Return a function that does what `f` does, with functional forms in place of operators that write.
 
-    The arguments that `f` writes to are written once each, when it has run; results that are arguments or views of them still
-    are. It leaves the same values in the same arrays as `f`, but where `f` raises: then nothing has been written.
+    Each argument that `f` writes to is written once, when `f` has run. Results that are arguments or views of arguments still
+    are. The arrays contain the same values in the end as after `f`. If `f` raises, nothing is written.
 
     Parameters
     ----------
     f : callable
-        Of arrays, in containers too.
+        Takes arrays, also in containers.
 
     Returns
     -------
@@ -28,8 +28,8 @@ def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
     Raises
     ------
     MutationError
-        Inside `f`, if a write cannot be done on values: to an argument that shares memory with another, or of what another
-        transform follows to a plain array that the function was not given.
+        Inside `f`, for a write to an argument that shares memory with another, or of a value of another transform to a plain
+        array that is no argument.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tracing as a layer: every call on a traced value is recorded as a node of a graph, and runs one floor down.
+"""Tracing: the layer records every call on a traced value as a node of a graph, and calls the operator below.
 
 A traced value holds the value below, a real array or a fake one, and its node. The trace is also a mode, so that operators
 which get no traced value are recorded too; what they are given are constants of the graph.
@@ -9,8 +9,15 @@ which get no traced value are recorded too; what they are given are constants of
     layer   the layer
 """
 
+from typing import TYPE_CHECKING
+
+from ...core.lazy import names_of
 from .layer import layer
-from .tensor import TracedTensor
-from .trace import TRACE, Trace, metadata
+
+if TYPE_CHECKING:
+    from .tensor import TracedTensor
+    from .trace import TRACE, Trace, metadata
+else:
+    __getattr__, __dir__ = names_of(globals(), {".tensor": "TracedTensor", ".trace": "TRACE Trace metadata"})
 
 __all__ = ["TRACE", "Trace", "TracedTensor", "layer", "metadata"]

@@ -3,9 +3,11 @@
 from typing import Any
 
 from ...core import DispatchKey, OpOverload
+from ...core.lazy import LazyFunction
 from ...dispatcher.layer import Kernel, Layer
 from ...errors import DefinitionError
-from .kernel import Recorded
+
+recorded = LazyFunction(__package__, ".kernel", "Recorded")  # with it come graphs
 
 
 class Tracing(Layer):
@@ -20,7 +22,7 @@ class Tracing(Layer):
         )
 
     def default(self, op: OpOverload) -> Kernel:
-        return Recorded(op)
+        return recorded(op)  # type: ignore[no-any-return]
 
 
 layer = Tracing("trace", DispatchKey.TRACE)

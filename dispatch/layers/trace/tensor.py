@@ -1,4 +1,4 @@
-"""TracedTensor: a value whose history is a graph."""
+"""TracedTensor: a value and its node in a graph."""
 
 from typing import Any, NoReturn
 
@@ -18,14 +18,14 @@ OPERATOR = (
 
 
 class TracedTensor(Tensor):
-    """A value whose history is a graph; `value` is what stands below it, an array or a fake, `node` what gave it."""
+    """A value whose operator calls are recorded; `value` is the array or fake below, `node` the node that returned it."""
 
     __slots__ = ()
     key = DispatchKey.TRACE
 
     @property
     def node(self) -> Node:
-        """Its node in the graph."""
+        """The node in the graph."""
         found: Node = self.data
         return found
 
@@ -35,7 +35,7 @@ class TracedTensor(Tensor):
         return found
 
     def _read(self, what: str, instead: str) -> TracingError:
-        """What is said where the data is asked for: it would be that of one run; and of fakes there is none."""
+        """Return the exception for a read of data, which a graph would keep from one run; a fake has no data at all."""
         below: Any = self.value
         while isinstance(below, Tensor) and below.value is not None:
             below = below.value

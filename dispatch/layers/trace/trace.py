@@ -13,7 +13,7 @@ from ...errors import DataDependentError, DispatchError, TracingError
 from ...graph import Graph, Metadata, Node
 from ...operators.functional_variant import Form
 from ...schema.tags import Tag
-from ...symbolic import SymInt
+from ...symbolic import SymInt, contiguous
 from .tensor import TracedTensor
 from .variable_names import name_of
 
@@ -224,25 +224,15 @@ def metadata(x: Any) -> Any:
     if (items := items_of(x)) is not None:
         return rebuilt(x, [metadata(item) for item in items])
     if isinstance(x, Tensor) or device_of(x) is not None:
-        return Metadata(x.shape, x.dtype, _strides(x), getattr(x, "device", None) or device_of(x) or "cpu")
+        strides = getattr(x, "strides", None)
+        strides = contiguous(x.shape, x.dtype.itemsize) if strides is None else tuple(strides)
+        return Metadata(x.shape, x.dtype, strides, getattr(x, "device", None) or device_of(x) or "cpu")
     return x
 
 
 def copied(x: Any) -> Any:
     """A copy of an array, laid out as it is."""
     return x.copy(order="K") if isinstance(x, np.ndarray) else x if isinstance(x, np.generic) else x.copy()
-
-
-def _strides(x: Any) -> tuple[Any, ...]:
-    """In bytes; C-ordered where a value does not say."""
-    if (found := getattr(x, "strides", None)) is not None:
-        return tuple(found)
-    made: list[Any] = []
-    step = x.dtype.itemsize
-    for n in reversed(x.shape):
-        made.append(step)
-        step = step * n
-    return tuple(reversed(made))
 
 
 def _same_bytes(x: Any, y: Any) -> bool:

@@ -13,7 +13,6 @@ import numpy as np
 
 from ...core import DispatchKey, Level, OpOverload, Setting, Tensor, open_levels, setting, split, wrap
 from ...core.pytree import items_of, leaves, mapped, rebuilt
-from ...dispatcher.argument_layout import around_kernels
 from ...dispatcher.layer import Kernel
 from ...errors import BatchingError
 from ...operators.prims import stack
@@ -52,7 +51,7 @@ def _check_decided(op: OpOverload, levels: list[Level]) -> None:
         )
 
 
-def _around(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
+def around_kernel(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel of an operator that draws, inside the batches that its call has not met."""
     other = [r.type for r in op.schema.returns if not r.type.has_tensor]
 
@@ -69,9 +68,6 @@ def _around(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
         return _drawn(partial(kernel, *args, **keywords), unmet)
 
     return drawing
-
-
-around_kernels[Tag.random] = _around
 
 
 def _drawn(draw: Callable[[], Any], levels: list[Level]) -> Any:

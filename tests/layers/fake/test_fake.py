@@ -13,9 +13,10 @@ import dispatch
 from dispatch import FakeTensor, FakeTensorMode, ops
 from dispatch.core import DispatchKey
 from dispatch.errors import DataDependentError, DefinitionError, FakeTensorError, GuardError
-from dispatch.layers.fake import contiguous, fake_tensor, get_ctx
+from dispatch.layers.fake import fake_tensor, get_ctx
 from dispatch.operators.registry import build
 from dispatch.schema.schema import Schema
+from dispatch.symbolic import contiguous
 
 A = np.arange(6.0).reshape(2, 3)
 _numbers = itertools.count()
@@ -320,7 +321,7 @@ def test_leaving_a_mode_that_is_not_on():
     mode = FakeTensorMode()
     with pytest.raises(GuardError) as caught:
         mode.__exit__(None, None, None)
-    assert str(caught.value) == "FakeTensorMode() is left in a thread in which it was not entered."
+    assert str(caught.value) == "FakeTensorMode() is left in a thread in which it was not entered. Enter and leave it in one thread."
 
 
 def test_threads_share_a_mode():

@@ -1,0 +1,131 @@
+"""Loads code on first use: the names of a face, and modules that have to be installed.
+
+This is the one place that imports by name while the program runs, but for pickles and optional libraries. Python's own import
+locks make it safe when two threads come first: nothing here holds a lock while a module is imported.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from threading import Lock, get_ident
+from typing import Any
+
+
+def names_of(module: dict[str, Any], lazy: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make the `__getattr__` and `__dir__` of a module that imports some of its names when they are first asked for.
+
+    Parameters
+    ----------
+    module : dict
+        Its `globals()`. A name that was found is kept there, so that the next look-up costs nothing.
+    lazy : mapping of str to str
+        By module, relative to the package of this one, the names that it has, separated by spaces. A module without names is
+        itself what is asked for.
+
+    Returns
+    -------
+    tuple of callable
+        The two functions of PEP 562.
+
+    Examples
+    --------
+    >>> of_module = {"__name__": "json", "__package__": "json"}
+    >>> getattr_, dir_ = names_of(of_module, {".decoder": "JSONDecodeError"})
+    >>> getattr_("JSONDecodeError") is of_module["JSONDecodeError"]
+    True
+    >>> getattr_("nothing")
+    Traceback (most recent call last):
+    AttributeError: module 'json' has no attribute 'nothing'
+    """
+    homes = {name: home for home, names in lazy.items() for name in names.split() or [home.rpartition(".")[2]]}
+
+    def find(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}", name=name)
+        found = import_module(home, module["__package__"])
+        value = module[name] = getattr(found, name) if lazy[home] else found
+        return value
+
+    def listed() -> list[str]:
+        return sorted({*module, *homes})
+
+    return find, listed
+
+
+class LazyFunction:
+    """A function that is imported when it is called, for those that are called rarely.
+
+    Parameters
+    ----------
+    package, module, name : str
+        Where it is: `module` is relative to the package.
+
+    Examples
+    --------
+    >>> LazyFunction("json", ".decoder", "JSONDecoder")().decode("[1]")
+    [1]
+    """
+
+    def __init__(self, package: str, module: str, name: str) -> None:
+        self.package = package
+        self.module = module
+        self.name = name
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return getattr(import_module(self.module, self.package), self.name)(*args, **keywords)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of {self.module}>"
+
+
+class Loader:
+    """Imports a module when it is called first, and then calls its function `install`.
+
+    It returns when both are done, whichever thread began. A call from the thread that is about it returns at once.
+
+    Parameters
+    ----------
+    package, module : str
+        `module` is relative to the package.
+    """
+
+    def __init__(self, package: str, module: str) -> None:
+        self.package = package
+        self.module = module
+        self._done = False
+        self._inside: set[int] = set()
+        self._installing = Lock()
+
+    def __call__(self) -> None:
+        """Load, unless that has been done."""
+        me = get_ident()
+        if self._done or me in self._inside:
+            return
+        self._inside.add(me)
+        try:
+            module = import_module(self.module, self.package)
+            with self._installing:
+                if not self._done:
+                    module.install()
+                    self._done = True
+        finally:
+            self._inside.discard(me)
+
+
+class LazyAttribute:
+    """An attribute of a class that is put there by a loader, until it is: asked for, it loads.
+
+    Parameters
+    ----------
+    name : str
+    load : callable
+        Puts the attribute in this one's place.
+    """
+
+    def __init__(self, name: str, load: Callable[[], object]) -> None:
+        self.name = name
+        self.load = load
+
+    def __get__(self, instance: object, cls: type) -> Any:
+        self.load()
+        return getattr(cls if instance is None else instance, self.name)

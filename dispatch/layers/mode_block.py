@@ -1,0 +1,46 @@
+"""ModeBlock: a mode as a `with` block, which several threads may share."""
+
+import threading
+from typing import Any, ClassVar, Self
+
+from ..core import DispatchKey, ModeGuard
+from ..errors import GuardError
+
+
+class Entered(threading.local):
+    """The guards of one mode that a thread has entered."""
+
+    def __init__(self) -> None:
+        self.guards: list[ModeGuard] = []
+
+
+class ModeBlock:
+    """The base of modes: `with mode:` turns it on in this thread, and a thread leaves only what it entered.
+
+    Attributes
+    ----------
+    mode_key : DispatchKey
+        The key of the layer whose kernels run while the mode is on.
+    """
+
+    mode_key: ClassVar[DispatchKey]
+    _entered: Entered
+
+    def __new__(cls, /, *_args: Any, **_options: Any) -> Self:
+        self = super().__new__(cls)
+        self._entered = Entered()  # not in __init__, which a subclass need not call
+        return self
+
+    def __enter__(self) -> Self:
+        guards, guard = self._entered.guards, ModeGuard(self.mode_key, self)  # first: nothing may fail once the guard is on
+        guard.__enter__()
+        guards.append(guard)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if not self._entered.guards:
+            raise GuardError(f"{self!r} is left in a thread in which it was not entered. Enter and leave it in one thread.")
+        self._entered.guards.pop().__exit__(*exception)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"

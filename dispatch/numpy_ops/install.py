@@ -1,0 +1,61 @@
+"""Plugs the package together: layers, what they make of each other's rules, pickles, and the rows, which load on first use.
+
+No module changes another by being imported. What has to be told to another is told here, once and in order, when `dispatch`
+is imported.
+"""
+
+import os
+
+from ..core import Tensor, before_first_wrapper
+from ..core.lazy import LazyAttribute, LazyFunction, Loader
+from ..dispatcher import call_errors, observer
+from ..dispatcher.argument_layout import around_kernels
+from ..dispatcher.layer import kernels
+from ..layers import autograd, fake, functionalize, jvp, mode, trace, vmap
+from ..layers.autograd.batched_backward import batching_rule, pull_all
+from ..layers.autograd.derivative_sources import makers
+from ..layers.vmap.randomness import around_kernel
+from ..operators import pickling
+from ..operators.functional_variant import make
+from ..operators.registry import define_on_first_use
+from ..schema.tags import Tag
+
+RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
+FORMS = {  # of a derivative, by their keywords in `register_autograd`
+    "elementwise": ".elementwise",
+    "finite_difference": ".finite_differences",
+    "implicit": ".implicit",
+    "jacobian": ".full_jacobian",
+    "linear": ".linear",
+}
+# What `Tensor` has from the rows, as soon as they are loaded: the names of `protocols.ON_TENSORS`.
+ON_TENSORS = """
+    __array_ufunc__ __array_function__
+    __add__ __sub__ __mul__ __truediv__ __pow__ __floordiv__ __mod__ __matmul__ __and__ __or__ __xor__
+    __radd__ __rsub__ __rmul__ __rtruediv__ __rpow__ __rfloordiv__ __rmod__ __rmatmul__ __rand__ __ror__ __rxor__
+    __iadd__ __isub__ __imul__ __itruediv__ __ipow__ __ifloordiv__ __imod__ __imatmul__ __iand__ __ior__ __ixor__
+    __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __getitem__ __reversed__ __setitem__
+    sum mean max min prod var std all any argmax argmin argsort sort cumsum cumprod clip round repeat diagonal trace nonzero
+    searchsorted swapaxes squeeze dot take copy fill reshape transpose ravel flatten astype conj conjugate detach T mT real imag
+"""
+
+
+def install() -> None:
+    """Plug layers, derivations, pickles and rows together, in this order."""
+    for layer in (kernels, fake.layer, trace.layer, functionalize.layer, mode.layer, jvp.layer, autograd.layer, vmap.layer):
+        layer.install()
+    observer.install()
+    around_kernels[Tag.random] = around_kernel
+    call_errors.functional_form[:] = [make]
+    makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
+    jvp.layer.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
+    autograd.layer.derivations = (LazyFunction(RULES, ".transpose", "vjp_from_jvp"),)
+    pull_all.register_vmap(batching_rule)
+    pickling.install()
+    load_rows = Loader(__package__, ".rows")
+    define_on_first_use("np", load_rows)
+    before_first_wrapper(load_rows)
+    for name in ON_TENSORS.split():
+        setattr(Tensor, name, LazyAttribute(name, load_rows))
+    if os.environ.get("DISPATCH_VALIDATE"):
+        Loader(__package__, "..testing.validate")()

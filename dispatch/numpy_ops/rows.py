@@ -1,0 +1,50 @@
+"""All of NumPy: importing this module defines every row, and `install` lets NumPy's spellings find them.
+
+It is imported as a whole when the first row is looked up, or before the first wrapper is made; see `numpy_ops.install`.
+"""
+
+from ..core import Tensor, before_first_wrapper
+from ..core.array_memory import no_sequence
+from ..operators.registry import alias, define_on_first_use, ops
+from . import graph_syntax
+from .protocols import ON_TENSORS
+
+SECOND_NAMES = {  # NumPy's other names of the same functions
+    "abs": "absolute",
+    "acos": "arccos",
+    "acosh": "arccosh",
+    "amax": "max",
+    "amin": "min",
+    "around": "round",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "atanh": "arctanh",
+    "concat": "concatenate",
+    "conj": "conjugate",
+    "mod": "remainder",
+    "permute_dims": "transpose",
+    "pow": "power",
+    "true_divide": "divide",
+}
+
+
+def install() -> None:
+    """Plug the rows in: their second names, how graphs print them, and what `Tensor` takes from them."""
+    for name, row in SECOND_NAMES.items():
+        alias(getattr(ops.np, row), name)
+    graph_syntax.install()
+    for name, attribute in ON_TENSORS.items():
+        setattr(Tensor, name, attribute)
+    Tensor.__init_subclass__ = classmethod(no_sequence)  # type: ignore[assignment]
+    _leave_to_float(Tensor)
+    before_first_wrapper(None)
+    define_on_first_use("np", None)
+
+
+def _leave_to_float(cls: type[Tensor]) -> None:
+    """What a wrapper says of `array[i] = x` is its own words; see `no_sequence`."""
+    no_sequence(cls)
+    for subclass in cls.__subclasses__():
+        _leave_to_float(subclass)
