@@ -50,7 +50,8 @@ extensions = [
 ]
 
 # Coverage finds the C file only beside its .pyx; everything else stays out of the package's folder.
-build_dir = None if COVERAGE else f"build/cython{'-debug' if DEBUG else ''}"
+# And the C is of one NumPy: the headers of another may not have what its declarations were.
+build_dir = None if COVERAGE else f"build/cython-numpy-{np.__version__}{'-debug' if DEBUG else ''}"
 
 setup(
     ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, build_dir=build_dir, annotate=DEBUG),

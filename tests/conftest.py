@@ -18,6 +18,38 @@ hypothesis.settings.register_profile("nightly", deadline=None, derandomize=False
 collect_ignore = ["custom_op_db.py", "random_graphs.py", "transform_cases.py", "writing_programs.py"]
 
 ORACLES = ("torch", "jax")  # markers, and the modules they need
+# Marked `versions`: what another CPython or NumPy can break. The rest holds one part of the package against another.
+TESTS_OF_VERSIONS = (
+    "README.md",
+    "docs/custom_operators.md",
+    "tests/autodiff",
+    "tests/core",
+    "tests/dispatcher",
+    "tests/graph/test_rows.py",
+    "tests/graph/test_serialize.py",
+    "tests/layers",
+    "tests/numpy_ops/linalg",
+    "tests/numpy_ops/test_assignment.py",
+    "tests/numpy_ops/test_from_ufunc.py",
+    "tests/numpy_ops/test_protocols.py",
+    "tests/numpy_ops/test_protocols_inplace.py",
+    "tests/numpy_ops/test_table.py",
+    "tests/operators",
+    "tests/schema",
+    "tests/test_laws.py",
+    "tests/test_laws_tape.py",
+    "tests/test_lifetime.py",
+    "tests/test_packaging.py",
+    "tests/test_threads.py",
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what depends on versions, by where it stands."""
+    places = [config.rootpath / place for place in TESTS_OF_VERSIONS]
+    for item in items:
+        if any(item.path.is_relative_to(place) for place in places):
+            item.add_marker("versions")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -118,11 +118,11 @@ def test_what_fits_and_what_is_refused(row):
     check = check_of(op.schema.arguments[0].type, op.schema.arguments[0])
     for value in row.fits:
         assert check(value)
-        assert call_errors.misfit(op, (value,), {}) is None
+        assert call_errors.misfit(op.definition, (value,), {}) is None
     for value in row.refused:
         assert not check(value)
-        assert str(call_errors.misfit(op, (value,), {})).startswith("hints::op: argument 'v' is ")
-        assert said(lambda value=value: op(value), ArgumentError) == str(call_errors.misfit(op, (value,), {}))
+        assert str(call_errors.misfit(op.definition, (value,), {})).startswith("hints::op: argument 'v' is ")
+        assert said(lambda value=value: op(value), ArgumentError) == str(call_errors.misfit(op.definition, (value,), {}))
 
 
 @pytest.mark.parametrize("row", [r for r in TABLE if r.text != "Callable"], ids=lambda row: row.text)

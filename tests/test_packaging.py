@@ -47,6 +47,21 @@ def test_the_ci_takes_the_commands_from_the_readme():
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
+def test_the_tests_of_versions_exist_and_are_marked(request):
+    """`.ci/run` reads which versions there are from pyproject.toml, and runs what conftest.py marks on each."""
+    conftest = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
+    assert [place for place in conftest.TESTS_OF_VERSIONS if not (ROOT / place).exists()] == []
+    assert request.node.get_closest_marker("versions")
+
+
+def test_the_versions_that_are_promised_are_those_that_ci_reads():
+    minors = re.findall(r"Python :: (3\.\d+)$", "\n".join(PROJECT["project"]["classifiers"]), re.MULTILINE)
+    assert PROJECT["project"]["requires-python"] == f">={minors[0]}"
+    readme = re.search(r"CPython (3\.\d+) to (3\.\d+)", (ROOT / "README.md").read_text())
+    assert readme is not None
+    assert readme.groups() == (minors[0], minors[-1])
+
+
 def test_the_installed_version_is_the_one_written_in_the_package(installed):
     assert installed.version == dispatch.__version__
 

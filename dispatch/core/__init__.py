@@ -13,11 +13,12 @@ except ModuleNotFoundError as error:
 
 from .arguments import Arguments, Check
 from .arrays import Size, device_key, device_of, device_of_key, devices, freeze, is_array_type, set_array_type
+from .definition import Definition
 from .flatten import items_of, rebuilt, set_record
+from .hooks import Hooks
 from .outputs import Outputs, Residual
-from .overload import OpOverload
+from .overload import OpOverload, bound, floor_of, redispatched, run_at
 from .program import Program, Slot
-from .redispatch import bound, floor_of, redispatched, run_at
 from .state import (
     ABOVE,
     Guard,
@@ -42,8 +43,10 @@ __all__ = [
     "ABOVE",
     "Arguments",
     "Check",
+    "Definition",
     "DispatchKey",
     "Guard",
+    "Hooks",
     "Level",
     "ModeGuard",
     "OpOverload",

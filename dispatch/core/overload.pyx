@@ -12,159 +12,166 @@ written, keyword-only arguments by keyword; a layer's with everything by positio
 gives all arguments by position hands the caller's own argument array through, so the way down costs about 20 ns, most of it
 the two calls. Everything else is beside that way: binding of keywords and defaults, the search for words when a call is
 refused, the note on a kernel's exception.
+
+It has more than 350 lines because the call and the same call taken apart (`bound`, `floor_of`, `run_at`) share their steps.
 """
 cimport cython
-from cpython.exc cimport PyErr_SetObject
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 
 from .arguments cimport TENSOR_OR_NUMBER, Arguments
 from .arrays cimport NDARRAY, is_exact, key_of
+from .definition cimport Definition
+from .hooks cimport Hooks
 from .keys cimport FAKE, KEYS, OBSERVE, rank_t
 from .outputs cimport Outputs
 from .raising cimport note, refused, refused_output
-from .state cimport thread_state
-from .table cimport KernelTable, Registration
+from .state cimport highest_mode, thread_state
+from .table cimport Registration
 from .vectorcall cimport ARGUMENTS_OFFSET, count, hold, install_vectorcall, release, type_of, vectorcall
 
 from types import GenericAlias
 
 from ..errors import DefinitionError
+from .tensor import seen_through
 
 cdef extern from *:
+    """
+    static inline PyObject **dispatch_items(PyObject *values) { return &PyTuple_GET_ITEM(values, 0); }
+    """
+    PyObject **items "dispatch_items"(PyObject *) noexcept
     object call_with "PyVectorcall_Call"(object, tuple, dict)
 
 cdef enum:
     ON_STACK = 24                           # arguments that are bound without an allocation
 
+# Called through these, a function that raises gives back NULL or -1 and the exception stays set: what a kernel raised gets no
+# line of this file into its traceback, and what is held can be let go of first.
+ctypedef PyObject *(*run_t)(PyObject *, Definition, PyObject *const *, size_t, rank_t, bint) noexcept
+ctypedef PyObject *(*call_bound_t)(PyObject *, Definition, PyObject *const *, Py_ssize_t, PyObject *) noexcept
+ctypedef int (*one_device_t)(PyObject *, Definition, PyObject *const *, int) noexcept
 
-cdef PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) noexcept:
+
+cdef PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) except NULL:
     """The plain call: all arguments by position."""
-    cdef PyObject *arguments = <PyObject *>(<OpOverload>self).arguments
+    cdef Definition definition = (<OpOverload>self).definition
     cdef rank_t rank = thread_state().rank
     cdef Py_ssize_t i, n = count(nargsf)
-    if keywords != NULL or n != (<Arguments>arguments).direct:
-        return call_bound(self, args, n, keywords)
+    if keywords != NULL or n != definition.arguments.direct:
+        return (<call_bound_t>call_bound)(self, definition, args, n, keywords)
     for i in range(n):
-        if (<Arguments>arguments).kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
+        if definition.arguments.kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
             continue
-        if not (<Arguments>arguments).accept(i, args[i], &rank):
-            return refused(self, args, n, keywords)
-    return run(self, arguments, args, nargsf, rank, False)
+        if not definition.arguments.accept(i, args[i], &rank):
+            return refused(self, definition, args, n, keywords)
+    return (<run_t>run)(self, definition, args, nargsf, rank, False)
 
 
-cdef PyObject *call_whole(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) noexcept:
+cdef PyObject *call_whole(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) except NULL:
     """The call as layers make it: every argument by position, keyword-only ones too, and the residual comes back."""
-    cdef PyObject *arguments = <PyObject *>(<OpOverload>self).arguments
+    cdef Definition definition = (<OpOverload>self).definition
     cdef rank_t rank = thread_state().rank
     cdef Py_ssize_t i, n = count(nargsf)
-    if keywords != NULL or n != (<Arguments>arguments).count:
-        return refused(self, args, n, keywords)
+    if keywords != NULL or n != definition.arguments.count:
+        return refused(self, definition, args, n, keywords)
     for i in range(n):
-        if (<Arguments>arguments).kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
+        if definition.arguments.kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
             continue
-        if not (<Arguments>arguments).accept(i, args[i], &rank):
-            return refused(self, args, (<Arguments>arguments).positional, (<Arguments>arguments).kernel_keywords)
-    return run(self, arguments, args, (<Arguments>arguments).positional, rank, True)
+        if not definition.arguments.accept(i, args[i], &rank):
+            return refused(self, definition, args, definition.arguments.positional, definition.arguments.kernel_keywords)
+    return (<run_t>run)(self, definition, args, definition.arguments.positional, rank, True)
 
 
-cdef PyObject *call_bound(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) noexcept:
+cdef PyObject *call_bound(PyObject *self, Definition definition, PyObject *const *args, Py_ssize_t n,
+                          PyObject *keywords) except NULL:
     """A call with keywords or omitted defaults: bound by Python's rules, then as the plain one."""
-    cdef Arguments arguments = (<OpOverload>self).arguments
+    cdef Arguments arguments = definition.arguments
     cdef rank_t rank = thread_state().rank
     cdef PyObject *on_stack[ON_STACK + 1]
     cdef PyObject **full = on_stack
-    cdef PyObject *result
     cdef Py_ssize_t i
     if arguments.count > ON_STACK:
         full = <PyObject **>PyMem_Malloc((arguments.count + 1) * sizeof(PyObject *))
         if full == NULL:
-            PyErr_SetObject(MemoryError, None)
-            return NULL
+            raise MemoryError
     full += 1                               # one place before the first argument is the callee's to use
-    result = full[-1] = NULL
-    if not arguments.bind(args, n, keywords, full):
-        result = refused(self, args, n, keywords)
-    else:
+    full[-1] = NULL
+    try:
+        if not arguments.bind(args, n, keywords, full):
+            return refused(self, definition, args, n, keywords)
         for i in range(arguments.count):
             if arguments.kinds[i] <= TENSOR_OR_NUMBER and is_exact(full[i]):
                 continue
             if not arguments.accept(i, full[i], &rank):
-                result = refused(self, args, n, keywords)
-                break
-        else:
-            result = run(self, <PyObject *>arguments, <PyObject *const *>full, arguments.positional | ARGUMENTS_OFFSET, rank,
-                         False)
-    if arguments.count > ON_STACK:
-        PyMem_Free(full - 1)
-    return result
+                return refused(self, definition, args, n, keywords)
+        return (<run_t>run)(self, definition, <PyObject *const *>full, arguments.positional | ARGUMENTS_OFFSET, rank, False)
+    finally:
+        if arguments.count > ON_STACK:
+            PyMem_Free(full - 1)
 
 
-cdef PyObject *run(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, rank_t rank,
-                   bint whole) noexcept:
-    """Floor, kernel, call; the arguments have been checked, and keyword-only ones stand after the positional ones."""
+cdef inline PyObject *run(PyObject *self, Definition definition, PyObject *const *args, size_t nargsf, rank_t rank,
+                          bint whole) except NULL:
+    """Key, kernel, call; the arguments have been checked, and keyword-only ones stand after the positional ones."""
     cdef unsigned int key = rank & (KEYS - 1)
-    cdef PyObject *kernel = (<OpOverload>self).table.slots[key]
+    cdef PyObject *kernel = definition.table.slots[key]
     if kernel == NULL:
-        kernel = resolved(self, key)
-        if kernel == NULL:
-            return NULL
+        kernel = resolved(self, definition, key)
     else:
         hold(kernel)                        # a kernel may register another one for its own operator while it runs
-    return finish(self, arguments, args, nargsf, key, whole, kernel)
+    return finish(self, definition, args, nargsf, key, whole, kernel)
 
 
-cdef inline PyObject *finish(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
+cdef inline PyObject *finish(PyObject *self, Definition definition, PyObject *const *args, size_t nargsf, unsigned int key,
                              bint whole, PyObject *kernel) noexcept:
     """Call a kernel, of which this takes the reference, and look at what it gives back."""
-    cdef PyObject *outputs = <PyObject *>(<OpOverload>self).outputs     # the kernel may redefine its operator while it runs
     cdef PyObject *result
-    cdef Py_ssize_t n = (<Arguments>arguments).count
-    if 0 < key < FAKE and not one_device(self, args, key):
-        release(kernel)
-        return refused(self, args, (<Arguments>arguments).positional, (<Arguments>arguments).kernel_keywords)
+    cdef Py_ssize_t n = definition.arguments.count
+    cdef int fits = 1
+    if 0 < key < FAKE:
+        fits = (<one_device_t>one_device)(self, definition, args, key)
+        if fits != 1:
+            release(kernel)
+            return NULL if fits < 0 else refused(self, definition, args, definition.arguments.positional,
+                                                 definition.arguments.kernel_keywords)
     if key < FAKE:
-        result = vectorcall(kernel, args, nargsf, (<Arguments>arguments).kernel_keywords)
+        result = vectorcall(kernel, args, nargsf, definition.arguments.kernel_keywords)
     else:
         result = vectorcall(kernel, args, n, NULL)
     release(kernel)
     if key < FAKE:
         if result == NULL:
-            note(self, args, n)
-        elif not (<Outputs>outputs).accept(result, args, n):
-            return refused_output(self, args, n, result)
-    if (<Outputs>outputs).residual and not whole and result != NULL:
+            note(self, definition, args, n)
+        elif not definition.outputs.accept(result, args, n):
+            return refused_output(self, definition, args, n, result)
+    if definition.outputs.residual and not whole and result != NULL:
         kernel = result
-        result = (<Outputs>outputs).without_residual(kernel)
+        result = definition.outputs.without_residual(kernel)
         if result == NULL:                  # of a layer's kernel, which nobody has looked at
-            return refused_output(self, args, n, kernel)
+            return refused_output(self, definition, args, n, kernel)
         release(kernel)
     return result
 
 
-cdef PyObject *run_kernel(PyObject *self, PyObject *arguments, PyObject *const *args, size_t nargsf, unsigned int key,
-                          bint whole, PyObject *kernel) noexcept:
-    return finish(self, arguments, args, nargsf, key, whole, kernel)
+cdef PyObject *run_kernel(PyObject *self, Definition definition, PyObject *const *args, rank_t rank, bint whole,
+                          PyObject *kernel) except NULL:
+    """`run` with a kernel, of which this takes the reference, in place of the slot's."""
+    return finish(self, definition, args, definition.arguments.positional, rank & (KEYS - 1), whole, kernel)
 
 
-cdef PyObject *resolved(PyObject *self, int key) noexcept:
-    """The kernel for an empty slot, a new reference; NULL with the reason where there is none."""
+cdef PyObject *resolved(PyObject *self, Definition definition, int key) except NULL:
+    """The kernel for an empty slot, a new reference."""
     cdef OpOverload op = <OpOverload>self
-    cdef KernelTable table = op.table       # held: a redefinition by another thread lets go of it
-    try:
-        kernel = table.resolve(op.primary if op.primary is not None else op, key)
-        hold(<PyObject *>kernel)
-        return <PyObject *>kernel
-    except BaseException as error:
-        PyErr_SetObject(type(error), error)
-        return NULL
+    kernel = definition.table.resolve(op.primary if op.primary is not None else op, key)
+    hold(<PyObject *>kernel)
+    return <PyObject *>kernel
 
 
-cdef bint one_device(PyObject *self, PyObject *const *args, int key) noexcept:
+cdef bint one_device(PyObject *self, Definition definition, PyObject *const *args, int key) except -1:
     """Whether all arrays of a call on a device other than the CPU are that device's, 0-d ones of the CPU aside."""
     cdef Py_ssize_t i
-    for i in range((<OpOverload>self).arguments.count):
-        if key_of(args[i]) != key and not (<OpOverload>self).wording.on_device(<object>args[i], key):
+    for i in range(definition.arguments.count):
+        if key_of(args[i]) != key and not (<OpOverload>self).hooks.on_device(<object>args[i], key):
             return False
     return True
 
@@ -179,12 +186,9 @@ cdef class OpOverload:
 
     Parameters
     ----------
-    schema : Schema
-    arguments : core.Arguments
-    outputs : core.Outputs
-    wording : module or object
-        Says what is wrong with a call, and everything else that is said: `dispatcher/call_errors.py`.
-    tags : tuple of Tag, optional
+    definition : core.Definition
+    hooks : core.Hooks
+        The functions that raise what is wrong with a call, print the operator, find its verbs: `dispatcher/operator_hooks.py`.
 
     Attributes
     ----------
@@ -200,50 +204,68 @@ cdef class OpOverload:
     array([2., 2.])
     """
 
-    def __cinit__(self, schema not None, Arguments arguments not None, Outputs outputs not None, wording not None,
-                  tuple tags=()):
+    def __cinit__(self, Definition definition not None, Hooks hooks not None):
         self.slot = call
-        self.past = []
-        self.table = KernelTable()
-        self.schema, self.arguments, self.outputs, self.wording, self.tags = schema, arguments, outputs, wording, tags
+        self.definition, self.hooks = definition, hooks
 
     def __call__(self, *args, **keywords):
         """What `op.__call__` is; `op(...)` itself goes by the slot, which is set when the module is loaded."""
         return call_with(self, args, keywords)
 
     def redefine(self, OpOverload other not None):
-        """Become `other`, schema, checks and an empty table, so that old handles call the new definition."""
-        self.past.append((self.arguments, self.outputs))
-        self.schema, self.arguments, self.outputs, self.tags = other.schema, other.arguments, other.outputs, other.tags
-        self.table, self.inner = other.table, None
-        attributes = vars(self)
-        attributes.clear()
-        attributes.update(vars(other))
+        """Become `other`: its definition, so that old handles call that from here on, and its attributes."""
+        cdef Definition _old = self.definition       # let go of at the end, when nothing points to it
+        attributes, others = vars(self), vars(other)
+        self.definition = other.definition
+        attributes.update(others)           # so that no attribute that both have is missing for a moment
+        for name in [name for name in attributes if name not in others]:
+            attributes.pop(name, None)
 
     @property
     def name(self):
-        return self.schema.full_name
+        return self.definition.schema.full_name
+
+    @property
+    def schema(self):
+        return self.definition.schema
+
+    @property
+    def tags(self):
+        return self.definition.tags
+
+    @property
+    def arguments(self):
+        return self.definition.arguments
+
+    @property
+    def outputs(self):
+        return self.definition.outputs
+
+    @property
+    def table(self):
+        return self.definition.table
 
     @property
     def whole(self):
         """The operator as a layer's kernel calls it: all arguments by position, and the residual comes back too."""
-        cdef OpOverload inner
-        if self.primary is not None or (not self.outputs.residual and self.arguments.kernel_keywords == NULL):
+        cdef Definition definition = self.definition
+        cdef OpOverload inner = self.inner
+        if self.primary is not None or (not definition.outputs.residual and definition.arguments.kernel_keywords == NULL):
             return self
-        if self.inner is None:
-            inner = OpOverload(self.schema, self.arguments, self.outputs, self.wording, self.tags)
-            inner.slot, inner.table, inner.primary = call_whole, self.table, self
+        if inner is None or inner.definition is not definition:
+            _old, inner = inner, OpOverload(definition, self.hooks)
+            inner.slot, inner.primary = call_whole, self
             self.inner = inner
-        return self.inner
+        return inner
 
     @property
     def kernels(self):
         """What is registered and which of it runs on each floor; prints as a table."""
-        return self.wording.kernels(self)
+        return self.hooks.kernels(self)
 
     def explain(self, *args, **keywords):
         """What a call would run on each of its floors, and what was passed over; without arguments on all floors there are."""
-        return self.wording.explain(self, args, keywords)
+        return self.hooks.explain(self, args, keywords)
 
     def at(self, key):
         """The kernel that runs at a key, which a layer calls to ask another layer's answer.
@@ -259,15 +281,15 @@ cdef class OpOverload:
             At a backend's key with the operator's own signature; at a layer's it takes every argument by position.
         """
         if not isinstance(key, int) or not 0 <= key < KEYS:
-            raise self.wording.no_floor(self, key)
-        return self.table.resolve(self, key)
+            raise self.hooks.refused_key(self, key)
+        return self.definition.table.resolve(self, key)
 
     def set_kernel_enabled(self, device_type, enabled=True):
         """A `with` block in which the kernel for a device, or several, is off (or on again) in this thread.
 
         A call then runs what that kernel covers: the one registered before it, or the one for every device.
         """
-        return self.wording.switch(self, device_type, enabled)
+        return self.hooks.switch(self, device_type, enabled)
 
     def redispatch(self, below, *args, **keywords):
         """Call the operator on the floors below a key: what a kernel at that key does to go on.
@@ -288,9 +310,9 @@ cdef class OpOverload:
         if not 0 < below < KEYS:
             raise DefinitionError(f"{self.name}: redispatch goes below a floor, and nothing is below {below}.")
         keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
-        if keywords or len(args) != self.arguments.direct:
-            args = self.wording.bound(self, args, keywords)
-        return self.wording.redispatched(self, keys, args)
+        if keywords or len(args) != self.definition.arguments.direct:
+            args = bound(self, args, keywords)
+        return redispatched(self, keys, args)
 
     def register(self, layer, rule):
         """Give this operator a layer's rule; the one verb behind all the others.
@@ -312,12 +334,21 @@ cdef class OpOverload:
     def register_at(self, key, rule, layer=None, *, keyed=False):
         """Register a kernel, or with a layer a rule, at a key or an alias of keys, unchecked."""
         registration = Registration(key, rule, layer, keyed=keyed)
-        self.table.add(registration)
+        self.definition.table.add(registration)
         return registration
 
     def unregister(self, Registration registration not None):
         """Take a registration away; the one it covered is live again."""
-        self.table.remove(registration)
+        self.definition.table.remove(registration)
+
+    def fallthrough(self, keys):
+        """A kernel that goes on below some keys, bit k for key k, whose values count as constants."""
+        cdef OpOverload whole = self.whole
+
+        def through(*args):
+            return redispatched(whole, keys, args)
+
+        return through
 
     def __copy__(self):
         return self
@@ -331,20 +362,102 @@ cdef class OpOverload:
         return GenericAlias(cls, parameters)
 
     def __getattr__(self, str name):
-        if name == "default" and not self.schema.overload:
+        if name == "default" and not self.definition.schema.overload:
             return self
         if name.startswith("register_"):
-            return self.wording.verb(self, name[len("register_"):])
+            return self.hooks.verb(self, name[len("register_"):])
         if name in ("__signature__", "functional"):
-            return self.wording.sign(self) if name == "__signature__" else self.wording.functional(self)
+            return self.hooks.signature(self) if name == "__signature__" else self.hooks.functional(self)
         raise AttributeError(f"{self.name} has no attribute {name!r}.")
 
     def __repr__(self):
-        return self.wording.describe(self)
+        return self.hooks.describe(self)
+
+
+def bound(OpOverload op not None, tuple args not None, dict keywords not None):
+    """The arguments of a call in schema order, defaults filled in; what the call does wrong is raised."""
+    cdef Definition definition = op.definition
+    cdef tuple names = tuple(keywords), given = (*args, *keywords.values())
+    cdef Py_ssize_t i, n = definition.arguments.count
+    cdef PyObject **places = <PyObject **>PyMem_Malloc((n + 1) * sizeof(PyObject *))
+    if places is NULL:
+        raise MemoryError
+    try:
+        if not definition.arguments.bind(items(<PyObject *>given), len(args), <PyObject *>names, places):
+            raise op.hooks.refused(definition, args, keywords)
+        return tuple([<object>places[i] for i in range(n)])
+    finally:
+        PyMem_Free(places)
+
+
+def floor_of(OpOverload op not None, tuple args not None, rank_t without=0):
+    """The rank at which a call begins: the highest among its arguments and the thread's modes, observers aside.
+
+    Parameters
+    ----------
+    op : OpOverload
+    args : tuple
+        Every argument, in schema order.
+    without : int
+        Bit k leaves the modes of key k out of the count.
+    """
+    cdef Definition definition = op.definition
+    cdef rank_t rank = highest_mode(without | <rank_t>1 << OBSERVE)
+    cdef Py_ssize_t i, positional = definition.arguments.positional
+    if len(args) != definition.arguments.count:
+        raise op.hooks.refused(definition, args, {})
+    for i in range(len(args)):
+        if not definition.arguments.accept(i, items(<PyObject *>args)[i], &rank):
+            raise op.hooks.refused(
+                definition, args[:positional], dict(zip(definition.arguments.keyword_names, args[positional:])))
+    return rank
+
+
+def run_at(OpOverload op not None, rank_t rank, tuple args not None, kernel=None, *, bint whole=True):
+    """Call the kernel of a rank's key, or `kernel` in its place, with what the core checks of every call.
+
+    Parameters
+    ----------
+    op : OpOverload
+    rank : int
+        What `floor_of` said of these arguments.
+    args : tuple
+        Every argument, in schema order.
+    kernel : callable, optional
+        As the slot of the key would hold it.
+    whole : bool
+        Whether the residual comes back too.
+    """
+    cdef Definition definition = op.definition
+    cdef PyObject *result
+    if len(args) != definition.arguments.count:
+        raise op.hooks.refused(definition, args, {})
+    if kernel is None:
+        result = run(<PyObject *>op, definition, items(<PyObject *>args), definition.arguments.positional, rank, whole)
+    else:
+        hold(<PyObject *>kernel)
+        result = run_kernel(<PyObject *>op, definition, items(<PyObject *>args), rank, whole, <PyObject *>kernel)
+    out = <object>result
+    release(result)
+    return out
+
+
+def redispatched(OpOverload op not None, rank_t keys, tuple args not None):
+    """Call an operator with the values and modes of some keys, bit k for key k, seen through for this call."""
+    cdef bint whole = op.primary is not None
+    if thread_state().rank & (KEYS - 1) == OBSERVE:
+        return op.hooks.observed(op, args, keys, whole)
+    cdef tuple values = args
+    for x in args:
+        if not is_exact(<PyObject *>x):
+            values = tuple([seen_through(x, keys) for x in args])
+            break
+    return run_at(op, floor_of(op, values, keys), values, whole=whole)
 
 
 cdef Py_ssize_t offset_of_slot(OpOverload op):
     return <char *>&op.slot - <char *><PyObject *>op
 
 
-install_vectorcall(OpOverload, offset_of_slot(OpOverload(None.__class__, Arguments((), (), ()), Outputs(()), None.__class__)))
+install_vectorcall(
+    OpOverload, offset_of_slot(OpOverload(Definition("a schema", Arguments((), (), ()), Outputs(())), Hooks())))

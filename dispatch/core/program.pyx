@@ -16,6 +16,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 
 from .arrays cimport is_exact
+from .definition cimport Definition
 from .flatten cimport items_of, rebuilt
 from .layouts cimport Layout, goes_into, is_elementwise, is_laid_out, is_sole
 from .overload cimport OpOverload
@@ -301,7 +302,8 @@ cdef PyObject *one_call(Call *call, PyObject **slots, bint planned) noexcept:
 
 cdef PyObject *into_dying(Call *call, PyObject **full) noexcept:
     """The result, written to an argument; NULL where none can take it, and the operator itself where the ufunc raised."""
-    cdef PyObject *kernel = (<OpOverload>call.op).table.slots[0]
+    cdef Definition definition = (<OpOverload>call.op).definition
+    cdef PyObject *kernel = definition.table.slots[0]
     cdef PyObject *result
     cdef int *written = call.written
     cdef Layout *planned = &call.result
@@ -324,6 +326,6 @@ cdef PyObject *into_dying(Call *call, PyObject **full) noexcept:
     result = vectorcall(kernel, <PyObject *const *>full, (call.count + 1) | ARGUMENTS_OFFSET, NULL)
     release(kernel)
     if result == NULL:
-        note(call.op, <PyObject *const *>full, call.count)
+        note(call.op, definition, <PyObject *const *>full, call.count)
         return call.op
     return result

@@ -1,6 +1,10 @@
 """What is raised where a call is refused; `self` is an operator, borrowed."""
 from cpython.object cimport PyObject
 
-cdef PyObject *refused(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) noexcept
-cdef PyObject *refused_output(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *result) noexcept
-cdef void note(PyObject *self, PyObject *const *args, Py_ssize_t n) noexcept
+from .definition cimport Definition
+
+cdef PyObject *refused(PyObject *self, Definition definition, PyObject *const *args, Py_ssize_t n,
+                       PyObject *keywords) noexcept
+cdef PyObject *refused_output(PyObject *self, Definition definition, PyObject *const *args, Py_ssize_t n,
+                              PyObject *result) noexcept
+cdef void note(PyObject *self, Definition definition, PyObject *const *args, Py_ssize_t n) noexcept

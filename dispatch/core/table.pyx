@@ -89,22 +89,19 @@ def from_operator(kernel):
     return through
 
 
-def transparent(op, keys):
-    """A kernel that goes on below some keys, bit k for key k, whose values count as constants."""
-    whole = op.whole
-
-    def through(*args):
-        return whole.wording.redispatched(whole, keys, args)
-
-    return through
-
-
 cdef class KernelTable:
-    """Registrations and slots of one operator."""
+    """Registrations and slots of one definition of an operator.
 
-    def __cinit__(self):
+    Parameters
+    ----------
+    keyword_names : tuple of str, optional
+        The keyword-only arguments, in schema order: kernels at a layer's key are called with them by position.
+    """
+
+    def __cinit__(self, tuple keyword_names not None=()):
         self.owned = {}
         self.stacks = {}
+        self.keyword_names = keyword_names
 
     def add(self, Registration registration not None):
         """Make a registration the live one at its key."""
@@ -123,10 +120,12 @@ cdef class KernelTable:
                 self.reset()
 
     def reset(self):
+        """Forget every kernel that was made; each is made anew at the next call that needs it."""
         cdef int key
+        _owned = self.owned                 # let go of at the end, when no slot points to a kernel; running calls hold theirs
         for key in range(KEYS):
             self.slots[key] = NULL
-        self.owned = {}                     # a running call holds its own reference to its kernel
+        self.owned = {}
 
     def retire(self, str message not None):
         """Forget every kernel: the operator is gone, and calls raise with `message` from here on."""
@@ -184,17 +183,17 @@ cdef class KernelTable:
             raise OperatorNotFoundError(self.gone)
         found = self.source(key, passed)
         if found is None:
-            kernel = layers[key].default(op) if key in layers else transparent(op, 1 << key)
+            kernel = layers[key].default(op) if key in layers else op.fallthrough(1 << key)
         elif found.rule is fallthrough_kernel:
-            kernel = transparent(op, 1 << key)
+            kernel = op.fallthrough(1 << key)
         else:
             kernel = found.lowered(op)
             if found.keyed:
                 kernel = partial(kernel, DispatchKey(key))
             if not self.holds(found):           # a fallback: it is told which operator it stands in for
                 kernel = partial(kernel, op)
-            if found.layer is None and key >= FAKE and op.arguments.keyword_names:
-                kernel = from_positions(kernel, op.arguments.keyword_names)
+            if found.layer is None and key >= FAKE and self.keyword_names:
+                kernel = from_positions(kernel, self.keyword_names)
         return from_operator(kernel) if type(kernel) is type(op) else kernel
 
     cdef object resolve(self, object op, int key):

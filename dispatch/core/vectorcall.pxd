@@ -4,7 +4,7 @@ Used by one class, OpOverload, which is final: below Python 3.12 a Python subcla
 """
 from cpython.object cimport PyObject, PyTypeObject
 
-ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *) noexcept
+ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *) except NULL
 
 cdef extern from *:
     """

@@ -1,16 +1,16 @@
-"""The words for what the compiled floor refused: the slow twin of `core.arguments` and `core.outputs`.
+"""Explains a refused call: binds it again in Python, finds the first thing that is wrong, and makes the exception.
 
-The core decides with yes or no and asks here only after a no; this page binds the call again by Python's rules, finds the
-first thing that is wrong, and says it. `tests/dispatcher/test_call_errors.py` holds the two against each other.
+The compiled checks of `core.arguments` and `core.outputs` answer yes or no, and ask here only after a no.
+`tests/dispatcher/test_call_errors.py` holds both to the same answers. What is judged is the definition that the call was
+held to, not the operator, which another thread may have defined anew.
 """
 
-from collections.abc import Callable, Mapping
-from inspect import Parameter, Signature, signature
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ..core import Check, DispatchKey, OpOverload, Tensor, bound, check_open, device_of, device_of_key, devices, redispatched
+from ..core import Check, Definition, DispatchKey, OpOverload, Tensor, check_open, device_of, device_of_key, devices
 from ..core.pytree import items_of, leaves, steps
 from ..core.source import where
 from ..errors import (
@@ -25,48 +25,44 @@ from ..errors import (
 )
 from ..schema.schema import Argument
 from ..schema.types import DEVICE, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type
-from .explain import explain
-from .key_guards import switch
-from .layer import find_layer
-from .observer import observed
-from .printing import brief, describe, describe_value, kernels
-
-__all__ = [
-    "bound", "describe", "explain", "functional", "kernels", "misfit", "no_floor", "note", "observed", "on_device",
-    "redispatched", "refused", "refused_output", "sign", "switch", "verb",
-]  # fmt: skip
+from .printing import brief, describe_value
 
 
-def refused(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError:
+def refused(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError:
     """The exception for a call that the core refused."""
-    found = misfit(op, args, keywords)
+    found = misfit(definition, args, keywords)
     if found is not None:
         return found
     values = [*args, *keywords.values()]
     if len({device_of(x) for x in leaves(values)} - {None}) > 1:
-        return _two_devices(op, values)
-    return ArgumentError(f"{op.name} was defined anew while it was called. Call it again.", operator=op.name)
+        return _two_devices(definition, values)
+    return ArgumentError(
+        f"{definition.name}: a check refused the call, and passed when it was asked again for the reason. "
+        "An argument changed meanwhile, or its class answers isinstance() or == now one way, now the other.",
+        operator=definition.name,
+    )
 
 
-def misfit(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError | None:
+def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError | None:
     """What keeps a call from fitting the operator's schema, or None."""
-    names, count, positional = op.arguments.names, op.arguments.count, op.arguments.positional
-    call = f"{op.name}({', '.join(names)})"
+    arguments, operator = definition.arguments, definition.name
+    names, count, positional = arguments.names, arguments.count, arguments.positional
+    call = f"{operator}({', '.join(names)})"
     if len(args) > positional:
         how = f"{positional} by position" if positional < count else f"{positional}"
-        return ArgumentError(f"{call} takes {how} and was given {len(args)}.", operator=op.name)
+        return ArgumentError(f"{call} takes {how} and was given {len(args)}.", operator=operator)
     bound = dict(zip(names, args, strict=False))
     for name, value in keywords.items():
         if name not in names:
-            return ArgumentError(f"{call} has no argument {name!r}.{did_you_mean(name, names)}", operator=op.name)
-        if names.index(name) < op.arguments.positional_only:
-            return ArgumentError(f"{call}: {name!r} is given by position only, and was given by keyword.", operator=op.name)
+            return ArgumentError(f"{call} has no argument {name!r}.{did_you_mean(name, names)}", operator=operator)
+        if names.index(name) < arguments.positional_only:
+            return ArgumentError(f"{call}: {name!r} is given by position only, and was given by keyword.", operator=operator)
         if name in bound:
-            return ArgumentError(f"{call}: {name!r} was given twice, by position and by keyword.", operator=op.name)
+            return ArgumentError(f"{call}: {name!r} was given twice, by position and by keyword.", operator=operator)
         bound[name] = value
-    missing = [name for name, default in zip(names, op.arguments.defaults, strict=True) if name not in bound and not default]
+    missing = [name for name, default in zip(names, arguments.defaults, strict=True) if name not in bound and not default]
     if missing:
-        return ArgumentError(f"{call}: {', '.join(map(repr, missing))} must be given.", operator=op.name, argument=missing[0])
+        return ArgumentError(f"{call}: {', '.join(map(repr, missing))} must be given.", operator=operator, argument=missing[0])
     for x in leaves(list(bound.values())):
         if isinstance(x, Tensor):
             try:
@@ -74,14 +70,14 @@ def misfit(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -
             except EscapedValueError as error:
                 return error
     for i, name in enumerate(names):
-        if name in bound and not op.arguments.checks[i](bound[name]):
-            return _refused_value(op, op.schema.arguments[i], bound[name])
+        if name in bound and not arguments.checks[i](bound[name]):
+            return _refused_value(definition, definition.schema.arguments[i], bound[name])
     return None
 
 
-def _refused_value(op: OpOverload, argument: Argument, value: Any) -> DispatchError:
+def _refused_value(definition: Definition, argument: Argument, value: Any) -> DispatchError:
     asked = "np.ndarray | number" if argument.numbers else str(argument.type)
-    said = f"{op.name}: argument {argument.name!r} is {asked}, and was given {describe_value(value)}."
+    said = f"{definition.name}: argument {argument.name!r} is {asked}, and was given {describe_value(value)}."
     advice = ""
     if isinstance(value, Tensor):
         if not argument.type.has_tensor:
@@ -91,24 +87,24 @@ def _refused_value(op: OpOverload, argument: Argument, value: Any) -> DispatchEr
             )
     elif argument.dtype is not None and hasattr(value, "dtype"):
         said = (
-            f"{op.name}: argument {argument.name!r} is an array of {argument.dtype} in native byte order, and was given "
-            f"{describe_value(value)}."
+            f"{definition.name}: argument {argument.name!r} is an array of {argument.dtype} in native byte order, "
+            f"and was given {describe_value(value)}."
         )
         advice = f" Nothing is cast behind your back: write {argument.name}.astype({argument.dtype.name!r})."
     elif argument.is_write and isinstance(value, (np.ndarray, np.generic)):
         return ArgumentError(
-            f"{op.name}: argument {argument.name!r} is written to, and was given {_read_only(value)}. "
+            f"{definition.name}: argument {argument.name!r} is written to, and was given {_read_only(value)}. "
             f"Pass an array that can be written to, {argument.name}.copy() say, and look there for the result.",
-            operator=op.name,
+            operator=definition.name,
             argument=argument.name,
         )
     elif isinstance(value, str) and argument.type in (DEVICE, OptionalOf(DEVICE)):
         return ArgumentError(
-            f"{op.name}: there is no device {value!r}. Devices: {', '.join(sorted(devices()))}.",
-            operator=op.name,
+            f"{definition.name}: there is no device {value!r}. Devices: {', '.join(sorted(devices()))}.",
+            operator=definition.name,
             argument=argument.name,
         )
-    elif (found := _about_parts(argument, op.arguments.checks[op.arguments.names.index(argument.name)], value)) is not None:
+    elif (found := _about_parts(definition, argument, value)) is not None:
         advice = found
     elif argument.type.has_tensor and isinstance(value, (list, tuple)):
         advice = " Write np.asarray(...) around it."
@@ -120,7 +116,7 @@ def _refused_value(op: OpOverload, argument: Argument, value: Any) -> DispatchEr
         advice = f" {type(value).__module__}.{type(value).__qualname__} is no array type that is known here."
     elif isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0:
         advice = " Write float(x) or int(x), or hint the parameter `np.ndarray | float`."
-    return ArgumentError(said + advice, operator=op.name, argument=argument.name)
+    return ArgumentError(said + advice, operator=definition.name, argument=argument.name)
 
 
 def _read_only(value: Any) -> str:
@@ -128,8 +124,9 @@ def _read_only(value: Any) -> str:
     return said if isinstance(value, np.generic) else said.replace("an ndarray", "a read-only ndarray")
 
 
-def _about_parts(argument: Argument, check: Check, value: Any) -> str | None:
+def _about_parts(definition: Definition, argument: Argument, value: Any) -> str | None:
     """What keeps a value from being the container or the choice that is asked for; None for a type without parts."""
+    check: Check = definition.arguments.checks[definition.arguments.names.index(argument.name)]
     kind: Type = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
     if isinstance(kind, LiteralOf):
         return did_you_mean(value, [x for x in kind.choices if isinstance(x, str)]) if isinstance(value, str) else ""
@@ -164,11 +161,11 @@ def _about_parts(argument: Argument, check: Check, value: Any) -> str | None:
     return ""
 
 
-def _two_devices(op: OpOverload, values: list[Any]) -> DispatchError:
+def _two_devices(definition: Definition, values: list[Any]) -> DispatchError:
     listed = ", ".join(f"{brief(x)} on {device_of(x)}" for x in leaves(values) if device_of(x) is not None)
     return DeviceMismatchError(
-        f"{op.name}: the arrays of one call live on one device, and these do not: {listed}. Move them together first.",
-        operator=op.name,
+        f"{definition.name}: the arrays of one call live on one device, and these do not: {listed}. Move them together first.",
+        operator=definition.name,
     )
 
 
@@ -181,104 +178,70 @@ def on_device(x: Any, key: int) -> bool:
     return True
 
 
-def refused_output(op: OpOverload, args: tuple[Any, ...], result: Any) -> DispatchError:
+def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -> DispatchError:
     """The exception for what a kernel gave back and the core refused."""
-    kernel = _kernel(op)
-    schema_returns = op.schema.returns
+    kernel = _kernel(definition)
+    schema_returns = definition.schema.returns
     total = len(schema_returns)
-    said = f"{op.name}: the {kernel} returned"
+    operator = definition.name
+    said = f"{operator}: the {kernel} returned"
     if total == 0:
-        return OutputError(f"{said} {describe_value(result)}, and its schema says -> (). Return None.", operator=op.name)
+        return OutputError(f"{said} {describe_value(result)}, and its schema says -> (). Return None.", operator=operator)
     outputs = [result]
     if total > 1:
         if not isinstance(result, (tuple, list)) or len(result) != total:
             got = f"{len(result)} outputs" if isinstance(result, (tuple, list)) else describe_value(result)
-            return OutputError(f"{said} {got}, and its schema says {total}: return a tuple of {total}.", operator=op.name)
+            return OutputError(f"{said} {got}, and its schema says {total}: return a tuple of {total}.", operator=operator)
         outputs = list(result)
-    for i, (check, output) in enumerate(zip(op.outputs.checks, outputs, strict=False)):
+    for i, (check, output) in enumerate(zip(definition.outputs.checks, outputs, strict=False)):
         if not check(output):
             which = f" as output {i}" if total > 1 else ""
             return OutputError(
-                f"{said} {describe_value(output)}{which}, and its schema says {schema_returns[i].type}.", operator=op.name
+                f"{said} {describe_value(output)}{which}, and its schema says {schema_returns[i].type}.", operator=operator
             )
-    for i, argument in enumerate(op.outputs.returned):
+    for i, argument in enumerate(definition.outputs.returned):
         if argument >= 0 and outputs[i] is not args[argument]:
-            name = op.arguments.names[argument]
+            name = definition.arguments.names[argument]
             return OutputError(
                 f"{said} another array as output {i}, and its schema says that it is argument {name!r} itself. "
                 f"Write to {name} and return it.",
-                operator=op.name,
+                operator=operator,
                 argument=name,
             )
-    return _aliased_output(op, said, args, outputs)
+    return _aliased_output(definition, said, args, outputs)
 
 
-def _aliased_output(op: OpOverload, said: str, args: tuple[Any, ...], outputs: list[Any]) -> DispatchError:
+def _aliased_output(definition: Definition, said: str, args: tuple[Any, ...], outputs: list[Any]) -> DispatchError:
     remedy = "Return a copy, or declare it in the schema, as in (Tensor(a) x) -> Tensor(a)."
     flat = [array for output in outputs for array in leaves(output) if isinstance(array, np.ndarray)]
     for output in flat:
-        for name, value in zip(op.arguments.names, args, strict=True):
+        for name, value in zip(definition.arguments.names, args, strict=True):
             for x in leaves(value):
                 if output is x:
-                    return AliasError(f"{said} its input {name!r} itself. {remedy}", operator=op.name, argument=name)
+                    return AliasError(f"{said} its input {name!r} itself. {remedy}", operator=definition.name, argument=name)
                 if isinstance(x, np.ndarray) and np.may_share_memory(output, x):
-                    return AliasError(f"{said} a view of its input {name!r}. {remedy}", operator=op.name, argument=name)
-    return AliasError(f"{said} one array as two outputs. Return a copy for one of them.", operator=op.name)
+                    return AliasError(f"{said} a view of its input {name!r}. {remedy}", operator=definition.name, argument=name)
+    return AliasError(f"{said} one array as two outputs. Return a copy for one of them.", operator=definition.name)
 
 
-def _kernel(op: OpOverload) -> str:
-    registration = op.table.source(DispatchKey.CPU)
+def _kernel(definition: Definition) -> str:
+    registration = definition.table.source(DispatchKey.CPU)
     return f"kernel {where(registration.rule)}" if registration is not None else "kernel"
 
 
-def note(op: OpOverload, args: tuple[Any, ...], error: BaseException) -> None:
+def note(definition: Definition, args: tuple[Any, ...], error: BaseException) -> None:
     """Add what a kernel was doing to its exception: operator, kernel, shapes and dtypes; once, by the lowest floor."""
     if any(line.startswith("in operator ") for line in getattr(error, "__notes__", ())):
         return
-    given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(op.arguments.names, args, strict=True))
-    error.add_note(f"in operator {op.name}({given}), {_kernel(op)}")
+    given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(definition.arguments.names, args, strict=True))
+    error.add_note(f"in operator {definition.name}({given}), {_kernel(definition)}")
 
 
-def no_floor(op: OpOverload, key: object) -> DefinitionError:
+def refused_key(op: OpOverload, key: object) -> DefinitionError:
     """The exception for a key at which no kernel runs."""
     alias = isinstance(key, DispatchKey)
     what = "is no floor but an alias; ask at one of the keys it fills." if alias else "is no key; ask at a DispatchKey."
     return DefinitionError(f"{op.name}: {key if alias else repr(key)} {what}", operator=op.name)
 
 
-def sign(op: OpOverload) -> Signature:
-    """`op.__signature__`: the decorated function's own, or what the schema says where there is none."""
-    if (function := vars(op).get("__wrapped__")) is not None:
-        return signature(function)
-    parameters = []
-    for a in op.schema.arguments:
-        kind: Any = Parameter.POSITIONAL_ONLY if a.positional_only else Parameter.POSITIONAL_OR_KEYWORD
-        kind = Parameter.KEYWORD_ONLY if a.kwarg_only else kind
-        parameters.append(Parameter(a.name, kind, default=a.default if a.has_default else Parameter.empty))
-    return Signature(parameters)
-
-
 FORM = "functional form"  # among the attributes of an operator; those that are words are its overloads
-functional_form: list[Callable[[OpOverload], OpOverload]] = []  # its maker stands above this page and puts itself here
-
-
-def functional(op: OpOverload) -> OpOverload:
-    """`op.functional`: the operator that returns what this one writes; made when it is asked for, and remembered."""
-    made: OpOverload | None = vars(op).get(FORM)
-    if made is None:
-        made = functional_form[0](op)
-        if made is not op:
-            made = vars(op).setdefault(FORM, made)
-    return made
-
-
-def verb(op: OpOverload, name: str) -> Callable[..., Any]:
-    """`op.register_<name>`: the layer's own verb, bound to the operator."""
-    layer = find_layer(name)
-
-    def register(*args: Any, **options: Any) -> Any:
-        return layer.attach(op, *args, **options)
-
-    register.__name__ = f"register_{name}"
-    register.__doc__ = layer.attach.__doc__
-    return register

@@ -8,15 +8,16 @@ import os
 
 from ..core import Tensor, before_first_wrapper
 from ..core.lazy import LazyAttribute, LazyFunction, Loader
-from ..dispatcher import call_errors, observer
+from ..dispatcher import observer
 from ..dispatcher.argument_layout import around_kernels
 from ..dispatcher.layer import kernels
+from ..dispatcher.operator_hooks import hooks
 from ..layers import autograd, fake, functionalize, jvp, mode, trace, vmap
 from ..layers.autograd.batched_backward import batching_rule, pull_all
 from ..layers.autograd.derivative_sources import makers
 from ..layers.vmap.randomness import around_kernel
 from ..operators import pickling
-from ..operators.functional_variant import make
+from ..operators.functional_variant import functional
 from ..operators.registry import define_on_first_use
 from ..schema.tags import Tag
 
@@ -46,7 +47,7 @@ def install() -> None:
         layer.install()
     observer.install()
     around_kernels[Tag.random] = around_kernel
-    call_errors.functional_form[:] = [make]
+    hooks.functional = functional
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
     jvp.layer.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
     autograd.layer.derivations = (LazyFunction(RULES, ".transpose", "vjp_from_jvp"),)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core import DispatchKey, OpOverload, Tensor, registration_lock
 from ..core.pytree import items_of, mapped_arrays
-from ..dispatcher import call_errors
+from ..dispatcher.call_errors import FORM
 from ..dispatcher.layer import find_layer
 from ..errors import BatchingError, DefinitionError, FakeTensorError
 from ..schema.schema import Argument, Return, Schema
@@ -282,6 +282,15 @@ def add_with_form(op: OpOverload, functional: bool | str, module: str, place: st
         name = name_for(op.schema, functional, module, place) if functional else ""
         op = add(op, module, place)
         if name:
-            vars(op)[call_errors.FORM] = add(make(op, name), module, place)
+            vars(op)[FORM] = add(make(op, name), module, place)
     return op
 
+
+def functional(op: OpOverload) -> OpOverload:
+    """`op.functional`: the operator that returns what this one writes; made when it is asked for, and remembered."""
+    made: OpOverload | None = vars(op).get(FORM)
+    if made is None:
+        made = make(op)
+        if made is not op:
+            made = vars(op).setdefault(FORM, made)
+    return made

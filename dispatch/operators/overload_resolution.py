@@ -76,7 +76,7 @@ def choose(
             operator=name,
         )
     anew = "was defined anew while it was called. Call it again."
-    reasons = [f"  {calls.misfit(op, args, keywords) or f'{op.name} {anew}'}" for op in candidates]
+    reasons = [f"  {calls.misfit(op.definition, args, keywords) or f'{op.name} {anew}'}" for op in candidates]
     raise ArgumentError("\n".join([f"{name}: no overload fits the call.", *reasons]), operator=name)
 
 

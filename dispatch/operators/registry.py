@@ -3,9 +3,9 @@
 import os
 import sys
 
-from ..core import Arguments, Check, OpOverload, Outputs, registration_lock
+from ..core import Arguments, Check, Definition, OpOverload, Outputs, registration_lock
 from ..core.source import Caller
-from ..dispatcher import call_errors
+from ..dispatcher.operator_hooks import hooks
 from ..errors import DefinitionError, LibraryError, SchemaError
 from ..schema.opaque_types import find_class
 from ..schema.schema import Argument, Return, Schema
@@ -75,7 +75,7 @@ def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
         aliased=aliased,
         returned=tuple(_returned(schema, r) for r in returns),
     )
-    return OpOverload(schema, arguments, outputs, call_errors, tuple(tags))
+    return OpOverload(Definition(schema, arguments, outputs, tuple(tags)), hooks)
 
 
 def _deciding(kind: Type) -> Check | None:

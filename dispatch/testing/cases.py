@@ -101,13 +101,13 @@ def bind(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Case:
     arguments = op.arguments
     given = dict(zip(arguments.names, args, strict=False))
     if len(args) > arguments.positional or any(name in given or name not in arguments.names for name in keywords):
-        raise refused(op, args, keywords)
+        raise refused(op.definition, args, keywords)
     given |= keywords
     full = []
     for name, default, check in zip(arguments.names, arguments.defaults, arguments.checks, strict=True):
         value = given.get(name, *default) if name in given or default else None
         if (name not in given and not default) or not check(value):
-            raise refused(op, args, keywords)
+            raise refused(op.definition, args, keywords)
         full.append(value)
     tracked, plain = [], []
     for place, x in enumerate(arrays_in(tuple(full))):

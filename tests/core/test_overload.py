@@ -10,11 +10,24 @@ import weakref
 
 import numpy as np
 import pytest
-from making import made, shadow
+from making import leaf, made, shadow
 
+import dispatch
 from dispatch import OpOverload, Tag, custom_op
-from dispatch.core import DispatchKey, Level, ModeGuard, Without, active_mode, ground, open_levels
-from dispatch.errors import ArgumentError, LayerNotFoundError
+from dispatch.core import (
+    DispatchKey,
+    Level,
+    ModeGuard,
+    Without,
+    active_mode,
+    bound,
+    floor_of,
+    ground,
+    open_levels,
+    redispatched,
+    run_at,
+)
+from dispatch.errors import ArgumentError, DefinitionError, GuardError, LayerNotFoundError
 from dispatch.operators.registry import build
 from dispatch.schema.schema import Schema
 
@@ -215,6 +228,107 @@ def test_an_exception_knows_in_whose_handling_it_was_raised():
         assert refused.value.__context__ is outer
 
 
+# -- a call taken apart: each of its steps does what the call does ----------------------------------------------------------
+
+
+SHADOWS, TAPE = 1 << DispatchKey.JVP, 1 << DispatchKey.AUTOGRAD
+
+
+def test_a_call_is_bound_as_the_operator_binds_it():
+    seen = []
+    op = made("(int x, int y=2, *, int z=3) -> ()", lambda *args, **keywords: seen.append((*args, *keywords.values())))
+    for args, keywords in (((1,), {}), ((1,), {"z": 5}), ((1, 4), {}), ((), {"y": 0, "x": 9})):
+        op(*args, **keywords)
+        assert bound(op, args, keywords) == seen.pop()
+
+
+@pytest.mark.parametrize(("args", "keywords"), [((), {}), ((1, 2, 3), {}), ((1,), {"x": 2}), ((1,), {"w": 2})])
+def test_what_cannot_be_bound_is_refused_in_the_same_words(args, keywords):
+    op = made("(int x, int y=2) -> ()", lambda x, y: None)
+    with pytest.raises(ArgumentError) as called:
+        op(*args, **keywords)
+    with pytest.raises(ArgumentError) as taken_apart:
+        bound(op, args, keywords)
+    assert str(taken_apart.value) == str(called.value)
+
+
+def test_the_floor_is_the_highest_rank_of_arguments_and_modes():
+    op = made("(Tensor x, Tensor y) -> Tensor", np.add)
+    with Level("outer") as outer, Level("inner") as inner:
+        low, high = shadow(A, outer), shadow(A, inner)
+        assert floor_of(op, (A, A)) == 0
+        assert floor_of(op, (low, high)) == floor_of(op, (high, A)) == high.rank
+        with ModeGuard(DispatchKey.MODE, "a mode"):
+            assert floor_of(op, (A, A)) == DispatchKey.MODE
+            assert floor_of(op, (A, A), 1 << DispatchKey.MODE) == 0
+            assert floor_of(op, (A, low)) == low.rank
+
+
+def test_the_floor_of_what_does_not_fit_is_refused():
+    op = made("(Tensor x, *, int n) -> Tensor", lambda x, n: x)
+    with pytest.raises(ArgumentError, match="argument 'n' is int, and was given a str"):
+        floor_of(op, (A, "no"))
+    with pytest.raises(ArgumentError, match="'x', 'n' must be given"):
+        floor_of(op, ())
+
+
+def test_a_kernel_is_run_with_the_checks_of_a_call():
+    op = made("(Tensor x) -> Tensor", np.sin)
+    assert np.array_equal(run_at(op, 0, (A,)), np.sin(A))
+    assert np.array_equal(run_at(op, 0, (A,), np.cos), np.cos(A))
+    with pytest.raises(TypeError, match="returned a str, and its schema says Tensor"):
+        run_at(op, 0, (A,), lambda x: "no")
+
+
+def test_redispatch_below_a_key_takes_its_values_for_constants():
+    x = leaf([1.0, 2.0])
+    sin = dispatch.ops.np.sin
+    assert type(sin.redispatch(DispatchKey.AUTOGRAD, x)) is np.ndarray
+    assert np.array_equal(sin.redispatch(DispatchKey.AUTOGRAD, x), np.sin(x.value))
+    assert isinstance(sin.redispatch(DispatchKey.VMAP, x), dispatch.Tensor)
+
+
+def test_redispatch_sees_through_every_level_and_inside_lists_and_dicts():
+    seen = []
+    op = made("(Tensor[] xs, Dict(str, Tensor) d) -> ()", lambda xs, d: seen.append((xs, d)))
+    with Level("outer") as outer, Level("inner") as inner:
+        twice = shadow(shadow(A, outer), inner)
+        redispatched(op, SHADOWS, ([twice, A], {"a": twice}))
+    ((xs, d),) = seen
+    assert [x is A for x in (*xs, d["a"])] == [True] * 3
+
+
+def test_redispatch_leaves_the_layers_below_in_charge():
+    op = made("(Tensor x) -> Tensor", np.sin)
+    op.register_at(DispatchKey.JVP, lambda x: ("jvp", x))
+    with Level("tape") as level:
+        below = shadow(A, level)
+        assert redispatched(op, TAPE, (below,)) == ("jvp", below)
+
+
+def test_what_is_no_constant_is_not_seen_through():
+    sin = dispatch.ops.np.sin
+    message = r"a call below VMAP was asked of a BatchedTensor of shape \(6,\), which is no constant"
+    with pytest.raises(GuardError, match=message):
+        dispatch.vmap(lambda x: sin.redispatch(DispatchKey.AUTOGRAD, x))(np.ones((3, 6)))
+    with dispatch.FakeTensorMode() as mode, pytest.raises(GuardError, match="a call below FAKE was asked of a FakeTensor"):
+        sin.redispatch(DispatchKey.CUDA, mode.from_array(A))
+
+
+@pytest.mark.parametrize("key", [DispatchKey.CPU, DispatchKey.CompositeExplicit])
+def test_nothing_is_below_the_ground(key):
+    with pytest.raises(DefinitionError, match=f"np::sin: redispatch goes below a floor, and nothing is below {key}"):
+        dispatch.ops.np.sin.redispatch(key, A)
+
+
+def test_redispatch_binds_keywords_and_leaves_the_residual_inside():
+    op = made("(Tensor x, int n=2) -> (Tensor, Residual)", lambda x, n: (x * n, "kept"))
+    assert np.array_equal(op.redispatch(DispatchKey.AUTOGRAD, A, n=3), A * 3)
+    out, residual = redispatched(op.whole, TAPE, (A, 2))
+    assert residual == "kept"
+    assert np.array_equal(out, A * 2)
+
+
 # -- an operator as an object ----------------------------------------------------------------------------------------------
 
 
@@ -293,10 +407,9 @@ def test_an_operator_is_called_however_python_calls():
 def test_an_operator_that_was_not_made_is_no_crash():
     with pytest.raises(TypeError):
         OpOverload.__new__(OpOverload)()
-    for missing in ("schema", "arguments", "outputs", "wording"):
-        parts = {"schema": scale.schema, "arguments": scale.arguments, "outputs": scale.outputs, "wording": object()}
+    for parts in ({"definition": None, "hooks": scale.hooks}, {"definition": scale.definition, "hooks": None}):
         with pytest.raises(TypeError, match=r"must not be None|got NoneType"):
-            OpOverload(**(parts | {missing: None}))
+            OpOverload(**parts)
 
 
 def test_an_operator_is_made_whole_or_not_at_all():

@@ -1,10 +1,10 @@
-"""What a call is refused with: the words of `wording`, and where finding them fails, that failure; never nothing."""
+"""What a call is refused with: the exception that a hook makes, and where the hook fails, its failure; never nothing."""
 
 import numpy as np
 import pytest
 from making import made
 
-from dispatch.core import DispatchKey, OpOverload
+from dispatch.core import DispatchKey, Hooks, OpOverload
 from dispatch.errors import ArgumentError, OutputError
 from dispatch.operators.registry import build
 from dispatch.schema.schema import Schema
@@ -12,19 +12,17 @@ from dispatch.schema.schema import Schema
 X = np.ones(2)
 
 
-class Speechless:
-    """A wording that fails to find words."""
+def failing_hook(name):
+    def fail(*args):
+        raise LookupError(name)
 
-    def __getattr__(self, name):
-        def failing(*args):
-            raise LookupError(name)
-
-        return failing
+    return fail
 
 
 def speechless(text, kernel):
-    op = build(Schema.parse(text, name="making::op"))
-    op = OpOverload(op.schema, op.arguments, op.outputs, Speechless())
+    """An operator whose hooks fail."""
+    hooks = Hooks(**{name: failing_hook(name) for name in ("refused", "refused_output", "note")})
+    op = OpOverload(build(Schema.parse(text, name="making::op")).definition, hooks)
     op.register_at(DispatchKey.CPU, kernel)
     return op
 

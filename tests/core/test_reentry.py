@@ -1,14 +1,14 @@
 """A kernel that calls, replaces or redefines its own operator while it runs: the call it is in stays what it was."""
 
-import contextlib
 import gc
 
 import numpy as np
 import pytest
 from making import made
 
-from dispatch.core import DispatchKey
-from dispatch.errors import OutputError
+from dispatch.core import Arguments, Check, Definition, DispatchKey, OpOverload, set_array_type
+from dispatch.dispatcher.operator_hooks import hooks
+from dispatch.errors import ArgumentError, OutputError
 from dispatch.operators.registry import build
 from dispatch.schema.schema import Schema
 
@@ -57,24 +57,64 @@ def test_a_kernel_may_redefine_its_operator_while_it_runs(call, result):
     assert op.arguments.names == ("x", "y", "z")
 
 
-def test_a_check_may_redefine_the_operator_too():
-    class Meta(type):
-        def __instancecheck__(cls, x):
-            op.redefine(build(Schema.parse("() -> ()", name="making::op")))
+class Asked(type):
+    """A class whose `isinstance` does something first."""
+
+    def __instancecheck__(cls, x):
+        cls.ask()
+        return True
+
+
+def asking(ask, text, kernel, cls=Asked):
+    """An operator whose first argument is checked by asking."""
+    asked = cls("Asking", (), {"ask": staticmethod(ask)})
+    like = build(Schema.parse(f"(fractions.Fraction a, {text}", name="making::op")).definition
+    checks = (Check("instance", cls=asked), *like.arguments.checks[1:])
+    arguments = Arguments(like.arguments.names, checks, like.arguments.defaults)
+    op = OpOverload(Definition(like.schema, arguments, like.outputs), hooks)
+    op.register_at(DispatchKey.CPU, kernel)
+    return op
+
+
+@pytest.mark.parametrize("call", [lambda op: op(1, A), lambda op: op(b=A, a=1), lambda op: op.whole(1, A)])
+def test_a_call_is_held_to_the_definition_with_which_it_began(call):
+    def ask():
+        many = ", ".join(f"Tensor x{i}" for i in range(30))
+        op.redefine(made(f"({many}) -> (str, str)", lambda *args: ("new", "new")))
+        gc.collect()
+
+    op = asking(ask, "Tensor b) -> str", lambda a, b: "old")
+    assert call(op) == "old"
+    assert op.arguments.count == 30
+    assert op(*[A] * 30) == ("new", "new")
+
+
+def test_what_a_refusal_says_is_of_the_definition_that_refused():
+    op = asking(lambda: op.redefine(made("() -> ()")), "Tensor b) -> str", None)
+    with pytest.raises(ArgumentError, match="argument 'b' is Tensor, and was given a str"):
+        op(1, "no")
+
+
+def test_lowering_may_redefine_the_operator_whose_slot_it_fills():
+    class Layer:
+        key = DispatchKey.CUDA
+
+        def check(self, op, rule):
+            pass
+
+        def lower(self, op, rule):
+            op.redefine(made("(Tensor a, Tensor b, Tensor c, Tensor d) -> (str, str)"))
             gc.collect()
-            return True
+            return rule
 
-    class Odd(metaclass=Meta):
-        pass
+    class Remote:
+        shape, dtype = (), np.dtype(float)
 
-    op = made("(Any a, Any b, Any c) -> str", lambda a, b, c: "kernel")
-    checked = made("(fractions.Fraction a, Tensor b, Tensor c) -> str", lambda a, b, c: "kernel")
-    checks = checked.arguments.checks
-    checks[0].__init__("instance", cls=Odd)
-    op.redefine(checked)
-    with contextlib.suppress(Exception):
-        op(1, A, A)
-    assert op.arguments.count == 0
+    set_array_type(Remote, "cuda")
+    op = made("(Tensor x) -> str")
+    op.register(Layer(), lambda x: "old")
+    assert op(Remote()) == "old"
+    assert op.arguments.count == 4
 
 
 def test_redefined_an_operator_is_the_new_one_to_every_handle():

@@ -69,14 +69,14 @@ def test_a_call_is_bound_as_python_binds_it(found, data):
     try:
         bound = signature.bind(*args, **keywords)
     except TypeError:
-        refusal = call_errors.misfit(op, args, keywords)
+        refusal = call_errors.misfit(op.definition, args, keywords)
         assert isinstance(refusal, ArgumentError)
         with pytest.raises(ArgumentError) as caught:
             op(*args, **keywords)
         assert str(caught.value) == str(refusal)
     else:
         bound.apply_defaults()
-        assert call_errors.misfit(op, args, keywords) is None
+        assert call_errors.misfit(op.definition, args, keywords) is None
         assert op(*args, **keywords) == [bound.arguments[name] for name in signature.parameters]
 
 
@@ -96,7 +96,7 @@ TYPES = [
 def test_the_two_agree_about_every_value(kind):
     op = define(lambda x, y=0: None, f"({kind} x, int y=0) -> ()")
     for value in VALUES:
-        refusal = call_errors.misfit(op, (value,), {})
+        refusal = call_errors.misfit(op.definition, (value,), {})
         for call in (lambda: op(value), lambda: op(x=value), lambda: op(value, 0), lambda: op(value, y=0)):  # noqa: B023
             if refusal is None:
                 assert call() is None
@@ -383,7 +383,7 @@ def test_arrays_of_another_device_are_told_apart(monkeypatch):
     assert device_of(A) == "cpu"
     monkeypatch.setattr(call_errors, "device_of", lambda x: "cuda" if x is A else device_of(x))
     op = define(lambda x, y: None, "(Tensor x, Tensor[] y) -> ()")
-    error = call_errors.refused(op, (A, [A[:2]]), {})
+    error = call_errors.refused(op.definition, (A, [A[:2]]), {})
     assert isinstance(error, DeviceMismatchError)
     assert str(error).endswith("on one device, and these do not: float64[3] on cuda, float64[2] on cpu. Move them together first.")
 

@@ -130,7 +130,7 @@ def test_a_number_for_an_array_widens():
 def test_a_call_fits_where_the_core_takes_it(text):
     op = OPERATORS[text]
     for x in VALUES:
-        assert (fit(op, (x,), {})[0] is None) == (call_errors.misfit(op, (x,), {}) is not None), repr(x)
+        assert (fit(op, (x,), {})[0] is None) == (call_errors.misfit(op.definition, (x,), {}) is not None), repr(x)
 
 
 @pytest.mark.parametrize("text", TYPES)

@@ -127,7 +127,7 @@ def _check(op: OpOverload, state: Functional, args: tuple[Any, ...], values: tup
     """Raise if the operator itself would raise, or if views could not follow the write."""
     for i, accept in enumerate(op.arguments.checks):
         if op.schema.arguments[i].is_write and not accept(values[i]):
-            raise refused(op, values, {})
+            raise refused(op.definition, values, {})
     for i, x in enumerate(written):
         if type(x) is not FunctionalTensor:
             continue

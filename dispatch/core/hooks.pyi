@@ -1,0 +1,19 @@
+from collections.abc import Callable
+from typing import Any, Never, final
+
+@final
+class Hooks:
+    refused: Callable[..., Any] | None
+    refused_output: Callable[..., Any] | None
+    note: Callable[..., Any] | None
+    refused_key: Callable[..., Any] | None
+    observed: Callable[..., Any] | None
+    kernels: Callable[..., Any] | None
+    explain: Callable[..., Any] | None
+    describe: Callable[..., Any] | None
+    signature: Callable[..., Any] | None
+    functional: Callable[..., Any] | None
+    verb: Callable[..., Any] | None
+    switch: Callable[..., Any] | None
+    on_device: Callable[..., Any] | None
+    def __init__(self, *args: Never, **functions: Callable[..., Any]) -> None: ...
