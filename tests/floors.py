@@ -288,7 +288,8 @@ def no_module_is_hidden_by_a_name_of_its_own(files):
 def the_words_of_the_page_stay_there(files):
     for file in files:
         for number, line in enumerate(file.text.splitlines(), 1):
-            if found := HOUSE_WORDS.search(line):
+            is_name = file.folder == "numpy_ops" and re.search(r"^\s*floor[ ,]|\"floor\"|floor\(|np\.floor", line)  # the ufunc
+            if not is_name and (found := HOUSE_WORDS.search(line)):
                 yield file.says(number, f'the word "{found[0]}"; say key, rank, module or folder')
 
 

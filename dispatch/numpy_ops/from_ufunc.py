@@ -1,10 +1,9 @@
-"""Ufuncs as operators, in one line: NumPy's, SciPy's, Numba's, Cython's, generalised or not.
+"""`from_ufunc`: makes an operator of any ufunc, NumPy's, SciPy's, Numba's or Cython's, generalised or not.
 
     erf = from_ufunc(scipy.special.erf)
 
-A ufunc says of itself what an operator needs: how many arguments and results it has, which dtypes it gives for which
-(`resolve_dtypes`), and that it broadcasts. So its shape rule and its batching rule need nobody to write them; a derivative
-does.
+A ufunc knows its number of arguments and results, its result dtypes (`resolve_dtypes`), and that it broadcasts. So its shape rule and
+its batching rule are derived; only a derivative has to be written.
 """
 
 import sys

@@ -1,7 +1,6 @@
-"""Plugs the package together: layers, what they make of each other's rules, pickles, and the rows, which load on first use.
+"""`install` connects the parts of the package: layers, derived rules, pickles, and the rows, which load on first use.
 
-No module changes another by being imported. What has to be told to another is told here, once and in order, when `dispatch`
-is imported.
+No module changes another by being imported. `install` makes all such connections, in order, when `dispatch` is imported.
 """
 
 import os

@@ -1,11 +1,11 @@
-"""Rows that write to an array, and what a write is made of where nothing may be written to.
+"""Rows that write to an array by index, and their functional forms.
 
     setitem_(x, index, value, arrays)      x[index] = value
-    setitem(x, index, value, arrays)       its functional form: a copy of x in which that is so
+    setitem(x, index, value, arrays)       its functional form: a copy of x with that write
     view_scatter(x, value, look)           a copy of x in which a view of it is value; see operators/views.py
 
-`index` and `arrays` are those of `getitem`. Every other way to write, augmented assignment and `out=` among them, computes what is to
-be written with a row and writes it with `setitem_`. Where an index meets an element twice, the last value stays, and gets the gradient.
+`index` and `arrays` are those of `getitem`. Every other way to write, such as augmented assignment and `out=`, computes the new values with a row and
+writes them with `setitem_`. Where an index meets an element twice, the last value stays and gets the gradient.
 """
 
 from math import prod

@@ -1,4 +1,4 @@
-"""Which row a function of NumPy means, and how its parameters are the row's.
+"""Maps NumPy's functions to rows, and their parameters to the rows' parameters.
 
 UFUNCS       np.add       -> the row whose kernel it is
 REDUCTIONS   np.add       -> the row that np.add.reduce is
@@ -63,7 +63,7 @@ def _is_harmless(name: str, value: Any) -> bool:
 
 
 def call_row(spelling: str, op: OpOverload, given: dict[str, Any]) -> Any:
-    """Call a row with NumPy's parameters by name; one that the row has not must ask for nothing."""
+    """Call a row with NumPy's parameters by name; a parameter that the row lacks must have its default."""
     names = op.arguments.names
     bound = {}
     out = None if given.get("out") is np._NoValue else given.get("out")  # noqa: SLF001

@@ -1,6 +1,6 @@
-"""Rows that join, split, repeat and turn arrays: composites of views, indices and `concatenate`.
+"""Rows that join, split, repeat, roll and rotate arrays: composites of views, indices and `concatenate`.
 
-Places that NumPy works out from numbers alone are worked out with NumPy, once, and stand in an index as constants.
+Indices that depend on numbers only are computed with NumPy and are constants in the row.
 """
 
 from itertools import pairwise

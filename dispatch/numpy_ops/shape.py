@@ -1,6 +1,6 @@
 """Rows that give elements another shape, order or dtype, and rows that join arrays.
 
-All of them are linear: the gradient is the same kind of operation, run backwards.
+All of them are linear: the gradient is the reverse operation.
 """
 
 from math import prod

@@ -1,7 +1,4 @@
-"""Rows that put elements in order, say where they are, or choose them along an axis.
-
-What gives places has no gradient.
-"""
+"""Rows that sort, search, and select along an axis. Rows that return indices have no gradient."""
 
 from math import prod
 from typing import Any

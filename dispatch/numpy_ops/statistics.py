@@ -1,4 +1,4 @@
-"""Reductions beyond sum, mean, max and min: products, truths, spreads and averages."""
+"""More reductions: products, all and any, variances, medians and averages."""
 
 from math import prod as product_of
 from typing import Any

@@ -1,11 +1,11 @@
-"""The functional form of an operator that writes to its arguments: the same, and it returns what the other writes.
+"""Makes the functional form of an operator that writes to its arguments: it returns the new values instead.
 
     ns::add_(Tensor(a!) x, Tensor y) -> Tensor(a!)     its form  ns::add(Tensor x, Tensor y) -> Tensor
     ns::fill(Tensor x, Tensor(a!) out) -> ()           its form  ns::fill_functional(Tensor x, Tensor out) -> Tensor
 
-It returns the returns of the other that are no written arguments, then one value for each written argument. Its kernel is the
-other one, called on copies, so that it runs wherever that does; the same call on fakes is its shape rule. The tape records an
-operator that writes as its functional form, whose values no later write changes.
+It returns the results that are no written arguments, then one value for each written argument. Its kernel calls the
+operator on copies, so it runs wherever the operator does; the same call on fakes is its shape rule. The tape records the
+functional form of an operator that writes, because no later write changes its values.
 """
 
 from collections.abc import Callable
@@ -35,17 +35,17 @@ class MadeOf(NamedTuple):
 
 
 class Instead(NamedTuple):
-    """What to write in place of a refused write: to a leaf, and to an array that cannot hold the value."""
+    """The advice in a refusal: for a write to a leaf, and for a write to a plain array."""
 
     leaf: str
     plain: str
 
 
 class Form(NamedTuple):
-    """How the outputs of a functional form are made of those of the operator that writes.
+    """How the outputs of a functional form are made from those of the operator.
 
-    `written` are the numbers of the arguments that are written; `returned` says of each return which of these it is, -1 for
-    one that is none; `severed` are the returns that may be views of what is written.
+    `written` has the indices of the written arguments; `returned` has for each return the written argument that it is, or -1;
+    `severed` has the returns that may be views of written arguments.
     """
 
     written: tuple[int, ...]
@@ -54,7 +54,7 @@ class Form(NamedTuple):
     residual: bool
 
     def outputs(self, result: Any, values: Any) -> list[Any]:
-        """The outputs of the functional form, of what the operator gave and the arguments it wrote to."""
+        """Make the outputs of the functional form from the operator's result and the arguments it wrote to."""
         results = list(result) if len(self.returned) > 1 else [result] * len(self.returned)
         made = [x for x, place in zip(results, self.returned, strict=True) if place < 0]
         at = len(made) - self.residual
@@ -62,14 +62,14 @@ class Form(NamedTuple):
         return made
 
     def given_back(self, outputs: list[Any], args: tuple[Any, ...]) -> Any:
-        """What a call of the operator returns, of the outputs of its functional form and the arguments themselves."""
+        """Make the operator's result from the outputs of its functional form and the arguments."""
         rest = iter([*outputs[: -len(self.written) - 1], outputs[-1]] if self.residual else outputs)
         results = [args[place] if place >= 0 else next(rest) for place in self.returned]
         return results[0] if len(results) == 1 else tuple(results) if results else None
 
 
     def returning(self, result: Any, args: tuple[Any, ...]) -> Any:
-        """What a call of the operator returns, with the arguments themselves where those are written and returned."""
+        """Make the operator's result, with the arguments themselves where they are written and returned."""
         if max(self.returned, default=-1) < 0:
             return result
         if len(self.returned) == 1:
@@ -79,7 +79,7 @@ class Form(NamedTuple):
 
 
 def form_of(schema: Schema) -> Form:
-    """What of an operator's arguments and returns is written.
+    """Find which arguments and returns of a schema are written.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def form_of(schema: Schema) -> Form:
 
 
 def _argument_of(schema: Schema, result: Return) -> int:
-    """The number of the written argument that a return is, or -1."""
+    """Return the index of the written argument that a return is, or -1."""
     if result.alias is None or not result.alias.is_write:
         return -1
     found = [i for i, a in enumerate(schema.arguments) if a.is_write and a.alias and a.alias.before == result.alias.before]
@@ -113,7 +113,7 @@ def functional_schema(schema: Schema, name: str | None = None) -> Schema:
     ----------
     schema : Schema
     name : str, optional
-        `"ns::name"` or `"ns::name.overload"`; by default the overload `functional`, which is known to nobody by name.
+        `"ns::name"` or `"ns::name.overload"`; by default the overload `functional`, which is not registered by name.
 
     Examples
     --------
@@ -131,12 +131,12 @@ def functional_schema(schema: Schema, name: str | None = None) -> Schema:
 
 
 def _read(argument: Argument) -> Argument:
-    """A written argument as the functional form takes it: read, and so in any layout, since what is written is a copy."""
+    """Return a written argument as the functional form takes it: it is only read, so any layout will do."""
     return argument.replace(alias=None, layout=())
 
 
 def make(op: OpOverload, name: str | None = None) -> OpOverload:
-    """The functional form of an operator, known to nobody yet; of one that writes to nothing the operator itself."""
+    """Make the functional form of an operator, not yet registered by name; the operator itself if it writes to nothing."""
     if not op.schema.is_mutable:
         return op
     schema = functional_schema(op.schema, name)
@@ -156,7 +156,7 @@ def make(op: OpOverload, name: str | None = None) -> OpOverload:
 
 
 def copying(op: OpOverload) -> Callable[..., Any]:
-    """What a functional form computes: an operator that writes, on copies of what it writes to."""
+    """Make the kernel of a functional form: it runs the operator on copies of the written arguments."""
     form, whole = form_of(op.schema), op.whole
     orders = {i: next((w for w in op.schema.arguments[i].layout if w in ("C", "F")), "K") for i in form.written}
 
@@ -176,7 +176,7 @@ def copying(op: OpOverload) -> Callable[..., Any]:
 
 
 def copied(x: Any, order: Any = "K") -> Any:
-    """A copy of an array that can be written to, laid out as it is unless an order is given; of a container its arrays'."""
+    """Copy an array, or the arrays of a container, in the same layout unless an order is given."""
     if isinstance(x, np.ndarray):
         return x.copy(order)
     if isinstance(x, np.generic):
@@ -192,7 +192,7 @@ def copied(x: Any, order: Any = "K") -> Any:
 
 
 def instead(op: OpOverload, which: str = "plain") -> str:
-    """What to write in place of a call that is refused: `x = ns.add(x, y)`."""
+    """Return the line to write instead of a refused call: `x = ns.add(x, y)`."""
     advice: Instead | None = vars(op).get(_ADVICE)
     if advice is not None:
         return advice.leaf if which == "leaf" else advice.plain
@@ -205,7 +205,7 @@ def instead(op: OpOverload, which: str = "plain") -> str:
 
 
 def check_mapped(op: OpOverload, i: int, x: Any, dim: Any) -> None:
-    """Refuse a written argument that is one array for all items of a batch.
+    """Raise for a written argument that is one array for all items of a batch.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def is_argument(op: OpOverload, i: int, x: Any, args: tuple[Any, ...]) -> bool:
 
 
 def origin_of(op: OpOverload) -> OpOverload | None:
-    """The operator that writes, of which `op` is the functional form; None for every other."""
+    """Return the operator whose functional form `op` is, or None."""
     found: MadeOf | None = vars(op).get(_MADE_OF)
     return None if found is None else found.origin
 
@@ -260,7 +260,7 @@ def set_instead(op: OpOverload, advice: Instead) -> None:
 
 
 def name_for(schema: Schema, functional: bool | str, module: str = "", place: str = "") -> str:
-    """The name of the functional form that `custom_op(..., functional=)` asks for, free to be defined by a module.
+    """Return the name of the functional form that `custom_op(..., functional=)` asks for, after checking that it is free.
 
     Examples
     --------

@@ -1,8 +1,7 @@
-"""`ops.ns.name[.overload]`: the objects behind the dots.
+"""`ops.ns.name.overload`: looks up operators by name.
 
-A namespace is closed: an unknown name is an error with close matches, never a new object. An operator with one overload is
-that overload, so that `ops.ns.name(x)` costs what `op(x)` costs; with several it is an `Operator`, which finds the one whose
-types fit best and remembers it.
+An unknown name raises with close matches. A name with one overload is that overload, so `ops.ns.name(x)` costs the same
+as `op(x)`; with several it is an `Operator`, which finds the overload whose types fit best and caches it.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,7 +59,7 @@ class Operator:
         return (self._decided.get(types) or self._find(types, args, keywords))(*args, **keywords)
 
     def _find(self, types: tuple[object, ...], args: tuple[Any, ...], keywords: dict[str, Any]) -> OpOverload:
-        """The overload that a call means, remembered where the types of its values decide."""
+        """Find the overload that a call means; it is cached if the types of the values decide."""
         decided = self._decided  # one that is replaced meanwhile, with the overloads, is written to in vain
         if decided is _UNDECIDED:
             decided = self._decided = {}
@@ -79,7 +78,7 @@ class Operator:
         )
 
     def _set(self, overload: str, op: OpOverload | None) -> None:
-        """Add an overload, or take it away. The dictionary is replaced, since calls in other threads may be walking it."""
+        """Add or remove an overload. The dictionary is replaced, because calls in other threads may be iterating over it."""
         found = {**self._overloads, overload: op}
         self._overloads = {name: each for name, each in found.items() if each is not None}
         self._decided = _UNDECIDED
@@ -187,24 +186,24 @@ _waiting: dict[str, list[Waiting]] = {}
 
 
 def wait(name: str, registration: Waiting) -> None:
-    """Have `registration(op, module, again)` called whenever an operator of this full name is defined."""
+    """Call `registration(op, module, again)` whenever an operator of this full name is defined."""
     _waiting.setdefault(name, []).append(registration)
 
 
 def stop_waiting(name: str, registration: Waiting) -> None:
-    """Take a waiting registration away."""
+    """Remove a waiting registration."""
     _waiting[name].remove(registration)
     if not _waiting[name]:
         del _waiting[name]
 
 
 def waiting_for(name: str) -> list[Waiting]:
-    """What is to be registered with an operator of a full name, oldest first."""
+    """Return the registrations waiting for an operator of a full name, oldest first."""
     return list(_waiting.get(name, ()))
 
 
 def _those_waiting(name: str) -> str:
-    """What waits for an operator that is not defined, in words."""
+    """Describe what waits for an operator that is not defined."""
     names = [full for full in list(_waiting) if name in (full, full.partition(".")[0])]
     places = [getattr(each, "place", "?") for full in names for each in waiting_for(full)]
     if not places:
@@ -214,7 +213,7 @@ def _those_waiting(name: str) -> str:
 
 
 def known(name: str) -> OpOverload | None:
-    """The operator of a full name, or None where nobody has defined one."""
+    """Return the operator of a full name, or None."""
     namespace, word, overload = split_name(name)
     found = ops._namespaces.get(namespace)
     if found is not None:
@@ -224,7 +223,7 @@ def known(name: str) -> OpOverload | None:
 
 
 def find(name: str) -> OpOverload:
-    """The operator of a qualified name.
+    """Return the operator of a qualified name.
 
     Parameters
     ----------

@@ -1,12 +1,13 @@
-"""Schemas: an operator's signature as data, with a text that says all of it.
+"""Schema: an operator's signature as data, which prints as text and is read from text without loss.
 
     schema   := ns "::" name ["." overload] "(" [argument ("," argument)*] ")" "->" returns
     argument := type name ["=" default] | "*" (keyword-only from here on) | "/" (positional-only up to here)
     returns  := type [name] | "(" [type [name] ("," type [name])*] ")"
 
-The laws hold for every Schema that exists, read or built: `Schema.parse(str(s)) == s`, and none has a meaning that only
-its author knows (two arguments of one name, a default of another type, an alias of nothing).
-The file has more than 350 lines because `Argument` and `Schema` write their fields out: see `types.Spelled`.
+For every schema `Schema.parse(str(s)) == s`. One that makes no sense cannot be built: two arguments of one name, a default of
+another type, an alias set that no argument is in.
+
+More than 350 lines, because `Argument` and `Schema` write their fields out: see `types.Spelled`.
 """
 
 from collections.abc import Sequence
@@ -36,8 +37,8 @@ class Argument(Spelled):
     """One argument of an operator.
 
     `dtype`, `layout` (of "C", "F", "writeable"), `numbers` (Python numbers may stand for the array) and `dimensions` (what
-    `Float64[np.ndarray, "m n"]` says) come from type hints. They are about checking a call, and take part neither in the
-    text nor in equality.
+    `Float64[np.ndarray, "m n"]` says) come from type hints. They are for checking calls, and are neither
+    in the text nor compared.
 
     Examples
     --------
@@ -110,7 +111,7 @@ class Argument(Spelled):
 
 
 class Return(Spelled):
-    """One result of an operator. `dimensions` come from type hints, and take part neither in the text nor in equality.
+    """One result of an operator. `dimensions` come from type hints, and are neither in the text nor compared.
 
     Examples
     --------
@@ -197,7 +198,7 @@ class Schema(Spelled):
         Returns
         -------
         Schema
-            What `str` turns back into the text, up to spaces.
+            `str` of it is the text, up to spaces.
 
         Examples
         --------
@@ -259,7 +260,7 @@ class Schema(Spelled):
 
     @property
     def is_view(self) -> bool:
-        """Whether a return shares memory with an argument that it does not say is written."""
+        """Whether a return shares memory with an argument that is not written."""
         return any(r.alias is not None and not r.alias.is_write for r in self.returns)
 
     @property
@@ -269,7 +270,7 @@ class Schema(Spelled):
 
     @property
     def has_residual(self) -> bool:
-        """Whether the last return stays inside, for the backward rule."""
+        """Whether the last return is a `Residual`, which only the backward rule sees."""
         return bool(self.returns) and self.returns[-1].type == RESIDUAL
 
     @property
@@ -293,7 +294,7 @@ class Schema(Spelled):
 
 
 def find_fault(arguments: Sequence[Argument], returns: Sequence[Return]) -> tuple[str, int] | None:
-    """Look for what is wrong between arguments and returns that are each right.
+    """Find what is wrong between arguments and returns that are each valid.
 
     Parameters
     ----------
@@ -305,7 +306,7 @@ def find_fault(arguments: Sequence[Argument], returns: Sequence[Return]) -> tupl
     Returns
     -------
     tuple of str and int, or None
-        The message, and the number of the argument (or, counting on, of the return) it is about.
+        The message, and the index of the argument that it is about; returns are counted after the arguments.
 
     Examples
     --------

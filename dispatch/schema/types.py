@@ -1,4 +1,4 @@
-"""The words of the schema language: its types and alias sets, as values that print as what `parser.py` reads.
+"""The types of the schema language, and alias sets, as values that print as text which `parser.py` reads.
 
     type   := base [alias] suffix*            suffix  := "[]" | "[" int "]" | "?"
     base   := Tensor | int | float | bool | complex | str | bytes | Scalar | ScalarType | Device | Any | Callable
@@ -6,8 +6,9 @@
     alias  := "(" set ["!"] ["->" set] ")"    set     := name ("|" name)* | "*"
 
 The alias stands right after `Tensor`, or a class that holds arrays, inside all suffixes: `Tensor(a!)[]`, `Tensor(a!)?`.
-Every type prints as a text that reads back as the same type; what has no such text cannot be built.
-The file has more than 350 lines because the types are one grammar, and each writes its fields out: see `Spelled`.
+Every type prints as text that reads back as the same type; a type without such a text cannot be built.
+
+More than 350 lines, because the types are one grammar and each writes its fields out: see `Spelled`.
 """
 
 import keyword
@@ -35,7 +36,7 @@ _NO_MEANING = frozenset((
 
 
 def unknown_type(word: str) -> str:
-    """Return the message for a word that is no type."""
+    """Return the message for an unknown type."""
     if word in _INSTEAD:
         return f"there is no type '{word}'. Write {_INSTEAD[word]}."
     if word in _NO_MEANING:
@@ -44,7 +45,7 @@ def unknown_type(word: str) -> str:
 
 
 def check_name(name: str, what: str) -> None:
-    """Refuse what could not be written as a name in Python.
+    """Raise for a name that Python could not spell.
 
     Parameters
     ----------
@@ -67,10 +68,10 @@ def check_name(name: str, what: str) -> None:
 
 
 class Spelled:
-    """A value that cannot be changed, and whose text says all of it: it equals what has the same text.
+    """An immutable value that is equal to another if both have the same text.
 
-    A subclass names its fields in `__slots__`, and its `__init__` sets them once. Frozen dataclasses do the same, and take a
-    third of a millisecond each when they are imported.
+    A subclass names its fields in `__slots__`, and its `__init__` sets them once. Frozen dataclasses would do the same,
+    but take a third of a millisecond each at import.
     """
 
     __slots__: tuple[str, ...] = ()
@@ -303,7 +304,7 @@ class DictOf(Type):
 
 
 class Alias(Spelled):
-    """Which sets of memory a Tensor belongs to before and after the call, and whether the call writes to it.
+    """The alias sets that a Tensor is in before and after the call, and whether the call writes to it.
 
     Examples
     --------
@@ -369,7 +370,7 @@ def split_name(name: str) -> tuple[str, str, str]:
 
 
 def check_full_name(namespace: str, name: str, overload: str) -> None:
-    """Refuse names that `dispatch.ops.namespace.name.overload` could not spell."""
+    """Raise for a name that `dispatch.ops.namespace.name.overload` could not spell."""
     check_name(namespace, "a namespace")
     check_name(name, "an operator")
     if overload:

@@ -1,4 +1,4 @@
-"""Checking operators, gradients and values; what a test suite of operators stands on."""
+"""Checks of operators, gradients and values, for test suites."""
 
 from .closeness import assert_close
 from .fake_profiles import (

@@ -1,4 +1,4 @@
-"""opcheck: whether an operator is what it says it is."""
+"""`opcheck`: checks an operator's kernel and rules against its schema and each other."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rows of products: of matrices, and of what `np.dot` takes for one."""
+"""Rows of matrix products: `matmul`, and `dot`."""
 
 from contextlib import suppress
 from math import prod
