@@ -97,13 +97,13 @@ cdef class Walk:
 
     cdef dict leaves                        # the gradients of leaves
     cdef set fresh                          # the leaves whose gradient is an array that nobody else holds
-    cdef list waiting                       # a heap of nodes, but the newest
+    cdef list waiting                       # a heap of nodes, but the newest; None, as `grads` is, where there never were any
     cdef dict grads                         # their gradients
     cdef Node newest                        # kept out of both, which a chain of calls then never touches
     cdef object grad                        # its gradient
 
     def __cinit__(self):
-        self.leaves, self.fresh, self.waiting, self.grads = {}, set(), [], {}
+        self.leaves = {}
 
     cdef int run(self, tuple edges, tuple results, bint keep, bint create_graph, only) except -1:
         cdef Node node = None
@@ -158,9 +158,9 @@ cdef class Walk:
                     result = fitted(node, edges, edge, result)
                 if leaf in self.leaves:
                     result = _add(self.leaves[leaf], result)
-                    self.fresh.add(leaf)
+                    self.add_fresh(leaf)
                 elif from_row and result is not given:
-                    self.fresh.add(leaf)
+                    self.add_fresh(leaf)
                 self.leaves[leaf] = result
                 continue
             if type(edge) is Output:
@@ -168,7 +168,7 @@ cdef class Walk:
                 target = output.node
                 if not has_layout(result, output.layout):
                     result = fitted(node, edges, edge, result)
-                found = self.grad if target is self.newest else self.grads.get(target)
+                found = self.grad if target is self.newest else None if self.grads is None else self.grads.get(target)
                 if found is not None:
                     found[output.number] = _add(found[output.number], result) if output.number in found else result
                     continue
@@ -184,12 +184,23 @@ cdef class Walk:
             elif self.newest is None:
                 self.newest, self.grad = target, result
             elif target.order < self.newest.order:
-                heappush(self.waiting, (self.newest.order, self.newest))
-                self.grads[self.newest] = self.grad
+                self.wait(self.newest, self.grad)
                 self.newest, self.grad = target, result
             else:
-                heappush(self.waiting, (target.order, target))
-                self.grads[target] = result
+                self.wait(target, result)
+        return 0
+
+    cdef int wait(self, Node node, grad) except -1:
+        if self.waiting is None:
+            self.waiting, self.grads = [], {}
+        heappush(self.waiting, (node.order, node))
+        self.grads[node] = grad
+        return 0
+
+    cdef int add_fresh(self, Leaf leaf) except -1:
+        if self.fresh is None:
+            self.fresh = set()
+        self.fresh.add(leaf)
         return 0
 
     cdef int run_hooks(self) except -1:
@@ -197,7 +208,8 @@ cdef class Walk:
         for leaf in list(self.leaves):
             if leaf.functions is not None:
                 self.leaves[leaf] = leaf.functions(self.leaves[leaf])
-                self.fresh.discard(leaf)
+                if self.fresh is not None:
+                    self.fresh.discard(leaf)
         return 0
 
     cdef dict gradients(self):
@@ -205,7 +217,7 @@ cdef class Walk:
         cdef Leaf leaf
         for leaf in list(self.leaves):
             result = self.leaves[leaf]
-            if leaf in self.fresh and is_exact(<PyObject *>result) \
+            if self.fresh is not None and leaf in self.fresh and is_exact(<PyObject *>result) \
                     and PyArray_CHKFLAGS(<cnp.ndarray>result, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE):
                 continue
             self.leaves[leaf] = owned(result)

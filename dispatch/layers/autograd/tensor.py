@@ -66,8 +66,9 @@ class TrackedTensor(Tensor):
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        if isinstance(self.data, Leaf):
-            self.data.grad = value
+        edge = self.data
+        if type(edge) is Leaf:
+            edge.grad = value
         elif hasattr(self, "retained"):
             self.retained.grad = value
         else:
