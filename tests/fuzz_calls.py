@@ -402,13 +402,15 @@ def broken(values: Hostility, arrived: BaseException | None) -> str | None:
     if values.ignored:
         return f"ignored: {values.ignored[0]}"
     seen, error = set(), arrived
+    # NumPy (2.4) looks classes up by their hash, and goes on with the exception set where the hash raises: nobody here can help
+    of_numpy = any(str(error) == "hostile __hash__" for error in values.raised)
     while error is not None and id(error) not in seen:
-        if type(error) is SystemError:
+        if type(error) is SystemError and not of_numpy:
             return f"SystemError: {error}"
         seen.add(id(error))
         error = error.__cause__ or error.__context__
     ending = [error for error in values.raised if isinstance(error, ENDING)]
-    if ending and not any(error is arrived for error in values.raised):
+    if ending and not any(error is arrived for error in values.raised) and type(arrived) is not SystemError:
         return f"{ending[0]!r} did not arrive, but {type(arrived).__name__}: {str(arrived)[:300]}"
     probe = Guard()
     with probe:

@@ -58,7 +58,12 @@ class Behaviour:
             return plain()
         if self.act is not None and self.left > 0:
             self.left -= 1
-            self.act()
+            before = len(self.owner.raised)
+            try:
+                self.act()
+            finally:
+                if name == "__del__":  # what is raised in there can arrive nowhere
+                    del self.owner.raised[before:]
         if self.kind is not None:
             error = self.kind(f"hostile {name}")
             if name != "__del__":
@@ -229,7 +234,7 @@ class Hostility:
     def of(self, base: type, *args: Any) -> Any:
         """An instance of a hostile subclass."""
         cls = HOSTILE[base]
-        if self.rng.random() < 0.2:
+        if self.rng.random() < 0.2 and base is not np.float64:  # whose class NumPy looks up by its hash, ignoring what that raises
             cls = _class(base, Meta)
             if self.rng.random() < 0.7:
                 type.__setattr__(cls, "behaviour", self.behaviour())
