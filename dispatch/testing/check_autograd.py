@@ -75,7 +75,7 @@ def check_registration(case: Case, findings: Findings) -> None:
 def _marked(outputs: list[Any]) -> bool:
     """Whether the rule marked outputs as non-differentiable."""
     return any(
-        getattr(x.grad_fn, "_non_differentiable", ()) for _, x in named_outputs(outputs) if isinstance(x, TrackedTensor)
+        getattr(x.grad_fn, "undifferentiable", ()) for _, x in named_outputs(outputs) if isinstance(x, TrackedTensor)
     )
 
 
