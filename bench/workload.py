@@ -10,7 +10,7 @@ from bench.timing import Case
 
 ARITIES = {"1 array": 1, "2 arrays": 2, "5 arrays": 5, "14 arrays": 14, "50 arrays": 50}
 
-# In the order of the table. The tracked ones and the transforms run on the operator `add`.
+# In the order of the table. The tracked ones run on a product that saves its inputs, the transforms on `add`.
 NAMES = (
     *ARITIES,
     "2 arrays, add",
@@ -70,6 +70,17 @@ def plain(make: Make, array: type, ones: Callable[[], Any]) -> dict[str, Case]:
     ):
         cases[name] = Case(f"op(x0, x1{options})", names, f"kernel(x0, x1{options})")
     return cases
+
+
+def save_inputs(ctx: Any, inputs: Any, output: Any) -> None:
+    """The `setup_context` of a product, as the documentation of torch.library and ours have it."""
+    ctx.save_for_backward(*inputs)
+
+
+def pull_product(ctx: Any, g: Any) -> Any:
+    """The `backward` of a product."""
+    x0, x1 = ctx.saved_tensors
+    return g * x1, g * x0
 
 
 def added(op: Function, kernel: Function, ones: Callable[[], Any]) -> dict[str, Case]:

@@ -8,7 +8,7 @@ import numpy as np
 
 import dispatch
 from bench.timing import Case
-from bench.workload import Function, added, plain
+from bench.workload import Function, added, plain, pull_product, save_inputs
 from dispatch.core import Level, wrap
 
 label = "dispatch"
@@ -36,6 +36,13 @@ def addition() -> Any:
     op.register_autograd(lambda ctx, g: (g, g))
     op.register_jvp(lambda tangents, output, x0, x1: tangents[0] + tangents[1])
     op.register_vmap(lambda info, in_dims, x0, x1: (op(x0, x1), 0))
+    return op
+
+
+def product() -> Any:
+    """np.multiply as an operator, with a gradient in the documented form."""
+    op = dispatch.custom_op("bench::multiply", np.multiply, mutates_args=(), schema="(Tensor x0, Tensor x1) -> Tensor")
+    op.register_autograd(pull_product, setup_context=save_inputs)
     return op
 
 
@@ -84,9 +91,9 @@ def cases() -> dict[str, Case]:
     mutable = dispatch.custom_op("bench::written", written, mutates_args=("x0",), tags=dispatch.Tag.inplace)
     arrays = {"x0": ones(), "x1": ones()}
     tracked = {
-        "op": op,
+        "op": product(),
         "t0": dispatch.tensor(ones(), requires_grad=True),
-        "kernel": np.add,
+        "kernel": np.multiply,
         "x0": ones(),
         "x1": ones(),
     }

@@ -11,4 +11,4 @@ __all__ = ["cases", "chain", "label"]
 
 def cases() -> dict[str, Case]:
     """The calls with a gradient and under a transform; the plain one is the kernel itself."""
-    return transformed(torch.add, torch.add) | pushed(torch.add)
+    return transformed(torch.add, torch.mul, torch.mul) | pushed(torch.add)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from bench.peers.torch_tensors import ones, transformed
 from bench.timing import Case
-from bench.workload import Function, added, plain
+from bench.workload import Function, added, plain, pull_product, save_inputs
 
 label = "torch custom_op"
 array = Tensor
@@ -42,8 +42,20 @@ def addition() -> Any:
     return op
 
 
+def kernel_of_product(x0: Tensor, x1: Tensor) -> Tensor:
+    """torch.mul with hints."""
+    return torch.mul(x0, x1)
+
+
+def product() -> Any:
+    """An operator that multiplies, with a gradient in the documented form."""
+    op = torch.library.custom_op("bench_custom_op::multiply", kernel_of_product, mutates_args=())
+    op.register_autograd(pull_product, setup_context=save_inputs)
+    return op
+
+
 @cache
 def cases() -> dict[str, Case]:
     """Every case."""
     op = addition()
-    return plain(operator, Tensor, ones) | added(op, kernel_of_add, ones) | transformed(op, kernel_of_add)
+    return plain(operator, Tensor, ones) | added(op, kernel_of_add, ones) | transformed(op, product(), kernel_of_product)

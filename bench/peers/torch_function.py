@@ -7,7 +7,7 @@ from torch import Tensor
 
 from bench.peers.torch_tensors import batched, ones, tracked
 from bench.timing import Case
-from bench.workload import added
+from bench.workload import added, pull_product
 
 label = "torch.autograd.Function"
 
@@ -24,6 +24,21 @@ class Addition(torch.autograd.Function):  # type: ignore[misc]
     def backward(_ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
         """The incoming gradient, twice."""
         return g, g
+
+
+class Product(torch.autograd.Function):  # type: ignore[misc]
+    """A product that saves its inputs, in the form that is called fastest."""
+
+    @staticmethod
+    def forward(ctx: Any, x0: Tensor, x1: Tensor) -> Tensor:
+        """The kernel, after the inputs are saved."""
+        ctx.save_for_backward(x0, x1)
+        return torch.mul(x0, x1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        """The incoming gradient times each input, for the other."""
+        return pull_product(ctx, g)
 
 
 class BatchedAddition(torch.autograd.Function):  # type: ignore[misc]
@@ -51,4 +66,4 @@ class BatchedAddition(torch.autograd.Function):  # type: ignore[misc]
 
 def cases() -> dict[str, Case]:
     """The calls of one addition: without a schema, more arrays say nothing new."""
-    return added(Addition.apply, torch.add, ones) | tracked(Addition.apply, torch.add) | batched(BatchedAddition.apply)
+    return added(Addition.apply, torch.add, ones) | tracked(Product.apply, torch.mul) | batched(BatchedAddition.apply)

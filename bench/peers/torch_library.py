@@ -8,7 +8,7 @@ from torch import Tensor
 
 from bench.peers.torch_tensors import ones, transformed
 from bench.timing import Case
-from bench.workload import Function, added, plain
+from bench.workload import Function, added, plain, pull_product, save_inputs
 
 label = "torch Library.impl"
 library = torch.library.Library("bench_library", "DEF")
@@ -34,11 +34,19 @@ def addition() -> Any:
     return op
 
 
+def product() -> Any:
+    """An operator that multiplies, with a gradient in the documented form."""
+    library.define("multiply(Tensor x0, Tensor x1) -> Tensor")
+    library.impl("multiply", torch.mul, "CPU")
+    torch.library.register_autograd("bench_library::multiply", pull_product, setup_context=save_inputs, lib=library)
+    return torch.ops.bench_library.multiply.default
+
+
 @cache
 def cases() -> dict[str, Case]:
     """Every case; the plain addition is an operator without a gradient, which is what costs least here."""
     bare = operator("bare_add", kernel_of_add)
-    return plain(operator, Tensor, ones) | added(bare, kernel_of_add, ones) | transformed(addition(), kernel_of_add)
+    return plain(operator, Tensor, ones) | added(bare, kernel_of_add, ones) | transformed(addition(), product(), torch.mul)
 
 
 def kernel_of_add(x0: Tensor, x1: Tensor) -> Tensor:

@@ -58,9 +58,9 @@ def watched(op: Function) -> dict[str, Case]:
     return {"mode": Case("op(x0, x1)", {"op": op, "x0": ones(), "x1": ones()}, within=Passing)}
 
 
-def transformed(op: Function, kernel: Function) -> dict[str, Case]:
-    """The calls with a gradient and under a transform, of an operator with every rule."""
-    return tracked(op, kernel) | batched(op) | faked(op) | watched(op)
+def transformed(op: Function, product: Function, kernel: Function) -> dict[str, Case]:
+    """The calls with a gradient, of a product, and under a transform, of an operator with every rule."""
+    return tracked(product, kernel) | batched(op) | faked(op) | watched(op)
 
 
 def chain(length: int) -> tuple[Callable[[], object], Callable[[], object]]:

@@ -1,4 +1,4 @@
-"""Which arguments a transform is by, and the arrays in them."""
+"""Finds the arguments that a transform differentiates by, and flattens them."""
 
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor
-from ..core.pytree import paths
+from ..core.pytree import items_of, paths, unflatten
 from ..errors import GradientError, kind_of
-from .array_constants import beside
-from .structures import ARRAYS, flattened, parts_of, refilled
+from .structures import ARRAYS, beside, flattened
 
 Place = int | str  # of an argument: its position, or its name where it is given by name
 Argnums = int | str | tuple[int | str, ...]
 
 
-def checked_argnums(who: str, argnums: Any) -> tuple[int | str, ...]:
-    """The arguments that were asked for, as a tuple; one that is given alone is the only one.
+def checked_argnums(who: str, argnums: Any) -> tuple[tuple[int | str, ...], bool]:
+    """The arguments that were asked for, as a tuple, and whether one was asked for by itself.
 
     Raises
     ------
@@ -32,28 +31,122 @@ def checked_argnums(who: str, argnums: Any) -> tuple[int | str, ...]:
                 f"{who}: argnums is {kind_of(one) if one is argnums else f'a tuple with {kind_of(one)} in it'}. "
                 "It says which arguments: the position of one, its name, or a tuple of these."
             )
-    return tuple(one if isinstance(one, str) else index(one) for one in asked)
+    return tuple(one if isinstance(one, str) else index(one) for one in asked), not isinstance(argnums, tuple)
 
 
-def located(
-    f: Callable[..., Any], who: str, asked: tuple[int | str, ...], args: Sequence[Any], keywords: dict[str, Any]
-) -> list[tuple[Place, Any]]:
-    """Where the arguments are that were asked for, and what they are.
+class Arguments:
+    """The arguments of one call that a transform differentiates by, flattened once.
+
+    Parameters
+    ----------
+    who : str
+        The transform, as messages name it.
+    f : callable
+    asked : tuple of int or str
+    alone : bool
+        Whether one was asked for by itself, so that results have its structure and are no tuple of one.
+    args : tuple
+    keywords : dict
+
+    Attributes
+    ----------
+    like : object
+        The one argument, or a tuple of all: results have its structure.
+    given : list
+        The leaves of `like`.
+    leaves : list
+        For each of them an array or a wrapper, None for one without a derivative. A Python float is a 0-d array.
 
     Raises
     ------
     GradientError
-        If one was not given, or is asked for twice.
+        If an argument was not given, is asked for twice, or has no derivative.
     """
-    found = [_located(f, who, one, args, keywords) for one in asked]
-    if len(found) > 1 and len({place for place, _ in found}) < len(found):
-        raise GradientError(f"{who} by an argument was asked for twice: argnums={asked}. Name each once.")
-    return found
+
+    __slots__ = ("_alone", "_args", "_keywords", "_places", "given", "leaves", "like", "who")
+
+    def __init__(
+        self,
+        who: str,
+        f: Callable[..., Any],
+        asked: tuple[int | str, ...],
+        alone: bool,
+        args: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> None:
+        self.who, self._alone, self._args, self._keywords = who, alone, args, keywords
+        self._places: list[Place] = []
+        values = []
+        for one in asked:
+            place, value = one, None
+            if type(one) is int and 0 <= one < len(args):
+                value = args[one]
+            else:
+                place, value = _located(f, who, one, args, keywords)
+            if place in self._places:
+                raise GradientError(f"{who} by an argument was asked for twice: argnums={asked}. Name each once.")
+            self._places.append(place)
+            values.append(value)
+        self.like: Any = values[0] if alone else tuple(values)
+        self.given = flattened(self.like)
+        self.leaves: list[Any] = []
+        for x in self.given:
+            usual = (type(x) is np.ndarray or isinstance(x, Tensor)) and x.dtype.kind in "fc"
+            self.leaves.append(x if usual else self._array(x, len(self.leaves)))
+
+    def call_with(self, leaves: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of the call, with others in place of the leaves that were given."""
+        made = unflatten(self.like, leaves)
+        args, keywords = list(self._args), self._keywords
+        for place, value in zip(self._places, (made,) if self._alone else made, strict=True):
+            if isinstance(place, str):
+                keywords = {**keywords, place: value}
+            else:
+                args[place] = value
+        return args, keywords
+
+    def place_of(self, i: int) -> tuple[Place, Any, int]:
+        """The place of the argument in which leaf i is, the argument, and the leaf's number in it."""
+        for place, value in zip(self._places, (self.like,) if self._alone else self.like, strict=True):
+            count = len(flattened(value))
+            if i < count:
+                return place, value, i
+            i -= count
+        raise IndexError(i)
+
+    def _array(self, x: Any, i: int) -> Any:
+        """A leaf that is no usual array as one, or None for what goes along in a container: text, None, flags, objects."""
+        if isinstance(x, (float, complex)) and not isinstance(x, np.generic):
+            return beside(np.asarray(x))
+        if isinstance(x, ARRAYS) and x.dtype.kind in "fc":
+            return np.asarray(x)
+        place, argument, number = self.place_of(i)
+        asked = f"{self.who} by argument {place!r} was asked for"
+        if items_of(argument) is not None:
+            if not isinstance(x, ARRAYS) and type(x) is not int:
+                return None
+            what, advice = kind_of(x), "Write 2.0 for 2"
+            if isinstance(x, ARRAYS):
+                what, advice = f"an array of dtype {x.dtype}", "Cast it, x.astype(float)"
+            raise GradientError(
+                f"{asked}, and {list(paths(argument))[number]} of it is {what}, which has no derivative. {advice}, or give it "
+                "as another argument."
+            )
+        if not isinstance(x, ARRAYS):
+            raise GradientError(
+                f"{asked}, which is {kind_of(x)}. Give an array of floating-point numbers; an integer has no derivative, write "
+                "2.0 for 2."
+            )
+        raise GradientError(
+            f"{asked}, which is an array of dtype {x.dtype}: only floating-point and complex values have a derivative. Cast "
+            "it: x.astype(float)."
+        )
 
 
 def _located(
     f: Callable[..., Any], who: str, asked: int | str, args: Sequence[Any], keywords: dict[str, Any]
 ) -> tuple[Place, Any]:
+    """Where an argument is that was asked for, and what it is."""
     if isinstance(asked, int):
         if not -len(args) <= asked < len(args):
             raise GradientError(f"{who} by argument {asked} was asked for, and {len(args)} arguments were given by position.")
@@ -76,81 +169,3 @@ def _located(
     if default is Parameter.empty:
         raise GradientError(f"{who} by argument {asked!r} was asked for, which was not given and has no default.")
     return asked, default
-
-
-def replaced(
-    args: tuple[Any, ...], keywords: dict[str, Any], places: Sequence[Place], values: Sequence[Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call with others in some places."""
-    new = dict(zip(places, values, strict=True))
-    named = {place: value for place, value in new.items() if isinstance(place, str)}
-    return tuple([new.get(i, x) for i, x in enumerate(args)]), keywords | named
-
-
-def differentiable(x: Any, who: str, place: Place) -> list[Any]:
-    """The leaves of an argument that a transform is by: an array or a wrapper for each, None for what has no derivative.
-
-    A Python float is a 0-d array. In a container, text, None, flags and objects are what goes along; an integer there, and
-    anything of the kind that is an argument itself, is a mistake.
-
-    Raises
-    ------
-    GradientError
-        If a leaf is an integer, or the argument no array.
-    """
-    if type(x) is np.ndarray and x.dtype.kind in "fc":
-        return [x]
-    if parts_of(x) is None:
-        return [_array(x, who, place)]
-    return [_leaf(leaf, x, i, who, place) for i, leaf in enumerate(flattened(x))]
-
-
-def _array(x: Any, who: str, place: Place) -> Any:
-    if isinstance(x, (float, complex)) and not isinstance(x, np.generic):
-        return beside(np.asarray(x))
-    if not isinstance(x, ARRAYS):
-        raise GradientError(
-            f"{who} by argument {place!r} was asked for, which is {kind_of(x)}. "
-            "Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."
-        )
-    if x.dtype.kind not in "fc":
-        raise GradientError(
-            f"{who} by argument {place!r} was asked for, which is an array of dtype {x.dtype}: only floating-point and complex "
-            "values have a derivative. Cast it: x.astype(float)."
-        )
-    return x if isinstance(x, Tensor) else np.asarray(x)
-
-
-def _leaf(x: Any, argument: Any, i: int, who: str, place: Place) -> Any:
-    if isinstance(x, (*ARRAYS, float, complex)) and (not isinstance(x, ARRAYS) or x.dtype.kind in "fc"):
-        return x if isinstance(x, Tensor) else np.asarray(x) if isinstance(x, ARRAYS) else beside(np.asarray(x))
-    if isinstance(x, ARRAYS) or type(x) is int:
-        what, advice = kind_of(x), "Write 2.0 for 2"
-        if isinstance(x, ARRAYS):
-            what, advice = f"an array of dtype {x.dtype}", "Cast it, x.astype(float)"
-        raise GradientError(
-            f"{who} by argument {place!r} was asked for, and {list(paths(argument))[i]} of it is {what}, which has no "
-            f"derivative. {advice}, or give it as another argument."
-        )
-    return None
-
-
-def with_leaves(x: Any, leaves: Sequence[Any]) -> Any:
-    """An argument with others for its leaves, those that are None kept."""
-    return refilled(x, iter([old if new is None else new for old, new in zip(flattened(x), leaves, strict=True)]))
-
-
-def structured(alone: bool, arguments: Sequence[Any], leaves: Sequence[Any]) -> Any:
-    """One value for each leaf of the arguments, put together as these are: as the one, or as a tuple of all.
-
-    Parameters
-    ----------
-    alone : bool
-        Whether one argument was asked for by itself.
-    arguments : sequence
-    leaves : sequence
-        Of all arguments, in order.
-    """
-    values = iter(leaves)
-    made = [refilled(x, values) for x in arguments]
-    return made[0] if alone else tuple(made)

@@ -1,18 +1,55 @@
-"""Containers of arrays: taken apart into leaves, put together again of others, and held against each other."""
+"""Containers of arrays: flattens them into leaves, puts them together again and compares one with another.
 
-from collections.abc import Iterator, Sequence
+A list, tuple, dict, named tuple or dataclass that holds arrays is a container. A transform flattens its arguments once,
+works on the leaves, and puts the results together at its end.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..core import Tensor
-from ..core.pytree import field_names, items_of, opened, paths, rebuilt, steps
+from ..core import DispatchKey, Tensor, active_mode
+from ..core.array_memory import has_layout, inexact_layout
+from ..core.pytree import field_names, leaves, leaves_like, opened, paths, steps
 from ..errors import GradientError, kind_of
+from ..layers.derivatives import Layout
+from ..layers.fake import FakeTensor
 from ..operators.prims import astype
-from .array_constants import beside
 
-Layout = tuple[tuple[int, ...], np.dtype[Any]]
 ARRAYS = (Tensor, np.ndarray, np.generic)
+
+
+def beside(x: Any, values: Iterable[Any] = ()) -> Any:
+    """An array that a transform made, in the form in which it can be combined with some values.
+
+    A fake where they are fakes, or where a FakeTensorMode is on. Beside traced values it stays an array, which becomes a
+    constant of the graph.
+
+    Parameters
+    ----------
+    x : ndarray
+    values : iterable, optional
+        Wrappers and arrays.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> beside(np.ones(2), [dispatch.FakeTensorMode().from_array(np.ones(3))])
+    FakeTensor(shape=(2,), dtype=float64)
+    """
+    for value in values:
+        while isinstance(value, Tensor) and type(value).key > DispatchKey.TRACE and value.value is not None:  # type: ignore[operator]
+            value = value.value
+        if isinstance(value, FakeTensor):
+            return x if value.mode is None else value.mode.from_array(x, static_shapes=True)
+        if isinstance(value, Tensor):
+            return x
+    guard = active_mode(DispatchKey.FAKE)
+    if guard is None or active_mode(DispatchKey.TRACE) is not None:
+        return x
+    return guard.mode.from_array(x, static_shapes=True)
 
 
 def parts_of(x: Any) -> Any:
@@ -20,34 +57,13 @@ def parts_of(x: Any) -> Any:
     return opened(x, lambda leaf: isinstance(leaf, (*ARRAYS, float, complex)))
 
 
-def flattened(x: Any) -> list[Any]:
-    """The leaves of a container, in order; of a leaf itself.
-
-    Examples
-    --------
-    >>> flattened([1, (2, {"a": 3})])
-    [1, 2, 3]
-    """
-    items = parts_of(x)
-    return [x] if items is None else [leaf for item in items for leaf in flattened(item)]
-
-
-def refilled(x: Any, values: Iterator[Any]) -> Any:
-    """A container like `x` whose leaves are the next values; for a leaf the next value.
-
-    Examples
-    --------
-    >>> refilled([1, (2, {"a": 3})], iter("xyz"))
-    ['x', ('y', {'a': 'z'})]
-    """
-    items = items_of(x)
-    return next(values) if items is None else rebuilt(x, [refilled(item, values) for item in items])
+flattened: Callable[[Any], list[Any]] = partial(leaves, opened=parts_of)
 
 
 def layout_of(x: Any) -> Layout | None:
     """Shape and dtype of a leaf of floating-point or complex numbers; None of one that has no derivative."""
     if isinstance(x, ARRAYS):
-        return (x.shape, x.dtype) if x.dtype.kind in "fc" else None
+        return inexact_layout(x)
     return ((), np.dtype(type(x))) if isinstance(x, (float, complex)) else None
 
 
@@ -60,14 +76,19 @@ def described(x: Any) -> str:
     return f"{kind_of(x)} of {len(x)}" if type(x) in (list, tuple) else kind_of(x)
 
 
-def matched(given: Any, like: Any, who: str, names: tuple[str, str], path: str = "") -> list[Any]:
-    """The leaves of a container in the order of those of another one of the same structure.
+def fitted(
+    given: Any, like: Any, layouts: Sequence[Layout | None], who: str, names: tuple[str, str]
+) -> list[Any]:
+    """The leaves of cotangents or tangents, as arrays of the shapes and dtypes of the values that they are of.
 
     Parameters
     ----------
     given : object
-        None is as many leaves None; a list and a tuple stand for each other, and the keys of a dict have any order.
+        Has the structure of `like`. None is zero and stays None, also for a whole container; a list and a tuple stand for each
+        other, the keys of a dict have any order, and a Python number stands for a 0-d array.
     like : object
+    layouts : sequence
+        Of the leaves of `like`; None for one that has no derivative, for which None has to be given.
     who : str
         The transform, as a message names it.
     names : tuple of str
@@ -76,24 +97,32 @@ def matched(given: Any, like: Any, who: str, names: tuple[str, str], path: str =
     Raises
     ------
     GradientError
-        If they differ in structure.
+        If they differ in structure, or a leaf has another shape or a dtype that cannot be cast.
     """
-    items = parts_of(like)
-    if items is None:
-        return [given]
-    if given is None:
-        return [None] * len(flattened(like))
-    parts = _parts(given, like)
-    if parts is None:
-        raise GradientError(
-            f"{who}: {names[0]}{path} is {described(given)}, and {names[1]}{path} is {described(like)}. "
-            "Give one of the same structure, None for what is zero."
-        )
-    steps_of = zip(parts, items, steps(like), strict=True)
-    return [leaf for part, item, step in steps_of for leaf in matched(part, item, who, names, path + step)]
+    found = leaves_like(given, like)
+    if found is None:
+        raise _differing(given, like, who, names)
+    for i, (x, layout) in enumerate(zip(found, layouts, strict=True)):
+        if x is not None and not (layout is not None and isinstance(x, ARRAYS) and has_layout(x, layout)):
+            found[i] = _fitted(x, layout, like, i, who, names)
+    return found
+
+
+def _differing(given: Any, like: Any, who: str, names: tuple[str, str], path: str = "") -> GradientError:
+    """The error for two containers of different structure: names the outermost place where they differ."""
+    parts, items = _parts(given, like), parts_of(like)
+    if parts is not None:
+        for part, item, step in zip(parts, items, steps(like), strict=True):
+            if leaves_like(part, item) is None:
+                return _differing(part, item, who, names, path + step)
+    return GradientError(
+        f"{who}: {names[0]}{path} is {described(given)}, and {names[1]}{path} is {described(like)}. "
+        "Give one of the same structure, None for what is zero."
+    )
 
 
 def _parts(given: Any, like: Any) -> Sequence[Any] | None:
+    """The items of `given` in the order of those of `like`; None where it is no such container."""
     items = parts_of(given)
     if isinstance(like, dict):
         return [given[key] for key in like] if isinstance(given, dict) and given.keys() == like.keys() else None
@@ -102,22 +131,6 @@ def _parts(given: Any, like: Any) -> Sequence[Any] | None:
     else:
         fits = type(given) is type(like)
     return items if fits else None
-
-
-def fitted(given: Sequence[Any], layouts: Sequence[Layout | None], like: Any, who: str, names: tuple[str, str]) -> list[Any]:
-    """Cotangents or tangents as arrays of the shapes and dtypes of what they are of; None, which is zero, stays None.
-
-    Parameters
-    ----------
-    given : sequence
-        One for each leaf of `like`. A Python number stands for a 0-d array.
-    layouts : sequence
-        Of the leaves; None for one that has no derivative, which has to be given None.
-    like, who, names
-        As in `matched`.
-    """
-    pairs = enumerate(zip(given, layouts, strict=True))
-    return [None if x is None else _fitted(x, layout, like, i, who, names) for i, (x, layout) in pairs]
 
 
 def _fitted(x: Any, layout: Layout | None, like: Any, i: int, who: str, names: tuple[str, str]) -> Any:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..core import Tensor, Without, active_modes, check_open, device_of, ground, wrap
-from ..core.pytree import leaves, opened, rebuilt, steps
+from ..core.pytree import items_of, leaves, opened, steps, unflatten
 from ..dispatcher.layer import parameter_names
 from ..errors import TracingError, kind_of
 from ..graph import Graph, Node, sizes_in
@@ -60,6 +61,8 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
     if not callable(f):
         raise TracingError(f"make_fx takes a function, and was given {kind_of(f)}. Write make_fx(f)(x), not make_fx(f(x)).")
 
+    names = parameter_names(f) or ()
+
     def traced(*args: Any, **keywords: Any) -> Graph:
         if keywords:
             raise TracingError(
@@ -71,9 +74,13 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
             trace = Trace(graph) if fakes is None else Trace(graph, _lifting(fakes, static=True), fakes.shape_env)
             stand_in = _itself if fakes is None else _lifting(fakes)
             with trace.level, trace.begin():
-                pairs = [_entered(x, name, trace, stand_in) for x, name in zip(args, _names(f, len(args)), strict=True)]
-                graph.inputs = tuple([node for _, node in pairs])
-                graph.outputs = _left(f(*[value for value, _ in pairs]), trace)
+                values, nodes = [], []
+                for x, name in zip(flattened(args), _leaf_names(args, names), strict=True):
+                    value, node = _entered(x, name, trace, stand_in)
+                    values.append(value)
+                    nodes.append(node)
+                graph.inputs = unflatten(args, nodes)
+                graph.outputs = _left(f(*unflatten(args, values)), trace)
         if fakes is not None and fakes.shape_env is not None:
             _settle(graph, fakes.shape_env)
         return graph
@@ -130,21 +137,33 @@ def _itself(x: Any) -> Any:
     return x
 
 
-def _holds(x: Any) -> bool:
-    return isinstance(x, ARRAYS)
+def _opened(x: Any) -> Any:
+    return opened(x, lambda leaf: isinstance(leaf, ARRAYS))
 
 
-def _names(f: Callable[..., Any], count: int) -> list[str]:
-    """Return names for the inputs: those of the parameters, as far as `f` has a signature."""
-    names = (parameter_names(f) or ())[:count]
-    return [*names, *(f"x{i}" for i in range(len(names), count))]
+flattened: Callable[[Any], list[Any]] = partial(leaves, opened=_opened)
+
+
+def _leaf_names(args: tuple[Any, ...], names: tuple[str, ...]) -> list[str]:
+    """Return names for the inputs: those of the parameters, where `f` has a signature; in containers the key comes after."""
+    found: list[str] = []
+    for i, x in enumerate(args):
+        name = names[i] if i < len(names) else f"x{i}"
+        found += [name] if items_of(x) is None else _names_in(x, name)
+    return found
+
+
+def _names_in(x: Any, name: str) -> Iterator[str]:
+    items = items_of(x)
+    if items is None:
+        yield name
+    else:
+        for item, step in zip(items, steps(x), strict=True):
+            yield from _names_in(item, name + "_" + step.strip(".[]'\""))
 
 
 def _entered(x: Any, name: str, trace: Trace, stand_in: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Return an argument as `f` gets it, and as the graph has it."""
-    if (items := opened(x, _holds)) is not None:
-        pairs = [_entered(item, f"{name}{_word(step)}", trace, stand_in) for item, step in zip(items, steps(x), strict=True)]
-        return rebuilt(x, [value for value, _ in pairs]), rebuilt(x, [node for _, node in pairs])
+    """Return a leaf of the arguments as `f` gets it, and as the graph has it."""
     if type(x) in (float, complex):
         x = np.asarray(x)
     if type(x) is int and x > 1 and trace.env is not None:
@@ -158,23 +177,21 @@ def _entered(x: Any, name: str, trace: Trace, stand_in: Callable[[Any], Any]) ->
     value = x.value if tracked else x
     below = stand_in(value)
     node = trace.graph.placeholder(name, metadata(below))
-    trace.read_sizes(node, below)
+    if trace.env is not None:
+        trace.read_sizes(node, below)
     made = wrap(TracedTensor, below, trace.level, node)
     return track(made, trace.level) if tracked else made, node
 
 
-def _word(step: str) -> str:
-    """Return the step from a container to an item, as part of a name."""
-    return "_" + step.strip(".[]'\"")
-
-
-def _left(x: Any, trace: Trace) -> Any:
+def _left(result: Any, trace: Trace) -> Any:
     """Return a result as the graph has it."""
-    if (items := opened(x, _holds)) is not None:
-        return rebuilt(x, [_left(item, trace) for item in items])
-    while isinstance(x, Tensor) and x.level is trace.level and type(x) is not TracedTensor:
-        x = x.value  # of a tape inside the trace
-    if isinstance(x, Tensor):
-        check_open(x)
-    node: Any = trace.taken(x)[1]
-    return node if type(node) is Node else x
+    flat = flattened(result)
+    for i, leaf in enumerate(flat):
+        x = leaf
+        while isinstance(x, Tensor) and x.level is trace.level and type(x) is not TracedTensor:
+            x = x.value  # of a tape inside the trace
+        if isinstance(x, Tensor):
+            check_open(x)
+        node: Any = trace.taken(x)[1]
+        flat[i] = node if type(node) is Node else x
+    return unflatten(result, flat)

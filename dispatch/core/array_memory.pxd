@@ -1,1 +1,9 @@
-"""Functions of arrays; for Python only, so nothing of them is promised to C."""
+"""What the compiled part of the layers reads of arrays' memory."""
+cimport numpy as cnp
+
+cpdef object inexact_layout(x)
+cpdef bint has_layout(x, tuple layout) except -1
+cpdef object owned(x)
+cpdef object unwritten(x, Py_ssize_t limit)
+cpdef object expand(cnp.ndarray x, tuple shape)
+cpdef tuple settled(tuple values, data, Py_ssize_t limit)

@@ -5,6 +5,7 @@ stands on the way of every recorded call, where NumPy's own, made for every case
 """
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -17,7 +18,7 @@ cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
     int NPY_ARRAY_WRITEABLE
-    int NPY_ARRAY_OWNDATA
+    int NPY_ARRAY_C_CONTIGUOUS
     bint PyArray_CHKFLAGS(cnp.ndarray, int) noexcept
     Py_ssize_t PyArray_NBYTES(cnp.ndarray) noexcept
     object PyArray_NewCopy(cnp.ndarray, cnp.NPY_ORDER)
@@ -30,14 +31,16 @@ cdef extern from *:
     """
     #define dispatch_new_view(d, n, lengths, strides, data) \\
         PyArray_NewFromDescr(&PyArray_Type, (Py_INCREF(d), (PyArray_Descr *)(d)), n, lengths, strides, data, 0, NULL)
+    #define dispatch_new_array(d, n, lengths) \\
+        PyArray_NewFromDescr(&PyArray_Type, (Py_INCREF(d), (PyArray_Descr *)(d)), n, lengths, NULL, NULL, 0, NULL)
     static inline int dispatch_set_base(PyObject *view, PyObject *base) {
         Py_INCREF(base);
         return PyArray_SetBaseObject((PyArrayObject *)view, base);
     }
     """
     cnp.ndarray dispatch_new_view(object, int, cnp.npy_intp *, cnp.npy_intp *, void *)
+    cnp.ndarray dispatch_new_array(object, int, cnp.npy_intp *)
     int dispatch_set_base(object view, object base) except -1
-    Py_ssize_t Py_REFCNT(PyObject *) noexcept
 
 cdef extern from *:
     """
@@ -62,9 +65,10 @@ cdef dict rewritable_types = {}             # wrappers that a write changes -> w
 cdef type FLOAT64 = np.float64
 cdef tuple FLOAT64_LAYOUT = ((), np.dtype(np.float64))
 cdef tuple ARRAYS = (np.ndarray, np.generic)
+cdef type GENERIC = np.generic
 
 
-def inexact_layout(x):
+cpdef object inexact_layout(x):
     """`(shape, dtype)` of an array or a wrapper of floating-point or complex numbers; None for anything else."""
     if isinstance(x, cnp.ndarray):
         if PyTypeNum_ISFLOAT(PyArray_TYPE(<cnp.ndarray>x)) or PyTypeNum_ISCOMPLEX(PyArray_TYPE(<cnp.ndarray>x)):
@@ -76,7 +80,7 @@ def inexact_layout(x):
     return (x.shape, dtype) if dtype is not None and dtype.kind in "fc" else None
 
 
-def has_layout(x, tuple layout not None):
+cpdef bint has_layout(x, tuple layout) except -1:
     """Whether an array or a wrapper has the shape and dtype of a layout."""
     cdef tuple shape = layout[0]
     cdef object dtype = layout[1]
@@ -100,38 +104,49 @@ def is_complex(x):
     return isinstance(x, complex) if dtype is None else dtype.kind == "c"
 
 
-def sole(x):
-    """An array that nobody else holds and that can be written to: `x` itself where that is so already, else a copy.
+cdef cnp.ndarray copied(cnp.ndarray x):
+    """A copy in the same order of axes. NumPy's takes 0.2 us more, for its generality."""
+    cdef cnp.ndarray made
+    if not is_exact(<PyObject *>x) or not PyArray_CHKFLAGS(x, NPY_ARRAY_C_CONTIGUOUS) or not cnp.PyTypeNum_ISNUMBER(
+            PyArray_TYPE(x)):
+        return PyArray_NewCopy(x, NPY_KEEPORDER)
+    made = dispatch_new_array(x.descr, cnp.PyArray_NDIM(x), cnp.PyArray_DIMS(x))
+    memcpy(cnp.PyArray_DATA(made), cnp.PyArray_DATA(x), PyArray_NBYTES(x))
+    return made
 
-    The caller may hold it by one name. A NumPy scalar, which arithmetic makes of 0-d arrays, becomes one again.
+
+cpdef object owned(x):
+    """A new array with the elements of an array or a NumPy scalar, which nobody else holds and which can be written to.
+
+    Anything else comes back as it is.
     """
-    if not isinstance(x, cnp.ndarray):
-        return np.array(x) if isinstance(x, np.generic) else x
-    if Py_REFCNT(<PyObject *>x) <= 2 and PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE):
-        return x
-    return PyArray_NewCopy(<cnp.ndarray>x, NPY_KEEPORDER)
+    if isinstance(x, cnp.ndarray):
+        return copied(<cnp.ndarray>x)
+    return np.array(x) if isinstance(x, GENERIC) else x
 
 
-def unwritten(x, Py_ssize_t limit):
+cpdef object unwritten(x, Py_ssize_t limit):
     """An array with the elements of `x` that nobody else writes to, or None where only a closer look can tell.
 
     Of a wrapper that a write changes it is another wrapper of the same, which that write does not change.
 
-    `x` itself, where neither it nor the owner of its memory is writeable; a copy, read-only, where it has at most `limit`
-    bytes or the memory is another array's. None where memory of more than `limit` bytes would have to be copied, or is
-    read-only now but may have been made so for a while.
+    `x` itself, where neither it nor the array that owns its memory is writeable, or bytes own it; a copy, read-only, where
+    it has at most `limit` bytes, or the memory is another array's or that of an object of which nobody knows who writes to it.
+    None where memory of more than `limit` bytes would have to be copied, or is read-only now but may have been made so for
+    a while.
     """
     cdef PyObject *owner = owner_of(<PyObject *>x)
     if not isinstance(x, cnp.ndarray):
         return another(<Wrapped>x, limit) if isinstance(x, Wrapped) and type(x) in rewritable_types else x
     if not PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE):
         if not isinstance(<object>owner, cnp.ndarray):
-            return x
-        if not PyArray_CHKFLAGS(<cnp.ndarray><object>owner, NPY_ARRAY_WRITEABLE):
+            if type(<object>owner) is bytes:
+                return x
+        elif not PyArray_CHKFLAGS(<cnp.ndarray><object>owner, NPY_ARRAY_WRITEABLE):
             return x if PyArray_NBYTES(<cnp.ndarray><object>owner) <= limit else None
     if owner == <PyObject *>x and PyArray_NBYTES(<cnp.ndarray>x) > limit:
         return None
-    return freeze(PyArray_NewCopy(<cnp.ndarray>x, NPY_KEEPORDER))
+    return freeze(copied(<cnp.ndarray>x))
 
 
 cdef another(Wrapped x, Py_ssize_t limit):
@@ -173,7 +188,7 @@ def no_sequence(type cls not None):
     dispatch_forget_items(cls)
 
 
-def expand(cnp.ndarray x not None, tuple shape not None):
+cpdef object expand(cnp.ndarray x, tuple shape):
     """A read-only view of `x` that repeats its length-1 axes and leading axes; None where the shapes do not fit.
 
     np.broadcast_to takes 1.8 us for its generality, this 0.2.
@@ -198,7 +213,15 @@ def expand(cnp.ndarray x not None, tuple shape not None):
     return view
 
 
-def settled(tuple values not None, data, Py_ssize_t limit):
+def broadcast(x, shape):
+    """`np.broadcast_to(x, shape)`: a read-only view."""
+    if type(shape) is not tuple:
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    view = expand(x if is_exact(<PyObject *>x) else np.asarray(x), shape)
+    return np.broadcast_to(x, shape) if view is None else view  # which raises in NumPy's own words
+
+
+cpdef tuple settled(tuple values, data, Py_ssize_t limit):
     """`values` in a form that nobody else writes to, where that is cheaply had; else None.
 
     A wrapper beside which `data` was kept makes the answer None; so does what `unwritten(x, limit)` has none for, and

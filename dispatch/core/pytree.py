@@ -10,25 +10,21 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
-from .flatten import items_of, rebuilt, set_record
+from .flatten import items_of, leaves, leaves_like, rebuilt, set_record, unflatten
 
-__all__ = ["arrays", "items_of", "leaves", "mapped", "mapped_arrays", "opened", "paths", "rebuilt", "register_record"]
-
-
-def leaves(x: Any) -> Iterator[Any]:
-    """Everything in a container that is none itself, in order.
-
-    Examples
-    --------
-    >>> list(leaves([1, (2, {"a": 3})]))
-    [1, 2, 3]
-    """
-    items = items_of(x)
-    if items is None:
-        yield x
-    else:
-        for item in items:
-            yield from leaves(item)
+__all__ = [
+    "arrays",
+    "items_of",
+    "leaves",
+    "leaves_like",
+    "mapped",
+    "mapped_arrays",
+    "opened",
+    "paths",
+    "rebuilt",
+    "register_record",
+    "unflatten",
+]
 
 
 def mapped(f: Callable[[Any], Any], x: Any) -> Any:

@@ -140,7 +140,8 @@ def here(known: dict[Any, Any]) -> Line:
         file = code.co_filename
         ours = known.get(file)
         if ours is None:
-            ours = _is_ours(frame)
+            name = frame.f_globals.get("__name__", "")  # as `_is_ours`, without a call for each frame of generated code
+            ours = isinstance(name, str) and (name == _PACKAGE or name.startswith(_PACKAGE + "."))
             if file[:1] != "<":  # several modules may share a name in angle brackets
                 known[file] = ours
         if not ours or frame.f_back is None:

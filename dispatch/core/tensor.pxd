@@ -14,3 +14,4 @@ cdef class Wrapped:
 
 
 cdef bint is_wrapped(PyObject *x) noexcept
+cdef tuple taken_off(object whole, tuple args)

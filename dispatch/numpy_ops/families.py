@@ -29,8 +29,9 @@ from ..autodiff.rules.partials import Partial, pullback_of, pushforward_of
 from ..core import DispatchKey, OpOverload
 from ..dispatcher.layer import CONSTANT, Constant, find_layer
 from ..layers.autograd import Pullback, Pullbacks, pullbacks
+from ..layers.derivatives import zeros
 from ..layers.fake import FakeTensor, Pure, fake_tensor
-from ..layers.jvp import Pushforward, Pushforwards, zeros
+from ..layers.jvp import Pushforward, Pushforwards
 from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag

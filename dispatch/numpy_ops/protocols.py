@@ -31,6 +31,7 @@ from .assignment import (
     ufunc_where,
 )
 from .families import kernel_of
+from .infix import infix, is_operand, method, reflected, unary
 from .linalg import matmul
 from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem
 
@@ -67,7 +68,7 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
         try:
             return op(*inputs)
         except ArgumentError:
-            if any(not _is_operand(x) and device_of(x) is None and hasattr(x, "__array_ufunc__") for x in inputs):
+            if any(not is_operand(x) and device_of(x) is None and hasattr(x, "__array_ufunc__") for x in inputs):
                 return NotImplemented  # somebody else's array, who may know what to do
             raise
     if method == "at" and ufunc in (np.add, np.subtract):
@@ -90,10 +91,6 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
     if method != "__call__" or ufunc not in UFUNCS:
         raise _no_row(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"))
     return call_row(f"np.{ufunc.__name__}", UFUNCS[ufunc], dict(zip("xyz", inputs, strict=False)) | options)
-
-
-def _is_operand(x: Any) -> bool:
-    return isinstance(x, (Tensor, np.ndarray, int, float, complex, np.generic, list, tuple))
 
 
 def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
@@ -131,30 +128,6 @@ def _array_function(self: Tensor, function: Function, types: Iterable[type], arg
 # -- infix and methods -------------------------------------------------------------------------------------------------
 
 
-def _infix(op: OpOverload) -> Function:
-    def infix(self: Tensor, other: Any) -> Any:
-        try:
-            return op(self, other)
-        except ArgumentError:
-            if _is_operand(other):
-                raise
-            return NotImplemented
-
-    return infix
-
-
-def _reflected(op: OpOverload) -> Function:
-    def reflected(self: Tensor, other: Any) -> Any:
-        try:
-            return op(other, self)
-        except ArgumentError:
-            if _is_operand(other):
-                raise
-            return NotImplemented
-
-    return reflected
-
-
 def _augmented(op: OpOverload) -> Function:
     augment = augmented(op, kernel_of(op))
 
@@ -162,29 +135,11 @@ def _augmented(op: OpOverload) -> Function:
         try:
             return augment(self, other)
         except ArgumentError:
-            if _is_operand(other):
+            if is_operand(other):
                 raise
             return NotImplemented
 
     return inplace
-
-
-def _unary(op: OpOverload) -> Function:
-    def unary(self: Tensor) -> Any:
-        return op(self)
-
-    return unary
-
-
-def _method(function: Function, op: OpOverload | None = None) -> Function:
-    """A method that takes what NumPy's function of the same name takes, the array aside; with nothing else, the row itself."""
-    call = FUNCTIONS[function]
-    alone = call if op is None else op
-
-    def method(self: Tensor, *args: Any, **keywords: Any) -> Any:
-        return call(self, *args, **keywords) if args or keywords else alone(self)
-
-    return method
 
 
 def _reshape(self: Tensor, *sizes: Any, order: str = "C") -> Any:
@@ -258,54 +213,54 @@ _COMPARISONS = {
 ON_TENSORS: dict[str, Any] = {
     "__array_ufunc__": _array_ufunc,
     "__array_function__": _array_function,
-    **{f"__{name}__": _infix(op) for name, op in (_BINARY | _COMPARISONS).items()},
-    **{f"__r{name}__": _reflected(op) for name, op in _BINARY.items()},
+    **{f"__{name}__": infix(op) for name, op in (_BINARY | _COMPARISONS).items()},
+    **{f"__r{name}__": reflected(op) for name, op in _BINARY.items()},
     **{f"__i{name}__": _augmented(op) for name, op in _BINARY.items()},
-    "__neg__": _unary(pointwise.negative),
-    "__pos__": _unary(pointwise.positive),
-    "__abs__": _unary(pointwise.absolute),
-    "__invert__": _unary(pointwise.invert),
+    "__neg__": unary(pointwise.negative),
+    "__pos__": unary(pointwise.positive),
+    "__abs__": unary(pointwise.absolute),
+    "__invert__": unary(pointwise.invert),
     "__getitem__": getitem,
     "__reversed__": lambda self: (self[i] for i in reversed(range(len(self)))),
     "__setitem__": setitem,
-    "sum": _method(np.sum, reduction.sum),
-    "mean": _method(np.mean, reduction.mean),
-    "max": _method(np.max, reduction.max),
-    "min": _method(np.min, reduction.min),
-    "prod": _method(np.prod),
-    "var": _method(np.var),
-    "std": _method(np.std),
-    "all": _method(np.all),
-    "any": _method(np.any),
-    "argmax": _method(np.argmax),
-    "argmin": _method(np.argmin),
-    "argsort": _method(np.argsort),
+    "sum": method(FUNCTIONS[np.sum], reduction.sum),
+    "mean": method(FUNCTIONS[np.mean], reduction.mean),
+    "max": method(FUNCTIONS[np.max], reduction.max),
+    "min": method(FUNCTIONS[np.min], reduction.min),
+    "prod": method(FUNCTIONS[np.prod]),
+    "var": method(FUNCTIONS[np.var]),
+    "std": method(FUNCTIONS[np.std]),
+    "all": method(FUNCTIONS[np.all]),
+    "any": method(FUNCTIONS[np.any]),
+    "argmax": method(FUNCTIONS[np.argmax]),
+    "argmin": method(FUNCTIONS[np.argmin]),
+    "argsort": method(FUNCTIONS[np.argsort]),
     "sort": _sort,
-    "cumsum": _method(np.cumsum),
-    "cumprod": _method(np.cumprod),
-    "clip": _method(np.clip),
-    "round": _method(np.round),
-    "repeat": _method(np.repeat),
-    "diagonal": _method(np.diagonal),
-    "trace": _method(np.trace),
+    "cumsum": method(FUNCTIONS[np.cumsum]),
+    "cumprod": method(FUNCTIONS[np.cumprod]),
+    "clip": method(FUNCTIONS[np.clip]),
+    "round": method(FUNCTIONS[np.round]),
+    "repeat": method(FUNCTIONS[np.repeat]),
+    "diagonal": method(FUNCTIONS[np.diagonal]),
+    "trace": method(FUNCTIONS[np.trace]),
     "nonzero": _nonzero,
-    "searchsorted": _method(np.searchsorted),
-    "swapaxes": _method(np.swapaxes),
-    "squeeze": _method(np.squeeze),
-    "dot": _method(np.dot),
-    "take": _method(np.take),
-    "copy": _method(np.copy),
+    "searchsorted": method(FUNCTIONS[np.searchsorted]),
+    "swapaxes": method(FUNCTIONS[np.swapaxes]),
+    "squeeze": method(FUNCTIONS[np.squeeze]),
+    "dot": method(FUNCTIONS[np.dot]),
+    "take": method(FUNCTIONS[np.take]),
+    "copy": method(FUNCTIONS[np.copy]),
     "fill": fill,
     "reshape": _reshape,
     "transpose": _transpose,
     "ravel": _ravel,
     "flatten": _flatten,
     "astype": _astype,
-    "conj": _unary(pointwise.conjugate),
-    "conjugate": _unary(pointwise.conjugate),
+    "conj": unary(pointwise.conjugate),
+    "conjugate": unary(pointwise.conjugate),
     "detach": detach,
-    "T": property(_unary(shape.transpose)),
+    "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),
-    "real": property(_unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, value)),
-    "imag": property(_unary(shape.imag), lambda self, value: setitem(shape.imag(self), Ellipsis, value)),
+    "real": property(unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, value)),
+    "imag": property(unary(shape.imag), lambda self, value: setitem(shape.imag(self), Ellipsis, value)),
 }

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import DispatchKey, OpOverload, freeze
-from ..core.array_memory import expand
+from ..core.array_memory import broadcast
 from ..schema.schema import Schema
 from ..schema.tags import Tag
 from ..schema.types import split_name
@@ -48,12 +48,6 @@ def _signature(text: str) -> Schema:
         if argument.type.has_tensor:
             object.__setattr__(argument, "numbers", True)
     return schema
-
-
-def _broadcast_to(x: Any, shape: Any) -> Any:
-    shape = shape if type(shape) is tuple else (shape,) if isinstance(shape, int) else tuple(shape)
-    view = expand(x if type(x) is np.ndarray else np.asarray(x), shape)
-    return np.broadcast_to(x, shape) if view is None else view  # which raises in NumPy's own words
 
 
 def _sum_to(x: Any, shape: Shape) -> Any:
@@ -94,7 +88,7 @@ def _detach(x: Any) -> Any:
 
 add = define("np::add(Tensor x, Tensor y) -> Tensor", np.add, (Tag.pointwise,))
 multiply = define("np::multiply(Tensor x, Tensor y) -> Tensor", np.multiply, (Tag.pointwise,))
-broadcast_to = define("np::broadcast_to(Tensor(a) x, int[1] shape) -> Tensor(a)", _broadcast_to, (Tag.view,))
+broadcast_to = define("np::broadcast_to(Tensor(a) x, int[1] shape) -> Tensor(a)", broadcast, (Tag.view,))
 sum_to = define("np::sum_to(Tensor(a) x, int[] shape) -> Tensor(a)", _sum_to)
 moveaxis = define("np::moveaxis(Tensor(a) x, int[1] source, int[1] destination) -> Tensor(a)", np.moveaxis, (Tag.view,))
 select = define("np::select_index(Tensor(a) x, int axis, int index) -> Tensor(a)", _select, (Tag.view,))

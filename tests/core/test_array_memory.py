@@ -17,10 +17,10 @@ from dispatch.core.array_memory import (
     inexact_layout,
     is_complex,
     no_sequence,
+    owned,
     rewrite,
     set_rewritable,
     settled,
-    sole,
     unwritten,
 )  # fmt: skip
 
@@ -112,24 +112,20 @@ def test_expand_has_a_limit_of_axes():
 # -- who else may write ----------------------------------------------------------------------------------------------------
 
 
-def test_an_array_nobody_else_holds_is_its_own_and_any_other_is_copied():
-    assert sole(np.zeros(3)).flags.writeable
-    held = np.arange(3.0)
-    also = held
-    assert sole(held) is not held
-    assert np.array_equal(sole(held), also)
-    for shared in (np.arange(6.0)[::2], np.frombuffer(b"12345678"), freeze(np.arange(3.0))):
-        own = sole(shared)
+def test_what_is_owned_is_a_copy_whoever_holds_the_array():
+    for x in (np.arange(3.0), np.arange(6.0)[::2], np.frombuffer(b"12345678"), freeze(np.arange(3.0)), np.array(2)):
+        own = owned(x)
         assert own.flags.writeable
         assert own.flags.owndata
-        assert not np.shares_memory(own, shared)
-        assert np.array_equal(own, shared)
+        assert not np.shares_memory(own, x)
+        assert np.array_equal(own, x)
+    assert owned(np.arange(3.0)).base is None
 
 
 def test_a_scalar_becomes_a_0d_array_that_can_be_written_to():
-    own = sole(np.float32(2))
+    own = owned(np.float32(2))
     assert (type(own), own.shape, own.dtype, own.flags.writeable) == (np.ndarray, (), np.dtype("f4"), True)
-    assert sole("no array") == "no array"
+    assert owned("no array") == "no array"
 
 
 def test_a_small_array_is_copied_so_that_nobody_writes_to_it_and_a_large_one_left_to_the_caller():
@@ -157,6 +153,28 @@ def test_a_read_only_view_of_what_others_write_to_is_copied():
     x[0] = 7
     assert kept[0] == 0
     assert not kept.flags.writeable
+
+
+@pytest.mark.parametrize("limit", [0, 1000])
+def test_a_window_on_the_memory_of_what_is_no_array_is_copied(limit, tmp_path):
+    memory = bytearray(np.arange(4.0).tobytes())
+    x = np.arange(4.0)
+    (tmp_path / "file").write_bytes(memory)
+    mapped = np.memmap(tmp_path / "file", float, "r+")
+    windows = [
+        (np.frombuffer(memory), np.frombuffer(memory)),
+        (np.asarray(memoryview(x).toreadonly()), x),
+        (np.lib.stride_tricks.sliding_window_view(x, 4)[0], x),
+        (np.asarray(mapped), mapped),
+        (mapped[:], mapped),
+    ]
+    for window, whole in windows:
+        window.flags.writeable = False
+        kept = unwritten(window, limit)
+        whole[0] = 7
+        assert (kept[0], whole[0]) == (0, 7)
+        assert not kept.flags.writeable
+        whole[0] = 0
 
 
 def test_settled_values_are_ones_that_nobody_writes_to():

@@ -1,8 +1,14 @@
 """What holds arrays, in C: items in order, put together again; what a record's own functions raise is not swallowed."""
 
+from collections import namedtuple
+from dataclasses import dataclass
+
 import pytest
 
 from dispatch.core import Level, items_of, rebuilt, seen_through, set_record, split, unwrap
+from dispatch.core.pytree import leaves, leaves_like, unflatten
+
+Pair = namedtuple("Pair", "x y")
 
 
 class Box:
@@ -62,3 +68,62 @@ def test_what_a_record_raises_comes_through():
         items_of(Closed())
     with pytest.raises(ValueError, match="closed"):
         split((Closed(),))
+
+
+@pytest.mark.parametrize("x", [3, [], [1, (2, {"b": 3, "a": [4]})], {"x": Box(1, Box(2))}, ((), [[]], "text", None)])
+def test_leaves_put_together_again_are_the_container(x):
+    def by_hand(x):
+        items = items_of(x)
+        return [x] if items is None else [leaf for item in items for leaf in by_hand(item)]
+
+    flat = leaves(x)
+    assert flat == by_hand(x)
+    assert repr(leaves(unflatten(x, flat))) == repr(flat)
+    assert leaves(unflatten(x, list(range(len(flat))))) == list(range(len(flat)))
+
+
+def test_a_dataclass_is_opened_once_it_is_asked_for():
+    @dataclass
+    class Point:
+        x: object
+
+    asked = []
+    assert leaves([Point(1), 2], asked.append) == [Point(1), 2]
+    assert asked == [Point(1)]
+    assert leaves([Point(1), 2], lambda x: (x.x,)) == [1, 2]
+    assert leaves(Point, asked.append) == [Point]
+
+
+@pytest.mark.parametrize(("given", "like", "found"), [
+    (7, 1, [7]),
+    (None, [1, (2, 3)], [None] * 3),
+    ([7, [8]], (1, (2,)), [7, 8]),
+    ({"b": 7, "a": 8}, {"a": 1, "b": 2}, [8, 7]),
+    ([None, {"a": 7}], [Pair(1, 2), {"a": 3}], [None, None, 7]),
+    (Pair(7, 8), Pair(1, 2), [7, 8]),
+    (Box(7), Box(1), [7]),
+    ([7], (1, 2), None),
+    ((7, 8), Pair(1, 2), None),
+    (Pair(7, 8), (1, 2), None),
+    ({"a": 7}, {"b": 1}, None),
+    ([7], {"a": 1}, None),
+    (7, [1], None),
+    (Box(7), [1], None),
+    ([7, [8, 9]], [1, [2]], None),
+])  # fmt: skip
+def test_leaves_in_the_order_of_another_container(given, like, found):
+    assert leaves_like(given, like) == found
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_container_takes_as_many_leaves_as_it_has(count):
+    with pytest.raises(ValueError, match=r"a container has (more leaves than the|2 leaves, and was to be made of) "):
+        unflatten([1, {"a": 2}], [0] * count)
+
+
+def test_a_container_that_holds_itself_is_no_crash():
+    x = []
+    x.append(x)
+    for walk in (leaves, lambda x: unflatten(x, [1]), lambda x: leaves_like(x, x)):
+        with pytest.raises(RecursionError):
+            walk(x)

@@ -108,7 +108,7 @@ def test_a_function_of_every_leaf_changes_nothing_else(x):
     count = iter(range(100))
     numbered = mapped(lambda leaf: next(count), x)
     assert list(leaves(numbered)) == list(range(len(list(leaves(x)))))
-    queue = leaves(x)
+    queue = iter(leaves(x))
     assert mapped(lambda _: next(queue), numbered) == x
 
 

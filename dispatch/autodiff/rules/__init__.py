@@ -1,4 +1,4 @@
-"""Derivatives in other forms than a backward: of each, the tape gets a rule and forward mode another.
+"""The forms, other than a backward, in which a derivative is given: each makes a rule for the tape and one for forward mode.
 
     elementwise         the partial derivatives of an operator that works element by element
     linear              where an operator is linear its derivative is itself
@@ -6,7 +6,6 @@
     implicit            the equation that the output solves
     finite_differences  central differences, on request
     by_columns          a gradient, one column of the Jacobian at a time
-    pull_push           a function of operators, differentiated both ways
 
     transpose           a derivative in one direction, made of the rule for the other
     forms               forward mode by the form that a derivative was given in

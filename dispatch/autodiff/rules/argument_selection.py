@@ -1,4 +1,4 @@
-"""Which arguments of an operator a form speaks of."""
+"""Reads for which arguments of an operator a derivative is given."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn

@@ -1,4 +1,4 @@
-"""A gradient made of the columns of a Jacobian, one derivative along each element of the inputs.
+"""Computes gradients from the columns of a Jacobian: one derivative along each element of the inputs.
 
 The product of a column with a cotangent, `Re sum conj(column) g`, is an element of the gradient; of a complex one the column
 along the imaginary unit gives the imaginary part, so that functions that are linear in the real sense alone come out right too.

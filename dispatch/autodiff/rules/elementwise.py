@@ -1,4 +1,4 @@
-"""Partial derivatives of an operator that works element by element and broadcasts as NumPy's ufuncs do.
+"""The form `elementwise=`: partial derivatives of an operator that works element by element and broadcasts as ufuncs do.
 
 A partial names what it reads, arguments or `out`, the result. The derivative is a product with it, element by element: of a
 tangent `t * partial`, of a gradient `g * conj(partial)`, which is torch's convention for complex values: the gradient of a real

@@ -1,4 +1,4 @@
-"""Central differences, for operators of which nothing better is known.
+"""The form `finite_difference=`: central differences, for operators without a better derivative.
 
 `(f(x + h) - f(x - h)) / 2h` is off by `h^2 f''' / 6` and by a rounding error of `eps |f| / h`. The step `h = eps^(1/3)`, times
 the size of `x` where that is above 1, balances the two and leaves about two thirds of the digits (W. H. Press et al.,
@@ -14,8 +14,8 @@ from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, leaves, rebuilt
 from ...errors import DefinitionError, GradientError, kind_of
 from ...layers.autograd import Rule
-from ...layers.autograd.context import is_differentiated
 from ...layers.autograd.derivative_sources import Form
+from ...layers.autograd.residuals import is_differentiated
 from ...operators.prims import astype
 from .by_columns import gradients, outputs_of
 

@@ -1,4 +1,7 @@
-"""The Jacobian as an array, of shape `output.shape + input.shape`: `J t` of a tangent, `J^H g` of a gradient."""
+"""The form `jacobian=`: the Jacobian is an array of shape `output.shape + input.shape`, called `J` here.
+
+The tangent is `J t`, the gradient `J^H g`.
+"""
 
 from collections.abc import Callable
 from math import prod

@@ -1,4 +1,4 @@
-"""Operators defined by an equation: the output `y` solves `F(y, *args) == 0`.
+"""The form `implicit=`: an operator is defined by an equation, its output `y` solves `F(y, *args) == 0`.
 
 By the implicit function theorem, wherever `dF/dy` is invertible,
 
@@ -21,13 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, OpOverload, Tensor
+from ...core import DispatchKey, Level, OpOverload, Tensor, wrap
+from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, mapped
 from ...dispatcher.layer import by_position, check_parameters
 from ...errors import DefinitionError, GradientError, kind_of
-from ...layers.autograd import Rule
+from ...layers.autograd import Rule, run_backward, track
 from ...layers.autograd import layer as tape_layer
 from ...layers.autograd.derivative_sources import Form
+from ...layers.derivatives import zeros
+from ...layers.jvp import DualTensor
 from ...layers.jvp import layer as jvp_layer
 from ...layers.vmap import layer as vmap_layer
 from ...layers.vmap import vmap
@@ -37,7 +40,6 @@ from ...schema.schema import Schema
 from ...schema.types import TENSOR
 from .argument_selection import check_function
 from .by_columns import outputs_of
-from .pull_push import pulled_back, pushed_forward
 
 Function = Callable[..., Any]
 
@@ -238,3 +240,29 @@ def _solve_batched(info: Any, in_dims: Any, system: System, b: Any, at: Any, lea
 tape_layer.attach(linear_solve, _solve_backward, setup_context=_setup_solve)
 jvp_layer.attach(linear_solve, _solve_jvp)
 vmap_layer.attach(linear_solve, _solve_batched)
+
+
+# -- a function of operators, differentiated both ways -------------------------------------------------------------------------
+
+
+def pulled_back(f: Function, values: list[Any], cotangent: Any) -> list[Any]:
+    """The gradient of each value under a cotangent of `f(*values)`: zeros where nothing depends; None for integers."""
+    with Level("pullback") as level:
+        inside = [x if inexact_layout(x) is None else track(x, level) for x in values]
+        out = f(*inside)
+        found = {}
+        if isinstance(out, Tensor) and out.level is level:
+            found = run_backward((out.data,), (cotangent,), level, False, False)
+        return [
+            None if x is value else found[x.data] if x.data in found else zeros(x.data.layout, value)
+            for x, value in zip(inside, values, strict=True)
+        ]
+
+
+def pushed_forward(f: Function, values: list[Any], tangents: list[Any]) -> Any:
+    """The tangent of `f(*values)` under tangents of the values, None for those without."""
+    with Level("pushforward") as level:
+        out = f(*[x if t is None else wrap(DualTensor, x, level, t) for x, t in zip(values, tangents, strict=True)])
+        if isinstance(out, Tensor) and out.level is level:
+            return out.data
+        return zeros((out.shape, out.dtype), out)

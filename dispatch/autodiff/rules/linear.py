@@ -1,4 +1,4 @@
-"""Operators that are linear in some arguments: the derivative is the operator itself, on the tangents.
+"""The form `linear=`: an operator is linear in some arguments, so that its derivative is the operator, on the tangents.
 
 `op(x + t) = op(x) + op(t)`, jointly in the arguments that are named, the others held. Its transpose is the gradient's rule: the
 backward that was given beside it, or else one made of the operator's values on the unit arrays, a call for each element.

@@ -1,4 +1,4 @@
-"""Partial derivatives of functions that work element by element: what each does to a gradient and to a tangent.
+"""Makes pullbacks and pushforwards from partial derivatives of functions that work element by element.
 
 A partial names what it reads, arguments or `out`, the result.
 """

@@ -1,11 +1,11 @@
-"""A derivative in one direction, made of the rule for the other.
+"""Makes a forward-mode rule from an autograd rule, and an autograd rule from a jvp rule.
 
 Both constructions use that a derivative is linear in what it carries. An autograd rule, which gives J^T g of a cotangent g,
 is recorded in g at a fresh level, and the tangent is pulled back through that record: J t comes out. A jvp rule, which gives
 J t of tangents t, is recorded in these, and the cotangent is pulled back. Where a rule cannot be recorded in what it carries,
 because it hands it to a kernel that is no operator, it runs once for each element: one vjp an output, one jvp an input.
 
-The layers know nothing of this page: their defaults ask what stands in `Layer.derivations`.
+The layers do not import this module: their defaults ask what stands in `Layer.derivations`.
 
 Source: J. Townsend, "A new trick for calculating Jacobian vector products" (2017); A. Radul, A. Paszke, R. Frostig,
 M. Johnson, D. Maclaurin, "You Only Linearize Once: Tangents Transpose to Gradients", POPL 2023.
@@ -20,18 +20,17 @@ import numpy as np
 
 from ...core import Level, OpOverload, Registration, Tensor, conversions, split, wrap
 from ...core.array_memory import inexact_layout
-from ...core.pytree import items_of, leaves, mapped, rebuilt
+from ...core.pytree import items_of, leaves, mapped, rebuilt, unflatten
 from ...dispatcher.layer import CONSTANT, Constant, Derived, Kernel, Layer
 from ...errors import GradientError
 from ...layers.autograd import Rule, TrackedTensor, run_backward, track
 from ...layers.autograd import layer as tape_layer
+from ...layers.derivatives import Layout, zeros
 from ...layers.fake import FakeTensor
-from ...layers.jvp import DualTensor, rule_of, with_tangents, zeros
+from ...layers.jvp import DualTensor, rule_of, with_tangents
 from ...layers.jvp import layer as forward_layer
 from ...operators.functional_variant import origin_of
 from ...operators.prims import add, astype, stack
-
-Layout = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 def rule_at(op: OpOverload, layer: Layer) -> Registration | None:
@@ -71,30 +70,24 @@ def _pulling(op: OpOverload) -> Kernel:
     whole, residual = op.whole, op.outputs.residual
 
     def kernel(*args: Any) -> Any:
-        like = split(args)[0]
+        like, flat = split(args)[0], leaves(args)
         inputs: list[TrackedTensor] = []
         tangents: list[Any] = []
         with Level("jvp") as level:
-
-            def recorded(x: Any) -> Any:
-                if not isinstance(x, Tensor) or x.rank != like.rank:
-                    return x
-                inputs.append(track(x.value, level))
-                tangents.append(x.data)
-                return inputs[-1]
-
-            found = whole(*[mapped(recorded, x) for x in args])
+            for i, x in enumerate(flat):
+                if isinstance(x, Tensor) and x.rank == like.rank:
+                    flat[i] = track(x.value, level)
+                    inputs.append(flat[i])
+                    tangents.append(x.data)
+            found = whole(*unflatten(args, flat))
             out, kept = (found[:-1], found[-1:]) if residual else (found, ())
-            outputs = [x for x in leaves(out) if _is_of(x, level)]
-            made = dict(zip(map(id, outputs), _pushed(outputs, inputs, tangents, level), strict=True))
-
-            def dual(x: Any) -> Any:
-                if id(x) not in made:
-                    return x
-                t = made[id(x)]
-                return x.value if t is None else wrap(DualTensor, x.value, like, t, True)
-
-            result = mapped(dual, out)
+            flat = leaves(out)
+            places = [i for i, x in enumerate(flat) if isinstance(x, Tensor) and x.level is level]
+            pushed = _pushed([flat[i] for i in places], inputs, tangents, level)
+            for i, t in zip(places, pushed, strict=True):
+                value = flat[i].value
+                flat[i] = value if t is None else wrap(DualTensor, value, like, t, True)
+            result = unflatten(out, flat)
             return (*result, *kept) if residual else result
 
     return kernel
@@ -102,19 +95,17 @@ def _pulling(op: OpOverload) -> Kernel:
 
 def _pushed(outputs: list[TrackedTensor], inputs: list[TrackedTensor], tangents: list[Any], level: Level) -> list[Any]:
     """The tangent of each output of what was recorded at a level, None where it is zero."""
-    edges = [y.data for y in outputs]
+    edges, ends = [y.data for y in outputs], [x.data for x in inputs]
 
     def pulled_back() -> list[Any] | None:
         with Level("cotangent") as linear:
             cotangents = [track(zeros(y.data.layout, y.value), linear) for y in outputs]
             found = run_backward(edges, cotangents, level, True, False)
-            grads = [found.get(x.data) for x in inputs]
-            back = _recorded_back(grads, tangents, linear)
-            return None if back is None else [back.get(c.data) for c in cotangents]
+            return _recorded_back(map(found.get, ends), tangents, linear, cotangents)
 
     def one_by_one(k: int, unit: Any) -> Any:
         found = run_backward([edges[k]], [unit], level, True, False)
-        return _inner([(found.get(x.data), t) for x, t in zip(inputs, tangents, strict=True)])
+        return _inner(zip(map(found.get, ends), tangents, strict=True))
 
     found = _unless_opaque(pulled_back) if outputs else []
     return [_by_elements(y.value, one_by_one, k) for k, y in enumerate(outputs)] if found is None else found
@@ -153,7 +144,7 @@ def _transposed(op: OpOverload, rule: Callable[..., Any]) -> Rule:
 
         needs = zip(args, ctx.needs_input_grad, taking, strict=True)
         places = tuple([place(x, needed) if takes else None for x, needed, takes in needs])
-        cotangents = [g for grad in grads for g in leaves(grad)]
+        cotangents = leaves(grads)
 
         def pushed(tangents: list[Any]) -> list[Any]:
             filled = tuple([mapped(lambda x: tangents[x] if isinstance(x, int) else x, x) for x in places])
@@ -161,13 +152,12 @@ def _transposed(op: OpOverload, rule: Callable[..., Any]) -> Rule:
                 dual = wrap(DualTensor, np.zeros(()), level)
                 out = with_tangents(op, dual, output, rule(filled, output, *args))
                 out = out[:-1] if op.outputs.residual else out
-                return [x.data if _is_of(x, level) else None for x in leaves(out)]
+                return [x.data if isinstance(x, Tensor) and x.level is level else None for x in leaves(out)]
 
         def pulled_back() -> list[Any] | None:
             with Level("tangent") as linear:
                 tangents = [track(zeros((x.shape, x.dtype), x), linear) for x in like]
-                back = _recorded_back(pushed(tangents), cotangents, linear)
-                return None if back is None else [back.get(t.data) for t in tangents]
+                return _recorded_back(pushed(tangents), cotangents, linear, tangents)
 
         def one_by_one(k: int, unit: Any) -> Any:
             before = conversions()
@@ -191,19 +181,22 @@ def _transposed(op: OpOverload, rule: Callable[..., Any]) -> Rule:
 # -- what both share -------------------------------------------------------------------------------------------------------
 
 
-def _is_of(x: Any, level: Level) -> bool:
-    return isinstance(x, Tensor) and x.level is level
+def _recorded_back(
+    roots: Iterable[Any], seeds: Iterable[Any], linear: Level, given: Iterable[TrackedTensor]
+) -> list[Any] | None:
+    """Pull seeds back through what a linear rule computed of `given`, and return the gradient of each; None where it cannot.
 
-
-def _recorded_back(roots: list[Any], seeds: list[Any], linear: Level) -> dict[Any, Any] | None:
-    """Pull seeds back through what was recorded in cotangents or tangents; None where some of it was not.
-
-    A result that does not depend on what a linear rule was given is zero, or the rule took it off the record: not known here.
+    A result that does not depend on what the rule was given is zero, or the rule took it off the tape: nobody knows which.
     """
-    pairs = [(x, seed) for x, seed in zip(roots, seeds, strict=True) if x is not None]
-    if not all(_is_of(x, linear) for x, _ in pairs):
-        return None
-    return run_backward([x.data for x, _ in pairs], [seed for _, seed in pairs], linear, False, False)
+    edges, flowing = [], []
+    for x, seed in zip(roots, seeds, strict=True):
+        if x is not None:
+            if not isinstance(x, Tensor) or x.level is not linear:
+                return None
+            edges.append(x.data)
+            flowing.append(seed)
+    found = run_backward(edges, flowing, linear, False, False)
+    return [found.get(x.data) for x in given]
 
 
 def _unless_opaque(recorded: Callable[[], list[Any] | None]) -> list[Any] | None:

@@ -1,14 +1,14 @@
 """The tape: reverse-mode differentiation as a layer.
 
     grad_mode      whether it records: no_grad, enable_grad
-    saved_tensors  what is kept cannot be changed behind its back
-    node           the graph; hooks, what users put into it; visualize, its picture and its bytes
+    saved_tensors  protects what is kept from later writes
+    node, record   the graph; how a call becomes a node of it; hooks, what users put into it; visualize, its picture and bytes
     engine         the walk back; cotangents, what it makes of gradients; inputs, the walk to chosen values
-    anomaly        which line called what fails
+    anomaly        names the line whose backward fails
     tensor         TrackedTensor, its methods; leaf, how a value comes onto the tape
     backward, checkpoint   what users call beside it
-    context        ctx, the node of a user's rule
-    pullbacks, user_rules   how a row's pullbacks and a user's functions become kernels that record
+    context        ctx, the node of a user's rule; residuals, rules that read a Residual
+    kernels        the kernels that record; pullbacks and user_rules, the two kinds of rules
     inplace        operators that write, and what is made to be written to
     layer          which of them an operator gets
 """
@@ -21,7 +21,7 @@ from .engine import run_backward
 from .grad_mode import enable_grad, no_grad, set_grad_enabled
 from .layer import layer
 from .leaf import tensor, track
-from .node import Leaf, Node, zeros
+from .node import Leaf, Node
 from .pullbacks import Pullback, Pullbacks, pullbacks
 from .saved_tensors import protect
 from .tensor import TrackedTensor, one
@@ -50,5 +50,4 @@ __all__ = [
     "set_grad_enabled",
     "tensor",
     "track",
-    "zeros",
 ]

@@ -16,8 +16,7 @@ from ...core.source import line
 from ...dispatcher.observer import OBSERVE, Watcher, watchers
 from ...errors import GradientError
 from .cotangents import input_of
-from .node import Node
-from .record import next_order
+from .node import Node, next_order
 
 AUTOGRAD = DispatchKey.AUTOGRAD
 
@@ -62,7 +61,7 @@ class detect_anomaly(Watcher):
         for x in leaves((out, args)):
             node = getattr(x, "data", None) if isinstance(x, Tensor) else None
             node = getattr(node, "node", node)
-            if isinstance(node, Node) and node.order < before and not hasattr(node, "place"):
+            if isinstance(node, Node) and node.order < before and node.place is None:
                 node.place = str(line())
         return out
 
@@ -104,7 +103,7 @@ def _run_checked(rule: Any, edges: tuple[Any, ...], node: Node, grad: Any, creat
     for edge, result in zip(edges, results, strict=False):
         if edge is not None and _has_nan(result):
             shape, dtype = edge.layout
-            unknown = "" if hasattr(node, "place") else " It was called outside detect_anomaly, so its line is not known."
+            unknown = "" if node.place is not None else " It was called outside detect_anomaly, so its line is not known."
             raise GradientError(
                 f"the backward of {node.op.name} gave nan for {input_of(node, edges, edge)}, of shape {shape} and dtype "
                 f"{dtype}.{unknown}",

@@ -3,12 +3,13 @@
 from typing import Any
 
 from ...core import check_open
-from ...core.array_memory import sole
+from ...core.array_memory import owned
 from ...core.pytree import items_of, leaves, mapped, paths
 from ...errors import GradientError, kind_of
-from .engine import run_backward
-from .inputs import add_to_leaves, gradients_at
-from .node import Output, zeros
+from ..derivatives import zeros
+from .engine import add_to_leaves
+from .inputs import gradients_at
+from .node import Leaf, Output
 from .tensor import TrackedTensor, add_at, checked_inputs, seed_of
 from .visualize import kept_bytes, nodes_from
 
@@ -77,7 +78,11 @@ def grad(
                 f"autograd.grad was asked for a gradient at inputs{path}, of shape {x.shape} and dtype {x.dtype}, and the "
                 "outputs do not depend on it. Pass materialize=True for zeros, or allow_unused=True for None."
             )
-        made.append(zeros(x.data.layout, x.value) if grad is None and materialize else sole(grad))
+        if grad is None and materialize:
+            grad = zeros(x.data.layout, x.value)
+        elif not isinstance(x.data, Leaf) or any(x.data is y.data for y in values[: len(made)]):
+            grad = owned(grad)  # a value in the middle, whose gradient has gone on; a leaf that was asked for twice
+        made.append(grad)
     ready = iter(made)
     if isinstance(inputs, (list, tuple)) and not hasattr(inputs, "_fields"):
         return tuple(mapped(lambda _: next(ready), x) for x in inputs)
@@ -121,7 +126,7 @@ def backward(
     if inputs is not None:
         add_at(inputs, roots, seeds, level, keep, create_graph)
     else:
-        add_to_leaves(run_backward(roots, seeds, level, keep, create_graph))
+        add_to_leaves(roots, seeds, level, keep, create_graph)
 
 
 def nbytes(*values: Any) -> int:

@@ -18,7 +18,7 @@ from ...errors import ConversionError, GradientError, kind_of
 from ...operators.prims import broadcast_to, moveaxis, select, stack
 from ...operators.registry import build
 from ...schema.schema import Schema
-from .context import Context, attributes_of
+from .context import Context, saved_of
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ def at_once(op: OpOverload, backward: Callable[..., Any]) -> Callable[..., Any]:
         flowing: list[Any] = []
         kept: list[Any] = []
         cotangents = _taken_out(grads, flowing)
-        saved, attributes = _taken_out(ctx.saved_tensors, kept), _taken_out(attributes_of(ctx), kept)
+        saved, attributes = _taken_out(saved_of(ctx), kept), _taken_out(dict(vars(ctx)), kept)
         call = Call(op, backward, ctx.needs_input_grad, cotangents, saved, attributes)
         return pull_all(call, flowing, kept, ctx.residual, 0)
 

@@ -16,11 +16,12 @@ from ...core.source import where
 from ...errors import GradientError
 from ...operators.registry import build
 from ...schema.schema import Schema
+from ..derivatives import Layout
 from .anomaly import note_line
 from .grad_mode import AUTOGRAD, RECORDING
 from .inputs import gradients_at, key_of
-from .node import Edge, Layout, Leaf, Node, Output
-from .record import next_order
+from .node import Edge, Leaf, Node, Output, next_order
+from .record import new_node
 from .saved_tensors import protect
 from .tensor import TrackedTensor
 
@@ -35,8 +36,6 @@ class Recomputed(Node):
 
     __slots__ = ("layouts",)
 
-    simple = None  # no context of a user's rule
-    edges: tuple[Edge, ...]
     layouts: tuple[Layout, ...]  # of the outputs
 
 
@@ -87,9 +86,7 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
         made = _made_since(begin, tracked, level)
         if level is None or not made:
             return result
-        node = Recomputed()
-        node.op, node.level, node.rule, node.saved = OPERATOR, level, _again, saved
-        node.inputs = node.edges = _read_since(begin, made)
+        node: Recomputed = new_node(Recomputed, OPERATOR, level, _again, _read_since(begin, made), None, saved, None)
         node.layouts = tuple(x.data.layout for x in made)
         note_line(node)
         for number, x in enumerate(made):
@@ -102,16 +99,17 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
 def _again(node: Recomputed, grads: dict[int, Any], create_graph: bool) -> list[Any]:
     """The gradients of a call's inputs: the function once more, recorded, and back through what it recorded."""
     f, args, keywords, quiet = node.saved
+    edges: Any = node.edges
     begin = next_order()
     with Setting(AUTOGRAD, quiet):
         result = f(*mapped(protect, args), **mapped(protect, keywords))
     made = _made_since(begin, [x for x in leaves(result) if isinstance(x, TrackedTensor)], node.level)
     if tuple(x.data.layout for x in made) != node.layouts:
         raise _differs(f, "gave results of other shapes or dtypes")
-    if set(map(key_of, _read_since(begin, made))) != set(map(key_of, node.edges)):
+    if set(map(key_of, _read_since(begin, made))) != set(map(key_of, edges)):
         raise _differs(f, "read other tracked values")
     roots = [made[number].data for number in grads]
-    return gradients_at(node.edges, roots, list(grads.values()), node.level, create_graph, create_graph)
+    return gradients_at(edges, roots, list(grads.values()), node.level, create_graph, create_graph)
 
 
 def _made_since(begin: int, tracked: list[TrackedTensor], level: Level | None) -> list[TrackedTensor]:

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...core import freeze
-from ...core.array_memory import has_layout, sole
+from ...core.array_memory import has_layout, owned
 from ...errors import GradientError, kind_of
-from ...operators.prims import add
-from .cotangents import fitted
+from .cotangents import added, fitted
 from .grad_mode import outside_rules
-from .record import show
 
 _numbers = count()
 
@@ -69,7 +67,7 @@ class Retained:
 
     def add(self, grad: Any) -> None:
         """Add what a backward brought."""
-        self.grad = sole(grad if self.grad is None else add(self.grad, grad))
+        self.grad = owned(grad) if self.grad is None else added(self.grad, grad)
 
 
 class LeafHooks:
@@ -153,7 +151,7 @@ class Hooked:
 def hooked(node: Any) -> Hooked:
     """The hooks of a node."""
     if type(node.rule) is not Hooked:
-        node.rule = Hooked(node.rule)
+        node.replace_rule(Hooked(node.rule))
     found: Hooked = node.rule
     return found
 
@@ -168,7 +166,6 @@ def leaf_hooks(leaf: Any) -> LeafHooks:
     """The hooks of a leaf."""
     if leaf.hooks is None:
         leaf.hooks = LeafHooks(leaf.layout)
-        show((leaf,))  # a hook may lead back here
     found: LeafHooks = leaf.hooks
     return found
 

@@ -24,6 +24,7 @@ from ...schema.tags import Tag
 from ...schema.types import TENSOR, ListOf
 from ..inplace import Words, check_dicts, check_target, check_views, new_values, target_name, targets
 from .node import Leaf, Node
+from .record import new_node
 from .saved_tensors import COPIED_BYTES
 from .tensor import TrackedTensor, keep_retained
 
@@ -183,10 +184,7 @@ def _renew(x: TrackedTensor, new: Any) -> None:
 
 def _end(op: OpOverload, level: Any, layout: Any, rule: Any) -> Node:
     """A node of no inputs."""
-    node = Node()
-    node.op, node.level, node.layout = op, level, layout
-    node.inputs = node.edges = ()
-    node.saved, node.rule = None, rule
+    node: Node = new_node(Node, op, level, rule, (), None, None, layout)
     return node
 
 

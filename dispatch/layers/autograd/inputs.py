@@ -5,8 +5,6 @@ from math import inf
 from typing import Any
 
 from ...core import Level
-from ...core.array_memory import sole
-from ...operators.prims import add
 from .engine import run_backward
 from .hooks import Hooked
 from .node import Edge, Leaf, Node, Output
@@ -92,12 +90,3 @@ def key_of(edge: Edge) -> Key:
     if isinstance(edge, Leaf):
         return edge
     return (edge.node, edge.number) if isinstance(edge, Output) else (edge, None)
-
-
-def add_to_leaves(found: dict[Leaf, Any]) -> None:
-    """Add gradients to the `.grad` of their leaves."""
-    while found:
-        leaf, grad = found.popitem()
-        leaf.grad = sole(grad if leaf.grad is None else add(leaf.grad, grad))
-        if leaf.hooks is not None:
-            leaf.hooks.accumulated()

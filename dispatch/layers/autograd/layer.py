@@ -19,9 +19,10 @@ from ...operators.views import with_views
 from .context import Context
 from .derivative_sources import Form, check_alone, derivative_of, is_given
 from .inplace import made_kernel, written_kernel
+from .kernels import user_kernel
 from .pullbacks import Pullbacks, row_kernel
 from .tensor import TrackedTensor
-from .user_rules import Rule, recorded_kernel
+from .user_rules import Rule
 
 
 class Autograd(Layer):
@@ -145,7 +146,7 @@ def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
         return made_kernel(op, None if rule.others is None else row_kernel(op, rule.others, whole))
     if isinstance(rule, Constant):
         return _cutting(whole) if op is detach else _constant(whole)
-    return row_kernel(op, rule, whole) if isinstance(rule, Pullbacks) else recorded_kernel(op, rule, whole)
+    return row_kernel(op, rule, whole) if isinstance(rule, Pullbacks) else user_kernel(op, rule, whole)
 
 
 def _cutting(whole: Callable[..., Any]) -> Kernel:

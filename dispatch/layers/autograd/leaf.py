@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from ...core import DispatchKey, Level, Tensor, active_modes, freeze, ground, open_levels, wrap
+from ...core.array_memory import unwritten
 from ...errors import GradientError
 from .node import Leaf
+from .saved_tensors import COPIED_BYTES, protect
 from .tensor import TrackedTensor
 
 
@@ -58,8 +60,11 @@ def _level() -> Level:
     return next((level for level in open_levels() if level.number == number), ground())
 
 
-def track(value: Any, level: Any) -> TrackedTensor:
-    """A leaf at a level."""
+def track(value: Any, level: Any, *, shared: bool = False) -> TrackedTensor:
+    """A leaf at a level; with `shared`, of a value that somebody else may write to while the tape needs it."""
+    if shared:
+        kept = unwritten(value, COPIED_BYTES)  # which settles the usual case in C
+        value = protect(value) if kept is None else kept
     if value.dtype.kind not in "fc":
         raise GradientError(
             f"a gradient was asked of an array of dtype {value.dtype}: only floating-point and complex values have one. "

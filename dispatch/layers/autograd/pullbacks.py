@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core import OpOverload, descend, wrap
+from ...core import OpOverload, wrap
 from ...dispatcher.layer import Kernel, parameter_names
 from ...errors import DefinitionError
-from .node import Node, edges_of
-from .record import recorded
-from .saved_tensors import protect
+from .kernels import Plan
+from .kernels import row_kernel as compiled
+from .node import Node
 from .tensor import TrackedTensor
 
 
@@ -37,34 +37,14 @@ def pullbacks(**by_argument: Callable[..., Any]) -> Pullbacks:
     return Pullbacks({name: Pullback(_reads(function), function) for name, function in by_argument.items()})
 
 
-# What to record when a certain set of arguments is tracked: the node's rule, None where no tracked argument has a pullback;
-# what makes `saved` of the arguments and the result, None where it is every argument, as it is; and whether a tracked argument
-# is a list. A plain tuple, which Python takes apart in a third of the time of a named one.
-Plan = tuple[Callable[[Node, Any, bool], Any] | None, Callable[[tuple[Any, ...], Any], Any] | None, bool]
-
-
 def row_kernel(op: OpOverload, rule: Pullbacks, whole: Callable[..., Any]) -> Kernel:
-    """The kernel that records an operator of the tables; `whole` runs it one floor down."""
-    plans: dict[int, Plan] = {}
-
-    def kernel(*args: Any) -> Any:
-        out, like, values, data, own, quiet = descend(whole, args)
-        if quiet is not None and quiet.covers(like.level.number):
-            return out
-        pull, save, lists = plans.get(own) or plans.setdefault(own, plan_for(op, rule, own))
-        if pull is None:
-            return out
-        saved = values if save is None else save(values, out)
-        return recorded(Node, TrackedTensor, op, pull, out, like, data, edges_of(data) if lists else None, saved)
-
-    return kernel
+    """The kernel that records an operator of the tables; `whole` runs it one step down."""
+    return compiled(lambda own: plan_for(op, rule, own), op, whole)
 
 
-# Both are written out for each set of tracked arguments: generic packing and unpacking would cost as much as the rules.
-SAVE = """
-def save(values, out):
-    return ({saved})
-"""
+# How one thing is saved: see Plan. The rule is written out for each set of tracked arguments, since generic unpacking would
+# cost as much as the pullbacks.
+VALUE, PROTECTED, LIST, LAYOUT, OUT = range(5)
 PULL = """
 def pull(node, g, create_graph):
     {names} = node.saved
@@ -76,15 +56,15 @@ def pull(node, g, create_graph):
 
 
 def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
-    """The plan for one set of tracked arguments, bit i of `own` for argument i."""
+    """What to record for one set of tracked arguments, bit i of `own` for argument i."""
     names, schema = op.arguments.names, op.schema.arguments
     tracked = [i for i in range(len(names)) if own >> i & 1 and names[i] in rule.by_argument]
     if not tracked:
-        return None, None, False
-    kept: dict[str, str] = {}  # what is saved: its name in `pull`, and how `save` finds it
+        return Plan(None, (), False, len(names), _layout)
+    kept: dict[str, tuple[int, int]] = {}  # what is saved: its name in `pull`, its kind, and of which argument it is
     again: list[str] = []
     calls = ["None"] * len(names)
-    scope: dict[str, Any] = {"__name__": __name__, "protect": protect, "tracked": _tracked, "flat": _flat, "layout": _layout}
+    scope: dict[str, Any] = {"__name__": __name__, "tracked": _tracked, "flat": _flat}
     for i in tracked:
         reads, scope[f"f{i}"] = rule.by_argument[names[i]]
         calls[i] = f"f{i}({', '.join([_source(op, name, own, kept) for name in reads])})"
@@ -95,10 +75,8 @@ def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
             again.append(f"{name} = tracked({name}, data[{name[1:]}], node)")
     results = f"({', '.join(calls)},)"
     lists = any(schema[i].type.parts for i in tracked)
-    everything = [f"values[{i}]" for i in range(len(names))]
-    if len(kept) > 1 and sorted(kept.values()) == everything:
-        kept = dict(sorted(kept.items(), key=lambda item: item[1]))
-    exec(SAVE.format(saved=", ".join(kept.values()) or "None"), scope)  # of one thing no tuple
+    if len(kept) == len(names) and all(kind == VALUE for kind, _ in kept.values()):
+        kept = dict(sorted(kept.items(), key=lambda item: item[1]))  # the arguments as they are, without another tuple
     exec(
         PULL.format(
             names=", ".join(kept) or "_",
@@ -107,24 +85,22 @@ def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
         ),
         scope,
     )
-    return scope["pull"], None if len(kept) > 1 and list(kept.values()) == everything else scope["save"], lists
+    return Plan(scope["pull"], list(kept.values()), lists, len(names), _layout)
 
 
-def _source(op: OpOverload, name: str, own: int, kept: dict[str, str]) -> str:
+def _source(op: OpOverload, name: str, own: int, kept: dict[str, tuple[int, int]]) -> str:
     """The expression for what a pullback reads; what has to be saved for that is noted in `kept`."""
     names, schema = op.arguments.names, op.schema.arguments
     if name == "g":
         return name
     if name == "out":
-        kept[name] = name
+        kept[name] = OUT, 0
         return name
     if name in names:
         i = names.index(name)
         # An argument that is not tracked, or a list, may hold a plain array that the caller can write to.
-        guarded = schema[i].type.has_tensor and (not own >> i & 1 or bool(schema[i].type.parts))
-        kept[f"x{i}"] = f"protect(values[{i}])" if guarded else f"values[{i}]"
-        if schema[i].type.parts:  # no list where there is nothing in it: one object less for the collector to look at
-            kept[f"x{i}"] = f"() if type(values[{i}]) is list and not values[{i}] else {kept[f'x{i}']}"
+        guarded = schema[i].type.has_tensor and not own >> i & 1
+        kept[f"x{i}"] = LIST if schema[i].type.parts else PROTECTED if guarded else VALUE, i
         return f"x{i}"
     argument, _, half = name.rpartition("_")
     if argument not in names or half not in ("shape", "dtype"):
@@ -137,7 +113,7 @@ def _source(op: OpOverload, name: str, own: int, kept: dict[str, str]) -> str:
     listed = bool(schema[i].type.parts)
     if own >> i & 1 and not listed:
         return f"node.inputs[{i}].layout[{part}]"
-    kept[f"l{i}"] = f"layout(values[{i}])"
+    kept[f"l{i}"] = LAYOUT, i
     return f"[x[{part}] for x in l{i}]" if listed else f"l{i}[{part}]"
 
 

@@ -1,16 +1,17 @@
-"""The record of one call."""
+"""A call becomes a node, for the compiled kernels."""
+from ...core.state cimport Level
+from ...core.tensor cimport Wrapped
+from .node cimport Node
 
+cdef extern from *:
+    """
+    /* tp_new with nothing to parse. */
+    static inline PyObject *dispatch_made(PyObject *cls, PyObject *no_arguments) {
+        return ((PyTypeObject *)cls)->tp_new((PyTypeObject *)cls, no_arguments, NULL);
+    }
+    """
+    object dispatch_made(object cls, tuple no_arguments)
 
-cdef class Record:
-    cdef public object op
-    cdef public object level
-    cdef object goes_by
-    cdef public object saved
-    cdef public object layout
-    cdef public object order
-    cdef object first                       # the inputs, where they are `few`: so many, and None from the third on
-    cdef object second
-    cdef int few
-    cdef object all_inputs                  # else
-    cdef tuple all_edges
-    cdef object __weakref__
+cdef object layout_of(x, tuple inputs)
+cdef object wrapped(type wrapper, out, Wrapped like, data)
+cdef int fill(Node node, op, Level level, rule, tuple inputs, tuple edges, saved, layout) except -1

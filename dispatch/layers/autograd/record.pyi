@@ -1,27 +1,20 @@
 from collections.abc import Callable
 from typing import Any
 
-from typing_extensions import disjoint_base
-
 from ...core import Level, OpOverload, Tensor
+from .node import Node
 
-@disjoint_base
-class Record:
-    op: OpOverload
-    level: Level
-    inputs: tuple[Any, ...]
-    edges: tuple[Any, ...]
-    rule: Callable[[Any, Any, bool], Any]
-    saved: Any
-    layout: Any
-    order: int
-    def let_go(self, rule: Callable[[Any, Any, bool], Any]) -> None: ...
-
-def next_order() -> int: ...
-def hide(x: object) -> None: ...
-def show(objects: tuple[object, ...]) -> None: ...
+def new_node(
+    cls: type[Node],
+    op: OpOverload,
+    level: Level,
+    rule: Callable[[Any, Any, bool], Any],
+    inputs: tuple[Any, ...],
+    edges: tuple[Any, ...] | None,
+    saved: Any,
+    layout: Any,
+) -> Any: ...
 def recorded(
-    cls: type[Record],
     wrapper: type[Tensor],
     op: OpOverload,
     rule: Callable[[Any, Any, bool], Any],

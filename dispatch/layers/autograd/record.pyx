@@ -1,16 +1,16 @@
-"""The record of one call, for whoever walks back over calls: a few references and a number, made in one step of C.
-
-A program of a million calls makes a million of these. Nothing here knows what is recorded, or for what.
-"""
-cimport cython
+"""A call becomes a node, and its result a wrapper that refers to it, in one step of C."""
 cimport numpy as cnp
+from cpython.object cimport PyObject
 
+from ...core.array_memory cimport inexact_layout
 from ...core.arrays cimport is_exact
+from ...core.state cimport Level
 from ...core.tensor cimport Wrapped
-from cpython.object cimport PyObject, PyTypeObject
+from .node cimport Leaf, Node, are_hidden, hide, is_inert
 
-from ...core.tensor import wrap
-from ...core.array_memory import inexact_layout
+import numpy as np
+
+from ...core import wrap
 
 cnp.import_array()
 
@@ -18,118 +18,44 @@ cdef extern from "numpy/arrayobject.h":
     int NPY_ARRAY_WRITEABLE
     void PyArray_CLEARFLAGS(cnp.ndarray, int) noexcept
 
-cdef extern from *:
-    """
-    static long long dispatch_last_order = 0;
-    /* Counts down, for all threads. */
-    static inline long long dispatch_next_order(void) {
-        return __atomic_sub_fetch(&dispatch_last_order, 1, __ATOMIC_RELAXED);
-    }
-    /* tp_new with nothing to parse. */
-    static inline PyObject *dispatch_made(PyObject *cls, PyObject *no_arguments) {
-        return ((PyTypeObject *)cls)->tp_new((PyTypeObject *)cls, no_arguments, NULL);
-    }
-    """
-    long long dispatch_next_order() noexcept
-    object dispatch_made(object cls, tuple no_arguments)
-    void PyObject_GC_Track(PyObject *)
-    void PyObject_GC_UnTrack(PyObject *)
-    int PyObject_GC_IsTracked(PyObject *)
-    int PyObject_IS_GC(PyObject *)
-
+cdef type GENERIC = np.generic
 cdef tuple NOTHING = ()
-cdef tuple NONE = (None,) * 30
 
 
-def next_order():
-    """A number smaller than that of every record there is."""
-    return dispatch_next_order()
-
-
-@cython.trashcan(True)
-cdef class Record:
-    """The fields of a recorded call; see `Node`, which gives them their meaning.
-
-    A chain of a million records is freed without recursion. Inputs that are their own edges, and all None but the first two,
-    are kept without a tuple, which would be one more object for Python's collector to look at, again and again, while the
-    chain grows.
-    """
-
-    def __cinit__(self):
-        self.order = dispatch_next_order()
-        self.all_inputs = self.all_edges = NOTHING
-
-    @property
-    def rule(self):
-        return self.goes_by
-
-    @rule.setter
-    def rule(self, rule):
-        self.goes_by = rule
-        show((self,))                       # a rule that came later, a hook's say, may lead back here
-
-    @property
-    def inputs(self):
-        if self.few == 0:
-            return self.all_inputs
-        if self.few == 1:
-            return (self.first,)
-        return (self.first, self.second) if self.few == 2 else (self.first, self.second, *NONE[:self.few - 2])
-
-    @inputs.setter
-    def inputs(self, inputs):
-        self.all_edges = self.edges
-        self.all_inputs = inputs
-        self.few = 0
-
-    @property
-    def edges(self):
-        return self.inputs if self.few else self.all_edges
-
-    @edges.setter
-    def edges(self, tuple edges not None):
-        self.all_inputs = self.inputs
-        self.all_edges = edges
-        self.few = 0
-
-    def let_go(self, rule):
-        """Forget what went in and what was saved, and go by another rule from here on."""
-        self.first = self.second = self.saved = None
-        self.all_inputs = self.all_edges = NOTHING
-        self.few = 0
-        self.goes_by = rule
-
-
-cdef layout_of(x, tuple inputs):
+cdef object layout_of(x, tuple inputs):
     """The `(shape, dtype)` of an array or wrapper that can have a gradient, else None.
 
-    It is that of the first record in `inputs`, where they are equal: a chain of calls keeps one of them.
+    It is that of the first node or leaf in `inputs`, where they are equal: a chain of calls keeps one of them.
     """
     cdef tuple layout, shape
     cdef int i, ndim
     if is_exact(<PyObject *>x):
         for found in inputs:
-            if isinstance(found, Record):
-                found = (<Record>found).layout
-                if found is None:
-                    break
-                layout = <tuple>found
-                if layout[1] is not (<cnp.ndarray>x).descr:
-                    break
-                shape = <tuple>layout[0]
-                ndim = cnp.PyArray_NDIM(<cnp.ndarray>x)
-                if len(shape) != ndim:
-                    break
-                for i in range(ndim):
-                    if cnp.PyArray_DIM(<cnp.ndarray>x, i) != <cnp.npy_intp>shape[i]:
-                        break
-                else:
-                    return layout
+            if isinstance(found, Node):
+                found = (<Node>found).layout
+            elif type(found) is Leaf:
+                found = (<Leaf>found).layout
+            else:
+                continue
+            if found is None:
                 break
+            layout = <tuple>found
+            if layout[1] is not (<cnp.ndarray>x).descr:
+                break
+            shape = <tuple>layout[0]
+            ndim = cnp.PyArray_NDIM(<cnp.ndarray>x)
+            if len(shape) != ndim:
+                break
+            for i in range(ndim):
+                if cnp.PyArray_DIM(<cnp.ndarray>x, i) != <cnp.npy_intp>shape[i]:
+                    break
+            else:
+                return layout
+            break
     return inexact_layout(x)
 
 
-cdef bint few_of(tuple inputs):
+cdef bint few_of(tuple inputs) noexcept:
     cdef Py_ssize_t i
     for i in range(2, len(inputs)):
         if inputs[i] is not None:
@@ -137,56 +63,13 @@ cdef bint few_of(tuple inputs):
     return 0 < len(inputs) <= 32
 
 
-cdef bint any_tracked(tuple edges):
-    for edge in edges:
-        if edge is not None and PyObject_GC_IsTracked(<PyObject *>edge):
-            return True
-    return False
+cdef int fill(Node node, op, Level level, rule, tuple inputs, tuple edges, saved, layout) except -1:
+    """Set the fields of a new node; without `edges` the inputs are the edges.
 
-
-def hide(x):
-    """Spare the collector an object that refers to nothing later than itself."""
-    if PyObject_IS_GC(<PyObject *>x):
-        PyObject_GC_UnTrack(<PyObject *>x)
-
-
-def show(tuple objects not None):
-    """Let the collector see objects that may refer to something later from here on; None is allowed."""
-    for x in objects:
-        if PyObject_IS_GC(<PyObject *>x) and not PyObject_GC_IsTracked(<PyObject *>x):
-            PyObject_GC_Track(<PyObject *>x)
-
-
-def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped like not None, tuple inputs not None,
-             tuple edges, saved):
-    """A record of a call, in a wrapper of its result; the result itself where that can have no gradient.
-
-    Parameters
-    ----------
-    cls : type
-        Of records.
-    wrapper : type
-        Of wrappers.
-    op, rule, inputs, saved : object
-        Fields of the record.
-    edges : tuple or None
-        None: the inputs, which are no lists.
-    out : array or Tensor
-        The result; an array becomes read-only.
-    like : Tensor
-        Whose level and rank the wrapper has.
+    Inputs that are their own edges, and all None but the first two, are kept without a tuple, which would be one more object
+    for Python's collector to look at while a chain grows.
     """
-    cdef Record node
-    cdef Wrapped made
-    layout = layout_of(out, inputs)
-    if layout is None:
-        return out
-    node = dispatch_made(cls, NOTHING)
-    node.op = op
-    node.level = like.level
-    node.goes_by = rule
-    node.saved = saved
-    node.layout = layout
+    node.op, node.level, node.rule, node.saved, node.layout = op, level, rule, saved, layout
     if edges is None and few_of(inputs):
         node.few = <int>len(inputs)
         node.first = inputs[0]
@@ -195,17 +78,62 @@ def recorded(type cls not None, type wrapper not None, op, rule, out, Wrapped li
     else:
         node.all_inputs = inputs
         node.all_edges = inputs if edges is None else edges
-    # The collector would look at all of a long tape again and again while it grows: a record that was made of untracked ones
-    # alone, and takes no attributes, is spared it. One in which something later may be found, a hook's closure or what a
-    # user put on it, is tracked, and so is all that is made of it from then on: a cycle through it is tracked all around.
-    if (<PyTypeObject *>cls).tp_dictoffset == 0 and not any_tracked(inputs if edges is None else edges):
-        PyObject_GC_UnTrack(<PyObject *>node)
+    return 0
+
+
+cdef object wrapped(type wrapper, out, Wrapped like, data):
+    """A wrapper, of the level of `like`, of a result, of which an array becomes read-only."""
+    cdef Wrapped made
     if not is_exact(<PyObject *>out):
-        return wrap(wrapper, out, like, node, True)
+        return wrap(wrapper, out, like, data, True)
     PyArray_CLEARFLAGS(<cnp.ndarray>out, NPY_ARRAY_WRITEABLE)
     made = dispatch_made(wrapper, NOTHING)
     made.value = out
-    made.data = node
+    made.data = data
     made.level = like.level
     made.rank = like.rank
     return made
+
+
+def new_node(type cls not None, op, Level level not None, rule, tuple inputs not None, tuple edges, saved, layout):
+    """A node that no kernel made: of a checkpoint, of a write.
+
+    Parameters
+    ----------
+    cls : type
+        Node, or a subclass.
+    op, level, rule, inputs, saved, layout : object
+        Its fields.
+    edges : tuple or None
+        None: the inputs, which are no lists.
+    """
+    cdef Node node = dispatch_made(cls, NOTHING)
+    fill(node, op, level, rule, inputs, edges, saved, layout)
+    return node
+
+
+def recorded(type wrapper not None, op, rule, out, Wrapped like not None, tuple inputs not None, tuple edges, saved):
+    """The result of a call in a wrapper with a node; the result itself where that can have no gradient.
+
+    Parameters
+    ----------
+    wrapper : type
+    op, rule, inputs, saved : object
+        Fields of the node. The operator keeps the rule alive, and the rule keeps nothing that a call made.
+    edges : tuple or None
+        None: the inputs, which are no lists.
+    out : array or Tensor
+        The result; an array becomes read-only.
+    like : Tensor
+        Whose level and rank the wrapper has.
+    """
+    cdef Node node
+    layout = layout_of(out, inputs)
+    if layout is None:
+        return out
+    node = dispatch_made(Node, NOTHING)
+    fill(node, op, like.level, rule, inputs, edges, saved, layout)
+    if (is_exact(<PyObject *>out) or isinstance(out, GENERIC)) and is_inert(saved) \
+            and are_hidden(inputs if edges is None else edges):
+        hide(node)
+    return wrapped(wrapper, out, like, node)

@@ -11,10 +11,10 @@ from ...core import DispatchKey, Level, Tensor, check_open, count_conversion, fr
 from ...core.array_memory import set_rewritable
 from ...core.pytree import leaves, paths
 from ...errors import ConversionError, GradientError, kind_of
-from .engine import run_backward
+from .engine import add_to_leaf, add_to_leaves
 from .grad_mode import in_recorded_rule
 from .hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
-from .inputs import add_to_leaves, gradients_at
+from .inputs import gradients_at
 from .node import Leaf, Node, Output
 
 
@@ -66,8 +66,9 @@ class TrackedTensor(Tensor):
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        if isinstance(self.data, Leaf):
-            self.data.grad = value
+        edge = self.data
+        if type(edge) is Leaf:
+            edge.grad = value
         elif hasattr(self, "retained"):
             self.retained.grad = value
         else:
@@ -112,7 +113,7 @@ class TrackedTensor(Tensor):
         if inputs is not None:
             add_at(inputs, (self.data,), (seed,), self.level, keep, create_graph)
         else:
-            add_to_leaves(run_backward((self.data,), (seed,), self.level, keep, create_graph))
+            add_to_leaves((self.data,), (seed,), self.level, keep, create_graph)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
         """Call `hook(grad)` each time a backward has the whole gradient of this value.
@@ -275,7 +276,7 @@ def add_at(inputs: Any, roots: Any, seeds: Any, level: Level, keep: bool, create
         key, grad = found.popitem()
         x = places[key]
         if isinstance(x.data, Leaf):
-            add_to_leaves({x.data: grad})
+            add_to_leaf(x.data, grad)
         elif not (hasattr(x, "retained") and x.retained.asked):
             _retained(x).add(grad)
 

@@ -29,7 +29,7 @@ def kept_bytes(nodes: Iterable[Any]) -> int:
     """How many bytes of arrays the nodes keep alive; memory that several share counts once."""
     found: dict[int, int] = {}
     for node in nodes:
-        waiting = [getattr(node, "saved", None), getattr(node, "__dict__", None)]
+        waiting = list(node.all_kept()) if hasattr(node, "all_kept") else []
         while waiting:
             x = waiting.pop()
             items = items_of(x)

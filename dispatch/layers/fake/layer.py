@@ -14,7 +14,8 @@ from ...errors import DispatchError, FakeTensorError, NoRuleError, kind_of
 from ...operators.functional_variant import form_of
 from ...schema.tags import Tag
 from ...symbolic import SymInt, guard_or_false
-from .rule_cache import MOST, Pure, answer_of, key_of, outputs_of, sizes_in
+from .kernel import Remembering
+from .rule_cache import Pure
 from .rule_context import FakeContext
 from .rule_inputs import device_for, faked, mode_of
 from .rule_outputs import Results
@@ -40,7 +41,7 @@ class Fake(Layer):
         if not isinstance(rule, Pure):
             return _running(op, rule, Results(op, pure=False))
         kernel = _running(op, rule.rule, Results(op, pure=True))
-        return kernel if op.schema.is_mutable else _remembering(_knowing(op, kernel) if rule.known else kernel)
+        return kernel if op.schema.is_mutable else Remembering(_knowing(op, kernel) if rule.known else kernel)
 
     def place(self, rule: Any) -> str:
         return where(rule.rule if isinstance(rule, Pure) else rule)
@@ -110,38 +111,6 @@ def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kern
         return results.outputs(out, args, mode, device)
 
     return kernel
-
-
-def _remembering(kernel: Kernel) -> Kernel:
-    """A kernel that runs a rule whose answer depends on layouts and plain arguments, once for each of these."""
-    static: dict[Any, Any] = {}
-
-    def remembering(*args: Any) -> Any:
-        guard = active_mode(FAKE)
-        mode = guard.mode if guard is not None else mode_of(args)
-        if mode is None:
-            return kernel(*args)
-        # an answer with symbols holds where the guards do that it left
-        answers = static if mode.shape_env is None else mode.shape_env.answers.setdefault(kernel, {})
-        try:
-            key = tuple([key_of(x, mode) for x in args])
-        except LookupError:
-            return kernel(*args)
-        answer = answers.get(key)
-        if answer is None:
-            out = kernel(*args)
-            try:
-                answer = answer_of(out, args)
-            except LookupError:
-                return out
-            if mode.shape_env is not None and sizes_in(out) - sizes_in(args):
-                return out  # as many elements as the data of these arrays say
-            if len(answers) >= MOST:
-                answers.clear()
-            answers[key] = answer
-        return outputs_of(answer, args, mode)
-
-    return remembering
 
 
 def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:

@@ -1,17 +1,11 @@
-"""Answers of shape rules, remembered: by the layouts of the fakes and by the plain arguments that a call was given."""
+"""What is remembered of the answers of shape rules; kernel.pyx looks them up."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...symbolic import SymInt
-from .fake_mode import FakeTensorMode
-from .tensor import FakeTensor, fake_tensor, memory_of
-
-MOST = 1024  # answers for one operator, which are forgotten all together
-
-# Plain arguments that an answer may be remembered by; their types count, for 1, 1.0 and True are equal.
-_PLAIN = frozenset({int, float, bool, complex, str, type(None), type})
+from .tensor import FakeTensor, memory_of
 
 
 class Pure(NamedTuple):
@@ -23,39 +17,6 @@ class Pure(NamedTuple):
 
     rule: Any
     known: bool = True
-
-
-def key_of(x: Any, mode: FakeTensorMode | None) -> Any:
-    """What an answer depends on in an argument, to be looked up by.
-
-    Raises
-    ------
-    LookupError
-        If it is another value than a fake of the mode without a known element, a plain value, or a container of these.
-    """
-    cls = type(x)
-    if cls is FakeTensor:
-        if x.mode is not mode or (x.data is not None and x.data.constant is not None):
-            raise LookupError
-        if mode is not None and mode.shape_env is not None:
-            return _identities(x.shape), _identities(x.strides), x.dtype, x.device
-        return x.shape, x.strides, x.dtype, x.device
-    if cls is SymInt:
-        return (id(x),)
-    if cls in _PLAIN:
-        return cls, x
-    if cls is tuple or cls is list:
-        return (cls, *[(type(i), i) if type(i) in _PLAIN else key_of(i, mode) for i in x])
-    if cls is slice:
-        return slice, key_of(x.start, mode), key_of(x.stop, mode), key_of(x.step, mode)
-    if isinstance(x, np.dtype) or (cls.__basicsize__ == object.__basicsize__ and not cls.__dictoffset__):  # without state
-        return x
-    raise LookupError
-
-
-def _identities(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Sizes to be looked up by, without asking which numbers they are; a symbolic one lives as long as its answers."""
-    return tuple([n if type(n) is int else (id(n),) for n in sizes])
 
 
 def sizes_in(x: Any) -> set[str]:
@@ -107,16 +68,3 @@ def _place(base: FakeTensor, args: tuple[Any, ...]) -> int | tuple[int, int] | N
                 if type(x) is FakeTensor and memory_of(x) is base:
                     return i, part
     return None
-
-
-def outputs_of(answer: Any, args: tuple[Any, ...], mode: FakeTensorMode | None) -> Any:
-    """Outputs as they are remembered, each a fake of its own."""
-    if type(answer) is not Single:
-        cls, items = answer
-        found = [outputs_of(item, args, mode) for item in items]
-        return found if cls is list else tuple(found)
-    shape, dtype, strides, device, seen = answer
-    if seen is None:
-        return fake_tensor(shape, dtype, strides, device, mode)
-    base = args[seen] if isinstance(seen, int) else args[seen[0]][seen[1]]
-    return fake_tensor(shape, dtype, strides, device, mode, base)

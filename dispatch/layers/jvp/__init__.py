@@ -1,19 +1,19 @@
-"""Forward mode: values that carry a tangent along, the derivative in one direction.
+"""Forward mode: computes with values that carry a tangent, the derivative in one direction.
 
-A rule says what an operator does to tangents: `rule(tangents, output, *args)` gives the tangent of the output. It runs one
-floor down, where values and tangents are ordinary, so that a rule written with operators is differentiated and batched like
-any other function.
+A rule says what an operator does to tangents: `rule(tangents, output, *args)` returns the tangent of the output. It gets the
+plain values and tangents, so that a rule written with operators is differentiated and batched like any other function.
 
-    tensor    DualTensor
-    tangents  made where there is none, fitted to what a rule gave them for
-    pushforwards, user_rules   how a row's pushforwards and a user's function become kernels
-    inplace   operators that write
-    layer     which of them an operator gets
+    tensor        DualTensor
+    tangents      tangents as rules get them and give them
+    pushforwards  the kernel of a row, from a pushforward for each argument
+    user_rules    the kernel of an operator, from a user's function
+    inplace       the kernels of operators that write
+    layer         chooses the kernel of an operator
 """
 
 from .layer import layer
 from .pushforwards import Pushforward, Pushforwards, pushforwards
-from .tangents import tangent_of, with_tangents, zeros
+from .tangents import tangent_of, with_tangents
 from .tensor import DualTensor
 from .user_rules import rule_of
 
@@ -26,5 +26,4 @@ __all__ = [
     "rule_of",
     "tangent_of",
     "with_tangents",
-    "zeros",
 ]

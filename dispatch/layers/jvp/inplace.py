@@ -1,4 +1,4 @@
-"""Operators that write, forward: the functional form runs, and what is written stands for the value and tangent it gave."""
+"""Makes the kernels of operators that write: runs the functional form, and gives what was written its value and tangent."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from ...dispatcher.printing import describe_value
 from ...errors import GradientError
 from ...operators.functional_variant import form_of, instead
 from ...operators.views import replace
+from ..derivatives import zeros
 from ..inplace import Words, check_dicts, check_target, new_values, target_name, targets
-from .tangents import zeros
 from .tensor import DualTensor
 
 WORDS = Words(GradientError, "value with a tangent", "Forward mode")

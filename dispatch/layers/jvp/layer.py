@@ -1,7 +1,7 @@
-"""Forward mode as a layer: what an operator does to tangents becomes a kernel that carries them along.
+"""The forward-mode layer: makes the kernel of an operator from what it does to tangents.
 
-Two kinds of rules: a user's function of all tangents (user_rules.py), and a row's pushforwards, one for each argument
-(pushforwards.py). Both run one floor down, where values and tangents are ordinary.
+There are two kinds of rules: a user's function of all tangents (user_rules.py), and a row's pushforwards, one for each
+argument (pushforwards.py). Both get plain values and tangents, without this layer's wrappers.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from .user_rules import rule_of, user_kernel
 
 
 class Forward(Layer):
-    """Carries tangents along."""
+    """The layer of forward mode."""
 
     def rule(self, rule: Any, /) -> Any:
         return rule
@@ -91,10 +91,10 @@ layer = Forward("jvp", DispatchKey.JVP)
 
 
 def _beside_residuals(op: OpOverload, kernel: Kernel) -> Kernel:
-    """The kernel with residuals as they were kept: how they move is the business of the rule, not of what stands around them.
+    """The kernel, given residuals without wrappers: how numbers in a residual change is for the rule to say.
 
-    A tape that watches who computes with a residual has wrapped the numbers in it, and such a wrapper, which decides nothing
-    where it is given for a residual, may outrank the values of this level.
+    A tape may have wrapped the numbers in a residual, to see who computes with them, at a higher rank than the values of this
+    level.
     """
     places = [i for i, a in enumerate(op.schema.arguments) if str(a.type) == "Residual"]
     if not places:
@@ -126,7 +126,7 @@ def _constant(whole: Callable[..., Any]) -> Kernel:
 
 
 def _ruleless(op: OpOverload) -> Kernel:
-    """The kernel of an operator of which nothing is known: integers come out of it, and for anything else it raises."""
+    """The kernel of an operator without any derivative: returns integers as they are, and raises for anything else."""
     whole, name = op.whole, (origin_of(op) or op).schema.name
 
     def kernel(*args: Any) -> Any:

@@ -1,20 +1,17 @@
-"""Rows' rules: a pushforward for each argument, which names what it reads; what they give is added up."""
+"""Makes the kernel of a row: one pushforward for each argument, and the sum of what they return."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ...core import OpOverload, descend, wrap
-from ...core.array_memory import has_layout, inexact_layout
+from ...core import OpOverload, descend
+from ...core.array_memory import inexact_layout
 from ...dispatcher.layer import Kernel, parameter_names
 from ...errors import DefinitionError
-from .tangents import added, fitted, tangent_of
-from .tensor import DualTensor
+from .tangents import added, dual, tangent_of
 
 
 class Pushforward(NamedTuple):
-    """A function that carries a tangent from an argument to the result, and the names of what it is given."""
+    """A function that computes the tangent of the result from that of one argument, and the names of what it reads."""
 
     reads: tuple[str, ...]
     function: Callable[..., Any]
@@ -27,7 +24,7 @@ class Pushforwards(NamedTuple):
 
 
 def pushforwards(**by_argument: Callable[..., Any]) -> Pushforwards:
-    """A row's derivative forward: `pushforwards(x=lambda t, y: multiply(t, y), y=lambda t, x: multiply(t, x))`.
+    """Write a row's forward derivative: `pushforwards(x=lambda t, y: multiply(t, y), y=lambda t, x: multiply(t, x))`.
 
     A pushforward names what it reads: `t` (the tangent of its argument), `out` (the result), or an argument. Of several
     outputs it gives a tuple.
@@ -55,9 +52,7 @@ def row_kernel(op: OpOverload, rule: Pushforwards) -> Kernel:
         t = push(values, data, out)
         if t is None:
             return out
-        if not isinstance(t, np.ndarray) or not has_layout(t, layout):
-            t = fitted(op, like, t, layout, "its output")
-        return wrap(DualTensor, out, like, t, True)
+        return dual(op, like, out, t, layout)
 
     return kernel
 

@@ -1,4 +1,4 @@
-"""Tangents as rules get them, and as they give them: made where there is none, and fitted to the outputs they are of."""
+"""Tangents as rules get them, with zeros where there is none, and as rules give them, completed and put beside the outputs."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from ...core import OpOverload, Tensor, wrap
 from ...core.array_memory import has_layout, inexact_layout
-from ...core.pytree import field_names, items_of, rebuilt
+from ...core.pytree import items_of, rebuilt
 from ...dispatcher.printing import describe_value
 from ...errors import EscapedValueError, GradientError, kind_of
-from ...operators.prims import add, astype, broadcast_to
+from ...operators.prims import add
+from ..derivatives import fitted as of_layout
+from ..derivatives import parts_like, zeros
 from .tensor import DualTensor
-
-Layout = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 def tangent_of(x: Any, t: Any) -> Any:
@@ -25,12 +25,6 @@ def tangent_of(x: Any, t: Any) -> Any:
         return rebuilt(x, [tangent_of(item, g) for item, g in zip(items, given, strict=True)])
     layout = inexact_layout(x)
     return None if layout is None else zeros(layout, x)
-
-
-def zeros(layout: Layout, like: Any) -> Any:
-    """A tangent of zeros: an array, or of the kind of a wrapper, so that fakes meet fakes."""
-    shape, dtype = layout
-    return np.zeros_like(like, dtype=dtype, shape=shape) if isinstance(like, Tensor) else np.zeros(shape, dtype)
 
 
 def added(x: Any, y: Any) -> Any:
@@ -80,7 +74,7 @@ def _dual(op: OpOverload, like: Any, x: Any, t: Any, what: str) -> Any:
         return x
     items = items_of(x)
     if items is not None:
-        parts = _parts(t, x)
+        parts = parts_like(t, x)
         if parts is None or len(parts) != len(items):
             raise GradientError(
                 f"{op.name}: its jvp rule returned {describe_value(t)} for {what}, which is {describe_value(x)}. "
@@ -95,45 +89,34 @@ def _dual(op: OpOverload, like: Any, x: Any, t: Any, what: str) -> Any:
             "floating-point and complex values do. Return None for it.",
             operator=op.name,
         )
-    if not isinstance(t, np.ndarray) or not has_layout(t, layout):
-        t = fitted(op, like, t, layout, what)
-    return wrap(DualTensor, x, like, t, True)
+    return dual(op, like, x, t, layout, what)
 
 
-def _parts(t: Any, like: Any) -> Any:
-    """The tangents of the parts of a container, in their order; None where `t` is none that fits."""
-    fields = field_names(type(like))
-    keys = tuple(like) if isinstance(like, dict) else fields
-    if isinstance(t, dict):
-        return None if keys is None or not set(keys).issuperset(t) else [t.get(key) for key in keys]
-    return items_of(t) if isinstance(t, (list, tuple) if fields is None and keys is None else type(like)) else None
+def dual(op: OpOverload, like: Any, x: Any, t: Any, layout: Any, what: str = "its output") -> DualTensor:
+    """An output and the tangent that a rule gave for it, completed by a broadcast and a cast where these explain it."""
+    if not isinstance(t, (np.ndarray, np.float64)) or not has_layout(t, layout):
+        t = _fitted(op, like, t, layout, what)
+    made: DualTensor = wrap(DualTensor, x, like, t, True)
+    return made
 
 
-def fitted(op: OpOverload, like: Any, t: Any, layout: Any, what: str) -> Any:
-    """A tangent of the shape and dtype of its output, where broadcasting and a cast explain the difference."""
-    shape, dtype = layout
-    if isinstance(t, Tensor):
-        if t.rank >= like.rank:
-            raise EscapedValueError(
-                f"{op.name}: its jvp rule returned a {type(t).__name__} of {t.level!r}, which stands above the tangents it was "
-                "given. Compute the tangent of what the rule is given, not of values from outside.",
-                operator=op.name,
-            )
-    elif isinstance(t, (int, float, complex)) and not isinstance(t, np.generic):
-        t = np.asarray(t, dtype if isinstance(t, bool) or dtype.kind == "c" or not isinstance(t, complex) else None)
-    elif not isinstance(t, (np.ndarray, np.generic)):
+def _fitted(op: OpOverload, like: Any, t: Any, layout: Any, what: str) -> Any:
+    if isinstance(t, Tensor) and t.rank >= like.rank:
+        raise EscapedValueError(
+            f"{op.name}: its jvp rule returned a {type(t).__name__} of {t.level!r}, which stands above the tangents it was "
+            "given. Compute the tangent of what the rule is given, not of values from outside.",
+            operator=op.name,
+        )
+    made = of_layout(t, layout, summed=False)
+    if made is not None:
+        return made
+    if not hasattr(t, "shape"):
         raise GradientError(
             f"{op.name}: its jvp rule returned {kind_of(t)} for {what}. Return an array, or None where there is no tangent.",
             operator=op.name,
         )
-    given = t.shape
-    if len(given) != len(shape) or given != shape:  # their lengths first: tuples compare items of these, which may be symbols
-        missing = len(shape) - len(given)
-        if missing < 0 or any(n not in (1, m) for n, m in zip(t.shape, shape[missing:], strict=True)):
-            raise GradientError(
-                f"{op.name}: its jvp rule returned a tangent of shape {t.shape} for {what}, which has shape {shape}. A tangent "
-                "has the shape of its output, or one that broadcasts to it.",
-                operator=op.name,
-            )
-        t = broadcast_to(t, shape)
-    return t if t.dtype == dtype else astype(t, dtype)
+    raise GradientError(
+        f"{op.name}: its jvp rule returned a tangent of shape {t.shape} for {what}, which has shape {layout[0]}. A tangent "
+        "has the shape of its output, or one that broadcasts to it.",
+        operator=op.name,
+    )

@@ -8,7 +8,7 @@ from ...errors import ConversionError
 
 
 class DualTensor(Tensor):
-    """A value and its tangent: how fast it changes as the inputs of a `jvp` move.
+    """A value and its tangent: the rate at which it changes where the inputs of a `jvp` move.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Users' rules: `rule(tangents, output, *args)`."""
+"""Makes the kernel of an operator from a user's jvp rule, `rule(tangents, output, *args)`."""
 
 from collections.abc import Callable
 from typing import Any

@@ -15,9 +15,10 @@ from ...core.lazy import names_of
 from .layer import layer
 
 if TYPE_CHECKING:
+    from .kernel import metadata
     from .tensor import TracedTensor
-    from .trace import TRACE, Trace, metadata
+    from .trace import TRACE, Trace
 else:
-    __getattr__, __dir__ = names_of(globals(), {".tensor": "TracedTensor", ".trace": "TRACE Trace metadata"})
+    __getattr__, __dir__ = names_of(globals(), {".kernel": "metadata", ".tensor": "TracedTensor", ".trace": "TRACE Trace"})
 
 __all__ = ["TRACE", "Trace", "TracedTensor", "layer", "metadata"]

@@ -3,5 +3,5 @@
 
 cdef class Recorded:
     cdef readonly object op
-    cdef object whole, form
+    cdef object whole, form, name
     cdef bint single, residual, writes

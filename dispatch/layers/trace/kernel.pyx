@@ -1,4 +1,4 @@
-"""The kernel of an operator that is recorded: values off, the call one floor down, a node, values on.
+"""Records a call: takes the values off, calls the operator on them, adds a node to the graph, wraps the results.
 
 A trace of a program makes one of these steps for each of its calls, 1 us beside the call itself and the node. Written in
 Python they would take four.
@@ -13,12 +13,14 @@ from ...core.keys cimport TRACE, rank_t
 from ...core.state cimport Guard, ModeGuard, ThreadState, Without, thread_state
 from ...core.tensor cimport Wrapped
 
-from ...core import active_mode, items_of, wrap
+import numpy as np
+
+from ...core import active_mode, device_of, items_of, rebuilt, wrap
 from ...operators.functional_variant import form_of
 from ...graph import Metadata
 from ...core.source import here
+from ...symbolic import contiguous
 from .tensor import TracedTensor
-from .trace import check_numbers, metadata, with_residual
 
 cdef extern from *:
     PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
@@ -35,6 +37,57 @@ cdef extern from *:
 
 cdef PyTypeObject *TRACED = <PyTypeObject *><PyObject *>TracedTensor
 cdef object made_of = tuple.__new__
+cdef tuple ARRAYS = (np.ndarray, Wrapped)
+STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis)})
+
+
+# -- what is known of a value ----------------------------------------------------------------------------------------------
+
+
+def metadata(x):
+    """What is known of a value without its data: of arrays, in containers too."""
+    if is_exact(<PyObject *>x):
+        return made_of(Metadata, (x.shape, x.dtype, x.strides, "cpu"))
+    items = items_of(x)
+    if items is not None:
+        return rebuilt(x, [metadata(item) for item in items])
+    if isinstance(x, Wrapped) or device_of(x) is not None:
+        strides = getattr(x, "strides", None)
+        strides = contiguous(x.shape, x.dtype.itemsize) if strides is None else tuple(strides)
+        return made_of(Metadata, (x.shape, x.dtype, strides, getattr(x, "device", None) or device_of(x) or "cpu"))
+    return x
+
+
+cdef bint has_symbols(tuple shape):
+    for n in shape:
+        if type(n) is not int:
+            return True
+    return False
+
+
+# -- what goes into a call -------------------------------------------------------------------------------------------------
+
+
+def taken(trace, x):
+    """An argument as the call below gets it, and as the graph of a trace has it."""
+    if type(x) in STATIC:
+        return x, x
+    if Py_TYPE(<PyObject *>x) == TRACED and (<Wrapped>x).level is trace.level:
+        return (<Wrapped>x).value, (<Wrapped>x).data
+    if isinstance(x, ARRAYS) or device_of(x) is not None:
+        return trace.constant(x)
+    known = trace.objects.get(id(x))        # what an operator gave that is no array
+    if known is not None:
+        return x, known[1]
+    items = items_of(x)
+    if items is None:
+        return x, x
+    values, nodes = [], []
+    for item in items:
+        value, node = taken(trace, item)
+        values.append(value)
+        nodes.append(node)
+    return rebuilt(x, values), rebuilt(x, nodes)
 
 
 cdef Wrapped newest(object x, Wrapped found):
@@ -51,7 +104,7 @@ cdef Wrapped newest(object x, Wrapped found):
 
 
 cdef class Recorded:
-    """The kernel of an operator at the floor of tracing.
+    """The kernel of an operator that is traced.
 
     Parameters
     ----------
@@ -59,7 +112,7 @@ cdef class Recorded:
     """
 
     def __init__(self, op):
-        self.op, self.whole, self.form = op, op.whole, form_of(op.schema)
+        self.op, self.whole, self.form, self.name = op, op.whole, form_of(op.schema), op.schema.name
         self.residual, self.writes = op.outputs.residual, op.schema.is_mutable
         kinds = [str(returned.type) for returned in op.schema.returns]
         self.single = kinds == ["Tensor"] and not self.residual and not self.writes
@@ -71,7 +124,6 @@ cdef class Recorded:
         cdef Wrapped like = None
         cdef Without off
         cdef PyObject *found
-        cdef bint plain
         cdef tuple values, nodes
         for i in range(n):
             found = <PyObject *>args[i]
@@ -98,7 +150,7 @@ cdef class Recorded:
             elif dispatch_is_static(<PyObject *>x):
                 value = node = x
             else:
-                value, node = trace.taken(x)
+                value, node = taken(trace, x)
             Py_INCREF(value)
             PyTuple_SET_ITEM(values, i, value)
             Py_INCREF(node)
@@ -111,20 +163,18 @@ cdef class Recorded:
             try:
                 out = self.whole(*values)
                 if not self.single:
-                    check_numbers(self.op, out, values)
+                    trace.check_numbers(self.op, out, values)
             finally:
                 Guard.__exit__(off)
         else:
             out = self.whole(*values)
             if not self.single:
-                check_numbers(self.op, out, values)
+                trace.check_numbers(self.op, out, values)
         if self.residual:
-            out = with_residual(self.op, out)
-        plain = is_exact(<PyObject *>out)
-        about = made_of(Metadata, (out.shape, out.dtype, out.strides, "cpu")) if plain else metadata(out)
-        node = trace.graph.call(self.op, nodes, about, here(trace.lines))
+            out = trace.with_residual(self.op, out)
+        node = trace.graph.add("call", self.name, self.op, nodes, metadata(out), here(trace.lines))
         if self.single:
-            if not plain and about.shape:
+            if not is_exact(<PyObject *>out) and has_symbols(out.shape):
                 trace.read_sizes(node, out)
             return wrap(TracedTensor, out, trace.level, node)
         return self.form.returning(trace.given(self.op, out, node), args)

@@ -1,4 +1,4 @@
-"""The layer: any operator is recorded as what it is."""
+"""The layer that records any operator as a call of itself."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Trace: a graph that is being made."""
+"""Trace: builds a graph while a function runs."""
 
 from collections.abc import Callable
 from threading import get_ident
@@ -10,15 +10,15 @@ from ...core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, 
 from ...core.pytree import items_of, leaves, rebuilt
 from ...core.source import line
 from ...errors import DataDependentError, DispatchError, TracingError
-from ...graph import Graph, Metadata, Node
+from ...graph import Graph, Node
 from ...operators.functional_variant import Form
 from ...schema.tags import Tag
-from ...symbolic import SymInt, contiguous
+from ...symbolic import SymInt
+from .kernel import STATIC, metadata, taken
 from .tensor import TracedTensor
 from .variable_names import name_of
 
 TRACE = int(DispatchKey.TRACE)
-STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis)})
 NUMBERS = (int, float, complex)
 
 
@@ -32,7 +32,7 @@ class Constant:
 
 
 class Trace:
-    """A graph that is being made: the payload of its level, and its mode.
+    """Builds a graph while a function runs: the payload of the level, and the mode, of one `make_fx`.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Trace:
     level : Level
     """
 
-    __slots__ = ("_constants", "_hidden", "_objects", "env", "graph", "guard", "level", "lift", "lines", "off", "thread")
+    __slots__ = ("_constants", "_hidden", "env", "graph", "guard", "level", "lift", "lines", "objects", "off", "thread")
 
     def __init__(self, graph: Graph, lift: Callable[[Any], Any] | None = None, env: Any = None) -> None:
         self.graph, self.lift, self.env = graph, lift or copied, env
@@ -58,7 +58,7 @@ class Trace:
         self.off: Any = None
         self.thread = 0
         self._constants: dict[int, Constant] = {}  # by id of the array
-        self._objects: dict[int, tuple[Any, Node]] = {}  # by id: what operators gave that is no array, a residual say
+        self.objects: dict[int, tuple[Any, Node]] = {}  # by id: what operators gave that is no array, a residual say
         self._hidden: dict[int, tuple[Any, str]] = {}  # by id: arrays inside such objects, and the operator that gave them
         self.lines: dict[Any, Any] = {}  # of the code that runs, as `here` keeps them
 
@@ -90,21 +90,7 @@ class Trace:
         """The arrays that became constants, each with its node."""
         return [(found.array, found.node) for found in self._constants.values()]
 
-    def taken(self, x: Any) -> tuple[Any, Any]:
-        """An argument one floor down, and as the graph has it."""
-        if type(x) in STATIC:
-            return x, x
-        if type(x) is TracedTensor and x.level is self.level:
-            return x.value, x.data
-        if isinstance(x, (np.ndarray, Tensor)) or device_of(x) is not None:
-            return self.constant(x)
-        known = self._objects.get(id(x))
-        if known is not None:
-            return x, known[1]
-        if (items := items_of(x)) is not None:
-            pairs = [self.taken(item) for item in items]
-            return rebuilt(x, [value for value, _ in pairs]), rebuilt(x, [node for _, node in pairs])
-        return x, x
+    taken = taken
 
     def check_written(self, op: OpOverload, form: Form, args: tuple[Any, ...]) -> None:
         """Refuse a write of traced values to what is none.
@@ -147,7 +133,7 @@ class Trace:
         if type(x) is SymInt:
             self._read(node, None, x)
         elif type(x) not in STATIC:
-            self._objects[id(x)] = x, node
+            self.objects[id(x)] = x, node
             inside = () if type(x) is Withheld else leaves(list(getattr(x, "__dict__", {}).values()))
             self._hidden.update({id(part): (part, op.name) for part in inside if device_of(part) is not None})
         return x
@@ -164,6 +150,27 @@ class Trace:
 
     def _item(self, op: OpOverload, x: Any, node: Node, number: int) -> Any:
         return x if type(x) in STATIC else self.given(op, x, self.graph.item(node, number, metadata(x)))
+
+    @staticmethod
+    def with_residual(op: OpOverload, out: Any) -> Any:
+        """The outputs with something that can be recognised in place of a residual that is None."""
+        if len(op.schema.returns) == 1:
+            return Withheld(op) if out is None else out
+        return (*out[:-1], Withheld(op)) if out[-1] is None else out
+
+    @staticmethod
+    def check_numbers(op: OpOverload, out: Any, values: tuple[Any, ...]) -> None:
+        """Refuse a number that an operator read from data: its tag says so, or its shape rule gives another, or none.
+
+        An operator without such a rule may have it from shapes, as far as anybody knows; the graph lists it, `graph.held`.
+        """
+        found = [x for x in leaves(out) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)]
+        if found and not _is_of_layouts(op, found, values):
+            raise TracingError(
+                f"{op.name} gave a number that depends on data, in {line()}, and the graph would hold what it is this "
+                "time. Let the operator return a 0-d array: np.asarray(n).",
+                operator=op.name,
+            )
 
 
 class Withheld:
@@ -182,27 +189,6 @@ class Withheld:
         )
 
 
-def with_residual(op: OpOverload, out: Any) -> Any:
-    """The outputs with something that can be recognised in place of a residual that is None."""
-    if len(op.schema.returns) == 1:
-        return Withheld(op) if out is None else out
-    return (*out[:-1], Withheld(op)) if out[-1] is None else out
-
-
-def check_numbers(op: OpOverload, out: Any, values: tuple[Any, ...]) -> None:
-    """Refuse a number that an operator read from data: its tag says so, or its shape rule gives another, or none.
-
-    An operator without such a rule may have it from shapes, as far as anybody knows; the graph lists it, `graph.held`.
-    """
-    found = [x for x in leaves(out) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)]
-    if found and not _is_of_layouts(op, found, values):
-        raise TracingError(
-            f"{op.name} gave a number that depends on data, in {line()}, and the graph would hold what it is this "
-            "time. Let the operator return a 0-d array: np.asarray(n).",
-            operator=op.name,
-        )
-
-
 def _is_of_layouts(op: OpOverload, found: list[Any], values: tuple[Any, ...]) -> bool:
     """Whether the numbers that an operator gave may depend on shapes, dtypes and plain arguments alone."""
     if Tag.data_dependent_output in op.tags:
@@ -217,17 +203,6 @@ def _is_of_layouts(op: OpOverload, found: list[Any], values: tuple[Any, ...]) ->
         return True
     expected = [x for x in leaves(made) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)]
     return expected == found
-
-
-def metadata(x: Any) -> Any:
-    """What is known of a value without its data: of arrays, in containers too."""
-    if (items := items_of(x)) is not None:
-        return rebuilt(x, [metadata(item) for item in items])
-    if isinstance(x, Tensor) or device_of(x) is not None:
-        strides = getattr(x, "strides", None)
-        strides = contiguous(x.shape, x.dtype.itemsize) if strides is None else tuple(strides)
-        return Metadata(x.shape, x.dtype, strides, getattr(x, "device", None) or device_of(x) or "cpu")
-    return x
 
 
 def copied(x: Any) -> Any:

@@ -1,10 +1,10 @@
-"""Axes for containers: one for all that is inside, or a container of them with the structure of what they are for.
+"""Reads axes for containers: one axis for every array inside, or a container of axes with the same structure.
 
     in_dims=0               the first axis of every array
     in_dims=(0, None)       of the first argument; the second goes whole to every item
     in_dims=({"a": 0, "b": None}, 1)
 
-`in_dims`, `out_dims` and the `out_dims` of a rule are read by this page.
+`in_dims`, `out_dims` and the `out_dims` that a rule returns are read here.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A batch in chunks: one after another, for memory, or in threads."""
+"""Cuts a batch into chunks, and runs these one after another, to save memory, or in threads."""
 
 from collections import deque
 from collections.abc import Callable, Sequence

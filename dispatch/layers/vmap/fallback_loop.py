@@ -1,4 +1,4 @@
-"""The loop that stands in for a missing batching rule: one call for each item, and the results as one batch."""
+"""Runs an operator without a batching rule in a loop: one call for each item, and the results as one batch."""
 
 import warnings
 from typing import Any

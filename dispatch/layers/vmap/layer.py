@@ -1,4 +1,4 @@
-"""Batching as a layer: rules run once for all items, and operators without one in a loop.
+"""The batching layer: runs an operator's rule once for all items; where there is no rule, runs the operator in a loop.
 
 A rule says how an operator treats the batch: `rule(info, in_dims, *args)` gets the values with the axis in place and where
 it is in each (None where there is none), and returns the output and where the axis is in that.
@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy import ndarray
 
 from ...core import DispatchKey, OpOverload, split, wrap
 from ...core.pytree import items_of, mapped_arrays, rebuilt
@@ -20,6 +19,7 @@ from ...operators.functional_variant import ON_COPIES, form_of, origin_of
 from ...operators.prims import broadcast_to
 from .axes import each
 from .fallback_loop import looped
+from .kernel import Ruled
 from .methods import SEQUENTIAL, check_method, rule_of
 from .randomness import drawing
 from .tensor import BatchedTensor
@@ -71,21 +71,16 @@ def _ruled(op: OpOverload, rule: Callable[..., Any]) -> Kernel:
     single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts and not op.schema.is_mutable
     form = form_of(op.schema)
 
-    def kernel(*args: Any) -> Any:
-        like, values, dims, _, _ = split(args)
-        result = rule(like.level.payload, dims, *values)
+    def returned(like: BatchedTensor, result: Any, args: tuple[Any, ...]) -> Any:
         if type(result) is not tuple or len(result) != 2:
             raise BatchingError(
                 f"{op.name}: its vmap rule returned {kind_of(result)}. Return (output, out_dims).", operator=op.name
             )
         out, dim = result
-        size = like.level.payload.batch_size
-        if single and type(out) is ndarray and type(dim) is int and 0 <= dim < out.ndim and out.shape[dim] == size:
-            return wrap(BatchedTensor, out, like, dim)
         _check_outputs(op, out)
         return form.returning(_wrapped(op, like, out, dim), args)
 
-    return kernel
+    return Ruled(BatchedTensor, rule, single, returned)
 
 
 def _as_batch(x: Any, like: BatchedTensor) -> Any:

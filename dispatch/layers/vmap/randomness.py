@@ -1,4 +1,4 @@
-"""Operators that draw from a random generator: for all items at once, for each, or not at all.
+"""Runs operators that draw random numbers in a batch: one draw for all items, one for each, or an error.
 
 What vmap was told is `info.randomness`. An operator that no batched value reaches draws as well, and each item may be owed a
 draw of its own, so that the kernels of operators tagged `random` look for the batches that are open around them.

@@ -1,14 +1,15 @@
-"""BatchedTensor, one item of a batch, whichever."""
+"""BatchedTensor: stands for one item while it holds the whole batch."""
 
 from typing import Any
 
 from ...core import DispatchKey, Tensor
 from ...core.array_memory import set_rewritable
 from ...errors import BatchingError, ConversionError
+from .kernel import item_shape
 
 
 class Batch:
-    """What a rule is told about the batch, as `info`.
+    """What a rule gets as `info`: the size of the batch, and how to draw random numbers.
 
     Attributes
     ----------
@@ -30,7 +31,7 @@ class Batch:
 
 
 class BatchedTensor(Tensor):
-    """One item of a batch, whichever; `value` holds all of them along the axis `dim`."""
+    """Stands for one item of a batch; `value` holds all items along the axis `dim`."""
 
     __slots__ = ()
     key = DispatchKey.VMAP
@@ -39,10 +40,7 @@ class BatchedTensor(Tensor):
     def dim(self) -> int:
         return int(self.data)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        shape: tuple[int, ...] = self.value.shape
-        return shape[: self.data] + shape[self.data + 1 :]
+    shape = property(item_shape)
 
     def item(self) -> Any:
         raise BatchingError(

@@ -1,18 +1,18 @@
-"""The transform `vmap`: arguments into a batch, results out of it."""
+"""The transform `vmap`: wraps the arguments as a batch, runs the function once, and unwraps the results."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial, wraps
 from typing import Any
 
 import numpy as np
-from numpy import ndarray
 
-from ...core import Level, Tensor, wrap
+from ...core import Level, Tensor
 from ...core.pytree import items_of, rebuilt, steps
 from ...errors import BatchingError, kind_of
 from ...operators.prims import broadcast_to, moveaxis
 from .axes import checked_axes, mapped_axes, placed_axes
 from .chunks import bounds_of, chunk_of, joined, run_all
+from .kernel import batched, common_length
 from .tensor import Batch, BatchedTensor
 
 RANDOMNESS = ("error", "same", "different")
@@ -76,8 +76,7 @@ def vmap(
 
     def run(args: Sequence[Any], dims: Sequence[Any], keywords: dict[str, Any], size: int) -> Any:
         with Level("vmap", (_batch if type(size) is int else Batch)(size, randomness)) as level:
-            values = [x if dim is None else _into(x, dim, level) for x, dim in zip(args, dims, strict=True)]
-            out = f(*values, **keywords)
+            out = f(*batched(BatchedTensor, args, dims, level), **keywords)
             if type(out) is BatchedTensor and out.level is level and out_dims == out.data:
                 return out.value
             return _out_of(out, placed_axes(out_dims, out, "the result"), level, size)
@@ -87,8 +86,8 @@ def vmap(
         dims: Sequence[Any] = in_dims if type(in_dims) is tuple else (in_dims,) * len(args)
         if len(dims) != len(args):
             raise BatchingError(f"vmap: in_dims names {len(dims)} arguments, and {len(args)} were given. Give one for each.")
-        size = _plain_size(args, dims)
-        if size < 0:
+        size = common_length(args, dims)
+        if size is None:
             dims, size = _axes_and_size(args, dims)
         if not cut or (bounds := bounds_of(size, chunk_size, workers)) is None:
             return run(args, dims, keywords, size)
@@ -113,21 +112,6 @@ def _check_options(in_dims: Any, randomness: Any, chunk_size: Any, workers: Any)
             raise BatchingError(f"vmap: {name} is a number of {what}, 1 or more, and was given as {given}.")
 
 
-def _plain_size(args: Sequence[Any], dims: Sequence[Any]) -> int:
-    """The length of the mapped axes where they are simply equal, and -1 where they have to be looked at."""
-    size = -1
-    try:
-        for x, dim in zip(args, dims):  # noqa: B905 - as many dims as arguments, as mapped() has made sure
-            if dim is not None:
-                length = x.shape[dim]
-                if length != size and size >= 0:
-                    return -1
-                size = length
-    except (AttributeError, IndexError, TypeError):
-        return -1
-    return size
-
-
 def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any], int]:
     """The axis of every array in the arguments, and the length that all have."""
     sizes: list[tuple[str, int]] = []
@@ -137,15 +121,6 @@ def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any],
     if any([length != sizes[0][1] for _, length in sizes[1:]]):
         raise BatchingError(f"vmap: the mapped axes differ in length: {'; '.join(words for words, _ in sizes)}.")
     return axes, sizes[0][1]
-
-
-def _into(x: Any, dim: Any, level: Level) -> Any:
-    if type(x) is ndarray:
-        return wrap(BatchedTensor, x, level, dim if dim >= 0 else dim + x.ndim)
-    if type(dim) is list:
-        items = zip(items_of(x) or (), dim, strict=True)
-        return rebuilt(x, [item if d is None else _into(item, d, level) for item, d in items])
-    return wrap(BatchedTensor, x, level, dim % len(x.shape))
 
 
 def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the result") -> Any:

@@ -6,7 +6,7 @@ import pytest
 
 import dispatch
 from dispatch import grad
-from dispatch.autodiff.rules.pull_push import pushed_forward
+from dispatch.autodiff.rules.implicit import pushed_forward
 from dispatch.errors import DefinitionError, NoRuleError
 
 said, define = making.said, making.define

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dispatch import grad, vmap
-from dispatch.autodiff.rules.pull_push import pulled_back, pushed_forward
+from dispatch.autodiff.rules.implicit import pulled_back, pushed_forward
 from dispatch.errors import DefinitionError, GradientError
 
 said, define = making.said, making.define

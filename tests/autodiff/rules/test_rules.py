@@ -11,7 +11,7 @@ import pytest
 
 import dispatch
 from dispatch import custom_op, grad, library, value_and_grad, vmap
-from dispatch.autodiff.rules.pull_push import pulled_back, pushed_forward
+from dispatch.autodiff.rules.implicit import pulled_back, pushed_forward
 from dispatch.errors import DefinitionError, GradientError
 
 said = making.said

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dispatch import grad, vmap
-from dispatch.autodiff.rules.pull_push import pulled_back, pushed_forward
+from dispatch.autodiff.rules.implicit import pulled_back, pushed_forward
 from dispatch.errors import ConversionError, GradientError
 
 A = np.array([0.5, 1.0, 2.0])

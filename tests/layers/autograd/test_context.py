@@ -113,9 +113,13 @@ def test_the_last_call_counts():
     assert np.array_equal(grad(lambda x: np.sum(op(x)))(A), [2, 2, 2])
 
 
-def test_a_backward_without_setup_context_has_nothing_saved():
-    op = define("(Tensor x) -> Tensor", lambda x: x * 2, lambda ctx, g: g * (2 + len(ctx.saved_tensors)))
-    assert np.array_equal(grad(lambda x: np.sum(op(x)))(A), [2, 2, 2])
+@pytest.mark.parametrize("setup", [None, lambda ctx, inputs, output: None])
+def test_a_backward_that_reads_what_was_never_saved_says_so(setup):
+    op = define("(Tensor x) -> Tensor", lambda x: x * 2, lambda ctx, g: g * ctx.saved_tensors[0], setup)
+    assert said(lambda: grad(lambda x: np.sum(op(x)))(A)) == (
+        f"{op.name}: ctx.saved_tensors was read, and its setup_context saved nothing. Write ctx.save_for_backward(...) there, "
+        "and hand it to register_autograd(backward, setup_context=...)."
+    )
 
 
 @pytest.mark.parametrize(("value", "kind"), [("text", "a str"), (3, "an int"), (2.5, "a float"), ({"x": "text"}, "a str")])
@@ -147,10 +151,20 @@ def test_any_attribute_can_be_set():
 
 
 def test_an_attribute_that_was_never_set():
-    op = define("(Tensor x) -> Tensor", lambda x: x * 2, lambda ctx, g: ctx.missing)
-    assert said(lambda: grad(lambda x: np.sum(op(x)))(A), AttributeError) == (
-        "'Context' object has no attribute 'missing'"
+    op = define("(Tensor x) -> Tensor", lambda x: x * 2, lambda ctx, g: ctx.fator, lambda ctx, i, o: setattr(ctx, "factor", 2))
+    assert said(lambda: grad(lambda x: np.sum(op(x)))(A)) == (
+        f"{op.name}: its backward read ctx.fator, which was never set. Did you mean 'factor'? Set it in setup_context: "
+        "ctx.fator = ...; arrays go through ctx.save_for_backward(...), and come back as ctx.saved_tensors."
     )
+    op = define("(Tensor x) -> Tensor", lambda x: x * 2, lambda ctx, g: g, lambda ctx, inputs, output: ctx.count + 1)
+    assert said(lambda: op(leaf())).startswith(f"{op.name}: its setup_context read ctx.count, which was never set. Set it in")
+
+
+def test_an_attribute_of_something_else_that_was_never_set_is_the_rules_own_error():
+    op = define("(Tensor x) -> Tensor", lambda x: x * 2, lambda ctx, g: g.missing)
+    assert said(lambda: grad(lambda x: np.sum(op(x)))(A), AttributeError).endswith("no attribute 'missing'")
+    op = define("(Tensor x) -> Tensor", lambda x: x * 2, lambda ctx, g: g * getattr(ctx, "missing", 3))
+    assert np.array_equal(grad(lambda x: np.sum(op(x)))(A), [3, 3, 3])
 
 
 @pytest.mark.parametrize(

@@ -315,3 +315,62 @@ def test_nothing_stays_alive_for_a_hook():
         handle.remove()
     finally:
         gc.enable()
+
+
+REGISTERED = {
+    "on a value": lambda y, hook: y.register_hook(hook),
+    "on a node": lambda y, hook: y.grad_fn.register_hook(lambda *_: hook),
+    "before a node": lambda y, hook: y.grad_fn.register_prehook(hook),
+}
+
+
+@pytest.mark.parametrize("register", REGISTERED.values(), ids=REGISTERED)
+@pytest.mark.parametrize("steps", [1, 50])
+def test_a_cycle_through_a_hook_that_came_after_its_value_was_used_is_collected(register, steps):
+    gone = []
+    for _ in range(50):
+        y = np.sin(leaf(A))
+        z = y
+        for _ in range(steps):
+            z = np.cos(z)
+        register(y, [z].append)
+        gone.append(weakref.ref(z))
+    del y, z
+    gc.collect()
+    assert [found() for found in gone] == [None] * 50
+
+
+def test_a_cycle_through_a_hook_on_a_leaf_that_was_used_is_collected():
+    x = leaf(A)
+    z = np.cos(np.sin(x))
+    x.register_hook([z].append)
+    gone = weakref.ref(z)
+    del x, z
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_cycle_through_a_gradient_that_was_set_is_collected():
+    x = leaf(A)
+    x.grad = np.cos(np.sin(x))
+    gone = weakref.ref(x.grad)
+    del x
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_gradient_is_nobody_elses_however_often_it_is_asked_for():
+    x = leaf(A)
+    y = x * x
+    one, other = autograd.grad(np.sum(y * 3), (x, x))
+    assert not np.shares_memory(one, other)
+    held = []
+    x.register_hook(held.append)
+    z = x * 2
+    g = np.ones(3)
+    (first,) = autograd.grad(z, (z,), g)
+    assert not np.shares_memory(first, g)
+    z.backward(g)
+    assert not np.shares_memory(x.grad, held[0])
+    for given in (x.grad, one, other, first):
+        given[:] = 7

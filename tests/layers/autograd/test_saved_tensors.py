@@ -52,6 +52,23 @@ def test_a_small_workspace_that_is_reused_does_not_change_the_gradient(f, size):
 
 
 @pytest.mark.parametrize("f", PRODUCTS.values(), ids=PRODUCTS)
+@pytest.mark.parametrize("size", [3, LARGE])
+@pytest.mark.parametrize("owner", ["bytearray", "memoryview", "memmap"])
+def test_a_read_only_window_on_memory_that_others_write_to_does_not_change_the_gradient(f, size, owner, tmp_path):
+    x = dispatch.tensor(np.full(size, 2.0), requires_grad=True)
+    whole = np.frombuffer(bytearray(8 * size)) if owner == "bytearray" else np.empty(size)
+    if owner == "memmap":
+        whole = np.memmap(tmp_path / "file", float, "w+", shape=(size,))
+    whole[:] = 3.0
+    window = np.asarray(memoryview(whole).toreadonly()) if owner == "memoryview" else np.asarray(whole)[:]
+    window.flags.writeable = False
+    y = np.sum(f(x, window))
+    whole[:] = 100.0
+    y.backward()
+    assert np.array_equal(x.grad, np.full(size, 3.0))
+
+
+@pytest.mark.parametrize("f", PRODUCTS.values(), ids=PRODUCTS)
 def test_a_large_workspace_is_read_only_until_the_tape_lets_go(f):
     x = dispatch.tensor(np.full(LARGE, 2.0), requires_grad=True)
     workspace = np.full(LARGE, 3.0)

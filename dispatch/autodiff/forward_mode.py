@@ -1,24 +1,26 @@
-"""jvp: a function run on values with tangents."""
+"""Forward mode: a function runs on values that carry a tangent along."""
 
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from ..core import Level, Tensor, wrap
-from ..core.array_memory import sole
+from ..core.array_memory import owned
+from ..core.pytree import unflatten
 from ..errors import GradientError, kind_of
 from ..layers.autograd import TrackedTensor, protect, run_backward
-from ..layers.jvp import DualTensor, zeros
-from .array_constants import beside
+from ..layers.derivatives import zeros
+from ..layers.jvp import DualTensor
 from .function_outputs import left, result_and_aux
-from .structures import ARRAYS, fitted, flattened, layout_of, matched, refilled
+from .structures import ARRAYS, beside, fitted, flattened, layout_of
 
 NAMES = "tangents", "primals"
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """The value of a function, and how it moves where its arguments move along tangents.
+    """Compute the value of a function, and how it changes where its arguments move along tangents.
 
     Parameters
     ----------
@@ -56,13 +58,14 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
         if not isinstance(given, (tuple, list)):
             raise GradientError(f"jvp: {name} is {kind_of(given)}. Give a tuple with one for each argument of the function.")
     leaves = flattened(primals)
-    layouts = [layout_of(x) for x in leaves]
-    moves = fitted(matched(tangents, primals, "jvp", NAMES), layouts, primals, "jvp", NAMES)
+    layouts = list(map(layout_of, leaves))
+    moves = fitted(tangents, primals, layouts, "jvp", NAMES)
     with Level("jvp") as level:
-        inside = refilled(primals, iter([dual(x, t, level) for x, t in zip(leaves, moves, strict=True)]))
-        result, aux = result_and_aux(recorded(f(*inside), level), has_aux)
-        tangent = refilled(result, iter([_moved(x, level) for x in flattened(result)]))
-        out, aux = left(result, level), left(aux, level)
+        inside = unflatten(primals, list(map(dual, leaves, moves, repeat(level))))
+        result, aux = result_and_aux(unrecorded(f(*inside), level), has_aux)
+        moved = list(map(_moved, flattened(result), repeat(level)))
+        out, tangent = left(result, level), unflatten(result, moved)
+        aux = left(aux, level) if has_aux else None
     return (out, tangent, aux) if has_aux else (out, tangent)
 
 
@@ -76,23 +79,18 @@ def dual(x: Any, t: Any, level: Level) -> Any:
     return wrap(DualTensor, protect(x), level, protect(t), True)
 
 
-def recorded(result: Any, level: Level) -> Any:
+def unrecorded(result: Any, level: Level) -> Any:
     """A result without what a tape has recorded at the level of a `jvp`.
 
     A backward that reads a residual marks what it computes in this way: how numbers of a residual move is known to nobody, and
     where the result depends on them the walk back raises.
     """
-
-    def unmarked(x: Any) -> Any:
-        if not isinstance(x, TrackedTensor) or x.level is not level:
-            return x
-        run_backward((x.data,), (zeros(x.data.layout, x.value),), level, True, False)
-        return x.value
-
-    leaves = flattened(result)
-    found = [unmarked(x) for x in leaves]
-    same = all(x is leaf for x, leaf in zip(found, leaves, strict=True))
-    return result if same else refilled(result, iter(found))
+    leaves, found = flattened(result), False
+    for i, x in enumerate(leaves):
+        if isinstance(x, TrackedTensor) and x.level is level:
+            run_backward((x.data,), (zeros(x.data.layout, x.value),), level, True, False)
+            leaves[i], found = x.value, True
+    return unflatten(result, leaves) if found else result
 
 
 def tangent_at(x: Any, level: Level) -> Any:
@@ -105,4 +103,4 @@ def _moved(x: Any, level: Level) -> Any:
     t, layout = tangent_at(x, level), layout_of(x)
     if t is None:
         return None if layout is None else zeros(layout, x)
-    return sole(t)
+    return owned(t)

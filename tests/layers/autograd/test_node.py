@@ -1,4 +1,4 @@
-"""The record of a call: what it refers to, in what form, and how it goes away."""
+"""The node of a call: what it refers to, in what form, how it goes away, and when the collector sees it."""
 
 import gc
 import threading
@@ -6,15 +6,15 @@ import weakref
 
 import numpy as np
 import pytest
-from children import said_by_child
 from hypothesis import given
 from hypothesis import strategies as st
 from making import Shadow, shadow
 
-from dispatch.core import Level, freeze
+from dispatch.core import Level
 from dispatch.core.array_memory import inexact_layout
 from dispatch.errors import EscapedValueError
-from dispatch.layers.autograd.record import Record, hide, next_order, recorded, show
+from dispatch.layers.autograd.node import Leaf, Node, Output, next_order
+from dispatch.layers.autograd.record import new_node, recorded
 
 A = np.arange(3.0)
 
@@ -26,7 +26,7 @@ def like():
 
 
 def made(out, like, inputs=(), edges=None, saved=None):
-    return recorded(Record, Shadow, "op", "rule", out, like, inputs, edges, saved)
+    return recorded(Shadow, "op", "rule", out, like, inputs, edges, saved)
 
 
 def test_a_wrapper_refers_to_the_record_and_the_record_to_what_it_was_given(like):
@@ -82,16 +82,6 @@ def test_edges_that_are_not_the_inputs_are_kept_beside_them(inputs, others):
     assert record.edges is others
 
 
-@given(edges, edges)
-def test_either_can_be_set_alone(inputs, others):
-    with Level("history") as level:
-        like = shadow(A, level)
-        one, other = made(A + 1, like, inputs).data, made(A + 1, like, inputs).data
-    one.inputs, other.edges = others, others
-    assert (one.inputs, one.edges) == (others, inputs)
-    assert (other.inputs, other.edges) == (inputs, others)
-
-
 layouts = st.tuples(st.lists(st.integers(0, 3), max_size=3).map(tuple), st.sampled_from(["f4", "f8", "c16", ">f8", "f2"]))
 
 
@@ -107,8 +97,7 @@ def test_the_layout_is_that_of_the_result_and_that_of_an_input_where_they_are_eq
 
 
 def test_an_input_of_several_layouts_tells_none(like):
-    several = Record()
-    assert several.layout is None
+    several = new_node(Node, "op", like.level, "rule", (), None, None, None)
     assert made(A + 1, like, (several,)).data.layout == ((3,), np.dtype("f8"))
 
 
@@ -116,7 +105,7 @@ def test_orders_go_down_in_every_thread():
     found, before = [], next_order()
 
     def run():
-        found.extend([Record().order for _ in range(1000)])
+        found.extend([Node().order for _ in range(1000)])
 
     threads = [threading.Thread(target=run) for _ in range(4)]
     for thread in threads:
@@ -128,26 +117,16 @@ def test_orders_go_down_in_every_thread():
     assert next_order() < min(found)
 
 
-def test_letting_go_leaves_the_rule_alone(like):
-    x = A + 1
-    kept, edge = weakref.ref(x), Record()
-    gone = weakref.ref(edge)
-    record = made(A + 1, like, (edge, None), None, freeze(x)).data
-    del x, edge
-    assert kept() is not None
-    record.let_go("other")
-    assert (kept(), gone()) == (None, None)
-    assert (record.inputs, record.edges, record.saved, record.rule) == ((), (), None, "other")
-
-
 @pytest.mark.parametrize("inputs", [lambda edge: (edge,), lambda edge: (None, edge), lambda edge: (None, None, edge)])
-def test_a_million_records_are_freed_without_recursion(inputs, like):
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_million_nodes_are_freed_without_recursion(inputs, hidden, like):
     edge, first = None, None
     gc.disable()
     try:
         for _ in range(1_000_000):
-            edge = made(np.float64(1), like, inputs(edge)).data
+            edge = made(np.float64(1), like, inputs(edge), None, None if hidden else []).data
             first = first or weakref.ref(edge)
+        assert gc.is_tracked(edge) is not hidden
         assert first() is not None
         del edge
         assert first() is None
@@ -155,41 +134,83 @@ def test_a_million_records_are_freed_without_recursion(inputs, like):
         gc.enable()
 
 
-def test_the_collector_sees_a_record_from_the_moment_its_rule_is_replaced(like):
-    record = made(A + 1, like, (None,)).data
-    assert not gc.is_tracked(record)
-    record.rule = [record].append  # a hook that leads back
-    assert gc.is_tracked(record)
-    gone = weakref.ref(record)
-    del record
+# -- hidden from the collector ---------------------------------------------------------------------------------------------
+
+
+def chain(like, length, edge=None):
+    """Nodes, each made of the one before."""
+    nodes = []
+    for _ in range(length):
+        edge = made(A + 1, like, (edge,)).data
+        nodes.append(edge)
+    return nodes
+
+
+def test_a_node_that_leads_to_nothing_newer_is_hidden(like):
+    leaf = Leaf(((3,), np.dtype("f8")))
+    for saved in (None, A, (A, 2, None, "text", (1, 2)), slice(1, None), np.float64(1)):
+        assert not gc.is_tracked(made(A + 1, like, (leaf,), None, saved).data)
+
+
+class Holder:
+    value = None
+
+
+@pytest.mark.parametrize("keep", [lambda x: [x], lambda x: (A, [x]), lambda x: x, lambda x: {"x": x}, lambda x: slice(x)])
+def test_a_later_value_that_is_reached_from_what_a_node_saved_is_found_by_the_collector(keep, like):
+    holder = Holder()
+    holder.value = made(A + 1, like, (made(A + 1, like, (None,), None, keep(holder)).data,))
+    gone = weakref.ref(holder)
+    del holder
     gc.collect()
     assert gone() is None
 
 
-def test_a_record_made_of_one_that_the_collector_sees_is_seen_too(like):
-    first = made(A + 1, like, (None,)).data
-    before = made(A + 1, like, (first, None)).data
-    first.rule = "a hook"
-    after = made(A + 1, like, (None, first)).data
-    last = made(A + 1, like, (None,), (after,)).data
-    assert [gc.is_tracked(record) for record in (before, after, last)] == [False, True, True]
+def test_all_that_was_made_since_is_seen_once_a_rule_is_replaced_and_nothing_older(like):
+    nodes = chain(like, 9)
+    other = chain(like, 2)
+    assert not any(map(gc.is_tracked, nodes + other))
+    nodes[4].replace_rule("a hook")
+    assert list(map(gc.is_tracked, nodes + other)) == [False] * 4 + [True] * 7
+    after = chain(like, 2, nodes[8])
+    assert all(map(gc.is_tracked, after))  # made of one that is seen
+    assert not gc.is_tracked(made(A + 1, like, (nodes[0],)).data)
+    nodes[0].replace_rule("a hook")
+    assert all(map(gc.is_tracked, nodes))
 
 
-def test_what_is_hidden_can_be_shown(like):
-    record, other = made(A + 1, like).data, Record()
-    hide(other)
-    assert not gc.is_tracked(record)
-    assert not gc.is_tracked(other)
-    show((record, None, other))
-    show((record, other))
-    assert gc.is_tracked(record)
-    assert gc.is_tracked(other)
+@pytest.mark.parametrize("change", [lambda leaf, y: setattr(leaf, "grad", y), lambda leaf, y: setattr(leaf, "hooks", [y])])
+def test_all_that_was_made_of_a_leaf_is_seen_once_a_later_value_is_reached_from_it(change, like):
+    leaf = Leaf(((3,), np.dtype("f8")))
+    y = made(A + 1, like, (chain(like, 5, leaf)[-1],))
+    leaf.grad = A
+    assert not gc.is_tracked(y.data)
+    change(leaf, y)
+    gone = weakref.ref(leaf)
+    del leaf, y
+    gc.collect()
+    assert gone() is None
 
 
-def test_what_the_collector_cannot_see_is_neither_hidden_nor_shown():
-    said_by_child("""
-        from dispatch.layers.autograd.record import hide, show
-        for x in (1, "text", 2.5, None):
-            hide(x)
-            show((x,))
-    """)
+def test_a_node_made_of_an_output_of_several_is_seen(like):
+    several = new_node(Node, "op", like.level, "rule", (), None, None, None)
+    assert gc.is_tracked(made(A + 1, like, (Output(several, 0, None),)).data)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["make", "drop", "hook"]), st.integers(0, 30)), max_size=60))
+def test_no_hidden_node_is_made_of_one_that_is_seen(steps):
+    with Level("history") as level:
+        like = shadow(A, level)
+        alive, made_of = [], {}
+        for step, i in steps:
+            if step == "make" or not alive:
+                before = alive[i % len(alive)] if alive and i else None
+                node = made(A + 1, like, (before,)).data
+                alive.append(node)
+                made_of[id(node)] = node, before
+            elif step == "drop":
+                made_of.pop(id(alive.pop(i % len(alive))))
+            else:
+                alive[i % len(alive)].replace_rule("a hook")
+            for node, before in made_of.values():
+                assert gc.is_tracked(node) or before is None or not gc.is_tracked(before)

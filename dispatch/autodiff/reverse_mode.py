@@ -1,0 +1,229 @@
+"""Reverse mode: a function runs on a tape of its own, which carries cotangents of its result back to its arguments."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ..core import Level, Reopened, Tensor
+from ..core.pytree import unflatten
+from ..errors import GradientError, kind_of
+from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
+from ..layers.derivatives import Layout, zeros
+from .argnums import Argnums, Arguments, checked_argnums
+from .function_outputs import layouts_of, left, result_and_aux
+from .structures import fitted, flattened, layout_of
+
+NAMES = "the cotangent", "the result"
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Make the function that gives the gradient of a scalar-valued function.
+
+    Parameters
+    ----------
+    f : callable
+        Returns one 0-d value; with `has_aux` a pair of it and anything else.
+    argnums : int, str or tuple of these
+        The arguments to differentiate by: the position of one, its name, or several.
+    has_aux : bool
+        Whether `f` returns something beside its value; the gradient function then returns `(gradient, aux)`.
+
+    Returns
+    -------
+    callable
+        Gives an array of the shape and dtype of the argument, a tuple of them for a tuple of `argnums`. Of an argument that is
+        a list, tuple, dict, named tuple or dataclass of arrays it gives the same of gradients, with None for text, None and
+        objects in it. An argument on which the value does not depend has gradient zero. Of a complex argument it is torch's:
+        the direction in which the value grows fastest, `df/dx + 1j * df/dy`.
+
+    Raises
+    ------
+    GradientError
+        If an argument has no gradient, being an integer say, or `f` does not return one real number.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> dispatch.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    array([2., 4.])
+    >>> loss = lambda p, x: np.sum(p["w"] * x) + p["b"]
+    >>> dispatch.grad(loss, "p")({"w": np.ones(2), "b": 0.5}, np.array([3.0, 4.0]))
+    {'w': array([3., 4.]), 'b': array(1.)}
+    """
+    return _gradient_of(f, argnums, has_aux, with_value=False)
+
+
+def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Make the function that gives value and gradient of a scalar-valued function, from one run of it.
+
+    Parameters
+    ----------
+    f, argnums, has_aux
+        As in `grad`.
+
+    Returns
+    -------
+    callable
+        Gives `(value, gradient)`; with `has_aux` `((value, aux), gradient)`.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> value, gradient = dispatch.value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    >>> float(value), gradient
+    (5.0, array([2., 4.]))
+    """
+    return _gradient_of(f, argnums, has_aux, with_value=True)
+
+
+def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with_value: bool) -> Callable[..., Any]:
+    asked, alone = checked_argnums("grad", argnums)
+
+    @wraps(f)
+    def gradient(*args: Any, **keywords: Any) -> Any:
+        with Level("grad") as level:
+            taped = TapedArguments("grad", level, f, asked, alone, args, keywords)
+            value, aux = f(*taped.args, **taped.keywords), None
+            if has_aux:
+                value, aux = result_and_aux(value, has_aux)
+                aux = left(aux, level)
+            if isinstance(value, TrackedTensor) and value.level is level:
+                _check_scalar(value, value.data.layout)
+                found = run_backward((value.data,), (one(value),), level, False, False)
+                value = value.value
+            else:
+                _check_scalar(value, layout_of(value))
+                found, value = {}, left(value, level)
+            grads = taped.gradients(found)
+        if with_value:
+            return ((value, aux), grads) if has_aux else (value, grads)
+        return (grads, aux) if has_aux else grads
+
+    return gradient
+
+
+def _check_scalar(value: Any, layout: Layout | None) -> None:
+    if layout is not None and not layout[0] and layout[1].kind != "c":
+        return
+    if isinstance(value, (float, int, complex)):
+        return
+    if not isinstance(value, (Tensor, np.ndarray, np.generic)):
+        raise GradientError(f"grad is of a function that returns one number, and this one returned {kind_of(value)}.")
+    if value.shape:
+        raise GradientError(
+            f"grad is of a function that returns one number, and this one returned shape {value.shape}. Sum the result."
+        )
+    if value.dtype.kind == "c":
+        raise GradientError(
+            "grad is of a function that returns a real number, and this one returned a complex one. Take .real."
+        )
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """Compute the value of a function, and make the function that pulls a cotangent of it back to the arguments.
+
+    Parameters
+    ----------
+    f : callable
+        Returns an array of floating-point or complex numbers, or a container of them; with `has_aux` a pair of that and
+        anything else.
+    *primals : array, float, or container of these
+        The arguments of `f`.
+    has_aux : bool
+        Whether `f` returns something beside its value.
+
+    Returns
+    -------
+    out : object
+        What `f` returned.
+    pullback : callable
+        Given a cotangent, with the structure and shapes of `out`, gives a tuple of the products with the Jacobian, one for
+        each of `primals`, with the structure, shape and dtype of that. It may be called any number of times, and batched
+        and differentiated like any other function. It holds what the function's operators have saved for it.
+    aux : object
+        With `has_aux`, what `f` returned beside its value.
+
+    Raises
+    ------
+    GradientError
+        If an argument or a result has no derivative, or, by the pullback, if a cotangent does not fit the result.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> out, pullback = dispatch.vjp(lambda x, y: {"xy": x * y}, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    >>> pullback({"xy": np.array([1.0, 10.0])})
+    (array([ 3., 40.]), array([ 1., 20.]))
+    """
+    with Level("vjp") as level:
+        taped = TapedArguments("vjp", level, f, tuple(range(len(primals))), False, primals, {})
+        result, aux = result_and_aux(f(*taped.args), has_aux)
+        leaves = flattened(result)
+        layouts, edges = layouts_of(leaves, result, "vjp"), edges_at(leaves, level)
+        out, aux = left(result, level), left(aux, level) if has_aux else None
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        seeds = fitted(cotangent, out, layouts, "vjp", NAMES)
+        with Reopened(level):
+            grads: tuple[Any, ...] = taped.gradients(run_backward(edges, seeds, level, True, False))
+        return grads
+
+    return (out, pullback, aux) if has_aux else (out, pullback)
+
+
+class TapedArguments(Arguments):
+    """The arguments of a transform, put on the tape of its level.
+
+    Attributes
+    ----------
+    level : Level
+    args, keywords
+        The arguments of the call, with tracked values in those that the transform is by.
+    ends : list
+        For each leaf of these the end of the tape, and the value there; None for one that has no derivative.
+    """
+
+    __slots__ = ("args", "ends", "keywords", "level")
+
+    def __init__(
+        self,
+        who: str,
+        level: Level,
+        f: Callable[..., Any],
+        asked: tuple[int | str, ...],
+        alone: bool,
+        args: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> None:
+        super().__init__(who, f, asked, alone, args, keywords)
+        self.level = level
+        self.ends: list[tuple[Leaf, Any] | None] = []
+        inside = []
+        for x, old in zip(self.leaves, self.given, strict=True):
+            if x is None:
+                inside.append(old)
+                self.ends.append(None)
+            else:
+                leaf = track(x, level, shared=True)
+                inside.append(leaf)
+                self.ends.append((leaf.data, leaf.value))  # taken now: a write gives the tracked value another history
+        self.args, self.keywords = self.call_with(inside)
+
+    def gradients(self, found: dict[Leaf, Any]) -> Any:
+        """What a backward gave, structured as the arguments are; it is taken out of `found`."""
+        grads: list[Any] = []
+        for end in self.ends:
+            if end is None:
+                grads.append(None)
+            elif end[0] in found:
+                grads.append(found.pop(end[0]))
+            else:
+                grads.append(zeros(end[0].layout, end[1]))
+        return unflatten(self.like, grads)
+
+
+def edges_at(leaves: list[Any], level: Level) -> list[Any]:
+    """Where a backward of each leaf of a result begins on the tape of a level; None where the leaf does not depend on it."""
+    return [x.data if isinstance(x, TrackedTensor) and x.level is level else None for x in leaves]

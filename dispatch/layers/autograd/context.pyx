@@ -1,0 +1,222 @@
+"""Context: the node of an operator whose rule is a user's, `ctx` in `setup_context` and `backward`."""
+cimport numpy as cnp
+from cpython.object cimport PyObject, PyObject_GenericSetAttr
+
+from ...core.array_memory cimport settled
+from ...core.flatten cimport items_of, rebuilt
+from ...core.tensor cimport Wrapped
+from .node cimport Node, Output
+
+import numpy as np
+
+from ...core import Tensor, unwrap, wrap
+from ...core.array_memory import inexact_layout
+from ...core.pytree import leaves
+from ...errors import GradientError, kind_of
+from .grad_mode import AUTOGRAD as _AUTOGRAD
+from .node import released
+from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
+from .saved_tensors import Kept, protect
+from .tensor import TrackedTensor
+
+cnp.import_array()
+
+cdef extern from *:
+    """
+    /* The attributes that a user set, borrowed; NULL where there are none. */
+    static inline PyObject *dispatch_attributes(PyObject *x) {
+        PyObject **place = _PyObject_GetDictPtr(x);
+        return place != NULL && *place != NULL && PyDict_GET_SIZE(*place) > 0 ? *place : NULL;
+    }
+    """
+    PyObject *dispatch_attributes(PyObject *) noexcept
+
+cdef enum:
+    NOTHING_SAVED = 0
+    PLAIN = 1                               # wrappers and arrays, no output and no list
+    ANY = 2
+
+cdef int AUTOGRAD = _AUTOGRAD
+cdef Py_ssize_t COPIED_BYTES = _COPIED_BYTES
+cdef frozenset FIELDS = frozenset(("inputs", "edges", "order", "op", "level", "saved", "layout", "layouts", "rule"))
+# Attributes of these types hold no array; most contexts have no other, and are spared the search.
+cdef frozenset INERT = frozenset((bool, int, float, complex, str, type(None)))
+
+
+cdef class Context(Node):
+    """What `setup_context` fills and `backward` reads.
+
+    Any attribute may be set on it; it lives until the backward has run.
+
+    Attributes
+    ----------
+    needs_input_grad : tuple
+        One bool for each argument of the operator; a list of them, in order, for a list, dict or record of arrays.
+    saved_tensors : tuple
+        What `save_for_backward` was given: plain values, or tracked ones under `create_graph=True`.
+    residual : object
+        The operator's Residual output, where it has one.
+    """
+
+    def __cinit__(self):
+        self.materialize = True
+        self.layouts = ()
+
+    def __setattr__(self, name, value):
+        if name in FIELDS:
+            raise GradientError(
+                f"{self.op.name}: its setup_context set ctx.{name}, which is a field of the tape. Take another name.",
+                operator=self.op.name,
+            )
+        PyObject_GenericSetAttr(self, name, value)
+
+    @property
+    def needs_input_grad(self):
+        if self.few == 2:
+            return self.first is not None, self.second is not None
+        return needed(self.inputs)
+
+    def save_for_backward(self, *tensors):
+        """Keep arrays for the backward; the last call counts, None is allowed.
+
+        A plain array that is writeable is copied when small, and made read-only until the backward when large.
+
+        Parameters
+        ----------
+        *tensors : array, None, or a list, dict or record of these
+        """
+        # The common case, inputs and small arrays, is settled in C; an output, a list or a large array takes the long way.
+        kept = None if self.multiple else settled(tensors, self, COPIED_BYTES)
+        self.form = ANY if kept is None else PLAIN
+        self.saved = tuple([to_keep(self, x) for x in tensors]) if kept is None else kept
+
+    @property
+    def saved_tensors(self):
+        cdef tuple saved
+        if self.rule is released:
+            released(self, None, False)
+        if self.form == NOTHING_SAVED:
+            raise GradientError(
+                f"{self.op.name}: ctx.saved_tensors was read, and its setup_context saved nothing. Write "
+                "ctx.save_for_backward(...) there, and hand it to register_autograd(backward, setup_context=...).",
+                operator=self.op.name,
+            )
+        saved = self.saved
+        if self.form == ANY or self.recording:
+            return tuple([from_kept(self, x) for x in saved])
+        return unwrap(saved, self.level.number << 6 | AUTOGRAD)
+
+    def mark_non_differentiable(self, *outputs):
+        """Name outputs that carry no gradient; they come out untracked.
+
+        Parameters
+        ----------
+        *outputs : Tensor
+            Outputs as `setup_context` was given them. Arrays that are not floating-point have no gradient as it is.
+        """
+        numbers = [number_of(self, x) for x in outputs if not hasattr(x, "dtype") or inexact_layout(x) is not None]
+        if -1 in numbers:
+            raise GradientError(
+                f"{self.op.name}: mark_non_differentiable was given a value that is no output of the operator. "
+                "Pass outputs as setup_context was given them.",
+                operator=self.op.name,
+            )
+        self.undifferentiable = tuple(numbers)
+
+    def set_materialize_grads(self, value):
+        """Whether a missing gradient of an output comes as zeros, the default, or as None."""
+        self.materialize = value
+
+    cdef dict attributes(self):
+        """What the user set on it; None where that holds nothing but numbers and text."""
+        cdef PyObject *found = dispatch_attributes(<PyObject *>self)
+        if found == NULL or INERT.issuperset([type(value) for value in (<dict><object>found).values()]):
+            return None
+        return <dict><object>found
+
+    cdef int settle(self, dict attributes) except -1:
+        """Keep outputs and plain arrays that were set as attributes in a form without a cycle and safe from writes."""
+        found = {
+            name: hidden(self, value)
+            for name, value in attributes.items()
+            if any([isinstance(x, (Tensor, np.ndarray)) for x in leaves(value)])
+        }
+        if found:
+            for name in found:
+                del attributes[name]
+            self.aside = found
+        return 0
+
+    cpdef tuple all_kept(self):
+        cdef PyObject *attributes = dispatch_attributes(<PyObject *>self)
+        return self.saved, self.residual, self.aside, None if attributes == NULL else <object>attributes
+
+    cdef void release(self):
+        cdef PyObject *attributes = dispatch_attributes(<PyObject *>self)
+        Node.release(self)
+        self.residual = self.aside = None
+        if attributes != NULL:
+            (<dict><object>attributes).clear()
+
+
+cdef tuple needed(inputs):
+    return tuple([list(needed(edge)) if isinstance(edge, list) else edge is not None for edge in inputs])
+
+
+cdef Py_ssize_t number_of(Context node, x):
+    """Which output of a node a value is, or -1."""
+    edge = x.data if isinstance(x, TrackedTensor) else None
+    if edge is node:
+        return 0
+    return (<Output>edge).number if isinstance(edge, Output) and (<Output>edge).node is node else -1
+
+
+cdef object hidden(Context node, x):
+    cdef Py_ssize_t number
+    if isinstance(x, TrackedTensor):
+        number = number_of(node, x)
+        return protect(x) if number < 0 else Kept((<Wrapped>x).value, number)
+    if items_of(x) is not None:
+        return rebuilt(x, [hidden(node, item) for item in items_of(x)])
+    return protect(x) if isinstance(x, np.ndarray) else x
+
+
+cdef object to_keep(Context node, x):
+    if isinstance(x, TrackedTensor):
+        return hidden(node, x)
+    if items_of(x) is not None:
+        return rebuilt(x, [to_keep(node, item) for item in items_of(x)])
+    if x is not None and not isinstance(x, (Tensor, np.ndarray, np.generic)):
+        raise GradientError(
+            f"{node.op.name}: save_for_backward keeps arrays, and was given {kind_of(x)}. "
+            "Set anything else as an attribute: ctx.name = value.",
+            operator=node.op.name,
+        )
+    return protect(x)
+
+
+cdef object from_kept(Context node, x):
+    """A kept value as the rule may use it: tracked only where this level records."""
+    if type(x) is TrackedTensor:
+        return x if node.recording or (<Wrapped>x).level is not node.level else (<Wrapped>x).value
+    if type(x) is Kept:
+        if not node.recording:
+            return x.value
+        edge = Output(node, x.number, node.layouts[x.number]) if node.multiple else node
+        return wrap(TrackedTensor, x.value, node.level, edge)
+    return x if items_of(x) is None else rebuilt(x, [from_kept(node, item) for item in items_of(x)])
+
+
+cdef dict shown(Context node):
+    """The attributes that were kept in another form, as a rule may use them."""
+    return {name: from_kept(node, x) for name, x in node.aside.items()}
+
+
+def secret_levels(Context node not None):
+    """The levels that the residual of a context depends on without a record of it."""
+    return () if node.levels is None else node.levels
+
+
+def saved_of(Context node not None):
+    """What `saved_tensors` gives; nothing where nothing was saved."""
+    return () if node.form == NOTHING_SAVED and node.rule is not released else node.saved_tensors

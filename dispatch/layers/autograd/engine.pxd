@@ -1,0 +1,1 @@
+"""The walk back: for Python only, so nothing of it is promised to C."""

@@ -1,0 +1,23 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+from ...core import Level
+from .node import Edge, Leaf, Node
+
+@disjoint_base
+class Walk: ...
+
+def add_to_leaves(
+    roots: Sequence[Edge | None], seeds: Sequence[Any], level: Level, keep: bool, create_graph: bool
+) -> None: ...
+def add_to_leaf(leaf: Leaf, grad: Any) -> None: ...
+def run_backward(
+    roots: Sequence[Edge | None],
+    seeds: Sequence[Any],
+    level: Level,
+    keep: bool,
+    create_graph: bool,
+    only: Mapping[Node, tuple[Any, Any]] | None = None,
+) -> dict[Leaf, Any]: ...

@@ -1,0 +1,288 @@
+"""The kernels that record: of a row with pullbacks, and of an operator with a user's rule.
+
+Both take the tracked values off, call the operator again, and wrap what comes back with a node that refers to the nodes of what
+went in. They are compiled because every tracked call goes through one.
+"""
+cimport numpy as cnp
+from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+
+from ...core.array_memory cimport unwritten
+from ...core.arrays cimport is_exact
+from ...core.flatten cimport items_of, rebuilt
+from ...core.state cimport thread_state
+from ...core.tensor cimport Wrapped, taken_off
+from .context cimport Context, number_of, shown
+from .node cimport Output, Pull
+from .record cimport dispatch_made, fill, layout_of, wrapped
+
+from ...core.array_memory import inexact_layout
+from ...core.pytree import mapped
+from ...errors import ConversionError
+from ...schema.types import RESIDUAL
+from .batched_backward import at_once, opaque
+from .grad_mode import outside_rules
+from .node import edges_of
+from .record import recorded
+from .residuals import is_differentiated, levels_of, reading_residuals
+from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
+from .saved_tensors import protect
+from .tensor import TrackedTensor as Tracked
+from .user_rules import checked, is_keyed, keeps_value_of, materialized, once_differentiable, unset
+
+cnp.import_array()
+
+cdef tuple NOTHING = ()
+cdef type TrackedTensor = Tracked
+cdef Py_ssize_t COPIED_BYTES = _COPIED_BYTES
+
+
+# -- rows ------------------------------------------------------------------------------------------------------------------
+
+cdef enum:
+    VALUE = 0                               # how one thing that a row's rule reads is saved: an argument as it is
+    PROTECTED = 1                           # an argument that the caller could write to
+    LIST = 2                                # a list of these
+    LAYOUT = 3                              # an argument's shape and dtype
+    OUT = 4                                 # the result
+
+
+cdef class Plan:
+    """What to record where a certain set of arguments is tracked.
+
+    Parameters
+    ----------
+    rule : callable or None
+        The node's rule; None where no tracked argument has a pullback.
+    saved : sequence of (int, int)
+        What to save: the kind, and which argument.
+    lists : bool
+        Whether a tracked argument is a list.
+    layout : callable
+        Gives the layout of an argument.
+    """
+
+    cdef Pull rule
+    cdef bytes kinds
+    cdef bytes places
+    cdef bint everything                    # every argument is saved, as it is
+    cdef bint lists
+    cdef object layout
+
+    def __init__(self, rule, saved, bint lists, Py_ssize_t count, layout):
+        self.rule = None if rule is None else Pull(rule)
+        self.kinds, self.places = bytes([kind for kind, _ in saved]), bytes([place for _, place in saved])
+        self.everything = len(saved) > 1 and list(saved) == [(VALUE, i) for i in range(count)]
+        self.lists, self.layout = lists, layout
+
+    cdef object kept(self, Py_ssize_t i, tuple values, out):
+        cdef int kind = PyBytes_AS_STRING(self.kinds)[i]
+        if kind == OUT:
+            return out
+        x = values[<unsigned char>PyBytes_AS_STRING(self.places)[i]]
+        if kind == VALUE:
+            return x
+        if kind == LAYOUT:
+            return self.layout(x)
+        if kind == LIST and type(x) is list and not x:
+            return NOTHING                  # one object less for the collector to look at
+        if is_exact(<PyObject *>x):
+            made = unwritten(x, COPIED_BYTES)
+            if made is not None:
+                return made
+        return protect(x)
+
+    cdef object save(self, tuple values, out):
+        cdef Py_ssize_t i, n = len(self.kinds)
+        cdef tuple found
+        if self.everything:
+            return values
+        if n == 0:
+            return None
+        if n == 1:
+            return self.kept(0, values, out)
+        found = PyTuple_New(n)
+        for i in range(n):
+            x = self.kept(i, values, out)
+            Py_INCREF(x)
+            PyTuple_SET_ITEM(found, i, x)
+        return found
+
+
+def row_kernel(plan_for not None, op not None, whole not None):
+    """The kernel that records an operator of the tables.
+
+    Parameters
+    ----------
+    plan_for : callable
+        Makes the Plan for a set of tracked arguments, an int with bit i for argument i.
+    op : OpOverload
+    whole : callable
+        Runs the operator one step down.
+    """
+    cdef dict plans = {}
+
+    def kernel(*args):
+        cdef Plan plan
+        cdef Wrapped like
+        out, like, values, data, own, quiet = taken_off(whole, args)
+        if quiet is not None and quiet.covers(like.level.number):
+            return out
+        plan = plans.get(own)
+        if plan is None:
+            plan = plans.setdefault(own, plan_for(own))
+        if plan.rule is None:
+            return out
+        return recorded(TrackedTensor, op, plan.rule, out, like, data, edges_of(data) if plan.lists else None,
+                        plan.save(values, out))
+
+    return kernel
+
+
+# -- users' rules ----------------------------------------------------------------------------------------------------------
+
+
+def user_kernel(op not None, rule not None, whole not None):
+    """The kernel that records an operator with a user's `backward` and `setup_context`.
+
+    Parameters
+    ----------
+    op : OpOverload
+    rule : Rule
+    whole : callable
+        Runs the operator one step down.
+    """
+    cdef bint residual = op.outputs.residual
+    cdef bint batched = rule.batched
+    setup_context = rule.setup_context
+    backward = at_once(op, rule.backward) if batched else rule.backward
+    if residual:
+        backward = reading_residuals(backward)
+    cdef tuple arguments = op.schema.arguments
+    cdef list handed = [i for i, a in enumerate(arguments) if a.type == RESIDUAL]    # from another operator: no value here
+    cdef Py_ssize_t returns = len(op.schema.returns), count = op.arguments.count
+    cdef bint single = returns == 1 and not op.schema.returns[0].type.parts
+    cdef list others = [i for i, a in enumerate(arguments) if not a.type.has_tensor]
+    cdef bint lists = any([a.type.parts and a.type.has_tensor for a in arguments])
+    cdef bint keyed = lists and any([is_keyed(a.type) for a in arguments])
+
+    def pull(Context node not None, grad, bint create_graph):
+        cdef dict attributes = None
+        node.recording = create_graph
+        try:
+            if node.aside is not None:
+                attributes = shown(node)
+                vars(node).update(attributes)
+            if single:
+                grads = backward(node, grad)
+            else:
+                grads = backward(node, *materialized(node, grad, node.structure, node.materialize))
+        except ConversionError as error:
+            raise opaque(op, error, batched=batched) from error
+        except AttributeError as error:
+            if error.obj is node:
+                raise unset(op, "backward", error.name, vars(node)) from error
+            raise
+        finally:
+            node.recording = False
+            if attributes is not None:
+                for name in attributes:
+                    vars(node).pop(name, None)
+        if type(grads) is tuple and len(<tuple>grads) == count and not lists:
+            for i in others:
+                if (<tuple>grads)[<Py_ssize_t>i] is not None:
+                    break
+            else:
+                return grads
+        return checked(op, node, grads, node.skeletons, lists=lists)
+
+    def kernel(*args):
+        cdef Context node
+        cdef Wrapped like
+        cdef dict attributes
+        result, like, values, data, _, quiet = taken_off(whole, args)
+        if quiet is not None and quiet.covers(like.level.number):
+            return result
+        if handed:
+            data = tuple([None if i in handed else edge for i, edge in enumerate(data)])
+        layout = layout_of(result, data) if single else None
+        if single and layout is None:
+            return result
+        node = dispatch_made(Context, NOTHING)
+        fill(node, op, like.level, pull, data, edges_of(data) if lists else None, None, layout)
+        if single:
+            out = output = wrapped(TrackedTensor, result, like, node)
+        else:
+            outputs = list(result) if type(result) in (tuple, list) and returns > 1 else [result]
+            if residual:
+                node.residual = outputs.pop()
+                node.levels = levels_of(values, like.level)
+            made = wrap_outputs(node, like, outputs)
+            output = made[0] if len(made) == 1 else tuple(made)
+            if not any(node.layouts):
+                return result
+            out = (*made, node.residual) if residual else output
+        if keyed:
+            node.skeletons = tuple([mapped(_no_value, x) for x in values])
+        if setup_context is None:
+            return out
+        conversions = thread_state().conversions
+        try:
+            if quiet is None:
+                setup_context(node, args, output)
+            else:                           # perhaps in a backward: what this is called in is a rule, and this is none
+                with outside_rules():
+                    setup_context(node, args, output)
+        except Exception as error:
+            if isinstance(error, AttributeError) and error.obj is node:
+                raise unset(op, "setup_context", error.name, vars(node)) from error
+            error.add_note(f"in the setup_context of {op.name}")
+            raise
+        attributes = node.attributes()
+        if thread_state().conversions != conversions or (attributes is not None and keeps_value_of(attributes, args, out)):
+            node.rule = once_differentiable(pull, inside=is_differentiated(values))
+        if attributes is not None:
+            node.settle(attributes)
+        if node.undifferentiable is not None:
+            out = untracked(node, out)
+        return out
+
+    return kernel
+
+
+def _no_value(x):
+    """Stands for a value that is not kept."""
+
+
+cdef list wrap_outputs(Context node, Wrapped like, list outputs):
+    """Wrap the outputs that can carry a gradient, numbered across lists."""
+    cdef list layouts = []
+    cdef list numbers = [numbered(x, layouts) for x in outputs]
+    node.multiple, node.layouts, node.structure = True, tuple(layouts), tuple(numbers)
+    return [wrap_output(node, like, x, number) for x, number in zip(outputs, numbers)]
+
+
+cdef object numbered(x, list layouts):
+    items = items_of(x)
+    if items is not None:
+        return rebuilt(x, [numbered(item, layouts) for item in items])
+    layouts.append(inexact_layout(x))
+    return len(layouts) - 1
+
+
+cdef object wrap_output(Context node, Wrapped like, x, number):
+    items = items_of(x)
+    if items is not None:
+        return rebuilt(x, [wrap_output(node, like, item, n) for item, n in zip(items, items_of(number))])
+    layout = node.layouts[number]
+    return x if layout is None else wrapped(TrackedTensor, x, like, Output(node, number, layout))
+
+
+cdef object untracked(Context node, x):
+    """The outputs, those marked as without a gradient taken off the tape."""
+    items = items_of(x)
+    if items is not None:
+        return rebuilt(x, [untracked(node, item) for item in items])
+    return (<Wrapped>x).value if number_of(node, x) in node.undifferentiable else x

@@ -1,0 +1,101 @@
+"""Backwards of operators with a residual, and values that a transform below differentiates.
+
+A residual depends on the arguments in a way that nobody has recorded. While a backward that reads one is recorded itself, the
+numbers in it raise where their derivative is asked.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core import DispatchKey, Level, Tensor, device_of, wrap
+from ...core.array_memory import inexact_layout
+from ...core.pytree import leaves, mapped
+from ...errors import GradientError
+from .context import Context, secret_levels
+from .grad_mode import AUTOGRAD, in_recorded_rule
+from .node import Leaf, Node
+from .record import new_node
+from .tensor import TrackedTensor
+
+DIFFERENTIATING = frozenset({int(DispatchKey.JVP), AUTOGRAD})
+
+
+def levels_of(values: tuple[Any, ...], level: Level) -> tuple[Level, ...]:
+    """The levels at which arguments are differentiated, theirs and those of what they wrap, the outermost wrapper's last."""
+    found = {level.number: level}
+    for x in leaves(values):
+        while isinstance(x, Tensor):
+            if x.rank & 31 in DIFFERENTIATING:
+                found[x.level.number] = x.level
+            x = x.value
+    return tuple(found[number] for number in sorted(found))
+
+
+def is_differentiated(values: tuple[Any, ...]) -> bool:
+    """Whether a transform below differentiates these values, so that a backward that reads them is a part of its function."""
+    for x in leaves(values):
+        while isinstance(x, Tensor):
+            if x.rank & 31 in DIFFERENTIATING:
+                return True
+            x = x.value
+    return False
+
+
+def reading_residuals(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward of an operator with a residual, which depends on the arguments in a way that nobody has recorded.
+
+    While it is recorded itself, the numbers in the residual are values whose own derivative raises, and the gradients are
+    tracked even where they are constants: an operator may take both, and code of anything else is refused them.
+    """
+
+    def reading(ctx: Context, *grads: Any) -> Any:
+        levels = [level for level in secret_levels(ctx) if in_recorded_rule(level.number)]
+        if not levels:
+            return backward(ctx, *grads)
+        residual = ctx.residual
+        ctx.residual = mapped(lambda x: _unknown(ctx, levels, x), residual)
+        try:
+            return backward(ctx, *mapped(lambda g: _tracked(levels, g), grads))
+        finally:
+            ctx.residual = residual
+
+    return reading
+
+
+def _unknown(ctx: Context, levels: list[Level], x: Any) -> Any:
+    if isinstance(x, (float, complex)):
+        x = np.asarray(x)
+    if (isinstance(x, (Tensor, np.generic)) or device_of(x) is not None) and inexact_layout(x) is not None:
+        for level in levels:
+            x = _unknown_at(ctx, level, x)
+    return x
+
+
+def _unknown_at(ctx: Context, level: Level, x: Any) -> Any:
+    """A value that depends on others of a level in a way nobody knows; of what a later transform has wrapped, the inside."""
+    if isinstance(x, Tensor) and x.rank >= level.number * 64 + AUTOGRAD:
+        return wrap(type(x), _unknown_at(ctx, level, x.value), x.level, x.data)
+    node = new_node(Node, ctx.op, level, _unrecorded, (), None, None, (x.shape, x.dtype))
+    return wrap(TrackedTensor, x, level, node)
+
+
+def _tracked(levels: list[Level], grad: Any) -> Any:
+    """A gradient as a value of some levels, to which nothing flows back."""
+    layout = inexact_layout(grad)
+    if layout is None:
+        return grad
+    for level in levels:
+        if not isinstance(grad, Tensor) or grad.rank < level.number * 64 + AUTOGRAD:
+            grad = wrap(TrackedTensor, grad, level, Leaf(layout))
+    return grad
+
+
+def _unrecorded(node: Node, grad: Any, create_graph: bool) -> Any:
+    raise GradientError(
+        f"a second derivative was asked of {node.op.name}, whose backward computes with numbers of its residual: how those "
+        "depend on the arguments was not recorded, and would be lost in silence. Return them as outputs, or give them to an "
+        "operator that takes the residual and the arguments and has a derivative of its own.",
+        operator=node.op.name,
+    )

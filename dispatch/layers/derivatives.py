@@ -1,0 +1,61 @@
+"""What the tape and forward mode do alike with derivatives: zeros, and what rules give completed by a broadcast and a cast.
+
+The derivative of a value, a cotangent or a tangent, is an array of the value's shape and dtype. A rule may leave a broadcast
+or a cast to its layer, and may give None for zero.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..core import Tensor
+from ..core.pytree import field_names, items_of
+from ..operators.prims import astype, broadcast_to, sum_to
+
+Layout = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+def zeros(layout: Layout, like: Any) -> Any:
+    """A derivative of zeros: an array; where `like` is a wrapper, a value of the same kind, so that fakes meet fakes."""
+    shape, dtype = layout
+    return np.zeros_like(like, dtype=dtype, shape=shape) if isinstance(like, Tensor) else np.zeros(shape, dtype)
+
+
+def fitted(x: Any, layout: Layout, *, summed: bool) -> Any:
+    """What a rule gave, as an array of the shape and dtype that it must have; None where it is no array or has another shape.
+
+    Parameters
+    ----------
+    x : object
+        A Python number counts as a 0-d array.
+    layout : tuple
+        The shape and dtype.
+    summed : bool
+        Whether the rule may have left out a sum, as the gradient of an argument that was broadcast; else it may have left out
+        the broadcast itself.
+    """
+    shape, dtype = layout
+    if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
+        x = np.asarray(x, complex if isinstance(x, complex) else dtype)
+    if not isinstance(x, (np.ndarray, np.generic, Tensor)):
+        return None
+    given = x.shape
+    if len(given) != len(shape) or given != shape:  # their lengths first: tuples compare items of these, which may be symbols
+        small, large = (shape, given) if summed else (given, shape)
+        extra = len(large) - len(small)
+        if extra < 0 or any(n not in (1, m) for n, m in zip(small, large[extra:], strict=True)):
+            return None
+        x = sum_to(x, shape) if summed else broadcast_to(x, shape)
+    return x if x.dtype == dtype else astype(x, dtype)
+
+
+def parts_like(given: Any, like: Any) -> Any:
+    """The parts of what a rule gave for a container, in the order of the container's items; None where it does not fit.
+
+    For a record, a dict of some of its fields does too; a list and a tuple stand for each other.
+    """
+    fields = field_names(type(like))
+    keys = tuple(like) if isinstance(like, dict) else fields
+    if isinstance(given, dict):
+        return None if keys is None or not set(keys).issuperset(given) else [given.get(key) for key in keys]
+    return items_of(given) if isinstance(given, (list, tuple) if fields is None and keys is None else type(like)) else None

@@ -1,0 +1,21 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+from ...core import Level, Tensor
+
+def item_shape(x: Tensor) -> tuple[int, ...]: ...
+def common_length(args: Sequence[Any], dims: Sequence[Any]) -> Any: ...
+def batched(cls: type[Tensor], args: Sequence[Any], dims: Sequence[Any], level: Level) -> list[Any]: ...
+
+@disjoint_base
+class Ruled:
+    def __init__(
+        self,
+        cls: type[Tensor],
+        rule: Callable[..., Any],
+        single: bool,
+        returned: Callable[[Any, Any, tuple[Any, ...]], Any],
+    ) -> None: ...
+    def __call__(self, *args: Any) -> Any: ...

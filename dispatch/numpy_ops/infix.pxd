@@ -1,0 +1,1 @@
+"""What a row is as a method of Tensor."""

@@ -1,0 +1,55 @@
+"""What a row is as a method of Tensor: an infix operator in either order, a sign, a method of arrays.
+
+These functions are compiled, so that `x * y` and `x.sum()` cost hardly more than the call of the row itself.
+"""
+import numpy as np
+
+from ..core import Tensor
+from ..errors import ArgumentError
+
+cdef tuple OPERANDS = (Tensor, np.ndarray, int, float, complex, np.generic, list, tuple)
+
+
+def is_operand(x):
+    """Whether a row may be asked for `x` beside a Tensor; anything else gets the chance to answer itself."""
+    return isinstance(x, OPERANDS)
+
+
+def infix(op not None):
+    """`x + y`, where x is a Tensor."""
+    def infix(self, other):
+        try:
+            return op(self, other)
+        except ArgumentError:
+            if isinstance(other, OPERANDS):
+                raise
+            return NotImplemented
+    return infix
+
+
+def reflected(op not None):
+    """`y + x`, where x is a Tensor and y does not know it."""
+    def reflected(self, other):
+        try:
+            return op(other, self)
+        except ArgumentError:
+            if isinstance(other, OPERANDS):
+                raise
+            return NotImplemented
+    return reflected
+
+
+def unary(op not None):
+    """`-x`, and whatever else takes the array alone."""
+    def unary(self):
+        return op(self)
+    return unary
+
+
+def method(call not None, op=None):
+    """A method that takes what NumPy's function of the same name takes, `call`; given nothing else it is the row itself."""
+    alone = call if op is None else op
+
+    def method(self, *args, **keywords):
+        return call(self, *args, **keywords) if args or keywords else alone(self)
+    return method
