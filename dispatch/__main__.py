@@ -22,7 +22,7 @@ import numpy as np
 from .autodiff import grad
 from .core import OpOverload
 from .errors import DispatchError, OperatorNotFoundError, did_you_mean
-from .layers.autograd import tensor
+from .layers.autograd.leaf import tensor
 from .layers.vmap import vmap
 from .operators.custom_op import custom_op
 from .operators.registry import find, ops

@@ -1,4 +1,4 @@
-"""The ground floor, compiled: keys, thread state, wrappers, and the operator that is called.
+"""The compiled dispatcher: keys, thread state, wrappers, and the operator that is called.
 
 It knows no operator and no layer by name. Everything above is plain Python and registers into the tables that stand here.
 """

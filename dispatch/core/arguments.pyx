@@ -1,7 +1,7 @@
 """Does a call fit its schema? Decided here in C, with yes or no; the words for a no are found by dispatcher/call_errors.py.
 
 A check looks at types and never converts: what the caller passed is what the kernel gets. Arrays give their rank on the
-way, so one walk over the arguments both checks them and finds the floor.
+way, so one walk over the arguments both checks them and finds the rank.
 """
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject

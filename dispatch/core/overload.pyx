@@ -2,10 +2,10 @@
 """OpOverload: one schema, one table of kernels; what is called.
 
     op(x, y)
-      1  which floor?    the highest rank among the arguments and the thread's modes
+      1  which key?      the highest rank among the arguments and the thread's modes
       2  which kernel?   the slot of that rank's key; an empty one is computed once
       3  call it         a backend's kernel, and the call ends there; or a layer's, which takes its wrappers off, calls the
-                         operator again, one floor down, and wraps what comes back
+                         operator again on the unwrapped values, and wraps the result
 
 A kernel is called with the whole tuple of arguments in schema order, defaults filled in: a backend's as its function was
 written, keyword-only arguments by keyword; a layer's with everything by position, since it only hands them on. A call that
@@ -211,7 +211,7 @@ cdef bint one_device(PyObject *self, Definition definition, PyObject *const *arg
 cdef class OpOverload:
     """One schema and its kernels; what an operator's name stands for, and what is called.
 
-    Made by `custom_op`, `define` and the tables, found under `dispatch.ops`. Calling it runs the kernel of the floor that
+    Made by `custom_op`, `define` and the tables, found under `dispatch.ops`. Calling it runs the kernel of the key that
     the arguments decide. `register_kernel`, `register_fake`, `register_autograd` and `register_vmap`, and so one verb for
     every layer, add rules; each is a decorator too.
 
@@ -291,11 +291,11 @@ cdef class OpOverload:
 
     @property
     def kernels(self):
-        """What is registered and which of it runs on each floor; prints as a table."""
+        """What is registered and which of it runs at each key; prints as a table."""
         return self.hooks.kernels(self)
 
     def explain(self, *args, **keywords):
-        """What a call would run on each of its floors, and what was passed over; without arguments on all floors there are."""
+        """What a call would run in each step, and what it passes over; without arguments what runs at every key."""
         return self.hooks.explain(self, args, keywords)
 
     def at(self, key):
@@ -304,7 +304,7 @@ cdef class OpOverload:
         Parameters
         ----------
         key : DispatchKey
-            A floor, no alias.
+            A key, no alias.
 
         Returns
         -------
@@ -323,7 +323,7 @@ cdef class OpOverload:
         return self.hooks.switch(self, device_type, enabled)
 
     def redispatch(self, below, *args, **keywords):
-        """Call the operator on the floors below a key: what a kernel at that key does to go on.
+        """Call the operator at the keys below one: what a kernel at that key does to go on.
 
         Values and modes of the keys from `below` up are seen through, as if they were constants and off, for this call.
 
@@ -339,7 +339,7 @@ cdef class OpOverload:
             If a batched or a fake value would have to be a constant.
         """
         if not 0 < below < KEYS:
-            raise DefinitionError(f"{self.name}: redispatch goes below a floor, and nothing is below {below}.")
+            raise DefinitionError(f"{self.name}: redispatch goes below a key, and nothing is below {below}.")
         keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
         if keywords or len(args) != self.definition.arguments.direct:
             args = bound(self, args, keywords)

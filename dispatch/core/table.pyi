@@ -7,7 +7,7 @@ from typing_extensions import disjoint_base
 from .keys import DispatchKey
 from .overload import OpOverload
 
-class _Layer(Protocol):  # a Layer of dispatcher/layer.py, as far as this floor uses it
+class _Layer(Protocol):  # a Layer of dispatcher/layer.py, as far as the core uses it
     @property
     def name(self) -> str: ...
     @property

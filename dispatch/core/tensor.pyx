@@ -1,7 +1,7 @@
 """Tensor: the base of every wrapper, and the two things a layer's kernel does with wrappers, `split` and `wrap`.
 
 A wrapper carries exactly one key at one level, kept as one integer, its rank, and outranks what it wraps. So the highest
-rank among the arguments of a call names the layer that has to act, and taking the wrapper off always leads one floor down.
+rank among the arguments of a call names the layer that has to act, and taking the wrapper off always leads to a lower rank.
 """
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
@@ -306,7 +306,7 @@ def split(tuple args not None):
 
 
 def descend(whole not None, tuple args not None):
-    """Take the topmost wrappers off and call the operator again, one floor down: `split` and the call, in one step.
+    """Take the topmost wrappers off and call the operator again: `split` and the call, in one step.
 
     Parameters
     ----------

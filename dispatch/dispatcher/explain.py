@@ -1,7 +1,7 @@
 """`op.explain(*args)`: what a call would run, step by step, and what it would pass over. Nothing is run.
 
 The steps are found as a call finds them, by rank: the wrappers of the highest rank are taken off, as their layer would
-do, and what is left has the next rank. Each slot is filled as in `core.table`, and here also says what it did not choose.
+do, and what is left has the next rank. `core.table` says which registrations may fill a slot; the others are listed too.
 """
 
 from collections.abc import Iterator, Mapping

@@ -18,7 +18,7 @@ from ..schema.tags import Tag
 from ..symbolic import is_open, larger
 from . import symbolic_layouts
 from .families import complete, creation, in_front, kernel_of, row
-from .layouts import Layout, as_shape, fake_like, hollow, weak
+from .result_layouts import Layout, as_shape, fake_like, hollow, weak
 
 Shape = tuple[int, ...]
 

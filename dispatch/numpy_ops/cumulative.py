@@ -15,9 +15,9 @@ from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from .families import complete, composite, in_front, linear
 from .indexing import getitem
-from .layouts import elementwise
 from .pointwise import add, multiply, not_equal, subtract
 from .reduction import summed
+from .result_layouts import elementwise
 from .shape import concatenate, reshape
 
 Shape = tuple[int, ...]

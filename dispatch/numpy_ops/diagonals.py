@@ -14,9 +14,9 @@ from ..operators.prims import broadcast_to, moveaxis
 from . import symbolic_layouts
 from .families import complete, composite, fake_creation, in_front, linear, row, view
 from .indexing import scatter_add
-from .layouts import elementwise
 from .linalg.triangles import triangle as kept_of
 from .reduction import sum as total
+from .result_layouts import elementwise
 from .shape import behind, expand_dims, reshape
 
 Shape = tuple[int, ...]

@@ -36,7 +36,7 @@ from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag
 from ..symbolic import guesses, has_zero, is_open, layout_is_open
-from .layouts import as_shape, axes_of, elementwise, fake_reduced, layout_of, plain, ufunc_dtype, viewed, weak
+from .result_layouts import as_shape, axes_of, elementwise, fake_reduced, layout_of, plain, ufunc_dtype, viewed, weak
 from .symbolic_layouts import rearranged
 
 Rule = Callable[..., Any]

@@ -30,8 +30,8 @@ from ..schema.schema import Schema
 from ..schema.tags import Tag
 from ..symbolic import guesses
 from .families import batched_pointwise, kernel_of, kind
-from .layouts import REMEMBERED, elementwise, elementwise_order
 from .numpy_functions import UFUNCS
+from .result_layouts import REMEMBERED, elementwise, elementwise_order
 from .symbolic_layouts import dense
 
 Partial = Callable[..., Any] | float | Pullback | None

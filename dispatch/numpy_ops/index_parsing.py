@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import DataDependentError
 from ..layers.fake import FakeTensor, counted, fake_tensor
 from ..symbolic import SymInt, agree, broadcast, guesses, is_open, layout_is_open
-from .layouts import REMEMBERED, Layout, hollow, order_of, seen, small
+from .result_layouts import REMEMBERED, Layout, hollow, order_of, seen, small
 from .symbolic_layouts import check_index, dense, sliced
 
 Shape = tuple[int, ...]

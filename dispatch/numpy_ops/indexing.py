@@ -23,7 +23,7 @@ from ..symbolic import SymInt
 from .creation import arange
 from .families import aligned, composite, in_front, linear, row
 from .index_parsing import ARRAY, Item, Reading, check_masks, indexed, is_mask, placed, read, spelled, without_masks
-from .layouts import Layout, elementwise, weak
+from .result_layouts import Layout, elementwise, weak
 from .shape import copy, reshape
 
 Shape = tuple[int, ...]

@@ -26,8 +26,8 @@ from .creation import arange, full
 from .families import complete, in_front
 from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
 from .indexing import getitem, item_of, moved, numbered, where, with_batch
-from .layouts import fake_like, layout_of
 from .pointwise import equal
+from .result_layouts import fake_like, layout_of
 from .shape import reshape
 
 Shape = tuple[int, ...]

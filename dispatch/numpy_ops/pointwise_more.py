@@ -18,7 +18,6 @@ from ..operators.prims import astype
 from ..operators.registry import ops
 from .families import aligned, comparison, composite, pointwise, row
 from .indexing import where
-from .layouts import elementwise, weak
 from .pointwise import (
     absolute,
     add,
@@ -43,6 +42,7 @@ from .pointwise import (
     square,
     subtract,
 )
+from .result_layouts import elementwise, weak
 from .shape import copy, imag, real
 
 # A table reads by its columns.

@@ -17,8 +17,8 @@ from ..symbolic import SymInt, agree, guesses, larger, smaller
 from .families import composite
 from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
-from .layouts import broadcast_shape, plain
 from .pointwise import add, divide, multiply, subtract
+from .result_layouts import broadcast_shape, plain
 from .shape import concatenate, expand_dims, reshape, swapaxes
 from .symbolic_layouts import bounds, check_index
 

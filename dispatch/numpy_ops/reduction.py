@@ -13,8 +13,8 @@ from ..operators.prims import broadcast_to
 from ..operators.registry import ops
 from ..symbolic import larger
 from .families import linear, reduction
-from .layouts import axes_of, plain, reduced
 from .pointwise import divide, equal
+from .result_layouts import axes_of, plain, reduced
 
 Shape = tuple[int, ...]
 

@@ -17,7 +17,7 @@ from ..operators.registry import ops
 from ..symbolic import agreeing, guesses, is_one, same
 from . import symbolic_layouts
 from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
-from .layouts import (
+from .result_layouts import (
     as_shape,
     fake_like,
     fake_reduced,

@@ -16,11 +16,11 @@ from .cumulative import along, back, last
 from .families import complete, composite, in_front, row
 from .index_parsing import ARRAY
 from .indexing import getitem
-from .layouts import fake_like
 from .linalg.matmul import item_shape
 from .pointwise import less, less_equal
 from .reduction import mean
 from .reduction import sum as total
+from .result_layouts import fake_like
 from .shape import expand_dims, reshape
 
 Shape = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Computes shapes and strides of views with symbolic sizes, where `layouts.py` cannot run NumPy.
+"""Computes shapes and strides of views with symbolic sizes, where `result_layouts.py` cannot run NumPy.
 
 The order of the axes still comes from NumPy, run on an array whose axes have distinct lengths. The rules for lengths are written here,
 and ask no question about a size that NumPy would not ask.

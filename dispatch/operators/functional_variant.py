@@ -23,8 +23,8 @@ from ..schema.tags import Tag
 from ..schema.types import Alias, OptionalOf, split_name
 from .registry import add, build, check_definable, known
 
-# Attributes of an operator whose names have spaces: a name without spaces could be that of an overload.
-_FUNCTIONAL, _MADE_OF, _ADVICE = "functional form", "functional form of", "advice"
+# Attributes of an operator; no overload can have such a name.
+_FUNCTIONAL, _MADE_OF, _ADVICE = "__functional__", "__made_of__", "__advice__"
 
 
 class MadeOf(NamedTuple):

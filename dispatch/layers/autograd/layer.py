@@ -19,7 +19,7 @@ from .context import Context
 from .derivative_sources import Form, check_alone, derivative_of, is_given
 from .inplace import made_kernel, written_kernel
 from .kernels import user_kernel
-from .pullbacks import Pullbacks, row_kernel
+from .pullback_rules import Pullbacks, row_kernel
 from .tensor import TrackedTensor
 from .user_rules import Rule
 
@@ -139,7 +139,7 @@ def _ruleless(op: OpOverload) -> Rule:
 
 
 def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
-    """The kernel that records an operator by a rule; `whole` runs it one floor down."""
+    """The kernel that records an operator by a rule; `whole` runs it on the unwrapped values."""
     if isinstance(rule, Made):
         return made_kernel(op, None if rule.others is None else row_kernel(op, rule.others, whole))
     if isinstance(rule, Constant):

@@ -26,8 +26,8 @@ from ...operators.registry import ops
 from ...symbolic import agree, guesses
 from ..diagonals import eye, tril
 from ..families import aligned, complete, composite, in_front, kernel_of, row
-from ..layouts import broadcast_shape
 from ..pointwise import add, conjugate, multiply, negative, subtract
+from ..result_layouts import broadcast_shape
 from ..shape import expand_dims, imag, squeeze, swapaxes
 from .matmul import adjoint, item_shape, matmul
 from .stacked import fake_stack, of_matrices, result_dtypes

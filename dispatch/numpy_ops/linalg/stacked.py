@@ -15,7 +15,7 @@ from ...layers.fake import FakeTensor, fake_tensor
 from ...operators.prims import define
 from ...symbolic import agree, guesses
 from ..families import complete, in_front
-from ..layouts import REMEMBERED, elementwise_order
+from ..result_layouts import REMEMBERED, elementwise_order
 from ..symbolic_layouts import dense
 
 Shape = tuple[int, ...]
