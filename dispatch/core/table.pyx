@@ -88,18 +88,6 @@ def from_positions(kernel, tuple keywords not None):
     return by_position
 
 
-def from_operator(kernel):
-    """A kernel around an operator that is registered as one: it counts how deep calls are.
-
-    The way from one operator to the next is C and does not count, so that two operators which are each other's kernels
-    would run until the stack ends.
-    """
-    def through(*args, **keywords):
-        return kernel(*args, **keywords)
-
-    return through
-
-
 cdef class KernelTable:
     """Registrations and slots of one definition of an operator.
 
@@ -133,6 +121,7 @@ cdef class KernelTable:
     def reset(self):
         """Forget every kernel that was made; each is made anew at the next call that needs it."""
         cdef int key
+        self.changes += 1
         _owned = self.owned                 # let go of at the end, when no slot points to a kernel; running calls hold theirs
         for key in range(KEYS):
             self.slots[key] = NULL
@@ -202,11 +191,18 @@ cdef class KernelTable:
                 kernel = partial(kernel, op)
             if found.layer is None and key >= FAKE and self.keyword_names:
                 kernel = from_positions(kernel, self.keyword_names)
-        return from_operator(kernel) if type(kernel) is type(op) else kernel
+        return kernel
 
     cdef object resolve(self, object op, int key):
+        """The kernel in the slot of `key`, which is filled where it is empty."""
+        cdef size_t before
         with registration_lock:
-            kernel = self.lowered(op, key)
-            self.owned[key] = kernel
-            self.slots[key] = <PyObject *>kernel
-            return kernel
+            before = self.changes
+            if self.slots[key] == NULL:
+                kernel = self.lowered(op, key)
+                if self.changes != before:      # lowering is Python, and has registered something else
+                    return kernel
+                if self.slots[key] == NULL:     # nor has it called the operator
+                    self.owned[key] = kernel
+                    self.slots[key] = <PyObject *>kernel
+            return <object>self.slots[key]

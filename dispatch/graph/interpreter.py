@@ -95,7 +95,7 @@ def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "argume
     if isinstance(expected, dict):
         if set(expected) != set(given):
             raise GraphError(f"the graph was made with the keys {list(expected)}, and {list(given)} were given.")
-        parts = [given[key] for key in expected]
+        parts = tuple(given[key] for key in expected)
     if len(items) != len(parts):
         raise GraphError(f"the graph was made with {len(items)} {what}, and {len(parts)} were given.")
     for item, part in zip(items, parts, strict=True):
