@@ -1,7 +1,7 @@
-"""What does `import dispatch` cost beyond numpy?
+"""What does `import dispatch` cost beyond numpy, and what the first wrapper, which loads the NumPy rows?
 
-Each import in fresh processes in which numpy is imported already, the fastest kept; then the modules that took longest
-by Python's own account.
+Each import in fresh processes in which numpy is imported already, the fastest kept; the first tracked array likewise, in
+processes in which dispatch is imported already; then the modules that took longest to import, by Python's own account.
 """
 
 import os
@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 IMPORTED = {"dispatch": 10, "autograd": 10, "plum": 5, "torch": 3}
 SHOWN = 12
 
-CLOCK = "import time, numpy; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
+CLOCK = "import time, numpy; start = time.perf_counter(); {}; print(time.perf_counter() - start)"
+FIRST = "import dispatch; start = time.perf_counter(); dispatch.tensor(numpy.ones(3), requires_grad=True)"
 # importtime: self [us] | cumulative | name, indented by depth
 LINE = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|\s*(\S+)")
 
@@ -33,15 +34,19 @@ def main(words: Sequence[str]) -> None:
         if find_spec(name) is None:
             print(absent(name, name))
         else:
-            spent[name] = milliseconds(name, IMPORTED[name])
+            spent[name] = milliseconds(f"import {name}", IMPORTED[name])
+    first = milliseconds(FIRST, IMPORTED["dispatch"]) if "dispatch" in spent else None
     print(table.machine(PACKAGES))
     print()
     print(table.columns(("import, numpy being there", "ms"), [(name, table.number(ms)) for name, ms in spent.items()]))
     print()
+    print(table.columns(("first wrapper, dispatch being there", "ms"), [("dispatch.tensor", table.number(first))]))
+    print()
     slowest = sorted(modules("dispatch"), key=lambda row: row[1], reverse=True)[:SHOWN]
     print(table.columns(("slowest of dispatch, by itself", "ms"), [(name, f"{us / 1e3:.2f}") for name, us in slowest]))
     print()
-    print(table.verdicts([table.Figure("import dispatch beyond numpy", spent.get("dispatch"), 40, "ms")]))
+    figures = [("import dispatch beyond numpy", spent.get("dispatch")), ("the first wrapper", first)]
+    print(table.verdicts([table.Figure(what, ms, 40, "ms") for what, ms in figures]))
 
 
 def fresh(*options: str) -> subprocess.CompletedProcess[str]:
@@ -50,9 +55,9 @@ def fresh(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *options], cwd=ROOT, check=True, capture_output=True, text=True, env=environment)
 
 
-def milliseconds(name: str, repeats: int) -> float:
-    """The fastest import of ``name`` after numpy's; one more goes before, which may have to compile."""
-    command = CLOCK.format(name)
+def milliseconds(statement: str, repeats: int) -> float:
+    """The fastest run of a statement after the import of numpy; one more goes before, which may have to compile."""
+    command = CLOCK.format(statement)
     fresh("-c", command)
     return min(float(fresh("-c", command).stdout) for _ in range(repeats)) * 1e3
 

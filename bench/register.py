@@ -9,6 +9,7 @@ import statistics
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -24,7 +25,9 @@ FEW = 10
 MANY = 10_000
 # The slowest peer takes about a millisecond a definition.
 PEERS_MANY = 300
+SHOWN = 16  # lines that hold memory
 RESULT = np.ones(3)
+ROOT = Path(__file__).resolve().parent.parent
 
 Rules = tuple[Function, Function, Function, Function]
 
@@ -46,6 +49,9 @@ def main(words: Sequence[str]) -> None:
     print()
     print(table.columns(("one definition", "us"), rows))
     print()
+    held, lines = size(ours)
+    print(table.columns(("one operator, by the line that made it", "bytes"), lines))
+    print()
     early, late = statistics.median(spent[:tenth]) / 1e3, statistics.median(spent[-tenth:]) / 1e3
     print(
         f"Our first took {first[0] / 1e3:.0f} us; of {MANY}, the first tenth {early:.0f} us each, the last {late:.0f}."
@@ -55,8 +61,8 @@ def main(words: Sequence[str]) -> None:
     print(
         table.verdicts(
             [
-                table.Figure("one definition with fake and autograd rules", statistics.median(spent) / 1e3, 120, "us"),
-                table.Figure("one operator beyond its functions", size(ours), 2048, "bytes"),
+                table.Figure("one definition with fake and autograd rules", statistics.median(spent) / 1e3, 50, "us"),
+                table.Figure("one operator beyond its functions", held, 2048, "bytes"),
                 # The same cost is the figure; 5 ns is what a quiet machine repeats itself to.
                 table.Figure(f"a call, {MANY} operators against {FEW}: more", many - few, 5),
             ]
@@ -94,17 +100,26 @@ def definitions(peer: ModuleType, prefix: str, count: int) -> list[int]:
     return spent
 
 
-def size(peer: ModuleType) -> float:
-    """The bytes that an operator keeps beyond the functions it was given."""
+def size(peer: ModuleType) -> tuple[float, list[tuple[str, str]]]:
+    """The bytes that an operator keeps beyond the functions it was given, and the lines that made most of them."""
     rules = functions(peer, MANY)
     gc.collect()
     tracemalloc.start()
     for place, of_one in enumerate(rules):
         peer.define(f"sized_{place}", *of_one)
     gc.collect()
-    held, _ = tracemalloc.get_traced_memory()
+    snapshot = tracemalloc.take_snapshot()
     tracemalloc.stop()
-    return held / MANY
+    lines = snapshot.statistics("lineno")
+    shown = [(source(line), table.number(line.size / MANY)) for line in lines[:SHOWN]]
+    return sum(line.size for line in lines) / MANY, shown
+
+
+def source(line: tracemalloc.Statistic) -> str:
+    """Where memory was taken: `dispatch/operators/registry.py:84`."""
+    frame = line.traceback[0]
+    path = Path(frame.filename)
+    return f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name}:{frame.lineno}"
 
 
 def call(peer: ModuleType, name: str) -> float:

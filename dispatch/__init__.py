@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from . import autograd, library
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .core.lazy import names_of
-from .layers.autograd import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled, tensor
+from .layers.autograd import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled
+from .layers.autograd.leaf import tensor
 from .layers.fake import FakeTensor, FakeTensorMode
 from .layers.jvp import DualTensor
 from .layers.mode import Mode

@@ -2,7 +2,7 @@
 
     npdispatch tour                       one operator, from its schema to what a call costs
     npdispatch list [MODULE]              the operators that importing MODULE defines; without it, those of NumPy
-    npdispatch explain NAME [-m MODULE]   the kernels and rules of one operator, floor by floor
+    npdispatch explain NAME [-m MODULE]   the kernels and rules of one operator, key by key
 
 `python -m dispatch` is the same command.
 """
@@ -22,7 +22,7 @@ import numpy as np
 from .autodiff import grad
 from .core import OpOverload
 from .errors import DispatchError, OperatorNotFoundError, did_you_mean
-from .layers.autograd import tensor
+from .layers.autograd.leaf import tensor
 from .layers.vmap import vmap
 from .operators.custom_op import custom_op
 from .operators.registry import find, ops
@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("tour", help="one operator, from its schema to what a call costs, in under a minute")
     listing = commands.add_parser("list", help="the operators that importing a module defines; by default NumPy's")
     listing.add_argument("module", nargs="?", help="the module to import, mylib.kernels say")
-    explaining = commands.add_parser("explain", help="the kernels and rules of one operator, floor by floor")
+    explaining = commands.add_parser("explain", help="the kernels and rules of one operator, key by key")
     explaining.add_argument("name", help="its name, np::add say")
     explaining.add_argument("-m", "--module", help="the module to import first, which defines it")
     return parser
@@ -93,7 +93,7 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _explain(options: argparse.Namespace) -> None:
-    """Print what is known of one operator and what runs on each of its floors."""
+    """Print what is known of one operator and what runs at each key."""
     if options.module is not None:
         _load(options.module)
     found: Any = find(options.name)

@@ -1,8 +1,8 @@
-"""Every exception of the package, each one also the builtin a caller would expect.
+"""The exceptions of the package, each also a subclass of the builtin that a caller would expect.
 
-This is the slab under the house: it imports nothing of ours, so that every floor, the compiled one included, may raise
-these. An error says what was asked, what is so, and what to do, in one to three short lines. It names operator and
-argument, shapes and dtypes, never values; what is known of the place is kept in the fields `operator` and `argument`.
+This module imports nothing of the package, so every other one, the compiled ones included, can raise these. A message
+says what was asked, what is so, and what to do, in one to three short lines. It names operator, argument, shapes and
+dtypes, never values; the operator and the argument are also in the fields `operator` and `argument`.
 """
 
 from collections.abc import Iterable
@@ -32,11 +32,11 @@ class DispatchError(Exception):
 
 
 class SchemaError(DispatchError, ValueError):
-    """A schema text, or a schema built by hand, that has no meaning."""
+    """A schema that makes no sense, as text or built by hand."""
 
 
 class HintError(DispatchError, TypeError):
-    """A type hint that is missing, or that no schema type stands for."""
+    """A type hint that is missing or has no schema type."""
 
 
 class DefinitionError(DispatchError, ValueError):
@@ -72,7 +72,7 @@ class LayerNotFoundError(DispatchError, AttributeError):
 
 
 class LibraryError(DispatchError, RuntimeError):
-    """A library that is asked for what it cannot do: it was destroyed, is of another kind, or another owns the namespace."""
+    """A library that was destroyed, is of another kind, or does not own the namespace it defines in."""
 
 
 class NoKernelError(DispatchError, NotImplementedError):
@@ -80,7 +80,7 @@ class NoKernelError(DispatchError, NotImplementedError):
 
 
 class NoRuleError(DispatchError, NotImplementedError):
-    """An operator asked for a gradient, a shape or a batch without the rule that gives it."""
+    """An operator without the rule for a gradient, a shape or a batch that was asked for."""
 
 
 class DeviceMismatchError(DispatchError, ValueError):
@@ -104,35 +104,35 @@ class BatchingError(DispatchError, ValueError):
 
 
 class FakeTensorError(DispatchError, TypeError):
-    """A fake rule, or a use of fake tensors, that cannot stand for the real thing."""
+    """A fake rule that is wrong, or a use of fake tensors that needs real arrays."""
 
 
 class DataDependentError(FakeTensorError):
-    """The data of a fake tensor, which has none, was asked for."""
+    """A fake tensor was asked for its data, and has none."""
 
 
 class DataDependentSizeError(DataDependentError):
-    """A decision was asked of a size that depends on data, and no promise answers it."""
+    """A program branched on a size that depends on data, and no `dispatch.check` answers it."""
 
 
 class CheckError(DispatchError, RuntimeError):
-    """Something that `dispatch.check` was given does not hold."""
+    """A condition given to `dispatch.check` is false."""
 
 
 class MissingOpProfileError(FakeTensorError):
-    """A call under fake rules made of profiles, for which none was recorded."""
+    """A call under recorded fake rules that was not recorded."""
 
 
 class ConversionError(DispatchError, TypeError):
-    """A wrapper asked for its data where that would drop what it tracks."""
+    """A wrapper was asked for its data where that would lose what it tracks."""
 
 
 class TracingError(DispatchError, RuntimeError):
-    """Something was asked of a function that is being traced, or of its values, that the graph could not hold."""
+    """A traced function did something that a graph cannot hold."""
 
 
 class TracedDataError(TracingError, DataDependentError):
-    """The data of a traced value was asked for while shapes alone are traced, so that there is none."""
+    """A traced value was asked for its data while only shapes are traced."""
 
 
 class GraphError(DispatchError, ValueError):
@@ -140,7 +140,7 @@ class GraphError(DispatchError, ValueError):
 
 
 class MutationError(DispatchError, RuntimeError):
-    """A write cannot be done on values: nothing would show it where the array is read."""
+    """A write that a layer cannot turn into a value: no later read of the array would see it."""
 
 
 class UnsupportedError(DispatchError, NotImplementedError):
@@ -160,7 +160,7 @@ class GradcheckError(DispatchError, AssertionError):
 
 
 class PerformanceWarning(UserWarning):
-    """Something that is right, and slow for want of one line, which the message gives."""
+    """A result that is right but slow; the message gives the line that makes it fast."""
 
 
 def _distance(a: str, b: str) -> int:
@@ -234,7 +234,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def kind_of(x: object) -> str:
-    """Return what a value is, in the words of a sentence: its type with an article.
+    """Return the type of a value with an article: `an int`, `a tuple`.
 
     Examples
     --------

@@ -27,31 +27,31 @@ import numpy as np
 # as it stands. Derivatives, batching and shape rules are further kernels of the same operator. Such a kernel takes
 # the wrappers off its arguments, *calls the same operator again*, and wraps what comes back:
 #
-#     op(x, y)     1  which floor?    the highest rank among the arguments, and the modes that are on
-#                  2  which kernel?   the table's, for that floor
+#     op(x, y)     1  which key?      that of the highest rank among the arguments and the modes that are on
+#                  2  which kernel?   the one in the table for that key
 #                  3  call it         np.multiply(x, y), and that is the end; or unwrap -> op(x', y') -> wrap
 #
-# A wrapper outranks what it wraps. So each call goes down one floor, results come up, and at the bottom is NumPy.
+# A wrapper has a higher rank than what it wraps. So each inner call has a lower rank, and the last one is NumPy's.
 #
-# # 2. Floors
+# # 2. Keys and levels
 #
-# The order of the keys is the one global decision, and it is written here only. Fakes lie low, because whatever
-# transforms numbers should also work on bare shapes. A mode (ours counts) lies under the transforms and sees what
-# they come down to. TRACE and MODE have no layer on this page; whatever is registered there is yours.
+# The order of the keys is the one global decision, and it is written here only. FAKE is low, because whatever
+# transforms numbers should also work on bare shapes. A mode (ours counts calls) is below the transforms and sees
+# the calls they make. TRACE and MODE have no layer on this page; what is registered there is yours.
 
 class Key(IntEnum):
     CPU, FAKE, TRACE, COUNT, MODE, AUTOGRAD, VMAP = range(7)
 
 BACKENDS = (Key.CPU,)  # the package has more: CUDA, Dask, your own array type
 
-class Alias(Enum):  # places to register at that stand for several floors; section 4 says for which
+class Alias(Enum):  # keys to register at that stand for several others; section 4 says for which
     COMPOSITE_EXPLICIT, COMPOSITE_IMPLICIT, AUTOGRAD = range(3)
 
 # A fixed order is not enough: `grad(vmap(f))` needs the batch above the tape, `vmap(grad(f))` the tape above the
-# batch. So a transform that is entered takes the next number, its *level*, and levels count for more than keys:
-# rank = level * 64 + key. The inner transform is entered later, hence ranks higher, hence is unwrapped first, and
-# that settles every nesting. A level is not the depth of nesting: none is used twice, by any thread, so a value
-# that outlives its transform is found out.
+# batch. So each transform takes the next number when it is entered, its *level*, and levels count for more than
+# keys: rank = level * 64 + key. The inner transform is entered later, so it ranks higher and is unwrapped first.
+# That settles every nesting. A level is not the depth of nesting: no number is used twice, by any thread, so the use
+# of a value after its transform is noticed.
 
 numbers = itertools.count()
 
@@ -63,13 +63,13 @@ class Level:
     def __exit__(self, *exception):
         self.open = False
 
-GROUND = Level("the ground")  # number 0, open for ever: plain arrays, fakes, and what `tensor` makes
+LEVEL_0 = Level("level 0")  # always open: plain arrays, fakes, and what `tensor` makes
 
 class EscapedValueError(RuntimeError):
-    """A value was used, or was about to be kept, outside the transform that made it."""
+    """A value was used or wrapped outside the transform that made it."""
 
 class Tensor:
-    """A wrapper: one value, on one floor, at one level. It never pretends to be data."""
+    """A wrapper: one value, with one key at one level. It cannot be converted to data."""
     __array_ufunc__ = None  # so that ndarray * Tensor asks the Tensor
     shape = property(lambda self: shape_of(self.value))
     dtype = property(lambda self: self.value.dtype)
@@ -91,8 +91,7 @@ def rank_of(value):
 def shape_of(value):
     return value.shape if hasattr(value, "shape") else np.shape(value)
 
-# A thread has two pieces of state: the modes that are on, and the level below which `no_grad` holds. One guard
-# changes both.
+# The state of a thread is the modes that are on, and the level below which `no_grad` holds. One guard changes both.
 
 class State(threading.local):
     modes, untracked_below = (), 0
@@ -110,9 +109,8 @@ def setting(**changes):
 
 # # 3. Layers
 #
-# A subsystem is a layer. It owns one key and knows two things about any operator: how a *rule*, which is what a
-# person can say (a derivative, a shape), becomes a kernel, and what an operator without a rule gets. A backend is
-# the layer whose rules are kernels already.
+# A subsystem is a layer. It owns one key, makes a kernel of a *rule* about an operator (a derivative, a shape), and
+# has a default for an operator without a rule. A backend is a layer whose rules are kernels already.
 
 class NoRuleError(NotImplementedError):
     """An operator met a layer that it has no rule for."""
@@ -133,18 +131,17 @@ composite = Layer("composite", Alias.COMPOSITE_IMPLICIT)
 
 # # 4. The operator
 #
-# One verb, `register`, and one table. Registrations at a place are a stack: the newest holds, and removing it
-# brings back the one below. `at` says what holds for a key, and remembers the answer until something is registered.
+# There is one verb, `register`, and one table. Registrations at a key are a stack: the newest counts, and removing it
+# brings back the one below. `at` gives the kernel for a key, and keeps it until something is registered.
 #
-# A *composite explicit* kernel, such as the body of a `custom_op`, does the work on every backend. A *composite
-# implicit* one is written with other operators and has their derivatives, so it serves the layers too; but not
-# where a backend has its own kernel, for then the layers must see this operator and not what it might have been
-# made of. Shapes are the same either way.
+# A *composite explicit* kernel, such as the body of a `custom_op`, computes on every backend. A *composite implicit*
+# kernel is written with other operators and has their derivatives, so it serves the layers too, but not where a
+# backend has its own kernel: then the layers must see this operator and not the others. Shapes are the same anyway.
 #
-# Where an operator has nothing, a *fallback* stands in: a kernel at one key for all operators, told for which one.
-# After it comes the layer's default. A key without a layer is transparent, and so is one where `fallthrough` is
-# registered, which is a sign and no kernel: values of the key count as constants, modes of the key as off, and the
-# call goes on below. `redispatch` does the same with every key from one upwards.
+# Where an operator has nothing, a *fallback* is used: one kernel at a key for all operators, which is told the
+# operator. After it comes the layer's default. A key without a layer is skipped, and so is one where `fallthrough` is
+# registered, which marks a key and is never called: its values count as constants, its modes as off, and the call
+# goes to the next key below. `redispatch` skips every key from a given one upwards.
 
 fallbacks = defaultdict(list)  # key -> a stack of (kernel, who brought it), as an operator has for each place
 
@@ -152,7 +149,7 @@ def fallthrough(*args):
     raise NotImplementedError("fallthrough is a sign, and is never called.")
 
 class GoneError(AttributeError):
-    """An operator that nobody has defined, or that went with its library."""
+    """An operator that is not defined, or whose library was destroyed."""
 
 class OpOverload:
     everyone = weakref.WeakSet()  # noqa: RUF012 -- one for all operators
@@ -162,7 +159,7 @@ class OpOverload:
         self.redefine(signature)
 
     def redefine(self, signature):
-        """Begin anew, with an empty table: whoever holds this operator calls the new definition."""
+        """Start again with an empty table; whoever holds this operator calls the new definition."""
         self.signature, self.names = signature, tuple(signature.parameters)
         self.stacks, self.slots = defaultdict(list), {}
         self.epoch += 1
@@ -231,7 +228,7 @@ def constant(value, keys):
     return value
 
 def define(name, signature, **row):
-    """An operator from a row of a table. Columns are the layers' names, so a new layer brings its column with it."""
+    """Make an operator from a row of the table. Columns are named after layers, so a new layer has its column."""
     op = OpOverload(name, signature)
     for column, rule in row.items():
         op.register(Layer.named[column], rule)
@@ -240,8 +237,8 @@ def define(name, signature, **row):
 def custom_op(name):
     return lambda function: define(name, inspect.signature(function), default=function)
 
-# Every layer's kernel begins with one question: which arguments are mine? Wrappers of my class at the top level
-# are. The others, be they of another class or of a lower level, are constants to me and go down as they are.
+# Every layer's kernel first asks which arguments are its own: the wrappers of its class at the highest level. All
+# others, of another class or a lower level, are constants for it and are passed on as they are.
 
 def split(cls, args):
     level = max((a for a in args if isinstance(a, Tensor)), key=rank_of).level
@@ -250,10 +247,10 @@ def split(cls, args):
 
 # # 5. Libraries
 #
-# A library is a set of definitions and kernels that goes as one. What it registered is taken out of the stacks, so
-# that what was covered is there again; what it defined is gone, unless somebody has defined it anew since. A
-# definition made again begins with an empty table in the same object. A kernel may come before its operator: it
-# waits, and goes wherever an operator of its name turns up.
+# A library is a set of definitions and kernels that are removed together. Its kernels are taken out of the stacks, so
+# those below count again; its operators are gone, unless somebody has defined them again since. A new definition of
+# a name starts with an empty table in the same object. A kernel may come before its operator: it waits until an
+# operator of that name is defined.
 
 operators, waiting = {}, defaultdict(list)
 
@@ -330,9 +327,9 @@ class Everyone:
 
 # # 6. Fakes: shapes without data
 #
-# A fake holds one number, seen through zero strides as an array of any shape: all the metadata and none of the
-# memory. What only makes views, as `np.reshape` does, is then its own shape rule. Of a rule's answer nothing but
-# shape and dtype is read.
+# A fake holds one number, with zero strides so that it looks like an array of any shape: all the metadata without the
+# memory. A kernel that only makes views, such as `np.reshape`, is then its own shape rule. Of a rule's result only
+# shape and dtype are read.
 
 def hollow(shape, dtype):
     return np.broadcast_to(np.ones((), dtype), shape)
@@ -340,7 +337,7 @@ def hollow(shape, dtype):
 class FakeTensor(Tensor):
     key = Key.FAKE
     def __init__(self, shape, dtype):
-        super().__init__(hollow(shape, dtype), GROUND)
+        super().__init__(hollow(shape, dtype), LEVEL_0)
 
 class FakeLayer(Layer):
     def lower(self, op, rule):
@@ -441,7 +438,7 @@ def as_array(x):
 
 def tensor(array):
     """A tracked value without any transform: y = f(x), then pull(y, x). A copy, since the tape outlives this line."""
-    return TrackedTensor(np.array(array), GROUND)
+    return TrackedTensor(np.array(array), LEVEL_0)
 
 # `no_grad` takes a number like everyone else. It covers the levels that were open when it was entered, 0 among
 # them: they are those with a smaller number. A transform that is opened inside has a larger one, and records.
@@ -453,11 +450,10 @@ def no_grad():
 
 # # 8. Batches
 #
-# A batched value is a pile of values of one shape, piled along a first axis that `shape` does not show. (In the
-# package the axis may lie anywhere.) A rule says how the whole pile passes in one call: rule(info, in_dims, *args)
-# -> out, out_dim, where in_dims has 0 or None for each argument, batched or not. An operator without a rule is
-# called slice by slice; the slices are put back in their places by operators too, because below this floor they may
-# be tracked.
+# A batched value is a pile of values of one shape, along a first axis that `shape` does not show. (In the package it
+# can be any axis.) A rule computes the whole pile in one call: rule(info, in_dims, *args) -> out, out_dim, where
+# in_dims has 0 or None for each argument, batched or not. An operator without a rule is called slice by slice; the
+# results are put together by operators too, because the values inside the batch may be tracked.
 
 class BatchedTensor(Tensor):
     key = Key.VMAP
@@ -499,9 +495,9 @@ def to_front(x, axis):
 
 # # 9. A mode: a layer without a wrapper
 #
-# A mode is on for a thread. Its rank takes part in the choice of the floor as if it were an argument, and its
-# kernel takes it off for the inner call. It has no rule about any operator: what it does to all of them is its
-# `default`. Eight lines, no row of the table changed, and it works under every transform: that is what a layer costs.
+# A mode is on for a thread. Its rank counts in every call as if it were an argument, and its kernel turns it off for
+# the inner call. This one has no rules: its `default` is what it does to all operators. A layer costs these eight
+# lines; no row of the table changes, and it works under every transform.
 
 class CountLayer(Layer):
     def default(self, op):
@@ -522,9 +518,9 @@ def count(f, *args):
 
 # # 10. Families: what many rows share
 #
-# Most rules need not be written. The partial derivatives of an elementwise operator say all there is to say: the
-# tape multiplies g by them, and shape, dtype and batch follow from broadcasting. Partials are written with
-# operators and never with `np.`, because the layers below must see them.
+# Most rules need not be written. The partial derivatives of an elementwise operator are enough: the tape multiplies g
+# by them, and shape, dtype and batch follow from broadcasting. Partials are written with operators and never with
+# `np.`, because the layers below must see them.
 
 def pointwise(name, kernel, *partials, names=("x", "y")):
     def fake(*args):
@@ -542,7 +538,7 @@ def parameters(*names):
     return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
 
 def aligned(op):
-    """Broadcasting lines axes up from the right and the pile is on the left: put ones in between."""
+    """Broadcasting aligns axes on the right and the pile is on the left: insert axes of length 1 between them."""
     def rule(info, in_dims, *args):
         ndim = max(len(shape_of(a)) - (d == 0) for a, d in zip(args, in_dims, strict=True))
         return op(*[a if d is None else padded(a, ndim) for a, d in zip(args, in_dims, strict=True)]), 0
@@ -575,7 +571,7 @@ where    = pointwise("where",    np.where,    None, lambda condition: where(cond
                      lambda condition: where(condition, 0.0, 1.0), names=("condition", "x", "y"))
 
 # Linear rows come in pairs, each the derivative of the other: sum and broadcast_to, getitem and put. reshape and
-# transpose are their own partners. broadcast_to and astype just pass g on, since the tape fits it to x.
+# transpose are their own partners. broadcast_to and astype pass g on, since the tape makes it fit x.
 
 def axes_of(axis, ndim):
     return tuple(i % ndim for i in (range(ndim) if axis is None else np.atleast_1d(axis).tolist()))
@@ -620,7 +616,7 @@ transpose    = linear("transpose", lambda x, axes: np.transpose(x, axes),
                       vjp=lambda g, axes: transpose(g, tuple(np.argsort(axes).tolist())),
                       batched=lambda n, x, axes: transpose(x, (0, *shifted(axes, x))))
 
-# A row in full, for an operator of no family. It broadcasts over all axes but two, so one rule it need not write.
+# A row without a family. It broadcasts over all axes but two, so it needs no batching rule of its own.
 
 def flip(x):
     *front, i, j = range(len(shape_of(x)))
@@ -650,7 +646,7 @@ def expand_dims(x, axis):
     shape.insert(axis % (len(shape) + 1), 1)
     return reshape(x, tuple(shape))
 
-# The wrapper gets its infix from the table and not the other way round: the ground floor knows no operator by name.
+# The table gives the wrapper its infix operators, so that the code above knows no operator by name.
 
 for infix, op in {"add": add, "sub": subtract, "mul": multiply, "truediv": divide, "matmul": matmul}.items():
     setattr(Tensor, f"__{infix}__", lambda self, other, op=op: op(self, other))
@@ -679,11 +675,11 @@ def claims():
     assert type(vmap(grad(f))(x)) is np.ndarray
     assert grad(f)(np.float32(0.3)).dtype == np.float32
 
-    # A value that escapes from its transform says so; a tape on the ground cannot hold what a transform above made.
+    # A value that escapes from its transform raises; a tape at level 0 cannot hold what a transform made.
     escaped = []
     grad(lambda x: escaped.append(x) or sin(x))(0.3)
     raises(EscapedValueError, lambda: sin(escaped[0]))
-    raises(EscapedValueError, lambda: vmap(lambda a: TrackedTensor(a, GROUND))(x))
+    raises(EscapedValueError, lambda: vmap(lambda a: TrackedTensor(a, LEVEL_0))(x))
 
     # no_grad covers what is open around it, and not what is opened inside.
     def half(x):
@@ -707,7 +703,7 @@ def claims():
     assert (type(fake), fake.shape, fake.dtype) == (FakeTensor, (2, 3), np.float32)
     assert count(vmap(grad(f)), x)["cos"] == count(vmap(f), x)["sin"] == 1
 
-    # Your own operator: NumPy, C or anything inside. Without rules it goes slice by slice and has no gradient.
+    # Your own operator: NumPy, C or anything inside. Without rules it is looped over and has no gradient.
     cube = custom_op("mylib::cube")(lambda x: np.asarray(x) ** 3)
     close(vmap(cube)(x), x**3)
     raises(NoRuleError, lambda: grad(cube)(2.0))
@@ -721,7 +717,7 @@ def claims():
     cube.unregister(Key.CPU, faster)
     assert cube.at(Key.CPU) is not faster
 
-    # What a library brought goes with it, and what it covered is there again; what it defined is gone.
+    # Kernels go with their library, and those they covered count again; what it defined is gone.
     with Library() as lib:
         lib.impl("mylib::half", Key.CPU, lambda x: x / 2)  # it waits for the definition
         half = lib.define("mylib::half", parameters("x"))
@@ -729,7 +725,7 @@ def claims():
             other.impl("mylib::half", Key.CPU, lambda x: x * 0.25)
             close(half(x), x / 4)
         close(half(x), x / 2)
-        # A fallback stands in for all that have nothing there, below which the call goes on; a fallthrough hides it.
+        # A fallback serves all operators without a kernel there and calls on below; a fallthrough hides it.
         seen = []
         lib.fallback(Key.AUTOGRAD, lambda op, *args: seen.append(op) or op.redispatch(Key.AUTOGRAD, *args))
         assert type(half(tensor(x))) is np.ndarray

@@ -60,10 +60,10 @@ def included():
 
 ARGUMENTS = {  # made at the level of a transform that is running
     "an array": (lambda level: A, lambda level: A),
-    "a shadow": (lambda level: Shadow(A, miniature.GROUND), lambda level: shadow(A, ground())),
+    "a shadow": (lambda level: Shadow(A, miniature.LEVEL_0), lambda level: shadow(A, ground())),
     "a tracked value": (lambda level: miniature.tensor(A), lambda level: track(A, ground())),
     "a tracked shadow": (
-        lambda level: miniature.TrackedTensor(Shadow(A, miniature.GROUND), miniature.GROUND),
+        lambda level: miniature.TrackedTensor(Shadow(A, miniature.LEVEL_0), miniature.LEVEL_0),
         lambda level: track(shadow(A, ground()), ground()),
     ),
     "a shadow over the tape": (

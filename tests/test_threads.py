@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 from making import made, shadow
+from thread_storm import storm
 
 import dispatch
 from dispatch.core import DispatchKey, Level, OpOverload, Registration, Setting, open_levels, setting
@@ -299,3 +300,7 @@ def test_a_name_that_comes_and_goes_is_there_or_not_there():
     at_once(change, call, call)
     with pytest.raises(DispatchError):
         dispatch.ops.threadtests_gone.op
+
+
+def test_calls_of_five_threads_while_one_redefines_give_the_answer_of_one_definition():
+    assert storm(lambda: range(20)) == 5 * 20 * 30

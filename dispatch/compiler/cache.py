@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..graph import Graph, Sharing, nodes_in
-from .capture import Recording
+from ..graph import AliasAnalysis, Graph, nodes_in
+from .capture import FunctionGraph
 
 LIMIT = 8  # traces of one function, as torch's recompile_limit
 
@@ -14,7 +14,7 @@ class Entry:
 
     Attributes
     ----------
-    recording : Recording or None
+    traced : FunctionGraph or None
         The trace; None if such calls run the function itself.
     run : callable or None
         Runs the graph; made by the backend.
@@ -24,19 +24,19 @@ class Entry:
         The number of calls.
     """
 
-    __slots__ = ("bits", "hits", "reason", "recording", "run", "shapes", "written")
+    __slots__ = ("bits", "hits", "reason", "run", "shapes", "traced", "written")
 
-    def __init__(self, recording: Recording | None, run: Callable[..., Any] | None, reason: str = "") -> None:
-        self.recording, self.run, self.reason, self.hits = recording, run, reason, 0
+    def __init__(self, traced: FunctionGraph | None, run: Callable[..., Any] | None, reason: str = "") -> None:
+        self.traced, self.run, self.reason, self.hits = traced, run, reason, 0
         self.bits: Any = None  # for graphs with symbolic sizes: the floats that the graph contains
         self.shapes: Any = None  # and the shapes of calls that run the function itself
-        self.written = () if recording is None else _written_inputs(recording.graph)
+        self.written = () if traced is None else _written_inputs(traced.graph)
 
 
 def _written_inputs(graph: Graph) -> tuple[int, ...]:
     """Return the numbers of the inputs that a graph writes to."""
-    sharing = Sharing(graph, apart=True)
-    return tuple([i for i, x in enumerate(nodes_in(graph.inputs)) if sharing.is_written(x)])
+    aliases = AliasAnalysis(graph, apart=True)
+    return tuple([i for i, x in enumerate(nodes_in(graph.inputs)) if aliases.is_written(x)])
 
 
 class ByGuards(NamedTuple):

@@ -11,4 +11,5 @@ cdef class Signature:
     cdef readonly object foreign
 
     cdef int add(self, object x) except -1
-    cdef int add_other(self, object x, object cls) except -1
+    cdef int add_container(self, object x, tuple items) except -1
+    cdef int add_value(self, object x) except -1

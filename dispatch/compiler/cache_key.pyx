@@ -10,7 +10,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 
 from ..core.arrays cimport is_exact, key_of
-from ..core.flatten cimport items_of
+from ..core.flatten cimport walk
 from ..core.state cimport thread_state
 from ..core.tensor cimport is_wrapped
 
@@ -80,6 +80,14 @@ cdef class Signature:
         return tuple([(x, str(x)) if x == x and x != 0 else str(x) for x in self.floats])
 
     cdef int add(self, object x) except -1:
+        return walk(x, add_part, <void *>self)
+
+    cdef int add_container(self, object x, tuple items) except -1:
+        self.parts.append(type(x))
+        self.parts.append(tuple(x) if isinstance(x, dict) else len(items))
+        return 0
+
+    cdef int add_value(self, object x) except -1:
         cdef object cls = type(x)
         self.parts.append(cls)
         if is_exact(<PyObject *>x):
@@ -103,16 +111,6 @@ cdef class Signature:
             self.parts.append(getattr(x, "dtype", None))
             self.parts.append(getattr(x, "shape", None))
             self.values.append(x)
-        else:
-            self.add_other(x, cls)
-        return 0
-
-    cdef int add_other(self, object x, object cls) except -1:
-        items = items_of(x)
-        if items is not None:
-            self.parts.append(tuple(x) if isinstance(x, dict) else len(items))
-            for item in items:
-                self.add(item)
         elif cls is complex:
             self.parts.append((x.real.hex(), x.imag.hex()))
         else:
@@ -123,6 +121,14 @@ cdef class Signature:
                 x = Identity(x)
             self.parts.append(x)
         return 0
+
+
+cdef int add_part(object x, tuple items, void *signature) except -1:
+    if items is None:
+        (<Signature>signature).add_value(x)
+    else:
+        (<Signature>signature).add_container(x, items)
+    return 0
 
 
 def signed(tuple args not None, dict keywords not None):

@@ -24,7 +24,7 @@ from .closure_guards import Captured
 from .trace_function import make_fx
 
 
-class Recording(NamedTuple):
+class FunctionGraph(NamedTuple):
     """The trace of a function for one kind of call.
 
     Attributes
@@ -45,9 +45,9 @@ class Recording(NamedTuple):
     watched: list[tuple[Any, Any, Any]]
 
 
-def recorded(
+def capture_graph(
     f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], signature: Signature, dynamic: bool = False
-) -> Recording:
+) -> FunctionGraph:
     """Trace `f` for calls like this one. No kernel runs.
 
     Raises
@@ -86,7 +86,7 @@ def recorded(
     if not signature.wrapped:  # else a gradient would be summed in another order
         first_passes = () if dynamic else (known_by_layout,)
         graph = apply(graph, *first_passes, common_subexpressions, constant_folding, dead_code)
-    return Recording(graph, live, bool(floats) or not signature.floats, captured.watched)
+    return FunctionGraph(graph, live, bool(floats) or not signature.floats, captured.watched)
 
 
 class _Traced(NamedTuple):

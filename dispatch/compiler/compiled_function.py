@@ -14,7 +14,7 @@ from ..graph import nodes_in
 from .backends.lookup import Backend, find_backend, replay
 from .cache import LIMIT, ByFloats, ByGuards, Entry
 from .cache_key import Signature, can_write, changed, signed, watched_by_mode
-from .capture import Recording, recorded
+from .capture import FunctionGraph, capture_graph
 from .dynamic_shapes import dynamic_program, fits, open_key, shapes_of
 from .lowering import program
 
@@ -56,28 +56,28 @@ class Compiled:
                 )
                 return self._f(*args, **keywords)
             self._traces += 1
-            recording = None
+            traced = None
             try:
-                recording = recorded(self._f, args, keywords, signature, self._dynamic)
+                traced = capture_graph(self._f, args, keywords, signature, self._dynamic)
             except Exception as error:
                 if self._fullgraph:
                     raise
                 reason = said(error)
-            if recording is not None:
-                entry = self._made(signature, recording)
+            if traced is not None:
+                entry = self._made(signature, traced)
             else:
                 out = self._f(*args, **keywords)  # where this raises too, it is what the function does, and nothing is kept
                 self._keep(signature, Entry(None, None, reason))
                 self._warn(reason)
                 return out
         entry.hits += 1
-        recording, run = entry.recording, entry.run
-        if recording is None or run is None:
+        traced, run = entry.traced, entry.run
+        if traced is None or run is None:
             return self._f(*args, **keywords)
-        values = inputs_of(recording, signature)
-        if entry.written and not can_write(entry.written, [*values, *recording.live]):
+        values = inputs_of(traced, signature)
+        if entry.written and not can_write(entry.written, [*values, *traced.live]):
             return self._f(*args, **keywords)
-        return run(*values, *recording.live)
+        return run(*values, *traced.live)
 
     def _find(self, signature: Signature) -> Entry | None:
         """Return the entry for a call, or None if there is none or a value that the function refers to has changed."""
@@ -87,7 +87,7 @@ class Compiled:
             entry = next((entry for entry in found.entries if _fits(entry, signature)), None)
         else:
             entry = found.entries.get(signature.bits) if isinstance(found, ByFloats) else found
-        if entry is None or (entry.recording is not None and changed(entry.recording.watched) >= 0):
+        if entry is None or (entry.traced is not None and changed(entry.traced.watched) >= 0):
             return None
         return entry
 
@@ -95,12 +95,12 @@ class Compiled:
         key: tuple[Any, ...] = open_key(signature) if self._dynamic else signature.key
         return key
 
-    def _made(self, signature: Signature, recording: Recording) -> Entry:
-        metadata = [x.value for x in nodes_in(recording.graph.inputs)]
+    def _made(self, signature: Signature, traced: FunctionGraph) -> Entry:
+        metadata = [x.value for x in nodes_in(traced.graph.inputs)]
         # a value of a transform goes through the operators; a write may meet an array that cannot hold it
         backend = self._backend if not signature.wrapped else lambda graph, metadata: program(graph)
-        run = dynamic_program(recording.graph) if recording.graph.symbols else backend(recording.graph, metadata)
-        entry = Entry(recording, run)
+        run = dynamic_program(traced.graph) if traced.graph.symbols else backend(traced.graph, metadata)
+        entry = Entry(traced, run)
         self._keep(signature, entry)
         return entry
 
@@ -109,13 +109,13 @@ class Compiled:
         found = self._cache.get(key)
         if self._dynamic:
             by_guards = found if isinstance(found, ByGuards) else ByGuards([])
-            if entry.recording is None:
+            if entry.traced is None:
                 entry.bits, entry.shapes = signature.bits, shapes_of(signature)
-            elif not entry.recording.floats:
+            elif not entry.traced.floats:
                 entry.bits = signature.bits
             by_guards.entries.insert(0, entry)
             self._cache[key] = by_guards
-        elif signature.floats and entry.recording is not None and not entry.recording.floats:
+        elif signature.floats and entry.traced is not None and not entry.traced.floats:
             by_floats = found if isinstance(found, ByFloats) else ByFloats({})
             by_floats.entries[signature.bits] = entry
             self._cache[key] = by_floats
@@ -154,7 +154,7 @@ class Compiled:
             if self._find(signature) is None:
                 self._traces += 1
                 try:
-                    self._made(signature, recorded(self._f, args, keywords, signature, self._dynamic))
+                    self._made(signature, capture_graph(self._f, args, keywords, signature, self._dynamic))
                 except Exception as error:
                     note = said(error)
         return Explained(self._name, self._traces, self._cache, note)
@@ -163,20 +163,20 @@ class Compiled:
         return f"<compiled {self._name}, {len(self.entries)} entries>"
 
 
-def inputs_of(recording: Recording, signature: Signature) -> list[Any]:
+def inputs_of(traced: FunctionGraph, signature: Signature) -> list[Any]:
     """Return the arguments of the graph for a call: the arrays, and the floats if they are inputs."""
     values: list[Any] = signature.values
-    return [x for x in values if type(x) is not float] if signature.floats and not recording.floats else values
+    return [x for x in values if type(x) is not float] if signature.floats and not traced.floats else values
 
 
 def _fits(entry: Entry, signature: Signature) -> bool:
     """Whether an entry with symbolic sizes is right for a call: its guards hold and its floats are those of the call."""
-    if entry.recording is None:
+    if entry.traced is None:
         return bool(entry.bits == signature.bits and entry.shapes == shapes_of(signature))
     if entry.bits is not None and entry.bits != signature.bits:
         return False
-    recording = entry.recording
-    return fits(recording.graph, [*inputs_of(recording, signature), *recording.live])
+    traced = entry.traced
+    return fits(traced.graph, [*inputs_of(traced, signature), *traced.live])
 
 
 def said(error: Exception) -> str:
@@ -266,13 +266,13 @@ class Explained:
                 if bits is not None:
                     lines.append(f"    whose floats are {', '.join(str(x[0]) if type(x) is tuple else x for x in bits)}")
                 lines.append(f"    found {entry.hits} times")
-                if entry.recording is None:
+                if entry.traced is None:
                     lines.append(f"    run as they are: {entry.reason}")
                 else:
-                    watched = sorted({str(name) for _, name, _ in entry.recording.watched if type(name) is str})
+                    watched = sorted({str(name) for _, name, _ in entry.traced.watched if type(name) is str})
                     lines += [f"    as long as these stay what they are: {', '.join(watched)}"] if watched else []
-                    lines += [f"    where {guard}" for guard in entry.recording.graph.guards]
-                    lines += [f"    {line}" for line in str(entry.recording.graph).splitlines()]
+                    lines += [f"    where {guard}" for guard in entry.traced.graph.guards]
+                    lines += [f"    {line}" for line in str(entry.traced.graph).splitlines()]
         if self.note:
             lines.append(f"\nthat call would run as it is: {self.note}")
         return "\n".join(lines)

@@ -5,7 +5,7 @@ from typing import Any
 from ..core import Program, Slot
 from ..core.pytree import mapped
 from ..errors import GraphError
-from ..graph import Graph, Metadata, Node, Sharing, nodes_in
+from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in
 from ..graph.interpreter import lent
 from ..graph.liveness import last_uses
 
@@ -43,7 +43,7 @@ def program(graph: Graph) -> Program:
     constants = [node for node in graph.nodes if node.kind == "constant"]
     slots = {node: Slot(i) for i, node in enumerate(dict.fromkeys([*inputs, *constants, *calls]))}
     done = last_uses(graph)
-    sharing = Sharing(graph) if constants else None
+    aliases = AliasAnalysis(graph) if constants else None
 
     def lowered(x: Any, at: Node) -> Any:
         if type(x) is not Node:
@@ -75,7 +75,7 @@ def program(graph: Graph) -> Program:
 
     values = []
     for x in constants:
-        changes = sharing is not None and (sharing.is_written(x) or sharing.is_seen(x))
+        changes = aliases is not None and (aliases.is_written(x) or aliases.is_seen(x))
         values.append((slots[x].number, lent(graph.constants[x.name], False), changes))
     outputs = mapped(lambda x: slots[x] if type(x) is Node else x, graph.outputs)
     return Program(len(slots), tuple([layout(x.value) for x in inputs]), values, made, outputs, describe)

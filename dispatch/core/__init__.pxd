@@ -1,4 +1,4 @@
-# The floors of the compiled room, lowest first; each may cimport those before it.
+# The compiled modules, lowest first; each may cimport those before it.
 #   keys      the numbers of the keys
 #   state     the thread's guards, levels, modes
 #   arrays    which backend an object belongs to

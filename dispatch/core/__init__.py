@@ -1,4 +1,4 @@
-"""The ground floor, compiled: keys, thread state, wrappers, and the operator that is called.
+"""The compiled dispatcher: keys, thread state, wrappers, and the operator that is called.
 
 It knows no operator and no layer by name. Everything above is plain Python and registers into the tables that stand here.
 """
@@ -36,7 +36,7 @@ from .state import (
     setting,
     turned_on,
 )
-from .table import Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback, set_layer
+from .table import Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback, set_layer, slot_keys
 from .tensor import Tensor, before_first_wrapper, check_open, descend, ground, seen_through, split, unwrap, wrap
 
 __all__ = [
@@ -91,6 +91,7 @@ __all__ = [
     "set_layer",
     "set_record",
     "setting",
+    "slot_keys",
     "split",
     "turned_on",
     "unwrap",

@@ -36,12 +36,12 @@ cdef class Check:
     cdef readonly object cls                # of an INSTANCE or a record; the choices of a LITERAL
     cdef readonly object dtype              # of a TENSOR: the only dtype that passes, in native byte order
 
-    cdef bint accept(self, PyObject *x, rank_t *rank) noexcept
-    cdef bint accept_wrapped(self, PyObject *x, rank_t *rank) noexcept
-    cdef bint accept_kept(self, x, rank_t *rank) noexcept
-    cdef bint accept_list(self, PyObject *x, rank_t *rank) noexcept
-    cdef bint accept_tuple(self, PyObject *x, rank_t *rank) noexcept
-    cdef bint accept_dict(self, PyObject *x, rank_t *rank) noexcept
+    # yes, no, or -1 with an exception: what is asked of a value may run code of its class
+    cdef int accept(self, PyObject *x, rank_t *rank) except -1
+    cdef int accept_array(self, PyObject *x, rank_t *rank) except -1
+    cdef int accept_list(self, PyObject *x, rank_t *rank) except -1
+    cdef int accept_tuple(self, PyObject *x, rank_t *rank) except -1
+    cdef int accept_dict(self, PyObject *x, rank_t *rank) except -1
 
 
 cdef class Arguments:
@@ -55,4 +55,4 @@ cdef class Arguments:
     cdef unsigned char *kinds
 
     cdef bint bind(self, PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyObject **full) noexcept
-    cdef bint accept(self, Py_ssize_t i, PyObject *x, rank_t *rank) noexcept
+    cdef int accept(self, Py_ssize_t i, PyObject *x, rank_t *rank) except -1

@@ -7,8 +7,8 @@ KINDS: dict[str, int]
 
 @disjoint_base
 class Check:
-    def __init__(
-        self,
+    def __new__(
+        owner,  # not `cls`: that is an argument
         kind: str,
         *,
         optional: bool = False,
@@ -18,7 +18,7 @@ class Check:
         cls: Any = None,
         dtype: np.dtype[Any] | None = None,
         written: bool = False,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def kind(self) -> int: ...
     @property

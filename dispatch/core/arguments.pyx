@@ -1,36 +1,21 @@
 """Does a call fit its schema? Decided here in C, with yes or no; the words for a no are found by dispatcher/call_errors.py.
 
 A check looks at types and never converts: what the caller passed is what the kernel gets. Arrays give their rank on the
-way, so one walk over the arguments both checks them and finds the floor.
+way, so one walk over the arguments both checks them and finds the rank.
 """
-from cpython.list cimport PyList_Check
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
-from cpython.tuple cimport PyTuple_Check
 
 import numpy as np
 
 from .arrays cimport Size, device_number, is_array, is_exact, is_number, key_of
-from .flatten cimport items_of
+from .flatten cimport held, items_of, walk
 from .keys cimport rank_t
+from .python cimport (
+    Py_None, PyBool_Check, PyBytes_Check, PyCallable_Check, PyComplex_Check, PyFloat_Check, PyFloat_CheckExact, PyLong_Check,
+    PyLong_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyUnicode_Check, PyUnicode_Compare,
+)
 from .tensor cimport Wrapped, is_wrapped
-
-cdef extern from *:
-    bint PyFloat_Check(PyObject *) noexcept nogil
-    bint PyFloat_CheckExact(PyObject *) noexcept nogil
-    bint PyLong_CheckExact(PyObject *) noexcept nogil
-    bint PyLong_Check(PyObject *) noexcept nogil
-    bint PyBool_Check(PyObject *) noexcept nogil
-    bint PyComplex_Check(PyObject *) noexcept nogil
-    bint PyUnicode_Check(PyObject *) noexcept nogil
-    bint PyBytes_Check(PyObject *) noexcept nogil
-    bint PyCallable_Check(PyObject *) noexcept
-    Py_ssize_t PySequence_Fast_GET_SIZE(PyObject *) noexcept
-    PyObject **PySequence_Fast_ITEMS(PyObject *) noexcept
-    PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept
-    Py_ssize_t PyTuple_GET_SIZE(PyObject *) noexcept
-    int PyUnicode_Compare(PyObject *, PyObject *) noexcept
-    PyObject *Py_None
 
 cdef type INTEGER = np.integer, FLOATING = np.floating, COMPLEXFLOATING = np.complexfloating, NUMPY_BOOL = np.bool_
 cdef type NUMBER = np.number, GENERIC = np.generic
@@ -45,20 +30,20 @@ KINDS = {
 }
 
 
-cdef bint is_int(PyObject *x) noexcept:
+cdef int is_int(PyObject *x) except -1:
     return ((PyLong_Check(x) and not PyBool_Check(x)) or isinstance(<object>x, Size)
             or (isinstance(<object>x, INTEGER) and not isinstance(<object>x, TIMEDELTA)))
 
 
-cdef bint is_float(PyObject *x) noexcept:
+cdef int is_float(PyObject *x) except -1:
     return PyFloat_Check(x) or is_int(x) or isinstance(<object>x, FLOATING)
 
 
-cdef bint is_bool(PyObject *x) noexcept:
+cdef int is_bool(PyObject *x) except -1:
     return PyBool_Check(x) or isinstance(<object>x, NUMPY_BOOL)
 
 
-cdef bint is_dtype(PyObject *x) noexcept:
+cdef int is_dtype(PyObject *x) except -1:
     if isinstance(<object>x, DTYPE_TYPE):
         return True
     if isinstance(<object>x, type):
@@ -72,7 +57,7 @@ cdef bint is_dtype(PyObject *x) noexcept:
     return True
 
 
-cdef bint is_one_of(object x, tuple choices) noexcept:
+cdef int is_one_of(object x, tuple choices) except -1:
     for choice in choices:                  # of the same type first, which is one whose equality neither raises nor lies
         if type(x) is type(choice) and x == choice:
             return True
@@ -92,8 +77,8 @@ cdef class Check:
         Whether the operator writes to the array, so that it has to be one that can be written to.
     """
 
-    def __init__(self, str kind not None, *, optional=False, Check element=None, tuple members=(), Py_ssize_t size=-1,
-                 cls=None, dtype=None, written=False):
+    def __cinit__(self, str kind not None, *, optional=False, Check element=None, tuple members not None=(), Py_ssize_t size=-1,
+                  cls=None, dtype=None, written=False):
         self.kind = KINDS[kind]
         self.optional = optional
         self.element = element
@@ -111,30 +96,14 @@ cdef class Check:
         cdef rank_t rank = 0
         return bool(self.accept(<PyObject *>x, &rank))
 
-    cdef bint accept(self, PyObject *x, rank_t *rank) noexcept:
+    cdef int accept(self, PyObject *x, rank_t *rank) except -1:
         cdef int kind = self.kind, key
         if x == Py_None and (self.optional or kind == ANY or kind == NONE):
             return True
         if kind == TENSOR or kind == TENSOR_OR_NUMBER:
-            if is_exact(x):
-                key = 0
-            elif is_wrapped(x):
-                if not self.accept_wrapped(x, rank):
-                    return False
-                key = 0
-            elif kind == TENSOR_OR_NUMBER and (PyFloat_CheckExact(x) or PyLong_CheckExact(x)):
-                return True
-            else:
-                key = key_of(x)
-                if key < 0:
-                    return kind == TENSOR_OR_NUMBER and is_number(x)
-                if <rank_t>key > rank[0]:
-                    rank[0] = key
-            if self.written and is_array(x) and not (<object>x).flags.writeable:
-                return False
-            return self.dtype is None or (<object>x).dtype == self.dtype
+            return self.accept_array(x, rank)
         if kind == RESIDUAL:                # anything; wrappers are what a batch's items kept, and lead to their layer
-            return self.accept_kept(<object>x, rank)
+            return not walk(<object>x, escaped, rank)
         if kind == LIST:
             return self.accept_list(x, rank)
         if kind == TUPLE:
@@ -159,7 +128,7 @@ cdef class Check:
         if kind == DTYPE:
             return is_dtype(x)
         if kind == DEVICE:
-            key = device_number(<object>x) if PyUnicode_Check(x) else -1
+            key = device_number(<object>x)
             if <rank_t>max(key, 0) > rank[0]:
                 rank[0] = key
             return key >= 0
@@ -171,56 +140,76 @@ cdef class Check:
             return isinstance(<object>x, self.cls)
         return kind == ANY
 
-    cdef bint accept_wrapped(self, PyObject *x, rank_t *rank) noexcept:
-        if not (<Wrapped>x).level.open:
-            return False                    # it escaped from its transform
-        if (<Wrapped>x).rank > rank[0]:
-            rank[0] = (<Wrapped>x).rank
-        return True
+    cdef int accept_array(self, PyObject *x, rank_t *rank) except -1:
+        cdef int key
+        if is_exact(x):
+            if not self.written and self.dtype is None:
+                return True
+        elif is_wrapped(x):
+            if not accept_wrapped(x, rank):
+                return False
+        else:
+            if self.kind == TENSOR_OR_NUMBER and (PyFloat_CheckExact(x) or PyLong_CheckExact(x)):
+                return True
+            key = key_of(x)
+            if key < 0:
+                return self.kind == TENSOR_OR_NUMBER and is_number(x)
+            if <rank_t>key > rank[0]:
+                rank[0] = key
+        if self.written and is_array(x) and not (<object>x).flags.writeable:
+            return False
+        return self.dtype is None or (<object>x).dtype == self.dtype
 
-    cdef bint accept_kept(self, x, rank_t *rank) noexcept:
-        if is_wrapped(<PyObject *>x):
-            return self.accept_wrapped(<PyObject *>x, rank)
-        return False not in [self.accept_kept(item, rank) for item in items_of(x) or ()]
-
-    cdef bint accept_list(self, PyObject *x, rank_t *rank) noexcept:
-        cdef Py_ssize_t i, n
-        cdef PyObject **items
-        if not (PyList_Check(<object>x) or PyTuple_Check(<object>x)):
+    cdef int accept_list(self, PyObject *x, rank_t *rank) except -1:
+        cdef tuple items
+        cdef Py_ssize_t i
+        if not isinstance(<object>x, (list, tuple)):
             if self.size >= 0 and self.element.accept(x, rank):
                 return True                 # `int[2] size=3`: one stands for all
             return (self.element.kind == INT and isinstance(<object>x, range)
                     and (self.size <= 1 or len(<object>x) == self.size))
-        n = PySequence_Fast_GET_SIZE(x)
-        if self.size > 1 and n != self.size:
+        items = held(<object>x)
+        if self.size > 1 and len(items) != self.size:
             return False
-        items = PySequence_Fast_ITEMS(x)
-        for i in range(n):
-            if not self.element.accept(items[i], rank):
+        for i in range(len(items)):
+            if not self.element.accept(PyTuple_GET_ITEM(<PyObject *>items, i), rank):
                 return False
         return True
 
-    cdef bint accept_tuple(self, PyObject *x, rank_t *rank) noexcept:
+    cdef int accept_tuple(self, PyObject *x, rank_t *rank) except -1:
         cdef Py_ssize_t i
-        cdef PyObject **found
+        cdef tuple items
         if not isinstance(<object>x, self.cls):
             return False
         items = items_of(<object>x)
         if items is None or len(items) != len(self.members):
             return False                    # None: a subclass of a record, whose fields nobody has named
-        found = PySequence_Fast_ITEMS(<PyObject *>items)
         for i in range(len(items)):
-            if not (<Check>self.members[i]).accept(found[i], rank):
+            if not (<Check>self.members[i]).accept(PyTuple_GET_ITEM(<PyObject *>items, i), rank):
                 return False
         return True
 
-    cdef bint accept_dict(self, PyObject *x, rank_t *rank) noexcept:
+    cdef int accept_dict(self, PyObject *x, rank_t *rank) except -1:
+        cdef Check key
         if not isinstance(<object>x, dict):
             return False
+        key = self.members[0]
         for name, item in (<dict><object>x).items():
-            if not (self.members[0](name) and self.element.accept(<PyObject *>item, rank)):
+            if not (key.accept(<PyObject *>name, rank) and self.element.accept(<PyObject *>item, rank)):
                 return False
         return True
+
+
+cdef bint accept_wrapped(PyObject *x, rank_t *rank) noexcept:
+    if not (<Wrapped>x).level.open:
+        return False                        # it escaped from its transform
+    if (<Wrapped>x).rank > rank[0]:
+        rank[0] = (<Wrapped>x).rank
+    return True
+
+
+cdef int escaped(object x, tuple items, void *rank) except -1:
+    return is_wrapped(<PyObject *>x) and not accept_wrapped(<PyObject *>x, <rank_t *>rank)
 
 
 cdef class Arguments:
@@ -240,8 +229,12 @@ cdef class Arguments:
                   Py_ssize_t keyword_only=0):
         cdef Py_ssize_t i
         cdef Check check
-        if not len(names) == len(checks) == len(defaults) or keyword_only + positional_only > len(names):
+        if (not len(names) == len(checks) == len(defaults) or min(keyword_only, positional_only) < 0
+                or keyword_only + positional_only > len(names)):
             raise ValueError(f"{len(names)} names, {len(checks)} checks and {len(defaults)} defaults: one of each an argument.")
+        for name, given, default in zip(names, checks, defaults):
+            if not (isinstance(name, str) and isinstance(given, Check) and isinstance(default, tuple) and len(default) < 2):
+                raise TypeError(f"an argument is a str, a Check and a tuple, not {name!r}, {given!r} and {default!r}.")
         self.names, self.checks, self.defaults = names, checks, defaults
         self.count = len(names)
         self.positional = self.count - keyword_only
@@ -260,7 +253,7 @@ cdef class Arguments:
     def __dealloc__(self):
         PyMem_Free(self.kinds)
 
-    cdef bint accept(self, Py_ssize_t i, PyObject *x, rank_t *rank) noexcept:
+    cdef int accept(self, Py_ssize_t i, PyObject *x, rank_t *rank) except -1:
         return (<Check>PyTuple_GET_ITEM(<PyObject *>self.checks, i)).accept(x, rank)
 
     cdef bint bind(self, PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyObject **full) noexcept:

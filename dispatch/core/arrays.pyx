@@ -45,10 +45,6 @@ cdef list keys_of_types = [int(DispatchKey.CPU), int(DispatchKey.CPU)]
 cdef dict keys_by_device = {"cpu": DispatchKey.CPU, "cuda": DispatchKey.CUDA, "dask": DispatchKey.DASK}
 
 
-cdef bint is_exact(PyObject *x) noexcept nogil:
-    return Py_TYPE(x) == NDARRAY
-
-
 cdef bint is_array(PyObject *x) noexcept:
     return PyArray_Check(x) or PyType_IsSubtype(Py_TYPE(x), GENERIC)        # what `__class__` says does not count
 

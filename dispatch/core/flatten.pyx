@@ -1,21 +1,52 @@
-"""What holds arrays: lists, tuples, dicts and records, taken apart and put together again."""
+"""Containers: lists, tuples, dicts and records, taken apart, walked and put together again.
 
-cdef dict RECORDS = {}                      # class -> (what takes its fields out, what puts others in): dataclasses with arrays
+What a container holds is handed out as an exact tuple, and the tuple is held while its items are looked at: code that runs
+meanwhile may change the list, and a subclass of list or tuple may say what it likes of its length. A container that holds
+itself, or is nested too deep, raises RecursionError.
+"""
+from cpython.object cimport PyObject
+
+from .python cimport Py_TYPE, is_leaf
+
+cdef extern from *:
+    """
+    static inline PyObject *dispatch_held(PyObject *x) {
+        return PyList_Check(x) ? PyList_AsTuple(x) : PyTuple_GetSlice(x, 0, PyTuple_GET_SIZE(x));
+    }
+    """
+    tuple dispatch_held(object x)
+
+cdef const char *SEARCH = b" while looking for tensors in an argument: a container holds itself, or is nested too deep"
+
+# Dataclasses with arrays: id of the class -> the class, what takes its fields out, what puts others in. An id, since a class
+# may have a hash of its own making.
+cdef dict RECORDS = {}
 
 
 def set_record(cls not None, take not None, put not None):
     """Let the fields of a class hold arrays: `take(x)` lists their values, `put(x, values)` is a record like x of others."""
-    RECORDS[cls] = take, put
+    RECORDS[<size_t><PyObject *>cls] = cls, take, put
 
 
-cpdef object items_of(object x):
-    """What a list, tuple, dict or record holds, in its own order, as a list or tuple; None for what is none of these."""
+cdef tuple record_of(object x):
+    return RECORDS.get(<size_t>Py_TYPE(<PyObject *>x))
+
+
+cdef tuple held(object x):
+    """The items of a list or a tuple, whatever its class says that they are."""
+    return dispatch_held(x)
+
+
+cpdef tuple items_of(object x):
+    """What a list, tuple, dict or record holds, in its own order; None for what is none of these."""
+    if is_leaf(<PyObject *>x):
+        return None
     if isinstance(x, (list, tuple)):
-        return x
+        return dispatch_held(x)
     if isinstance(x, dict):
-        return list(x.values())
-    record = RECORDS.get(type(x))
-    return None if record is None else record[0](x)
+        return tuple(x.values())
+    record = record_of(x)
+    return None if record is None else tuple(record[1](x))
 
 
 cpdef object rebuilt(object x, list items):
@@ -24,19 +55,54 @@ cpdef object rebuilt(object x, list items):
         return items
     if isinstance(x, tuple):
         return tuple(items) if type(x) is tuple or not hasattr(x, "_make") else x._make(items)
-    return dict(zip(x, items)) if isinstance(x, dict) else RECORDS[type(x)][1](x, items)
+    if isinstance(x, dict):
+        return dict(zip(x, items))
+    record = record_of(x)
+    if record is None:
+        raise TypeError(f"a {type(x).__name__} is no container, and cannot be made of other items.")
+    return record[2](x, items)
+
+
+cdef int walk(object x, visit_t visit, void *context, int depth=-1) except -1:
+    """Look at a value and at everything in it, a container before its items; 1 where a visit ended the walk.
+
+    Containers that are nested deeper than `depth` are not opened.
+    """
+    cdef tuple items = items_of(x) if depth else None
+    cdef int ended = visit(x, items, context)
+    if ended or items is None:
+        return ended
+    enter(SEARCH)
+    try:
+        for item in items:
+            ended = visit(item, None, context) if is_leaf(<PyObject *>item) else walk(item, visit, context, depth - 1)
+            if ended:
+                return 1
+    finally:
+        leave()
+    return 0
+
+
+cdef object mapped(object x, replace_t replace, void *context, join_t join=NULL):
+    """A container like x of what stands in place of its values, or, with `join`, what that makes of them."""
+    cdef tuple items = items_of(x)
+    if items is None:
+        return replace(x, context)
+    enter(SEARCH)
+    try:
+        found = [mapped(item, replace, context, join) for item in items]
+    finally:
+        leave()
+    return rebuilt(x, found) if join == NULL else join(x, found)
 
 
 # -- a whole container at once ---------------------------------------------------------------------------------------------
 
 cdef extern from *:
     """
-    static inline int dispatch_enter(const char *where) { return Py_EnterRecursiveCall(where) ? -1 : 0; }  /* which gives 1 */
     static inline int dispatch_is_of_python(PyObject *x) { return Py_TYPE(x)->tp_flags & Py_TPFLAGS_HEAPTYPE ? 1 : 0; }
     """
-    int dispatch_enter(const char *where) except -1
     bint may_be_dataclass "dispatch_is_of_python"(object x) noexcept
-    void dispatch_leave "Py_LeaveRecursiveCall"()
 
 
 cdef int add_leaves(object x, object opened, list found) except -1:
@@ -47,12 +113,12 @@ cdef int add_leaves(object x, object opened, list found) except -1:
     if items is None:
         found.append(x)
         return 0
-    dispatch_enter(b" while a container was flattened")
+    enter(b" while a container was flattened")
     try:
         for item in items:
             add_leaves(item, opened, found)
     finally:
-        dispatch_leave()
+        leave()
     return 0
 
 
@@ -92,13 +158,13 @@ cdef bint add_pairs(object given, object like, list found) except -1:
         parts = given if isinstance(given, (list, tuple)) and not is_named(given) else None
     if parts is None or len(parts) != len(items):
         return False
-    dispatch_enter(b" while containers were compared")
+    enter(b" while containers were compared")
     try:
         for part, item in zip(parts, items):
             if not add_pairs(part, item, found):
                 return False
     finally:
-        dispatch_leave()
+        leave()
     return True
 
 
@@ -118,11 +184,11 @@ cdef object next_of(object like, list leaves, Py_ssize_t *place):
             raise ValueError(f"a container has more leaves than the {len(leaves)} it was to be made of.")
         place[0] += 1
         return leaves[place[0] - 1]
-    dispatch_enter(b" while a container was put together")
+    enter(b" while a container was put together")
     try:
         return rebuilt(like, [next_of(item, leaves, place) for item in items])
     finally:
-        dispatch_leave()
+        leave()
 
 
 def unflatten(like, list leaves not None):

@@ -15,7 +15,7 @@ cdef enum:
     VMAP = 23
     OBSERVE = 31                            # no DispatchKey: where a call goes that is watched, above every level
     KEYS = 32                               # slots in a table; a power of two above the last key
-    COMPOSITE_EXPLICIT = 64                 # aliases: places to register at, never floors
+    COMPOSITE_EXPLICIT = 64                 # aliases: keys to register at, without a slot
     COMPOSITE_IMPLICIT = 65
     AUTOGRAD_ALIAS = 66
     AROUND = 67                             # no DispatchKey: rules that stand around the kernels of several keys

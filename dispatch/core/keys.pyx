@@ -1,4 +1,4 @@
-"""DispatchKey: the floors an operator's call can be on, lowest first.
+"""DispatchKey: the backends and layers that can have a kernel of an operator, lowest first.
 
 The order is the order of priority at level 0. It is fixed, and no import changes it: a fake tensor is seen by the tape and
 by batching, never the other way round, because shapes are what remains when everything else has been unwrapped; tracing
@@ -9,7 +9,7 @@ import enum
 
 
 class DispatchKey(enum.IntEnum):
-    """A floor of the house: where a kernel is registered, and which kernel of an operator runs.
+    """A key: where a kernel is registered, and which kernel of an operator runs.
 
     The value of a member is its priority: of all keys among a call's arguments the highest runs first. The last three are
     aliases, places to register at that fill several slots: `CompositeExplicit` every backend, `CompositeImplicit` every

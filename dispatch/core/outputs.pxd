@@ -12,6 +12,12 @@ cdef class Outputs:
     cdef readonly tuple returned            # for each output the argument that it has to be, or -1
     cdef bint single                        # one plain Tensor and nothing else
 
-    cdef bint accept(self, PyObject *result, PyObject *const *args, Py_ssize_t count) noexcept
-    cdef bint accept_one(self, Py_ssize_t i, PyObject *out, PyObject *const *args, Py_ssize_t count) noexcept
-    cdef PyObject *without_residual(self, PyObject *result) noexcept
+    cdef int accept_all(self, PyObject *result, PyObject *const *args, Py_ssize_t count) except -1
+    cdef int accept_one(self, Py_ssize_t i, PyObject *out, PyObject *const *args, Py_ssize_t count) except -1
+
+
+# yes, no, or -1 with an exception
+cdef int accept(PyObject *outputs, PyObject *result, PyObject *const *args, Py_ssize_t count) except -1
+# what the caller sees of a kernel's outputs, a new reference; NULL, with or without an exception, where that cannot be said
+cdef PyObject *without_residual(PyObject *outputs, PyObject *result) noexcept
+cpdef bint may_share_memory(object x, object y) noexcept

@@ -1,3 +1,6 @@
+from typing import Any, Self
+
+import numpy as np
 from typing_extensions import disjoint_base
 
 from .arguments import Check
@@ -6,9 +9,9 @@ class Residual: ...
 
 @disjoint_base
 class Outputs:
-    def __init__(
-        self, checks: tuple[Check, ...], *, residual: bool = False, aliased: bool = False, returned: tuple[int, ...] | None = None
-    ) -> None: ...
+    def __new__(
+        cls, checks: tuple[Check, ...], *, residual: bool = False, aliased: bool = False, returned: tuple[int, ...] | None = None
+    ) -> Self: ...
     @property
     def returned(self) -> tuple[int, ...]: ...
     @property
@@ -19,3 +22,5 @@ class Outputs:
     def residual(self) -> bool: ...
     @property
     def aliased(self) -> bool: ...
+
+def may_share_memory(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool: ...

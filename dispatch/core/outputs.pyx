@@ -1,55 +1,77 @@
 """Is what a kernel gave back what its schema says? The cheap checks, made on every call of a backend's kernel.
 
-Number and types of the outputs; that no output is an argument, by pointer; that none is a view of one, by the owner of its
-memory, and where two arrays have one owner by the bounds of their memory, so that disjoint halves of one buffer pass.
+Number and types of the outputs; that no output is an argument, by pointer; that none is a view of one, by the bounds of their
+memory, so that disjoint halves of one buffer pass, and whoever owns the memory: an array, a memory map, a bytearray.
 """
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_Check
-from cpython.list cimport PyList_Check
 
 cimport numpy as cnp
 
-import numpy as np
-
 from .arguments cimport TENSOR, Check
-from .arrays cimport is_exact, owner_of
-from .flatten cimport items_of
+from .arrays cimport is_exact
+from .flatten cimport held, walk
 from .keys cimport rank_t
-
-cdef extern from *:
-    Py_ssize_t PySequence_Fast_GET_SIZE(PyObject *) noexcept
-    PyObject **PySequence_Fast_ITEMS(PyObject *) noexcept
-    PyObject *Py_None
+from .python cimport Py_INCREF, Py_None, PyTuple_GET_ITEM
 
 cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    bint PyArray_Check(PyObject *) noexcept nogil
 
 cdef extern from *:
     """
     #include <numpy/arrayobject.h>
-    /* An ndarray that owns its memory, beside arguments that are ndarrays and own theirs, is neither an argument nor a
-       view once the pointers differ: the usual case, told without a call. 0 means that it takes a longer look. */
-    static inline int dispatch_is_fresh(PyObject *out, PyObject *const *args, Py_ssize_t count) {
-        if (((PyArrayObject_fields *)out)->base != NULL) {
-            return 0;
+    /* The bounds of an array's memory; 0 where it has no element. */
+    static inline int dispatch_bounds(PyArrayObject_fields *a, char **low, char **high) {
+        *low = a->data;
+        *high = a->data + PyDataType_ELSIZE(a->descr);
+        for (int i = 0; i < a->nd; i++) {
+            if (a->dimensions[i] == 0) {
+                return 0;
+            }
+            npy_intp reach = (a->dimensions[i] - 1) * a->strides[i];
+            *(reach < 0 ? low : high) += reach;
         }
+        return *low < *high;
+    }
+    static inline int dispatch_share(PyObject *x, PyObject *y) {
+        char *low, *high, *from, *to;
+        return dispatch_bounds((PyArrayObject_fields *)x, &low, &high)
+               && dispatch_bounds((PyArrayObject_fields *)y, &from, &to) && low < to && from < high;
+    }
+    /* Whether an ndarray is none of the values and shows the memory of none, told without running any code: the usual case,
+       of ndarrays, numbers, and lists of these. Two that own their memory share none. 0 means that it takes a longer look. */
+    static int dispatch_is_fresh(PyObject *out, PyObject *const *values, Py_ssize_t count, int depth) {
+        const int owns = ((PyArrayObject_fields *)out)->flags & NPY_ARRAY_OWNDATA;
         for (Py_ssize_t i = 0; i < count; i++) {
-            PyObject *x = args[i];
-            PyTypeObject *type = Py_TYPE(x);
-            if (x == out) {
-                return 0;
+            PyObject *x = values[i];
+            if (x != out && Py_TYPE(x) == &PyArray_Type) {
+                if (owns & ((PyArrayObject_fields *)x)->flags || !dispatch_share(out, x)) {
+                    continue;
+                }
+            } else if (PyList_CheckExact(x) || PyTuple_CheckExact(x)) {
+                if (depth && dispatch_is_fresh(out, PySequence_Fast_ITEMS(x), PySequence_Fast_GET_SIZE(x), depth - 1)) {
+                    continue;
+                }
+            } else if (x != out && dispatch_is_leaf(x) && !PyArray_Check(x)) {
+                continue;
             }
-            if (type == &PyArray_Type ? ((PyArrayObject_fields *)x)->base != NULL
-                                      : !(type == &PyFloat_Type || type == &PyLong_Type || x == Py_None)) {
-                return 0;
-            }
+            return 0;
         }
         return 1;
     }
     """
-    bint dispatch_is_fresh(PyObject *out, PyObject *const *args, Py_ssize_t count) noexcept
+    bint dispatch_is_fresh(PyObject *out, PyObject *const *values, Py_ssize_t count, int depth) noexcept
+    bint dispatch_share(PyObject *x, PyObject *y) noexcept
 
-cdef object may_share_memory = np.may_share_memory
+
+cdef enum:
+    DEPTH = 4                               # how deep arrays are looked for: in Tensor[][], in a list of records
+
+
+cpdef bint may_share_memory(object x, object y) noexcept:
+    """NumPy's function of this name for two ndarrays, without the code that a subclass may have for it."""
+    return dispatch_share(<PyObject *>x, <PyObject *>y)
 
 
 class Residual:
@@ -72,39 +94,42 @@ class Residual:
     """
 
 
-cdef enum:
-    DEPTH = 3                               # how deep containers of arrays are nested: as Tensor[][], in a record
+cdef struct Apart:                          # what an array of an output is held against
+    PyObject *out
+    PyObject *const *args
+    Py_ssize_t count
 
 
-cdef bint apart(PyObject *out, PyObject *const *args, Py_ssize_t count, int depth) noexcept:
-    """Whether an array is none of the arguments, nor a view of one or of an array in a container."""
+cdef int is_or_shows(object x, tuple items, void *context) except -1:
+    """Whether an array in an argument is the output, or shares memory with it."""
+    cdef PyObject *out = (<Apart *>context).out
+    return <PyObject *>x == out or (PyArray_Check(<PyObject *>x) and dispatch_share(out, <PyObject *>x))
+
+
+cdef int is_shared(object x, tuple items, void *context) except -1:
+    """Whether an array in an output is an argument or shares memory with one, or an array stands twice in a container."""
+    cdef Apart *held_against = <Apart *>context
     cdef Py_ssize_t i
-    cdef PyObject *owner = owner_of(out)
+    if items is not None:
+        return repeated(items, len(items))
+    if PyArray_Check(<PyObject *>x):
+        held_against.out = <PyObject *>x
+        for i in range(held_against.count):
+            if walk(<object>held_against.args[i], is_or_shows, context, DEPTH):
+                return True
+    return False
+
+
+cdef bint repeated(tuple items, Py_ssize_t count) noexcept:
+    """Whether one ndarray stands at two places of the outputs."""
+    cdef Py_ssize_t i, k
+    cdef PyObject *x
     for i in range(count):
-        if args[i] == out:
-            return False
-        if cnp.PyArray_Check(<object>args[i]):
-            if owner_of(args[i]) == owner and may_share_memory(<object>out, <object>args[i]):
-                return False
-        elif depth:
-            items = items_of(<object>args[i])
-            if items is not None and not apart(out, PySequence_Fast_ITEMS(<PyObject *>items), len(items), depth - 1):
-                return False
-    return True
-
-
-cdef bint all_apart(PyObject *out, PyObject *const *args, Py_ssize_t count, int depth) noexcept:
-    """The same of every array in an output, and that none stands there twice."""
-    cdef Py_ssize_t i
-    if cnp.PyArray_Check(<object>out):
-        return apart(out, args, count, DEPTH)
-    items = items_of(<object>out) if depth else None
-    if items is None:
-        return True
-    for i in range(len(items)):
-        if not all_apart(PySequence_Fast_ITEMS(<PyObject *>items)[i], args, count, depth - 1):
-            return False
-    return not repeated(PySequence_Fast_ITEMS(<PyObject *>items), len(items))
+        x = PyTuple_GET_ITEM(<PyObject *>items, i)
+        for k in range(i):
+            if x == PyTuple_GET_ITEM(<PyObject *>items, k) and PyArray_Check(x):
+                return True
+    return False
 
 
 cdef class Outputs:
@@ -122,59 +147,69 @@ cdef class Outputs:
         For each output the number of the argument that it has to be, or -1: an operator in place returns what it wrote to.
     """
 
-    def __init__(self, tuple checks not None, *, residual=False, aliased=False, tuple returned=None):
+    def __cinit__(self, tuple checks not None, *, residual=False, aliased=False, tuple returned=None):
+        if not all([isinstance(check, Check) for check in checks]):
+            raise TypeError("the checks of outputs are Checks, one for each.")
         self.checks = checks
         self.count = len(checks)
         self.residual = residual
         self.aliased = aliased
         self.returned = returned if returned is not None else (-1,) * len(checks)
+        if len(self.returned) != self.count:
+            raise ValueError(f"returned= says which argument an output is, for {self.count} outputs, not {len(self.returned)}.")
         self.single = (self.count == 1 and not residual and not aliased and (<Check>checks[0]).kind == TENSOR
                        and not (<Check>checks[0]).optional)
 
-    cdef bint accept(self, PyObject *result, PyObject *const *args, Py_ssize_t count) noexcept:
+    cdef int accept_all(self, PyObject *result, PyObject *const *args, Py_ssize_t count) except -1:
         cdef Py_ssize_t i, total = self.count + self.residual
-        cdef PyObject **items
-        if self.single and is_exact(result):
-            return dispatch_is_fresh(result, args, count) or apart(result, args, count, DEPTH)
+        cdef tuple items
         if total == 0:
             return result == Py_None
         if total == 1:
-            return self.count == 0 or self.accept_one(0, result, args, count)       # a lone residual may be anything
-        if not (PyTuple_Check(<object>result) or PyList_Check(<object>result)) or PySequence_Fast_GET_SIZE(result) != total:
+            return self.count == 0 or self.accept_one(0, result, args, count)     # a lone residual may be anything
+        if not isinstance(<object>result, (tuple, list)):
             return False
-        items = PySequence_Fast_ITEMS(result)
+        items = held(<object>result)
+        if len(items) != total:
+            return False
         for i in range(self.count):
-            if not self.accept_one(i, items[i], args, count):
+            if not self.accept_one(i, PyTuple_GET_ITEM(<PyObject *>items, i), args, count):
                 return False
         return self.aliased or not repeated(items, self.count)
 
-    cdef bint accept_one(self, Py_ssize_t i, PyObject *out, PyObject *const *args, Py_ssize_t count) noexcept:
+    cdef int accept_one(self, Py_ssize_t i, PyObject *out, PyObject *const *args, Py_ssize_t count) except -1:
         cdef rank_t rank = 0
         cdef Py_ssize_t argument = <Py_ssize_t>self.returned[i]
+        cdef Apart against
         if argument >= 0:
-            return out == args[argument]
-        return (<Check>self.checks[i]).accept(out, &rank) and (self.aliased or all_apart(out, args, count, DEPTH))
+            return argument < count and out == args[argument]
+        against.args, against.count = args, count
+        if not (<Check>self.checks[i]).accept(out, &rank):
+            return False
+        if self.aliased or (is_exact(out) and dispatch_is_fresh(out, args, count, DEPTH)):
+            return True
+        return not walk(<object>out, is_shared, &against, DEPTH)
 
-    cdef PyObject *without_residual(self, PyObject *result) noexcept:
-        """What the caller sees of a kernel's outputs, a new reference; NULL where they are not as many as they should be."""
-        cdef PyObject **items
-        if self.count > 0 and (not (PyTuple_Check(<object>result) or PyList_Check(<object>result))
-                               or PySequence_Fast_GET_SIZE(result) != self.count + 1):
+
+cdef int accept(PyObject *outputs, PyObject *result, PyObject *const *args, Py_ssize_t count) except -1:
+    if (<Outputs>outputs).single and is_exact(result) and dispatch_is_fresh(result, args, count, DEPTH):
+        return True
+    return (<Outputs>outputs).accept_all(result, args, count)
+
+
+cdef PyObject *without_residual(PyObject *outputs, PyObject *result) noexcept:
+    cdef tuple items
+    if (<Outputs>outputs).count == 0:
+        Py_INCREF(Py_None)
+        return Py_None
+    if not isinstance(<object>result, (tuple, list)):
+        return NULL
+    try:
+        items = held(<object>result)
+        if len(items) != (<Outputs>outputs).count + 1:
             return NULL
-        if self.count == 1:
-            items = PySequence_Fast_ITEMS(result)
-            Py_INCREF(<object>items[0])
-            return items[0]
-        seen = None if self.count == 0 else tuple(<object>result)[:self.count]
-        Py_INCREF(seen)
-        return <PyObject *>seen
-
-
-cdef bint repeated(PyObject **items, Py_ssize_t count) noexcept:
-    """Whether one ndarray stands at two places of the outputs."""
-    cdef Py_ssize_t i, k
-    for i in range(count):
-        for k in range(i):
-            if items[i] == items[k] and cnp.PyArray_Check(<object>items[i]):
-                return True
-    return False
+        seen = items[0] if (<Outputs>outputs).count == 1 else items[:(<Outputs>outputs).count]
+    except MemoryError:
+        return NULL
+    Py_INCREF(<PyObject *>seen)
+    return <PyObject *>seen

@@ -2,10 +2,10 @@
 """OpOverload: one schema, one table of kernels; what is called.
 
     op(x, y)
-      1  which floor?    the highest rank among the arguments and the thread's modes
+      1  which key?      the highest rank among the arguments and the thread's modes
       2  which kernel?   the slot of that rank's key; an empty one is computed once
       3  call it         a backend's kernel, and the call ends there; or a layer's, which takes its wrappers off, calls the
-                         operator again, one floor down, and wraps what comes back
+                         operator again on the unwrapped values, and wraps the result
 
 A kernel is called with the whole tuple of arguments in schema order, defaults filled in: a backend's as its function was
 written, keyword-only arguments by keyword; a layer's with everything by position, since it only hands them on. A call that
@@ -24,23 +24,46 @@ from .arrays cimport NDARRAY, is_exact, key_of
 from .definition cimport Definition
 from .hooks cimport Hooks
 from .keys cimport FAKE, KEYS, OBSERVE, rank_t
-from .outputs cimport Outputs
+from .outputs cimport Outputs, accept, without_residual
 from .raising cimport note, refused, refused_output
 from .state cimport highest_mode, thread_state
 from .table cimport Registration
-from .vectorcall cimport ARGUMENTS_OFFSET, count, hold, install_vectorcall, release, type_of, vectorcall
+from .vectorcall cimport ARGUMENTS_OFFSET, count, hold, install_vectorcall, release, type_of
 
 from types import GenericAlias
+
+import numpy as np
 
 from ..errors import DefinitionError
 from .tensor import seen_through
 
 cdef extern from *:
     """
+    #include <numpy/arrayobject.h>
+    #include <numpy/ufuncobject.h>
+    /* Calls a kernel, and counts how deep calls are where nothing else does: the interpreter counts Python's functions, and
+       no call comes back out of a ufunc that is not made of a Python object. */
+    static inline PyObject *dispatch_call_kernel(PyObject *kernel, PyObject *const *args, size_t nargsf, PyObject *keywords,
+                                                 PyObject *ufunc) {
+        PyObject *type = (PyObject *)Py_TYPE(kernel), *result;
+        if (type == (PyObject *)&PyFunction_Type || (type == ufunc && ((PyUFuncObject *)kernel)->obj == NULL)) {
+            return dispatch_call(kernel, args, nargsf, keywords);
+        }
+        if (Py_EnterRecursiveCall(" while the kernel of an operator was called")) {
+            return NULL;
+        }
+        result = dispatch_call(kernel, args, nargsf, keywords);
+        Py_LeaveRecursiveCall();
+        return result;
+    }
     static inline PyObject **dispatch_items(PyObject *values) { return &PyTuple_GET_ITEM(values, 0); }
     """
+    PyObject *call_kernel "dispatch_call_kernel"(PyObject *kernel, PyObject *const *args, size_t nargsf, PyObject *keywords,
+                                                 PyObject *ufunc) noexcept
     PyObject **items "dispatch_items"(PyObject *) noexcept
     object call_with "PyVectorcall_Call"(object, tuple, dict)
+
+cdef PyObject *UFUNC = <PyObject *>np.ufunc
 
 cdef enum:
     ON_STACK = 24                           # arguments that are bound without an allocation
@@ -50,17 +73,19 @@ cdef enum:
 ctypedef PyObject *(*run_t)(PyObject *, Definition, PyObject *const *, size_t, rank_t, bint) noexcept
 ctypedef PyObject *(*call_bound_t)(PyObject *, Definition, PyObject *const *, Py_ssize_t, PyObject *) noexcept
 ctypedef int (*one_device_t)(PyObject *, Definition, PyObject *const *, int) noexcept
+ctypedef int (*accept_t)(PyObject *, PyObject *, PyObject *const *, Py_ssize_t) noexcept
 
 
 cdef PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) except NULL:
     """The plain call: all arguments by position."""
     cdef Definition definition = (<OpOverload>self).definition
+    cdef unsigned char *kinds = definition.arguments.kinds
     cdef rank_t rank = thread_state().rank
     cdef Py_ssize_t i, n = count(nargsf)
     if keywords != NULL or n != definition.arguments.direct:
         return (<call_bound_t>call_bound)(self, definition, args, n, keywords)
     for i in range(n):
-        if definition.arguments.kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
+        if kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
             continue
         if not definition.arguments.accept(i, args[i], &rank):
             return refused(self, definition, args, n, keywords)
@@ -70,12 +95,13 @@ cdef PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObje
 cdef PyObject *call_whole(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) except NULL:
     """The call as layers make it: every argument by position, keyword-only ones too, and the residual comes back."""
     cdef Definition definition = (<OpOverload>self).definition
+    cdef unsigned char *kinds = definition.arguments.kinds
     cdef rank_t rank = thread_state().rank
     cdef Py_ssize_t i, n = count(nargsf)
     if keywords != NULL or n != definition.arguments.count:
         return refused(self, definition, args, n, keywords)
     for i in range(n):
-        if definition.arguments.kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
+        if kinds[i] <= TENSOR_OR_NUMBER and type_of(args[i]) == NDARRAY:
             continue
         if not definition.arguments.accept(i, args[i], &rank):
             return refused(self, definition, args, definition.arguments.positional, definition.arguments.kernel_keywords)
@@ -135,18 +161,23 @@ cdef inline PyObject *finish(PyObject *self, Definition definition, PyObject *co
             return NULL if fits < 0 else refused(self, definition, args, definition.arguments.positional,
                                                  definition.arguments.kernel_keywords)
     if key < FAKE:
-        result = vectorcall(kernel, args, nargsf, definition.arguments.kernel_keywords)
+        result = call_kernel(kernel, args, nargsf, definition.arguments.kernel_keywords, UFUNC)
     else:
-        result = vectorcall(kernel, args, n, NULL)
+        result = call_kernel(kernel, args, n, NULL, UFUNC)
     release(kernel)
     if key < FAKE:
         if result == NULL:
             note(self, definition, args, n)
-        elif not definition.outputs.accept(result, args, n):
+            return NULL
+        fits = (<accept_t>accept)(<PyObject *>definition.outputs, result, args, n)
+        if fits < 0:
+            release(result)
+            return NULL
+        if not fits:
             return refused_output(self, definition, args, n, result)
     if definition.outputs.residual and not whole and result != NULL:
         kernel = result
-        result = definition.outputs.without_residual(kernel)
+        result = without_residual(<PyObject *>definition.outputs, kernel)
         if result == NULL:                  # of a layer's kernel, which nobody has looked at
             return refused_output(self, definition, args, n, kernel)
         release(kernel)
@@ -180,7 +211,7 @@ cdef bint one_device(PyObject *self, Definition definition, PyObject *const *arg
 cdef class OpOverload:
     """One schema and its kernels; what an operator's name stands for, and what is called.
 
-    Made by `custom_op`, `define` and the tables, found under `dispatch.ops`. Calling it runs the kernel of the floor that
+    Made by `custom_op`, `define` and the tables, found under `dispatch.ops`. Calling it runs the kernel of the key that
     the arguments decide. `register_kernel`, `register_fake`, `register_autograd` and `register_vmap`, and so one verb for
     every layer, add rules; each is a decorator too.
 
@@ -260,11 +291,11 @@ cdef class OpOverload:
 
     @property
     def kernels(self):
-        """What is registered and which of it runs on each floor; prints as a table."""
+        """What is registered and which of it runs at each key; prints as a table."""
         return self.hooks.kernels(self)
 
     def explain(self, *args, **keywords):
-        """What a call would run on each of its floors, and what was passed over; without arguments on all floors there are."""
+        """What a call would run in each step, and what it passes over; without arguments what runs at every key."""
         return self.hooks.explain(self, args, keywords)
 
     def at(self, key):
@@ -273,7 +304,7 @@ cdef class OpOverload:
         Parameters
         ----------
         key : DispatchKey
-            A floor, no alias.
+            A key, no alias.
 
         Returns
         -------
@@ -292,7 +323,7 @@ cdef class OpOverload:
         return self.hooks.switch(self, device_type, enabled)
 
     def redispatch(self, below, *args, **keywords):
-        """Call the operator on the floors below a key: what a kernel at that key does to go on.
+        """Call the operator at the keys below one: what a kernel at that key does to go on.
 
         Values and modes of the keys from `below` up are seen through, as if they were constants and off, for this call.
 
@@ -308,7 +339,7 @@ cdef class OpOverload:
             If a batched or a fake value would have to be a constant.
         """
         if not 0 < below < KEYS:
-            raise DefinitionError(f"{self.name}: redispatch goes below a floor, and nothing is below {below}.")
+            raise DefinitionError(f"{self.name}: redispatch goes below a key, and nothing is below {below}.")
         keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
         if keywords or len(args) != self.definition.arguments.direct:
             args = bound(self, args, keywords)

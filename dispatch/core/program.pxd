@@ -29,11 +29,13 @@ cdef class Program:
     cdef Call *calls
     cdef Layout *inputs
 
-    cdef void *room(self, size_t size) except NULL
+    cdef void *memory(self, size_t size) except NULL
+    cdef int fill(self, number, set filled) except -1
     cdef int *numbers(self, values) except NULL
     cdef Layout layout(self, planned) except *
     cdef Layout *layouts(self, planned) except NULL
-    cdef int take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying) except -1
+    cdef int take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying,
+                  set filled) except -1
     cdef bint as_planned(self, tuple values) noexcept
     cdef int run(self, PyObject **slots, bint planned) except -1
     cdef int noted(self, Py_ssize_t i) except -1

@@ -1,23 +1,23 @@
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, Self, final
 
 @final
 class Slot:
-    def __init__(self, number: int) -> None: ...
+    def __new__(cls, number: int) -> Self: ...
     @property
     def number(self) -> int: ...
 
 @final
 class Program:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         slots: int,
         inputs: tuple[tuple[Any, ...] | None, ...],
         constants: list[tuple[int, Any, bool]],
         calls: list[tuple[Any, ...]],
         outputs: object,
         describe: Callable[[int], str],
-    ) -> None: ...
+    ) -> Self: ...
     def __call__(self, *values: Any) -> Any: ...
     @property
     def slots(self) -> int: ...

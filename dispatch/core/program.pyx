@@ -8,6 +8,8 @@ Where an operator's kernel for the CPU is a NumPy ufunc that goes element by ele
 shape, strides and dtype of the result, that array takes the result. It must be sure that nobody sees it: the slot alone
 holds it, it owns its memory, no view or weak reference is left, and no mode of the thread wants to see the call. A replayed
 chain needs two arrays at most, and writes to memory that is in the cache already.
+
+It has more than 350 lines because what a program is made of is checked here, beside the loop in C that relies on it.
 """
 cimport cython
 cimport numpy as cnp
@@ -17,7 +19,7 @@ from cpython.object cimport PyObject
 
 from .arrays cimport is_exact
 from .definition cimport Definition
-from .flatten cimport items_of, rebuilt
+from .flatten cimport items_of, mapped, walk
 from .layouts cimport Layout, goes_into, is_elementwise, is_laid_out, is_sole
 from .overload cimport OpOverload
 from .raising cimport note
@@ -42,21 +44,29 @@ cdef enum:
 cdef class Slot:
     """Stands for a value in the arguments of a program's calls and in its outputs."""
 
-    def __init__(self, int number):
+    def __cinit__(self, int number):
+        if number < 0:
+            raise ValueError(f"a slot has a number from 0 up, not {number}.")
         self.number = number
 
 
-cdef bint has_slot(object x):
-    items = None if type(x) is Slot else items_of(x)
-    return type(x) is Slot or (items is not None and any([has_slot(item) for item in items]))
+cdef int is_slot(object x, tuple items, void *context) except -1:
+    return type(x) is Slot
+
+
+cdef int check_filled(object x, tuple items, void *filled) except -1:
+    if type(x) is Slot and (<Slot>x).number not in <set>filled:
+        raise ValueError(f"slot {(<Slot>x).number} is read while it is empty.")
+    return 0
+
+
+cdef object value_of(object x, void *slots):
+    return <object>(<PyObject **>slots)[(<Slot>x).number] if type(x) is Slot else x
 
 
 cdef object built(object x, PyObject **slots):
     """A container with values in place of its slots."""
-    if type(x) is Slot:
-        return <object>slots[(<Slot>x).number]
-    items = items_of(x)
-    return x if items is None else rebuilt(x, [built(item, slots) for item in items])
+    return mapped(x, value_of, slots)
 
 
 @cython.final
@@ -81,22 +91,31 @@ cdef class Program:
         Gives the note on an exception, of the number of the call that raised.
     """
 
-    def __cinit__(self):
-        self.kept = []
-
-    def __init__(self, Py_ssize_t slots, tuple inputs not None, list constants not None, list calls not None, outputs,
-                 describe not None):
+    def __cinit__(self, Py_ssize_t slots, tuple inputs not None, list constants not None, list calls not None, outputs,
+                  describe not None):
         cdef Py_ssize_t i
+        cdef set filled = set(range(len(inputs)))       # the slots that hold a value while the program runs, call by call
+        self.kept = []
         self.slots, self.given, self.outputs, self.describe = slots, len(inputs), outputs, describe
-        self.constants = constants
+        if self.given > slots:
+            raise ValueError(f"{self.given} inputs have no place in {slots} slots.")
+        self.constants = [(self.fill(slot, filled), value, bool(copied)) for slot, value, copied in constants]
         self.inputs = self.layouts(inputs)
-        self.calls = <Call *>self.room(len(calls) * sizeof(Call))
+        self.calls = <Call *>self.memory(len(calls) * sizeof(Call))
         for i in range(len(calls)):
             op, args, out, layouts, result, written, dying = calls[i]
-            self.take(&self.calls[i], op, args, out, layouts, result, written, dying)
+            self.take(&self.calls[i], op, args, out, layouts, result, written, dying, filled)
+        walk(outputs, check_filled, <void *>filled)
         self.count = len(calls)
 
-    cdef void *room(self, size_t size) except NULL:
+    cdef int fill(self, number, set filled) except -1:
+        """Count a slot among those that hold a value."""
+        if not 0 <= number < self.slots or number in filled:
+            raise ValueError(f"slot {number} of {self.slots} is filled already, or there is none of that number.")
+        filled.add(number)
+        return number
+
+    cdef void *memory(self, size_t size) except NULL:
         """Memory that lives as long as the program."""
         made = bytearray(size + 1)
         self.kept.append(made)
@@ -104,7 +123,7 @@ cdef class Program:
 
     cdef int *numbers(self, values) except NULL:
         cdef Py_ssize_t i
-        cdef int *made = <int *>self.room((len(values) + 1) * sizeof(int))
+        cdef int *made = <int *>self.memory((len(values) + 1) * sizeof(int))
         for i in range(len(values)):
             made[i] = values[i]
         made[len(values)] = -1
@@ -118,32 +137,47 @@ cdef class Program:
             dtype, shape, strides = planned
             self.kept.append(dtype)
             made.dtype, made.ndim = <PyObject *>dtype, <int>len(shape)
-            made.shape = <Py_ssize_t *>self.room(2 * len(shape) * sizeof(Py_ssize_t))
+            made.shape = <Py_ssize_t *>self.memory(2 * len(shape) * sizeof(Py_ssize_t))
             for i in range(len(shape)):
                 made.shape[i], made.shape[len(shape) + i] = shape[i], strides[i]
         return made
 
     cdef Layout *layouts(self, planned) except NULL:
         cdef Py_ssize_t i
-        cdef Layout *made = <Layout *>self.room(len(planned) * sizeof(Layout))
+        cdef Layout *made = <Layout *>self.memory(len(planned) * sizeof(Layout))
         for i in range(len(planned)):
             made[i] = self.layout(planned[i])
         return made
 
-    cdef int take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying) except -1:
+    cdef int take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying,
+                  set filled) except -1:
         """Read one call into C."""
         cdef Py_ssize_t i
+        if op is None and not (len(args) == 2 and type(args[0]) is Slot):
+            raise ValueError(f"an item is taken of a slot, by a number: {args!r}.")
+        if op is not None and written and (len(layouts) != len(args) or result is None
+                                           or not all([0 <= i < len(args) for i in written])):
+            raise ValueError(f"{op.name} may write to {written} only where the layouts of its arguments and result are known.")
+        walk(args, check_filled, <void *>filled)
         self.kept.append((op, args))
         call.op = <PyObject *>op if op is not None else NULL
         call.count = len(args) if op is not None else ITEM
-        call.out, call.dying, call.written = out, self.numbers(dying), self.numbers(written)
+        call.dying, call.written = self.numbers(dying), self.numbers(written)
+        for number in dying:
+            if number not in filled:
+                raise ValueError(f"slot {number} is empty, and cannot be emptied.")
+            filled.remove(number)
+        call.out = -1 if out < 0 else self.fill(out, filled)
         call.result = self.layout(result)
         call.layouts = self.layouts(layouts) if written else NULL
-        call.values = <PyObject **>self.room(len(args) * sizeof(PyObject *))
-        call.sources = <int *>self.room(len(args) * sizeof(int))
+        call.values = <PyObject **>self.memory(len(args) * sizeof(PyObject *))
+        call.sources = <int *>self.memory(len(args) * sizeof(int))
         for i in range(len(args)):
             call.values[i] = <PyObject *>args[i]
-            call.sources[i] = (<Slot>args[i]).number if type(args[i]) is Slot else BUILT if has_slot(args[i]) else STATIC
+            if type(args[i]) is Slot:
+                call.sources[i] = (<Slot>args[i]).number
+            else:
+                call.sources[i] = BUILT if walk(args[i], is_slot, NULL) else STATIC
         return 0
 
     def __call__(self, *values):

@@ -54,6 +54,13 @@ cdef void note(PyObject *self, Definition definition, PyObject *const *args, Py_
         return
     try:
         (<object>self).hooks.note(definition, values_of(args, n), <object>error)
-    except BaseException:                   # without a note, then: what arrives is what the kernel raised
+    except Exception:                       # without a note, then: what arrives is what the kernel raised
         pass
+    except BaseException as ending:         # Ctrl-C while an argument is described: it must not be lost
+        release(kind)
+        release(error)
+        if traceback != NULL:
+            release(traceback)
+        PyErr_SetObject(type(ending), ending)
+        return
     PyErr_Restore(kind, error, traceback)

@@ -15,6 +15,7 @@ cdef class Registration:
 cdef class KernelTable:
     cdef PyObject *slots[KEYS]              # borrowed from `owned`; NULL: not computed since the last registration
     cdef dict owned
+    cdef size_t changes                     # how often the slots were emptied
     cdef tuple keyword_names                # of the definition's arguments
     cdef readonly object gone               # None, or the message with which calls to a removed operator fail
     cdef dict stacks                        # key -> list of Registration, the newest last and live

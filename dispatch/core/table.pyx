@@ -28,6 +28,17 @@ def set_layer(key not None, layer not None):
         raise ValueError(f"{DispatchKey(key)} belongs to {layers[int(key)]!r} already.")
 
 
+def slot_keys(int key):
+    """The keys whose registrations may fill the slot of `key`, in the order in which they are asked."""
+    if key == OBSERVE:
+        return ()
+    if key < FAKE:
+        return key, COMPOSITE_EXPLICIT, COMPOSITE_IMPLICIT
+    if key == AUTOGRAD:
+        return key, COMPOSITE_IMPLICIT, AUTOGRAD_ALIAS
+    return key, COMPOSITE_IMPLICIT
+
+
 def fallthrough_kernel(*args, **keywords):
     """Registered as a kernel it makes the key transparent: its values count as constants, and the call goes on below.
 
@@ -77,18 +88,6 @@ def from_positions(kernel, tuple keywords not None):
     return by_position
 
 
-def from_operator(kernel):
-    """A kernel around an operator that is registered as one: it counts how deep calls are.
-
-    The way from one operator to the next is C and does not count, so that two operators which are each other's kernels
-    would run until the stack ends.
-    """
-    def through(*args, **keywords):
-        return kernel(*args, **keywords)
-
-    return through
-
-
 cdef class KernelTable:
     """Registrations and slots of one definition of an operator.
 
@@ -122,6 +121,7 @@ cdef class KernelTable:
     def reset(self):
         """Forget every kernel that was made; each is made anew at the next call that needs it."""
         cdef int key
+        self.changes += 1
         _owned = self.owned                 # let go of at the end, when no slot points to a kernel; running calls hold theirs
         for key in range(KEYS):
             self.slots[key] = NULL
@@ -155,16 +155,13 @@ cdef class KernelTable:
 
     def source(self, int key, passed=()):
         """The registration that fills the slot of `key`, or None where the layer's default does."""
-        found = None if key == OBSERVE else self.live(key, passed)
-        if found is None and key < FAKE:
-            found = self.live(COMPOSITE_EXPLICIT, passed)
-        if found is None and key != OBSERVE and (key <= FAKE or not self.has_backend()):
-            found = self.live(COMPOSITE_IMPLICIT, passed)
-        if found is None and key == AUTOGRAD:
-            found = self.live(AUTOGRAD_ALIAS, passed)
-        if found is None and fallbacks.get(key):
-            found = fallbacks[key][-1]
-        return found
+        for at in slot_keys(key):
+            if at == COMPOSITE_IMPLICIT and key > FAKE and self.has_backend():
+                continue
+            found = self.live(at, passed)
+            if found is not None:
+                return found
+        return fallbacks[key][-1] if fallbacks.get(key) else None
 
     def lowered(self, op, int key, passed=()):
         """The kernel for the slot of `key`, the registrations in `passed` passed over.
@@ -194,11 +191,18 @@ cdef class KernelTable:
                 kernel = partial(kernel, op)
             if found.layer is None and key >= FAKE and self.keyword_names:
                 kernel = from_positions(kernel, self.keyword_names)
-        return from_operator(kernel) if type(kernel) is type(op) else kernel
+        return kernel
 
     cdef object resolve(self, object op, int key):
+        """The kernel in the slot of `key`, which is filled where it is empty."""
+        cdef size_t before
         with registration_lock:
-            kernel = self.lowered(op, key)
-            self.owned[key] = kernel
-            self.slots[key] = <PyObject *>kernel
-            return kernel
+            before = self.changes
+            if self.slots[key] == NULL:
+                kernel = self.lowered(op, key)
+                if self.changes != before:      # lowering is Python, and has registered something else
+                    return kernel
+                if self.slots[key] == NULL:     # nor has it called the operator
+                    self.owned[key] = kernel
+                    self.slots[key] = <PyObject *>kernel
+            return <object>self.slots[key]

@@ -1,5 +1,5 @@
 """The wrapper: one value, seen by one layer at one level."""
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 
 from .keys cimport rank_t
 from .state cimport Level
@@ -14,4 +14,5 @@ cdef class Wrapped:
 
 
 cdef bint is_wrapped(PyObject *x) noexcept
+cdef Wrapped highest(object x, Wrapped found, PyTypeObject *cls)
 cdef tuple taken_off(object whole, tuple args)

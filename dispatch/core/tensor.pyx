@@ -1,24 +1,21 @@
 """Tensor: the base of every wrapper, and the two things a layer's kernel does with wrappers, `split` and `wrap`.
 
 A wrapper carries exactly one key at one level, kept as one integer, its rank, and outranks what it wraps. So the highest
-rank among the arguments of a call names the layer that has to act, and taking the wrapper off always leads one floor down.
+rank among the arguments of a call names the layer that has to act, and taking the wrapper off always leads to a lower rank.
 """
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from .arrays cimport is_exact
-from .flatten cimport items_of, rebuilt
+from .flatten cimport mapped, walk
 from .keys cimport FAKE, KEYS, VMAP, rank_t
-from .state cimport GROUND, thread_state
+from .python cimport PyType_IsSubtype, Py_TYPE, Py_XDECREF, Py_XINCREF, is_plain
+from .state cimport GROUND, Level, thread_state
 
 from ..errors import ConversionError, EscapedValueError, GuardError
 from .keys import DispatchKey
 from .arrays import freeze
-
-cdef extern from *:
-    PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
-    bint PyType_IsSubtype(PyTypeObject *, PyTypeObject *) noexcept nogil
 
 cdef extern from *:
     """
@@ -29,21 +26,9 @@ cdef extern from *:
     static inline PyObject *dispatch_call_with(PyObject *f, PyObject *values) {
         return PyObject_Vectorcall(f, &PyTuple_GET_ITEM(values, 0), (size_t)PyTuple_GET_SIZE(values), NULL);
     }
-    /* `highest` is the first to walk a call's arguments, in C, where nothing else would end it in a list that holds itself. */
-    static inline int dispatch_enter(void) {
-        return Py_EnterRecursiveCall(" while looking for tensors in an argument") ? -1 : 0;
-    }
-    /* The commonest arguments that neither are wrappers nor hold any. */
-    static inline int dispatch_is_plain(PyObject *x) {
-        PyTypeObject *type = Py_TYPE(x);
-        return x == Py_None || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyUnicode_Type;
-    }
     """
     object dispatch_allocate(object cls, tuple no_arguments)
-    bint dispatch_is_plain(PyObject *x) noexcept
     object dispatch_call_with(PyObject *f, PyObject *values)
-    int dispatch_enter() except -1
-    void dispatch_leave "Py_LeaveRecursiveCall"()
 
 cdef tuple NOTHING = ()
 cdef rank_t OPAQUE = (1 << FAKE) | (1 << VMAP)          # keys of values that are no constants
@@ -55,6 +40,7 @@ cdef class _Awaited:
     cdef object call
 
 cdef _Awaited AWAITED = _Awaited()
+cdef Level UNMADE = Level("no transform (made by __new__, and not by core.wrap)")      # never open, so that no call takes it
 
 
 def before_first_wrapper(call):
@@ -68,6 +54,7 @@ cdef class Wrapped:
     def __cinit__(self):
         if AWAITED.call is not None:
             AWAITED.call()
+        self.level = UNMADE
 
 cdef PyTypeObject *WRAPPED = <PyTypeObject *><PyObject *>Wrapped
 
@@ -145,7 +132,7 @@ class Tensor(Wrapped):
                         "copied. Take its value out first: dispatch.detach(x).")
 
 
-def wrap(cls, value, like not None, data=None, bint frozen=False):
+def wrap(type cls not None, value, like not None, data=None, bint frozen=False):
     """A wrapper of class `cls` around `value`.
 
     Parameters
@@ -166,6 +153,8 @@ def wrap(cls, value, like not None, data=None, bint frozen=False):
     EscapedValueError
         If `value` outranks the wrapper, so that it belongs to a transform inside this one.
     """
+    if not PyType_IsSubtype(<PyTypeObject *>cls, WRAPPED):
+        raise TypeError(f"{cls.__qualname__} is no class of wrappers: derive it from dispatch.Tensor.")
     cdef Wrapped made = dispatch_allocate(cls, NOTHING)
     if isinstance(like, Wrapped):
         made.level = (<Wrapped>like).level
@@ -182,28 +171,56 @@ def wrap(cls, value, like not None, data=None, bint frozen=False):
     return made
 
 
-cdef Wrapped highest(object x, Wrapped found):
-    """The wrapper of the highest rank in x, a value or a container of values to any depth, and `found`."""
-    if isinstance(x, Wrapped):
-        return <Wrapped>x if found is None or (<Wrapped>x).rank > found.rank else found
-    items = items_of(x)
-    if items is None:
-        return found
-    dispatch_enter()
+cdef struct Highest:
+    PyObject *found                         # owned: code that runs during a walk may let go of the container that held it
+    PyTypeObject *cls
+
+
+cdef int note_highest(object x, tuple items, void *context) except -1:
+    cdef Highest *highest = <Highest *>context
+    if PyType_IsSubtype(Py_TYPE(<PyObject *>x), highest.cls) and (
+            highest.found == NULL or (<Wrapped>x).rank > (<Wrapped>highest.found).rank):
+        Py_XDECREF(highest.found)
+        highest.found = <PyObject *>x
+        Py_XINCREF(highest.found)
+    return 0
+
+
+cdef Wrapped highest(object x, Wrapped found, PyTypeObject *cls):
+    """The wrapper of a class and of the highest rank in x, a value or a container of values, and `found`."""
+    cdef Highest context
+    context.found, context.cls = <PyObject *>found if found is not None else NULL, cls
+    Py_XINCREF(context.found)
     try:
-        for item in items:
-            found = highest(item, found)
+        walk(x, note_highest, &context)
+        return <Wrapped>context.found if context.found != NULL else None
     finally:
-        dispatch_leave()
-    return found
+        Py_XDECREF(context.found)
 
 
-cdef object unwrapped(object x, rank_t rank):
-    """x with the wrappers of this rank taken off, inside containers too."""
-    if isinstance(x, Wrapped):
-        return (<Wrapped>x).value if (<Wrapped>x).rank == rank else x
-    items = items_of(x)
-    return x if items is None else rebuilt(x, [unwrapped(item, rank) for item in items])
+cdef object value_at(object x, void *rank):
+    return (<Wrapped>x).value if is_wrapped(<PyObject *>x) and (<Wrapped>x).rank == (<rank_t *>rank)[0] else x
+
+
+cdef object data_at(object x, void *rank):
+    return (<Wrapped>x).data if is_wrapped(<PyObject *>x) and (<Wrapped>x).rank == (<rank_t *>rank)[0] else None
+
+
+cdef object list_unless_empty(object x, list items):
+    for item in items:
+        if item is not None:
+            return items
+    return None
+
+
+cdef object constant_at(object x, void *keys):
+    while is_wrapped(<PyObject *>x) and (<rank_t *>keys)[0] >> ((<Wrapped>x).rank & (KEYS - 1)) & 1:
+        if OPAQUE >> ((<Wrapped>x).rank & (KEYS - 1)) & 1:
+            raise GuardError(
+                f"a call below {DispatchKey((<Wrapped>x).rank & (KEYS - 1))} was asked of a {type(x).__name__} of shape "
+                f"{x.shape}, which is no constant of what it stands for. Let the layer act, and redispatch below a lower key.")
+        x = (<Wrapped>x).value
+    return x
 
 
 def seen_through(x, rank_t keys):
@@ -220,27 +237,7 @@ def seen_through(x, rank_t keys):
     GuardError
         If a batched or a fake value would have to be a constant: one item of it is no value, and a fake has none.
     """
-    while isinstance(x, Wrapped) and keys >> ((<Wrapped>x).rank & (KEYS - 1)) & 1:
-        if OPAQUE >> ((<Wrapped>x).rank & (KEYS - 1)) & 1:
-            raise GuardError(
-                f"a call below {DispatchKey((<Wrapped>x).rank & (KEYS - 1))} was asked of a {type(x).__name__} of shape "
-                f"{x.shape}, which is no constant of what it stands for. Let the layer act, and redispatch below a lower key.")
-        x = (<Wrapped>x).value
-    items = items_of(x)
-    return x if items is None else rebuilt(x, [seen_through(item, keys) for item in items])
-
-
-cdef object kept(object x, rank_t rank):
-    """What the layer kept beside the wrappers of this rank; None where there is none, a list in order for a container."""
-    if isinstance(x, Wrapped):
-        return (<Wrapped>x).data if (<Wrapped>x).rank == rank else None
-    items = items_of(x)
-    if items is not None:
-        found = [kept(item, rank) for item in items]
-        for item in found:
-            if item is not None:
-                return found
-    return None
+    return mapped(x, constant_at, &keys)
 
 
 cdef tuple taken_off(object whole, tuple args):
@@ -253,21 +250,21 @@ cdef tuple taken_off(object whole, tuple args):
     cdef PyObject *found
     cdef tuple values = PyTuple_New(n), data = PyTuple_New(n)
     for x in args:
-        if not (dispatch_is_plain(<PyObject *>x) or is_exact(<PyObject *>x)):
-            like = highest(x, like)
+        if not (is_plain(<PyObject *>x) or is_exact(<PyObject *>x)):
+            like = highest(x, like, WRAPPED)
     rank = like.rank if like is not None else 0
     for i in range(n):
         x = args[i]
-        if dispatch_is_plain(<PyObject *>x) or is_exact(<PyObject *>x):
+        if is_plain(<PyObject *>x) or is_exact(<PyObject *>x):
             Py_INCREF(x)
             PyTuple_SET_ITEM(values, i, x)
             Py_INCREF(None)
             PyTuple_SET_ITEM(data, i, None)
             continue
-        item = unwrapped(x, rank)
+        item = mapped(x, value_at, &rank)
         Py_INCREF(item)
         PyTuple_SET_ITEM(values, i, item)
-        item = kept(x, rank)
+        item = mapped(x, data_at, &rank, list_unless_empty)
         if item is not None:
             if i < 64:
                 low |= <rank_t>1 << i
@@ -309,7 +306,7 @@ def split(tuple args not None):
 
 
 def descend(whole not None, tuple args not None):
-    """Take the topmost wrappers off and call the operator again, one floor down: `split` and the call, in one step.
+    """Take the topmost wrappers off and call the operator again: `split` and the call, in one step.
 
     Parameters
     ----------
@@ -330,7 +327,7 @@ def descend(whole not None, tuple args not None):
 
 def unwrap(x, rank_t rank):
     """`x` with the wrappers of a rank taken off, inside containers too."""
-    return unwrapped(x, rank)
+    return mapped(x, value_at, &rank)
 
 
 def check_open(Wrapped x not None):

@@ -1,1 +1,1 @@
-"""What a call meets: the socket of layers, checks of arguments, guards, watchers, the words for a refusal."""
+"""What a call meets beside the core: layers, checks of arguments, guards, observers, messages."""

@@ -1,8 +1,8 @@
-"""Layouts that a hint asks for: `Annotated[np.ndarray, "C"]`, `"F"`, `"writeable"`.
+"""Gives kernels their arrays in the memory layout of their hints: `Annotated[np.ndarray, "C"]`, `"F"`, `"writeable"`.
 
-A kernel in C that reads `double *` is wrong on a transposed array. With the layout in its hint it gets a contiguous copy of
-such an array, and an array that is contiguous already as it is. A copy cannot stand in for an array that is written to, so
-`"writeable"` is checked and never adapted.
+A C kernel that reads `double *` is wrong on a transposed array. With the layout in its hint it gets a contiguous copy of
+such an array; an array that is contiguous already is passed as it is. An array that is written to cannot be replaced by a
+copy, so `"writeable"` is only checked.
 """
 
 from collections.abc import Callable
@@ -20,12 +20,12 @@ from .shape_checks import checked
 
 Adapter = Callable[[Any], Any]
 
-# What stands around the kernels of operators with a tag: a layer puts its function there.
+# Wraps the kernels of operators with a tag; a layer adds its function here.
 around_kernels: dict[Tag, Callable[[OpOverload, Callable[..., Any]], Callable[..., Any]]] = {}
 
 
 def adapted(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel that gets its arrays in the layouts the operator's hints ask for, and of the dimensions that they name.
+    """Wrap a kernel so that its arrays have the layouts and the axes that the operator's hints name.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ def adapted(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
     Returns
     -------
     callable
-        `kernel` itself where neither is hinted; it costs nothing then.
+        `kernel` itself if the hints name neither; that costs nothing.
 
     Raises
     ------
     ArgumentError
-        At a call, if an argument has to be writeable and is not.
+        At a call, if an argument must be writeable and is not.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def adapted(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _adapter(op: OpOverload, argument: Argument) -> Adapter:
-    """What makes one argument fit; arrays of other libraries are their own business."""
+    """Return the function that converts one argument; arrays of other libraries are passed as they are."""
     order: Any = next((word for word in argument.layout if word in ("C", "F")), None)
     writeable = "writeable" in argument.layout
 

@@ -1,4 +1,4 @@
-"""Array types of users: a class whose values are arrays here, and the device whose kernels compute on them."""
+"""Array types of users: registers a class as arrays of a device."""
 
 from typing import TypeVar
 
@@ -11,11 +11,11 @@ C = TypeVar("C", bound=type)
 
 
 def register_array_type(cls: C, /, *, device: str) -> C:
-    """Let the values of a class be arrays that belong to a device.
+    """Register a class as an array type of a device.
 
-    Operators then take them wherever a schema says Tensor, and run the kernels that were registered for the device (or
-    for every device). A subclass belongs to its nearest registered base. The layers ask three things of an array: `shape`,
-    `dtype` and, where strides are told, `strides`.
+    Operators then take its instances wherever a schema says Tensor, and run the kernels registered for the device, or for
+    every device. A subclass belongs to its nearest registered base. The layers read three attributes of an array:
+    `shape`, `dtype` and, for strides, `strides`.
 
     Parameters
     ----------

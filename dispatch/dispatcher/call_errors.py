@@ -230,7 +230,7 @@ def _kernel(definition: Definition) -> str:
 
 
 def note(definition: Definition, args: tuple[Any, ...], error: BaseException) -> None:
-    """Add what a kernel was doing to its exception: operator, kernel, shapes and dtypes; once, by the lowest floor."""
+    """Add what a kernel was doing to its exception: operator, kernel, shapes and dtypes, once."""
     if any(line.startswith("in operator ") for line in getattr(error, "__notes__", ())):
         return
     given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(definition.arguments.names, args, strict=True))
@@ -240,8 +240,5 @@ def note(definition: Definition, args: tuple[Any, ...], error: BaseException) ->
 def refused_key(op: OpOverload, key: object) -> DefinitionError:
     """The exception for a key at which no kernel runs."""
     alias = isinstance(key, DispatchKey)
-    what = "is no floor but an alias; ask at one of the keys it fills." if alias else "is no key; ask at a DispatchKey."
+    what = "is an alias and has no slot; ask at one of the keys it fills." if alias else "is no key; ask at a DispatchKey."
     return DefinitionError(f"{op.name}: {key if alias else repr(key)} {what}", operator=op.name)
-
-
-FORM = "functional form"  # among the attributes of an operator; those that are words are its overloads

@@ -1,6 +1,6 @@
-"""What a program calls, seen while it runs: a log of calls, and a profile of them.
+"""`log_calls` and `profile`: print or sum up the operator calls of a program while it runs.
 
-Both are watchers: they stand above every floor, see each step of each call of their thread, and cost nothing where none is on.
+Both are observers: they see each step of each call of their thread, and cost nothing while none is on.
 """
 
 import threading
@@ -18,14 +18,14 @@ Proceed = Callable[[], Any]
 
 
 def _kernel_of(op: OpOverload, key: DispatchKey) -> str:
-    """What runs at a key in this thread, in short: where it is written, or what it is."""
+    """Return what runs at a key in this thread: where it is written, or what it is."""
     off = {r for watcher in watchers() for r in watcher.passed(op)}
     runs, place = what_runs(op, key, op.table.source(key, off))
     return place or runs
 
 
 class _Line:
-    """One step of a call, which is known in full when it has ended."""
+    """One step of a call; complete when it has ended."""
 
     __slots__ = ("depth", "end", "start")
 
@@ -37,7 +37,7 @@ class _Line:
 
 
 class _Written(threading.local):
-    """What a log has to write, in one thread."""
+    """The lines that a log has to print, in one thread."""
 
     def __init__(self) -> None:
         self.lines: list[_Line] = []
@@ -46,7 +46,7 @@ class _Written(threading.local):
 
 
 class CallLog(Watcher):
-    """Writes a line for each step of each call; made by `log_calls`."""
+    """Prints a line for each step of each call; made by `log_calls`."""
 
     def __init__(self, file: TextIO | None) -> None:
         super().__init__()
@@ -85,15 +85,15 @@ class CallLog(Watcher):
 
 
 def log_calls(file: TextIO | None = None) -> CallLog:
-    """While the block lasts, print a line for each step of each call of this thread.
+    """Print a line for each step of each call of this thread, while the block lasts.
 
-    A line has operator, key, kernel, arguments, result and microseconds, what happens inside included. A step that another
-    one makes stands below it, indented. The lines of a call are printed when it has ended.
+    A line has operator, key, kernel, arguments, result and microseconds, with the steps inside included. Those follow indented.
+    The lines of a call are printed when it has ended.
 
     Parameters
     ----------
     file : file, optional
-        What `print` writes to; by default the standard output.
+        Where `print` writes; the standard output by default.
 
     Returns
     -------
@@ -111,16 +111,16 @@ def log_calls(file: TextIO | None = None) -> CallLog:
 
 
 class ProfileRow(NamedTuple):
-    """The calls of one operator on one floor.
+    """The calls of one operator at one key.
 
     Attributes
     ----------
     operator, key : str
     calls : int
     total : float
-        Seconds, with what they call.
+        Seconds, including the calls inside.
     own : float
-        Seconds, without the steps of other calls inside.
+        Seconds, without the calls inside.
     """
 
     operator: str
@@ -139,7 +139,7 @@ class _Running(threading.local):
 
 
 class Profile(Watcher):
-    """Sums up calls by operator and floor; made by `profile`. Prints as a table, the most expensive first."""
+    """Sums up calls by operator and key; made by `profile`. Prints as a table, the most expensive first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -198,12 +198,12 @@ class Profile(Watcher):
 
 
 def profile() -> Profile:
-    """While the block lasts, sum up this thread's calls by operator and floor.
+    """Sum up this thread's calls by operator and key, while the block lasts.
 
     Returns
     -------
     Profile
-        A context manager that keeps what it has seen: `rows`, and a table where it is printed. Entered again it goes on.
+        A context manager that keeps the sums: `rows`, and a table when it is printed. Entered again it continues.
 
     Examples
     --------

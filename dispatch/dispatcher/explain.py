@@ -1,7 +1,7 @@
-"""What a call would run, floor by floor, and what was passed over: `op.explain(*args)`. Nothing is run.
+"""`op.explain(*args)`: what a call would run, step by step, and what it would pass over. Nothing is run.
 
-The floors are found as the call finds them, by rank: the wrappers of the highest are taken off, as its layer would do, and
-the next is what is left. Each slot is filled by the rule in `core.table`, retold here with what it did not choose.
+The steps are found as a call finds them, by rank: the wrappers of the highest rank are taken off, as their layer would
+do, and what is left has the next rank. `core.table` says which registrations may fill a slot; the others are listed too.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,6 +20,7 @@ from ..core import (
     fallthrough_kernel,
     floor_of,
     seen_through,
+    slot_keys,
     split,
 )  # fmt: skip
 from ..core.pytree import leaves
@@ -33,8 +34,8 @@ MODES = (1 << OBSERVE) - 1  # bit k for key k: every mode but the watchers
 NOBODY: Mapping[Registration, str] = {}
 
 
-class Floor(NamedTuple):
-    """What happens on one floor.
+class Step(NamedTuple):
+    """What runs at one key.
 
     Attributes
     ----------
@@ -45,9 +46,9 @@ class Floor(NamedTuple):
     place : str
         Where that is written.
     reason : str
-        Why a call gets here; empty in a table of all floors.
+        Why a call gets here; empty in a table of all keys.
     passed : tuple of str
-        What could stand here and does not, and why.
+        What could run here and does not, and why.
     """
 
     name: str
@@ -58,42 +59,42 @@ class Floor(NamedTuple):
 
 
 class Explanation:
-    """The floors of one call, or of every call to an operator; prints as a table.
+    """The steps of one call, or all keys of an operator; prints as a table.
 
     Attributes
     ----------
     title : str
         The call.
-    floors : list of Floor
-        In the order in which they act: the first is where the call begins.
+    steps : list of Step
+        In the order in which they run: the call begins with the first.
     notes : list of str
-        What holds for all of them: excluded keys, why the call is refused.
+        What holds for all steps: excluded keys, why the call is refused.
     """
 
-    def __init__(self, title: str, floors: list[Floor], notes: list[str]) -> None:
-        self.title, self.floors, self.notes = title, floors, notes
+    def __init__(self, title: str, steps: list[Step], notes: list[str]) -> None:
+        self.title, self.steps, self.notes = title, steps, notes
 
     def __repr__(self) -> str:
-        width = [max((len(floor[i]) for floor in self.floors), default=0) for i in range(3)]
+        width = [max((len(step[i]) for step in self.steps), default=0) for i in range(3)]
         lines = [self.title]
-        for floor in self.floors:
-            cells = [f"{cell:{n}}" for cell, n in zip(floor, width, strict=False)]
-            lines.append("  ".join([*cells, floor.reason]).rstrip())
-            lines += [f"{'':{width[0]}}  not {words}" for words in floor.passed]
+        for step in self.steps:
+            cells = [f"{cell:{n}}" for cell, n in zip(step, width, strict=False)]
+            lines.append("  ".join([*cells, step.reason]).rstrip())
+            lines += [f"{'':{width[0]}}  not {words}" for words in step.passed]
         return "\n".join([*lines, *self.notes])
 
     def _repr_html_(self) -> str:
         rows = []
-        for floor in self.floors:
-            passed = "".join(f"<br>not {escape(words)}" for words in floor.passed)
-            cells = [escape(floor.name), escape(floor.runs) + passed, escape(floor.place), escape(floor.reason)]
+        for step in self.steps:
+            passed = "".join(f"<br>not {escape(words)}" for words in step.passed)
+            cells = [escape(step.name), escape(step.runs) + passed, escape(step.place), escape(step.reason)]
             rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"<table><caption>{escape(self.title)}</caption>{''.join(rows)}</table>{notes}"
 
 
 def explain(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Explanation:
-    """What a call would run on each of its floors, or without arguments what runs on every floor there is.
+    """Explain what a call would run in each step, or without arguments what runs at every key.
 
     Parameters
     ----------
@@ -117,8 +118,8 @@ def explain(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Explan
     if op.table.gone is not None:
         return Explanation(op.name, [], [f"The call is refused: {op.table.gone}"])
     if not args and not keywords:
-        return Explanation(op.name, list(_every_floor(op, off)), [])
-    floors: list[Floor] = []
+        return Explanation(op.name, list(_every_key(op, off)), [])
+    steps: list[Step] = []
     notes: list[str] = []
     title = op.name
     try:
@@ -130,14 +131,14 @@ def explain(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Explan
             words = ", ".join(key.name for key in DispatchKey if not key.is_alias and watcher.excluded >> key & 1)
             notes += [f"{words} is left out by {watcher!r}: values count as constants, and modes as off."] if words else []
         values = tuple([seen_through(x, without) for x in values])
-        floors.extend(_floors(op, values, without, off))
+        steps.extend(_steps(op, values, without, off))
     except DispatchError as error:
         notes.append(f"The call is refused: {error}")
-    return Explanation(title, floors, notes)
+    return Explanation(title, steps, notes)
 
 
-def _floors(op: OpOverload, values: Arguments, without: int, off: Mapping[Registration, str]) -> Iterator[Floor]:
-    """The floors of a call, the first one first; the last computes, or has no data to go on with."""
+def _steps(op: OpOverload, values: Arguments, without: int, off: Mapping[Registration, str]) -> Iterator[Step]:
+    """Yield the steps of a call; the last one computes, or has no data to go on with."""
     modes = [m for m in active_modes() if m.key != OBSERVE and not without >> m.key & 1]
     modes.sort(key=lambda mode: mode.rank, reverse=True)
     while True:
@@ -147,7 +148,7 @@ def _floors(op: OpOverload, values: Arguments, without: int, off: Mapping[Regist
         key = DispatchKey(rank & OBSERVE)
         around = op.table.live(AROUND)
         rule = around.rule.answering(op, key, mode and mode.mode, values) if around is not None else None
-        yield _floor(op, key, off, _reason(op, key, rank, values, mode), rule)
+        yield _step(op, key, off, _reason(op, key, rank, values, mode), rule)
         if key <= DispatchKey.FAKE:
             return
         if any(wrapper.rank == rank for wrapper in _tensors(values)):
@@ -167,37 +168,37 @@ def _reason(op: OpOverload, key: DispatchKey, rank: int, values: Arguments, mode
     return f"{mode.mode!r} is on" if mode is not None else ""
 
 
-def _every_floor(op: OpOverload, off: Mapping[Registration, str]) -> Iterator[Floor]:
+def _every_key(op: OpOverload, off: Mapping[Registration, str]) -> Iterator[Step]:
     for rule in reversed([r for r in op.table.all() if r.key == AROUND]):
-        yield Floor("around", role_of(rule), place_of(rule), "", ())
+        yield Step("around", role_of(rule), place_of(rule), "", ())
     owners = {layer.key for layer in layers.values() if layer.takes_rules}
     for key in sorted((k for k in DispatchKey if not (k.is_alias or k.is_backend)), reverse=True):
         asked = key in owners
         if asked or op.table.source(key) is not None:
-            yield _floor(op, key, off)
+            yield _step(op, key, off)
     devices = [key for key in sorted(DispatchKey, reverse=True) if key.is_backend and _stack(op, key)]
     for key in devices:
-        yield _floor(op, key, off)
+        yield _step(op, key, off)
     spare = next(key for key in DispatchKey if key.is_backend and key not in devices)  # stands for all that are left
     if op.table.source(spare) is not None or not devices:
-        yield _floor(op, spare, off)._replace(name="other devices" if devices else "every device")
+        yield _step(op, spare, off)._replace(name="other devices" if devices else "every device")
 
 
-def _floor(
+def _step(
     op: OpOverload, key: DispatchKey, off: Mapping[Registration, str], reason: str = "", rule: Registration | None = None
-) -> Floor:
-    """What happens on a floor; `rule` is one that stands around its kernel, and answers in place of that."""
+) -> Step:
+    """Return what runs at a key; `rule` is one for a mode or array class, which runs instead of the kernel."""
     live = op.table.source(key, off)
     runs, place = what_runs(op, key, live)
     passed = tuple(f"{role_of(r)} {place_of(r)}: {why}" for r, why in _passed_over(op, key, live, off) if r is not live)
     if rule is not None:
         passed = (f"{runs} {place}".rstrip() + f": a {role_of(rule)} stands around it", *passed)
         runs, place = role_of(rule), place_of(rule)
-    return Floor(name_of(key), runs, place, reason, passed)
+    return Step(name_of(key), runs, place, reason, passed)
 
 
 def what_runs(op: OpOverload, key: DispatchKey, live: Registration | None) -> tuple[str, str]:
-    """What a registration, or with None the lack of one, means at a key, and where it is written."""
+    """Describe what a registration, or None for none, runs at a key, and where it is written."""
     if live is None:
         if key.is_backend:
             return "nothing: NoKernelError", ""
@@ -210,19 +211,15 @@ def what_runs(op: OpOverload, key: DispatchKey, live: Registration | None) -> tu
 
 
 def _stack(op: OpOverload, key: DispatchKey) -> list[Registration]:
-    """What is registered at one key, the newest first."""
+    """Return what is registered at one key, the newest first."""
     return [r for r in reversed(op.table.all()) if r.key == key]
 
 
 def _passed_over(
     op: OpOverload, key: DispatchKey, live: Registration | None, off: Mapping[Registration, str]
 ) -> Iterator[tuple[Registration, str]]:
-    """What could fill the slot of a key, in the order in which it is asked, and why it does not."""
-    for at in (key, DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit, DispatchKey.Autograd):
-        if at is DispatchKey.CompositeExplicit and not key.is_backend:
-            continue  # it is about backends, and no rule of a layer
-        if at is DispatchKey.Autograd and key is not DispatchKey.AUTOGRAD:
-            continue
+    """Yield what could fill the slot of a key, in the order of priority, and why it does not."""
+    for at in map(DispatchKey, slot_keys(key)):
         for registration in _stack(op, at):
             if registration in off:
                 yield registration, f"passed over by {off[registration]}"

@@ -1,4 +1,4 @@
-"""Guards about keys: leave some out, put the modes' in, switch a kernel off; each for one thread and one `with` block."""
+"""Guards that exclude keys, include the key of modes, or turn a kernel off, for one thread and one `with` block."""
 
 from ..core import DispatchKey, ModeGuard, OpOverload, Registration, device_key
 from ..errors import DefinitionError, GuardError
@@ -7,12 +7,12 @@ from .observer import Watcher, watchers
 
 
 class ExcludeDispatchKeyGuard(Watcher):
-    """While the block lasts, calls of this thread go past some keys: their values count as constants, their modes as off.
+    """Skips some keys in this thread while the block lasts: their values count as constants, their modes as off.
 
     Parameters
     ----------
     *keys : DispatchKey or str
-        Layers' keys; not VMAP and not FAKE, whose values are no constants, and no backend.
+        Keys of layers, except VMAP and FAKE, whose values cannot be constants.
 
     Raises
     ------
@@ -39,7 +39,7 @@ class ExcludeDispatchKeyGuard(Watcher):
 
 
 def layer_key(name: str | DispatchKey, what: str, *, transparent: bool = False) -> DispatchKey:
-    """A layer's key; with `transparent` one whose values can be constants."""
+    """Return a layer's key; with `transparent` one whose values can be constants."""
     key = key_of_name(name)
     key = DispatchKey.AUTOGRAD if key is DispatchKey.Autograd else key
     if key.is_backend or key.is_alias:
@@ -51,14 +51,14 @@ def layer_key(name: str | DispatchKey, what: str, *, transparent: bool = False) 
 
 
 class IncludeDispatchKeyGuard(ModeGuard):
-    """While the block lasts, each call of this thread goes through a mode's key, as if an argument had it.
+    """Sends each call of this thread through the key of modes while the block lasts, as if an argument had it.
 
-    What is registered there, for an operator or as the key's fallback, gets the call; where nothing is, it goes on below.
+    The call goes to what is registered there, for the operator or as the key's fallback, or else to the next key below.
 
     Parameters
     ----------
     key : DispatchKey or str
-        The key of modes, MODE: what wrappers bring is not to be had without one.
+        MODE, the key of modes; other keys need a wrapper among the arguments.
 
     Raises
     ------
@@ -77,9 +77,9 @@ class IncludeDispatchKeyGuard(ModeGuard):
 
 
 class KernelSwitch(Watcher):
-    """While the block lasts, an operator's kernel for some devices is off, or on again, in this thread.
+    """Turns an operator's kernel for some devices off, or on again, in this thread while the block lasts.
 
-    A call then runs what the kernel covers: the registration before it, or the one for every device.
+    A call then runs the registration before that kernel, or the kernel for every device.
     """
 
     def __init__(self, op: OpOverload, devices: tuple[str, ...], *, enabled: bool) -> None:

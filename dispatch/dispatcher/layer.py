@@ -1,8 +1,8 @@
-"""Layer: the socket every subsystem plugs into.
+"""Layer: the base class of every subsystem that has a key.
 
 A layer owns one key. It says how a rule about one operator becomes a kernel of that operator (`lower`), and what an operator
 without a rule gets (`default`). Its kernel takes the wrappers that are its own off (`core.split`), calls the same operator
-again, one floor down (`op.whole`), and wraps what comes back (`core.wrap`). A layer never looks at another's wrapper and
+again (`op.whole`) on the unwrapped values, and wraps the result (`core.wrap`). A layer never looks at another's wrapper and
 names no operator.
 """
 
@@ -68,7 +68,7 @@ class Layer:
     name : str
         `op.register_<name>` and the keyword `<name>=` of a table's rows belong to this layer.
     key : DispatchKey
-        The floor it owns.
+        The key it owns.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
-"""The floor above all others: what sees every call before its first floor does.
+"""Observers: modes that see every call before any other key does.
 
-Watchers are modes of a level that outranks each transform, so that a thread without one pays nothing for them. A watcher
-may leave keys out (a guard), pass registrations over (a kernel that is switched off), or look on while the call runs (a log).
-All of them that are on act in one place, `observed`: it finds floor and kernel once, for all.
+A watcher is a mode whose level outranks every transform, so a thread without one pays nothing. A watcher can exclude keys
+(a guard), skip registrations (a kernel that is turned off), or watch the call run (a log). `observed` runs all that are
+on: it finds rank and kernel once for all of them.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ OBSERVE = 31  # core.keys: no DispatchKey, for nothing is registered there
 
 
 class Watcher(ModeGuard):
-    """A `with` block during which this thread's calls are watched.
+    """A `with` block that watches this thread's calls.
 
     Attributes
     ----------
     excluded : int
-        Bit k where values and modes of key k are seen through.
+        Bit k is set if values and modes of key k are skipped.
     """
 
     excluded = 0
@@ -29,15 +29,15 @@ class Watcher(ModeGuard):
         super().__init__(OBSERVE, self, ABOVE)
 
     def passed(self, op: OpOverload) -> tuple[Registration, ...]:
-        """The registrations of an operator that do not count."""
+        """Return the registrations of an operator to skip."""
         return ()
 
     def handed(self, op: OpOverload, rank: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments that the step's kernel is given in place of these."""
+        """Return the arguments to pass to the kernel instead of these."""
         return args
 
     def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]) -> Any:
-        """Run one step of a call, `proceed()`, and give back what it gives."""
+        """Run one step of a call, `proceed()`, and return its result."""
         return proceed()
 
     def __repr__(self) -> str:
@@ -45,12 +45,12 @@ class Watcher(ModeGuard):
 
 
 def watchers() -> list[Watcher]:
-    """The watchers that are on in this thread, newest first; a guard that was carried here from another thread is a twin."""
+    """Return the watchers that are on in this thread, newest first; those carried from another thread too."""
     return [guard.mode for guard in active_modes() if isinstance(guard.mode, Watcher)]
 
 
 def observed(op: OpOverload, args: tuple[Any, ...], keys: int = 0, whole: bool = True) -> Any:
-    """One step of a watched call: its floor and its kernel, as the watchers leave them, run before their eyes."""
+    """Run one step of a watched call: find rank and kernel as the watchers allow, and let them watch."""
     watching = watchers()
     passed: list[Registration] = []
     for watcher in watching:
@@ -68,7 +68,7 @@ def observed(op: OpOverload, args: tuple[Any, ...], keys: int = 0, whole: bool =
 
 
 class _Observing:
-    """What answers for the key of the watchers; no Layer, for it has no rules."""
+    """Gives the kernels at the key of the watchers; no Layer, because it has no rules."""
 
     def default(self, op: OpOverload) -> Callable[..., Any]:
         return partial(_observe, op)

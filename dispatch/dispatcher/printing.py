@@ -1,4 +1,4 @@
-"""How operators and values read when they are printed: reprs, the table of kernels, values in messages."""
+"""Prints operators and values: reprs, the table of kernels, values in messages."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from .layer import AROUND, layers
 
 
 def describe_value(x: Any) -> str:
-    """What a value is, in words: its type, and shape and dtype for an array, never what is in it.
+    """Describe a value: its type, and shape and dtype of an array, never its content.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def describe_value(x: Any) -> str:
 
 
 def brief(x: object) -> str:
-    """The shortest description: `float64[2, 3]` for an array, the name of its type for anything else."""
+    """Describe a value in brief: `float64[2, 3]` for an array, the name of its type for anything else."""
     if isinstance(x, (np.ndarray, np.generic, Tensor)):
         return f"{x.dtype}[{', '.join(map(str, x.shape))}]"
     if isinstance(x, (list, tuple)):
@@ -40,7 +40,7 @@ def brief(x: object) -> str:
 
 
 def describe(op: OpOverload) -> str:
-    """The repr of an operator: its schema, the devices it has kernels for, and the layers it has rules for.
+    """Return the repr of an operator: its schema, its devices, and the layers it has rules for.
 
     Examples
     --------
@@ -60,25 +60,25 @@ def describe(op: OpOverload) -> str:
 
 
 def escape(text: str) -> str:
-    """Text as HTML shows it; the standard library's own reads a table of all entities first, in 1 ms."""
+    """Escape text for HTML; the standard library's function loads a table of all entities first, 1 ms."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def name_of(key: DispatchKey) -> str:
-    """A key by its name, and with the device of a user's own that it stands for."""
+    """Return the name of a key, with the user's device that it stands for."""
     device = device_of_key(key) if key.name.startswith("BACKEND_") else None
     return key.name if device is None else f"{key.name} ({device})"
 
 
 class KernelListing:
-    """What is registered for an operator, floor by floor; `op.kernels`."""
+    """What is registered for an operator, key by key; `op.kernels`."""
 
     def __init__(self, op: OpOverload) -> None:
         self.op = op
 
     @property
     def rows(self) -> list[tuple[str, str, str]]:
-        """`(key, what runs there, where it is defined)`, the highest floor first."""
+        """`(key, what runs there, where it is defined)`, the highest key first."""
         around = [r for r in self.op.table.all() if r.key == AROUND]
         found = [("around", role_of(r), place_of(r)) for r in reversed(around)]
         asked = {layer.key for layer in layers.values() if layer.takes_rules}
@@ -110,14 +110,14 @@ class KernelListing:
 
 
 def role_of(registration: Registration) -> str:
-    """What a registration is: `"vmap rule"`, `"kernel (CompositeExplicit)"`."""
+    """Describe a registration: `"vmap rule"`, `"kernel (CompositeExplicit)"`."""
     if registration.layer is not None:
         return f"{registration.layer.name} rule"
     return "kernel" if not registration.key.is_alias else f"kernel ({registration.key.name})"
 
 
 def default_of(op: OpOverload, key: DispatchKey) -> tuple[str, str]:
-    """What runs at a layer's key without a rule, and where it is written: `("derived from the vmap rule", "file.py:12")`."""
+    """Return what runs at a layer's key without a rule, and where: `("derived from the vmap rule", "file.py:12")`."""
     derived = next(layer for layer in layers.values() if layer.key is key).derived(op)
     if derived is None:
         return "the layer's default", ""
@@ -125,11 +125,11 @@ def default_of(op: OpOverload, key: DispatchKey) -> tuple[str, str]:
 
 
 def place_of(registration: Registration) -> str:
-    """Where its rule is written: `"file.py:12"`."""
+    """Return where its rule is written: `"file.py:12"`."""
     layer = registration.layer
     return where(registration.rule) if layer is None else layer.place(registration.rule)
 
 
 def kernels(op: OpOverload) -> KernelListing:
-    """What is registered for an operator and which of it runs on each floor."""
+    """Return what is registered for an operator, and what runs at each key."""
     return KernelListing(op)

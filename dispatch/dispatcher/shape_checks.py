@@ -1,8 +1,7 @@
-"""Dimension names held against the arrays of a call: `Float64[np.ndarray, "m n"]`.
+"""Checks the arrays of a call against the axis names in hints: `Float64[np.ndarray, "m n"]`.
 
-A name is one size in all arguments and results of a call. The names say the shapes of the results too, so that an operator
-whose hints name them needs no fake rule. What the shapes of a call come to is remembered, so that the next call with the
-same shapes only looks it up.
+A name has one size in all arguments and results of a call. An operator whose hints name the axes of its results needs no fake
+rule. The outcome for a combination of shapes is cached, so the next call with the same shapes only looks it up.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +26,7 @@ REMEMBERED = 256  # combinations of shapes, for each kernel
 
 
 class Solution(NamedTuple):
-    """What the shapes of a call's arguments come to."""
+    """The axis sizes that the arguments of a call give."""
 
     result: Shape | None  # the shape of the only result, where it is known
     bindings: Bindings
@@ -35,7 +34,7 @@ class Solution(NamedTuple):
 
 
 class Measure:
-    """The dimensions in one operator's hints, ready to be held against calls.
+    """The axis names in one operator's hints, ready to check calls.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class Measure:
     Raises
     ------
     DefinitionError
-        If a hint reads a size that nothing gives.
+        If a hint computes with a name that no axis has.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -84,13 +83,13 @@ class Measure:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether every call fits."""
+        """Whether every call passes."""
         free = all(hint.says_nothing for *_, tree in self.arguments for hint in hints_in(tree))
         dtypes = [hint.classes for i, _, tree in self.arguments if i in self.dtypes for hint in hints_in(tree)]
         return free and not self.results and dtypes.count(None) == len(dtypes)
 
     def solution(self, args: tuple[Any, ...]) -> Solution:
-        """Hold all arguments, in the order of the schema, against their hints."""
+        """Check all arguments, in the order of the schema."""
         if self.is_plain and not self.dtypes:
             shapes = [args[i].shape for i, *_ in self.plain]
             return (self._solve_shapes if any(map(is_open, shapes)) else self.solve_shapes)(*shapes)
@@ -117,7 +116,7 @@ class Measure:
         return self._solve([(tree, shape, name) for (_, name, tree), shape in zip(self.plain, shapes, strict=True)])
 
     def check_results(self, kernel: Function, out: Any, solution: Solution) -> None:
-        """Hold what a kernel gave back against the hints; what is no array at all is the core's to refuse."""
+        """Check the results of a kernel; the core refuses what is no array."""
         outputs = [out] if self.count == 1 else out
         if not isinstance(outputs, (list, tuple)) or len(outputs) != self.count:
             return
@@ -148,7 +147,7 @@ class Measure:
 
 
 def checked(op: OpOverload, kernel: Function) -> Function:
-    """A kernel that is called, and returns, only as the dimensions in the operator's hints say.
+    """Wrap a kernel so that its arguments and results are checked against the axis names in the operator's hints.
 
     Parameters
     ----------
@@ -159,12 +158,12 @@ def checked(op: OpOverload, kernel: Function) -> Function:
     Returns
     -------
     callable
-        `kernel` itself where no dimensions are hinted; it costs nothing then.
+        `kernel` itself if the hints name no axes; that costs nothing.
 
     Raises
     ------
     ArgumentError, OutputError
-        At a call; the message shows what every name is bound to.
+        At a call; the message shows the size of every name.
     """
     if not _has_dimensions(op.schema):
         return kernel
@@ -185,7 +184,7 @@ def checked(op: OpOverload, kernel: Function) -> Function:
 
 
 def _quick(measure: Measure, kernel: Function, checking: Function) -> Function:
-    """The same for operators of plain arrays by position: 1 us for three of them, where shapes have been seen before."""
+    """The same for operators of plain arrays by position: 1 us for three of them, if their shapes are cached."""
     places, solve, returned = [i for i, *_ in measure.plain], measure.solve_shapes, bool(measure.results)
     classes = [(i, tree.classes) for i, _, tree in measure.plain if i in measure.dtypes and tree.classes is not None]
     only = measure.only.classes if isinstance(measure.only, ArrayHint) else None
@@ -205,16 +204,16 @@ def _quick(measure: Measure, kernel: Function, checking: Function) -> Function:
 
 
 def derived_rule(op: OpOverload, fn: Function) -> Function | None:
-    """The fake rule that the operator's hints come to, or None where they leave open what the results are.
+    """Make the fake rule that the operator's hints imply, or return None if they leave the results open.
 
-    Every axis of every result has to be bound by the arguments, and the dtypes known: `Float64` says it, and `Float` is what
-    the arrays' dtypes come to, if that is a `Float`.
+    The arguments must bind every axis of every result, and the dtypes must be known: `Float64` names one, and `Float` means the
+    common dtype of the arrays, if that is a `Float`.
 
     Parameters
     ----------
     op : OpOverload
     fn : callable
-        The function whose hints they are.
+        The function with the hints.
 
     Returns
     -------
@@ -250,7 +249,7 @@ def derived_rule(op: OpOverload, fn: Function) -> Function | None:
 
 
 def _made(op: OpOverload, hint: ArrayHint, shape: Shape | None, arrays: list[Any]) -> Any:
-    """An array without data of a result's shape and dtype."""
+    """Make an array without data of a result's shape and dtype."""
     if shape is None:
         raise _no_rule(op, f"the arguments do not bind every axis of its result {hint}")
     dtype = hint.dtype
@@ -271,13 +270,13 @@ def _no_rule(op: OpOverload, reason: str) -> NoRuleError:
 
 @lru_cache(REMEMBERED)
 def _hollow(shape: Shape, dtype: np.dtype[Any]) -> Any:
-    """An array that takes no memory, with the strides of one in C order; of a fake rule's result only those are read."""
+    """Make an array that takes no memory and has the strides of C order; only the metadata of a fake rule's result is read."""
     steps = np.cumprod([dtype.itemsize, *[max(n, 1) for n in shape[:0:-1]]], dtype=np.intp)
     return as_strided(np.empty((), dtype), shape, [int(n) for n in steps[::-1][: len(shape)]], writeable=False)
 
 
 def gufunc_signature(schema: Schema) -> str | None:
-    """The dimensions of a schema as NumPy writes those of a generalised ufunc, or None where it has no way to.
+    """Write the axis names of a schema as the signature of a generalised ufunc, or return None if NumPy cannot.
 
     Parameters
     ----------
@@ -286,7 +285,7 @@ def gufunc_signature(schema: Schema) -> str | None:
     Returns
     -------
     str or None
-        `"(m,n),(n)->(m)"`. A leading `...` or `*batch` is left out: it is what the loop runs over.
+        `"(m,n),(n)->(m)"`. A leading `...` or `*batch` is left out: the loop runs over it.
 
     Examples
     --------
@@ -321,7 +320,7 @@ def gufunc_signature(schema: Schema) -> str | None:
 
 
 def hints_in(tree: Tree) -> list[ArrayHint]:
-    """Every array hint in a tree of them."""
+    """Yield every array hint in a tree."""
     if isinstance(tree, ArrayHint):
         return [tree]
     if isinstance(tree, Each):
@@ -330,7 +329,7 @@ def hints_in(tree: Tree) -> list[ArrayHint]:
 
 
 def arrays_in(tree: Tree, value: Any, name: str) -> Iterator[tuple[ArrayHint, Any, str]]:
-    """Go through a value along its hint: each array hint, what stands there, and what to call it."""
+    """Walk a value along its hint and yield each array hint, the array there, and its label."""
     if isinstance(tree, ArrayHint):
         yield tree, value, name
     elif isinstance(tree, Each) and isinstance(value, dict):

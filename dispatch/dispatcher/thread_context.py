@@ -1,4 +1,4 @@
-"""Carry what is turned on in one thread into the threads of a pool."""
+"""`carry`: runs a function in another thread under the modes and settings of this one."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,11 +14,11 @@ R = TypeVar("R")
 
 
 def carry(f: Callable[P, R]) -> Callable[P, R]:
-    """Let a function run in any thread under what is turned on in this one.
+    """Make a function run in any thread under the modes and settings of this one.
 
-    Modes and settings, `FakeTensorMode` and `no_grad` say, belong to the thread that entered them. The function that is
-    returned turns on, while it runs, those that are on here and now; it may run in several threads at once. Values of a
-    `grad` or `vmap` that is running here may be used by it until that has ended.
+    Modes and settings such as `FakeTensorMode` and `no_grad` belong to the thread that entered them. While the returned
+    function runs, those that are on now are on in its thread; it may run in several threads at once. It may use values of
+    a `grad` or `vmap` that is running here until that has ended.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def carry(f: Callable[P, R]) -> Callable[P, R]:
     Raises
     ------
     EscapedValueError
-        When it is called after a transform has ended that was running when `carry` was called.
+        If it is called after a transform has ended that was running when `carry` was called.
 
     Examples
     --------

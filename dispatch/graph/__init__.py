@@ -16,7 +16,7 @@
     reinplace_pass  lets operators write in place again where no value that is used later changes
 """
 
-from .alias_analysis import Sharing, is_pinned
+from .alias_analysis import AliasAnalysis, is_pinned
 from .codegen import register_spelling
 from .graph import Graph, dumps, loads
 from .literals import register_value
@@ -26,11 +26,11 @@ from .reinplace_pass import reinplace
 from .shape_guards import sizes_in
 
 __all__ = [
+    "AliasAnalysis",
     "Graph",
     "Metadata",
     "Node",
     "Opaque",
-    "Sharing",
     "apply",
     "common_subexpressions",
     "constant_folding",

@@ -50,10 +50,10 @@ def is_data(value: Any) -> bool:
 
 def may_be_view(op: OpOverload | None) -> bool:
     """Whether what an operator returns may share memory with its arguments."""
-    return op is not None and _Aliases(op).is_view
+    return op is not None and _OpAliases(op).is_view
 
 
-class _Aliases:
+class _OpAliases:
     """What the schema and the tags of an operator say about shared memory.
 
     Attributes
@@ -93,7 +93,7 @@ class _Aliases:
         return [x for i in places for x in nodes_in(node.args[i])]
 
 
-class Sharing:
+class AliasAnalysis:
     """Tells which values of a graph may share memory, which memory the graph writes to, and which is visible outside it.
 
     Values that may share memory form one class. All outputs of a call belong to the class of the call. Where the graph writes
@@ -118,8 +118,8 @@ class Sharing:
     >>> graph.nodes
     [x, transpose, sin, add]
     >>> x, transpose, sin, add = graph.nodes
-    >>> sharing = Sharing(graph)
-    >>> sharing.of(x) is sharing.of(transpose), sharing.of(x) is sharing.of(sin), sharing.is_seen(add)
+    >>> aliases = AliasAnalysis(graph)
+    >>> aliases.of(x) is aliases.of(transpose), aliases.of(x) is aliases.of(sin), aliases.is_seen(add)
     (True, False, True)
     """
 
@@ -128,7 +128,7 @@ class Sharing:
         written: list[Node] = []
         seen: list[Node] = list(nodes_in(body.outputs))
         self.written_by: dict[Node, list[Node]] = {}
-        known: dict[OpOverload, _Aliases] = {}
+        known: dict[OpOverload, _OpAliases] = {}
         for node in body.nodes:
             if node.kind == "item":
                 call = maker(node)
@@ -137,7 +137,7 @@ class Sharing:
             elif node.op is not None:
                 aliases = known.get(node.op)
                 if aliases is None:
-                    aliases = known[node.op] = _Aliases(node.op)
+                    aliases = known[node.op] = _OpAliases(node.op)
                 if aliases.is_view:
                     self._join([node, *aliases.shared(node)])
                 if writes := aliases.written(node):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.pytree import field_names, items_of, mapped
 from ..errors import GraphError, kind_of
-from .alias_analysis import Sharing
+from .alias_analysis import AliasAnalysis
 from .array_literals import Unwritable
 from .body import Body
 from .literals import Writer, evaluated
@@ -27,7 +27,7 @@ def run(body: Body, args: tuple[Any, ...]) -> Any:
         return values[x] if type(x) is Node else evaluated(x, sizes) if sizes else x
 
     bind(body.inputs, args, values)
-    sharing = Sharing(body) if body.constants else None
+    aliases = AliasAnalysis(body) if body.constants else None
     done = last_uses(body)
     if body.symbols:
         sizes |= sizes_of_inputs(body, values)
@@ -43,7 +43,7 @@ def run(body: Body, args: tuple[Any, ...]) -> Any:
         elif node.kind == "item":
             values[node] = items_of(values[node.args[0]])[node.args[1]]  # type: ignore[index]
         elif node.kind == "constant":
-            changes = sharing is not None and (sharing.is_written(node) or sharing.is_seen(node))
+            changes = aliases is not None and (aliases.is_written(node) or aliases.is_seen(node))
             values[node] = lent(body.constants[node.name], changes)
         for name, axis in read.get(node, ()):
             sizes[name] = size_at(values[node], axis)
@@ -95,7 +95,7 @@ def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "argume
     if isinstance(expected, dict):
         if set(expected) != set(given):
             raise GraphError(f"the graph was made with the keys {list(expected)}, and {list(given)} were given.")
-        parts = [given[key] for key in expected]
+        parts = tuple(given[key] for key in expected)
     if len(items) != len(parts):
         raise GraphError(f"the graph was made with {len(items)} {what}, and {len(parts)} were given.")
     for item, part in zip(items, parts, strict=True):

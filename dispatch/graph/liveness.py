@@ -1,6 +1,6 @@
 """Says when the values of a graph are used for the last time: the value itself, and the memory that it may share."""
 
-from .alias_analysis import Sharing
+from .alias_analysis import AliasAnalysis
 from .body import Body
 from .node import Node, nodes_in
 
@@ -28,7 +28,7 @@ class Lifetimes:
         The place of each node.
     users : dict
         For each node, the nodes that take it as an argument.
-    sharing : Sharing
+    aliases : AliasAnalysis
         Which values may share memory, inputs apart.
 
     Examples
@@ -43,19 +43,19 @@ class Lifetimes:
     def __init__(self, graph: Body) -> None:
         self.order = {node: i for i, node in enumerate(graph.nodes)}
         self.users: dict[Node, list[Node]] = {node: [] for node in graph.nodes}
-        self.sharing = Sharing(graph, apart=True)
+        self.aliases = AliasAnalysis(graph, apart=True)
         self._reads: dict[Node, list[int]] = {}
         for i, node in enumerate(graph.nodes):
             for x in nodes_in(node.args):
                 self.users[x].append(node)
                 if node.op is not None:
                     self.reads(x).append(i)
-            if node.kind in ("placeholder", "constant") or self.sharing.is_seen(node):
+            if node.kind in ("placeholder", "constant") or self.aliases.is_seen(node):
                 self.reads(node).append(NEVER)
 
     def reads(self, node: Node) -> list[int]:
         """The places of the nodes that read the memory of a node, and `NEVER` where code outside may read it."""
-        return self._reads.setdefault(self.sharing.of(node), [])
+        return self._reads.setdefault(self.aliases.of(node), [])
 
     def last_read(self, node: Node) -> int:
         """The place of the last node that reads the memory of a node: -1 where none does, `NEVER` where code outside may."""

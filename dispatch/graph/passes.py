@@ -14,7 +14,7 @@ import numpy as np
 from ..core import OpOverload
 from ..core.pytree import items_of, leaves, mapped
 from ..schema.tags import Tag
-from .alias_analysis import Sharing, is_data, is_pinned, may_be_view
+from .alias_analysis import AliasAnalysis, is_data, is_pinned, may_be_view
 from .body import Body
 from .literals import Writer, is_open
 from .node import Metadata, Node, maker, nodes_in
@@ -80,36 +80,36 @@ def common_subexpressions(graph: G) -> G:
     >>> common_subexpressions(dispatch.make_fx(lambda x: np.sin(x) * np.sin(x))(np.ones(3))).nodes
     [x, sin, multiply]
     """
-    sharing = Sharing(graph)
+    aliases = AliasAnalysis(graph)
     versions: dict[Node, int] = {}  # how often each class of memory was written so far
     found: dict[tuple[Any, ...], tuple[Node, Node]] = {}  # what was computed: where, and its node in the new graph
     alike = _alike(graph)
     writer = Writer(opaque=lambda x: f"object({id(x)})")
 
     def merged(new: G, node: Node, args: tuple[Any, ...]) -> Node:
-        for written in sharing.writes(node):
+        for written in aliases.writes(node):
             versions[written] = versions.get(written, 0) + 1
         if node.kind == "placeholder" or (node.kind == "constant" and node not in alike):
             return new.like(node, args)
         if is_pinned(node) or Tag.nondeterministic_bitwise in _tags(node) or not is_data(node.value):
             return new.like(node, args)
-        classes = {sharing.of(x) for x in nodes_in(node.args) if sharing.is_written(x)}
+        classes = {aliases.of(x) for x in nodes_in(node.args) if aliases.is_written(x)}
         state = frozenset([(x, versions.get(x, 0)) for x in classes])
         array = graph.constants[node.name] if node.kind == "constant" else None
         key = node.kind, node.op, writer.spell((args, array)), state
         if (earlier := found.get(key)) is None:
             found[key] = node, new.like(node, args)
-        elif node.kind != "item" and not _may_merge(sharing, earlier[0], node):
+        elif node.kind != "item" and not _may_merge(aliases, earlier[0], node):
             return new.like(node, args)
         else:
-            sharing.merge(earlier[0], node)
+            aliases.merge(earlier[0], node)
         return found[key][1]
 
     return graph.rebuilt(merged)
 
 
-def _may_merge(sharing: Sharing, x: Node, y: Node) -> bool:
-    return not (sharing.is_written(x) or sharing.is_written(y) or (sharing.is_seen(x) and sharing.is_seen(y)))
+def _may_merge(aliases: AliasAnalysis, x: Node, y: Node) -> bool:
+    return not (aliases.is_written(x) or aliases.is_written(y) or (aliases.is_seen(x) and aliases.is_seen(y)))
 
 
 def _alike(graph: Body) -> set[Node]:
@@ -135,14 +135,14 @@ def constant_folding(graph: G, most_bytes: int = MOST_BYTES) -> G:
     >>> graph.nodes, constant_folding(graph).nodes
     ([x, constant, sqrt, multiply], [x, sqrt, multiply])
     """
-    sharing = Sharing(graph)
+    aliases = AliasAnalysis(graph)
     known: dict[Node, Any] = {}  # values that are known already; of a call with several outputs all of them
     for node in graph.nodes:
-        if node.kind == "constant" and not sharing.is_written(node):
+        if node.kind == "constant" and not aliases.is_written(node):
             known[node] = graph.constants[node.name]
         elif node.kind == "item" and node.args[0] in known:
             known[node] = items_of(known[node.args[0]])[node.args[1]]  # type: ignore[index]
-        elif node.op is not None and _may_fold(node, known, sharing, most_bytes):
+        elif node.op is not None and _may_fold(node, known, aliases, most_bytes):
             out = _computed(node.op, mapped(lambda x: known[x] if type(x) is Node else x, node.args))
             if _is_as_traced(out, node.value):
                 known[node] = out
@@ -153,7 +153,7 @@ def constant_folding(graph: G, most_bytes: int = MOST_BYTES) -> G:
         if node in known and node not in needed and (node in used or node.kind != "constant"):
             continue
         needed.add(node)
-        if node in known and _may_be_kept(node, known[node], sharing):
+        if node in known and _may_be_kept(node, known[node], aliases):
             made.add(node)
         else:
             needed.update(nodes_in(node.args))
@@ -166,8 +166,8 @@ def constant_folding(graph: G, most_bytes: int = MOST_BYTES) -> G:
     return graph.rebuilt(folded)
 
 
-def _may_fold(node: Node, known: dict[Node, Any], sharing: Sharing, most_bytes: int) -> bool:
-    if not all(x in known for x in nodes_in(node.args)) or is_pinned(node) or sharing.is_written(node):
+def _may_fold(node: Node, known: dict[Node, Any], aliases: AliasAnalysis, most_bytes: int) -> bool:
+    if not all(x in known for x in nodes_in(node.args)) or is_pinned(node) or aliases.is_written(node):
         return False
     if Tag.nondeterministic_bitwise in _tags(node) or any(map(is_open, leaves((node.args, node.value)))):
         return False
@@ -191,11 +191,11 @@ def _is_as_traced(out: Any, value: Any) -> bool:
     )
 
 
-def _may_be_kept(node: Node, x: Any, sharing: Sharing) -> bool:
+def _may_be_kept(node: Node, x: Any, aliases: AliasAnalysis) -> bool:
     """Whether a computed value may become a constant of the graph. It must have no gaps, since a file keeps none.
 
     A value that is made from no array stays a call, which costs less than keeping it. So does a value that shares memory with
-    an array that is returned, because it must go on sharing it.
+    an array that is returned, because it must go on aliases it.
     """
     if isinstance(x, np.ndarray):
         axes = np.argsort([-abs(step) for step in x.strides], kind="stable")
@@ -205,7 +205,7 @@ def _may_be_kept(node: Node, x: Any, sharing: Sharing) -> bool:
         return False
     call = maker(node)
     made_of_arrays = any(True for _ in nodes_in(call.args))
-    return made_of_arrays and not (sharing.is_seen(node) and may_be_view(call.op))
+    return made_of_arrays and not (aliases.is_seen(node) and may_be_view(call.op))
 
 
 def _described(value: Any) -> list[Metadata]:

@@ -130,7 +130,7 @@ class _Plan:
         passed = [order[scatter] for scatter in step.scatters]
         if any([here < i < until and i not in passed for i in self.lifetimes.reads(step.base)]):
             return False
-        if self.lifetimes.sharing.count(step.base, step.call.args) != 1:
+        if self.lifetimes.aliases.count(step.base, step.call.args) != 1:
             return False  # another argument shows what is written
         if home:
             return True
@@ -146,12 +146,12 @@ class _Plan:
         op = maker(x).op
         if op is None or may_be_view(op) or not _has_axes(x) or not _alike(x, node):
             return False
-        return self.lifetimes.last_read(x) == self.lifetimes.order[node] and self.lifetimes.sharing.count(x, node.args) == 1
+        return self.lifetimes.last_read(x) == self.lifetimes.order[node] and self.lifetimes.aliases.count(x, node.args) == 1
 
     def _paths(self, graph: Body, steps: dict[Node, list[Step]]) -> dict[Node, list[Step]]:
         makers = {step.result: step for found in steps.values() for step in found}
-        sharing = self.lifetimes.sharing
-        written = [(n, x) for n, targets in sharing.written_by.items() for x in targets]
+        aliases = self.lifetimes.aliases
+        written = [(n, x) for n, targets in aliases.written_by.items() for x in targets]
         paths: dict[Node, list[Step]] = {}
         for write, home in written:
             if write.op is None or write.op.name != WRITE or write.args[1] is not Ellipsis or home.kind != "placeholder":
@@ -160,7 +160,7 @@ class _Plan:
             while x in makers and x is not home:
                 path.append(makers[x])
                 x = makers[x].base
-            alone = sum(sharing.of(other) is sharing.of(home) for _, other in written) == 1
+            alone = sum(aliases.of(other) is aliases.of(home) for _, other in written) == 1
             found = x is home and path and alone and self.lifetimes.last_read(write.args[2]) < NEVER
             if found and _alike(home, write.args[2], strides=False):
                 paths[write] = path
@@ -260,9 +260,9 @@ def _may_stand_for(lifetimes: Lifetimes, x: Node, copy: Node) -> bool:
     """Whether a value can replace its copy: code outside does not see both, and no write comes between."""
     if lifetimes.last_read(x) == lifetimes.last_read(copy) == NEVER:
         return False
-    order, sharing = lifetimes.order, lifetimes.sharing
-    shown = {sharing.of(x), sharing.of(copy)}
-    written = [order[n] for n in sharing.written_by if shown & sharing.writes(n)]
+    order, aliases = lifetimes.order, lifetimes.aliases
+    shown = {aliases.of(x), aliases.of(copy)}
+    written = [order[n] for n in aliases.written_by if shown & aliases.writes(n)]
     ends = [i for i in (*lifetimes.reads(x), *lifetimes.reads(copy)) if i < NEVER]
     return not any([order[copy] < i < max(ends) for i in written])
 

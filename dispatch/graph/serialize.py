@@ -158,7 +158,7 @@ def read(text: str, body: Body, name: str = "") -> None:
         If the text is damaged, of another version, or about operators that are not there or have another schema; with the
         number of the line.
     """
-    reading = _Reading(body)
+    reader = _GraphReader(body)
     number, before = 1, ""
     lines = text.split("\n")
     if lines[-1] == "":
@@ -170,16 +170,16 @@ def read(text: str, body: Body, name: str = "") -> None:
                 raise GraphError("it has no digest, '  # ' and eight digits at its end: it was cut, or this is no graph")
             if found != digest(before, line):
                 raise GraphError("its digest does not fit it and the line before: it was changed, or a line between is missing")
-            reading.line(line, last=number == len(lines))
+            reader.line(line, last=number == len(lines))
             before = line
     except Exception as error:  # whatever a line says, a file is refused by one class of exception
         fault = str(error).rstrip(".")
         if not isinstance(error, GraphError):
             fault = f"it has no meaning ({type(error).__name__}: {fault})"
-        raise GraphError(f"{name + ', ' if name else ''}line {reading.at or number}: {fault}.") from None
+        raise GraphError(f"{name + ', ' if name else ''}line {reader.at or number}: {fault}.") from None
 
 
-class _Reading:
+class _GraphReader:
     """A graph that is being read, line by line."""
 
     def __init__(self, body: Body) -> None:

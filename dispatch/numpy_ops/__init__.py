@@ -1,4 +1,4 @@
 """The NumPy operators: `dispatch.ops.np`, one row each. All are defined on first use; `rows` has them together.
 
-Those of `np.linalg` begin with `linalg_` there, as in torch, for it has functions with the names of others (`trace`, `cross`).
+Names of `np.linalg` begin with `linalg_`, as in torch, because some stand in both namespaces (`trace`, `cross`).
 """

@@ -1,6 +1,6 @@
-"""NumPy's ways to write to a value, each spelled by the row `setitem_`: `y[i] = v`, `y += v`, `out=y`, `np.add.at`, `np.copyto`.
+"""NumPy's ways to write to a value, all done by the row `setitem_`: `y[i] = v`, `y += v`, `out=y`, `np.add.at`, `np.copyto`.
 
-What is to be written is computed by a row first, and so has a gradient, a shape rule and a batch like any other value.
+The new values are computed by a row first, so they have gradients, shape rules and batches like any other value.
 """
 
 from collections.abc import Callable
@@ -21,12 +21,12 @@ Function = Callable[..., Any]
 
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
-    """`x[index] = value`. Arrays in the index are handed to the operator as arrays, so that the layers see them."""
+    """`x[index] = value`. Arrays in the index are passed to the operator as arrays, so that the layers see them."""
     setitem_(x, *_parted(index, as_value(value)))
 
 
 def _parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
-    """The arguments of `setitem_` after the first: arrays that belong to somebody apart, lists as arrays of our own."""
+    """Return the arguments of `setitem_` after the first, with arrays listed apart and lists made arrays."""
     items = index if isinstance(index, tuple) else (index,)
     arrays = [i for i in items if isinstance(i, (np.ndarray, Tensor))]
     if arrays or any(isinstance(i, list) for i in items):
@@ -42,7 +42,7 @@ def _as_array(i: Any) -> Any:
 
 
 def as_value(value: Any) -> Any:
-    """What is written, as an array or a number: of a list of tracked values their stack."""
+    """Return the values to write as an array or a number; a list of tracked values is stacked."""
     if not isinstance(value, (list, tuple)):
         return value
     parts = [as_value(item) for item in value]
@@ -121,7 +121,7 @@ def augmented(op: OpOverload, ufunc: Any) -> Function:
 
 
 def check_matmul_in_place(ndim: int) -> None:
-    """Refuse, in NumPy's own words, `x @= other` where the other operand has no two axes, though `x @ other` would fit."""
+    """Raise NumPy's error for `x @= other` where the other operand has fewer than two axes."""
     if ndim < 2:
         x = np.ones((1, 1))
         x @= np.ones((1,) * ndim)
@@ -151,7 +151,7 @@ def result_into(spelling: str, value: Any, out: Any) -> Any:
 
 
 def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
-    """`np.add.at(x, index, value)`, and `subtract`: what is met twice is added twice."""
+    """`np.add.at(x, index, value)`, and `subtract`: an element that is met twice is added to twice."""
     index, _, arrays = _parted(index)
     value = broadcast_to(_as_item(as_value(value)), indexing.getitem(x, index, arrays).shape)
     op = pointwise.add if ufunc is np.add else pointwise.subtract
@@ -182,7 +182,7 @@ def ufunc_at(ufunc: np.ufunc, op: Function, x: Any, index: Any, *values: Any) ->
 
 
 def ufunc_where(ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...], out: Tensor, where: Any) -> Any:
-    """`np.divide(x, y, out=out, where=y != 0)`: of the chosen elements alone, as the others may have no derivative."""
+    """`np.divide(x, y, out=out, where=y != 0)`: computed on the chosen elements only, because the others may have no derivative."""
     if isinstance(where, Tensor):
         raise UnsupportedError(
             f"np.{ufunc.__name__}: where= is a {type(where).__name__}, and which elements are computed has to be known. "
@@ -216,7 +216,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 
 
 def check_target(spelling: str, x: Any) -> None:
-    """Refuse to write what is tracked to an array that cannot hold it."""
+    """Raise for a tracked value that would be written to a plain array."""
     if not isinstance(x, Tensor):
         raise UnsupportedError(
             f"{spelling} would write to an array of shape {np.shape(x)}, which cannot hold what a Tensor tracks. "
@@ -225,12 +225,12 @@ def check_target(spelling: str, x: Any) -> None:
 
 
 def _flat(value: Any) -> Any:
-    """What is written element by element; a number as an array of our own."""
+    """Return the values to write as a flat array."""
     return shape.reshape(value, (-1,)) if isinstance(value, Tensor) else np.ravel(value)
 
 
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
-    """`np.put`: elements by their number in C order, the values over again where there are fewer."""
+    """`np.put`: elements by their index in C order; the values are repeated if there are fewer."""
     check_target("np.put", a)
     ind = np.ravel(np.asarray(ind))
     value = _flat(as_value(v))

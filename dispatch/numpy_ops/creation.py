@@ -1,6 +1,6 @@
-"""Rows that make arrays: of a shape, or after another array.
+"""Rows that make arrays, of a shape or like another array.
 
-The first have no array to find their floor by, so a mode decides it: under FakeTensorMode they make fakes.
+Rows of the first kind have no array argument, so a mode decides: under FakeTensorMode they make fakes.
 """
 
 from math import ceil
@@ -18,7 +18,7 @@ from ..schema.tags import Tag
 from ..symbolic import is_open, larger
 from . import symbolic_layouts
 from .families import complete, creation, in_front, kernel_of, row
-from .layouts import Layout, as_shape, fake_like, hollow, weak
+from .result_layouts import Layout, as_shape, fake_like, hollow, weak
 
 Shape = tuple[int, ...]
 
@@ -33,7 +33,7 @@ def _fake_full(shape: Any, fill_value: Any, dtype: Any) -> FakeTensor:
 
 
 def _check_fill(shape: Shape, fill_value: Any) -> None:
-    """Raise what NumPy does where a fill value does not broadcast to the shape."""
+    """Raise NumPy's error if a fill value does not broadcast to the shape."""
     given = getattr(fill_value, "shape", ())
     if given and (is_open(shape) or is_open(given)):
         symbolic_layouts.broadcast_to(Layout(given, (0,) * len(given), hollow(()).dtype), shape)

@@ -1,4 +1,4 @@
-"""Rows that go along one axis: running sums and products, and their differences."""
+"""Rows of running sums, products and differences along one axis: `np.cumsum`, `np.cumprod`, `np.diff`."""
 
 from collections.abc import Callable
 from math import prod
@@ -15,9 +15,9 @@ from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from .families import complete, composite, in_front, linear
 from .indexing import getitem
-from .layouts import elementwise
 from .pointwise import add, multiply, not_equal, subtract
 from .reduction import summed
+from .result_layouts import elementwise
 from .shape import concatenate, reshape
 
 Shape = tuple[int, ...]
@@ -64,17 +64,17 @@ def along(text: str, kernel: Rule, dtype_of: Rule, laid_out: Rule, pullback: Rul
 
 
 def last(x: Any, axis: int | None) -> Any:
-    """An array with the axis that a row went along as the last one."""
+    """Return an array with the axis of the row moved to the end."""
     return reshape(x, (-1,)) if axis is None or not x.shape else moveaxis(x, axis, -1)
 
 
 def back(x: Any, shape: Shape, axis: int | None) -> Any:
-    """The undoing of `last`."""
+    """Undo `last`."""
     return reshape(x, shape) if axis is None or not shape else moveaxis(x, -1, axis)
 
 
 def running(x: FakeTensor, dtype: np.dtype[Any]) -> FakeTensor:
-    """The fake of what a ufunc's `accumulate` gives."""
+    """Return the fake result of a ufunc's `accumulate`."""
     return elementwise(dtype, [x])
 
 
@@ -99,13 +99,13 @@ complete(cumsum, jvp=linear("x"))
 
 
 def before(x: Any) -> Any:
-    """The product of all elements before each, along the last axis."""
+    """Return the product of all elements before each, along the last axis."""
     first = getitem(x, (Ellipsis, slice(1)))
     return concatenate([ops.np.ones_like(first), cumprod(getitem(x, (Ellipsis, slice(-1))), -1)], -1) if x.shape[-1] else x
 
 
 def others(x: Any) -> Any:
-    """The product of all elements but each, along the last axis: no quotient, so that there may be zeros."""
+    """Return the product of all elements but each, along the last axis; without division, because of zeros."""
     return multiply(before(x), getitem(before(getitem(x, REVERSED)), REVERSED))
 
 
@@ -120,7 +120,7 @@ def recurrence(g: Any, x: Any) -> Any:
 
 
 def _ahead(x: Any, step: int) -> Any:
-    """The elements so many places further on, and zeros after the end."""
+    """Shift the elements by some places towards the front, with zeros at the end."""
     rest = getitem(x, (Ellipsis, slice(step, None)))
     return concatenate([rest, ops.np.zeros_like(getitem(x, (Ellipsis, slice(step))))], -1)
 

@@ -1,7 +1,7 @@
-"""Rows whose results have as many elements as data say: what is not 0, what is distinct, what a condition selects.
+"""Rows whose result sizes depend on data: nonzero elements, distinct elements, elements that a condition selects.
 
-A shape rule gives such a size as a symbol, where the mode has a `shape_env`; `nonzero` and a mask of the same array select as
-many. A batch of them cannot be had, and each says so. What gives places has no gradient; what is selected by places has one.
+Where the mode has a `shape_env`, a shape rule gives such a size as a symbol; `nonzero` and a mask of the same array have the same
+one. These rows raise under vmap. Indices have no gradient; selected elements have one.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ INDEX = np.dtype(np.intp)
 
 
 def of_data(text: str, kernel: Any, fake: Any, **rules: Any) -> OpOverload:
-    """A row whose result has as many elements as its data say."""
+    """Make a row whose result size depends on data."""
     name = "np::" + text.partition("(")[0]
 
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
@@ -69,7 +69,7 @@ argwhere = of_data("argwhere(Tensor x) -> Tensor", np.argwhere, _fake_argwhere, 
 
 
 def distinct(name: str, x: FakeTensor, kind: Any) -> Any:
-    """How many distinct elements there are: a size that depends on data."""
+    """Return the number of distinct elements, a size that depends on data."""
     if x.mode is None or x.mode.shape_env is None:
         raise DataDependentError(
             f"{name}: how many elements it finds in an array of shape {x.shape} depends on its data, which a fake has not. "

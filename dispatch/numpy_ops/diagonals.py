@@ -1,7 +1,6 @@
-"""Rows of diagonals and triangles, and the matrices that are made of them.
+"""Rows of diagonals and triangles, and of the matrices made from them.
 
-A diagonal of an (m, n) matrix is every (n + 1)-th of its elements in C order, so that putting one back is one write to a
-slice, and no index is made.
+A diagonal of an (m, n) matrix is every (n + 1)-th element in C order, so writing one is a write to a slice and needs no index.
 """
 
 from typing import Any
@@ -15,9 +14,9 @@ from ..operators.prims import broadcast_to, moveaxis
 from . import symbolic_layouts
 from .families import complete, composite, fake_creation, in_front, linear, row, view
 from .indexing import scatter_add
-from .layouts import elementwise
 from .linalg.triangles import triangle as kept_of
 from .reduction import sum as total
+from .result_layouts import elementwise
 from .shape import behind, expand_dims, reshape
 
 Shape = tuple[int, ...]
@@ -26,7 +25,7 @@ Shape = tuple[int, ...]
 
 
 def _put_back(g: Any, x_shape: Shape, offset: int, axis1: int, axis2: int) -> Any:
-    """The pullback of a diagonal: zeros around it."""
+    """The pullback of a diagonal: a matrix of zeros with the gradient on the diagonal."""
     first, second = axis1 % len(x_shape), axis2 % len(x_shape)
     rest = tuple([n for i, n in enumerate(x_shape) if i not in (first, second)])
     made = on_diagonal(g, rest, x_shape[first], x_shape[second], offset)

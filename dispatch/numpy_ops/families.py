@@ -1,4 +1,4 @@
-"""What many rows share: from one fact about an operator a family derives its rules.
+"""Families of rows: each derives an operator's rules from one fact about it.
 
     pointwise    the partial derivatives            -> derivatives both ways, shape rule, batching
     comparison   nothing                            -> shape rule, batching; no derivative
@@ -8,15 +8,15 @@
     creation     nothing                            -> shape rule; no derivative
     composite    a function of other operators      -> everything, from theirs
 
-A partial derivative names what it reads, arguments or `out`, and what it does not name is not kept for it:
+A partial derivative names what it reads, arguments or `out`; what it does not name is not kept alive:
 
     multiply = pointwise("multiply", np.multiply, lambda y: y, lambda x: x)
 
-A missing partial means that there is no derivative in that argument, and the result does not carry one. Rows are written
-with operators, never infix and never NumPy's functions, so that every layer below sees what a rule does.
+A missing partial means that the operator has no derivative in that argument. Rules are written with operators, not infix and not
+with NumPy's functions, so that every layer sees what they compute.
 
-Forward, a partial multiplies the tangent as it is; backward, its conjugate the gradient. A row that is linear in an argument
-does to the tangent what it does to the argument, `jvp=linear("x")`. Without `jvp=` it is derived from the gradient.
+Forward mode multiplies the tangent by the partial; reverse mode multiplies the gradient by its conjugate. A row that is linear in an
+argument does to the tangent what it does to the argument, `jvp=linear("x")`. Without `jvp=` the rule is derived from the gradient.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag
 from ..symbolic import guesses, has_zero, is_open, layout_is_open
-from .layouts import as_shape, axes_of, elementwise, fake_reduced, layout_of, plain, ufunc_dtype, viewed, weak
+from .result_layouts import as_shape, axes_of, elementwise, fake_reduced, layout_of, plain, ufunc_dtype, viewed, weak
 from .symbolic_layouts import rearranged
 
 Rule = Callable[..., Any]
@@ -44,7 +44,7 @@ ARGUMENTS = "xyz"
 
 
 def row(text: str, *, numpy: Callable[..., Any], tags: tuple[Tag, ...] = (), **rules: Any) -> OpOverload:
-    """One row of the table: a schema, its NumPy kernel, and one keyword for each layer that has a rule.
+    """Make one row: a schema, its NumPy kernel, and one keyword for each layer that has a rule.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def row(text: str, *, numpy: Callable[..., Any], tags: tuple[Tag, ...] = (), **r
 
 
 def complete(op: OpOverload, **rules: Any) -> OpOverload:
-    """Give an operator its rules, by the names of the layers; one without a derivative backward has none forward."""
+    """Register rules by the names of their layers; an operator without a gradient has no jvp rule either."""
     if isinstance(rules.get("autograd"), Constant):
         rules.setdefault("jvp", CONSTANT)
     for name, rule in rules.items():
@@ -71,12 +71,12 @@ def complete(op: OpOverload, **rules: Any) -> OpOverload:
 
 
 class Linear(NamedTuple):
-    """The forward rule of a row that is linear in some arguments: it does to a tangent what it does to the argument."""
+    """The jvp rule of a row that is linear in some arguments: it applies the row to the tangent."""
 
     arguments: tuple[str, ...]
 
     def pushforwards(self, op: OpOverload) -> Pushforwards:
-        """The rule, for one operator."""
+        """Return the rule for one operator."""
         whole, names = op.whole, op.arguments.names
         found = {}
         for x in self.arguments:
@@ -106,7 +106,7 @@ def linear(*arguments: str) -> Linear:
 
 
 def kernel_of(op: OpOverload) -> Callable[..., Any]:
-    """The NumPy kernel of a row."""
+    """Return the NumPy kernel of a row."""
     return op.at(DispatchKey.CPU)
 
 
@@ -114,14 +114,14 @@ def kernel_of(op: OpOverload) -> Callable[..., Any]:
 
 
 def pointwise(name: str, kernel: np.ufunc, *partials: Partial) -> OpOverload:
-    """A row that applies a ufunc element by element, with a partial derivative for each argument."""
+    """Make a row of a ufunc with a partial derivative for each argument."""
     arguments = ", ".join(f"Tensor {x}" for x in ARGUMENTS[: kernel.nin])
     op = define(f"np::{name}({arguments}) -> Tensor", kernel, (Tag.pointwise,))
     return pointwise_rules(op, kernel, *partials)
 
 
 def pointwise_rules(op: OpOverload, kernel: np.ufunc, *partials: Partial) -> OpOverload:
-    """The rules that follow from an operator being a ufunc, and from its partial derivatives."""
+    """Return the rules that follow from a ufunc and its partial derivatives."""
     found = {x: partial for x, partial in zip(ARGUMENTS, partials, strict=False) if partial is not None}
     back = {x: pullback_of(partial) for x, partial in found.items()}
     complete(
@@ -135,12 +135,12 @@ def pointwise_rules(op: OpOverload, kernel: np.ufunc, *partials: Partial) -> OpO
 
 
 def comparison(name: str, kernel: np.ufunc) -> OpOverload:
-    """A row that applies a ufunc whose result has no derivative."""
+    """Make a row of a ufunc without a derivative."""
     return pointwise(name, kernel)
 
 
 def fake_pointwise(kernel: np.ufunc) -> Rule:
-    """The shape rule of a ufunc."""
+    """Return the shape rule of a ufunc."""
 
     def rule(*xs: Any) -> Any:
         if len(xs) == 2 and type(xs[0]) is type(xs[1]) is FakeTensor:  # the usual case, without the three lists
@@ -156,7 +156,7 @@ def fake_pointwise(kernel: np.ufunc) -> Rule:
 
 
 def kind(x: Any) -> Any:
-    """A Python number as promotion sees it: its type; a truth value is no number, but an array of one."""
+    """Return what promotion sees of a value: the type of a Python number; a bool counts as an array."""
     return np.dtype(bool) if isinstance(x, bool) else type(weak(x))
 
 
@@ -170,7 +170,7 @@ def batched_pointwise(op: OpOverload) -> Rule:
 
 
 def aligned(in_dims: tuple[Any, ...], xs: tuple[Any, ...]) -> list[Any]:
-    """Operands that broadcast as the items do: the batch first, and as many axes behind it as the largest item has."""
+    """Return the operands with the batch first and then as many axes as the largest item has, so that they broadcast like the items."""
     ndims = [len(getattr(x, "shape", ())) - (dim is not None) for x, dim in zip(xs, in_dims, strict=True)]
     largest = max(ndims)
     found = []
@@ -184,7 +184,7 @@ def aligned(in_dims: tuple[Any, ...], xs: tuple[Any, ...]) -> list[Any]:
 
 
 def in_front(x: Any, dim: int | None) -> Any:
-    """An operand with its batch as the first axis; one without a batch as it is."""
+    """Move the batch of an operand to the first axis; without a batch return it as it is."""
     return moveaxis(x, dim, 0) if dim else x
 
 
@@ -192,7 +192,7 @@ def in_front(x: Any, dim: int | None) -> Any:
 
 
 def reduction(text: str, kernel: Rule, dtype_of: Rule, pullback: Rule, jvp: Any = None) -> OpOverload:
-    """A row that reduces axes, whose schema reads `(Tensor x, int[1]? axis=None, ..., *, bool keepdims=False)`.
+    """Make a row that reduces axes, with the schema `(Tensor x, int[1]? axis=None, ..., *, bool keepdims=False)`.
 
     `dtype_of` gives the dtype of the result for the dtype of `x`, where the call does not say it.
     """
@@ -234,7 +234,7 @@ def batched_reduction(op: OpOverload) -> Rule:
 
 
 def view(text: str, kernel: Rule, adjoint: Rule, batched: Rule, opened: Rule | None = None) -> OpOverload:
-    """A row that returns its first argument seen otherwise.
+    """Make a row that returns a view of its first argument.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def view(text: str, kernel: Rule, adjoint: Rule, batched: Rule, opened: Rule | N
 
 
 def view_rules(op: OpOverload, adjoint: Rule | None, batched: Rule, opened: Rule | None = None) -> OpOverload:
-    """The rules that follow from an operator being a view."""
+    """Return the rules that follow from an operator being a view."""
     gradient, forward = (CONSTANT, CONSTANT) if adjoint is None else (pullbacks(x=adjoint), linear("x"))
     return complete(op, fake=fake_view(kernel_of(op), opened), autograd=gradient, jvp=forward, vmap=batched_in_front(op, batched))
 
@@ -289,7 +289,7 @@ def batched_in_front(op: OpOverload, batched: Rule) -> Rule:
 
 
 def creation(text: str, kernel: Rule) -> OpOverload:
-    """A row that makes an array of a shape and a dtype, its first and last argument."""
+    """Make a row that creates an array of a shape and a dtype, its first and last argument."""
     return row(text, numpy=kernel, fake=fake_creation, autograd=CONSTANT)
 
 
@@ -305,5 +305,5 @@ def fake_creation(*args: Any) -> FakeTensor:
 
 
 def composite(text: str, function: Rule) -> OpOverload:
-    """A row made of other rows: every layer runs the function, and meets their rules; what shapes it gives is remembered."""
+    """Make a row of other rows: every layer runs the function and uses their rules; its result shapes are cached."""
     return complete(define(f"np::{text}", function, (), DispatchKey.CompositeImplicit), fake=function)

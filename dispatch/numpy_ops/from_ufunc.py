@@ -1,15 +1,13 @@
-"""Ufuncs as operators, in one line: NumPy's, SciPy's, Numba's, Cython's, generalised or not.
+"""`from_ufunc`: makes an operator of any ufunc, NumPy's, SciPy's, Numba's or Cython's, generalised or not.
 
     erf = from_ufunc(scipy.special.erf)
 
-A ufunc says of itself what an operator needs: how many arguments and results it has, which dtypes it gives for which
-(`resolve_dtypes`), and that it broadcasts. So its shape rule and its batching rule need nobody to write them; a derivative
-does.
+A ufunc knows its number of arguments and results, its result dtypes (`resolve_dtypes`), and that it broadcasts. So its shape rule and
+its batching rule are derived; only a derivative has to be written.
 """
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache, wraps
 from importlib.machinery import ExtensionFileLoader
 from keyword import iskeyword
@@ -32,8 +30,8 @@ from ..schema.schema import Schema
 from ..schema.tags import Tag
 from ..symbolic import guesses
 from .families import batched_pointwise, kernel_of, kind
-from .layouts import REMEMBERED, elementwise, elementwise_order
 from .numpy_functions import UFUNCS
+from .result_layouts import REMEMBERED, elementwise, elementwise_order
 from .symbolic_layouts import dense
 
 Partial = Callable[..., Any] | float | Pullback | None
@@ -129,7 +127,7 @@ def _define(f: Any, inner: np.ufunc, name: str) -> OpOverload:
     arguments = ", ".join(f"Tensor {x}" for x in names)
     returns = "Tensor" if inner.nout == 1 else f"({', '.join(['Tensor'] * inner.nout)})"
     schema = Schema.parse(f"{name}({arguments}) -> {returns}")
-    schema = replace(schema, arguments=tuple(replace(a, numbers=True) for a in schema.arguments))
+    schema = schema.replace(arguments=tuple(a.replace(numbers=True) for a in schema.arguments))
     op = build(schema, () if inner.signature else (Tag.pointwise,))
     op.register_at(DispatchKey.CPU, _kernel(f, inner))
     if inner.signature:

@@ -1,4 +1,4 @@
-"""How rows read in code that is printed of a graph: `x[1:]`, `x[0] = value`; and `ARRAY` in files of graphs."""
+"""Prints indexing rows in the code of a graph as `x[1:]` and `x[0] = value`, and writes `ARRAY` in graph files."""
 
 from typing import Any
 

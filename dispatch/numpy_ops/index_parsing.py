@@ -1,6 +1,6 @@
-"""What an index means: how NumPy reads one, and the layout of what it gives.
+"""Parses indices as NumPy does, and computes the layout of the result.
 
-Arrays that the layers have to see, a tracked or batched one say, stand beside an index, with `ARRAY` in their places.
+Arrays that the layers must see, such as tracked or batched ones, are listed apart, with `ARRAY` in their places in the index.
 """
 
 from functools import lru_cache
@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import DataDependentError
 from ..layers.fake import FakeTensor, counted, fake_tensor
 from ..symbolic import SymInt, agree, broadcast, guesses, is_open, layout_is_open
-from .layouts import REMEMBERED, Layout, hollow, order_of, seen, small
+from .result_layouts import REMEMBERED, Layout, hollow, order_of, seen, small
 from .symbolic_layouts import check_index, dense, sliced
 
 Shape = tuple[int, ...]

@@ -1,9 +1,9 @@
-"""Rows that read elements by index, their adjoint, and the choice between two arrays.
+"""Rows that read elements by index, the adjoint of that, and `np.where`.
 
     getitem(x, index, arrays)              x[index]
-    scatter_add(x, index, shape, arrays)   zeros of this shape, with x added at `index`; elements met twice are added twice
+    scatter_add(x, index, shape, arrays)   zeros of this shape, with x added at `index`; repeated elements are added up
 
-`index` is anything NumPy takes. Arrays in it that the layers have to see, a tracked or batched one say, are given in
+`index` is anything NumPy takes. Arrays in it that the layers must see, such as tracked or batched ones, are given in
 `arrays`, with `ARRAY` in their places: `x[:, i]` is `getitem(x, (slice(None), ARRAY), [i])`.
 """
 
@@ -23,7 +23,7 @@ from ..symbolic import SymInt
 from .creation import arange
 from .families import aligned, composite, in_front, linear, row
 from .index_parsing import ARRAY, Item, Reading, check_masks, indexed, is_mask, placed, read, spelled, without_masks
-from .layouts import Layout, elementwise, weak
+from .result_layouts import Layout, elementwise, weak
 from .shape import copy, reshape
 
 Shape = tuple[int, ...]

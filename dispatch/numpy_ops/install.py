@@ -1,7 +1,6 @@
-"""Plugs the package together: layers, what they make of each other's rules, pickles, and the rows, which load on first use.
+"""`install` connects the parts of the package: layers, derived rules, pickles, and the rows, which load on first use.
 
-No module changes another by being imported. What has to be told to another is told here, once and in order, when `dispatch`
-is imported.
+No module changes another by being imported. `install` makes all such connections, in order, when `dispatch` is imported.
 """
 
 import os
@@ -12,9 +11,15 @@ from ..dispatcher import observer
 from ..dispatcher.argument_layout import around_kernels
 from ..dispatcher.layer import kernels
 from ..dispatcher.operator_hooks import hooks
-from ..layers import autograd, fake, functionalize, jvp, mode, trace, vmap
+from ..layers import mode
 from ..layers.autograd.batched_backward import batching_rule, pull_all
 from ..layers.autograd.derivative_sources import makers
+from ..layers.autograd.layer import layer as autograd
+from ..layers.fake.layer import layer as fake
+from ..layers.functionalize.layer import layer as functionalize
+from ..layers.jvp.layer import layer as jvp
+from ..layers.trace.layer import layer as trace
+from ..layers.vmap.layer import layer as vmap
 from ..layers.vmap.randomness import around_kernel
 from ..operators import pickling
 from ..operators.functional_variant import functional
@@ -43,14 +48,14 @@ ON_TENSORS = """
 
 def install() -> None:
     """Plug layers, derivations, pickles and rows together, in this order."""
-    for layer in (kernels, fake.layer, trace.layer, functionalize.layer, mode.layer, jvp.layer, autograd.layer, vmap.layer):
+    for layer in (kernels, fake, trace, functionalize, mode.layer, jvp, autograd, vmap):
         layer.install()
     observer.install()
     around_kernels[Tag.random] = around_kernel
     hooks.functional = functional
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
-    jvp.layer.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
-    autograd.layer.derivations = (LazyFunction(RULES, ".transpose", "vjp_from_jvp"),)
+    jvp.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
+    autograd.derivations = (LazyFunction(RULES, ".transpose", "vjp_from_jvp"),)
     pull_all.register_vmap(batching_rule)
     pickling.install()
     load_rows = Loader(__package__, ".rows")

@@ -1,11 +1,11 @@
-"""Rows that write to an array, and what a write is made of where nothing may be written to.
+"""Rows that write to an array by index, and their functional forms.
 
     setitem_(x, index, value, arrays)      x[index] = value
-    setitem(x, index, value, arrays)       its functional form: a copy of x in which that is so
+    setitem(x, index, value, arrays)       its functional form: a copy of x with that write
     view_scatter(x, value, look)           a copy of x in which a view of it is value; see operators/views.py
 
-`index` and `arrays` are those of `getitem`. Every other way to write, augmented assignment and `out=` among them, computes what is to
-be written with a row and writes it with `setitem_`. Where an index meets an element twice, the last value stays, and gets the gradient.
+`index` and `arrays` are those of `getitem`. Every other way to write, such as augmented assignment and `out=`, computes the new values with a row and
+writes them with `setitem_`. Where an index meets an element twice, the last value stays and gets the gradient.
 """
 
 from math import prod
@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
-from ..dispatcher.call_errors import FORM
 from ..errors import BatchingError
 from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor
-from ..operators.functional_variant import INSTEAD, ON_COPIES, Instead, make
+from ..operators.functional_variant import Instead, instead, make, on_copies_of, set_functional, set_instead
 from ..operators.prims import broadcast_to, define, moveaxis, sum_to
 from ..operators.registry import add as make_known
 from ..operators.views import view_scatter
@@ -27,8 +26,8 @@ from .creation import arange, full
 from .families import complete, in_front
 from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
 from .indexing import getitem, item_of, moved, numbered, where, with_batch
-from .layouts import fake_like, layout_of
 from .pointwise import equal
+from .result_layouts import fake_like, layout_of
 from .shape import reshape
 
 Shape = tuple[int, ...]
@@ -136,7 +135,7 @@ def _batched_setitem_(info: Any, in_dims: Any, x: Any, index: Any, value: Any, a
     if in_dims[0] is None:
         raise BatchingError(
             f"x[...] = ... would write a value that differs from item to item into one array of shape {x.shape} that all items "
-            f"share. Write {vars(setitem_)[INSTEAD].plain}."
+            f"share. Write {instead(setitem_)}."
         )
     x = in_front(x, in_dims[0])
     if _masked(in_dims, index, value, arrays):
@@ -159,10 +158,13 @@ def _batched_setitem(info: Any, in_dims: Any, x: Any, index: Any, value: Any, ar
 
 setitem_: OpOverload = define("np::setitem_(Tensor(a!) x, Any index, Tensor value, Tensor[] arrays=[]) -> ()", _setitem)
 setitem: OpOverload = make_known(make(setitem_, "np::setitem"), __name__, "np::setitem")
-vars(setitem_)[FORM] = setitem
-vars(setitem_)[INSTEAD] = Instead(
-    leaf="to a copy, `y = x.copy()`",
-    plain="to an array made of such a value, `y = np.zeros_like(value, shape=...)`, or np.stack the pieces",
+set_functional(setitem_, setitem)
+set_instead(
+    setitem_,
+    Instead(
+        leaf="to a copy, `y = x.copy()`",
+        plain="to an array made of such a value, `y = np.zeros_like(value, shape=...)`, or np.stack the pieces",
+    ),
 )
 complete(
     setitem_,
@@ -176,7 +178,7 @@ complete(
         tangents[0], index, 0 if tangents[2] is None else tangents[2], arrays
     ),
 )
-complete(setitem, fake=vars(setitem)[ON_COPIES], vmap=_batched_setitem)
+complete(setitem, fake=on_copies_of(setitem), vmap=_batched_setitem)
 complete(
     view_scatter,
     fake=lambda x, value, look: fake_like(x, x.dtype),

@@ -1,4 +1,4 @@
-"""Which row a function of NumPy means, and how its parameters are the row's.
+"""Maps NumPy's functions to rows, and their parameters to the rows' parameters.
 
 UFUNCS       np.add       -> the row whose kernel it is
 REDUCTIONS   np.add       -> the row that np.add.reduce is
@@ -63,7 +63,7 @@ def _is_harmless(name: str, value: Any) -> bool:
 
 
 def call_row(spelling: str, op: OpOverload, given: dict[str, Any]) -> Any:
-    """Call a row with NumPy's parameters by name; one that the row has not must ask for nothing."""
+    """Call a row with NumPy's parameters by name; a parameter that the row lacks must have its default."""
     names = op.arguments.names
     bound = {}
     out = None if given.get("out") is np._NoValue else given.get("out")  # noqa: SLF001
@@ -334,6 +334,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.pad, "array:x pad_width mode constant_values", rearranging.pad),
     spelled(np.linspace, "start stop num endpoint retstep dtype axis device", rearranging.linspace),
     (np.take, _take),
+    spelled(np.astype, "x dtype copy device", prims.astype),
     (np.ravel, lambda a: shape.reshape(a, (-1,))),
     (np.shape, lambda a: a.shape),
     (np.ndim, lambda a: a.ndim),
@@ -343,8 +344,5 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.isrealobj, lambda x: x.dtype.kind != "c"),
 ])  # fmt: skip
 FUNCTIONS.update(WRITES | ARRAYS)
-if hasattr(np, "astype"):  # NumPy 2.1
-    FUNCTIONS.update([
-        spelled(np.astype, "x dtype copy device", prims.astype),
-        (np.unstack, lambda x, /, *, axis=0: tuple(rearranging.unstack(x, axis=axis))),
-    ])
+if hasattr(np, "unstack"):  # NumPy 2.1
+    FUNCTIONS[np.unstack] = lambda x, /, *, axis=0: tuple(rearranging.unstack(x, axis=axis))

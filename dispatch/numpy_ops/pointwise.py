@@ -1,7 +1,6 @@
 """Pointwise rows: ufuncs, each with its partial derivatives.
 
-The partials are those of real and complex analysis, as in any table of derivatives. Where a function has a corner, the
-derivative there is the mean of the two sides: 0 for `abs` at 0, a half each for `maximum` and `minimum` at a tie.
+At a corner the derivative is the mean of the two sides: 0 for `abs` at 0, a half each for `maximum` and `minimum` at a tie.
 """
 
 from typing import Any

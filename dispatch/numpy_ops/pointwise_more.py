@@ -1,7 +1,7 @@
-"""Further pointwise rows: logarithms, angles, hyperbolic functions, roundings, and what is made of them.
+"""More pointwise rows: logarithms, angles, hyperbolic functions, rounding, and composites of them.
 
-At a corner the derivative is torch's: inside both bounds for `clip`, the mean of the two sides elsewhere. What rounds has
-none, and its result counts as a constant.
+At a corner the derivative is torch's: 1 at the bounds of `clip`, the mean of the two sides elsewhere. Rounding has no derivative; its
+result counts as a constant.
 """
 
 from math import log as ln
@@ -18,7 +18,6 @@ from ..operators.prims import astype
 from ..operators.registry import ops
 from .families import aligned, comparison, composite, pointwise, row
 from .indexing import where
-from .layouts import elementwise, weak
 from .pointwise import (
     absolute,
     add,
@@ -43,6 +42,7 @@ from .pointwise import (
     square,
     subtract,
 )
+from .result_layouts import elementwise, weak
 from .shape import copy, imag, real
 
 # A table reads by its columns.

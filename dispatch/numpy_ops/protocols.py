@@ -1,12 +1,12 @@
-"""How NumPy's own spellings find their row: `np.sin(x)`, `np.sum(x, axis=0)`, `x + 1`, `x.sum()`, `x[0]`.
+"""NumPy's protocols on wrappers: `np.sin(x)`, `np.sum(x, axis=0)`, `x + 1`, `x.sum()` and `x[0]` call their rows.
 
-Three tables lead from a spelling to a row, and what is in none of them is refused by name:
+Three tables give the row of a function, operator or method; what is in none of them raises by name:
 
     UFUNCS       NumPy's ufuncs        np.add(x, 1)      through __array_ufunc__
     FUNCTIONS    its other functions   np.sum(x)         through __array_function__
     ON_TENSORS   infix and methods     x + 1, x.sum()    put on Tensor when this module is imported
 
-The first two are in `numpy_ops/numpy_functions.py`. The core knows no operator, so that Tensor gets its methods from here.
+The first two are in `numpy_ops/numpy_functions.py`. The core knows no operator, so this module gives Tensor its methods.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,6 +1,6 @@
-"""Rows that join, split, repeat and turn arrays: composites of views, indices and `concatenate`.
+"""Rows that join, split, repeat, roll and rotate arrays: composites of views, indices and `concatenate`.
 
-Places that NumPy works out from numbers alone are worked out with NumPy, once, and stand in an index as constants.
+Indices that depend on numbers only are computed with NumPy and are constants in the row.
 """
 
 from itertools import pairwise
@@ -17,8 +17,8 @@ from ..symbolic import SymInt, agree, guesses, larger, smaller
 from .families import composite
 from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
-from .layouts import broadcast_shape, plain
 from .pointwise import add, divide, multiply, subtract
+from .result_layouts import broadcast_shape, plain
 from .shape import concatenate, expand_dims, reshape, swapaxes
 from .symbolic_layouts import bounds, check_index
 

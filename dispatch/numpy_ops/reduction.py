@@ -1,6 +1,6 @@
 """Rows that reduce axes: sum, mean, max, min.
 
-Their kernels call the ufunc's own `reduce`, which is what NumPy's functions of these names do a microsecond later.
+Their kernels call the ufunc's `reduce` directly, which saves the microsecond that NumPy's functions take to get there.
 """
 
 from math import prod
@@ -13,8 +13,8 @@ from ..operators.prims import broadcast_to
 from ..operators.registry import ops
 from ..symbolic import larger
 from .families import linear, reduction
-from .layouts import axes_of, plain, reduced
 from .pointwise import divide, equal
+from .result_layouts import axes_of, plain, reduced
 
 Shape = tuple[int, ...]
 

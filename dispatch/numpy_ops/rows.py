@@ -1,6 +1,6 @@
-"""All of NumPy: importing this module defines every row, and `install` lets NumPy's spellings find them.
+"""Imports every row; `install` connects them with NumPy's protocols.
 
-It is imported as a whole when the first row is looked up, or before the first wrapper is made; see `numpy_ops.install`.
+This module is imported when the first row is looked up, or before the first wrapper is made; see `numpy_ops.install`.
 """
 
 from ..core import Tensor, before_first_wrapper

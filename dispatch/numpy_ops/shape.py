@@ -1,6 +1,6 @@
 """Rows that give elements another shape, order or dtype, and rows that join arrays.
 
-All of them are linear: the gradient is the same kind of operation, run backwards.
+All of them are linear: the gradient is the reverse operation.
 """
 
 from math import prod
@@ -17,7 +17,7 @@ from ..operators.registry import ops
 from ..symbolic import agreeing, guesses, is_one, same
 from . import symbolic_layouts
 from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
-from .layouts import (
+from .result_layouts import (
     as_shape,
     fake_like,
     fake_reduced,

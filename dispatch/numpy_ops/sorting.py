@@ -1,7 +1,4 @@
-"""Rows that put elements in order, say where they are, or choose them along an axis.
-
-What gives places has no gradient.
-"""
+"""Rows that sort, search, and select along an axis. Rows that return indices have no gradient."""
 
 from math import prod
 from typing import Any
@@ -19,11 +16,11 @@ from .cumulative import along, back, last
 from .families import complete, composite, in_front, row
 from .index_parsing import ARRAY
 from .indexing import getitem
-from .layouts import fake_like
 from .linalg.matmul import item_shape
 from .pointwise import less, less_equal
 from .reduction import mean
 from .reduction import sum as total
+from .result_layouts import fake_like
 from .shape import expand_dims, reshape
 
 Shape = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Reductions beyond sum, mean, max and min: products, truths, spreads and averages."""
+"""More reductions: products, all and any, variances, medians and averages."""
 
 from math import prod as product_of
 from typing import Any
@@ -15,10 +15,10 @@ from ..symbolic import SymInt, agree, agreeing, guesses, is_zero, larger
 from .cumulative import others
 from .families import batched_reduction, complete, composite, fake_reduction, reduction
 from .indexing import where
-from .layouts import axes_of, plain
 from .pointwise import add, divide, logical_not, multiply, not_equal, sqrt, square, subtract
 from .pointwise_more import isnan
 from .reduction import kept, max, mean, min, sum, summed
+from .result_layouts import axes_of, plain
 from .shape import imag, real, reshape
 
 Shape = tuple[int, ...]

@@ -1,7 +1,7 @@
-"""Shapes and strides of views where sizes are symbols: the rules that `layouts.py` asks of NumPy where they are numbers.
+"""Computes shapes and strides of views with symbolic sizes, where `result_layouts.py` cannot run NumPy.
 
-Which axis goes where NumPy still says, of an array whose axes are told by their lengths. What is said of lengths is written
-here, and decides nothing that NumPy would not decide.
+The order of the axes still comes from NumPy, run on an array whose axes have distinct lengths. The rules for lengths are written here,
+and ask no question about a size that NumPy would not ask.
 """
 
 from collections.abc import Callable, Sequence

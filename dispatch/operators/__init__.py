@@ -1,1 +1,1 @@
-"""Operators: defined, registered for, known by name, handed to other processes, and what layers are built of."""
+"""Operators: their definition, registration, names and pickles, and the prims that layers are built of."""

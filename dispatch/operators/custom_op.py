@@ -1,7 +1,6 @@
-"""Defining an operator and its kernel in one step: `custom_op`.
+"""`custom_op`: defines an operator and its kernel in one step.
 
-A definition is atomic: the name, the schema against the function, the mutated arguments and the tags are all looked at before
-the operator is known by its name.
+A definition is atomic: name, schema, function, mutated arguments and tags are all checked before the operator gets its name.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,9 +29,9 @@ B = TypeVar("B")
 
 
 class Define(Protocol):
-    """What `custom_op` without a function is: it makes an operator with the function's own parameters and result.
+    """The decorator that `custom_op` without a function returns; the operator has the function's parameters and result.
 
-    A residual stays inside the operator, so that it is not among the result.
+    A residual stays inside the operator and is not part of the result.
     """
 
     @overload
@@ -87,7 +86,7 @@ def custom_op(
     workers: int = 1,
     functional: bool | str = False,
 ) -> Any:
-    """Make an operator of a function that computes on arrays.
+    """Make an operator from a function of arrays.
 
     Parameters
     ----------
@@ -102,7 +101,7 @@ def custom_op(
     schema : str, optional
         `"(Tensor x, float factor=2.0) -> Tensor"`, in place of the function's type hints.
     tags : Tag or sequence of Tag, optional
-        What is to be known about the operator, `Tag.inplace` or `Tag.out` among it.
+        What the operator promises, such as `Tag.inplace` or `Tag.out`.
     signature : str, optional
         The axes of one item of each array, `"(m,n),(n)->(m)"`, as those of generalised ufuncs. Axes before them are loop
         dimensions and broadcast. The function is called for each item; shapes and batches follow from the signature.
@@ -151,7 +150,7 @@ def custom_op(
 
 
 class _Items(NamedTuple):
-    """What `custom_op` was told about items."""
+    """The options of `custom_op` about items."""
 
     signature: str | None
     broadcasts: bool

@@ -1,4 +1,4 @@
-"""Defining and registering by name, as torch.library's functions do: `define`, `impl`, `impl_abstract`."""
+"""`define`, `impl` and `impl_abstract`: define and register by name, as in torch.library."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ def define(
     lib: Library | None = None,
     tags: Tag | Sequence[Tag] = (),
 ) -> Any:
-    """Define an operator without kernels; or, given a library, decorate the function that is its composite kernel.
+    """Define an operator without kernels; with a library, decorate a function as its composite kernel.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def define(
     alias_analysis : str
         See `Library.define`.
     lib : Library, optional
-        What the definition goes with; without it stays.
+        The library that the definition is removed with; without one it stays.
     tags : Tag or sequence of Tag
 
     Examples
@@ -78,7 +78,7 @@ def impl(
     *,
     lib: Library | None = None,
 ) -> Any:
-    """Register a kernel for devices or keys; without the function a decorator, which returns it.
+    """Register a kernel for devices or keys; without the function this is a decorator.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def impl(
     func : callable, optional
         The kernel.
     lib : Library, optional
-        What the kernel goes with; without it the kernel stays.
+        The library that the kernel is removed with; without one it stays.
     """
     if isinstance(qualname, Library):
         library, name, key = qualname, str(types), "" if func is None else func
@@ -114,7 +114,7 @@ def impl(
 
 
 def key_of_type(name: str | DispatchKey) -> DispatchKey:
-    """A key by its name, or the key of a device."""
+    """Return a key by its name or device."""
     found = devices().get(name) if isinstance(name, str) else None
     if found is not None:
         return found
@@ -126,7 +126,7 @@ def key_of_type(name: str | DispatchKey) -> DispatchKey:
 
 
 def impl_abstract(op: OpOverload | str, func: Function | None = None, /, *, lib: Library | None = None) -> Any:
-    """Give an operator its fake rule: the old name of `register_fake`.
+    """Register a fake rule: the old name of `register_fake`.
 
     Parameters
     ----------

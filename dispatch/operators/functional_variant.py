@@ -1,15 +1,14 @@
-"""The functional form of an operator that writes to its arguments: the same, and it returns what the other writes.
+"""Makes the functional form of an operator that writes to its arguments: it returns the new values instead.
 
     ns::add_(Tensor(a!) x, Tensor y) -> Tensor(a!)     its form  ns::add(Tensor x, Tensor y) -> Tensor
     ns::fill(Tensor x, Tensor(a!) out) -> ()           its form  ns::fill_functional(Tensor x, Tensor out) -> Tensor
 
-It returns the returns of the other that are no written arguments, then one value for each written argument. Its kernel is the
-other one, called on copies, so that it runs wherever that does; the same call on fakes is its shape rule. The tape records an
-operator that writes as its functional form, whose values no later write changes.
+It returns the results that are no written arguments, then one value for each written argument. Its kernel calls the
+operator on copies, so it runs wherever the operator does; the same call on fakes is its shape rule. The tape records the
+functional form of an operator that writes, because no later write changes its values.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -17,7 +16,6 @@ import numpy as np
 
 from ..core import DispatchKey, OpOverload, Tensor, registration_lock
 from ..core.pytree import items_of, mapped_arrays
-from ..dispatcher.call_errors import FORM
 from ..dispatcher.layer import find_layer
 from ..errors import BatchingError, DefinitionError, FakeTensorError
 from ..schema.schema import Argument, Return, Schema
@@ -25,23 +23,29 @@ from ..schema.tags import Tag
 from ..schema.types import Alias, OptionalOf, split_name
 from .registry import add, build, check_definable, known
 
-# Where an operator keeps what it is made of; attributes that are words are its overloads.
-ORIGIN, ON_COPIES = "origin of the functional form", "on copies"
-INSTEAD = "what to write instead"  # of a call that is refused, where that is no call of the functional form: see Instead
+# Attributes of an operator; no overload can have such a name.
+_FUNCTIONAL, _MADE_OF, _ADVICE = "__functional__", "__made_of__", "__advice__"
+
+
+class MadeOf(NamedTuple):
+    """What a functional form was made of: the operator that writes, and a function that runs it on copies."""
+
+    origin: OpOverload
+    on_copies: Callable[..., Any]
 
 
 class Instead(NamedTuple):
-    """What to write in place of a call that is refused: of a write to a leaf, and to what cannot hold what would be written."""
+    """The advice in a refusal: for a write to a leaf, and for a write to a plain array."""
 
     leaf: str
     plain: str
 
 
 class Form(NamedTuple):
-    """How the outputs of a functional form are made of those of the operator that writes.
+    """How the outputs of a functional form are made from those of the operator.
 
-    `written` are the numbers of the arguments that are written; `returned` says of each return which of these it is, -1 for
-    one that is none; `severed` are the returns that may be views of what is written.
+    `written` has the indices of the written arguments; `returned` has for each return the written argument that it is, or -1;
+    `severed` has the returns that may be views of written arguments.
     """
 
     written: tuple[int, ...]
@@ -50,7 +54,7 @@ class Form(NamedTuple):
     residual: bool
 
     def outputs(self, result: Any, values: Any) -> list[Any]:
-        """The outputs of the functional form, of what the operator gave and the arguments it wrote to."""
+        """Make the outputs of the functional form from the operator's result and the arguments it wrote to."""
         results = list(result) if len(self.returned) > 1 else [result] * len(self.returned)
         made = [x for x, place in zip(results, self.returned, strict=True) if place < 0]
         at = len(made) - self.residual
@@ -58,14 +62,14 @@ class Form(NamedTuple):
         return made
 
     def given_back(self, outputs: list[Any], args: tuple[Any, ...]) -> Any:
-        """What a call of the operator returns, of the outputs of its functional form and the arguments themselves."""
+        """Make the operator's result from the outputs of its functional form and the arguments."""
         rest = iter([*outputs[: -len(self.written) - 1], outputs[-1]] if self.residual else outputs)
         results = [args[place] if place >= 0 else next(rest) for place in self.returned]
         return results[0] if len(results) == 1 else tuple(results) if results else None
 
 
     def returning(self, result: Any, args: tuple[Any, ...]) -> Any:
-        """What a call of the operator returns, with the arguments themselves where those are written and returned."""
+        """Make the operator's result, with the arguments themselves where they are written and returned."""
         if max(self.returned, default=-1) < 0:
             return result
         if len(self.returned) == 1:
@@ -75,7 +79,7 @@ class Form(NamedTuple):
 
 
 def form_of(schema: Schema) -> Form:
-    """What of an operator's arguments and returns is written.
+    """Find which arguments and returns of a schema are written.
 
     Examples
     --------
@@ -90,7 +94,7 @@ def form_of(schema: Schema) -> Form:
 
 
 def _argument_of(schema: Schema, result: Return) -> int:
-    """The number of the written argument that a return is, or -1."""
+    """Return the index of the written argument that a return is, or -1."""
     if result.alias is None or not result.alias.is_write:
         return -1
     found = [i for i, a in enumerate(schema.arguments) if a.is_write and a.alias and a.alias.before == result.alias.before]
@@ -109,7 +113,7 @@ def functional_schema(schema: Schema, name: str | None = None) -> Schema:
     ----------
     schema : Schema
     name : str, optional
-        `"ns::name"` or `"ns::name.overload"`; by default the overload `functional`, which is known to nobody by name.
+        `"ns::name"` or `"ns::name.overload"`; by default the overload `functional`, which is not registered by name.
 
     Examples
     --------
@@ -119,7 +123,7 @@ def functional_schema(schema: Schema, name: str | None = None) -> Schema:
     """
     form = form_of(schema)
     arguments = tuple(_read(a) if a.is_write else a for a in schema.arguments)
-    plain = [replace(r, alias=None) if i in form.severed else r for i, r in enumerate(schema.returns)]
+    plain = [r.replace(alias=None) if i in form.severed else r for i, r in enumerate(schema.returns)]
     outputs = form.outputs(plain if len(plain) != 1 else plain[0], [Return(a.type) for a in schema.arguments])
     own = f"{schema.overload}_functional" if schema.overload else "functional"
     full_name = (schema.namespace, schema.name, own) if name is None else split_name(name)
@@ -127,12 +131,12 @@ def functional_schema(schema: Schema, name: str | None = None) -> Schema:
 
 
 def _read(argument: Argument) -> Argument:
-    """A written argument as the functional form takes it: read, and so in any layout, since what is written is a copy."""
-    return replace(argument, alias=None, layout=())
+    """Return a written argument as the functional form takes it: it is only read, so any layout will do."""
+    return argument.replace(alias=None, layout=())
 
 
 def make(op: OpOverload, name: str | None = None) -> OpOverload:
-    """The functional form of an operator, known to nobody yet; of one that writes to nothing the operator itself."""
+    """Make the functional form of an operator, not yet registered by name; the operator itself if it writes to nothing."""
     if not op.schema.is_mutable:
         return op
     schema = functional_schema(op.schema, name)
@@ -146,13 +150,13 @@ def make(op: OpOverload, name: str | None = None) -> OpOverload:
     kernel.__name__ = kernel.__qualname__ = schema.name
     made.register_at(DispatchKey.CompositeExplicit, kernel)
     made.register(find_layer("fake"), on_copies)
-    vars(made).update({"__name__": schema.name, "__qualname__": schema.name, ORIGIN: op, ON_COPIES: on_copies})
+    vars(made).update({"__name__": schema.name, "__qualname__": schema.name, _MADE_OF: MadeOf(op, on_copies)})
     vars(made)["__doc__"] = f"The functional form of {op.name}: it returns what that one writes."
     return made
 
 
 def copying(op: OpOverload) -> Callable[..., Any]:
-    """What a functional form computes: an operator that writes, on copies of what it writes to."""
+    """Make the kernel of a functional form: it runs the operator on copies of the written arguments."""
     form, whole = form_of(op.schema), op.whole
     orders = {i: next((w for w in op.schema.arguments[i].layout if w in ("C", "F")), "K") for i in form.written}
 
@@ -172,7 +176,7 @@ def copying(op: OpOverload) -> Callable[..., Any]:
 
 
 def copied(x: Any, order: Any = "K") -> Any:
-    """A copy of an array that can be written to, laid out as it is unless an order is given; of a container its arrays'."""
+    """Copy an array, or the arrays of a container, in the same layout unless an order is given."""
     if isinstance(x, np.ndarray):
         return x.copy(order)
     if isinstance(x, np.generic):
@@ -188,9 +192,10 @@ def copied(x: Any, order: Any = "K") -> Any:
 
 
 def instead(op: OpOverload, which: str = "plain") -> str:
-    """What to write in place of a call that is refused: `x = ns.add(x, y)`."""
-    if (said := vars(op).get(INSTEAD)) is not None:
-        return str(getattr(said, which))
+    """Return the line to write instead of a refused call: `x = ns.add(x, y)`."""
+    advice: Instead | None = vars(op).get(_ADVICE)
+    if advice is not None:
+        return advice.leaf if which == "leaf" else advice.plain
     schema = op.functional.schema
     who = f"{op.schema.name}.functional" if "functional" in schema.overload else schema.name
     names = [f"{a.name}={a.name}" if a.kwarg_only else a.name for a in op.schema.arguments]
@@ -200,7 +205,7 @@ def instead(op: OpOverload, which: str = "plain") -> str:
 
 
 def check_mapped(op: OpOverload, i: int, x: Any, dim: Any) -> None:
-    """Refuse a written argument that is one array for all items of a batch.
+    """Raise for a written argument that is one array for all items of a batch.
 
     Parameters
     ----------
@@ -238,13 +243,24 @@ def is_argument(op: OpOverload, i: int, x: Any, args: tuple[Any, ...]) -> bool:
 
 
 def origin_of(op: OpOverload) -> OpOverload | None:
-    """The operator that writes, of which `op` is the functional form; None for every other."""
-    found: OpOverload | None = vars(op).get(ORIGIN)
-    return found
+    """Return the operator whose functional form `op` is, or None."""
+    found: MadeOf | None = vars(op).get(_MADE_OF)
+    return None if found is None else found.origin
+
+
+def on_copies_of(op: OpOverload) -> Callable[..., Any]:
+    """Return the function that computes a functional form: it runs the operator that writes on copies."""
+    found: MadeOf = vars(op)[_MADE_OF]
+    return found.on_copies
+
+
+def set_instead(op: OpOverload, advice: Instead) -> None:
+    """Say what to write in place of a refused call of an operator, where that is no call of its functional form."""
+    vars(op)[_ADVICE] = advice
 
 
 def name_for(schema: Schema, functional: bool | str, module: str = "", place: str = "") -> str:
-    """The name of the functional form that `custom_op(..., functional=)` asks for, free to be defined by a module.
+    """Return the name of the functional form that `custom_op(..., functional=)` asks for, after checking that it is free.
 
     Examples
     --------
@@ -282,15 +298,20 @@ def add_with_form(op: OpOverload, functional: bool | str, module: str, place: st
         name = name_for(op.schema, functional, module, place) if functional else ""
         op = add(op, module, place)
         if name:
-            vars(op)[FORM] = add(make(op, name), module, place)
+            set_functional(op, add(make(op, name), module, place))
     return op
+
+
+def set_functional(op: OpOverload, form: OpOverload) -> None:
+    """Let `op.functional` be an operator that was made by `make`."""
+    vars(op)[_FUNCTIONAL] = form
 
 
 def functional(op: OpOverload) -> OpOverload:
     """`op.functional`: the operator that returns what this one writes; made when it is asked for, and remembered."""
-    made: OpOverload | None = vars(op).get(FORM)
+    made: OpOverload | None = vars(op).get(_FUNCTIONAL)
     if made is None:
         made = make(op)
         if made is not op:
-            made = vars(op).setdefault(FORM, made)
+            made = vars(op).setdefault(_FUNCTIONAL, made)
     return made

@@ -1,4 +1,4 @@
-"""A kernel taken by itself, for one that takes its place and calls it where it does not apply."""
+"""`get_kernel`: a handle to one kernel, for a kernel that replaces it and calls it in some cases."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from .register import resolve
 
 
 class KernelFunction:
-    """One kernel of an operator, as it was when it was asked for: `get_kernel`.
+    """A handle to one kernel of an operator; made by `get_kernel`.
 
-    Calling it runs the kernel and nothing else: no floor is looked for, no output checked. It is what a kernel that stands in
-    for it calls where it does not apply.
+    Calling it runs the kernel and nothing else: no key is looked up and no output is checked. A kernel that replaces it
+    calls it where it does not apply itself.
     """
 
     def __init__(self, op: OpOverload, key: DispatchKey, registration: Registration) -> None:
@@ -31,7 +31,7 @@ class KernelFunction:
         return self._kernel(self.key, *args, **keywords) if self._registration.keyed else self._kernel(*args, **keywords)
 
     def call_boxed(self, keyset: object, *args: Any, **keywords: Any) -> Any:
-        """Call the kernel as torch's handle is called, with the key of the call first."""
+        """Call the kernel with the key first, as torch's handle does."""
         return self(*args, **keywords)
 
     def __repr__(self) -> str:
@@ -39,13 +39,13 @@ class KernelFunction:
 
 
 def get_kernel(op: OpOverload | str, dispatch_key: str | DispatchKey) -> KernelFunction:
-    """The kernel that an operator has at a key, to be called by one that takes its place.
+    """Return a handle to the kernel that an operator has at a key.
 
     Parameters
     ----------
     op : OpOverload or str
     dispatch_key : str or DispatchKey
-        A floor, no alias.
+        A key, no alias.
 
     Raises
     ------
@@ -70,7 +70,9 @@ def get_kernel(op: OpOverload | str, dispatch_key: str | DispatchKey) -> KernelF
     op = resolve(op)
     key = key_of_type(dispatch_key)
     if key.is_alias:
-        raise DefinitionError(f"{op.name}: {key} is no floor but an alias; ask at one of the keys it fills.", operator=op.name)
+        raise DefinitionError(
+            f"{op.name}: {key} is an alias and has no slot; ask at one of the keys it fills.", operator=op.name
+        )
     found = op.table.source(key)
     if found is None or found.rule is fallthrough_kernel or not op.table.holds(found):
         raise NoKernelError(f"{op.name} has no kernel at {key}.", operator=op.name)

@@ -1,8 +1,8 @@
-"""Libraries: a set of definitions and kernels that goes as one, as torch.library has it.
+"""`Library`: definitions and kernels that are removed together, as in torch.library.
 
-Everything registered through a library stays until the library is destroyed, or its `with` block ends; nothing goes because a
-name went out of scope. What goes uncovers what it covered: registrations at a key are a stack. A kernel for an operator that
-nobody has defined yet waits for it.
+Everything registered through a library stays until the library is destroyed or its `with` block ends, whatever happens to
+the name of the library. Registrations at a key are a stack: removing one brings back the one below. A kernel for an
+operator that is not defined yet waits for the definition.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ _owners: dict[str, "Library"] = {}  # namespace -> its DEF library
 
 
 class Waiting:
-    """One kernel of a library: where it goes, each time an operator of its name is defined."""
+    """A kernel that is registered each time an operator of its name is defined."""
 
     def __init__(self, library: "Library", name: str, key: DispatchKey, fn: Function, *, keyed: bool, module: str) -> None:
         self.library, self.name, self.key, self.fn, self.keyed, self.module = library, name, key, fn, keyed, module
@@ -206,12 +206,12 @@ class Library:
             _forget_slots()
 
     def keep(self, op: OpOverload, registration: Registration) -> None:
-        """Let a registration go with this library."""
+        """Remove a registration together with this library."""
         self._check("keep a registration")
         self._kept.append((op, registration))
 
     def destroy(self) -> None:
-        """Take away what was defined and registered here, and bring back what it covered; twice is once."""
+        """Remove all definitions and registrations of this library, if that is not done yet; what they covered counts again."""
         with registration_lock:
             if self.destroyed:
                 return
@@ -269,7 +269,7 @@ def _forget_slots() -> None:
 
 
 def definition(text: str, name: str, alias_analysis: str, tags: Tag | Sequence[Tag]) -> OpOverload:
-    """An operator without kernels, of a schema that begins with '('; complete, and known to nobody yet."""
+    """Make an operator without kernels from a schema that begins with '('; it is not registered by name yet."""
     if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
         raise LibraryError(f"{name}: alias_analysis is 'FROM_SCHEMA' or 'CONSERVATIVE', and {alias_analysis!r} was given.")
     marks = tag_set(tags, name) | ({Tag.maybe_aliasing_or_mutating} if alias_analysis == "CONSERVATIVE" else set())
@@ -279,7 +279,7 @@ def definition(text: str, name: str, alias_analysis: str, tags: Tag | Sequence[T
 
 
 def check_kernel(name: str, key: DispatchKey, fn: Any) -> None:
-    """Refuse what cannot be a kernel at a key."""
+    """Raise for what cannot be a kernel at a key."""
     if not callable(fn):
         raise DefinitionError(f"{name}: a kernel is a function, and {kind_of(fn)} was given.", operator=name)
     below = key.is_backend or key in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit)

@@ -1,8 +1,7 @@
-"""`ops.ns.name[.overload]`: the objects behind the dots.
+"""`ops.ns.name.overload`: looks up operators by name.
 
-A namespace is closed: an unknown name is an error with close matches, never a new object. An operator with one overload is
-that overload, so that `ops.ns.name(x)` costs what `op(x)` costs; with several it is an `Operator`, which finds the one whose
-types fit best and remembers it.
+An unknown name raises with close matches. A name with one overload is that overload, so `ops.ns.name(x)` costs the same
+as `op(x)`; with several it is an `Operator`, which finds the overload whose types fit best and caches it.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from ..schema.types import split_name
 from .overload_resolution import choose
 
 _MOST_DECISIONS = 512  # of one operator, by the types of a call: a bound for programs that make classes as they run
+_UNDECIDED: dict[tuple[object, ...], OpOverload] = {}  # stays empty: most operators have one overload, and are never asked
 
 
 class Operator:
@@ -28,7 +28,7 @@ class Operator:
     def __init__(self, name: str) -> None:
         self.name = name
         self._overloads: dict[str, OpOverload] = {}
-        self._decided: dict[tuple[object, ...], OpOverload] = {}  # by the types of a call, where they alone decide
+        self._decided = _UNDECIDED  # by the types of a call, where they alone decide
 
     def overloads(self) -> list[str]:
         """The names of the overloads, `"default"` for the one without a name."""
@@ -59,8 +59,10 @@ class Operator:
         return (self._decided.get(types) or self._find(types, args, keywords))(*args, **keywords)
 
     def _find(self, types: tuple[object, ...], args: tuple[Any, ...], keywords: dict[str, Any]) -> OpOverload:
-        """The overload that a call means, remembered where the types of its values decide."""
+        """Find the overload that a call means; it is cached if the types of the values decide."""
         decided = self._decided  # one that is replaced meanwhile, with the overloads, is written to in vain
+        if decided is _UNDECIDED:
+            decided = self._decided = {}
         if not self._overloads:
             raise self._gone()
         op, by_type = choose(self.name, list(self._overloads.values()), args, keywords)
@@ -76,10 +78,10 @@ class Operator:
         )
 
     def _set(self, overload: str, op: OpOverload | None) -> None:
-        """Add an overload, or take it away. The dictionary is replaced, since calls in other threads may be walking it."""
+        """Add or remove an overload. The dictionary is replaced, because calls in other threads may be iterating over it."""
         found = {**self._overloads, overload: op}
         self._overloads = {name: each for name, each in found.items() if each is not None}
-        self._decided = {}
+        self._decided = _UNDECIDED
 
     def __copy__(self) -> "Operator":
         return self
@@ -184,24 +186,24 @@ _waiting: dict[str, list[Waiting]] = {}
 
 
 def wait(name: str, registration: Waiting) -> None:
-    """Have `registration(op, module, again)` called whenever an operator of this full name is defined."""
+    """Call `registration(op, module, again)` whenever an operator of this full name is defined."""
     _waiting.setdefault(name, []).append(registration)
 
 
 def stop_waiting(name: str, registration: Waiting) -> None:
-    """Take a waiting registration away."""
+    """Remove a waiting registration."""
     _waiting[name].remove(registration)
     if not _waiting[name]:
         del _waiting[name]
 
 
 def waiting_for(name: str) -> list[Waiting]:
-    """What is to be registered with an operator of a full name, oldest first."""
+    """Return the registrations waiting for an operator of a full name, oldest first."""
     return list(_waiting.get(name, ()))
 
 
 def _those_waiting(name: str) -> str:
-    """What waits for an operator that is not defined, in words."""
+    """Describe what waits for an operator that is not defined."""
     names = [full for full in list(_waiting) if name in (full, full.partition(".")[0])]
     places = [getattr(each, "place", "?") for full in names for each in waiting_for(full)]
     if not places:
@@ -211,7 +213,7 @@ def _those_waiting(name: str) -> str:
 
 
 def known(name: str) -> OpOverload | None:
-    """The operator of a full name, or None where nobody has defined one."""
+    """Return the operator of a full name, or None."""
     namespace, word, overload = split_name(name)
     found = ops._namespaces.get(namespace)
     if found is not None:
@@ -221,7 +223,7 @@ def known(name: str) -> OpOverload | None:
 
 
 def find(name: str) -> OpOverload:
-    """The operator of a qualified name.
+    """Return the operator of a qualified name.
 
     Parameters
     ----------

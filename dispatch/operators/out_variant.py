@@ -1,4 +1,4 @@
-"""An operator and its `out=` form: which overload computes the same into arrays that are given."""
+"""Finds the `out=` form of an operator: the overload that computes the same into given arrays."""
 
 from ..core import OpOverload
 from ..errors import DefinitionError
@@ -10,7 +10,7 @@ from .registry import ops
 
 
 def get_out_arg_names(op: OpOverload | str) -> tuple[str, ...]:
-    """The arguments that an out= operator writes its results to, in the order of the results.
+    """Return the arguments that an out= operator writes its results to, in the order of the results.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def get_out_arg_names(op: OpOverload | str) -> tuple[str, ...]:
 
 
 def check_out_variant(op: OpOverload | str, out_op: OpOverload | str) -> None:
-    """Raise where one operator is not the other's out= form.
+    """Raise if one operator is not the out= form of the other.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def check_out_variant(op: OpOverload | str, out_op: OpOverload | str) -> None:
 
 
 def to_out_variant(op: OpOverload | str) -> OpOverload | None:
-    """The overload that computes what an operator does into arrays that are given, or None where there is none.
+    """Return the out= form of an operator, or None.
 
     Parameters
     ----------

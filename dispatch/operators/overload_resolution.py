@@ -1,8 +1,8 @@
-"""Which overload of an operator a call means, and which overloads cannot stand side by side.
+"""Chooses the overload that a call means, and finds overloads that would be ambiguous.
 
-A value fits a type exactly, or by widening, or not: an int fits `int` exactly and `float` by widening, an array fits `Tensor`
-exactly, and `Scalar` and `Any` take what they take by widening. Of two overloads that a call fits, one is passed over if the
-other fits every value as exactly and one of them more exactly. One overload must remain; their order never decides.
+A value fits a type exactly, or by widening, or not: an int fits `int` exactly and `float` by widening, an array fits
+`Tensor` exactly, and `Scalar` and `Any` fit by widening only. Of two overloads that fit a call, the worse one is dropped:
+it fits no value more exactly and one less exactly. One overload must remain; their order never decides.
 
 So two overloads that some call fits exactly could never be told apart by it, and the second one is refused when it is defined.
 """

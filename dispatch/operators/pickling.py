@@ -1,4 +1,4 @@
-"""Operators in pickles: by name, with the modules that define them.
+"""Pickles operators by name, with the modules that define them.
 
 Loading an operator imports its module, as pickle does for a class, and never raises: an exception there would end a worker
 process before anybody reads it. What cannot be found loads as a `MissingOperator`, which says so when it is called.

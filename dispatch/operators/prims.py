@@ -1,7 +1,7 @@
-"""The few operators that the layers are built of: kernels only.
+"""The operators that layers are built of; here they have kernels only.
 
 A tape adds gradients and vmap moves axes, and both must do it with operators, so that the layers below see it. They stand
-here, under the layers; the tables on the top floor complete them with the rules that the layers ask of every operator.
+here, below the layers; `numpy_ops/` registers their rules.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""Registering kernels and rules with an operator or its name; `library.py` is the face of this page.
-
-Every door opens on the same verb, `op.register(layer, rule)`.
-"""
+"""Registers kernels and rules by operator or name: every function here calls `op.register(layer, rule)`."""
 
 
 from collections.abc import Callable, Sequence

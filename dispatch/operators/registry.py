@@ -1,7 +1,8 @@
-"""Operators: made of a schema, made known by a name, given a second one, and removed."""
+"""Makes operators from schemas, and registers, renames and removes them by name."""
 
 import os
 import sys
+from functools import cache
 
 from ..core import Arguments, Check, Definition, OpOverload, Outputs, registration_lock
 from ..core.source import Caller
@@ -46,14 +47,21 @@ def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: 
         return Check("literal", optional=optional, cls=kind.choices)
     assert isinstance(kind, Base)
     if kind.name != "Tensor" or argument is None:
-        return Check(kind.name, optional=optional)
-    return Check(
-        "Tensor|Scalar" if argument.numbers else "Tensor", optional=optional, dtype=argument.dtype, written=argument.is_write
-    )
+        return _check_of_word(kind.name, optional)
+    word = "Tensor|Scalar" if argument.numbers else "Tensor"
+    if argument.dtype is None:
+        return _check_of_word(word, optional, argument.is_write)
+    return Check(word, optional=optional, dtype=argument.dtype, written=argument.is_write)
+
+
+@cache
+def _check_of_word(word: str, optional: bool, written: bool = False) -> Check:
+    """The check of a type that is one word: a check does not change, so operators share it, 96 bytes each."""
+    return Check(word, optional=optional, written=written)
 
 
 def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
-    """An operator without kernels, known to nobody yet."""
+    """Make an operator without kernels, not registered by name yet."""
     try:
         checks = tuple(check_of(a.type, a) for a in schema.arguments)
     except SchemaError as error:  # a class that is not known
@@ -95,7 +103,7 @@ def _returned(schema: Schema, result: Return) -> int:
 
 
 def add(op: OpOverload, module: str, place: str) -> OpOverload:
-    """Make an operator known by its name; defined again by the same module it is replaced in place.
+    """Register an operator by its name; if the same module defines it again, it is replaced in place.
 
     Parameters
     ----------
@@ -139,7 +147,7 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
 
 
 def check_definable(schema: Schema, module: str, place: str) -> None:
-    """Refuse a name that is another module's, and an overload beside which another takes some call as exactly."""
+    """Raise for a name of another module, and for an overload that would be ambiguous beside another."""
     namespace = ops._namespaces.get(schema.namespace) or Namespace(schema.namespace)
     operator = namespace._operators.get(schema.name) or Operator(schema.qualname)
     _check_free(schema, namespace, operator._overloads.get(schema.overload), module, place)
@@ -147,7 +155,7 @@ def check_definable(schema: Schema, module: str, place: str) -> None:
 
 
 def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | None, module: str, place: str) -> None:
-    """Refuse a name that is somebody else's."""
+    """Raise for a name that another module defined."""
     name, overload = schema.full_name, schema.overload
     owner = Caller(module, place) if existing is None else vars(existing)["defined_in"]
     if not _is_one_module(owner.module, module):
@@ -181,7 +189,7 @@ def _is_one_module(one: str, other: str) -> bool:
 
 
 def remove(op: OpOverload) -> None:
-    """Make an operator unknown by its name again; its name is free, for any module.
+    """Remove an operator by its name; any module may then use the name.
 
     Parameters
     ----------

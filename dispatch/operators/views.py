@@ -1,12 +1,11 @@
-"""Views of wrapped values: which value is a view of which, and how a write to one shows in the others.
+"""Tracks which wrapped value is a view of which, so that a write to one shows in the others.
 
-In NumPy a write to an array shows in its views, for they share memory. A layer that keeps its values apart from what is
-written, as a tape does, gives a value that is written a new array, and has to bring the others up to date. So each view
-refers to what it was made by: the operator and its arguments, its base among them. The base knows its views by weak
-references, and a value of which no view was taken knows nothing.
+In NumPy a write to an array shows in its views, because they share memory. A layer such as the tape gives a written value
+a new array and must update its views. So each view keeps the operator and the arguments that made it, its base among
+them, and the base has weak references to its views.
 
-A write to a view makes a new base, the old one with the view replaced, by `view_scatter`; then every view that is alive is
-made anew of its base, by calling its operator again. Both are operators, so that the layer records what it has to.
+A write to a view makes a new base with `view_scatter`, the old base with the view replaced; then every view that is still
+alive is made again by calling its operator on the new base. Both are operator calls, so the layer records them.
 """
 
 from collections.abc import Callable
@@ -25,7 +24,7 @@ FEW = 8  # views that are noted before the first look at which of them are gone
 
 
 class Family:
-    """The views of one value, and views of these, in the order in which they were taken: a view after what it is one of."""
+    """The views of one value, and their views, in the order in which they were taken."""
 
     __slots__ = ("limit", "views")
 
@@ -34,7 +33,7 @@ class Family:
         self.limit = FEW
 
     def prune(self) -> None:
-        """Forget the views that are gone: asked for when there are twice as many as there were after the last time."""
+        """Drop the views that are gone; called when their number has doubled."""
         self.views = [x for x in self.views if x() is not None]
         self.limit = 2 * len(self.views) + FEW
 
@@ -43,7 +42,7 @@ class Family:
 
 
 class View(NamedTuple):
-    """How a view was made; `of` is what it is a view of, array number `part` of argument `place`, and it output `number`."""
+    """How a view was made: it is output `number` of a call whose argument `place` holds `of`, as array number `part`."""
 
     family: Family
     of: Any
@@ -54,14 +53,14 @@ class View(NamedTuple):
     number: int
 
     def again(self, lowered: Callable[[Any], Any]) -> Any:
-        """The view as it is now."""
+        """Make the view again from its base."""
         return arrays(self.op.whole(*lowered(self.args)))[self.number]
 
 
 class Look(NamedTuple):
-    """A view operator and its arguments but for the array that is looked at: what `view_scatter` is told.
+    """A view operator and its arguments without the array; the argument of `view_scatter`.
 
-    It is a container, so that whoever takes arguments apart, a graph say, finds what is in it.
+    It is a container, so that code which flattens arguments finds the arrays in it.
     """
 
     op: OpOverload
@@ -71,7 +70,7 @@ class Look(NamedTuple):
     number: int = 0
 
     def at(self, x: Any, key: DispatchKey | None = None) -> Any:
-        """The view of another array; with a key by the kernel there, which no mode sees."""
+        """Return the view of another array; with a key, by the kernel there, which no mode sees."""
         run = self.op.whole if key is None else self._kernel(key)
         numbers = iter(range(len(arrays(self.args[self.place]))))
         seen = x if self.part < 0 else mapped_arrays(lambda y: x if next(numbers) == self.part else y, self.args[self.place])
@@ -112,7 +111,7 @@ view_scatter.register_at(DispatchKey.VMAP, _view_scatter)
 
 
 def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
-    """A layer's kernel of an operator that returns views, which notes what is a view of what.
+    """Wrap a layer's kernel of an operator that returns views, so that it records what is a view of what.
 
     Parameters
     ----------
@@ -142,7 +141,7 @@ def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
 
 
 def _shares(view: Any, x: Any) -> bool:
-    """Whether a value that was made of `x` shares its memory."""
+    """Whether a value made from `x` shares its memory."""
     if x is view or x.rank != view.rank:
         return False
     seen, whole = view.value, x.value
@@ -176,7 +175,7 @@ new_tuple = tuple.__new__
 
 
 def owner_of(x: Any) -> Any:
-    """The array that owns the memory of a value, under all wrappers; of one that wraps nothing, itself or its base."""
+    """Return the array that owns the memory of a value, below all wrappers."""
     while isinstance(x, Tensor):
         if x.value is None:
             base = getattr(x, "base", None)
@@ -191,20 +190,20 @@ def owner_of(x: Any) -> Any:
 
 
 def family_of(x: Any) -> Family | None:
-    """What `x` and the values that share memory with it have in common."""
+    """Return the family that `x` and the values sharing its memory belong to."""
     found = getattr(x, "family", None)
     return found.family if type(found) is View else found
 
 
 def base_of(x: Any) -> Any:
-    """What `x` is a view of, and that of none; `x` itself, where it is no view."""
+    """Return the base that `x` is a view of, or `x` itself."""
     while type(getattr(x, "family", None)) is View:
         x = x.family.of
     return x
 
 
 def shares_memory(x: Any) -> bool:
-    """Whether a write to `x` has to show elsewhere. Where nobody is left in whom it would, `x` stands alone from here on."""
+    """Whether a write to `x` must show in other values. If none of them is alive, `x` leaves its family."""
     family = family_of(x)
     if family is None:
         return False
@@ -225,7 +224,7 @@ def shares_memory(x: Any) -> bool:
 
 
 def _is_writeable(view: View) -> bool:
-    """Whether NumPy lets a view of an array be written to; one by np.broadcast_to it does not."""
+    """Whether NumPy lets a view be written to; one made by np.broadcast_to it does not."""
     if not all([type(n) is int for n in view.of.shape]):
         return True  # sizes that stand for any
     seen = look_of(view, view.of.rank).at(np.empty(view.of.shape, view.of.dtype), DispatchKey.CPU)
@@ -241,7 +240,7 @@ def _chain(x: Any) -> list[View]:
 
 
 def is_followed(x: Any) -> bool:
-    """Whether every value that shares memory with `x` can be made anew: an operator that writes is not called again for it."""
+    """Whether every value that shares memory with `x` can be made again; one made by an operator that writes cannot."""
     family = family_of(x)
     return family is None or not any(view.family.op.schema.is_mutable for view in family.alive())
 
@@ -259,7 +258,7 @@ def overlap(x: Any, y: Any) -> bool:
 
 
 def replace(x: Any, new: Any, put: Callable[[Any, Any], None], lowered: Callable[[Any], Any] = lambda x: x) -> None:
-    """Let a value stand for another, and everything that shares memory with it for what that makes of it.
+    """Replace a value, and update everything that shares memory with it.
 
     Parameters
     ----------
@@ -267,9 +266,9 @@ def replace(x: Any, new: Any, put: Callable[[Any, Any], None], lowered: Callable
         Of a class with a slot `family`.
     new : Tensor or ndarray
     put : callable
-        `put(x, new)` lets one wrapper stand for a new value.
+        `put(x, new)` gives one wrapper a new value.
     lowered : callable, optional
-        What to compute with, in place of wrappers and in containers: by default the wrappers themselves.
+        Maps wrappers, also in containers, to what to compute with; by default the wrappers themselves.
 
     Raises
     ------

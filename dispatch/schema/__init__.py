@@ -1,1 +1,1 @@
-"""Schemas: what an operator takes and gives, as values, as text, and read from type hints."""
+"""Schemas: the signature of an operator, as data, as text, and read from type hints."""

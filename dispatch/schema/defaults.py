@@ -1,8 +1,8 @@
-"""Defaults: which values a type takes, and their text.
+"""Default values of arguments: checks them against their type, and prints them.
 
-A default is kept as it was written in Python (a list becomes a tuple), because a kernel must get what the undecorated
-function would have got. Its text reads back as a value with the same text; two defaults are equal when their texts are.
-A function, an object of some class: those have no text, and print as `...`, which nothing reads back.
+A default is kept as it was written in Python (a list becomes a tuple), because the kernel must get what the undecorated
+function would get. Reading its text gives a value with the same text, and two defaults are equal when their texts are.
+Functions and other objects without a text print as `...`, which cannot be read.
 """
 
 from collections.abc import Callable, Iterable
@@ -82,7 +82,7 @@ def _holds_array(value: object) -> bool:
 
 
 def accept(kind: Type, value: object) -> object:
-    """Return a default as it is kept, or refuse it.
+    """Check a default against its type and return it as it is kept.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _named(value: object) -> str:
 
 
 def spell(kind: Type, value: object) -> str:
-    r"""Return the text of a default that `accept` has let in.
+    r"""Return the text of a default that `accept` returned.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def spell(kind: Type, value: object) -> str:
     Returns
     -------
     str
-        What the reader turns back into the value.
+        Reading it gives the value.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def spell(kind: Type, value: object) -> str:
 
 
 def _joined(left: str, texts: Iterable[str], right: str) -> str:
-    """The text of a container, which has none where something in it has none."""
+    """Return the text of a container, or None where an item has no text."""
     found = list(texts)
     return NO_TEXT if NO_TEXT in found else f"{left}{', '.join(found)}{right}"
 

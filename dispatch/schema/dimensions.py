@@ -1,21 +1,20 @@
-"""Dimension names of array hints: `Float64[np.ndarray, "m n"]`, as jaxtyping writes them.
+"""Reads the axis names in array hints, `Float64[np.ndarray, "m n"]`, and binds them to shapes.
 
-The hint is read by its attributes, so that jaxtyping itself is never imported, and any class that has them will do. The
-language of the text, axes between spaces:
+A hint is recognised by its attributes, so jaxtyping is never imported and any class with the same attributes works. The
+text names one axis after another, with spaces between:
 
     n           an axis of one size wherever the name stands       3, rows=3    an axis of that size
     *batch      any number of axes, the same wherever it stands    n+1, 2*n     an axis of that size, once n is known
     ...         any number of axes                                 {k}, {k}+1   the same of an integer argument
     _           an axis of any size                                #n, *#batch  the size may be 1 too, which broadcasts
 
-`bind` holds one shape against one hint and adds what it learns to the bindings of the call.
+`Bindings.bind` checks one shape against one hint and adds the sizes of its names.
 """
 
 import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple, Union
 
 import numpy as np
@@ -32,7 +31,7 @@ _CLASSES = frozenset(np.sctypeDict.values())
 
 
 class Dimension(NamedTuple):
-    """What a hint says of one axis, or with `many` of any number of axes."""
+    """One axis of a hint, or with `many` any number of axes."""
 
     name: str = ""
     size: int | None = None
@@ -43,7 +42,7 @@ class Dimension(NamedTuple):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The names that must be known before the size is, one of many axes with a star."""
+        """The names that the size is computed from; a name of many axes has a star."""
         if self.code is not None:
             return tuple(name for name in self.code.co_names if name not in _FUNCTIONS and not name.startswith(ARGUMENT))
         return (("*" if self.many else "") + self.name,) if self.name else ()
@@ -53,9 +52,8 @@ class Dimension(NamedTuple):
         return self.size is not None or (bool(self.code or self.name) and names.issuperset(self.reads))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ArrayHint:
-    """What a hint says of one array.
+    """The axes and dtypes that a hint names for one array.
 
     Attributes
     ----------
@@ -67,7 +65,7 @@ class ArrayHint:
     classes : frozenset of type, or None
         The scalar types that its dtype may have; None is any.
     dtype : dtype or None
-        The dtype, where there is one only.
+        The dtype, if the hint allows only one.
 
     Examples
     --------
@@ -77,25 +75,26 @@ class ArrayHint:
     Hint[np.ndarray, "m n"]
     """
 
-    word: str
-    text: str
-    dimensions: tuple[Dimension, ...]
-    classes: frozenset[type] | None
-    dtype: np.dtype[Any] | None
+    __slots__ = ("classes", "dimensions", "dtype", "text", "word")
+
+    def __init__(
+        self, word: str, text: str, dimensions: tuple[Dimension, ...], classes: frozenset[type] | None, dtype: Any
+    ) -> None:
+        self.word, self.text, self.dimensions, self.classes, self.dtype = word, text, dimensions, classes, dtype
 
     @property
     def variadic(self) -> int | None:
-        """The place of the one entry that stands for any number of axes."""
+        """The index of the entry that stands for any number of axes, or None."""
         return next((i for i, dimension in enumerate(self.dimensions) if dimension.many), None)
 
     @property
     def says_nothing(self) -> bool:
-        """Whether every array of every shape fits."""
+        """Whether the hint fits every shape."""
         return self.text in ("...", "*_")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that an array gives a size to."""
+        """The names that an array binds."""
         return tuple(name for dimension in self.dimensions if dimension.code is None for name in dimension.reads)
 
     def __repr__(self) -> str:
@@ -103,13 +102,13 @@ class ArrayHint:
 
 
 class Each(NamedTuple):
-    """A list, or a dict, of which each item is the same."""
+    """A list or dict whose items all have the same hint."""
 
     element: "Tree"
 
 
 class Places(NamedTuple):
-    """A tuple with an item at each place."""
+    """A tuple with one hint for each item."""
 
     members: tuple["Tree", ...]
 
@@ -118,7 +117,7 @@ Tree = ArrayHint | Each | Places | None
 
 
 def is_array_hint(hint: object) -> bool:
-    """Whether a hint says dimensions: a class with `array_type`, `dtypes` and `dim_str`."""
+    """Whether a hint names axes: a class with `array_type`, `dtypes` and `dim_str`."""
     return isinstance(hint, type) and hasattr(hint, "dim_str") and hasattr(hint, "array_type") and hasattr(hint, "dtypes")
 
 
@@ -139,7 +138,7 @@ def read_array(hint: Any) -> ArrayHint:
 
 
 def dtype_of_array(hint: Any) -> np.dtype[Any] | None:
-    """The one dtype that the hint of an array asks for, if it does."""
+    """Return the only dtype that the hint of an array allows, or None."""
     return read_array(hint).dtype if is_array_hint(hint) else None
 
 
@@ -185,13 +184,13 @@ def integers_of(array: ArrayHint) -> set[str]:
 
 
 def tree_of(hint: object, evaluated: Callable[[object], object]) -> Tree:
-    """What a whole hint says of the arrays in a value of it.
+    """Return the array hints inside a hint, in a tree like the value's.
 
     Parameters
     ----------
     hint : object
     evaluated : callable
-        Makes a hint of a text.
+        Evaluates a hint that is written as text.
     """
     hint = evaluated(hint)
     if is_array_hint(hint):
@@ -216,7 +215,7 @@ def tree_of(hint: object, evaluated: Callable[[object], object]) -> Tree:
 
 
 def _either(trees: list[Tree]) -> Tree:
-    """One hint of several that are alternatives: dtypes may differ, dimensions may not."""
+    """Merge alternatives into one hint: dtypes may differ, dimensions may not."""
     if len(trees) < 2:
         return trees[0] if trees else None
     arrays = [tree for tree in trees if isinstance(tree, ArrayHint)]
@@ -227,16 +226,13 @@ def _either(trees: list[Tree]) -> Tree:
     return ArrayHint(" | ".join(array.word for array in arrays), arrays[0].text, arrays[0].dimensions, every, None)
 
 
-@dataclass(slots=True)
 class Bindings:
-    """What the names of one call stand for.
+    """The sizes that axis names have in one call.
 
     Attributes
     ----------
-    sizes : dict
-        Of the names of single axes.
-    batches : dict
-        Of the names of many axes.
+    sizes, batches : dict
+        Of the names of single axes; of the names of many axes.
     places : dict
         Where each name was met first.
     faults : list of str
@@ -252,20 +248,26 @@ class Bindings:
     m=2 (x), n=3 (x)
     """
 
-    sizes: dict[str, int] = field(default_factory=dict)
-    batches: dict[str, Shape] = field(default_factory=dict)
-    places: dict[str, str] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-    _fixed: dict[str, Shape] = field(default_factory=dict)  # batches that do not broadcast any more
-    _ones: dict[str, str] = field(default_factory=dict)  # names met with size 1, where that may broadcast
-    _later: list[tuple[Dimension, int, str]] = field(default_factory=list)
+    __slots__ = ("_fixed", "_later", "_ones", "batches", "faults", "places", "sizes")
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+        self.batches: dict[str, Shape] = {}
+        self.places: dict[str, str] = {}
+        self.faults: list[str] = []
+        self._fixed: dict[str, Shape] = {}  # batches that do not broadcast any more
+        self._ones: dict[str, str] = {}  # names met with size 1, where that may broadcast
+        self._later: list[tuple[Dimension, int, str]] = []
 
     def copy(self) -> "Bindings":
         """The same bindings, to be added to."""
-        return Bindings(dict(self.sizes), dict(self.batches), dict(self.places), [], dict(self._fixed))
+        made = Bindings()
+        made.sizes, made.batches = dict(self.sizes), dict(self.batches)
+        made.places, made._fixed = dict(self.places), dict(self._fixed)
+        return made
 
     def bind(self, array: ArrayHint, shape: Shape, name: str) -> None:
-        """Hold a shape against a hint, and learn the sizes of its names."""
+        """Check a shape against a hint and bind the names in it."""
         dimensions, i = array.dimensions, array.variadic
         start = f"{name!r} of shape {shape} does not fit {array}: "
         after = 0 if i is None else len(dimensions) - i - 1
@@ -308,7 +310,7 @@ class Bindings:
             self.batches[word] = joined
 
     def finish(self, integers: Mapping[str, int]) -> None:
-        """Once every array is bound: settle what broadcasts, and check the sizes that are computed."""
+        """Check computed sizes and broadcasting, after every array has been bound."""
         for word, name in self._ones.items():
             if word not in self.sizes:
                 self.sizes[word], self.places[word] = 1, name
@@ -318,14 +320,14 @@ class Bindings:
                 self.faults.append(f"{start}{dimension.text} is {size}, and comes to {asked}.")
 
     def size(self, dimension: Dimension, integers: Mapping[str, int]) -> Any:
-        """The size of one axis, or None where the bindings do not say it."""
+        """Return the size of one axis, or None if it is not bound."""
         if dimension.code is None:
             return dimension.size if dimension.size is not None else self.sizes.get(dimension.name)
         scope = {**self.sizes, **{ARGUMENT + name: size for name, size in integers.items()}}
         return eval(dimension.code, {}, scope) if scope.keys() >= set(dimension.reads) else None
 
     def shape(self, array: ArrayHint, integers: Mapping[str, int]) -> Shape | None:
-        """The shape that a hint stands for, or None where the bindings do not say all of it."""
+        """Return the shape that a hint stands for, or None if a size is not bound."""
         found: list[int] = []
         for dimension in array.dimensions:
             if dimension.many:

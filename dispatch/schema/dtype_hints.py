@@ -1,4 +1,4 @@
-"""Hints about dtypes: `NDArray[np.float64]`, which asks for one, and `DTypeLike`, which is one."""
+"""Reads hints of dtypes: `NDArray[np.float64]`, an array of one, and `DTypeLike`, a dtype itself."""
 
 import typing
 from typing import Any
@@ -9,7 +9,7 @@ _CONCRETE = frozenset(np.sctypeDict.values()) - {np.str_, np.bytes_, np.void, np
 
 
 def unaliased(hint: Any) -> Any:
-    """What an alias of the `type` statement stands for; newer versions of NumPy write NDArray and DTypeLike so.
+    """Return what an alias made by the `type` statement stands for; newer NumPy writes NDArray and DTypeLike so.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def unaliased(hint: Any) -> Any:
 
 
 def dtype_of(members: tuple[Any, ...]) -> np.dtype[Any] | None:
-    """The dtype in `np.ndarray[shape, np.dtype[np.float64]]`.
+    """Return the dtype in `np.ndarray[shape, np.dtype[np.float64]]`.
 
     None for `np.floating` and type variables, which are no dtype, and for text and dates, which lack a size.
 
@@ -42,7 +42,7 @@ def dtype_of(members: tuple[Any, ...]) -> np.dtype[Any] | None:
 
 
 def is_dtype_like(members: list[object]) -> bool:
-    """Whether the members of a union are those of `numpy.typing.DTypeLike`, or of a larger one with it.
+    """Whether a union contains all members of `numpy.typing.DTypeLike`.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def is_dtype_like(members: list[object]) -> bool:
 
 
 def is_numpys_own(hint: object) -> bool:
-    """Whether a hint is one of the private ones that NumPy's unions are made of.
+    """Whether a hint is one of NumPy's private types, which its unions contain.
 
     Examples
     --------

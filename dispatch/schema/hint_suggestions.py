@@ -1,4 +1,4 @@
-"""The hints that work: which of them stands nearest to one that does not, for messages."""
+"""Suggests a supported type hint in place of an unsupported one."""
 
 import collections
 import collections.abc
@@ -34,7 +34,7 @@ _CLASSES = (
 
 
 def show(hint: object) -> str:
-    """Return a hint as it is written, as nearly as can be told."""
+    """Return a hint as the user probably wrote it."""
     if isinstance(hint, str):
         return hint
     if isinstance(hint, ForwardRef):
@@ -46,7 +46,7 @@ def show(hint: object) -> str:
 
 
 def nearest(hint: object) -> str:
-    """Return the hint that stands nearest to one that has no schema type.
+    """Return the supported hint that is closest to an unsupported one.
 
     Examples
     --------

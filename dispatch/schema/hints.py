@@ -1,8 +1,8 @@
-"""Type hints: which schema type a Python annotation stands for.
+"""Reads type hints: which schema type a Python annotation stands for.
 
 `HintReader` reads the hints of one function. Besides the type, a hint can say four things about an array, which the
-reader notes for each argument: its dtype (`NDArray[np.float64]`), its layout (`Annotated[np.ndarray, "C"]`), that
-Python numbers may stand for it (`np.ndarray | float`), and the names of its axes (`Float64[np.ndarray, "m n"]`).
+reader keeps for each argument: its dtype (`NDArray[np.float64]`), its layout (`Annotated[np.ndarray, "C"]`), that Python
+numbers may be passed for it (`np.ndarray | float`), and the names of its axes (`Float64[np.ndarray, "m n"]`).
 """
 
 import collections.abc
@@ -85,7 +85,7 @@ class HintReader:
     Attributes
     ----------
     dtype, layout, numbers
-        What the last argument's hint said about the array.
+        What the hint of the last argument says about the array.
     """
 
     __slots__ = ("_dtypes", "_fn", "_hint", "_open", "_scope", "_what", "layout", "numbers", "operator")
@@ -104,13 +104,13 @@ class HintReader:
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """The dtype that the arrays of the last argument must have."""
+        """The dtype that the last hint asks for."""
         if len(self._dtypes) > 1:
             raise self._fault("Two dtypes in one parameter: write the same for all of its arrays, or none.")
         return next(iter(self._dtypes), None)
 
     def dimensions(self) -> Tree:
-        """What the last hint says of the axes of its arrays, as `Float64[np.ndarray, "m n"]` does."""
+        """The axis names in the last hint, as in `Float64[np.ndarray, "m n"]`."""
         return tree_of(self._hint, self._evaluated)
 
     def argument(self, name: str, hint: object) -> Type:
@@ -237,7 +237,7 @@ class HintReader:
         return record_of(cls, self._field)
 
     def _field(self, cls: type, name: str, hint: object) -> Field:
-        """Read a field of a record. One whose hint has no schema type holds anything, unless there are arrays in it."""
+        """Read a field of a record. A hint without a schema type means any object, unless it contains arrays."""
         inner = HintReader(self.operator, cls)
         inner._open = (*self._open, cls)
         inner._start(f"{self._what}, field '{name}' of {show(cls)},", hint)
@@ -318,7 +318,7 @@ class HintReader:
 
 
 def class_of_text(name: str) -> ClassType:
-    """The type of a class that a schema's text names: a record where it is one, which takes its module to be imported."""
+    """Return the type of a class that a schema's text names; a record if its module is imported and it is one."""
     kind = ClassType(name)
     try:
         cls = find_class(kind)

@@ -1,7 +1,7 @@
-"""From a Python function to its schema, and a schema held against a function.
+"""Infers the schema of a Python function from its type hints, and compares a schema with a function.
 
-The parameters of a plain function are read from its code object, which is an order of magnitude faster than
-`inspect.signature`; partials, methods, callable objects and wrapped functions go through the latter.
+The parameters of a plain function are read from its code object, which is ten times faster than `inspect.signature`; partials,
+methods, callable objects and wrapped functions go through `inspect.signature`.
 """
 
 import inspect
@@ -42,7 +42,7 @@ class _Parameter(NamedTuple):
 
 def _parameters(fn: Callable[..., Any], name: str) -> tuple[list[_Parameter], object]:
     """Read the parameters and the return hint of any callable."""
-    if type(fn) is not types.FunctionType or "__wrapped__" in fn.__dict__ or "__signature__" in fn.__dict__:
+    if type(fn) is not types.FunctionType or hasattr(fn, "__wrapped__") or hasattr(fn, "__signature__"):  # its dict is not made
         try:
             signature = inspect.signature(fn)
         except (TypeError, ValueError):
@@ -89,7 +89,7 @@ def infer(
     Returns
     -------
     Schema
-        Held against the tags already.
+        Already checked against the tags.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def infer_schema(
     Returns
     -------
     str
-        `"(arguments) -> returns"`, behind the name if there is one.
+        `"(arguments) -> returns"`, after the name if there is one.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def _shared(name: str, kinds: dict[str, Type], mutates_args: str | Iterable[str]
 
 
 def compare(schema: Schema, fn: Callable[..., Any]) -> None:
-    """Hold a schema against the function it is to describe; raise where a call would mean two things.
+    """Compare a schema with the function that it describes, and raise where the two disagree.
 
     Parameters
     ----------

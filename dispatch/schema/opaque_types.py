@@ -1,4 +1,4 @@
-"""Opaque types: Python classes that are types of the schema language, known there by name only."""
+"""Opaque types: Python classes that a schema knows by name only."""
 
 import sys
 import weakref
@@ -16,7 +16,7 @@ _opaque: "weakref.WeakKeyDictionary[type, ClassType]" = weakref.WeakKeyDictionar
 
 
 def register_opaque_type(cls: C, /) -> C:
-    """Let a class be a type of the schema language.
+    """Make a class a schema type.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def find_class(kind: ClassType) -> type:
     Returns
     -------
     type
-        The class, found among the registered ones and the modules that are imported.
+        The class, from the registered ones and the imported modules.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reads the text of a schema, piece by piece, and shows the place where it had to stop."""
+"""Parses the text of a schema; an error shows the place in the text."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ def _dtype(word: str) -> np.dtype[Any] | None:
 
 
 class Declaration(NamedTuple):
-    """One argument or return as it stands in the text, and where. A bare type has an empty name."""
+    """One argument or return as written, and its place in the text. A bare type has an empty name."""
 
     start: int
     type: Type
@@ -39,7 +39,7 @@ class Declaration(NamedTuple):
 
 
 class Reader:
-    """A text and a place in it. Each method reads one thing, or fails showing the place.
+    """A text and a position in it. Each method reads one thing, or raises and shows the position.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Reader:
         raise SchemaError(f"{self.title}: {message}\n  {line}\n  {' ' * (self.at if at is None else at)}^") from None
 
     def build(self, at: int, make: Callable[..., T], *args: object) -> T:
-        """Make something of what was read at a place, or fail there."""
+        """Build a value from what was read at a position; an error shows that position."""
         try:
             return make(*args)
         except SchemaError as error:
@@ -72,18 +72,18 @@ class Reader:
             self.at += 1
 
     def peek(self, mark: str) -> bool:
-        """Whether the mark is what comes next."""
+        """Whether a mark comes next."""
         return self.text.startswith(mark, self.at)
 
     def take(self, mark: str) -> bool:
-        """Step over the mark if it is what comes next."""
+        """Skip a mark if it comes next; return whether it did."""
         if found := self.text.startswith(mark, self.at):
             self.at += len(mark)
             self._skip()
         return found
 
     def expect(self, mark: str, end: str = "") -> None:
-        """Step over the mark; the message says that the list could have ended there as well."""
+        """Skip a mark, or raise; the message says that the list could also have ended there."""
         if not self.take(mark):
             found = f"'{self.text[self.at]}'" if self.at < len(self.text) else "the end"
             wanted = f"'{mark}' or '{end}'" if end else f"'{mark}'"
@@ -99,7 +99,7 @@ class Reader:
         return found[0]
 
     def at_word(self) -> bool:
-        """Whether a word is what comes next."""
+        """Whether a word comes next."""
         return _WORD.match(self.text, self.at) is not None
 
     def type(self) -> tuple[Type, Alias | None]:
@@ -195,7 +195,7 @@ class Reader:
         return frozenset(names)
 
     def literal(self, whose: str = "") -> object:
-        """Read the text of a default; `whose` begins the message about one without a text."""
+        """Read the text of a default; `whose` begins the message when there is none."""
         start = self.at
         if self.peek("..."):
             self.fail(
@@ -299,7 +299,7 @@ class Reader:
         return found, slash, len(found) if star < 0 else star
 
     def returns(self) -> list[Declaration]:
-        """Read what stands after the arrow, up to the end of the text."""
+        """Read the returns, from the arrow to the end of the text."""
         self.expect("->")
         found: list[Declaration] = []
         if self.take("("):

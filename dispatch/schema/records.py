@@ -1,6 +1,6 @@
-"""Records: dataclasses and named tuples with arrays among their fields, read off the hints of the fields.
+"""Records: dataclasses and named tuples with arrays among their fields, found from the hints of the fields.
 
-A class without an array in it, a configuration say, is no record: it is one value, known by its name.
+A class without arrays, such as a configuration, is no record: it is one value, known by its name.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ def is_record(cls: type) -> bool:
 
 
 def record_of(cls: type, read: Callable[[type, str, object], Field]) -> ClassType:
-    """The type of a class that may be a record.
+    """Return the type of a class that may be a record.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ def record_of(cls: type, read: Callable[[type, str, object], Field]) -> ClassTyp
     Returns
     -------
     ClassType
-        With its fields where one of them holds arrays; then its values are containers from here on.
+        With its fields if one of them holds arrays; its instances are containers from then on.
 
     Raises
     ------
     SchemaError
-        If the class has no place in a module, text in its hints names nothing, or it makes its values itself.
+        If the class is not at the top of a module, a name in its hints is unknown, or it has its own `__new__`.
     """
     name = f"{cls.__module__}.{cls.__qualname__}"
     ClassType(name)  # a class inside a function is refused before its fields are read
@@ -71,7 +71,7 @@ def record_of(cls: type, read: Callable[[type, str, object], Field]) -> ClassTyp
 
 
 def mentions_arrays(hint: object, seen: frozenset[object] = frozenset()) -> bool:
-    """Whether an array class, or a variable for a type, stands anywhere in a hint, or in the fields of a record it names.
+    """Whether an array class or a type variable occurs in a hint or in the fields of a record that it names.
 
     Examples
     --------

@@ -1,15 +1,16 @@
-"""Schemas: an operator's signature as data, with a text that says all of it.
+"""Schema: an operator's signature as data, which prints as text and is read from text without loss.
 
     schema   := ns "::" name ["." overload] "(" [argument ("," argument)*] ")" "->" returns
     argument := type name ["=" default] | "*" (keyword-only from here on) | "/" (positional-only up to here)
     returns  := type [name] | "(" [type [name] ("," type [name])*] ")"
 
-The laws hold for every Schema that exists, read or built: `Schema.parse(str(s)) == s`, and none has a meaning that only
-its author knows (two arguments of one name, a default of another type, an alias of nothing).
+For every schema `Schema.parse(str(s)) == s`. One that makes no sense cannot be built: two arguments of one name, a default of
+another type, an alias set that no argument is in.
+
+More than 350 lines, because `Argument` and `Schema` write their fields out: see `types.Spelled`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -32,13 +33,12 @@ class _Missing(Enum):
 MISSING: Final = _Missing.MISSING
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Argument(Spelled):
     """One argument of an operator.
 
     `dtype`, `layout` (of "C", "F", "writeable"), `numbers` (Python numbers may stand for the array) and `dimensions` (what
-    `Float64[np.ndarray, "m n"]` says) come from type hints. They are about checking a call, and take part neither in the
-    text nor in equality.
+    `Float64[np.ndarray, "m n"]` says) come from type hints. They are for checking calls, and are neither
+    in the text nor compared.
 
     Examples
     --------
@@ -46,24 +46,41 @@ class Argument(Spelled):
     'Tensor x'
     """
 
+    __slots__ = (  # noqa: RUF023 - in the order of __init__
+        "name", "type", "default", "kwarg_only", "positional_only", "alias", "dtype", "layout", "numbers", "dimensions",
+    )  # fmt: skip
+
     name: str
     type: Type
-    default: object = MISSING
-    kwarg_only: bool = False
-    positional_only: bool = False
-    alias: Alias | None = None
-    dtype: np.dtype[np.generic] | None = None
-    layout: tuple[str, ...] = ()
-    numbers: bool = False
-    dimensions: Tree = None
+    default: object
+    kwarg_only: bool
+    positional_only: bool
+    alias: Alias | None
+    dtype: np.dtype[np.generic] | None
+    layout: tuple[str, ...]
+    numbers: bool
+    dimensions: Tree
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        name: str,
+        type: Type,
+        default: object = MISSING,
+        kwarg_only: bool = False,
+        positional_only: bool = False,
+        alias: Alias | None = None,
+        dtype: np.dtype[np.generic] | None = None,
+        layout: tuple[str, ...] = (),
+        numbers: bool = False,
+        dimensions: Tree = None,
+    ) -> None:
+        self._set(name, type, default, kwarg_only, positional_only, alias, dtype, layout, numbers, dimensions)
         check_name(self.name, "an argument")
         if self.alias is not None and not self.type.has_tensor:
             raise SchemaError(f"argument '{self.name}' has an alias, and {self.type} holds no Tensor.")
         if self.default is not MISSING:
             try:
-                object.__setattr__(self, "default", accept(self.type, self.default))
+                object.__setattr__(self, "default", accept(type, default))
             except SchemaError as error:
                 raise SchemaError(f"argument '{self.name}': {error}", argument=self.name) from None
 
@@ -93,9 +110,8 @@ class Argument(Spelled):
         return hash(str(self))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Return(Spelled):
-    """One result of an operator. `dimensions` come from type hints, and take part neither in the text nor in equality.
+    """One result of an operator. `dimensions` come from type hints, and are neither in the text nor compared.
 
     Examples
     --------
@@ -103,12 +119,15 @@ class Return(Spelled):
     'Tensor values'
     """
 
-    type: Type
-    name: str | None = None
-    alias: Alias | None = None
-    dimensions: Tree = None
+    __slots__ = ("type", "name", "alias", "dimensions")  # noqa: RUF023 - in the order of __init__
 
-    def __post_init__(self) -> None:
+    type: Type
+    name: str | None
+    alias: Alias | None
+    dimensions: Tree
+
+    def __init__(self, type: Type, name: str | None = None, alias: Alias | None = None, dimensions: Tree = None) -> None:
+        self._set(type, name, alias, dimensions)
         if self.name is not None:
             check_name(self.name, "a return")
         if self.alias is not None and not self.type.has_tensor:
@@ -123,7 +142,6 @@ class Return(Spelled):
         return text if self.name is None else f"{text} {self.name}"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Schema(Spelled):
     """The signature of an operator.
 
@@ -145,16 +163,24 @@ class Schema(Spelled):
     True
     """
 
+    __slots__ = ("namespace", "name", "overload", "arguments", "returns")  # noqa: RUF023 - in the order of __init__
+
     namespace: str
     name: str
     overload: str
     arguments: tuple[Argument, ...]
-    returns: tuple[Return, ...] = field(default=())
+    returns: tuple[Return, ...]
 
-    def __post_init__(self) -> None:
-        check_full_name(self.namespace, self.name, self.overload)
-        object.__setattr__(self, "arguments", tuple(self.arguments))
-        object.__setattr__(self, "returns", tuple(self.returns))
+    def __init__(
+        self,
+        namespace: str,
+        name: str,
+        overload: str,
+        arguments: tuple[Argument, ...],
+        returns: tuple[Return, ...] = (),
+    ) -> None:
+        self._set(namespace, name, overload, tuple(arguments), tuple(returns))
+        check_full_name(namespace, name, overload)
         if (fault := find_fault(self.arguments, self.returns)) is not None:
             raise SchemaError(f"{self.full_name}: {fault[0]}", operator=self.qualname)
 
@@ -172,7 +198,7 @@ class Schema(Spelled):
         Returns
         -------
         Schema
-            What `str` turns back into the text, up to spaces.
+            `str` of it is the text, up to spaces.
 
         Examples
         --------
@@ -234,7 +260,7 @@ class Schema(Spelled):
 
     @property
     def is_view(self) -> bool:
-        """Whether a return shares memory with an argument that it does not say is written."""
+        """Whether a return shares memory with an argument that is not written."""
         return any(r.alias is not None and not r.alias.is_write for r in self.returns)
 
     @property
@@ -244,7 +270,7 @@ class Schema(Spelled):
 
     @property
     def has_residual(self) -> bool:
-        """Whether the last return stays inside, for the backward rule."""
+        """Whether the last return is a `Residual`, which only the backward rule sees."""
         return bool(self.returns) and self.returns[-1].type == RESIDUAL
 
     @property
@@ -268,7 +294,7 @@ class Schema(Spelled):
 
 
 def find_fault(arguments: Sequence[Argument], returns: Sequence[Return]) -> tuple[str, int] | None:
-    """Look for what is wrong between arguments and returns that are each right.
+    """Find what is wrong between arguments and returns that are each valid.
 
     Parameters
     ----------
@@ -280,7 +306,7 @@ def find_fault(arguments: Sequence[Argument], returns: Sequence[Return]) -> tupl
     Returns
     -------
     tuple of str and int, or None
-        The message, and the number of the argument (or, counting on, of the return) it is about.
+        The message, and the index of the argument that it is about; returns are counted after the arguments.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tags: what an operator promises beyond its schema, and whether the schema bears it out.
+"""Tags: what an operator promises beyond its schema; checks them against the schema.
 
 The names are torch's. Tags about the layout of a device's memory format or about torch's own compiler are left out.
 """
@@ -62,7 +62,7 @@ def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
 
 
 def check_tags(schema: Schema, tags: Tag | Iterable[Tag]) -> frozenset[Tag]:
-    """Hold tags against a schema.
+    """Check tags against a schema.
 
     Parameters
     ----------

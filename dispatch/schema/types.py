@@ -1,4 +1,4 @@
-"""The words of the schema language: its types and alias sets, as values that print as what `parser.py` reads.
+"""The types of the schema language, and alias sets, as values that print as text which `parser.py` reads.
 
     type   := base [alias] suffix*            suffix  := "[]" | "[" int "]" | "?"
     base   := Tensor | int | float | bool | complex | str | bytes | Scalar | ScalarType | Device | Any | Callable
@@ -6,12 +6,14 @@
     alias  := "(" set ["!"] ["->" set] ")"    set     := name ("|" name)* | "*"
 
 The alias stands right after `Tensor`, or a class that holds arrays, inside all suffixes: `Tensor(a!)[]`, `Tensor(a!)?`.
-Every type prints as a text that reads back as the same type; what has no such text cannot be built.
+Every type prints as text that reads back as the same type; a type without such a text cannot be built.
+
+More than 350 lines, because the types are one grammar and each writes its fields out: see `Spelled`.
 """
 
 import keyword
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import sys
+from typing import Any, NamedTuple, NoReturn, Self
 
 from ..errors import SchemaError, did_you_mean
 
@@ -34,7 +36,7 @@ _NO_MEANING = frozenset((
 
 
 def unknown_type(word: str) -> str:
-    """Return the message for a word that is no type."""
+    """Return the message for an unknown type."""
     if word in _INSTEAD:
         return f"there is no type '{word}'. Write {_INSTEAD[word]}."
     if word in _NO_MEANING:
@@ -43,7 +45,7 @@ def unknown_type(word: str) -> str:
 
 
 def check_name(name: str, what: str) -> None:
-    """Refuse what could not be written as a name in Python.
+    """Raise for a name that Python could not spell.
 
     Parameters
     ----------
@@ -66,12 +68,27 @@ def check_name(name: str, what: str) -> None:
 
 
 class Spelled:
-    """A value whose text says all of it: it equals what has the same text.
+    """An immutable value that is equal to another if both have the same text.
 
-    The subclasses are dataclasses without the methods that this one has, which halves the time it takes to make them.
+    A subclass names its fields in `__slots__`, and its `__init__` sets them once. Frozen dataclasses would do the same,
+    but take a third of a millisecond each at import.
     """
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
+
+    def _set(self, *values: Any) -> None:
+        for name, value in zip(self.__slots__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the value with other fields."""
+        return type(self)(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} cannot be changed. Make another: x.replace({name}=...).", name=name)
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return type(self), tuple(getattr(self, name) for name in self.__slots__)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (type(self) is type(other) and str(self) == str(other))
@@ -106,13 +123,15 @@ class Type(Spelled):
         return self.spell()
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Base(Type):
     """A type that is one word."""
 
+    __slots__ = ("name",)
+
     name: str
 
-    def __post_init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._set(name)
         if self.name not in BASES:
             raise SchemaError(unknown_type(self.name))
 
@@ -141,18 +160,20 @@ class Field(NamedTuple):
     is_write: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ClassType(Type):
     """A Python class that the schema knows by name, as `module.Class`.
 
     A dataclass or named tuple with arrays among its fields is a record, and has its class and fields here, not in the text.
     """
 
-    qualname: str
-    cls: type | None = None
-    fields: tuple[Field, ...] = ()
+    __slots__ = ("qualname", "cls", "fields")  # noqa: RUF023 - in the order of __init__
 
-    def __post_init__(self) -> None:
+    qualname: str
+    cls: type | None
+    fields: tuple[Field, ...]
+
+    def __init__(self, qualname: str, cls: type | None = None, fields: tuple[Field, ...] = ()) -> None:
+        self._set(qualname, cls, fields)
         words = self.qualname.split(".")
         if len(words) < 2 or not all(word.isidentifier() and not keyword.iskeyword(word) for word in words):
             known = "write module.Class, for a class at the top of its module."
@@ -168,13 +189,15 @@ class ClassType(Type):
         return self.qualname + (alias if self.fields else "")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LiteralOf(Type):
     """One of a few values, `Literal['same', 'valid']`: each a str, bytes, int or bool."""
 
+    __slots__ = ("choices",)
+
     choices: tuple[str | bytes | int, ...]
 
-    def __post_init__(self) -> None:
+    def __init__(self, choices: tuple[str | bytes | int, ...]) -> None:
+        self._set(choices)
         for choice in self.choices:
             if type(choice) not in (str, bytes, int, bool):
                 raise SchemaError(f"a {type(choice).__name__} cannot stand in Literal[...]: write str, bytes, int or bool.")
@@ -186,14 +209,16 @@ class LiteralOf(Type):
         return f"Literal[{', '.join(map(repr, self.choices))}]"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ListOf(Type):
     """A list or tuple of one type, `T[]`, or of a fixed length, `T[2]`."""
 
-    element: Type
-    size: int | None = None
+    __slots__ = ("element", "size")
 
-    def __post_init__(self) -> None:
+    element: Type
+    size: int | None
+
+    def __init__(self, element: Type, size: int | None = None) -> None:
+        self._set(element, size)
         if self.size is not None and self.size < 1:
             raise SchemaError(f"{self.element}[{self.size}]: a fixed length is at least 1. Write [] for any length.")
         _check_parts(self)
@@ -208,13 +233,15 @@ class ListOf(Type):
         return f"{self.element.spell(alias)}[{'' if self.size is None else self.size}]"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OptionalOf(Type):
     """A type or None, `T?`."""
 
+    __slots__ = ("element",)
+
     element: Type
 
-    def __post_init__(self) -> None:
+    def __init__(self, element: Type) -> None:
+        self._set(element)
         if isinstance(self.element, OptionalOf) or self.element == Base("None"):
             raise SchemaError(f"{self.element}? says None twice. Write one of them.")
         _check_parts(self)
@@ -229,13 +256,15 @@ class OptionalOf(Type):
         return self.element.spell(alias) + "?"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TupleOf(Type):
     """A tuple with a type for each place, `(A, B)`."""
 
+    __slots__ = ("members",)
+
     members: tuple[Type, ...]
 
-    def __post_init__(self) -> None:
+    def __init__(self, members: tuple[Type, ...]) -> None:
+        self._set(members)
         if not self.members:
             raise SchemaError("() is no type: a tuple type has at least one member.")
         _check_parts(self)
@@ -250,14 +279,16 @@ class TupleOf(Type):
         return f"({', '.join(member.spell(alias) for member in self.members)})"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DictOf(Type):
     """A dictionary, `Dict(K, V)`, whose keys are str or int."""
+
+    __slots__ = ("key", "value")
 
     key: Type
     value: Type
 
-    def __post_init__(self) -> None:
+    def __init__(self, key: Type, value: Type) -> None:
+        self._set(key, value)
         if self.key not in (Base("str"), Base("int")):
             raise SchemaError(f"Dict({self.key}, {self.value}): the keys of a dictionary are str or int.")
         _check_parts(self)
@@ -272,9 +303,8 @@ class DictOf(Type):
         return f"Dict({self.key.spell(alias)}, {self.value.spell(alias)})"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Alias(Spelled):
-    """Which sets of memory a Tensor belongs to before and after the call, and whether the call writes to it.
+    """The alias sets that a Tensor is in before and after the call, and whether the call writes to it.
 
     Examples
     --------
@@ -282,11 +312,14 @@ class Alias(Spelled):
     '(a! -> a|b)'
     """
 
+    __slots__ = ("before", "after", "is_write")  # noqa: RUF023 - in the order of __init__
+
     before: frozenset[str]
     after: frozenset[str]
     is_write: bool
 
-    def __post_init__(self) -> None:
+    def __init__(self, before: frozenset[str], after: frozenset[str], is_write: bool) -> None:
+        self._set(before, after, is_write)
         for names in (self.before, self.after):
             if not names or not all(name == "*" or name.replace("_", "a").isalnum() for name in names):
                 raise SchemaError("an alias names at least one set, as in Tensor(a!) or Tensor(a|b).")
@@ -333,11 +366,11 @@ def split_name(name: str) -> tuple[str, str, str]:
     if dot and not overload:
         raise SchemaError(f"'{name}' ends with a dot. Write the overload after it, or leave it out.")
     check_full_name(parts[0], opname, overload)
-    return parts[0], opname, overload
+    return sys.intern(parts[0]), opname, overload
 
 
 def check_full_name(namespace: str, name: str, overload: str) -> None:
-    """Refuse names that `dispatch.ops.namespace.name.overload` could not spell."""
+    """Raise for a name that `dispatch.ops.namespace.name.overload` could not spell."""
     check_name(namespace, "a namespace")
     check_name(name, "an operator")
     if overload:

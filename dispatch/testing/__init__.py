@@ -1,6 +1,6 @@
-"""Checking operators, gradients and values; what a test suite of operators stands on."""
+"""Checks of operators, gradients and values, for test suites."""
 
-from .assert_close import assert_close
+from .closeness import assert_close
 from .fake_profiles import (
     OpProfile,
     generate_fake_kernels,
@@ -9,10 +9,10 @@ from .fake_profiles import (
     save_op_profiles,
 )
 from .generated_tests import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
-from .gradcheck import gradcheck, gradgradcheck
-from .opcheck import opcheck
+from .gradient_checks import gradcheck, gradgradcheck
+from .operator_checks import opcheck
 from .report import Report
-from .samples import Sample, samples
+from .sampled_arguments import Sample, samples
 from .variants import layouts, sizes, values
 
 __all__ = [

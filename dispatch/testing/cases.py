@@ -1,4 +1,4 @@
-"""Case: an operator and one set of arguments, taken apart so that a check can give it other arrays."""
+"""`Case`: an operator and one set of arguments, flattened so that a check can replace the arrays."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,10 +19,10 @@ Arguments = tuple[Any, ...]
 
 
 class Case(NamedTuple):
-    """One call of an operator, bound: every argument in schema order, arrays plain.
+    """One call of an operator: all arguments in schema order, with plain arrays.
 
-    `tracked` holds the places, in the order of `arrays_in`, that came as tracked values. `what` says how this case was
-    made of the user's sample: `" in Fortran order"`; it is empty for the sample itself.
+    `tracked` has the indices, in the order of `arrays_in`, of the arrays that were given as tracked values. `what` says how the
+    case differs from the user's sample: `" in Fortran order"`; it is empty for the sample itself.
     """
 
     op: OpOverload
@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """What each of `arrays` is called: `'x'`, `'xs'[2]`."""
+        """A label for each of `arrays`: `'x'`, `'xs'[2]`."""
         return labels_of(self.op.arguments.names, self.args)
 
     def with_args(self, args: Arguments, what: str = "") -> "Case":
@@ -60,25 +60,25 @@ class Case(NamedTuple):
         return self.outputs(self.op(*args[:count], **named))
 
     def outputs(self, result: Any) -> list[Any]:
-        """What a call returned, one item for each return that the caller sees; a NumPy scalar is a 0-d array."""
+        """Return the outputs of a call as a list, without a residual; a NumPy scalar becomes a 0-d array."""
         count = self.op.outputs.count
         found = [] if count == 0 else [result] if count == 1 else list(result)
         pairs = zip(found, self.op.schema.returns, strict=False)
         return [without_scalars(x) if returned.type.has_tensor else x for x, returned in pairs]
 
     def given(self) -> str:
-        """The arguments in brief: `x: float64[3, 4], factor: float`."""
+        """Describe the arguments in brief: `x: float64[3, 4], factor: float`."""
         return ", ".join(f"{name}: {brief(x)}" for name, x in zip(self.op.arguments.names, self.args, strict=True))
 
     def rule(self, key: DispatchKey) -> Any:
-        """What is registered at a key, or None."""
+        """Return the rule registered at a key, or None."""
         registration = self.op.table.source(key)
         if registration is None and key == DispatchKey.AUTOGRAD and (origin := origin_of(self.op)) is not None:
             registration = origin.table.source(key)
         return None if registration is None else registration.rule
 
     def place(self, key: DispatchKey) -> str:
-        """Where the rule at a key is written: `file.py:12`."""
+        """Return where the rule at a key is written: `file.py:12`."""
         rule = self.rule(key)
         if isinstance(rule, Pullbacks):
             rule = next((pullback.function for pullback in rule.by_argument.values()), rule)
@@ -91,7 +91,7 @@ class Case(NamedTuple):
 
 
 def bind(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Case:
-    """The case of a call; arguments that the operator would refuse are refused in its words.
+    """Make the case of a call; arguments that do not fit raise the operator's own error.
 
     Raises
     ------
@@ -124,33 +124,33 @@ def bind(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Case:
 
 
 def is_array(x: Any) -> bool:
-    """Whether a value is an array that checks exchange; NumPy scalars cannot be written to and count as numbers."""
+    """Whether a value is an array that checks replace; NumPy scalars cannot be written to and count as numbers."""
     return isinstance(x, (np.ndarray, Tensor))
 
 
 def arrays_in(x: Any) -> list[Any]:
-    """Every array in a value, in order: those of lists, tuples, dicts and records too."""
+    """Return every array in a value, in order, inside lists, tuples, dicts and records too."""
     return [leaf for leaf in leaves(x) if is_array(leaf)]
 
 
 def map_arrays(f: Callable[[Any], Any], x: Any) -> Any:
-    """The same value with `f` of every array in its place."""
+    """Replace every array in a value by `f` of it."""
     return mapped(lambda leaf: f(leaf) if is_array(leaf) else leaf, x)
 
 
 def without_scalars(x: Any) -> Any:
-    """The same value with 0-d arrays for its NumPy scalars."""
+    """Replace NumPy scalars in a value by 0-d arrays."""
     return mapped(lambda leaf: np.asarray(leaf) if isinstance(leaf, np.generic) else leaf, x)
 
 
 def put_arrays(args: Arguments, arrays: list[Any]) -> Arguments:
-    """The arguments with these arrays in place of their own, in the order of `arrays_in`."""
+    """Replace the arrays in the arguments, in the order of `arrays_in`."""
     queue = iter(arrays)
     return tuple(map_arrays(lambda _: next(queue), x) for x in args)
 
 
 def labels_of(names: tuple[str, ...], args: Arguments) -> list[str]:
-    """What each array among arguments is called, in the order of `arrays_in`."""
+    """Return a label for each array in the arguments, in the order of `arrays_in`."""
     return [f"'{name}'{path}" for name, x in zip(names, args, strict=True) for path in _paths(x)]
 
 
@@ -159,6 +159,6 @@ def _paths(x: Any) -> list[str]:
 
 
 def named_outputs(outputs: list[Any]) -> list[tuple[str, Any]]:
-    """Every array among outputs with its name: `output 0`, `output 1[2]`."""
+    """Return every array in the outputs with its name: `output 0`, `output 1[2]`."""
     paths = [f"output {i}{path}" for i, x in enumerate(outputs) for path in _paths(x)]
     return list(zip(paths, arrays_in(outputs), strict=True))

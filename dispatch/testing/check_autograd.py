@@ -1,7 +1,7 @@
-"""test_autograd_registration and test_gradients: whether a gradient comes, and is the right one.
+"""The checks `test_autograd_registration` and `test_gradients`: an operator has a gradient, and it is right.
 
-Small samples are checked in full, entry by entry. Large ones along random directions and at some elements, for random
-gradients from behind, and what is wrong is then looked for among the largest derivatives.
+Small samples are checked entry by entry. Large ones are checked along random directions and at some elements, with random
+output gradients; after a failure the largest derivatives are searched for the wrong entry.
 """
 
 from typing import Any
@@ -11,10 +11,10 @@ import numpy as np
 from ..core import DispatchKey
 from ..layers.autograd import CONSTANT, TrackedTensor
 from ..schema.tags import Tag
-from .assert_close import tolerance
 from .cases import Case, named_outputs
 from .check_schema import quietly
-from .gradcheck import gradient_probe
+from .closeness import tolerance
+from .gradient_checks import gradient_probe
 from .numerical_jacobian import Probe, Recording, as_reals, compare, label_of, random_like, units
 from .report import Findings
 
@@ -30,7 +30,7 @@ UNTRACKED = "no argument came tracked; pass dispatch.tensor(a, requires_grad=Tru
 
 
 def check_registration(case: Case, findings: Findings) -> None:
-    """Look whether floating-point outputs of tracked arguments come tracked."""
+    """Check that floating-point outputs of tracked arguments are tracked."""
     if not case.tracked:
         findings.skip(UNTRACKED)
         return
@@ -73,9 +73,9 @@ def check_registration(case: Case, findings: Findings) -> None:
 
 
 def _marked(outputs: list[Any]) -> bool:
-    """Whether the rule named outputs that carry no gradient."""
+    """Whether the rule marked outputs as non-differentiable."""
     return any(
-        getattr(x.grad_fn, "_non_differentiable", ()) for _, x in named_outputs(outputs) if isinstance(x, TrackedTensor)
+        getattr(x.grad_fn, "undifferentiable", ()) for _, x in named_outputs(outputs) if isinstance(x, TrackedTensor)
     )
 
 
@@ -120,7 +120,7 @@ def check_gradients(case: Case, findings: Findings, rtol: float | None, atol: fl
 
 
 def _second_order(case: Case, probe: Probe, findings: Findings, rtol: float, atol: float) -> None:
-    """The gradient of the gradient; a rule that refuses is differentiable once, which is no fault."""
+    """Check the gradient of the gradient; a rule that can be differentiated only once is no fault."""
     try:
         found = compare(gradient_probe(probe), eps=1e-6, atol=max(atol, 1e-4), rtol=rtol)
     except Exception as error:  # whatever a backward raises that was not made for tracked values
@@ -140,7 +140,7 @@ def _second_order(case: Case, probe: Probe, findings: Findings, rtol: float, ato
 
 
 def sampled(probe: Probe, *, eps: float, atol: float, rtol: float) -> str | None:
-    """`compare` for large Jacobians: a random combination of the outputs, at some elements and along directions."""
+    """`compare` for large Jacobians: random combinations of the outputs, at some elements and along random directions."""
     recording = probe.record()
     random = np.random.default_rng(0)
     weights = [random_like(random, _value(x)) for _, x in recording.outputs]
@@ -170,7 +170,7 @@ def sampled(probe: Probe, *, eps: float, atol: float, rtol: float) -> str | None
 
 
 def _entry(recording: Recording, inputs: list[tuple[str, Any]], column: Array, j: int, atol: float, rtol: float) -> str:
-    """The output whose derivative by one element is off most, among those with the largest numeric ones."""
+    """Return the output whose derivative by one element is most wrong, among those with the largest numeric derivatives."""
     found = []
     for k in np.argsort(-np.abs(column))[:ELEMENTS].tolist():
         got, numeric = float(recording.row(k)[j]), float(column[k])
@@ -183,7 +183,7 @@ def _entry(recording: Recording, inputs: list[tuple[str, Any]], column: Array, j
 
 
 def _directions(random: "np.random.Generator", label: str, x: Any) -> Any:
-    """Single elements, all or some, then random directions: `(name, real component or None, direction)`."""
+    """Yield single elements, all or some, then random directions: `(name, real component or None, direction)`."""
     count = as_reals(x).size
     chosen = set(random.permutation(count)[:ELEMENTS].tolist())
     if count <= ELEMENTS * 8:
@@ -204,9 +204,9 @@ def _value(x: Any) -> Any:
 
 
 def _probe(case: Case) -> Probe:
-    """The operator as a function of all its arguments, those that came tracked to be differentiated by.
+    """Return the operator as a function of its arguments, to be differentiated by the tracked ones.
 
-    In place of one that writes to them, its functional form, which has the same rule.
+    For an operator that writes to its arguments it is the functional form, which has the same rule.
     """
     case = case._replace(op=case.op.functional)
     labels = [label.replace("'", "", 2) for label in case.labels]

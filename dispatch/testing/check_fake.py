@@ -1,7 +1,7 @@
-"""test_faketensor: whether the fake rule says what the kernel gives back.
+"""The check `test_faketensor`: the fake rule describes what the kernel returns.
 
-Number of outputs, shape, dtype, strides, device, and outputs that are no arrays; on the sample, and on every other
-layout, size and set of values that the kernel accepts.
+It compares the number of outputs, shapes, dtypes, strides, devices and outputs that are no arrays, on the sample and on
+all other layouts, sizes and values that the kernel accepts.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from ..dispatcher.printing import brief
 from ..errors import DataDependentError, NoRuleError
 from ..layers.fake import FakeTensor, FakeTensorMode
 from ..schema.tags import Tag
-from .assert_close import NUMBERS, difference
 from .cases import Case, arrays_in, named_outputs
 from .check_schema import quietly
+from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
 from .report import Findings
 from .validate import counted_strides
@@ -28,7 +28,7 @@ VALUES = ("with permuted values", "with zeros")
 
 
 def check_shapes(case: Case, findings: Findings) -> None:
-    """Hold the fake rule against the kernel."""
+    """Compare the fake rule with the kernel."""
     compare(case, findings)
     if findings.faults or findings.skipped:
         return
@@ -37,7 +37,7 @@ def check_shapes(case: Case, findings: Findings) -> None:
 
 
 def variants(args: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """What the rule is tried on beside the sample: a rule may be right for one shape, or for some data, only."""
+    """Yield other arguments to try: a rule may be right for one shape or for some data only."""
     # np.empty_like(x), the rule most write, keeps a foreign byte order that no kernel gives back
     yield from ((what, made) for what, made in layouts(args) if what != "byte-swapped")
     yield from ((what, made) for what, made in sizes(args) if what != ONE_ELEMENT)  # another rank is another contract
@@ -45,7 +45,7 @@ def variants(args: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
 
 
 def compare(case: Case, findings: Findings) -> None:
-    """Run the kernel and the fake rule on one case, and note where they differ."""
+    """Run the kernel and the fake rule on one case and record where they differ."""
     try:
         with quietly():
             arrays = [Guarded(x, writeable=True).array for x in case.arrays]
@@ -154,7 +154,7 @@ def _array(case: Case, findings: Findings, name: str, fake: Any, real: Any) -> N
 
 
 def _structure(x: Any) -> str:
-    """What a value is, arrays and numbers alike whether real or fake."""
+    """Return the structure of a value; arrays and numbers count as the same whether real or fake."""
     if isinstance(x, (FakeTensor, np.ndarray)):
         return "an array"
     if isinstance(x, dict):

@@ -1,8 +1,7 @@
-"""test_schema: whether a kernel does what its schema says, and nothing else, to its arguments.
+"""The check `test_schema`: a kernel does to its arguments what its schema says, and nothing else.
 
-Kernels get copies in guarded memory. What they are not declared to write to is read-only and is compared byte for byte
-afterwards, since C code does not ask for permission; other values and layouts follow, since a write may hide in a
-branch.
+Kernels get copies in guarded memory. Arguments that are not declared as written are read-only and are compared byte for byte
+afterwards, because C code ignores the flag. Other values and layouts follow, because a write may be in a branch.
 """
 
 import re
@@ -16,15 +15,15 @@ import numpy as np
 from ..errors import OutputError
 from ..schema.schema import Argument, Return
 from ..schema.tags import Tag
-from .assert_close import difference
 from .cases import Case, arrays_in, map_arrays, named_outputs
+from .closeness import difference
 from .guarded_memory import Guarded, same_bytes, share_memory
 from .report import Findings
 from .variants import layouts, values
 
 
 class Run(NamedTuple):
-    """What one call of the kernel did."""
+    """The outcome of one call of the kernel."""
 
     guards: list[Guarded]
     outputs: list[Any]
@@ -36,12 +35,12 @@ class Run(NamedTuple):
 
 
 def check_schema(case: Case, findings: Findings, rtol: float | None, atol: float | None) -> bool:
-    """Look for undeclared writes and aliases, other results of equal calls, and results that depend on the layout.
+    """Find undeclared writes and aliases, results that differ between equal calls, and results that depend on the layout.
 
     Returns
     -------
     bool
-        Whether the sample gives a result at all, without which nothing else can be checked.
+        Whether the sample gives a result; without one nothing else can be checked.
     """
     written = written_arrays(case)
     first = run(case, written, readonly=False)
@@ -81,7 +80,7 @@ def check_schema(case: Case, findings: Findings, rtol: float | None, atol: float
 
 
 def written_arrays(case: Case) -> list[bool]:
-    """For each array of a case, whether the schema lets the kernel write to it."""
+    """Return for each array of a case whether the schema lets the kernel write to it."""
     loose = Tag.maybe_aliasing_or_mutating in case.op.tags
     flags = []
     for argument, x in zip(case.op.schema.arguments, case.args, strict=True):
@@ -91,14 +90,14 @@ def written_arrays(case: Case) -> list[bool]:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Let odd values overflow without a word: they are the check's, not the user's."""
+    """Silence floating-point warnings: the odd values are the check's, not the user's."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def run(case: Case, written: list[bool], *, readonly: bool) -> Run:
-    """Call the operator on guarded copies; those that it may not write to are read-only if asked."""
+    """Call the operator on guarded copies; those that it may not write to can be made read-only."""
     keeps = _writeable_hints(case)
     guards = [
         Guarded(x, writeable=may or keep or not readonly)
@@ -172,7 +171,7 @@ def _layout(x: Any) -> str:
 
 
 def _readonly(case: Case, findings: Findings, written: list[bool]) -> None:
-    """Run once more with read-only arguments, and find out which one the kernel minds."""
+    """Run again with read-only arguments and find the one that the kernel refuses."""
     made = run(case, written, readonly=True)
     _undeclared_writes(case, findings, made, written)
     if made.error is None or made.changed(written):
@@ -254,7 +253,7 @@ def _related(a: Argument | Return, b: Argument | Return) -> bool:
 def _repeated(
     case: Case, findings: Findings, first: Run, written: list[bool], rtol: float | None, atol: float | None
 ) -> None:
-    """Run again on equal arguments: equal results, in memory of their own."""
+    """Run again on equal arguments: the results must be equal and have their own memory."""
     again = run(case, written, readonly=False)
     pairs = list(zip(_results(case, first, written), _results(case, again, written), strict=False))
     for (name, x), (_, y) in pairs:
@@ -290,7 +289,7 @@ def _unequal(case: Case, name: str) -> str:
 
 
 def _results(case: Case, made: Run, written: list[bool]) -> list[tuple[str, Any]]:
-    """Everything a call gave: its outputs, numbers too, and the arguments it wrote to."""
+    """Return all results of a call: its outputs, numbers too, and the arguments it wrote to."""
     found = named_outputs(made.outputs)
     found += [(f"output {i}", x) for i, x in enumerate(made.outputs) if not arrays_in([x]) and x is not None]
     pairs = zip(case.labels, made.guards, written, strict=True)
@@ -300,7 +299,7 @@ def _results(case: Case, made: Run, written: list[bool]) -> list[tuple[str, Any]
 def _layouts(
     case: Case, findings: Findings, first: Run, written: list[bool], rtol: float | None, atol: float | None
 ) -> None:
-    """The same values in other layouts give the same results, or are refused."""
+    """Check that the same values in other layouts give the same results, or are refused."""
     expected = _results(case, first, written)
     for what, args in layouts(case.args):
         if what == "byte-swapped" and any(x.dtype.kind not in "fc" and x.itemsize > 1 for x in case.arrays):
@@ -327,7 +326,7 @@ def _first_line(text: str) -> str:
 
 
 def _kept_layouts(case: Case, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments, with the sample's own wherever a hint says which layout the kernel takes."""
+    """Return the arguments, but keep the sample's own where a hint fixes the layout."""
     arguments = case.op.schema.arguments
     return tuple(
         own if argument.layout or (argument.dtype is not None and not _fits(argument.dtype, other)) else other

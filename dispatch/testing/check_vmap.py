@@ -1,4 +1,4 @@
-"""test_vmap: whether a batch gives what a loop over its items gives."""
+"""The check `test_vmap`: a batch gives what a loop over its items gives."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,9 +11,9 @@ from ..core.pytree import leaves, mapped, steps
 from ..errors import BatchingError
 from ..layers.vmap import vmap
 from ..schema.tags import Tag
-from .assert_close import NUMBERS, difference
 from .cases import Case, arrays_in
 from .check_schema import quietly, written_arrays
+from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
 from .report import Findings
 from .variants import permuted
@@ -22,7 +22,7 @@ InDims = tuple[int | None, ...]
 
 
 def check_batches(case: Case, findings: Findings, rtol: float | None, atol: float | None) -> None:
-    """Hold vmap, by the operator's rule or by the loop, against a loop of plain calls."""
+    """Compare vmap, by the operator's rule or by the fallback loop, with a loop of plain calls."""
     ruled = case.rule(DispatchKey.VMAP) is not None
     if not case.arrays:
         findings.skip("no argument is an array, so there is nothing to batch")
@@ -34,9 +34,9 @@ def check_batches(case: Case, findings: Findings, rtol: float | None, atol: floa
 
 
 def batchings(case: Case) -> Iterator[tuple[int, InDims]]:
-    """Batch sizes and mapped axes to try: all first, all last, a batch of one, each array alone, each array left out.
+    """Yield batch sizes and mapped axes to try: all first, all last, a batch of one, each array alone, each array left out.
 
-    The size is one that no axis of the sample has, so that no axis passes for another.
+    No axis of the sample has the batch size, so that a wrong axis cannot pass.
     """
     arrays = case.arrays
     lengths = {n for x in arrays for n in x.shape}
@@ -57,7 +57,7 @@ def batchings(case: Case) -> Iterator[tuple[int, InDims]]:
 
 
 def items_of(case: Case, size: int, in_dims: InDims, *, vary: bool) -> list[list[Any]]:
-    """The arrays of each item: the sample's, and for mapped ones other values in the other items."""
+    """Return the arrays of each item: the sample's, with other values for mapped arrays in the other items."""
     items = []
     for i in range(size):
         item = []
@@ -73,7 +73,7 @@ def items_of(case: Case, size: int, in_dims: InDims, *, vary: bool) -> list[list
 
 
 def _loop(case: Case, items: list[list[Any]], written: list[bool]) -> list[list[Any]] | None:
-    """What plain calls on the items give, outputs and written arguments; None where they make no batch."""
+    """Return what plain calls on the items give, outputs and written arguments; None if they make no batch."""
     rows = []
     for item in items:
         arrays = [Guarded(x, writeable=True).array for x in item]
@@ -145,7 +145,7 @@ def _compare(
 
 
 def _mapped(case: Case, batch: list[Any], in_dims: InDims) -> list[Any]:
-    """The outputs of the operator under vmap, the batch first in each that holds arrays or numbers."""
+    """Return the outputs of the operator under vmap, with the batch axis first."""
     aside: dict[int, Any] = {}
     structure: list[Any] = []
 
@@ -168,7 +168,7 @@ def _makes_batch(x: Any) -> bool:
 def _difference(
     got: Any, column: list[Any], tolerances: tuple[float | None, float | None], *, random: bool, path: str = ""
 ) -> str | None:
-    """What keeps a batch of outputs from being the items' outputs one after another."""
+    """Describe how a batch of outputs differs from the items' outputs, or return None."""
     first = column[0]
     if (mine := parts_of(got)) is not None and parts_of(first) is not None:
         if steps(got) != steps(first):

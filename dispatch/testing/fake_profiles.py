@@ -1,7 +1,7 @@
-"""Profiles: what an operator returned for what it was given, recorded, and played back as its fake rule.
+"""Records the calls of an operator and uses the record as its fake rule.
 
-For an operator that nobody has written a fake rule for. A profile is exact: the shapes and dtypes of the arrays, and the plain
-values, of one call, with the shapes, dtypes and strides that came back. A call that none was recorded for raises.
+This is for operators without a fake rule. A profile has the shapes and dtypes of the arrays and the plain values of one
+call, and the shapes, dtypes and strides of its outputs. A call that was not recorded raises.
 """
 
 import json
@@ -28,7 +28,7 @@ Path = str | PathLike[str]
 
 
 class OpProfile(NamedTuple):
-    """One call: what is known of each argument, and of each output; lists of words and numbers, as JSON has them."""
+    """One recorded call: each argument and each output, as lists of words and numbers for JSON."""
 
     args: tuple[Any, ...]
     outputs: tuple[Any, ...]
@@ -53,7 +53,7 @@ def _layout(x: Any) -> Any:
 
 
 def _container(x: Any) -> tuple[Any, ...]:
-    """What a container is beside its items: a list, a dict of some keys, a record of some class."""
+    """Describe a container without its items: a list, a dict with its keys, a record with its class."""
     if isinstance(x, dict):
         return ("dict", tuple(x))
     cls = type(x)
@@ -93,7 +93,7 @@ class _Recorder(Watcher):
 
 @contextmanager
 def record_op_profiles(*namespaces: str) -> Iterator[Profiles]:
-    """Record the calls on plain arrays of every operator in some namespaces, while the block lasts.
+    """Record calls on plain arrays of all operators in some namespaces, while the block lasts.
 
     Examples
     --------
@@ -110,12 +110,12 @@ def record_op_profiles(*namespaces: str) -> Iterator[Profiles]:
 
 @contextmanager
 def generate_fake_kernels(profiles: Profiles) -> Iterator[None]:
-    """Give each operator of some profiles a fake rule that plays them back, while the block lasts.
+    """Give each operator in some profiles a fake rule that answers from them, while the block lasts.
 
     Raises
     ------
     MissingOpProfileError
-        In the block, by a call that no profile was recorded for.
+        In the block, for a call that was not recorded.
     """
     layer = find_layer("fake")
     registered = []
@@ -159,7 +159,7 @@ def load_op_profiles(path: Path) -> Profiles:
     Raises
     ------
     SchemaError
-        If it is no file of profiles, or of another version.
+        If it is no file of profiles, or has another version.
     """
     with open(path, encoding="utf-8") as file:
         try:

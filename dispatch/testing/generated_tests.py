@@ -1,8 +1,7 @@
-"""Every test of a test class, run once more for each check of `opcheck`.
+"""`generate_opcheck_tests`: runs every test of a test class again for each check of `opcheck`.
 
-A test suite of a library calls its operators with the arguments that matter. `generate_opcheck_tests` multiplies it: while a
-generated test runs, each call of an operator from outside goes through one check first. What is known to fail is listed in a
-file, so that the suite stays green and the list gets shorter.
+The test suite of a library calls its operators with the arguments that matter. While a generated test runs, each of these
+calls goes through one check first. Known failures are listed in a file, so the suite passes and the list can get shorter.
 """
 
 import inspect
@@ -20,7 +19,7 @@ from ..dispatcher.observer import OBSERVE, Watcher
 from ..errors import DefinitionError, OpCheckError, did_you_mean
 from ..layers.autograd import TrackedTensor
 from .cases import arrays_in
-from .opcheck import ALL, opcheck
+from .operator_checks import ALL, opcheck
 
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,7 +35,7 @@ DESCRIPTION = [
 
 
 def dont_generate_opcheck_tests(reason: str) -> Callable[[F], F]:
-    """Leave a test out of `generate_opcheck_tests`, for a reason."""
+    """Exclude a test from `generate_opcheck_tests`, with a reason."""
 
     def mark(test: F) -> F:
         setattr(test, _MARK, reason)
@@ -51,7 +50,7 @@ def is_inside_opcheck_mode() -> bool:
 
 
 class Failures:
-    """The file of what is known to fail."""
+    """The file of known failures."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self.path = None if path is None else os.fspath(path)  # pathlib is 3 ms of every import
@@ -71,11 +70,11 @@ class Failures:
                     )
 
     def status(self, op: str, test: str) -> str:
-        """What is known of an operator in a test; empty where nothing is."""
+        """Return the known status of an operator in a test, or an empty string."""
         return self.data.get(op, {}).get(test, {}).get("status", "")
 
     def enter(self, op: str, test: str, status: str) -> None:
-        """Enter a failure, or with an empty status remove it, and write the file."""
+        """Add a failure, or remove it if the status is empty, and write the file."""
         if status:
             self.data.setdefault(op, {})[test] = {"status": status}
         else:
@@ -87,7 +86,7 @@ class Failures:
                 file.write(text + "\n")
 
     def check_names(self, testcase: type, tests: Sequence[str]) -> None:
-        """Refuse entries about tests that this class no longer has."""
+        """Raise for entries about tests that the class no longer has."""
         for op, entries in self.data.items():
             for entry in entries:
                 name, _, test = entry.partition(".")
@@ -98,7 +97,7 @@ class Failures:
 
 
 class Checking(Watcher):
-    """Sends every call from outside through one check of `opcheck`, before it runs."""
+    """A mode that runs one check of `opcheck` on every call from the test, before the call."""
 
     def __init__(self, namespaces: Sequence[str], util: str, test: str, failures: Failures) -> None:
         super().__init__()
@@ -117,7 +116,7 @@ class Checking(Watcher):
             self.inside = False
 
     def check(self, op: OpOverload, args: tuple[Any, ...], proceed: Callable[[], Any]) -> None:
-        """Run the check, and hold what it finds against what is known."""
+        """Run the check and compare its outcome with the known failures."""
         status = self.failures.status(op.name, self.test)
         if status == "skip":
             return
@@ -144,13 +143,13 @@ class Checking(Watcher):
 
 
 def _is_checkable(x: Any) -> bool:
-    """Arrays with data, tracked at the ground or not; under a transform there is none to vary."""
+    """Whether a check can vary a value: an array with data, plain or tracked at level 0."""
     tracked = isinstance(x, TrackedTensor) and x.level.number == 0 and not isinstance(x.value, Tensor)
     return tracked or not isinstance(x, Tensor)
 
 
 def repro(op: OpOverload, args: Sequence[Any], kwargs: dict[str, Any], util: str) -> str:
-    """A script that runs one check again; with the arguments' values where they are to be saved."""
+    """Return a script that runs one check again, with the values of the arguments if they are saved."""
     saved: dict[str, Any] = {}
 
     def text(x: Any) -> str:
@@ -199,9 +198,9 @@ def generate_opcheck_tests(
     namespaces : sequence of str
         The operators that are checked.
     failures_dict_path : path, optional
-        The JSON file of what is known to fail.
+        The JSON file of known failures.
     additional_decorators : dict, optional
-        By the name of a generated test what to wrap it in.
+        A decorator for each name of a generated test.
     test_utils : str or sequence of str
         The checks, all by default.
 

@@ -1,4 +1,4 @@
-"""Private copies of arrays that notice who writes to them, and whether two arrays share memory."""
+"""Copies of arrays that detect writes, and a test whether two arrays share memory."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ MOST_GUARD = 1 << 20  # bytes on either side of a copy; a stray write that goes 
 class Guarded:
     """A copy of an array in memory of its own, with the same strides, byte order and alignment, between two guards.
 
-    The guards, and the gaps between elements of a strided array, hold the array's own values over again: a kernel that
-    reads past the array gets something plausible and wrong, a kernel that writes there changes them.
+    The guards, and the gaps between elements of a strided array, repeat the array's values: a kernel that reads past the array
+    gets plausible wrong values, and a kernel that writes there changes them.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Guarded:
     Attributes
     ----------
     array : ndarray
-        What a kernel is given.
+        The copy, which is passed to the kernel.
     """
 
     __slots__ = ("_before", "_buffer", "_inside", "array")
@@ -45,14 +45,14 @@ class Guarded:
 
     @property
     def changed(self) -> bool:
-        """Whether a byte of the copy is another than before; of a writeable one, a byte of its elements."""
+        """Whether a byte of the copy has changed; of a writeable one, a byte of its elements."""
         if self._inside is None:
             return self._buffer.tobytes() != self._before
         return bool(self._differs()[self._inside].any())
 
     @property
     def overrun(self) -> bool:
-        """Whether something was written beside the elements of a writeable copy."""
+        """Whether memory outside the elements of a writeable copy was written."""
         return self._inside is not None and bool(self._differs()[~self._inside].any())
 
     def _differs(self) -> Array:
@@ -60,7 +60,7 @@ class Guarded:
 
 
 def _bounds(a: Array) -> tuple[int, int]:
-    """How many bytes before and after its first element an array reaches."""
+    """Return how many bytes an array reaches before and after its first element."""
     steps = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)]
     return -sum(s for s in steps if s < 0), sum(s for s in steps if s > 0) + a.itemsize
 
@@ -85,7 +85,7 @@ def _replica(a: Array) -> tuple[Array, Array, int]:
 
 
 def _own_bytes(array: Array, buffer: Array, start: int) -> Array:
-    """Which bytes of the buffer belong to elements."""
+    """Return which bytes of the buffer belong to elements."""
     inside = np.zeros(buffer.shape, np.bool_)
     view: Array = np.ndarray((*array.shape, array.itemsize), np.bool_, inside, start, (*array.strides, 1))
     view[...] = True
@@ -93,7 +93,7 @@ def _own_bytes(array: Array, buffer: Array, start: int) -> Array:
 
 
 def share_memory(a: Array, b: Array) -> bool:
-    """Whether two arrays share a byte: exactly where that is quickly told, by the bounds of their memory otherwise."""
+    """Whether two arrays share a byte: exactly if that is quick to find out, else by the bounds of their memory."""
     if not np.may_share_memory(a, b):
         return False
     try:

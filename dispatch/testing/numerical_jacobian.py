@@ -1,6 +1,6 @@
-"""Jacobians by two ways: reverse mode on the tape, and central finite differences.
+"""Computes Jacobians in two ways, by reverse mode and by central finite differences, and compares them.
 
-Complex values count as pairs of real ones, and gradients follow torch: that of a real loss with respect to `z` is
+Complex values count as pairs of real ones. Gradients follow torch: the gradient of a real loss with respect to `z` is
 `d loss / d Re z + 1j * d loss / d Im z`.
 """
 
@@ -27,7 +27,7 @@ SEED = 2.0  # not 1: a backward that forgets to multiply by what comes in is rig
 class Probe(NamedTuple):
     """A function of arrays, and the inputs at which its derivatives are taken.
 
-    `places` are those of the inputs to differentiate by, in the order of `arrays`.
+    `places` has the indices of the inputs to differentiate by, in the order of `arrays`.
     """
 
     f: Function
@@ -39,7 +39,7 @@ class Probe(NamedTuple):
 
     @classmethod
     def of(cls, f: Function, inputs: Any, names: tuple[str, ...] = ()) -> "Probe":
-        """Take a function and its inputs apart; without tracked inputs those in double precision count."""
+        """Make a probe of a function and its inputs; without tracked inputs it differentiates by those in double precision."""
         template = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
         found = arrays_in(template)
         for x in found:
@@ -62,19 +62,19 @@ class Probe(NamedTuple):
         return cls(f, template, arrays, places, [label.replace("'", "", 2) for label in labels_of(named, template)])
 
     def arguments(self, arrays: list[Any]) -> tuple[Any, ...]:
-        """The arguments of the function with these arrays in place of its own."""
+        """Return the arguments of the function with other arrays."""
         return put_arrays(self.template, arrays)
 
     def run(self, arrays: list[Any]) -> Any:
-        """What the function returns for plain arrays, which are copied: it may write to its inputs."""
+        """Run the function on plain arrays, copied because it may write to its inputs."""
         return self.f(*self.arguments([x.copy(order="K") for x in arrays]))
 
     def differentiated(self) -> Iterator[tuple[str, Array]]:
-        """The inputs to differentiate by, with their labels."""
+        """Return the inputs to differentiate by, with their labels."""
         return ((self.labels[i], self.arrays[i]) for i in self.places)
 
     def floats(self, result: Any) -> list[tuple[str, Any]]:
-        """The floating-point outputs with their labels."""
+        """Return the floating-point outputs with their labels."""
         result = map_scalars(result)
         single = not isinstance(result, (list, tuple, dict)) or field_names(type(result)) is not None
         names = ("out",) if single else self.output_names or tuple(f"out[{i}]" for i in range(len(result)))
@@ -84,7 +84,7 @@ class Probe(NamedTuple):
         return [(label, x) for label, x in pairs if x.dtype.kind in "fc"]
 
     def leaves(self) -> list[Any]:
-        """The arrays, the ones to differentiate by tracked."""
+        """Return the arrays; those to differentiate by are tracked."""
         return [
             track(x.copy(order="K"), ground()) if i in self.places else x.copy(order="K")
             for i, x in enumerate(self.arrays)
@@ -97,13 +97,13 @@ class Probe(NamedTuple):
         return Recording([leaves[i] for i in self.places], outputs)
 
     def moved(self, place: int, steps: Array) -> tuple[list[Array], list[Array]]:
-        """The arrays with the steps added to one of them, and subtracted."""
+        """Return the arrays twice, with the steps added to one of them and subtracted."""
         plus, minus = list(self.arrays), list(self.arrays)
         plus[place], minus[place] = self.arrays[place] + steps, self.arrays[place] - steps
         return plus, minus
 
     def slope(self, place: int, direction: Array, eps: float, count: int) -> Array:
-        """The numeric derivatives of the `count` outputs along a direction in one input, as one real vector."""
+        """Return the numeric derivatives of the `count` outputs along a direction in one input, as one real vector."""
         x = self.arrays[place]
         size = float(np.abs(x[direction != 0]).max(initial=0.0))
         steps = (direction * max(eps, size * LEAST_STEP * float(np.finfo(x.dtype).eps))).astype(x.dtype)
@@ -122,7 +122,7 @@ class Probe(NamedTuple):
 
 
 def gradients(seeded: list[tuple[Any, Any]], leaves: list[Any], *, create_graph: bool) -> list[Any]:
-    """The gradients of the leaves, zeros where none arrives, for pairs of an output and its gradient."""
+    """Return the gradients of the leaves, or zeros, for pairs of an output and its gradient."""
     tracked = [(x.data, seed) for x, seed in seeded if isinstance(x, TrackedTensor)]
     roots, seeds = [edge for edge, _ in tracked], [seed for _, seed in tracked]
     found = run_backward(roots, seeds, ground(), True, create_graph) if roots else {}
@@ -130,18 +130,18 @@ def gradients(seeded: list[tuple[Any, Any]], leaves: list[Any], *, create_graph:
 
 
 class Recording(NamedTuple):
-    """A run on tracked inputs: the leaves, and the outputs with their labels."""
+    """A run on tracked inputs: its leaves, and its outputs with their labels."""
 
     leaves: list[Any]
     outputs: list[tuple[str, Any]]
 
     def pull(self, cotangents: list[Array]) -> list[Array]:
-        """The gradients of the leaves, as real vectors, for these gradients of the outputs."""
+        """Return the gradients of the leaves, as real vectors, for gradients of the outputs."""
         seeded = [(x, c) for (_, x), c in zip(self.outputs, cotangents, strict=True) if c.any()]
         return [as_reals(np.asarray(grad)) for grad in gradients(seeded, self.leaves, create_graph=False)]
 
     def row(self, k: int) -> Array:
-        """The derivatives of the real component `k` of all outputs with respect to all inputs, as one vector."""
+        """Return the derivatives of the real component `k` of all outputs with respect to all inputs, as one vector."""
         cotangents = []
         for _, x in self.outputs:
             flat = np.zeros(_width(x) * int(np.prod(x.shape, dtype=int)))
@@ -153,12 +153,12 @@ class Recording(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many real numbers the outputs hold."""
+        """The number of real components in the outputs."""
         return sum(_width(x) * int(np.prod(x.shape, dtype=int)) for _, x in self.outputs)
 
 
 def compare(probe: Probe, *, eps: float, atol: float, rtol: float) -> str | None:
-    """The worst difference between the two Jacobians, in words, or None."""
+    """Describe the worst difference between the two Jacobians, or return None."""
     recording = probe.record()
     inputs = list(probe.differentiated())
     width = sum(_width(x) * x.size for _, x in inputs)
@@ -200,7 +200,7 @@ def _hint(recording: Recording, got: Array, numeric: Array, bad: Array, k: int) 
 
 
 def units(x: Array) -> Iterator[Array]:
-    """One direction for each real component of an array, in the order of `as_reals`."""
+    """Yield one direction for each real component of an array, in the order of `as_reals`."""
     for index in np.ndindex(x.shape):
         for unit in (1, 1j) if x.dtype.kind == "c" else (1,):
             direction = np.zeros(x.shape, x.dtype)
@@ -209,7 +209,7 @@ def units(x: Array) -> Iterator[Array]:
 
 
 def label_of(arrays: list[tuple[str, Any]], k: int) -> str:
-    """What the real component `k` of some arrays is called: `x[1, 2]`, `Im out[0][3]`."""
+    """Return a label for the real component `k` of some arrays: `x[1, 2]`, `Im out[0][3]`."""
     label, x, k = _locate(arrays, k)
     part = ("", *("Re ", "Im "))[(k % 2 + 1) if _width(x) == 2 else 0]
     index = np.unravel_index(k // _width(x), x.shape) if x.shape else ()
@@ -230,7 +230,7 @@ def _width(x: Any) -> int:
 
 
 def as_reals(x: Array) -> Array:
-    """The values of an array as one real vector, real and imaginary parts in turn."""
+    """Return the values of an array as one real vector, real and imaginary parts in turn."""
     flat = x.ravel()
     if x.dtype.kind == "c":
         flat = np.stack([flat.real, flat.imag], -1).ravel()
@@ -238,13 +238,13 @@ def as_reals(x: Array) -> Array:
 
 
 def from_reals(flat: Array, like: Any) -> Array:
-    """The array of the shape and dtype of `like` whose `as_reals` is this vector."""
+    """Return the array of the shape and dtype of `like` whose `as_reals` is a vector."""
     values = flat[::2] + 1j * flat[1::2] if _width(like) == 2 else flat
     return values.astype(like.dtype).reshape(like.shape)
 
 
 def random_like(random: "np.random.Generator", x: Array) -> Array:
-    """Random values of the shape and dtype of an array, away from zero."""
+    """Return random values of the shape and dtype of an array, away from zero."""
     return from_reals(random.uniform(0.5, 1.5, _width(x) * x.size), x)
 
 
@@ -253,12 +253,12 @@ def _plain(x: Any) -> Array:
 
 
 def map_scalars(x: Any) -> Any:
-    """The same value with NumPy scalars and floats made 0-d arrays."""
+    """Replace NumPy scalars and floats in a value by 0-d arrays."""
     return mapped(lambda leaf: np.asarray(leaf) if isinstance(leaf, (np.generic, float, complex)) else leaf, x)
 
 
 def _parameters(f: Function, count: int) -> tuple[str, ...]:
-    """The names of a function's parameters, or numbers where it has none for them."""
+    """Return the names of a function's parameters, or numbers where it has no names."""
     try:
         names = parameter_names(f) or ()
     except (TypeError, ValueError):  # a builtin, which has no signature

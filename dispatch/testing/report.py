@@ -1,4 +1,4 @@
-"""What a run of `opcheck` found: a mapping from check to outcome that prints as a table."""
+"""`Report`: the outcome of each check of `opcheck`, printed as a table."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ SUCCESS = "SUCCESS"
 
 
 class Findings:
-    """What one check has found so far: faults, each once, advice, and why it was skipped."""
+    """The faults and advice that one check has found so far, and why it was skipped."""
 
     def __init__(self, operator: str) -> None:
         self.operator = operator
@@ -21,18 +21,18 @@ class Findings:
         self.runs = 0
 
     def fault(self, key: Any, message: str, cause: BaseException | None = None) -> None:
-        """Note a fault; of several with one key the first counts."""
+        """Record a fault; of several with the same key the first counts."""
         if key not in self.faults:
             self.faults[key] = f"{self.operator}: {message}"
             if cause is not None:
                 self.causes.append(cause)
 
     def advise(self, key: Any, message: str) -> None:
-        """Note what is worth knowing and no fault."""
+        """Record advice that is no fault."""
         self.advice.setdefault(key, message)
 
     def skip(self, reason: str) -> None:
-        """Say why there is nothing to check."""
+        """Record why there is nothing to check."""
         self.skipped = reason
 
     @property
@@ -59,7 +59,7 @@ class Report(Mapping[str, "str | OpCheckError"]):
     failures : dict
         The checks that failed, and their exceptions.
     advice : list of str
-        What is worth knowing and no fault.
+        Advice that is no fault.
     """
 
     def __init__(self, operator: str, sample: str, found: dict[str, Findings]) -> None:
@@ -102,7 +102,7 @@ class Report(Mapping[str, "str | OpCheckError"]):
 
     @property
     def rows(self) -> list[tuple[str, str, str]]:
-        """`(check, outcome, what is to be said about it)`."""
+        """`(check, outcome, remark)`."""
         found = []
         for name, outcome in self._outcomes.items():
             if isinstance(outcome, OpCheckError):

@@ -1,8 +1,7 @@
-"""How closely calls are looked at: `validate(level)`, and the environment variable DISPATCH_VALIDATE.
+"""`validate(level)` and the environment variable DISPATCH_VALIDATE: how much of each call is checked.
 
-What the core checks of every call costs nanoseconds and is always on: types of arguments, type and number of outputs, that
-none is an argument or a view of one. The level `full` adds what costs more than many kernels do, for the calls of a test suite
-or of a search for a fault.
+The checks of the core cost nanoseconds and are always on: types of arguments, type and number of outputs, no output that is an
+argument or a view of one. The level `full` adds checks that cost more than many kernels, for test suites and for debugging.
 """
 
 import os
@@ -29,7 +28,7 @@ Arguments = tuple[Any, ...]
 
 
 class Validation(Watcher):
-    """Looks at each kernel's call as closely as `level` says; made by `validate`.
+    """Checks each kernel call at one level; made by `validate`.
 
     Only the innermost one of a thread counts.
     """
@@ -86,7 +85,7 @@ class Validation(Watcher):
 
 
 class _Call:
-    """One call of a kernel, and what is known of it before it runs."""
+    """One call of a kernel, and what is known before it runs."""
 
     def __init__(self, op: OpOverload, key: DispatchKey, args: Arguments) -> None:
         self.op, self.schema, self.args = op, op.schema, args  # the kernel may redefine its operator
@@ -103,13 +102,13 @@ class _Call:
         return OutputError(f"{self.op.name}: {text}\nThe call was ({given}).", operator=self.op.name)
 
     def sums(self) -> list[int | None]:
-        """A checksum of each array that may only be read, whoever else writes to it."""
+        """Return a checksum of each array that the kernel may only read."""
         return [
             None if a.is_write or any(_share(x, other) for other in self.written) else _checksum(x) for a, _, x in self.arrays
         ]
 
     def check_arguments(self, before: list[int | None], error: Exception | None) -> None:
-        """Hold the arguments against their checksums: code in C asks no flag for permission."""
+        """Compare the arguments with their checksums: C code ignores the read-only flag."""
         for (_, name, x), sum_before in zip(self.arrays, before, strict=True):
             if sum_before is not None and _checksum(x) != sum_before:
                 base = name.split("'")[1]
@@ -119,7 +118,7 @@ class _Call:
                 ) from error
 
     def outputs_of(self, out: Any) -> list[Any]:
-        """The outputs, one for each return, without a residual, whether or not `out` holds it."""
+        """Return the outputs, one for each return, without a residual."""
         total = len(self.schema.returns)
         count = total - self.schema.has_residual
         if count and total > 1 and isinstance(out, (tuple, list)) and len(out) == total:
@@ -127,7 +126,7 @@ class _Call:
         return [out] if count == 1 else list(out) if count else []
 
     def check_memory(self, outputs: list[Any]) -> None:
-        """Whether an output shares a byte with an argument, or another output, where the schema does not say so."""
+        """Raise if an output shares memory with an argument or another output and the schema does not say so."""
         found = [(r, name, x) for i, (r, out) in enumerate(self._returned(outputs)) for name, x in _arrays(out, f"output {i}")]
         for i, (result, name, x) in enumerate(found):
             if result.alias is not None:
@@ -149,7 +148,7 @@ class _Call:
         return zip(self.schema.returns, outputs, strict=False)
 
     def fake_outputs(self) -> list[Any] | Exception | None:
-        """What the fake rule says the outputs are, or what it raises; None where there is no rule, or it asks for data."""
+        """Return the outputs of the fake rule, or what it raises; None if there is no rule or it needs data."""
         live = self.op.table.source(DispatchKey.FAKE)
         if live is None or live.layer is None or self.op.schema.returns == ():
             return None
@@ -163,7 +162,7 @@ class _Call:
                 return error
 
     def check_fake(self, fake: list[Any] | Exception, outputs: list[Any]) -> None:
-        """Hold what the fake rule said against what came."""
+        """Compare the fake rule's outputs with the real ones."""
         live = self.op.table.source(DispatchKey.FAKE)
         rule = f"the fake rule ({place_of(live)})" if live is not None else "the fake rule"
         if isinstance(fake, Exception):
@@ -190,7 +189,7 @@ def _differences(fake: Any, real: Any, *, ordered: bool) -> Iterator[tuple[str, 
 
 
 def counted_strides(x: Any) -> tuple[int | None, ...]:
-    """The strides of an array, None where they mean nothing: for axes of length 1, and for all of an empty array.
+    """Return the strides of an array, None where they mean nothing: for axes of length 1 and in an empty array.
 
     Examples
     --------
@@ -207,7 +206,7 @@ def _is_only_read(argument: Argument) -> bool:
 
 
 def _read_only(x: Any) -> Any:
-    """`x` with read-only views in place of its arrays; the flag of the caller's own array is left alone."""
+    """Replace the arrays in `x` by read-only views; the flag of the caller's array does not change."""
 
     def view(array: Any) -> Any:
         if not isinstance(array, np.ndarray) or not array.flags.writeable:
@@ -231,7 +230,7 @@ def _checksum(x: Array) -> int | None:
 
 
 def _share(x: Any, y: Any) -> bool:
-    """Whether two arrays share a byte: exactly where that is quickly told, by the bounds of their memory otherwise."""
+    """Whether two arrays share a byte: exactly if that is quick to find out, else by the bounds of their memory."""
     if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and np.may_share_memory(x, y)):
         return False
     try:
@@ -241,15 +240,15 @@ def _share(x: Any, y: Any) -> bool:
 
 
 def validate(level: str) -> Validation:
-    """While the block lasts, look at this thread's calls as closely as a level says.
+    """Set how much of this thread's calls is checked, while the block lasts.
 
     Parameters
     ----------
     level : str
-        `"full"`: on each call of a kernel its fake rule, if it has one, is held against what came; arguments that are not
-        declared written are handed as read-only views and compared by a checksum; the memory of the outputs is held against
-        that of every argument. `"default"` ends that for an inner block. `"off"` is the same as `"default"`: the checks in
-        C cost some nanoseconds, and nothing is won by leaving them out.
+        `"full"`: on each call of a kernel its outputs are compared with its fake rule, if it has one; arguments that are not
+        declared as written are passed as read-only views and compared by a checksum; the memory of the outputs is compared
+        with that of every argument. `"default"` ends that for an inner block. `"off"` is the same as `"default"`: the checks
+        in C cost some nanoseconds, and leaving them out would gain nothing.
 
     Returns
     -------
@@ -260,7 +259,7 @@ def validate(level: str) -> Validation:
     ArgumentError
         If there is no such level.
     OutputError
-        At a call under `"full"`, if its kernel does what its schema or its fake rule does not say.
+        At a call under `"full"`, if its kernel does not keep to its schema or its fake rule.
 
     Examples
     --------
@@ -286,7 +285,7 @@ def _checked(level: object, who: str) -> str:
 
 
 def install() -> None:
-    """Turn on what DISPATCH_VALIDATE asks for, in the thread that imports the package, and for good."""
+    """Turn on the level in DISPATCH_VALIDATE for the thread that imports the package, for good."""
     if level := os.environ.get("DISPATCH_VALIDATE"):
         Validation(_checked(level, "DISPATCH_VALIDATE")).__enter__()
 

@@ -1,8 +1,7 @@
-"""Other arguments made from a sample: the same values laid out otherwise, other values, other sizes.
+"""Makes other arguments from a sample: other layouts, other values, other sizes.
 
-Each function yields pairs of a description, which reads after "on the sample", and arguments. Arrays inside lists,
-tuples and dicts are changed too; what is no array stays as it is. What an operator makes of them is for its kernel to
-say: one that raises has refused the variant.
+Each function yields a description, which is read after "on the sample", and arguments. Arrays inside lists, tuples and
+dicts are changed too; other values stay as they are. A kernel that raises has refused the variant.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ MOST_SIZES = 12  # variants of size: each is a run of the kernel
 
 
 def layouts(args: Arguments) -> Variants:
-    """The same values in other layouts: Fortran order, reversed or stepped, read-only, byte-swapped, unaligned.
+    """Yield the same values in other layouts: Fortran order, reversed or stepped, read-only, byte-swapped, unaligned.
 
     Parameters
     ----------
@@ -60,7 +59,7 @@ def layouts(args: Arguments) -> Variants:
 
 
 def values(args: Arguments) -> Variants:
-    """Other values in the same shapes, dtypes and layouts: permuted, zeros, and for floats negated, tiny, and with nan.
+    """Yield other values of the same shapes, dtypes and layouts: permuted, zeros, and for floats negated, tiny, and with nan.
 
     Bools among the plain arguments are flipped once, so that the other branch runs too.
 
@@ -94,7 +93,7 @@ def values(args: Arguments) -> Variants:
 
 
 def sizes(args: Arguments) -> Variants:
-    """Other sizes: each length changed wherever it occurs, axes of one length told apart, empty, and 0-d.
+    """Yield other sizes: each length changed wherever it occurs, equal lengths made different, empty, and 0-d.
 
     Parameters
     ----------
@@ -149,7 +148,7 @@ def _resizings(arrays: list[Array], lengths: list[int]) -> Iterator[tuple[str, C
 
 
 def permuted(x: Array) -> Array:
-    """The values of an array in another order, which is the same in every run; for one element, half of it."""
+    """Return the values of an array in another order, the same in every run; a single element is halved."""
     if x.size < 2:
         return _like(x, x * x.dtype.type(0.5)) if x.dtype.kind in "fc" else x
     return _like(x, np.random.default_rng(x.size).permutation(x.ravel()).reshape(x.shape))
@@ -160,7 +159,7 @@ def _each(f: Callable[[Array], Array], args: Arguments) -> Arguments:
 
 
 def _like(x: Array, new: Any) -> Array:
-    """New values in the layout of `x`."""
+    """Return new values in the layout of `x`."""
     made = np.empty_like(x, dtype=x.dtype)
     made[...] = new
     return made
@@ -207,7 +206,7 @@ def _unaligned(x: Array) -> Array:
 
 
 def _resized(x: Array, shape: tuple[int, ...]) -> Array:
-    """Another size of an array: values repeated from the front along each axis, or left out."""
+    """Return an array of another size: values are repeated from the front along each axis, or left out."""
     if shape == x.shape:
         return x
     return x[np.ix_(*[np.arange(new) % max(old, 1) for new, old in zip(shape, x.shape, strict=True)])]

@@ -106,7 +106,7 @@ def test_control_flow_by_data_falls_back_with_one_warning_that_names_the_line():
         warnings.simplefilter("error")
         assert f(-np.ones(2))[0] == -1.0
         assert f(np.ones(3))[0] == 2.0
-    assert [entry.recording for entry in f.entries] == [None, None]
+    assert [entry.traced for entry in f.entries] == [None, None]
 
 
 def test_fullgraph_raises_there():

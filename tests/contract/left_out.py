@@ -4,16 +4,11 @@ LEFT_OUT = {
     "TestCustomOp": {
         "list_layout": "Torch's Layout, dense or sparse, has no counterpart: an array is dense.",
         "list_memory_format": 'Torch\'s MemoryFormat has no counterpart; layouts of arguments are hints, `Annotated[np.ndarray, "F"]`.',
-        "data_dependent_compile": "It is about torch.compile; a call under fakes stands in `data_dependent_fake_tracing`.",
-        "data_dependent_nms_dynamic_compile": "It is about torch.compile, and fails in torch too.",
         "builtin_aten_ops_are_pt2_compliant": "The tag pt2_compliant_tag does not exist here.",
         "builtin_torchscript_ops": "There is no TorchScript.",
         "autogen_aten_ops_are_pt2_compliant": "The tag pt2_compliant_tag does not exist here.",
     },
     "TestCustomOpAPI": {
-        "custom_op_inplace_tag_compile": "It is about torch.compile; a plain call and a call under fakes stand in `custom_op_inplace_tag`.",
-        "custom_op_out_tag_compile": "It is about torch.compile; a plain call and a call under fakes stand in `custom_op_out_tag`.",
-        "compile": "It is about torch.compile.",
         "subclass_accessor_view": "Accessors of torch's tensor subclasses have no counterpart: a wrapper here is no array.",
         "subclass_accessor_view_error": "Accessors of torch's tensor subclasses have no counterpart: a wrapper here is no array.",
         "library_register_autocast": "NumPy has no autocast: dtypes are what the kernel and NumPy's promotion make them.",
@@ -26,6 +21,5 @@ LEFT_OUT = {
     "TestPythonRegistration": {
         "override_cuda_with_jiterator": "Jiterator compiles CUDA sources inside torch.",
         "alias_analysis": 'It tests a pass of TorchScript; the argument of the name is taken, `"CONSERVATIVE"` as a tag.',
-        "returning_symint": "Sizes are static: symbolic ones are not built.",
     },
 }

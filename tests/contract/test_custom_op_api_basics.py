@@ -381,7 +381,7 @@ def test_set_kernel_enabled(ns, remote):
 
 
 def test_library_get_kernel(ns, lib, ops):
-    """A kernel can be taken by itself and called, past every floor above it, until it goes.
+    """A kernel can be taken by itself and called, without the keys above it, until it goes.
 
     Difference: an operator is taken as well as a name, whatever made it.
     """
@@ -414,7 +414,7 @@ def test_library_get_kernel_with_conditional_dispatch(ns):
 
 
 def test_library_get_kernel_invalid(ns):
-    """What is no operator, no key, no floor, or has no kernel, is each refused in its words."""
+    """An unknown operator, an unknown key, an alias and a key without a kernel are refused, each by its own message."""
     op = simple(ns, device_types="cpu")
     assert said(lambda: get_kernel(5, "CPU"), ArgumentError) == (
         "an operator or its name, 'ns::name', is asked for, and an int was given."
@@ -428,5 +428,5 @@ def test_library_get_kernel_invalid(ns):
     assert "and there is no dispatch key 'nowhere'. Keys: CPU, " in message
     assert said(lambda: get_kernel(op, "CUDA"), NoKernelError) == f"{ns}::op has no kernel at CUDA."
     assert said(lambda: get_kernel(op, "CompositeExplicit"), DefinitionError) == (
-        f"{ns}::op: CompositeExplicit is no floor but an alias; ask at one of the keys it fills."
+        f"{ns}::op: CompositeExplicit is an alias and has no slot; ask at one of the keys it fills."
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from making import said
 
-from dispatch import FakeTensorMode, Tag, custom_op, register_fake, vmap
+from dispatch import FakeTensorMode, ShapeEnv, Tag, custom_op, register_fake, vmap
 from dispatch.errors import BatchingError, DataDependentError, DefinitionError, NoKernelError, NoRuleError
 from dispatch.library import Library, get_ctx, impl_abstract
 
@@ -134,7 +134,7 @@ def test_not_implemented_error(lib, ops, ns):
 def test_new_data_dependent_symint(ns):
     """A fake rule asks for a size that depends on data, within bounds that make sense.
 
-    Difference: sizes are static, so that the call is refused by an exception of its own, DataDependentError.
+    Difference: a mode without a `shape_env` has numbers for sizes, and raises DataDependentError.
     """
     bounds = []
 
@@ -212,7 +212,7 @@ def test_basic_make_fx(ns):
 def test_symints(ns):
     """The shape of a fake is a tuple of ints, which goes to an operator that takes sizes and gives the shape it gives.
 
-    Difference: sizes are numbers, not symbols: a program is looked at for one shape at a time.
+    Difference: sizes are numbers in a mode without a `shape_env`, and symbols in one that has one.
     """
 
     @custom_op(f"{ns}::view_copy", mutates_args=())
@@ -221,10 +221,12 @@ def test_symints(ns):
 
     @view_copy.register_fake
     def _(x, shape):
-        return np.empty(tuple(shape), x.dtype)
+        return np.empty_like(x, shape=tuple(shape))
 
     def f(x):
         return view_copy(x, (x.shape[0] * x.shape[1], x.shape[2]))
 
     x = np.ones((2, 3, 4))
     assert run_fake(f, x).shape == f(x).shape == (6, 4)
+    with FakeTensorMode(shape_env=ShapeEnv()) as mode:
+        assert str(f(mode.from_array(x)).shape) == "(s0*s1, s2)"

@@ -13,7 +13,7 @@ from dispatch import custom_op
 from dispatch.errors import ArgumentError, DefinitionError, OpCheckError
 from dispatch.testing import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode, opcheck
 from dispatch.testing.generated_tests import SAVE
-from dispatch.testing.opcheck import ALL
+from dispatch.testing.operator_checks import ALL
 
 X = np.array([0.5, 1.0, 2.0])
 

@@ -8,7 +8,7 @@ import dispatch
 from dispatch import FakeTensorMode, Tag, custom_op, register_autograd
 from dispatch.errors import AliasError, OpCheckError
 from dispatch.testing import dont_generate_opcheck_tests, generate_opcheck_tests
-from dispatch.testing.opcheck import ALL
+from dispatch.testing.operator_checks import ALL
 
 X = np.array([0.5, 1.0, 2.0])
 A, B = np.arange(6.0).reshape(2, 3) + 0.5, np.arange(15.0).reshape(3, 5) + 0.5

@@ -57,6 +57,6 @@ def test_the_plain_call_is_c(scored, function):
 
 def test_the_way_to_the_kernel_and_back_is_c(scored):
     lines = body(scored, "run")[1:] + body(scored, "finish")
-    kernel = max(i for i, (_, line) in enumerate(lines) if "result = vectorcall(" in line)
+    kernel = max(i for i, (_, line) in enumerate(lines) if "result = call_kernel(" in line)
     assert [line for score, line in lines[: kernel + 1] if score] == []
     assert [line for score, line in lines[kernel + 1 :] if score] == []

@@ -32,7 +32,7 @@ set_record(Closed, closed, closed)
 
 @pytest.mark.parametrize(
     ("x", "items"),
-    [([1, 2], [1, 2]), ((1, 2), (1, 2)), ({"a": 1, "b": 2}, [1, 2]), (Box(1, 2), (1, 2)), ([], []), ({}, []), (Box(), ())],
+    [([1, 2], (1, 2)), ((1, 2), (1, 2)), ({"a": 1, "b": 2}, (1, 2)), (Box(1, 2), (1, 2)), ([], ()), ({}, ()), (Box(), ())],
 )
 def test_items_and_a_container_like_it(x, items):
     assert items_of(x) == items

@@ -317,7 +317,7 @@ def test_what_is_no_constant_is_not_seen_through():
 
 @pytest.mark.parametrize("key", [DispatchKey.CPU, DispatchKey.CompositeExplicit])
 def test_nothing_is_below_the_ground(key):
-    with pytest.raises(DefinitionError, match=f"np::sin: redispatch goes below a floor, and nothing is below {key}"):
+    with pytest.raises(DefinitionError, match=f"np::sin: redispatch goes below a key, and nothing is below {key}"):
         dispatch.ops.np.sin.redispatch(key, A)
 
 

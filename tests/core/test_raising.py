@@ -59,3 +59,17 @@ def test_a_kernel_s_exception_keeps_its_type_and_gets_one_note():
         outer(X)
     assert len(caught.value.__notes__) == 1
     assert caught.value.__notes__[0].startswith("in operator making::op(x: float64[2]), kernel test_raising.py:")
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_program_while_a_note_is_made_arrives(ending):
+    def note(*args):
+        raise ending
+
+    def kernel(x):
+        raise ZeroDivisionError
+
+    op = OpOverload(build(Schema.parse("(Tensor x) -> Tensor", name="making::op")).definition, Hooks(note=note))
+    op.register_at(DispatchKey.CPU, kernel)
+    with pytest.raises(ending):
+        op(X)

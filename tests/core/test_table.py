@@ -189,7 +189,7 @@ def test_a_rule_that_cannot_be_lowered_raises_at_each_call_and_leaves_the_slot_e
 @pytest.mark.parametrize("key", [EXPLICIT, IMPLICIT, ALIAS])
 def test_an_alias_has_no_kernel_of_its_own_to_ask_for(key):
     with pytest.raises(
-        DefinitionError, match=rf"making::op: {key} is no floor but an alias; ask at one of the keys it fills\."
+        DefinitionError, match=rf"making::op: {key} is an alias and has no slot; ask at one of the keys it fills\."
     ):
         made("(Tensor x) -> str", named("kernel")).at(key)
 

@@ -44,11 +44,11 @@ def place(fn):
 
 
 def names(explanation):
-    return [floor.name for floor in explanation.floors]
+    return [floor.name for floor in explanation.steps]
 
 
 def passed(explanation, name):
-    return next(floor.passed for floor in explanation.floors if floor.name == name)
+    return next(floor.passed for floor in explanation.steps if floor.name == name)
 
 
 def stacked():
@@ -73,22 +73,22 @@ def test_a_call_prints_as_its_floors():
 def test_without_arguments_every_floor_is_there():
     op = stacked()
     found = op.explain()
-    assert [floor[:3] for floor in found.floors] == op.kernels.rows
+    assert [floor[:3] for floor in found.steps] == op.kernels.rows
     assert repr(found).splitlines()[0] == "making::op"
-    assert all(floor.reason == "" for floor in found.floors)
+    assert all(floor.reason == "" for floor in found.steps)
 
 
 @pytest.mark.parametrize(
     "op", [ops.np.sin, ops.np.add, ops.np.reshape, made("(Tensor x) -> Tensor", one, DispatchKey.CompositeImplicit)]
 )
 def test_the_table_of_all_floors_has_the_rows_of_kernels(op):
-    assert [floor[:3] for floor in op.explain().floors] == op.kernels.rows
+    assert [floor[:3] for floor in op.explain().steps] == op.kernels.rows
 
 
 def test_an_operator_without_kernels_runs_nothing():
     op = made("(Tensor x) -> Tensor")
-    assert op.explain().floors[-1][:3] == ("every device", "nothing: NoKernelError", "")
-    assert op.explain(X).floors[-1][:3] == ("CPU", "nothing: NoKernelError", "")
+    assert op.explain().steps[-1][:3] == ("every device", "nothing: NoKernelError", "")
+    assert op.explain(X).steps[-1][:3] == ("CPU", "nothing: NoKernelError", "")
 
 
 def test_the_first_floor_is_where_the_call_begins():
@@ -109,17 +109,17 @@ def test_the_first_floor_is_where_the_call_begins():
 
     dispatch.vmap(dispatch.grad(f))(np.ones((2, 3)))
     assert names(explained[0]) == seen == ["AUTOGRAD", "VMAP", "CPU"]
-    assert re.fullmatch(r"argument 'x' is a TrackedTensor of grad \(level \d+\)", explained[0].floors[0].reason)
-    assert re.fullmatch(r"argument 'x' is a BatchedTensor of vmap \(level \d+\)", explained[0].floors[1].reason)
+    assert re.fullmatch(r"argument 'x' is a TrackedTensor of grad \(level \d+\)", explained[0].steps[0].reason)
+    assert re.fullmatch(r"argument 'x' is a BatchedTensor of vmap \(level \d+\)", explained[0].steps[1].reason)
     explained.clear(), seen.clear()
     dispatch.grad(lambda x: dispatch.vmap(f)(x).sum())(np.ones((2, 3)))
     assert names(explained[0]) == seen == ["VMAP", "AUTOGRAD", "CPU"]
 
 
 def test_tracked_at_level_0_and_in_a_list():
-    assert ops.np.sin.explain(leaf()).floors[0].reason == "argument 'x' is a TrackedTensor"
+    assert ops.np.sin.explain(leaf()).steps[0].reason == "argument 'x' is a TrackedTensor"
     op = made("(Tensor[] xs, Tensor? y=None) -> Tensor", lambda xs, y: xs[0] + 1)
-    assert op.explain([X, leaf()]).floors[0].reason == "argument 'xs' holds a TrackedTensor"
+    assert op.explain([X, leaf()]).steps[0].reason == "argument 'xs' holds a TrackedTensor"
 
 
 def test_modes_are_floors_and_fakes_the_last_one():
@@ -127,16 +127,16 @@ def test_modes_are_floors_and_fakes_the_last_one():
         found = ops.np.sin.explain(mode.from_array(X))
         factory = ops.np.zeros.explain((2,))
     assert names(found) == names(factory) == ["FAKE"]
-    assert found.floors[0].reason == "argument 'x' is a FakeTensor"
-    assert factory.floors[0].reason == "FakeTensorMode() is on"
-    assert ops.np.zeros.explain((2,)).floors[0].reason == "no array decides, and cpu is chosen"
+    assert found.steps[0].reason == "argument 'x' is a FakeTensor"
+    assert factory.steps[0].reason == "FakeTensorMode() is on"
+    assert ops.np.zeros.explain((2,)).steps[0].reason == "no array decides, and cpu is chosen"
 
 
 def test_modes_and_wrappers_alternate_by_rank():
     op = made("(Tensor x) -> Tensor", one)
     with ModeGuard(DispatchKey.MODE, "low"), Level("t") as level, ModeGuard(DispatchKey.MODE, "high", level):
         found = op.explain(shadow(leaf(), level))
-        assert [(floor.name, floor.reason.partition(" of ")[0]) for floor in found.floors] == [
+        assert [(floor.name, floor.reason.partition(" of ")[0]) for floor in found.steps] == [
             ("JVP", "argument 'x' is a Shadow"), ("MODE", "'high' is on"), ("AUTOGRAD", "argument 'x' is a TrackedTensor"),
             ("MODE", "'low' is on"), ("CPU", "the arrays are on cpu"),
         ]  # fmt: skip
@@ -168,11 +168,11 @@ def test_every_reason_for_which_something_is_passed_over():
 def test_a_kernel_that_is_off_is_passed_over():
     op = stacked()
     with op.set_kernel_enabled("cpu", False):
-        found = op.explain(X).floors[0]
+        found = op.explain(X).steps[0]
     assert (found.runs, found.place) == ("kernel", place(one))
     assert found.passed[0] == f"kernel {place(two)}: passed over by making::op.set_kernel_enabled(cpu, False)"
     with (alone := made("(Tensor x) -> Tensor", one)).set_kernel_enabled("cpu", False):
-        assert alone.explain(X).floors[0].runs == "nothing: NoKernelError"
+        assert alone.explain(X).steps[0].runs == "nothing: NoKernelError"
 
 
 def test_an_excluded_key_is_left_out():
@@ -188,13 +188,13 @@ def test_an_excluded_key_is_left_out():
 def test_transparent_floors_and_fallbacks():
     op = made("(Tensor x) -> Tensor", one)
     traced = type("Traced", (Tensor,), {"__slots__": (), "key": DispatchKey.LAYER})
-    assert op.explain(wrap(traced, X, ground())).floors[0].runs == "nothing: the call goes on below"
+    assert op.explain(wrap(traced, X, ground())).steps[0].runs == "nothing: the call goes on below"
     op.register_at(DispatchKey.AUTOGRAD, fallthrough_kernel)
-    assert op.explain(leaf()).floors[0].runs == "fallthrough: the call goes on below"
+    assert op.explain(leaf()).steps[0].runs == "fallthrough: the call goes on below"
     fallback = Registration(Shadow.key, two)
     add_fallback(fallback)
     try:
-        assert made("(Tensor x) -> Tensor", one).explain().floors[2][:3] == ("JVP", "fallback of every operator", place(two))
+        assert made("(Tensor x) -> Tensor", one).explain().steps[2][:3] == ("JVP", "fallback of every operator", place(two))
     finally:
         remove_fallback(fallback)
 
@@ -205,14 +205,14 @@ def test_a_device_of_ones_own():
 
     register_array_type(Here, device="explained")
     op = made("(Tensor x) -> Tensor", one)
-    assert op.explain(Here()).floors[0][1:4:2] == ("nothing: NoKernelError", "the arrays are on explained")
+    assert op.explain(Here()).steps[0][1:4:2] == ("nothing: NoKernelError", "the arrays are on explained")
 
 
 def test_what_the_call_would_be_refused_for_is_said():
     op = made("(Tensor x) -> Tensor", one)
     for call in (lambda f: f("text"), lambda f: f(X, X), lambda f: f(y=X)):
         found = call(op.explain)
-        assert found.floors == []
+        assert found.steps == []
         assert found.notes == [f"The call is refused: {said(lambda call=call: call(op), ArgumentError)}"]
     with Library("explained", "DEF") as lib:
         lib.define("gone(Tensor x) -> Tensor")
@@ -253,7 +253,7 @@ KEYS = [
 def test_what_is_said_to_run_is_what_the_table_holds(keys):
     op = made("(Tensor x) -> Tensor")
     registrations = [op.register_at(key, lambda x: x + 1) for key in keys]
-    rows = {floor.name: floor for floor in op.explain().floors}
+    rows = {floor.name: floor for floor in op.explain().steps}
     for key in (DispatchKey.CPU, DispatchKey.AUTOGRAD, DispatchKey.VMAP):
         live = op.table.source(key)
         row = rows[key.name] if key.name in rows else rows["every device"]

@@ -3,9 +3,11 @@
 import numpy as np
 import random_programs
 from hypothesis import given, settings
+from making import define
 
 import dispatch
 from dispatch import Tag, custom_op, functionalize, make_fx
+from dispatch.graph import Graph, Metadata
 from dispatch.graph.liveness import NEVER, Lifetimes
 from dispatch.graph.node import Node
 from dispatch.library import register_opaque_type
@@ -30,7 +32,7 @@ def test_a_view_is_read_with_what_it_is_of():
     assert found["sin"] == found["getitem"] == found["transpose"] == names.index("add")
     assert found["cos"] == names.index("add")
     assert (found["x"], found["add"], found["tanh"]) == (NEVER, NEVER, -1)
-    owners = {node.name: lifetimes.sharing.of(node) for node in graph.nodes}
+    owners = {node.name: lifetimes.aliases.of(node) for node in graph.nodes}
     assert owners["sin"] is owners["getitem"] is owners["transpose"] is not owners["cos"]
 
 
@@ -50,8 +52,8 @@ def test_several_outputs():
 
     found, lifetimes, graph = lasts(functionalize(f), np.ones(3))
     pairs = [node for node in graph.nodes if node.kind == "item"]
-    assert lifetimes.sharing.of(pairs[0]) is not lifetimes.sharing.of(pairs[1])
-    assert lifetimes.sharing.of(pairs[2]) is lifetimes.sharing.of(pairs[3])
+    assert lifetimes.aliases.of(pairs[0]) is not lifetimes.aliases.of(pairs[1])
+    assert lifetimes.aliases.of(pairs[2]) is lifetimes.aliases.of(pairs[3])
     assert found[pairs[3].name] == NEVER
 
 
@@ -85,6 +87,25 @@ def test_what_may_be_kept_is_read_at_any_time():
     assert graph.nodes[found["tanh"]].name == "see"
 
 
+def test_what_may_be_a_view_of_anything_keeps_the_memory_of_every_argument():
+    """By an open alias set, or by the tag of an operator that does not say what it shares."""
+    graph = Graph()
+    array = Metadata((2,), np.dtype(float), (8,), "cpu")
+    x = graph.placeholder("x", array)
+    for op in (
+        define("(Tensor(*) x, Tensor y) -> Tensor(*)", lambda x, y: y),
+        custom_op(
+            "lifetimetests::vague", lambda x, y: y[:], mutates_args=(), schema="(Tensor x, Tensor y) -> Tensor",
+            tags=Tag.maybe_aliasing_or_mutating,
+        ),
+    ):  # fmt: skip
+        sin = graph.call(dispatch.ops.np.sin, (x,), array)
+        view = graph.call(op, (x, sin), array)
+        cos = graph.call(dispatch.ops.np.cos, (view,), array)
+        lifetimes = Lifetimes(graph)
+        assert lifetimes.last_read(sin) >= lifetimes.order[cos]
+
+
 @settings(max_examples=20)
 @given(random_programs.programs())
 def test_programs_at_random(source):
@@ -99,7 +120,7 @@ def test_programs_at_random(source):
             out = node.op.whole(*[dispatch.core.pytree.mapped(lambda x: values[x] if type(x) is Node else x, x) for x in node.args])
             if isinstance(out, np.ndarray):
                 shared = [x for x, y in values.items() if np.shares_memory(out, y)]
-                assert all(lifetimes.sharing.of(x) is lifetimes.sharing.of(node) for x in shared)
+                assert all(lifetimes.aliases.of(x) is lifetimes.aliases.of(node) for x in shared)
                 values[node] = out
             else:
                 values[node] = np.asarray(out)

@@ -34,6 +34,8 @@ def ufuncs_of(module):
     return {f.__name__: f for f in vars(module).values() if isinstance(f, np.ufunc)}
 
 
+# NumPy 2.0 says nothing of where its ufuncs of text are found
+STRINGS = "numpy_strings" if hasattr(np, "unstack") else "numpy__core__multiarray_umath"
 EVERY = {
     f"{module.__name__}.{name}": f
     for module in (np, np.strings, special)
@@ -204,7 +206,7 @@ def test_they_are_all_there():
     assert len(ufuncs_of(special)) > 200
     names = {from_ufunc(f).name for f in EVERY.values()}
     assert len(names) == len(EVERY)
-    assert {name.partition("::")[0] for name in names} == {"np", "numpy", "numpy_strings", "scipy_special"}
+    assert {name.partition("::")[0] for name in names} == {"np", "numpy", STRINGS, "scipy_special"}
 
 
 def those_that_cannot():

@@ -2,6 +2,7 @@
 can be had, what is refused, and NumPy's parameters.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -74,9 +75,10 @@ def test_unique_gives_what_numpys_gives() -> None:
     assert refused(lambda: np.unique(x, axis=0)) == (
         "np.unique: axis= has no row. Leave it out: all elements count, and they come in order."
     )
-    assert refused(lambda: np.unique(x, sorted=False)) == (
-        "np.unique: sorted=False has no row. Leave it out: all elements count, and they come in order."
-    )
+    if "sorted" in inspect.signature(np.unique).parameters:  # NumPy 2.3
+        assert refused(lambda: np.unique(x, sorted=False)) == (
+            "np.unique: sorted=False has no row. Leave it out: all elements count, and they come in order."
+        )
 
 
 def test_a_value_is_not_sorted_in_place() -> None:

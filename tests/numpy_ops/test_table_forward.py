@@ -16,8 +16,8 @@ from dispatch.autodiff.rules import transpose
 from dispatch.core import OpOverload
 from dispatch.core.array_memory import inexact_layout
 from dispatch.core.pytree import leaves, mapped
-from dispatch.layers.autograd import layer as tape
-from dispatch.layers.jvp import layer as forward
+from dispatch.layers.autograd.layer import layer as tape
+from dispatch.layers.jvp.layer import layer as forward
 from tests.numpy_ops.test_table import (
     batches,
     differentiable,

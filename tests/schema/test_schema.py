@@ -110,8 +110,10 @@ def test_what_hints_add_does_not_count_and_the_kind_does():
 
 def test_schemas_are_frozen_and_say_what_they_are():
     schema = Schema.parse("ns::op(Tensor x) -> Tensor")
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError) as caught:
         schema.name = "other"
+    assert str(caught.value) == "a Schema cannot be changed. Make another: x.replace(name=...)."
+    assert str(schema.replace(name="other")) == "ns::other(Tensor x) -> Tensor"
     assert repr(schema) == "Schema('ns::op(Tensor x) -> Tensor')"
     assert repr(MISSING) == "MISSING"
 

@@ -16,7 +16,7 @@ from dispatch.errors import DefinitionError, OpCheckError
 from dispatch.schema.schema import Schema
 from dispatch.testing import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
 from dispatch.testing.generated_tests import ACCEPT, SAVE, repro
-from dispatch.testing.opcheck import ALL
+from dispatch.testing.operator_checks import ALL
 
 numbers = itertools.count()
 X = np.arange(3.0)

@@ -3,7 +3,7 @@
 from ...core import OpOverload
 from ...dispatcher.layer import Derived, Kernel
 from ...layers.autograd.derivative_sources import Form
-from ...layers.jvp import layer as forward_layer
+from ...layers.jvp.layer import layer as forward_layer
 from . import linear
 from .transpose import jvp_from_vjp
 

@@ -27,13 +27,13 @@ from ...core.pytree import items_of, mapped
 from ...dispatcher.layer import by_position, check_parameters
 from ...errors import DefinitionError, GradientError, kind_of
 from ...layers.autograd import Rule, run_backward, track
-from ...layers.autograd import layer as tape_layer
 from ...layers.autograd.derivative_sources import Form
+from ...layers.autograd.layer import layer as tape_layer
 from ...layers.derivatives import zeros
 from ...layers.jvp import DualTensor
-from ...layers.jvp import layer as jvp_layer
-from ...layers.vmap import layer as vmap_layer
+from ...layers.jvp.layer import layer as jvp_layer
 from ...layers.vmap import vmap
+from ...layers.vmap.layer import layer as vmap_layer
 from ...operators.prims import broadcast_to, moveaxis, select, stack
 from ...operators.registry import build
 from ...schema.schema import Schema

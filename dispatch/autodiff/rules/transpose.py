@@ -24,11 +24,11 @@ from ...core.pytree import items_of, leaves, mapped, rebuilt, unflatten
 from ...dispatcher.layer import CONSTANT, Constant, Derived, Kernel, Layer
 from ...errors import GradientError
 from ...layers.autograd import Rule, TrackedTensor, run_backward, track
-from ...layers.autograd import layer as tape_layer
+from ...layers.autograd.layer import layer as tape_layer
 from ...layers.derivatives import Layout, zeros
 from ...layers.fake import FakeTensor
 from ...layers.jvp import DualTensor, rule_of, with_tangents
-from ...layers.jvp import layer as forward_layer
+from ...layers.jvp.layer import layer as forward_layer
 from ...operators.functional_variant import origin_of
 from ...operators.prims import add, astype, stack
 

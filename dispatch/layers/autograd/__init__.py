@@ -15,14 +15,13 @@
 
 from ...dispatcher.layer import CONSTANT
 from .anomaly import detect_anomaly
-from .backward import backward, grad, nbytes
-from .checkpoint import checkpoint
+from .checkpoints import checkpoint
 from .engine import run_backward
 from .grad_mode import enable_grad, no_grad, set_grad_enabled
-from .layer import layer
-from .leaf import tensor, track
+from .gradients import backward, grad, nbytes
+from .leaf import track
 from .node import Leaf, Node
-from .pullbacks import Pullback, Pullbacks, pullbacks
+from .pullback_rules import Pullback, Pullbacks, pullbacks
 from .saved_tensors import protect
 from .tensor import TrackedTensor, one
 from .user_rules import Rule
@@ -40,7 +39,6 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "grad",
-    "layer",
     "nbytes",
     "no_grad",
     "one",
@@ -48,6 +46,5 @@ __all__ = [
     "pullbacks",
     "run_backward",
     "set_grad_enabled",
-    "tensor",
     "track",
 ]

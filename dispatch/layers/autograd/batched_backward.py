@@ -41,7 +41,7 @@ class Call:
 
 
 class Handed:
-    """What a batched backward gets as `ctx`: what the context kept, its arrays as they are on this floor."""
+    """What a batched backward gets as `ctx`: what the context kept, with unwrapped arrays."""
 
     def __init__(self, call: Call, arrays: Any, residual: Any) -> None:
         self.__dict__.update({name: _put_back(x, arrays) for name, x in call.attributes.items()})

@@ -11,7 +11,7 @@ cdef class Context(Node):
     cdef readonly tuple layouts             # of those; no edges, which refer to this node
     cdef public object residual
     cdef tuple levels                       # of an operator with a residual: those that the residual depends on in secret
-    cdef tuple undifferentiable             # numbers of outputs
+    cdef readonly tuple undifferentiable    # numbers of outputs
     cdef dict aside                         # attributes that hold arrays, in a form without a cycle and safe from writes
     cdef tuple structure                    # the outputs, with its number in `layouts` for each array
     cdef tuple skeletons                    # the arguments without their values, where gradients come in dicts or records

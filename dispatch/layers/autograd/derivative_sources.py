@@ -1,6 +1,6 @@
 """What a derivative is made of: a backward, or one of the forms that say less and give both directions.
 
-A form is made by a room above the layers, which puts its maker into `makers`: what it gives holds the rule of the tape, and
+A form is made by a module above the layers, which puts its maker into `makers`: what it gives holds the rule of the tape, and
 what forward mode makes of the same source.
 """
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ...core import OpOverload
 from ...errors import DefinitionError, did_you_mean
-from .pullbacks import Pullbacks
+from .pullback_rules import Pullbacks
 from .user_rules import Rule
 
 

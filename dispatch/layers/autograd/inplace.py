@@ -53,7 +53,7 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
     ----------
     op : OpOverload
     record : callable
-        Makes the kernel that records the functional form, given what runs it one floor down.
+        Makes the kernel that records the functional form, given what runs it on the unwrapped values.
     reads : bool
         Whether the rule may read the arguments as they were before the call.
     atomic : bool

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core import Level
 from .engine import run_backward
-from .hooks import Hooked
+from .gradient_hooks import Hooked
 from .node import Edge, Leaf, Node, Output
 from .visualize import nodes_from
 

@@ -6,21 +6,20 @@ node that refers to the nodes of what went in.
 """
 
 from collections.abc import Callable
-from inspect import Parameter, signature
 from typing import Any
 
 from ...core import DispatchKey, OpOverload, Registration, count_conversion, descend
 from ...core.source import where
-from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
+from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following, parameter_names
 from ...errors import DefinitionError, NoRuleError, kind_of
-from ...operators.functional_variant import ON_COPIES, origin_of
+from ...operators.functional_variant import on_copies_of, origin_of
 from ...operators.prims import detach
 from ...operators.views import with_views
 from .context import Context
 from .derivative_sources import Form, check_alone, derivative_of, is_given
 from .inplace import made_kernel, written_kernel
 from .kernels import user_kernel
-from .pullbacks import Pullbacks, row_kernel
+from .pullback_rules import Pullbacks, row_kernel
 from .tensor import TrackedTensor
 from .user_rules import Rule
 
@@ -98,7 +97,7 @@ class Autograd(Layer):
             return self._without_rule(op, origin, found)
         if found.layer is self:
             return self.lower(op, found.rule)
-        made: Kernel = vars(op)[ON_COPIES]  # the origin's kernel is made of operators, which record: the copies do too
+        made: Kernel = on_copies_of(op)  # the origin's kernel is made of operators, which record: the copies do too
         return made
 
     def _without_rule(self, op: OpOverload, named: OpOverload, derived: Derived | None) -> Kernel:
@@ -119,11 +118,10 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
         )
     if rule.setup_context is None:
         return
-    parameters = signature(rule.setup_context).parameters.values()
-    variadic = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
-    if not variadic and len(parameters) != 3:
+    names = parameter_names(rule.setup_context)
+    if names is not None and len(names) != 3:
         raise DefinitionError(
-            f"{op.name}: setup_context takes ({', '.join(p.name for p in parameters)}). It is called with three arguments: "
+            f"{op.name}: setup_context takes ({', '.join(names)}). It is called with three arguments: "
             "setup_context(ctx, inputs, output).",
             operator=op.name,
         )
@@ -141,7 +139,7 @@ def _ruleless(op: OpOverload) -> Rule:
 
 
 def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
-    """The kernel that records an operator by a rule; `whole` runs it one floor down."""
+    """The kernel that records an operator by a rule; `whole` runs it on the unwrapped values."""
     if isinstance(rule, Made):
         return made_kernel(op, None if rule.others is None else row_kernel(op, rule.others, whole))
     if isinstance(rule, Constant):

@@ -5,7 +5,7 @@ from typing_extensions import disjoint_base
 
 from ...core import Level, OpOverload
 from ..derivatives import Layout
-from .hooks import Handle
+from .gradient_hooks import Handle
 
 _Rule: TypeAlias = Callable[[Any, Any, bool], Any]
 

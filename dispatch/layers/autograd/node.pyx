@@ -13,7 +13,7 @@ shown once at most, so a hook costs no more than the nodes recorded since.
 from cpython.object cimport PyObject
 
 from ...errors import GradientError
-from .hooks import Handle, check_hook, hooked
+from .gradient_hooks import Handle, check_hook, hooked
 from .visualize import dot, kept_bytes, layouts_of
 
 cdef extern from *:

@@ -13,7 +13,7 @@ from ...core.pytree import leaves, paths
 from ...errors import ConversionError, GradientError, kind_of
 from .engine import add_to_leaf, add_to_leaves
 from .grad_mode import in_recorded_rule
-from .hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
+from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
 from .inputs import gradients_at
 from .node import Leaf, Node, Output
 

@@ -14,9 +14,8 @@ the shapes of a whole program are known before anything is computed or allocated
 """
 
 from .fake_mode import FakeTensorMode
-from .layer import layer
 from .rule_cache import Pure
 from .rule_context import FakeContext, get_ctx
 from .tensor import FakeTensor, counted, fake_tensor
 
-__all__ = ["FakeContext", "FakeTensor", "FakeTensorMode", "Pure", "counted", "fake_tensor", "get_ctx", "layer"]
+__all__ = ["FakeContext", "FakeTensor", "FakeTensorMode", "Pure", "counted", "fake_tensor", "get_ctx"]

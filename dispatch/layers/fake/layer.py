@@ -13,6 +13,7 @@ from ...dispatcher.layer import Kernel, Layer, by_position, check_parameters
 from ...errors import DispatchError, FakeTensorError, NoRuleError, kind_of
 from ...operators.functional_variant import form_of
 from ...schema.tags import Tag
+from ...schema.types import DEVICE, OptionalOf
 from ...symbolic import SymInt, guard_or_false
 from .kernel import Remembering
 from .rule_cache import Pure
@@ -70,7 +71,7 @@ def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kern
     single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,) and not results.sources[0]
     rule = by_position(op, rule)
     taking = [i for i, a in enumerate(op.schema.arguments) if a.type.has_tensor]
-    devices = [i for i, a in enumerate(op.schema.arguments) if str(a.type) in ("Device", "Device?")]
+    devices = [i for i, a in enumerate(op.schema.arguments) if a.type in (DEVICE, OptionalOf(DEVICE))]
     written = form_of(op.schema).written
 
     def kernel(*args: Any) -> Any:

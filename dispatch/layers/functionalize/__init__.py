@@ -14,8 +14,7 @@ new value is no plain array.
     transform  `functionalize`
 """
 
-from .layer import layer
 from .tensor import FunctionalTensor
 from .transform import functionalize
 
-__all__ = ["FunctionalTensor", "functionalize", "layer"]
+__all__ = ["FunctionalTensor", "functionalize"]

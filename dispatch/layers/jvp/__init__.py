@@ -11,8 +11,7 @@ plain values and tangents, so that a rule written with operators is differentiat
     layer         chooses the kernel of an operator
 """
 
-from .layer import layer
-from .pushforwards import Pushforward, Pushforwards, pushforwards
+from .pushforward_rules import Pushforward, Pushforwards, pushforwards
 from .tangents import tangent_of, with_tangents
 from .tensor import DualTensor
 from .user_rules import rule_of
@@ -21,7 +20,6 @@ __all__ = [
     "DualTensor",
     "Pushforward",
     "Pushforwards",
-    "layer",
     "pushforwards",
     "rule_of",
     "tangent_of",

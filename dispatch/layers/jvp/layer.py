@@ -13,10 +13,11 @@ from ...core.pytree import arrays, mapped
 from ...core.source import where
 from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, check_parameters, following
 from ...errors import DefinitionError, NoRuleError, kind_of
-from ...operators.functional_variant import ON_COPIES, origin_of
+from ...operators.functional_variant import on_copies_of, origin_of
 from ...operators.views import with_views
+from ...schema.types import RESIDUAL
 from .inplace import made_kernel, writing_kernel
-from .pushforwards import Pushforwards, check_reads, row_kernel
+from .pushforward_rules import Pushforwards, check_reads, row_kernel
 from .tensor import DualTensor
 from .user_rules import rule_of, user_kernel
 
@@ -75,7 +76,7 @@ class Forward(Layer):
             return self._without_rule(op, found)
         if found.layer is self:
             return self.lower(op, found.rule)
-        made: Kernel = vars(op)[ON_COPIES]
+        made: Kernel = on_copies_of(op)
         return made
 
     def _without_rule(self, op: OpOverload, derived: Derived | None) -> Kernel:
@@ -96,7 +97,7 @@ def _beside_residuals(op: OpOverload, kernel: Kernel) -> Kernel:
     A tape may have wrapped the numbers in a residual, to see who computes with them, at a higher rank than the values of this
     level.
     """
-    places = [i for i, a in enumerate(op.schema.arguments) if str(a.type) == "Residual"]
+    places = [i for i, a in enumerate(op.schema.arguments) if a.type == RESIDUAL]
     if not places:
         return kernel
 

@@ -7,7 +7,7 @@ from ...core import OpOverload, conversions, descend
 from ...core.array_memory import inexact_layout
 from ...dispatcher.layer import CONSTANT, Constant, Kernel, Made, by_position
 from ...errors import GradientError
-from .pushforwards import Pushforwards
+from .pushforward_rules import Pushforwards
 from .tangents import added, tangent_of, with_tangents
 
 

@@ -12,7 +12,6 @@ which get no traced value are recorded too; what they are given are constants of
 from typing import TYPE_CHECKING
 
 from ...core.lazy import names_of
-from .layer import layer
 
 if TYPE_CHECKING:
     from .kernel import metadata
@@ -21,4 +20,4 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = names_of(globals(), {".kernel": "metadata", ".tensor": "TracedTensor", ".trace": "TRACE Trace"})
 
-__all__ = ["TRACE", "Trace", "TracedTensor", "layer", "metadata"]
+__all__ = ["TRACE", "Trace", "TracedTensor", "metadata"]

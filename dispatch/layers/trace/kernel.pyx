@@ -9,31 +9,21 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ...core.arrays cimport is_exact
+from ...core.flatten cimport enter, items_of, leave, mapped, rebuilt
 from ...core.keys cimport TRACE, rank_t
 from ...core.state cimport Guard, ModeGuard, ThreadState, Without, thread_state
-from ...core.tensor cimport Wrapped
+from ...core.python cimport Py_TYPE, is_plain
+from ...core.tensor cimport Wrapped, highest
 
 import numpy as np
 
-from ...core import active_mode, device_of, items_of, rebuilt, wrap
+from ...core import active_mode, device_of, wrap
 from ...operators.functional_variant import form_of
 from ...graph import Metadata
 from ...core.source import here
+from ...schema.types import TENSOR
 from ...symbolic import contiguous
 from .tensor import TracedTensor
-
-cdef extern from *:
-    PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
-
-cdef extern from *:
-    """
-    /* The commonest arguments that no graph has a node for. */
-    static inline int dispatch_is_static(PyObject *x) {
-        PyTypeObject *type = Py_TYPE(x);
-        return x == Py_None || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyUnicode_Type;
-    }
-    """
-    bint dispatch_is_static(PyObject *x) noexcept nogil
 
 cdef PyTypeObject *TRACED = <PyTypeObject *><PyObject *>TracedTensor
 cdef object made_of = tuple.__new__
@@ -44,18 +34,19 @@ STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Elli
 # -- what is known of a value ----------------------------------------------------------------------------------------------
 
 
-def metadata(x):
-    """What is known of a value without its data: of arrays, in containers too."""
+cdef object metadata_of(object x, void *context):
     if is_exact(<PyObject *>x):
         return made_of(Metadata, (x.shape, x.dtype, x.strides, "cpu"))
-    items = items_of(x)
-    if items is not None:
-        return rebuilt(x, [metadata(item) for item in items])
     if isinstance(x, Wrapped) or device_of(x) is not None:
         strides = getattr(x, "strides", None)
         strides = contiguous(x.shape, x.dtype.itemsize) if strides is None else tuple(strides)
         return made_of(Metadata, (x.shape, x.dtype, strides, getattr(x, "device", None) or device_of(x) or "cpu"))
     return x
+
+
+def metadata(x):
+    """What is known of a value without its data: of arrays, in containers too."""
+    return mapped(x, metadata_of, NULL)
 
 
 cdef bint has_symbols(tuple shape):
@@ -82,25 +73,12 @@ def taken(trace, x):
     items = items_of(x)
     if items is None:
         return x, x
-    values, nodes = [], []
-    for item in items:
-        value, node = taken(trace, item)
-        values.append(value)
-        nodes.append(node)
-    return rebuilt(x, values), rebuilt(x, nodes)
-
-
-cdef Wrapped newest(object x, Wrapped found):
-    """The traced value of the highest rank in a container, and `found`."""
-    if Py_TYPE(<PyObject *>x) == TRACED:
-        return <Wrapped>x if found is None or (<Wrapped>x).rank > found.rank else found
-    if isinstance(x, Wrapped):
-        return found
-    items = items_of(x)
-    if items is not None:
-        for item in items:
-            found = newest(item, found)
-    return found
+    enter(b" while an argument was traced: a container holds itself, or is nested too deep")
+    try:
+        pairs = [taken(trace, item) for item in items]
+    finally:
+        leave()
+    return rebuilt(x, [value for value, _ in pairs]), rebuilt(x, [node for _, node in pairs])
 
 
 cdef class Recorded:
@@ -114,8 +92,8 @@ cdef class Recorded:
     def __init__(self, op):
         self.op, self.whole, self.form, self.name = op, op.whole, form_of(op.schema), op.schema.name
         self.residual, self.writes = op.outputs.residual, op.schema.is_mutable
-        kinds = [str(returned.type) for returned in op.schema.returns]
-        self.single = kinds == ["Tensor"] and not self.residual and not self.writes
+        kinds = [returned.type for returned in op.schema.returns]
+        self.single = kinds == [TENSOR] and not self.residual and not self.writes
 
     def __call__(self, *args):
         cdef ThreadState *thread = thread_state()
@@ -130,8 +108,8 @@ cdef class Recorded:
             if Py_TYPE(found) == TRACED:
                 if like is None or (<Wrapped>found).rank > like.rank:
                     like = <Wrapped>found
-            elif not (dispatch_is_static(found) or is_exact(found)):
-                like = newest(<object>found, like)
+            elif not (is_plain(found) or is_exact(found)):
+                like = highest(<object>found, like, TRACED)
         guard = None
         if like is not None and like.rank >= mode:
             trace, rank = like.level.payload, like.rank
@@ -147,7 +125,7 @@ cdef class Recorded:
             x = args[i]
             if Py_TYPE(<PyObject *>x) == TRACED and (<Wrapped>x).rank == rank:
                 value, node = (<Wrapped>x).value, (<Wrapped>x).data
-            elif dispatch_is_static(<PyObject *>x):
+            elif is_plain(<PyObject *>x):
                 value = node = x
             else:
                 value, node = taken(trace, x)

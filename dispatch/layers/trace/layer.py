@@ -10,7 +10,7 @@ from ...errors import DefinitionError
 recorded = LazyFunction(__package__, ".kernel", "Recorded")  # with it come graphs
 
 
-class Tracing(Layer):
+class TraceLayer(Layer):
     """Records calls."""
 
     takes_rules = False
@@ -25,4 +25,4 @@ class Tracing(Layer):
         return recorded(op)  # type: ignore[no-any-return]
 
 
-layer = Tracing("trace", DispatchKey.TRACE)
+layer = TraceLayer("trace", DispatchKey.TRACE)

@@ -12,8 +12,7 @@ A `BatchedTensor` hides one axis of what it wraps, the batch, from everyone abov
     transform      vmap
 """
 
-from .layer import layer
 from .tensor import Batch, BatchedTensor, Residuals
 from .transform import vmap
 
-__all__ = ["Batch", "BatchedTensor", "Residuals", "layer", "vmap"]
+__all__ = ["Batch", "BatchedTensor", "Residuals", "vmap"]

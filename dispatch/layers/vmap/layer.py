@@ -15,7 +15,7 @@ from ...core.source import where
 from ...dispatcher.layer import Kernel, Layer, by_position, check_parameters
 from ...dispatcher.printing import describe_value
 from ...errors import BatchingError, DefinitionError, kind_of
-from ...operators.functional_variant import ON_COPIES, form_of, origin_of
+from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import broadcast_to
 from .axes import each
 from .fallback_loop import looped
@@ -50,7 +50,7 @@ class Vmap(Layer):
 
     def _shared(self, op: OpOverload, origin: OpOverload, loop: Kernel) -> Kernel:
         """The kernel of a functional form: by the rule of the operator it was made of, on copies, while there is one."""
-        on_copies: Kernel = vars(op)[ON_COPIES]
+        on_copies: Kernel = on_copies_of(op)
         written = form_of(origin.schema).written
 
         def kernel(*args: Any) -> Any:

@@ -1,1 +1,1 @@
-"""The rows of `np.linalg`, and of the functions of matrices beside it."""
+"""The rows of `np.linalg`, and of matrix products and `einsum`."""

@@ -1,6 +1,6 @@
-"""Rows of `np.linalg`: the factors and the spectra of the matrices of a stack.
+"""Rows of `np.linalg`: decompositions and eigenvalues of stacked matrices.
 
-With G the gradient that comes in,
+With G the incoming gradient,
 
     a = l l^H        the Hermitian part of inv(l)^H P(l^H G) inv(l); P keeps the lower triangle and half the diagonal
                      (I. Murray, "Differentiation of the Cholesky decomposition", 2016)

@@ -1,7 +1,7 @@
-"""Products of more than two matrices' kind: `einsum` and what is a name for a case of it.
+"""`einsum` and the products that are cases of it: `tensordot`, `inner`, `outer`, `vdot`, `kron`.
 
-All are composites. A pair of operands is one product of matrices, after the axes that only one of them has are summed, so
-that every layer meets `matmul`'s rules; more operands are taken pair by pair, in the order that `np.einsum_path` finds.
+All are composites. Two operands become one matrix product, after axes that only one of them has are summed, so the rules of
+`matmul` apply; more operands are multiplied pair by pair, in the order that `np.einsum_path` finds.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Rows of products: of matrices, and of what `np.dot` takes for one."""
+"""Rows of matrix products: `matmul`, and `dot`."""
 
 from contextlib import suppress
 from math import prod
@@ -13,8 +13,8 @@ from ...layers.fake import FakeTensor, fake_tensor
 from ...operators.prims import moveaxis
 from ...symbolic import agree, guesses
 from ..families import aligned, composite, in_front, linear, row
-from ..layouts import broadcast_shape, elementwise_order, ufunc_dtype, weak
 from ..pointwise import multiply
+from ..result_layouts import broadcast_shape, elementwise_order, ufunc_dtype, weak
 from ..shape import expand_dims, reshape, squeeze, swapaxes
 from ..symbolic_layouts import dense
 

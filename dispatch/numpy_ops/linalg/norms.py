@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, composites.
+"""Norms of vectors and matrices; all are composites.
 
 At 0 the gradient of a 2-norm is 0, torch's choice among the subgradients.
 """

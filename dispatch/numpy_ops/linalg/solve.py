@@ -1,7 +1,7 @@
-"""Rows of `np.linalg`: systems of equations, inverses, determinants, of the matrices of a stack.
+"""Rows of `np.linalg`: linear systems, inverses and determinants of stacked matrices.
 
 The derivatives are those of M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
-differentiation" (2008), conjugated for complex matrices as torch has them, with G the gradient that comes in:
+differentiation" (2008), conjugated for complex matrices as torch has them, with G the incoming gradient:
 
     x = inv(a) b     b: inv(a)^H G      a: -(inv(a)^H G) x^H
     y = inv(a)       -y^H G y^H, of which an inverse of lower triangles has the lower one
@@ -10,7 +10,7 @@ differentiation" (2008), conjugated for complex matrices as torch has them, with
     pinv(a)          G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
                      problems whose variables separate" (1973)
 
-The gradient of a determinant is that of a matrix which has an inverse; of another it raises NumPy's LinAlgError.
+The gradient of a determinant needs an invertible matrix; for a singular one it raises NumPy's LinAlgError.
 """
 
 from contextlib import suppress
@@ -26,8 +26,8 @@ from ...operators.registry import ops
 from ...symbolic import agree, guesses
 from ..diagonals import eye, tril
 from ..families import aligned, complete, composite, in_front, kernel_of, row
-from ..layouts import broadcast_shape
 from ..pointwise import add, conjugate, multiply, negative, subtract
+from ..result_layouts import broadcast_shape
 from ..shape import expand_dims, imag, squeeze, swapaxes
 from .matmul import adjoint, item_shape, matmul
 from .stacked import fake_stack, of_matrices, result_dtypes

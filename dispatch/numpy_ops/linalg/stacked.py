@@ -1,7 +1,7 @@
-"""What rows share that NumPy applies to each matrix of a stack: `np.linalg`'s functions.
+"""The shape rules and batching rules that rows of stacked matrices share.
 
-Their results' dtypes are asked of NumPy, on matrices of one element; the axes of a stack lie as its operands' do, each matrix
-in C order.
+Result dtypes come from NumPy, run on matrices of one element. The axes of a stack have the memory order of the operands', and each
+matrix is in C order.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from ...layers.fake import FakeTensor, fake_tensor
 from ...operators.prims import define
 from ...symbolic import agree, guesses
 from ..families import complete, in_front
-from ..layouts import REMEMBERED, elementwise_order
+from ..result_layouts import REMEMBERED, elementwise_order
 from ..symbolic_layouts import dense
 
 Shape = tuple[int, ...]

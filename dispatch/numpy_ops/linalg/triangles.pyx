@@ -1,4 +1,4 @@
-"""Triangles of matrices, in C: what NumPy has no function for, or takes longer for than a product of small matrices takes."""
+"""Triangles of matrices, in C: NumPy lacks these functions, or is slower than a product of small matrices."""
 cimport cython
 cimport numpy as cnp
 from libc.string cimport memset

@@ -1,1 +1,1 @@
-"""Generalized ufuncs: what `signature=` adds to an operator, and the loop over the items, in C."""
+"""Generalised ufuncs: the rules that `signature=` gives an operator, and the loop over items in C."""

@@ -110,6 +110,14 @@ static inline void dispatch_drop_descr(Operand *x) {
 static inline PyObject *dispatch_tuple_of(PyObject *x) {
     return PyList_Check(x) ? PyList_AsTuple(x) : PyTuple_GetSlice(x, 0, PyTuple_GET_SIZE(x));
 }
+/* A scalar as a 0-d array. NumPy looks its class up in a dict, and may leave what the class's hash raised behind. */
+static inline PyObject *dispatch_from_scalar(PyObject *x) {
+    PyObject *made = PyArray_FromScalar(x, NULL);
+    if (made != NULL && PyErr_Occurred()) {
+        Py_CLEAR(made);
+    }
+    return made;
+}
 /* Whether a value is one number, the same for every item. */
 static inline int dispatch_is_number(PyObject *x) {
     return PyArray_IsScalar(x, Generic) || PyLong_Check(x) || PyFloat_Check(x) || PyComplex_Check(x);

@@ -32,6 +32,7 @@ cdef extern from "items.h":
     void dispatch_keep_descr(Operand *) noexcept
     void dispatch_drop_descr(Operand *) noexcept
     tuple dispatch_tuple_of(object)
+    object dispatch_from_scalar(object)
     bint dispatch_is_number(PyObject *) noexcept
     bint dispatch_is_scalar(PyObject *) noexcept
     int dispatch_point(PyObject **, Operand *, char *) noexcept

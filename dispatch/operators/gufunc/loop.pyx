@@ -14,14 +14,13 @@ import numpy as np
 
 from .items cimport (
     MAX_AXES, NPY_ARRAY_ALIGNED, Fields, Operand, Output, PyArray_CheckExact, dispatch_fields, dispatch_hollow,
-    dispatch_is_number, dispatch_is_scalar, dispatch_keep_descr, dispatch_tuple_of, dispatch_type_of,
+    dispatch_from_scalar, dispatch_is_number, dispatch_is_scalar, dispatch_keep_descr, dispatch_tuple_of, dispatch_type_of,
 )
 from .walk cimport Walk, sized
 
 cnp.import_array()
 
 cdef extern from *:
-    object PyArray_FromScalar(object, PyObject *)
     PyObject **PySequence_Fast_ITEMS(PyObject *) noexcept
     object PyObject_Vectorcall(object, PyObject **, size_t, PyObject *)
     Py_ssize_t PY_SSIZE_T_MAX
@@ -236,7 +235,7 @@ cdef class Loop:
             axes += 2 * core[0] + ndim
             value = args[self.places[i]]
             if dispatch_is_scalar(<PyObject *>value):
-                value = PyArray_FromScalar(value, NULL)
+                value = dispatch_from_scalar(value)
             x.array = fields_of(<PyObject *>value)
             if x.array != NULL:
                 arrays.append(value)

@@ -1,9 +1,9 @@
-"""Signatures of generalised ufuncs, "(m,n),(n)->(m)": which axes of its arrays an operator works on.
+"""Reads signatures of generalised ufuncs, "(m,n),(n)->(m)", and binds them to shapes.
 
-The axes named are an item's, its core dimensions; all axes before them are loop dimensions, which broadcast, and the
-operator does the same to every item. A name that stands twice is one size; a number is a size itself; a name with "?" may
-be absent from all operands at once; "()" is one number. This page knows shapes only: from those of the arguments it works
-out all sizes, or says in which they contradict each other, with every size that was found.
+The named axes are the core dimensions, those of one item; all axes before them are loop dimensions, which broadcast, and
+the operator does the same to every item. A name that occurs twice has one size; a number is a size itself; a name with
+"?" may be absent from all operands at once; "()" is one number. This module works with shapes only: it computes all sizes
+from the shapes of the arguments, or reports which of them contradict each other.
 """
 
 import re

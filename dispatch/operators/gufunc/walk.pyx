@@ -16,15 +16,12 @@ import numpy as np
 
 from ...core.vectorcall cimport ARGUMENTS_OFFSET, hold, release, vectorcall
 from .items cimport (
-    MAX_AXES, Operand, Output, PyArray_CheckExact, dispatch_copy, dispatch_drop_descr, dispatch_fields, dispatch_is_scalar,
-    dispatch_is_tuple, dispatch_member, dispatch_point, dispatch_put, dispatch_raised, dispatch_signalled, dispatch_tuple_of,
-    dispatch_view,
+    MAX_AXES, Operand, Output, PyArray_CheckExact, dispatch_copy, dispatch_drop_descr, dispatch_fields, dispatch_from_scalar,
+    dispatch_is_scalar, dispatch_is_tuple, dispatch_member, dispatch_point, dispatch_put, dispatch_raised, dispatch_signalled,
+    dispatch_tuple_of, dispatch_view,
 )
 
 cnp.import_array()
-
-cdef extern from *:
-    object PyArray_FromScalar(object, PyObject *)
 
 cdef enum:
     RAISED = -1
@@ -234,7 +231,7 @@ cdef class Walk:
         if PyArray_CheckExact(<PyObject *>result):
             return result
         if dispatch_is_scalar(<PyObject *>result):
-            return PyArray_FromScalar(result, NULL)
+            return dispatch_from_scalar(result)
         raise self.words.kind(i, result)
 
     cdef put(self, Py_ssize_t i, result, char *to):

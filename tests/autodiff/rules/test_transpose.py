@@ -450,17 +450,17 @@ def test_listings_name_the_rule():
     place = f"{cube_back.__code__.co_filename.rpartition('/')[2]}:{cube_back.__code__.co_firstlineno}"
     f = reverse_cube()
     assert ("JVP", "derived from the autograd rule", place) in f.kernels.rows
-    floor = next(floor for floor in f.explain().floors if floor.name == "JVP")
+    floor = next(floor for floor in f.explain().steps if floor.name == "JVP")
     assert (floor.runs, floor.place) == ("derived from the autograd rule", place)
     place = f"{cube_forward.__code__.co_filename.rpartition('/')[2]}:{cube_forward.__code__.co_firstlineno}"
     f = forward_cube()
     assert ("AUTOGRAD", "derived from the jvp rule", place) in f.kernels.rows
-    found = f.explain(dispatch.tensor(X, requires_grad=True)).floors[0]
+    found = f.explain(dispatch.tensor(X, requires_grad=True)).steps[0]
     assert (found.runs, found.place) == ("derived from the jvp rule", place)
     seen = []
     push(lambda x: seen.append(reverse_cube().explain(x)), (X,), (T,))
-    assert seen[0].floors[0].runs == "derived from the autograd rule"
-    assert seen[0].floors[0].reason.startswith("argument 'x' is a DualTensor of jvp")
+    assert seen[0].steps[0].runs == "derived from the autograd rule"
+    assert seen[0].steps[0].reason.startswith("argument 'x' is a DualTensor of jvp")
 
 
 def test_values_of_containers_stay_what_they_are():

@@ -493,3 +493,15 @@ def test_a_loop_is_made_once_and_of_numbers_that_are_there():
             Loop(np.sum, inputs, (), (-1,), places, 1, (), Told())
     with pytest.raises(ValueError, match=r"\(1,\) are no numbers of 1 dimensions"):
         Loop(np.sum, ((1,),), (), (-1,), (0,), 1, (), Told())
+
+
+def test_what_numpy_leaves_behind_when_it_looks_up_a_scalar_s_class_arrives():
+    class Meta(type):
+        def __hash__(cls):
+            raise MemoryError("of the class")
+
+    class Odd(np.float64, metaclass=Meta):
+        pass
+
+    with pytest.raises(MemoryError, match="of the class"):
+        looped("()->()", lambda x: Odd(1.0))(A)

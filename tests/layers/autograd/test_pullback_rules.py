@@ -3,7 +3,6 @@
 import gc
 import itertools
 import weakref
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,8 +22,8 @@ _numbers = itertools.count()
 
 def row(schema, kernel, **by_argument):
     schema = Schema.parse(schema, name=f"rowtests::op{next(_numbers)}")
-    arguments = tuple(replace(a, numbers=True) if a.type.has_tensor else a for a in schema.arguments)
-    op = build(replace(schema, arguments=arguments))
+    arguments = tuple(a.replace(numbers=True) if a.type.has_tensor else a for a in schema.arguments)
+    op = build(schema.replace(arguments=arguments))
     op.register_at(DispatchKey.CPU, kernel)
     find_layer("autograd").attach(op, pullbacks(**by_argument) if by_argument else CONSTANT)
     return op

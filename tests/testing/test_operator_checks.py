@@ -10,7 +10,7 @@ import dispatch
 from dispatch.core.source import where
 from dispatch.errors import ArgumentError, OpCheckError
 from dispatch.testing import opcheck
-from dispatch.testing.opcheck import ALL
+from dispatch.testing.operator_checks import ALL
 
 numbers = iter(range(1000))
 

@@ -1,4 +1,4 @@
-"""gradcheck: reverse mode against central finite differences, for every element of every input."""
+"""`gradcheck`: compares gradients with central finite differences, for every element of every input."""
 
 from collections.abc import Callable
 from typing import Any
@@ -81,7 +81,7 @@ def gradgradcheck(
 ) -> bool:
     """Compare the second derivatives of a function with finite differences of its first ones.
 
-    What is checked is the gradient function: of the inputs, and of the gradients that come in from behind.
+    The function that is checked is the gradient, of the inputs and of the gradients of the outputs.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def gradgradcheck(
 
 
 def gradient_probe(first: Probe) -> Probe:
-    """The gradient of a function as a function of its own: of the inputs, and of the gradients of the outputs."""
+    """Return the gradient of a function as a function of the inputs and of the gradients of the outputs."""
     names = [label for label, _ in first.differentiated()]
     random = np.random.default_rng(0)
     cotangents = [random_like(random, x) for _, x in first.floats(first.run(first.arrays))]

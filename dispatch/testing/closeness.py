@@ -1,4 +1,4 @@
-"""assert_close: equality of arrays up to what their dtype can hold, and the one worst element when it fails."""
+"""`assert_close`: compares arrays up to the precision of their dtype, and shows the worst element."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ NUMBERS = (bool, int, float, complex)
 
 
 class Tolerance(NamedTuple):
-    """How far two numbers may be apart: `abs(actual - expected) <= atol + rtol * abs(expected)`."""
+    """The largest difference allowed: `abs(actual - expected) <= atol + rtol * abs(expected)`."""
 
     rtol: float
     atol: float
@@ -27,7 +27,7 @@ _EXACT = Tolerance(0.0, 0.0)
 
 
 def tolerance(*dtypes: np.dtype[Any], rtol: float | None = None, atol: float | None = None) -> Tolerance:
-    """The tolerance for values of some dtypes, the widest of them; both parts may be given instead.
+    """Return the tolerance for values of some dtypes, the largest of theirs, or the one that is given.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def difference(
     equal_nan: bool = True,
     place: str = "",
 ) -> str | None:
-    """What keeps two values from being close, in words, or None; the arguments are those of `assert_close`."""
+    """Describe how two values differ, or return None if they are close; the arguments are those of `assert_close`."""
     options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
     at = f" at {place}" if place else ""
     actual, expected = _plain(actual), _plain(expected)
@@ -124,7 +124,7 @@ def _items(x: Any) -> Any:
 
 
 def _same_kind(x: Any, y: Any) -> bool:
-    """Whether both are lists or tuples, of which either may stand for the other, or dicts, or records of one class."""
+    """Whether both are lists or tuples, which may be mixed, or dicts, or records of one class."""
     if type(x) is type(y):
         return True
     plain = [isinstance(v, (list, tuple)) and not hasattr(v, "_fields") for v in (x, y)]

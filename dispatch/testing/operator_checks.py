@@ -1,4 +1,4 @@
-"""opcheck: whether an operator is what it says it is."""
+"""`opcheck`: checks an operator's kernel and rules against its schema and each other."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,12 +9,12 @@ from ..core import OpOverload
 from ..errors import ArgumentError, did_you_mean, kind_of
 from ..operators.register import resolve
 from ..operators.registry import Operator
-from .assert_close import tolerance
 from .cases import Case, bind
 from .check_autograd import check_gradients, check_registration
 from .check_fake import check_shapes
 from .check_schema import check_schema
 from .check_vmap import check_batches
+from .closeness import tolerance
 from .report import Findings, Report
 from .validate import validate
 

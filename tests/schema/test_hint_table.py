@@ -137,7 +137,7 @@ def test_a_value_reaches_the_kernel_untouched(row):
         assert got.pop() is op.schema.arguments[0].default
 
 
-PAGE = Path(__file__).parents[1] / "docs" / "custom_operators.md"
+PAGE = Path(__file__).parents[2] / "docs" / "custom_operators.md"
 CELLS = re.findall(r"^\| `(.+?)` \| `(.+?)` \| .* \|$", PAGE.read_text().partition("## Hints")[2], re.MULTILINE)
 
 

@@ -9,7 +9,7 @@ from hint_table import Factors
 import dispatch
 from dispatch.errors import ArgumentError
 from dispatch.testing import assert_close
-from dispatch.testing.assert_close import tolerance
+from dispatch.testing.closeness import tolerance
 
 
 def message_of(actual, expected, **options):

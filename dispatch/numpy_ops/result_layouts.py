@@ -1,14 +1,14 @@
-"""Shapes, dtypes and strides of results, asked of NumPy on arrays that stand for the real ones.
+"""Computes shapes, dtypes and strides of results by running NumPy on small stand-ins.
 
-NumPy lays a result out after its operands, by rules that are nowhere written down. They look at which strides are larger and
-at which axes have length 0 or 1, never at the other lengths, so a stand-in of a few elements gets the real one's answer:
+NumPy chooses the layout of a result by undocumented rules. They depend on the order of the strides and on which axes have length 0
+or 1, never on the other lengths, so a stand-in of a few elements has the same layout as the real array:
 
-    seen       one element under the real shape and strides     for kernels that return a view, and read nothing
+    seen       one element under the real shape and strides     for kernels that return a view and read nothing
     small      lengths of at most 2, strides in the same order   for advanced indices
-    stand_in   one byte, lengths of at most 2, real strides     for nditer, which says in which order it would walk
-    hollow   elements of no size under the real shape           for NumPy's own complaints about shapes
+    stand_in   one byte, lengths of at most 2, real strides     for nditer, which tells its iteration order
+    hollow   elements of no size under the real shape           for NumPy's own shape errors
 
-Every answer is remembered, by the layouts it depends on.
+Every result is cached by the layouts that it depends on.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""samples: arguments for an operator, made from its schema."""
+"""`samples`: makes arguments for an operator from its schema."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -39,7 +39,7 @@ class Sample(NamedTuple):
     args : tuple
     kwargs : dict
     what : str
-        The shapes of its arrays, in words.
+        Describes the shapes of its arrays.
     """
 
     args: tuple[Any, ...]
@@ -48,7 +48,7 @@ class Sample(NamedTuple):
 
 
 def samples(op: OpOverload | str, seed: int = 0) -> Iterator[Sample]:
-    """Make arguments for an operator from its schema: those of several guesses that its kernel accepts.
+    """Make arguments for an operator from its schema: of several guesses those that its kernel accepts.
 
     Arrays come in one shape, in shapes that broadcast, in shapes for a matrix product, square and 0-d, of pairwise
     distinct sizes where not square, of float64 or of the dtype that the hint names, of integers or bools where floats
@@ -58,7 +58,7 @@ def samples(op: OpOverload | str, seed: int = 0) -> Iterator[Sample]:
     ----------
     op : OpOverload or str
     seed : int
-        Of the random values.
+        Seed of the random values.
 
     Yields
     ------
@@ -67,7 +67,7 @@ def samples(op: OpOverload | str, seed: int = 0) -> Iterator[Sample]:
     Raises
     ------
     ArgumentError
-        If an argument has no default and a type that nothing can be made for.
+        If an argument without a default has a type that no value can be made for.
 
     Examples
     --------
@@ -122,7 +122,7 @@ _SMALL: dict[str, list[Any]] = {
 
 
 def _choices(op: OpOverload, a: Argument) -> list[Any]:
-    """The values to try for an argument that holds no array: its default, or small ones."""
+    """Return the values to try for an argument without arrays: its default, or small ones."""
     if a.has_default:
         return [a.default]
     found = _small(a.type)

@@ -171,7 +171,7 @@ def test_a_function_that_is_not_the_same_the_second_time():
     )
     y = checkpoint(lambda x: x * others.pop())(x)
     raised = said(np.sum(y).backward, GradientError)
-    assert raised.startswith("the checkpointed test_checkpoint.py:")
+    assert raised.startswith("the checkpointed test_checkpoints.py:")
     assert raised.endswith(f" read other tracked values{advice}")
     shapes = [2, 3]
     y = checkpoint(lambda x: np.sin(x[: shapes.pop()]))(x)

@@ -1,0 +1,45 @@
+"""What is used of Python's C-API on borrowed references, declared once."""
+from cpython.object cimport PyObject, PyTypeObject
+
+cdef extern from *:
+    PyObject *Py_None
+    PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
+    void Py_INCREF(PyObject *) noexcept
+    void Py_DECREF(PyObject *) noexcept
+    void Py_XINCREF(PyObject *) noexcept
+    void Py_XDECREF(PyObject *) noexcept
+    bint PyType_IsSubtype(PyTypeObject *, PyTypeObject *) noexcept nogil
+    bint PyFloat_Check(PyObject *) noexcept nogil
+    bint PyFloat_CheckExact(PyObject *) noexcept nogil
+    bint PyLong_Check(PyObject *) noexcept nogil
+    bint PyLong_CheckExact(PyObject *) noexcept nogil
+    bint PyBool_Check(PyObject *) noexcept nogil
+    bint PyComplex_Check(PyObject *) noexcept nogil
+    bint PyUnicode_Check(PyObject *) noexcept nogil
+    bint PyBytes_Check(PyObject *) noexcept nogil
+    bint PyList_Check(PyObject *) noexcept nogil
+    bint PyTuple_Check(PyObject *) noexcept nogil
+    bint PyDict_Check(PyObject *) noexcept nogil
+    bint PyCallable_Check(PyObject *) noexcept
+    # of tuples that cannot change, or where no other code runs meanwhile
+    Py_ssize_t PyTuple_GET_SIZE(PyObject *) noexcept nogil
+    PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept nogil
+    PyObject *PyList_GET_ITEM(PyObject *, Py_ssize_t) noexcept nogil
+    int PyUnicode_Compare(PyObject *, PyObject *) noexcept
+    long PyLong_AsLong(PyObject *) noexcept
+
+cdef extern from *:
+    """
+    /* The commonest values that no layer wraps and that hold nothing. */
+    static inline int dispatch_is_plain(PyObject *x) {
+        PyTypeObject *type = Py_TYPE(x);
+        return x == Py_None || type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || type == &PyUnicode_Type;
+    }
+    /* What surely is no container and no wrapper: the classes that are not made by a class statement, but a few. */
+    static inline int dispatch_is_leaf(PyObject *x) {
+        return !(PyType_GetFlags(Py_TYPE(x)) & (Py_TPFLAGS_HEAPTYPE | Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS
+                                                | Py_TPFLAGS_DICT_SUBCLASS));
+    }
+    """
+    bint is_leaf "dispatch_is_leaf"(PyObject *x) noexcept nogil
+    bint is_plain "dispatch_is_plain"(PyObject *x) noexcept nogil
