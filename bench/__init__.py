@@ -1,1 +1,1 @@
-"""Measurements. Each file whose first line asks a question answers it: ``python -m bench`` lists them."""
+"""Benchmarks. A file whose first line is a question answers it; ``python -m bench`` lists the questions."""

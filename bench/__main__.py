@@ -1,4 +1,4 @@
-"""``python -m bench`` lists the questions, ``python -m bench call`` answers the one that bench/call.py asks."""
+"""``python -m bench`` lists the questions; ``python -m bench call`` answers that of bench/call.py, and so on."""
 
 import importlib
 import sys
@@ -7,7 +7,7 @@ from bench.questions import questions
 
 
 def main(arguments: list[str]) -> int:
-    """List the questions, or answer the one named first with the words after it."""
+    """List the questions, or answer the one that the first argument names; the other arguments are its own."""
     asked = questions()
     if not arguments:
         width = max(map(len, asked))

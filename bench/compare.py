@@ -11,7 +11,6 @@ than twice what was kept (5 % more for instructions).
     python -m bench compare --save             keep what is measured, for this CPython
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,8 +21,8 @@ from bench import instructions, kept, table
 from bench.cases import cases
 from bench.timing import measure
 
-# Many short batches find a quiet moment for each case. The time that other processes take away is not counted at all.
-ROUNDS, RUNS, CLOCK = 100, 3, time.process_time
+# Many short batches find a quiet moment for each case.
+ROUNDS, RUNS = 100, 3
 
 
 def main(words: Sequence[str]) -> None:
@@ -54,7 +53,7 @@ def ratios(names: Sequence[str]) -> dict[str, float]:
     }
     return {
         name: float(f"{timing.call / timing.kernel / known[name].parts:.3g}")
-        for name, timing in measure(timed, ROUNDS, runs=RUNS, clock=CLOCK).items()
+        for name, timing in measure(timed, ROUNDS, runs=RUNS).items()
         if timing.kernel is not None
     }
 

@@ -1,3 +1,3 @@
-"""Peers are no tests: collecting their doctests would import what may not be installed."""
+"""Keeps pytest from importing, in search of doctests, the peers and whole programs, whose packages may not be installed."""
 
-collect_ignore_glob = ["peers/*", "__main__.py"]
+collect_ignore_glob = ["peers/*", "whole/*", "__main__.py"]

@@ -1,4 +1,4 @@
-"""What is printed: tables with right-aligned numbers, and each figure of the design beside its bound."""
+"""Prints tables with numbers flush right, and the figures of the design beside their bounds."""
 
 import os
 import platform

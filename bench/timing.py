@@ -1,6 +1,8 @@
-"""Cases timed side by side: each in short batches, one batch of every case a round, the fastest batch kept.
+"""Times cases side by side, and keeps the fastest batch of each.
 
-A machine's noise comes in stretches longer than a round, so it hits all cases alike, and the minimum leaves it out.
+A batch is some runs of one statement; a round is one batch of every case. What disturbs a machine lasts longer than a round, so
+that it disturbs all cases alike, and the fastest batch is one that was not disturbed. Processor time is counted, not what other
+processes take of a processor's time meanwhile.
 """
 
 import time
@@ -21,10 +23,10 @@ Name = TypeVar("Name", bound=Hashable)
 
 @dataclass(frozen=True)
 class Case:
-    """A statement to time, and the statement that is its kernel alone, taken off it.
+    """A statement to time, and the statement that calls its kernel alone.
 
-    ``within`` opens what has to be on around a batch, such as a mode. ``parts`` says how many nodes, or items, one run of the
-    statement goes through.
+    ``within`` gives a context that is entered around each batch, a mode for example. ``parts`` is the number of nodes or items
+    that one run of the statement handles.
     """
 
     call: str
@@ -34,7 +36,7 @@ class Case:
     parts: int = 1
 
     def function(self) -> Callable[[], object]:
-        """The statement as a function of nothing, for timers that ask for one."""
+        """The statement as a function without parameters."""
         scope = dict(self.names)
         exec(f"def statement():\n    {self.call}", scope)
         statement: Callable[[], object] = scope["statement"]
@@ -55,7 +57,7 @@ class Timing:
 
     @property
     def cost(self) -> float:
-        """What is compared: the cost over the kernel, or the whole where there is no kernel to take off."""
+        """The cost beyond the kernel; that of the whole statement where there is no kernel."""
         return self.call if self.kernel is None else self.call - self.kernel
 
 
@@ -68,11 +70,10 @@ class Stopwatch:
     within: Callable[[], AbstractContextManager[object]]
     batch: float
     runs: int = RUNS
-    clock: Callable[[], float] = time.perf_counter
     fastest: float = field(default=float("inf"), init=False)
 
     def __post_init__(self) -> None:
-        self.timer = timeit.Timer(self.statement, timer=self.clock, globals=dict(self.names))
+        self.timer = timeit.Timer(self.statement, timer=time.process_time, globals=dict(self.names))
         self.number = self.runs
         while (seconds := self.seconds()) < self.batch / 4:
             self.number *= 4
@@ -90,16 +91,12 @@ class Stopwatch:
 
 
 def measure(
-    cases: Mapping[Name, Case],
-    rounds: int = ROUNDS,
-    batch: float = BATCH,
-    runs: int = RUNS,
-    clock: Callable[[], float] = time.perf_counter,
+    cases: Mapping[Name, Case], rounds: int = ROUNDS, batch: float = BATCH, runs: int = RUNS
 ) -> dict[Name, Timing]:
     """Time every case and its kernel, round-robin, and keep each one's fastest batch of at least that many seconds and runs."""
-    calls = {name: Stopwatch(case.call, case.names, case.within, batch, runs, clock) for name, case in cases.items()}
+    calls = {name: Stopwatch(case.call, case.names, case.within, batch, runs) for name, case in cases.items()}
     kernels = {
-        name: Stopwatch(case.kernel, case.names, case.within, batch, runs, clock)
+        name: Stopwatch(case.kernel, case.names, case.within, batch, runs)
         for name, case in cases.items()
         if case.kernel is not None
     }

@@ -1,6 +1,6 @@
-"""What every peer is given: the same kernels, the same statements, arrays of three float64.
+"""The kernels and statements that all peers run, on arrays of three float64.
 
-A peer brings its array type and a way to make an operator of a kernel; the cases are the same text for all.
+A peer gives its array type and a function that makes an operator of a kernel.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def parameters(arity: int) -> list[str]:
 
 
 def constant(arity: int, array: type, result: object, options: str = "") -> Function:
-    """A kernel that does nothing but give one array that it does not get, so that the call around it is what shows."""
+    """A kernel that returns one array, none of its arguments, and does nothing else: what is measured is the call around it."""
     declared = ", ".join(f"{name}: Array" for name in parameters(arity))
     scope: dict[str, Any] = {"Array": array, "result": result, "__name__": __name__}
     exec(f"def kernel({declared}{options}) -> Array:\n    return result", scope)

@@ -1,4 +1,4 @@
-"""One file a peer, with the same names in each.
+"""One file for each peer. All have the same names:
 
 ``label``     what stands in the table
 ``cases()``   the cases of bench/workload.py that it can do, by name; cached where an operator's name is the process's
