@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, Without, active_modes, check_open, device_of, ground, wrap
+from ..core import (
+    Tensor,
+    Without,
+    active_modes,
+    check_open,
+    device_of,
+    ground,
+    level_of_rank,
+    wrap,
+)
 from ..core.pytree import items_of, leaves, opened, steps, unflatten
 from ..dispatcher.layer import parameter_names
 from ..errors import TracingError, kind_of
@@ -96,7 +105,7 @@ def _below(tracing_mode: str, args: tuple[Any, ...]) -> Iterator[FakeTensorMode 
         return
     with ExitStack() as stack:
         for guard in active_modes():
-            if guard.rank >> 6:  # not on the ground: a trace around this one, say
+            if level_of_rank(guard.rank):  # not on the ground: a trace around this one, say
                 stack.enter_context(Without(guard))
         given = next((x.mode for x in leaves(args) if isinstance(x, FakeTensor) and x.mode is not None), None)
         env = ShapeEnv() if tracing_mode == "symbolic" else None

@@ -4,20 +4,20 @@ It knows no operator and no layer by name. Everything above is plain Python and 
 """
 
 try:
-    from .keys import DispatchKey
+    from .keys import AROUND, OBSERVE, DispatchKey, key_of_rank, level_of_rank, rank_of
 except ModuleNotFoundError as error:
     raise ImportError(
         "dispatch is not compiled here: this is the source folder. Build it in place with `pip install -e .`, "
         "or leave the folder to import an installed copy.",
     ) from error
 
-from .arguments import Arguments, Check
+from .arguments import Arguments, Check, Kind
 from .arrays import Size, device_key, device_of, device_of_key, devices, freeze, is_array_type, set_array_type
 from .definition import Definition
 from .flatten import items_of, rebuilt, set_record
 from .hooks import Hooks
 from .outputs import Outputs, Residual
-from .overload import OpOverload, bound, floor_of, redispatched, run_at
+from .overload import OpOverload, bound, rank_of_call, redispatched, run_at
 from .program import Program, Slot
 from .state import (
     ABOVE,
@@ -41,12 +41,15 @@ from .tensor import Tensor, before_first_wrapper, check_open, descend, ground, s
 
 __all__ = [
     "ABOVE",
+    "AROUND",
+    "OBSERVE",
     "Arguments",
     "Check",
     "Definition",
     "DispatchKey",
     "Guard",
     "Hooks",
+    "Kind",
     "Level",
     "ModeGuard",
     "OpOverload",
@@ -74,13 +77,16 @@ __all__ = [
     "device_of_key",
     "devices",
     "fallthrough_kernel",
-    "floor_of",
     "freeze",
     "ground",
     "is_array_type",
     "items_of",
+    "key_of_rank",
+    "level_of_rank",
     "newest_level",
     "open_levels",
+    "rank_of",
+    "rank_of_call",
     "rebuilt",
     "redispatched",
     "registration_lock",

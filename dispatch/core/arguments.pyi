@@ -1,15 +1,36 @@
+from enum import IntEnum
 from typing import Any, Self
 
 import numpy as np
 from typing_extensions import disjoint_base
 
-KINDS: dict[str, int]
+class Kind(IntEnum):
+    ANY = 0
+    TENSOR = 1
+    TENSOR_OR_NUMBER = 2
+    INT = 3
+    FLOAT = 4
+    COMPLEX = 5
+    BOOL = 6
+    STR = 7
+    BYTES = 8
+    SCALAR = 9
+    DTYPE = 10
+    CALLABLE = 11
+    INSTANCE = 12
+    LIST = 13
+    TUPLE = 14
+    DICT = 15
+    NONE = 16
+    RESIDUAL = 17
+    DEVICE = 18
+    LITERAL = 19
 
 @disjoint_base
 class Check:
     def __new__(
         owner,  # not `cls`: that is an argument
-        kind: str,
+        kind: Kind,
         *,
         optional: bool = False,
         element: Check | None = None,

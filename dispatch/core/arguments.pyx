@@ -22,14 +22,6 @@ cdef type NUMBER = np.number, GENERIC = np.generic
 cdef type TIMEDELTA = np.timedelta64           # an integer by inheritance, and no number: it has a unit
 cdef object DTYPE_TYPE = np.dtype              # its class is a metaclass of its own
 
-KINDS = {
-    "Any": ANY, "Residual": RESIDUAL, "Tensor": TENSOR, "int": INT, "float": FLOAT, "complex": COMPLEX, "bool": BOOL,
-    "str": STR, "bytes": BYTES, "Scalar": SCALAR, "ScalarType": DTYPE, "Device": STR, "Callable": CALLABLE, "None": NONE,
-    "list": LIST, "tuple": TUPLE, "dict": DICT, "instance": INSTANCE, "Tensor|Scalar": TENSOR_OR_NUMBER,
-    "deciding Device": DEVICE, "literal": LITERAL,
-}
-
-
 cdef int is_int(PyObject *x) except -1:
     return ((PyLong_Check(x) and not PyBool_Check(x)) or isinstance(<object>x, Size)
             or (isinstance(<object>x, INTEGER) and not isinstance(<object>x, TIMEDELTA)))
@@ -69,17 +61,18 @@ cdef class Check:
 
     Parameters
     ----------
-    kind : str
-        A name in `KINDS`.
+    kind : Kind
     cls : object
-        The class of an "instance", or of a record that is checked as a "tuple" of its fields; the choices of a "literal".
+        The class of an INSTANCE, or of a record that is checked as a TUPLE of its fields; the choices of a LITERAL.
     written : bool
         Whether the operator writes to the array, so that it has to be one that can be written to.
     """
 
-    def __cinit__(self, str kind not None, *, optional=False, Check element=None, tuple members not None=(), Py_ssize_t size=-1,
+    def __cinit__(self, kind not None, *, optional=False, Check element=None, tuple members not None=(), Py_ssize_t size=-1,
                   cls=None, dtype=None, written=False):
-        self.kind = KINDS[kind]
+        if not ANY <= kind <= LITERAL:
+            raise ValueError(f"there is no kind of check {kind!r}.")
+        self.kind = kind
         self.optional = optional
         self.element = element
         self.members = members
@@ -89,7 +82,7 @@ cdef class Check:
         self.written = written
         if (self.kind in (LIST, DICT) and element is None or self.kind == DICT and len(members) != 1
                 or not all([isinstance(member, Check) for member in members])):
-            raise ValueError(f"a check of a {kind} is made of the checks of what is in it: element=, members=.")
+            raise ValueError(f"a check of {kind!r} is made of the checks of what is in it: element=, members=.")
 
     def __call__(self, x):
         """Whether x fits. The same answer as in a call, for tests and for overload resolution."""

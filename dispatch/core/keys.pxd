@@ -19,3 +19,11 @@ cdef enum:
     COMPOSITE_IMPLICIT = 65
     AUTOGRAD_ALIAS = 66
     AROUND = 67                             # no DispatchKey: rules that stand around the kernels of several keys
+
+
+cdef inline rank_t rank_at(rank_t level, rank_t key) noexcept nogil:
+    return level * 64 + key
+
+
+cdef inline unsigned int key_at(rank_t rank) noexcept nogil:
+    return rank & (KEYS - 1)

@@ -62,3 +62,28 @@ class DispatchKey(enum.IntEnum):
 
     def __str__(self):
         return self.name
+
+
+globals().update(OBSERVE=<int>OBSERVE, AROUND=<int>AROUND)      # no DispatchKeys: see keys.pxd
+
+
+def rank_of(rank_t level, int key):
+    """The rank of a key at a level, by the level's number: `level * 64 + key`."""
+    return rank_at(level, key)
+
+
+def key_of_rank(rank_t rank):
+    """The key of a rank, as a number.
+
+    Examples
+    --------
+    >>> from dispatch import DispatchKey
+    >>> DispatchKey(key_of_rank(rank_of(3, DispatchKey.VMAP)))
+    <DispatchKey.VMAP: 23>
+    """
+    return key_at(rank)
+
+
+def level_of_rank(rank_t rank):
+    """The number of a rank's level; 0 is the ground level."""
+    return rank >> 6

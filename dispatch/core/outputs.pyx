@@ -1,11 +1,14 @@
 """Is what a kernel gave back what its schema says? The cheap checks, made on every call of a backend's kernel.
 
 Number and types of the outputs; that no output is an argument, by pointer; that none is a view of one, by the bounds of their
-memory, so that disjoint halves of one buffer pass, and whoever owns the memory: an array, a memory map, a bytearray.
+memory and, where these overlap, element by element, so that disjoint parts of one buffer pass. It does not matter who owns the
+memory: an array, a memory map, a bytearray.
 """
 from cpython.object cimport PyObject
 
 cimport numpy as cnp
+
+import numpy as np
 
 from .arguments cimport TENSOR, Check
 from .arrays cimport is_exact
@@ -66,12 +69,21 @@ cdef extern from *:
 
 
 cdef enum:
+    MOST_WORK = 10_000                      # candidates for an element of both
     DEPTH = 4                               # how deep arrays are looked for: in Tensor[][], in a list of records
 
 
-cpdef bint may_share_memory(object x, object y) noexcept:
-    """NumPy's function of this name for two ndarrays, without the code that a subclass may have for it."""
-    return dispatch_share(<PyObject *>x, <PyObject *>y)
+cpdef bint shares_memory(object x, object y) except -1:
+    """Whether two ndarrays share an element; of ones that are interleaved in a way that takes long to tell, True.
+
+    It is `np.shares_memory` without the code that a subclass may have for it.
+    """
+    if not dispatch_share(<PyObject *>x, <PyObject *>y):
+        return False
+    try:
+        return np.shares_memory(np.ndarray.view(x, np.ndarray), np.ndarray.view(y, np.ndarray), max_work=MOST_WORK)
+    except np.exceptions.TooHardError:
+        return True
 
 
 class Residual:
@@ -103,7 +115,7 @@ cdef struct Apart:                          # what an array of an output is held
 cdef int is_or_shows(object x, tuple items, void *context) except -1:
     """Whether an array in an argument is the output, or shares memory with it."""
     cdef PyObject *out = (<Apart *>context).out
-    return <PyObject *>x == out or (PyArray_Check(<PyObject *>x) and dispatch_share(out, <PyObject *>x))
+    return <PyObject *>x == out or (PyArray_Check(<PyObject *>x) and shares_memory(<object>out, x))
 
 
 cdef int is_shared(object x, tuple items, void *context) except -1:

@@ -13,7 +13,7 @@ gives all arguments by position hands the caller's own argument array through, s
 the two calls. Everything else is beside that way: binding of keywords and defaults, the search for words when a call is
 refused, the note on a kernel's exception.
 
-It has more than 350 lines because the call and the same call taken apart (`bound`, `floor_of`, `run_at`) share their steps.
+It has more than 350 lines because the call and the same call taken apart (`bound`, `rank_of_call`, `run_at`) share their steps.
 """
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -23,7 +23,7 @@ from .arguments cimport TENSOR_OR_NUMBER, Arguments
 from .arrays cimport NDARRAY, is_exact, key_of
 from .definition cimport Definition
 from .hooks cimport Hooks
-from .keys cimport FAKE, KEYS, OBSERVE, rank_t
+from .keys cimport FAKE, KEYS, OBSERVE, key_at, rank_t
 from .outputs cimport Outputs, accept, without_residual
 from .raising cimport note, refused, refused_output
 from .state cimport highest_mode, thread_state
@@ -139,7 +139,7 @@ cdef PyObject *call_bound(PyObject *self, Definition definition, PyObject *const
 cdef inline PyObject *run(PyObject *self, Definition definition, PyObject *const *args, size_t nargsf, rank_t rank,
                           bint whole) except NULL:
     """Key, kernel, call; the arguments have been checked, and keyword-only ones stand after the positional ones."""
-    cdef unsigned int key = rank & (KEYS - 1)
+    cdef unsigned int key = key_at(rank)
     cdef PyObject *kernel = definition.table.slots[key]
     if kernel == NULL:
         kernel = resolved(self, definition, key)
@@ -185,7 +185,7 @@ cdef inline PyObject *finish(PyObject *self, Definition definition, PyObject *co
 cdef PyObject *run_kernel(PyObject *self, Definition definition, PyObject *const *args, rank_t rank, bint whole,
                           PyObject *kernel) except NULL:
     """`run` with a kernel, of which this takes the reference, in place of the slot's."""
-    return finish(self, definition, args, definition.arguments.positional, rank & (KEYS - 1), whole, kernel)
+    return finish(self, definition, args, definition.arguments.positional, key_at(rank), whole, kernel)
 
 
 cdef PyObject *resolved(PyObject *self, Definition definition, int key) except NULL:
@@ -419,7 +419,7 @@ def bound(OpOverload op not None, tuple args not None, dict keywords not None):
         PyMem_Free(places)
 
 
-def floor_of(OpOverload op not None, tuple args not None, rank_t without=0):
+def rank_of_call(OpOverload op not None, tuple args not None, rank_t without=0):
     """The rank at which a call begins: the highest among its arguments and the thread's modes, observers aside.
 
     Parameters
@@ -449,7 +449,7 @@ def run_at(OpOverload op not None, rank_t rank, tuple args not None, kernel=None
     ----------
     op : OpOverload
     rank : int
-        What `floor_of` said of these arguments.
+        What `rank_of_call` said of these arguments.
     args : tuple
         Every argument, in schema order.
     kernel : callable, optional
@@ -474,14 +474,14 @@ def run_at(OpOverload op not None, rank_t rank, tuple args not None, kernel=None
 def redispatched(OpOverload op not None, rank_t keys, tuple args not None):
     """Call an operator with the values and modes of some keys, bit k for key k, seen through for this call."""
     cdef bint whole = op.primary is not None
-    if thread_state().rank & (KEYS - 1) == OBSERVE:
+    if key_at(thread_state().rank) == OBSERVE:
         return op.hooks.observed(op, args, keys, whole)
     cdef tuple values = args
     for x in args:
         if not is_exact(<PyObject *>x):
             values = tuple([seen_through(x, keys) for x in args])
             break
-    return run_at(op, floor_of(op, values, keys), values, whole=whole)
+    return run_at(op, rank_of_call(op, values, keys), values, whole=whole)
 
 
 cdef Py_ssize_t offset_of_slot(OpOverload op):

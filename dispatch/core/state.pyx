@@ -13,7 +13,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.string cimport memset
 
-from .keys cimport KEYS, rank_t
+from .keys cimport KEYS, rank_at, rank_t
 
 from ..errors import GuardError
 
@@ -252,7 +252,7 @@ cdef class ModeGuard(Guard):
             raise TypeError(f"{self!r} has been made, and __init__ makes it once.")
         self.key = key
         self.mode = mode
-        self.rank = (level.number if level is not None else 0) * 64 + key
+        self.rank = rank_at(level.number if level is not None else 0, key)
 
     cdef int apply(self, ThreadState *thread) except -1:
         self.rank_before = thread.rank

@@ -9,7 +9,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from .arrays cimport is_exact
 from .flatten cimport mapped, walk
-from .keys cimport FAKE, KEYS, VMAP, rank_t
+from .keys cimport FAKE, VMAP, key_at, rank_at, rank_t
 from .python cimport PyType_IsSubtype, Py_TYPE, Py_XDECREF, Py_XINCREF, is_plain
 from .state cimport GROUND, Level, thread_state
 
@@ -161,7 +161,7 @@ def wrap(type cls not None, value, like not None, data=None, bint frozen=False):
         made.rank = (<Wrapped>like).rank
     else:
         made.level = like
-        made.rank = made.level.number * 64 + <rank_t>cls.key
+        made.rank = rank_at(made.level.number, cls.key)
     if isinstance(value, Wrapped) and (<Wrapped>value).rank >= made.rank:
         raise EscapedValueError(
             f"a {cls.__name__} of {made.level!r} was asked around a {type(value).__name__} of {(<Wrapped>value).level!r}, "
@@ -214,10 +214,10 @@ cdef object list_unless_empty(object x, list items):
 
 
 cdef object constant_at(object x, void *keys):
-    while is_wrapped(<PyObject *>x) and (<rank_t *>keys)[0] >> ((<Wrapped>x).rank & (KEYS - 1)) & 1:
-        if OPAQUE >> ((<Wrapped>x).rank & (KEYS - 1)) & 1:
+    while is_wrapped(<PyObject *>x) and (<rank_t *>keys)[0] >> key_at((<Wrapped>x).rank) & 1:
+        if OPAQUE >> key_at((<Wrapped>x).rank) & 1:
             raise GuardError(
-                f"a call below {DispatchKey((<Wrapped>x).rank & (KEYS - 1))} was asked of a {type(x).__name__} of shape "
+                f"a call below {DispatchKey(key_at((<Wrapped>x).rank))} was asked of a {type(x).__name__} of shape "
                 f"{x.shape}, which is no constant of what it stands for. Let the layer act, and redispatch below a lower key.")
         x = (<Wrapped>x).value
     return x
@@ -272,7 +272,7 @@ cdef tuple taken_off(object whole, tuple args):
                 own = own | ONE << i
         Py_INCREF(item)
         PyTuple_SET_ITEM(data, i, item)
-    found = thread_state().settings[rank & 31]
+    found = thread_state().settings[key_at(rank)]
     value = None if found == NULL else <object>found
     own = low if n <= 64 else own | low
     if whole is None:

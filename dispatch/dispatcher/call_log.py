@@ -8,10 +8,10 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any, NamedTuple, TextIO
 
-from ..core import DispatchKey, OpOverload
+from ..core import DispatchKey, OpOverload, key_of_rank
 from ..errors import ArgumentError, kind_of
 from .explain import what_runs
-from .observer import OBSERVE, Watcher, watchers
+from .observer import Watcher, watchers
 from .printing import brief, escape
 
 Proceed = Callable[[], Any]
@@ -57,7 +57,7 @@ class CallLog(Watcher):
 
     def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Proceed) -> Any:
         entered = perf_counter_ns()
-        key = DispatchKey(rank & OBSERVE)
+        key = DispatchKey(key_of_rank(rank))
         given = ", ".join(map(brief, args))
         here = self._here
         line = _Line(here.depth, f"{op.name}  {key.name}  {_kernel_of(op, key)}  ({given})")
@@ -148,7 +148,7 @@ class Profile(Watcher):
         self._lock = threading.Lock()
 
     def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Proceed) -> Any:
-        place = op.name, DispatchKey(rank & OBSERVE).name
+        place = op.name, DispatchKey(key_of_rank(rank)).name
         here = self._here
         outermost = place not in here.places  # a step inside one of its own kind is in that one's total already
         here.places.append(place)

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..core import (
+    AROUND,
+    OBSERVE,
     DispatchKey,
     ModeGuard,
     OpOverload,
@@ -18,15 +20,16 @@ from ..core import (
     device_of,
     device_of_key,
     fallthrough_kernel,
-    floor_of,
+    key_of_rank,
+    rank_of_call,
     seen_through,
     slot_keys,
     split,
 )  # fmt: skip
 from ..core.pytree import leaves
 from ..errors import DispatchError
-from .layer import AROUND, layers
-from .observer import OBSERVE, watchers
+from .layer import layers
+from .observer import watchers
 from .printing import brief, default_of, escape, name_of, place_of, role_of
 
 Arguments = tuple[Any, ...]
@@ -142,10 +145,10 @@ def _steps(op: OpOverload, values: Arguments, without: int, off: Mapping[Registr
     modes = [m for m in active_modes() if m.key != OBSERVE and not without >> m.key & 1]
     modes.sort(key=lambda mode: mode.rank, reverse=True)
     while True:
-        rank = floor_of(op, values, MODES)
+        rank = rank_of_call(op, values, MODES)
         mode = modes.pop(0) if modes and modes[0].rank >= rank else None
         rank = rank if mode is None else mode.rank
-        key = DispatchKey(rank & OBSERVE)
+        key = DispatchKey(key_of_rank(rank))
         around = op.table.live(AROUND)
         rule = around.rule.answering(op, key, mode and mode.mode, values) if around is not None else None
         yield _step(op, key, off, _reason(op, key, rank, values, mode), rule)

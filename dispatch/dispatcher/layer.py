@@ -19,7 +19,6 @@ from .argument_layout import adapted
 Kernel = Callable[..., Any]
 
 layers: dict[str, "Layer"] = {}
-AROUND = 67  # core.keys: no DispatchKey, for nothing runs there; its rules stand around the kernels of several keys
 
 
 class Constant:

@@ -9,9 +9,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..core import ABOVE, ModeGuard, OpOverload, Registration, active_modes, floor_of, run_at, seen_through, set_layer
-
-OBSERVE = 31  # core.keys: no DispatchKey, for nothing is registered there
+from ..core import (
+    ABOVE,
+    OBSERVE,
+    ModeGuard,
+    OpOverload,
+    Registration,
+    active_modes,
+    key_of_rank,
+    rank_of_call,
+    run_at,
+    seen_through,
+    set_layer,
+)
 
 
 class Watcher(ModeGuard):
@@ -57,8 +67,8 @@ def observed(op: OpOverload, args: tuple[Any, ...], keys: int = 0, whole: bool =
         keys |= watcher.excluded
         passed += watcher.passed(op)
     values = tuple([seen_through(x, keys) for x in args]) if keys else args
-    rank = floor_of(op, values, keys)
-    kernel = op.table.lowered(op, rank & 31, passed) if passed else None
+    rank = rank_of_call(op, values, keys)
+    kernel = op.table.lowered(op, key_of_rank(rank), passed) if passed else None
     for watcher in watching:
         values = watcher.handed(op, rank, values)
     proceed: Callable[[], Any] = partial(run_at, op, rank, values, kernel, whole=whole)

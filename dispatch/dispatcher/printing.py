@@ -4,10 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, OpOverload, Registration, Tensor, device_of_key
+from ..core import (
+    AROUND,
+    DispatchKey,
+    OpOverload,
+    Registration,
+    Tensor,
+    device_of_key,
+)
 from ..core.source import where
 from ..errors import kind_of
-from .layer import AROUND, layers
+from .layer import layers
 
 
 def describe_value(x: Any) -> str:

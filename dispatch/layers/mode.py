@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..core import (
+    AROUND,
     DispatchKey,
     ModeGuard,
     OpOverload,
@@ -24,7 +25,7 @@ from ..core import (
     registration_lock,
 )
 from ..core.source import where
-from ..dispatcher.layer import AROUND, Kernel, Layer, parameter_names
+from ..dispatcher.layer import Kernel, Layer, parameter_names
 from ..dispatcher.printing import describe_value
 from ..errors import DefinitionError, OutputError, kind_of
 from .mode_block import ModeBlock

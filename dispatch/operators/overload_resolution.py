@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Check, OpOverload, Tensor, check_open
+from ..core import Check, Kind, OpOverload, Tensor, check_open
 from ..dispatcher import call_errors as calls
 from ..errors import ArgumentError, DefinitionError
 from ..schema.opaque_types import find_class
@@ -27,7 +27,7 @@ _OWN = {
 }  # fmt: skip
 _ALWAYS_WIDENING = ("Scalar", "Any", "Residual")
 _NUMBERS = (int, float, complex)
-_IS_ARRAY = Check("Tensor")
+_IS_ARRAY = Check(Kind.TENSOR)
 _PLAIN_INSTANCES: Any = type.__instancecheck__
 
 

@@ -4,14 +4,38 @@ import os
 import sys
 from functools import cache
 
-from ..core import Arguments, Check, Definition, OpOverload, Outputs, registration_lock
+from ..core import Arguments, Check, Definition, Kind, OpOverload, Outputs, registration_lock
 from ..core.source import Caller
 from ..dispatcher.operator_hooks import hooks
 from ..errors import DefinitionError, LibraryError, SchemaError
 from ..schema.opaque_types import find_class
 from ..schema.schema import Argument, Return, Schema
 from ..schema.tags import Tag
-from ..schema.types import DEVICE, TENSOR, Base, ClassType, DictOf, Field, ListOf, LiteralOf, OptionalOf, TupleOf, Type
+from ..schema.types import (
+    ANY,
+    BOOL,
+    BYTES,
+    CALLABLE,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    INT,
+    NONE,
+    RESIDUAL,
+    SCALAR,
+    SCALAR_TYPE,
+    STR,
+    TENSOR,
+    Base,
+    ClassType,
+    DictOf,
+    Field,
+    ListOf,
+    LiteralOf,
+    OptionalOf,
+    TupleOf,
+    Type,
+)  # fmt: skip
 from .namespaces import Namespace, Operator, define_on_first_use, find, known, ops, waiting_for
 from .overload_resolution import refuse_ambiguous
 
@@ -26,38 +50,45 @@ _KEPT = ("defined_in", "epoch")  # what `add` writes on an operator
 _MAINS = ("__main__", "__mp_main__")  # the second is what a process that multiprocessing spawned calls the first
 
 
+KINDS = {
+    ANY: Kind.ANY, RESIDUAL: Kind.RESIDUAL, TENSOR: Kind.TENSOR, INT: Kind.INT, FLOAT: Kind.FLOAT, COMPLEX: Kind.COMPLEX,
+    BOOL: Kind.BOOL, STR: Kind.STR, BYTES: Kind.BYTES, SCALAR: Kind.SCALAR, SCALAR_TYPE: Kind.DTYPE, DEVICE: Kind.STR,
+    CALLABLE: Kind.CALLABLE, NONE: Kind.NONE,
+}  # fmt: skip
+
+
 def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: bool = False) -> Check:
     """The compiled check of a schema type; an argument adds what its hint asked for beyond the type."""
     if isinstance(kind, OptionalOf):
         return check_of(kind.element, argument, optional=True)
     if isinstance(kind, ListOf):
         size = -1 if kind.size is None else kind.size
-        return Check("list", optional=optional, element=check_of(kind.element, argument), size=size)
+        return Check(Kind.LIST, optional=optional, element=check_of(kind.element, argument), size=size)
     if isinstance(kind, TupleOf):
-        return Check("tuple", optional=optional, members=tuple(check_of(member, argument) for member in kind.members))
+        return Check(Kind.TUPLE, optional=optional, members=tuple(check_of(member, argument) for member in kind.members))
     if isinstance(kind, DictOf):
-        return Check("dict", optional=optional, members=(check_of(kind.key),), element=check_of(kind.value, argument))
+        return Check(Kind.DICT, optional=optional, members=(check_of(kind.key),), element=check_of(kind.value, argument))
     if isinstance(kind, ClassType):
         if not kind.fields:
-            return Check("instance", optional=optional, cls=find_class(kind))
+            return Check(Kind.INSTANCE, optional=optional, cls=find_class(kind))
         written = argument is not None and argument.is_write
         members = tuple(check_of(field.type, field._replace(is_write=written)) for field in kind.fields)
-        return Check("tuple", optional=optional, members=members, cls=find_class(kind))
+        return Check(Kind.TUPLE, optional=optional, members=members, cls=find_class(kind))
     if isinstance(kind, LiteralOf):
-        return Check("literal", optional=optional, cls=kind.choices)
+        return Check(Kind.LITERAL, optional=optional, cls=kind.choices)
     assert isinstance(kind, Base)
-    if kind.name != "Tensor" or argument is None:
-        return _check_of_word(kind.name, optional)
-    word = "Tensor|Scalar" if argument.numbers else "Tensor"
+    if kind != TENSOR or argument is None:
+        return _check_of_word(KINDS[kind], optional)
+    word = Kind.TENSOR_OR_NUMBER if argument.numbers else Kind.TENSOR
     if argument.dtype is None:
         return _check_of_word(word, optional, argument.is_write)
     return Check(word, optional=optional, dtype=argument.dtype, written=argument.is_write)
 
 
 @cache
-def _check_of_word(word: str, optional: bool, written: bool = False) -> Check:
+def _check_of_word(kind: Kind, optional: bool, written: bool = False) -> Check:
     """The check of a type that is one word: a check does not change, so operators share it, 96 bytes each."""
-    return Check(word, optional=optional, written=written)
+    return Check(kind, optional=optional, written=written)
 
 
 def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
@@ -90,7 +121,7 @@ def _deciding(kind: Type) -> Check | None:
     """The check of a device that says which kernel runs, where no array does."""
     optional = isinstance(kind, OptionalOf)
     inside = kind.element if isinstance(kind, OptionalOf) else kind
-    return Check("deciding Device", optional=optional) if inside == DEVICE else None
+    return Check(Kind.DEVICE, optional=optional) if inside == DEVICE else None
 
 
 def _returned(schema: Schema, result: Return) -> int:

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..core import OpOverload, Setting, Tensor, Without, setting
+from ..core import OBSERVE, OpOverload, Setting, Tensor, Without, setting
 from ..core.pytree import field_names, items_of
-from ..dispatcher.observer import OBSERVE, Watcher
+from ..dispatcher.observer import Watcher
 from ..errors import DefinitionError, OpCheckError, did_you_mean
 from ..layers.autograd import TrackedTensor
 from .cases import arrays_in

@@ -283,6 +283,7 @@ def test_disjoint_parts_of_one_buffer_are_no_aliases():
     for owner in owners:
         out = made("(Tensor x) -> Tensor", lambda x, owner=owner: owner[4:])(owner[:4])
         assert np.shares_memory(out, owner)
+        assert made("(Tensor x) -> Tensor", lambda x, owner=owner: owner[1::2])(owner[::2]).shape == (4,)  # interleaved
         assert made("(Tensor x) -> Tensor", lambda x, owner=owner: owner[:0])(owner).size == 0
 
 

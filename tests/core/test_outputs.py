@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from making import made, shadow
 
-from dispatch.core import Check, DispatchKey, Level, Outputs, Residual
+from dispatch.core import Check, DispatchKey, Kind, Level, Outputs, Residual
 from dispatch.errors import AliasError, OutputError
 
 
@@ -226,7 +226,7 @@ def test_an_operator_without_a_residual_is_whole():
 
 
 def test_outputs_say_what_they_are():
-    outputs = Outputs((Check("Tensor"), Check("int")), residual=True, aliased=True)
+    outputs = Outputs((Check(Kind.TENSOR), Check(Kind.INT)), residual=True, aliased=True)
     assert (outputs.count, outputs.residual, outputs.aliased, len(outputs.checks)) == (2, True, True, 2)
 
 

@@ -21,9 +21,9 @@ from dispatch.core import (
     Without,
     active_mode,
     bound,
-    floor_of,
     ground,
     open_levels,
+    rank_of_call,
     redispatched,
     run_at,
 )
@@ -256,20 +256,20 @@ def test_the_floor_is_the_highest_rank_of_arguments_and_modes():
     op = made("(Tensor x, Tensor y) -> Tensor", np.add)
     with Level("outer") as outer, Level("inner") as inner:
         low, high = shadow(A, outer), shadow(A, inner)
-        assert floor_of(op, (A, A)) == 0
-        assert floor_of(op, (low, high)) == floor_of(op, (high, A)) == high.rank
+        assert rank_of_call(op, (A, A)) == 0
+        assert rank_of_call(op, (low, high)) == rank_of_call(op, (high, A)) == high.rank
         with ModeGuard(DispatchKey.MODE, "a mode"):
-            assert floor_of(op, (A, A)) == DispatchKey.MODE
-            assert floor_of(op, (A, A), 1 << DispatchKey.MODE) == 0
-            assert floor_of(op, (A, low)) == low.rank
+            assert rank_of_call(op, (A, A)) == DispatchKey.MODE
+            assert rank_of_call(op, (A, A), 1 << DispatchKey.MODE) == 0
+            assert rank_of_call(op, (A, low)) == low.rank
 
 
 def test_the_floor_of_what_does_not_fit_is_refused():
     op = made("(Tensor x, *, int n) -> Tensor", lambda x, n: x)
     with pytest.raises(ArgumentError, match="argument 'n' is int, and was given a str"):
-        floor_of(op, (A, "no"))
+        rank_of_call(op, (A, "no"))
     with pytest.raises(ArgumentError, match="'x', 'n' must be given"):
-        floor_of(op, ())
+        rank_of_call(op, ())
 
 
 def test_a_kernel_is_run_with_the_checks_of_a_call():

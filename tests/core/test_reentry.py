@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from making import made
 
-from dispatch.core import Arguments, Check, Definition, DispatchKey, OpOverload, set_array_type
+from dispatch.core import Arguments, Check, Definition, DispatchKey, Kind, OpOverload, set_array_type
 from dispatch.dispatcher.operator_hooks import hooks
 from dispatch.errors import ArgumentError, OutputError
 from dispatch.operators.registry import build
@@ -69,7 +69,7 @@ def asking(ask, text, kernel, cls=Asked):
     """An operator whose first argument is checked by asking."""
     asked = cls("Asking", (), {"ask": staticmethod(ask)})
     like = build(Schema.parse(f"(fractions.Fraction a, {text}", name="making::op")).definition
-    checks = (Check("instance", cls=asked), *like.arguments.checks[1:])
+    checks = (Check(Kind.INSTANCE, cls=asked), *like.arguments.checks[1:])
     arguments = Arguments(like.arguments.names, checks, like.arguments.defaults)
     op = OpOverload(Definition(like.schema, arguments, like.outputs), hooks)
     op.register_at(DispatchKey.CPU, kernel)

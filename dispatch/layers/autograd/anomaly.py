@@ -10,10 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, OpOverload, Tensor, active_mode
+from ...core import (
+    OBSERVE,
+    DispatchKey,
+    OpOverload,
+    Tensor,
+    active_mode,
+    key_of_rank,
+)
 from ...core.pytree import leaves
 from ...core.source import line
-from ...dispatcher.observer import OBSERVE, Watcher, watchers
+from ...dispatcher.observer import Watcher, watchers
 from ...errors import GradientError
 from .cotangents import input_of
 from .node import Node, next_order
@@ -54,7 +61,7 @@ class detect_anomaly(Watcher):
         self.check_nan = check_nan
 
     def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]) -> Any:
-        if rank & 31 != AUTOGRAD:
+        if key_of_rank(rank) != AUTOGRAD:
             return proceed()
         before = next_order()
         out = proceed()

@@ -4,6 +4,7 @@ from cpython.object cimport PyObject, PyObject_GenericSetAttr
 
 from ...core.array_memory cimport settled
 from ...core.flatten cimport items_of, rebuilt
+from ...core.keys cimport AUTOGRAD, rank_at
 from ...core.tensor cimport Wrapped
 from .node cimport Node, Output
 
@@ -13,7 +14,6 @@ from ...core import Tensor, unwrap, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import leaves
 from ...errors import GradientError, kind_of
-from .grad_mode import AUTOGRAD as _AUTOGRAD
 from .node import released
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import Kept, protect
@@ -36,7 +36,6 @@ cdef enum:
     PLAIN = 1                               # wrappers and arrays, no output and no list
     ANY = 2
 
-cdef int AUTOGRAD = _AUTOGRAD
 cdef Py_ssize_t COPIED_BYTES = _COPIED_BYTES
 cdef frozenset FIELDS = frozenset(("inputs", "edges", "order", "op", "level", "saved", "layout", "layouts", "rule"))
 # Attributes of these types hold no array; most contexts have no other, and are spared the search.
@@ -104,7 +103,7 @@ cdef class Context(Node):
         saved = self.saved
         if self.form == ANY or self.recording:
             return tuple([from_kept(self, x) for x in saved])
-        return unwrap(saved, self.level.number << 6 | AUTOGRAD)
+        return unwrap(saved, rank_at(self.level.number, AUTOGRAD))
 
     def mark_non_differentiable(self, *outputs):
         """Name outputs that carry no gradient; they come out untracked.

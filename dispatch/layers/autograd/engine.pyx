@@ -15,7 +15,7 @@ from .node cimport Leaf, Node, Output, Pull
 from heapq import heappop, heappush, heapreplace
 
 from ...core import active_mode
-from ...dispatcher.observer import OBSERVE as _OBSERVE
+from ...core import OBSERVE as _OBSERVE
 from ...errors import DispatchError, GradientError
 from ...operators.prims import add as _add
 from .anomaly import checked

@@ -4,7 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, active_modes, freeze, ground, open_levels, wrap
+from ...core import (
+    DispatchKey,
+    Level,
+    Tensor,
+    active_modes,
+    freeze,
+    ground,
+    level_of_rank,
+    open_levels,
+    wrap,
+)
 from ...core.array_memory import unwritten
 from ...errors import GradientError
 from .node import Leaf
@@ -56,7 +66,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
 
 def _level() -> Level:
     """Where a leaf of nobody's belongs: on the ground, or above what takes down, at a level of its own, all that runs in it."""
-    number = max([guard.rank >> 6 for guard in active_modes() if guard.key < DispatchKey.LAYER], default=0)
+    number = max([level_of_rank(guard.rank) for guard in active_modes() if guard.key < DispatchKey.LAYER], default=0)
     return next((level for level in open_levels() if level.number == number), ground())
 
 

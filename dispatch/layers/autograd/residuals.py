@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, device_of, wrap
+from ...core import (
+    DispatchKey,
+    Level,
+    Tensor,
+    device_of,
+    key_of_rank,
+    rank_of,
+    wrap,
+)
 from ...core.array_memory import inexact_layout
 from ...core.pytree import leaves, mapped
 from ...errors import GradientError
@@ -27,7 +35,7 @@ def levels_of(values: tuple[Any, ...], level: Level) -> tuple[Level, ...]:
     found = {level.number: level}
     for x in leaves(values):
         while isinstance(x, Tensor):
-            if x.rank & 31 in DIFFERENTIATING:
+            if key_of_rank(x.rank) in DIFFERENTIATING:
                 found[x.level.number] = x.level
             x = x.value
     return tuple(found[number] for number in sorted(found))
@@ -37,7 +45,7 @@ def is_differentiated(values: tuple[Any, ...]) -> bool:
     """Whether a transform below differentiates these values, so that a backward that reads them is a part of its function."""
     for x in leaves(values):
         while isinstance(x, Tensor):
-            if x.rank & 31 in DIFFERENTIATING:
+            if key_of_rank(x.rank) in DIFFERENTIATING:
                 return True
             x = x.value
     return False
@@ -75,7 +83,7 @@ def _unknown(ctx: Context, levels: list[Level], x: Any) -> Any:
 
 def _unknown_at(ctx: Context, level: Level, x: Any) -> Any:
     """A value that depends on others of a level in a way nobody knows; of what a later transform has wrapped, the inside."""
-    if isinstance(x, Tensor) and x.rank >= level.number * 64 + AUTOGRAD:
+    if isinstance(x, Tensor) and x.rank >= rank_of(level.number, AUTOGRAD):
         return wrap(type(x), _unknown_at(ctx, level, x.value), x.level, x.data)
     node = new_node(Node, ctx.op, level, _unrecorded, (), None, None, (x.shape, x.dtype))
     return wrap(TrackedTensor, x, level, node)
@@ -87,7 +95,7 @@ def _tracked(levels: list[Level], grad: Any) -> Any:
     if layout is None:
         return grad
     for level in levels:
-        if not isinstance(grad, Tensor) or grad.rank < level.number * 64 + AUTOGRAD:
+        if not isinstance(grad, Tensor) or grad.rank < rank_of(level.number, AUTOGRAD):
             grad = wrap(TrackedTensor, grad, level, Leaf(layout))
     return grad
 

@@ -4,7 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, device_of, wrap
+from ...core import (
+    DispatchKey,
+    Level,
+    Tensor,
+    device_of,
+    rank_of,
+    wrap,
+)
 from ...core.pytree import items_of, mapped, rebuilt
 from ...operators.views import View, base_of
 from .tensor import FunctionalTensor
@@ -31,7 +38,7 @@ class Functional:
     @property
     def rank(self) -> int:
         """The rank of the tensors of this run."""
-        return self.level.number * 64 + FUNCTIONALIZE
+        return rank_of(self.level.number, FUNCTIONALIZE)
 
     def root(self, x: Any) -> FunctionalTensor:
         """Return the tensor that wraps an array from outside; there is one for each array."""
