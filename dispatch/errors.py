@@ -201,9 +201,7 @@ def close_matches(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     ['factor']
     """
     allowed = min(max(1, len(name) // 3), len(name) - 1)  # any two letters are one edit apart
-    scored = [
-        (_distance(name.lower(), other.lower()), other) for other in known if abs(len(name) - len(other)) <= allowed
-    ]
+    scored = [(_distance(name.lower(), other.lower()), other) for other in known if abs(len(name) - len(other)) <= allowed]
     return [other for score, other in sorted(scored) if score <= allowed][:limit]
 
 

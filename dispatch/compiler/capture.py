@@ -135,9 +135,7 @@ def _trace(f: Callable[..., Any], values: tuple[Any, ...], dynamic: bool, loose:
     for node in graph.nodes:
         for x in leaves(node.args):
             if isinstance(x, Tensor):
-                raise TracingError(
-                    f"it computes with a {type(x).__name__} that it was not given. Pass it as an argument."
-                )
+                raise TracingError(f"it computes with a {type(x).__name__} that it was not given. Pass it as an argument.")
     return _Traced(graph, found[0].captured())
 
 

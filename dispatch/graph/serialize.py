@@ -200,11 +200,7 @@ class _GraphReader:
         match tree:
             case [ast.Expr(value=ast.Call(func=ast.Name(id=word), args=args, keywords=[]))]:
                 name = ""
-            case [
-                ast.Assign(
-                    targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=word), args=args, keywords=[])
-                )
-            ]:
+            case [ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=word), args=args, keywords=[]))]:
                 pass
             case _:
                 raise GraphError("it is no statement of a graph, as in x = placeholder(...)")

@@ -141,9 +141,7 @@ def result_into(spelling: str, value: Any, out: Any) -> Any:
     if isinstance(value, Tensor):
         check_target(f"{spelling}: out=", out)
     if value.shape != out.shape:
-        raise ArgumentError(
-            f"{spelling}: out= has shape {out.shape}, and the result {value.shape}. Give one of that shape."
-        )
+        raise ArgumentError(f"{spelling}: out= has shape {out.shape}, and the result {value.shape}. Give one of that shape.")
     return write_result(out, value, lambda value, out: np.copyto(out, value))
 
 

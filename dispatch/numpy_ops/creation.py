@@ -125,6 +125,4 @@ def like(name: str, extra: str = "", gradient: Any = None, tangent: Any = None) 
 empty_like = like("empty_like")
 zeros_like = like("zeros_like")
 ones_like = like("ones_like")
-full_like = like(
-    "full_like", ", Tensor fill_value", pullbacks(fill_value=lambda g: g), pushforwards(fill_value=lambda t: t)
-)
+full_like = like("full_like", ", Tensor fill_value", pullbacks(fill_value=lambda g: g), pushforwards(fill_value=lambda t: t))

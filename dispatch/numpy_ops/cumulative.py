@@ -90,9 +90,7 @@ def _cumsum_pullback(g: Any, x_shape: Shape, axis: Any) -> Any:
     return back(found, x_shape, axis)
 
 
-cumsum = along(
-    "cumsum(Tensor x, int? axis=None, ScalarType? dtype=None) -> Tensor", _cumsum, summed, running, _cumsum_pullback
-)
+cumsum = along("cumsum(Tensor x, int? axis=None, ScalarType? dtype=None) -> Tensor", _cumsum, summed, running, _cumsum_pullback)
 complete(cumsum, jvp=linear("x"))
 
 # -- products --------------------------------------------------------------------------------------------------------------

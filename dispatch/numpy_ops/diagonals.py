@@ -78,9 +78,7 @@ def _trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any =
 
 diag = composite("diag(Tensor(a) x, int k=0) -> Tensor(a)", _diag)
 diagflat = composite("diagflat(Tensor x, int k=0) -> Tensor", _diagflat)
-trace = composite(
-    "trace(Tensor x, int offset=0, int axis1=0, int axis2=1, ScalarType? dtype=None) -> Tensor", _trace
-)
+trace = composite("trace(Tensor x, int offset=0, int axis1=0, int axis2=1, ScalarType? dtype=None) -> Tensor", _trace)
 
 # -- triangles -------------------------------------------------------------------------------------------------------------
 

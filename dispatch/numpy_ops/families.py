@@ -124,12 +124,7 @@ def pointwise_rules(op: OpOverload, kernel: np.ufunc, *partials: Partial) -> OpO
     """Return the rules that follow from a ufunc and its partial derivatives."""
     found = {x: partial for x, partial in zip(ARGUMENTS, partials, strict=False) if partial is not None}
     back = {x: pullback_of(partial) for x, partial in found.items()}
-    complete(
-        op,
-        fake=fake_pointwise(kernel),
-        autograd=Pullbacks(back) if back else CONSTANT,
-        vmap=batched_pointwise(op),
-    )
+    complete(op, fake=fake_pointwise(kernel), autograd=Pullbacks(back) if back else CONSTANT, vmap=batched_pointwise(op))
     forward = {x: pushforward_of(partial) for x, partial in found.items() if not isinstance(partial, Pullback)}
     return complete(op, jvp=Pushforwards(forward)) if forward and len(forward) == len(back) else op
 
@@ -148,9 +143,7 @@ def fake_pointwise(kernel: np.ufunc) -> Rule:
         fakes = [x for x in xs if isinstance(x, FakeTensor)]
         if not fakes:
             return kernel(*xs)  # numbers only
-        return elementwise(
-            ufunc_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else kind(x) for x in xs])), fakes
-        )
+        return elementwise(ufunc_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else kind(x) for x in xs])), fakes)
 
     return rule
 

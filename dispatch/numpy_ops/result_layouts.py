@@ -65,9 +65,7 @@ def small(layout: Any) -> Any:
     # Powers of 2, so that what is contiguous stays contiguous.
     steps = {stride: itemsize << k for k, stride in enumerate(sorted(long))}
     lengths = tuple(min(n, 2) for n in layout.shape)
-    strides = tuple(
-        steps.get(abs(stride), 0) if n > 1 else 0 for n, stride in zip(layout.shape, layout.strides, strict=True)
-    )
+    strides = tuple(steps.get(abs(stride), 0) if n > 1 else 0 for n, stride in zip(layout.shape, layout.strides, strict=True))
     reach = 1 + sum(stride // itemsize for stride in strides)
     return as_strided(np.zeros(reach, layout.dtype), lengths, strides)
 

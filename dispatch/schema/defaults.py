@@ -128,9 +128,7 @@ def accept(kind: Type, value: object) -> object:
     if value is None:
         raise SchemaError(f"a default of None does not fit {kind}. Write {kind}? for a value that may be left out.")
     if kind.has_tensor:
-        raise SchemaError(
-            f"a default of type {_named(value)} does not fit {kind}: the default of a Tensor can only be None."
-        )
+        raise SchemaError(f"a default of type {_named(value)} does not fit {kind}: the default of a Tensor can only be None.")
     if isinstance(kind, LiteralOf):
         raise SchemaError(f"a default of type {_named(value)} is none of the choices of {kind}.")
     raise SchemaError(f"a default of type {_named(value)} does not fit {kind}.")

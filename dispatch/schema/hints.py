@@ -149,9 +149,7 @@ class HintReader:
         )
 
     def _unknown(self, nearest: str) -> HintError:
-        return self._fault(
-            f'The nearest hint that has one: {nearest}. Or write schema="(Tensor x) -> Tensor" yourself.'
-        )
+        return self._fault(f'The nearest hint that has one: {nearest}. Or write schema="(Tensor x) -> Tensor" yourself.')
 
     def _checked(self, hint: object) -> Type:
         try:

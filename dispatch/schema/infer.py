@@ -26,11 +26,7 @@ _ONLY_POSITION, _EITHER, _ONLY_KEYWORD = int(_P.POSITIONAL_ONLY), int(_P.POSITIO
 _ARGS, _KWARGS = int(_P.VAR_POSITIONAL), int(_P.VAR_KEYWORD)
 WRITE_SCHEMA = 'Write the schema: schema="(Tensor x) -> Tensor".'
 OR_SCHEMA = 'Or write schema="(Tensor x) -> Tensor" yourself.'
-_KINDS = {
-    _ONLY_POSITION: "positional-only",
-    _EITHER: "by position or keyword",
-    _ONLY_KEYWORD: "keyword-only",
-}
+_KINDS = {_ONLY_POSITION: "positional-only", _EITHER: "by position or keyword", _ONLY_KEYWORD: "keyword-only"}
 
 
 class _Parameter(NamedTuple):
@@ -46,10 +42,7 @@ def _parameters(fn: Callable[..., Any], name: str) -> tuple[list[_Parameter], ob
         try:
             signature = inspect.signature(fn)
         except (TypeError, ValueError):
-            raise HintError(
-                f"{name}: {where(fn)} has no signature to infer from. {WRITE_SCHEMA}",
-                operator=name,
-            ) from None
+            raise HintError(f"{name}: {where(fn)} has no signature to infer from. {WRITE_SCHEMA}", operator=name) from None
         found = [_Parameter(p.name, int(p.kind), p.annotation, p.default) for p in signature.parameters.values()]
         return found, signature.return_annotation
     code, hints = fn.__code__, fn.__annotations__
@@ -70,9 +63,7 @@ def _parameters(fn: Callable[..., Any], name: str) -> tuple[list[_Parameter], ob
     return found, hints.get("return", _EMPTY)
 
 
-def infer(
-    fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str], tags: Tag | Iterable[Tag] = ()
-) -> Schema:
+def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str], tags: Tag | Iterable[Tag] = ()) -> Schema:
     """Return the schema of a function, from its type hints.
 
     Parameters
@@ -110,13 +101,10 @@ def infer(
     read = [(parameter, *_read(reader, parameter)) for parameter in parameters]
     kinds = {parameter.name: kind for parameter, kind, *_ in read}
     sets = _shared(name, kinds, mutates_args, view=Tag.view in promised)
-    arguments = tuple(
-        _argument(name, parameter, kind, sets.get(parameter.name), notes) for parameter, kind, notes in read
-    )
+    arguments = tuple(_argument(name, parameter, kind, sets.get(parameter.name), notes) for parameter, kind, notes in read)
     if result is _EMPTY:
         raise HintError(
-            f"{name}: the return has no type hint. Hints allowed: {ALLOWED}, e.g. `-> np.ndarray`. {OR_SCHEMA}",
-            operator=name,
+            f"{name}: the return has no type hint. Hints allowed: {ALLOWED}, e.g. `-> np.ndarray`. {OR_SCHEMA}", operator=name
         )
     results = reader.returns(result)
     tree = _dimensions(reader)
@@ -137,12 +125,7 @@ def infer(
 
 
 def infer_schema(
-    fn: Callable[..., Any],
-    /,
-    *,
-    mutates_args: str | Iterable[str],
-    op_name: str | None = None,
-    tags: Tag | Iterable[Tag] = (),
+    fn: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: Tag | Iterable[Tag] = ()
 ) -> str:
     """Return the text of the schema of a function, from its type hints.
 
@@ -315,9 +298,7 @@ def _difference(place: int, argument: Argument | None, parameter: _Parameter | N
         return f"'{argument.name}' has a default in the {there} and none in the {not_there}"
     if argument.has_default:
         try:
-            same = spell(argument.type, accept(argument.type, parameter.default)) == spell(
-                argument.type, argument.default
-            )
+            same = spell(argument.type, accept(argument.type, parameter.default)) == spell(argument.type, argument.default)
         except SchemaError:
             same = False
         if not same:

@@ -35,9 +35,7 @@ def register_opaque_type(cls: C, /) -> C:
     """
     given: object = cls
     if not isinstance(given, type) or cls.__module__ == "builtins" or issubclass(cls, (np.ndarray, np.generic, Tensor)):
-        raise DefinitionError(
-            f"{cls!r} cannot be an opaque type: it is no class, or one that has a schema type already."
-        )
+        raise DefinitionError(f"{cls!r} cannot be an opaque type: it is no class, or one that has a schema type already.")
     try:
         _opaque[cls] = ClassType(f"{cls.__module__}.{cls.__qualname__}")
     except SchemaError as error:

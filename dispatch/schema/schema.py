@@ -172,12 +172,7 @@ class Schema(Spelled):
     returns: tuple[Return, ...]
 
     def __init__(
-        self,
-        namespace: str,
-        name: str,
-        overload: str,
-        arguments: tuple[Argument, ...],
-        returns: tuple[Return, ...] = (),
+        self, namespace: str, name: str, overload: str, arguments: tuple[Argument, ...], returns: tuple[Return, ...] = ()
     ) -> None:
         self._set(namespace, name, overload, tuple(arguments), tuple(returns))
         check_full_name(namespace, name, overload)

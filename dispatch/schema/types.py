@@ -336,9 +336,7 @@ class Alias(Spelled):
 
 # One object for each word, by word and by name.
 WORDS = {name: Base(name) for name in BASES}
-TENSOR, INT, FLOAT, BOOL, COMPLEX, STR, BYTES, SCALAR, SCALAR_TYPE, DEVICE, ANY, CALLABLE, RESIDUAL, NONE = (
-    WORDS.values()
-)
+TENSOR, INT, FLOAT, BOOL, COMPLEX, STR, BYTES, SCALAR, SCALAR_TYPE, DEVICE, ANY, CALLABLE, RESIDUAL, NONE = WORDS.values()
 
 
 def split_name(name: str) -> tuple[str, str, str]:

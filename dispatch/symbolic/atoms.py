@@ -106,9 +106,7 @@ class Atoms:
             rest = plus(p, ((monomial, n),), -1)
             # The atom is linear in p: put a bound on the right side of it in its place.
             choices, every = self._bounds(atom, above=n < 0)
-            found = [
-                self.never_negative(plus(times(rest, (((), by),)), bound, n), depth - 1) for by, bound in choices
-            ]
+            found = [self.never_negative(plus(times(rest, (((), by),)), bound, n), depth - 1) for by, bound in choices]
             if found and (all(found) if every else any(found)):
                 return True
         return False

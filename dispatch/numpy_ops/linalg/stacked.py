@@ -47,10 +47,7 @@ def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True)
         check(getattr(x, "shape", ()))
         stack = x.shape[:-2]
         dtypes = result_dtypes(kernel, (x.dtype,))
-        made = [
-            fake_stack(stack, core, dtype, [x])
-            for core, dtype in zip(cores(*x.shape[-2:]), dtypes, strict=True)
-        ]
+        made = [fake_stack(stack, core, dtype, [x]) for core, dtype in zip(cores(*x.shape[-2:]), dtypes, strict=True)]
         return made[0] if single else tuple(made)
 
     def vmap(info: Any, in_dims: Any, x: Any, *options: Any) -> tuple[Any, int]:
