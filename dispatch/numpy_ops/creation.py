@@ -85,9 +85,9 @@ arange: OpOverload = row(
 
 
 def like(name: str, extra: str = "", gradient: Any = None, tangent: Any = None) -> OpOverload:
-    """A row that makes an array of the shape, dtype and layout of another, each of which can be given.
+    """Make a row that creates an array like another, whose shape, dtype and layout can be replaced.
 
-    It is made to be written to, and so is of the kind of the other: after a tracked value a tracked one.
+    The result is made to be written to, so it is tracked if the other array is.
     """
     kernel = getattr(np, name)
 

@@ -107,7 +107,6 @@ def triangle(name: str, kernel: Any) -> OpOverload:
     return complete(op, vmap=vmap, jvp=linear("x"))
 
 
-
 def _tril(x: Any, k: int = 0) -> Any:
     made = kept_of(x, k, False) if type(x) is np.ndarray else None
     return np.tril(x, k) if made is None else made
@@ -141,4 +140,3 @@ identity = composite("identity(int n, ScalarType? dtype=None) -> Tensor", lambda
 def diagonal_matrix(x: Any) -> Any:
     """The diagonal matrices whose diagonals are the last axis of `x`."""
     return on_diagonal(x, x.shape[:-1], x.shape[-1], x.shape[-1], 0)
-

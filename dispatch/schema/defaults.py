@@ -82,28 +82,7 @@ def _holds_array(value: object) -> bool:
 
 
 def accept(kind: Type, value: object) -> object:
-    """Check a default against its type and return it as it is kept.
-
-    Parameters
-    ----------
-    kind : Type
-        The type of the argument.
-    value : object
-        The default.
-
-    Returns
-    -------
-    object
-        The value itself; a tuple for a list or a range.
-
-    Examples
-    --------
-    >>> accept(ListOf(INT), [1, 2])
-    (1, 2)
-    >>> accept(INT, 2.5)
-    Traceback (most recent call last):
-    dispatch.errors.SchemaError: a default of type float does not fit int.
-    """
+    """Return a default as it is kept, a tuple for a list or a range; raise if it does not fit its type."""
     takes = _TAKES.get(kind)
     if takes is not None and takes(value):
         return value
@@ -141,25 +120,7 @@ def _named(value: object) -> str:
 
 
 def spell(kind: Type, value: object) -> str:
-    r"""Return the text of a default that `accept` returned.
-
-    Parameters
-    ----------
-    kind : Type
-        The type of the argument.
-    value : object
-        The default.
-
-    Returns
-    -------
-    str
-        Reading it gives the value.
-
-    Examples
-    --------
-    >>> spell(FLOAT, float("-inf")), spell(STR, 'say "hi"'), spell(SCALAR_TYPE, np.float32)
-    ('-inf', '"say \\"hi\\""', 'float32')
-    """
+    """Return the text of a default that `accept` returned; reading the text gives the value."""
     if isinstance(kind, OptionalOf):
         kind = kind.element
     if value is None:

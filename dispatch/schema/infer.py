@@ -64,30 +64,9 @@ def _parameters(fn: Callable[..., Any], name: str) -> tuple[list[_Parameter], ob
 
 
 def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str], tags: Tag | Iterable[Tag] = ()) -> Schema:
-    """Return the schema of a function, from its type hints.
+    """Return the schema of a function, from its type hints; `infer_schema` has the parameters.
 
-    Parameters
-    ----------
-    fn : callable
-        The function. Each parameter and the return need a type hint.
-    name : str
-        `"ns::name"` or `"ns::name.overload"`.
-    mutates_args : iterable of str, or "unknown"
-        The names of the arrays that the function writes to; "unknown" means any of them.
-    tags : Tag or iterable of Tag
-        With `Tag.inplace`, `Tag.out` and `Tag.view` the return is an argument or a view of one; the schema says so.
-
-    Returns
-    -------
-    Schema
-        Already checked against the tags.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> def scale(x: np.ndarray, factor: float = 2.0) -> np.ndarray: ...
-    >>> str(infer(scale, "mylib::scale", mutates_args=()))
-    'mylib::scale(Tensor x, float factor=2.0) -> Tensor'
+    With `Tag.inplace`, `Tag.out` and `Tag.view` the return is an argument or a view of one, and the schema says so.
     """
     try:
         full_name = split_name(name)
@@ -239,24 +218,9 @@ def _shared(name: str, kinds: dict[str, Type], mutates_args: str | Iterable[str]
 
 
 def compare(schema: Schema, fn: Callable[..., Any]) -> None:
-    """Compare a schema with the function that it describes, and raise where the two disagree.
+    """Raise where a schema and the function that it describes differ in names, order, kinds or defaults.
 
-    Parameters
-    ----------
-    schema : Schema
-        The schema, written by hand.
-    fn : callable
-        The function. Without a Python signature (a ufunc, a builtin) it need only take as many arguments.
-
-    Raises
-    ------
-    DefinitionError
-        Names, order, kinds and defaults must be the same.
-
-    Examples
-    --------
-    >>> def scale(x, factor=2.0): ...
-    >>> compare(Schema.parse("mylib::scale(Tensor x, float factor=2.0) -> Tensor"), scale)
+    A function without a Python signature (a ufunc, a builtin) need only take as many arguments.
     """
     try:
         parameters, _ = _parameters(fn, schema.full_name)

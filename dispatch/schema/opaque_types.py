@@ -44,23 +44,7 @@ def register_opaque_type(cls: C, /) -> C:
 
 
 def find_class(kind: ClassType) -> type:
-    """Return the class that a schema names.
-
-    Parameters
-    ----------
-    kind : ClassType
-        The type in the schema.
-
-    Returns
-    -------
-    type
-        The class, from the registered ones and the imported modules.
-
-    Examples
-    --------
-    >>> find_class(ClassType("fractions.Fraction")).__name__
-    'Fraction'
-    """
+    """Return the class that a schema names, from the registered ones and the imported modules."""
     if kind.cls is not None:
         return kind.cls
     for cls, name in list(_opaque.items()):

@@ -12,20 +12,8 @@ Bound = float  # a whole number, or an infinity
 class Atom:
     """A symbol, or a quotient, remainder, maximum, minimum or power of two sizes.
 
-    Attributes
-    ----------
-    number : int
-        The place among the atoms of the ShapeEnv.
-    op : str
-        `""` for a symbol; else `//`, `%`, `max`, `min` or `**`.
-    name : str
-        The name of a symbol.
-    left, right
-        The operands of any other atom, sizes or ints.
-    low, high : int or an infinity
-        The range of values, both included. It shrinks as the trace learns about sizes.
-    node : SymInt
-        The size that consists of this atom.
+    `op` is `""` for a symbol, which has a `name`; else `//`, `%`, `max`, `min` or `**`, of `left` and `right`. The values lie
+    from `low` to `high`, a range that shrinks as the trace learns. `node` is the size that consists of this atom alone.
     """
 
     __slots__ = ("guess", "high", "hint", "left", "low", "name", "node", "number", "op", "right")

@@ -35,12 +35,9 @@ class Run(NamedTuple):
 
 
 def check_schema(case: Case, findings: Findings, rtol: float | None, atol: float | None) -> bool:
-    """Find undeclared writes and aliases, results that differ between equal calls, and results that depend on the layout.
+    """Find undeclared writes and aliases, and results that differ between equal calls or layouts.
 
-    Returns
-    -------
-    bool
-        Whether the sample gives a result; without one nothing else can be checked.
+    Returns whether the sample gives a result; without one nothing else can be checked.
     """
     written = written_arrays(case)
     first = run(case, written, readonly=False)
