@@ -72,7 +72,7 @@ def figures(timings: Timings) -> list[table.Figure]:
         table.Figure("2 arrays, over np.add", seen("2 arrays, add"), 25),
         table.Figure("2 arrays, share of torch custom_op", share("2 arrays"), 1, "%"),
         table.Figure("2 arrays, add, share of torch custom_op", share("2 arrays, add"), 1, "%"),
-        table.Figure("14 arrays, over the kernel", seen("14 arrays"), 100),
+        table.Figure("14 arrays, over the kernel", seen("14 arrays"), 75),
         table.Figure("arrays by keyword, more than by position", more("2 arrays by keyword", "2 arrays"), 20),
         table.Figure(
             "options by keyword, more than by position", more("options by keyword", "2 arrays, 2 options"), 20

@@ -1,4 +1,4 @@
-"""torch.library's lower floor: a schema by `Library.define`, a kernel by `Library.impl`, called as an OpOverload."""
+"""torch.library's lower level: a schema by `Library.define`, a kernel by `Library.impl`, called as an OpOverload."""
 
 from functools import cache
 from typing import Any

@@ -31,6 +31,8 @@ cdef class Guard:
     cdef rank_t rank_before                 # what stood in the thread's state when this was applied
     cdef PyObject *setting_before
 
+    cdef int enter(self) except -1
+    cdef int leave(self) except -1
     cdef int apply(self, ThreadState *thread) except -1
     cdef void undo(self, ThreadState *thread) noexcept
     cdef void left(self) noexcept

@@ -97,6 +97,14 @@ cdef class Guard:
         """Change what else depends on this guard: it is off, by `__exit__` or because its thread has ended."""
 
     def __enter__(self):
+        self.enter()
+        return self
+
+    def __exit__(self, kind=None, error=None, traceback=None):
+        self.leave()
+
+    cdef int enter(self) except -1:
+        """Turn it on: `__enter__`, for compiled code."""
         cdef ThreadState *thread = thread_state()
         if self.active:
             raise GuardError(
@@ -110,9 +118,10 @@ cdef class Guard:
         if thread.top != NULL:
             Py_DECREF(<object>thread.top)
         thread.top = <PyObject *>self
-        return self
+        return 0
 
-    def __exit__(self, kind=None, error=None, traceback=None):
+    cdef int leave(self) except -1:
+        """Turn it off: `__exit__`, for compiled code."""
         cdef ThreadState *thread = thread_state()
         cdef Guard above = None
         cdef Guard guard = <Guard>thread.top if thread.top != NULL else None
@@ -140,6 +149,7 @@ cdef class Guard:
             raise GuardError(
                 f"{self!r} is left while {above!r}, entered after it, is still on. Guards are `with` blocks of one thread: "
                 "do not hold one over an `await` or over the `yield` of a generator.")
+        return 0
 
     def __repr__(self):
         return type(self).__name__

@@ -1,4 +1,4 @@
-"""Anomaly mode: a backward that fails, or gives a nan, says which line of the user's called what it belongs to.
+"""Anomaly mode: names the line of a call whose backward fails or gives a nan.
 
 It is a watcher, so that it costs nothing while it is off: it sees each step of each call after it has been recorded, and
 leaves the line on the nodes that are new. A node without a line is one that was recorded before.

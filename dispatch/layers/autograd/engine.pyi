@@ -3,7 +3,7 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from ...core import Level
+from ...core import Level, Tensor
 from .node import Edge, Leaf, Node
 
 @disjoint_base
@@ -13,6 +13,8 @@ def add_to_leaves(
     roots: Sequence[Edge | None], seeds: Sequence[Any], level: Level, keep: bool, create_graph: bool
 ) -> None: ...
 def add_to_leaf(leaf: Leaf, grad: Any) -> None: ...
+def grad_of(x: Tensor) -> Any: ...
+def set_grad(x: Tensor, value: Any) -> None: ...
 def run_backward(
     roots: Sequence[Edge | None],
     seeds: Sequence[Any],

@@ -9,13 +9,14 @@ from cpython.object cimport PyObject
 from ...core.array_memory cimport has_layout, owned
 from ...core.arrays cimport is_exact
 from ...core.state cimport Level, Setting, thread_state
+from ...core.tensor cimport Wrapped
 from .node cimport Leaf, Node, Output, Pull
 
 from heapq import heappop, heappush, heapreplace
 
 from ...core import active_mode
 from ...dispatcher.observer import OBSERVE as _OBSERVE
-from ...errors import DispatchError
+from ...errors import DispatchError, GradientError
 from ...operators.prims import add as _add
 from .anomaly import checked
 from .cotangents import added, fitted
@@ -75,6 +76,27 @@ def add_to_leaf(Leaf leaf not None, grad):
         leaf.functions.accumulated()
 
 
+def grad_of(x):
+    """The gradient that a tracked value keeps, or None."""
+    edge = (<Wrapped?>x).data
+    if type(edge) is Leaf:
+        return (<Leaf>edge).gradient
+    return x.retained.grad if hasattr(x, "retained") else None
+
+
+def set_grad(x, value):
+    """Let a tracked value keep a gradient."""
+    edge = (<Wrapped?>x).data
+    if type(edge) is Leaf:
+        (<Leaf>edge).grad = value
+    elif hasattr(x, "retained"):
+        x.retained.grad = value
+    else:
+        raise GradientError(
+            "a .grad was set of a value that is the result of an operator and keeps none. Ask it to: x.retain_grad()."
+        )
+
+
 cdef Walk walked(roots, seeds, Level level, bint keep, bint create_graph, only):
     cdef Walk walk = Walk.__new__(Walk)
     cdef bint usual = not create_graph and thread_state().settings[AUTOGRAD] == NULL and not level.number
@@ -82,13 +104,13 @@ cdef Walk walked(roots, seeds, Level level, bint keep, bint create_graph, only):
         AUTOGRAD, GROUND_ONLY if usual else quiet_with(level.number, recording=create_graph))
     if thread_state().rank and active_mode(_OBSERVE) is not None:
         only = checked(only)
-    guard.__enter__()
+    guard.enter()
     try:
         walk.run(tuple(roots), tuple(seeds), keep, create_graph, only)
         if walk.leaves:
             walk.run_hooks()
     finally:
-        guard.__exit__()
+        guard.leave()
     return walk
 
 

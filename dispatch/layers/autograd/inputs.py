@@ -1,4 +1,4 @@
-"""Gradients at chosen values: which nodes lead to them, and what is met there."""
+"""Computes the gradients at chosen values: runs only the nodes that lead to them."""
 
 from collections.abc import Sequence
 from math import inf

@@ -1,4 +1,4 @@
-"""Leaves: how a value comes onto the tape."""
+"""Makes leaves: values that the tape begins with."""
 
 from typing import Any
 

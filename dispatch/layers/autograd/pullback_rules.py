@@ -1,8 +1,8 @@
-"""Rows' derivatives: a pullback for each argument, which names what it reads.
+"""Turns the pullbacks of a row, one for each argument, into the kernel that records it.
 
-Its parameters are `g` (the gradient that comes in), `out` (the result), an argument, or an argument's `_shape` and `_dtype`.
-What no pullback reads is not kept. Which pullbacks run depends on which arguments are tracked; for each such set a plan is
-made once: the edges, what to save, and how each parameter is found again.
+The parameters of a pullback name what it reads: `g` (the gradient that comes in), `out` (the result), an argument, or an
+argument's `_shape` and `_dtype`. What no pullback reads is not kept. Which pullbacks run depends on which arguments are
+tracked: for each such set a plan says, once, what to save and how each parameter is found again.
 """
 
 from collections.abc import Callable

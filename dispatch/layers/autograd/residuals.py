@@ -1,4 +1,4 @@
-"""Backwards of operators with a residual, and values that a transform below differentiates.
+"""Guards backwards that read a residual, and finds values that a transform below differentiates.
 
 A residual depends on the arguments in a way that nobody has recorded. While a backward that reads one is recorded itself, the
 numbers in it raise where their derivative is asked.

@@ -1,4 +1,4 @@
-"""What the tape keeps cannot be changed behind its back.
+"""Protects what the tape saves from later writes.
 
 A backward rule reads what the forward saved, perhaps long after. A plain array that the caller can still write to would
 give a wrong gradient in silence once a workspace is reused, so it is copied when that is cheap, and else made read-only

@@ -11,7 +11,7 @@ from ...core import DispatchKey, Level, Tensor, check_open, count_conversion, fr
 from ...core.array_memory import set_rewritable
 from ...core.pytree import leaves, paths
 from ...errors import ConversionError, GradientError, kind_of
-from .engine import add_to_leaf, add_to_leaves
+from .engine import add_to_leaf, add_to_leaves, grad_of, set_grad
 from .grad_mode import in_recorded_rule
 from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
 from .inputs import gradients_at
@@ -58,23 +58,7 @@ class TrackedTensor(Tensor):
             return None
         return self.data if isinstance(self.data, Node) else self.data.node
 
-    @property
-    def grad(self) -> Any:
-        if isinstance(self.data, Leaf):
-            return self.data.grad
-        return self.retained.grad if hasattr(self, "retained") else None
-
-    @grad.setter
-    def grad(self, value: Any) -> None:
-        edge = self.data
-        if type(edge) is Leaf:
-            edge.grad = value
-        elif hasattr(self, "retained"):
-            self.retained.grad = value
-        else:
-            raise GradientError(
-                "a .grad was set of a value that is the result of an operator and keeps none. Ask it to: x.retain_grad()."
-            )
+    grad = property(grad_of, set_grad, doc="What `backward` added up; see the class.")
 
     def backward(
         self, gradient: Any = None, *, inputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False

@@ -1,4 +1,4 @@
-"""What a graph is, seen from outside: its nodes, what they keep, and its picture."""
+"""Lists the nodes of a graph, counts the bytes that they keep, and draws them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
