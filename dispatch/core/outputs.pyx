@@ -53,7 +53,7 @@ cdef extern from *:
                 if (depth && dispatch_is_fresh(out, PySequence_Fast_ITEMS(x), PySequence_Fast_GET_SIZE(x), depth - 1)) {
                     continue;
                 }
-            } else if (x != out && dispatch_is_leaf(x) && !PyArray_Check(x)) {
+            } else if (dispatch_is_plain(x) || (x != out && dispatch_is_leaf(x) && !PyArray_Check(x))) {
                 continue;
             }
             return 0;

@@ -46,14 +46,14 @@ cdef extern from *:
     static inline PyObject *dispatch_call_kernel(PyObject *kernel, PyObject *const *args, size_t nargsf, PyObject *keywords,
                                                  PyObject *ufunc) {
         PyObject *type = (PyObject *)Py_TYPE(kernel), *result;
-        if (type == (PyObject *)&PyFunction_Type || (type == ufunc && ((PyUFuncObject *)kernel)->obj == NULL)) {
-            return dispatch_call(kernel, args, nargsf, keywords);
-        }
-        if (Py_EnterRecursiveCall(" while the kernel of an operator was called")) {
+        int counted = type == (PyObject *)&PyFunction_Type || (type == ufunc && ((PyUFuncObject *)kernel)->obj == NULL);
+        if (!counted && Py_EnterRecursiveCall(" while the kernel of an operator was called")) {
             return NULL;
         }
         result = dispatch_call(kernel, args, nargsf, keywords);
-        Py_LeaveRecursiveCall();
+        if (!counted) {
+            Py_LeaveRecursiveCall();
+        }
         return result;
     }
     static inline PyObject **dispatch_items(PyObject *values) { return &PyTuple_GET_ITEM(values, 0); }
@@ -160,10 +160,8 @@ cdef inline PyObject *finish(PyObject *self, Definition definition, PyObject *co
             release(kernel)
             return NULL if fits < 0 else refused(self, definition, args, definition.arguments.positional,
                                                  definition.arguments.kernel_keywords)
-    if key < FAKE:
-        result = call_kernel(kernel, args, nargsf, definition.arguments.kernel_keywords, UFUNC)
-    else:
-        result = call_kernel(kernel, args, n, NULL, UFUNC)
+    result = call_kernel(kernel, args, nargsf if key < FAKE else n,
+                         definition.arguments.kernel_keywords if key < FAKE else NULL, UFUNC)
     release(kernel)
     if key < FAKE:
         if result == NULL:
