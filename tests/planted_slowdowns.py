@@ -12,11 +12,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+import timeit
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE, TAPE = "dispatch/core/overload.pyx", "dispatch/layers/autograd/engine.pyx"
 CHAIN = "chain, a node"
+CALLS = "def bare(x, y):\n    return x\n\ndef planted(calls):\n    for _ in range(calls):\n        bare(None, None)\n"
 LEFT = shutil.ignore_patterns(".git", "venv", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".benchmarks")
 
 
@@ -29,15 +32,25 @@ def more_in_the_core(text):
 def more_in_the_tape(text, calls):
     """engine.pyx with so many calls of a Python function for each node of the walk back."""
     place = re.compile(r"^        while True:\n", re.MULTILINE)
-    python = f"def bare(x, y):\n    return x\n\ndef planted():\n    for _ in range({calls}):\n        bare(None, None)\n"
     # exec, for a function that Cython compiles costs less than one of Python.
-    return planted(text, place, "            planted()\n") + f"\nscope = {{}}\nexec({python!r}, scope)\nplanted = scope['planted']\n"
+    plant = f"\nscope = {{}}\nexec({CALLS!r}, scope)\nplanted = scope['planted']\n"
+    return planted(text, place, f"            planted({calls})\n") + plant
 
 
 def planted(text, place, lines):
     """A text with lines after the one place that is searched for."""
     (found,) = place.finditer(text)
     return text[: found.end()] + lines + text[found.end() :]
+
+
+def calls_that_cost(ratio):
+    """How many calls `planted` makes where it costs as much as so many bare calls."""
+    scope = {}
+    exec(CALLS, scope)
+    many, bare = (
+        min(timeit.repeat(call, timer=time.process_time, number=5000, repeat=50, globals=scope)) for call in ("planted(16)", "bare(0, 0)")
+    )
+    return round(16 * ratio * bare / many)
 
 
 def bench(copy, *words):
@@ -67,9 +80,8 @@ def in_the_tape(copy):
     """Whether the ratio of a chain moves."""
     ratios = json.loads((copy / "bench" / "kept.json").read_text())["ratios"]
     (kept,) = [one["cases"][CHAIN] for key, one in ratios.items() if key == "{}.{}".format(*sys.version_info)]
-    # A ratio is a number of calls of a Python function: 30 % more is that many more.
     source = copy / TAPE
-    source.write_text(more_in_the_tape(source.read_text(), round(0.3 * kept)))
+    source.write_text(more_in_the_tape(source.read_text(), calls_that_cost(0.3 * kept)))
     build(copy)
     _, printed = bench(copy, "compare", "--all", "--only", "chain", "backward")
     return bool(re.search(rf"^{CHAIN} .* more$", printed, re.MULTILINE))

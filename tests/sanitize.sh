@@ -21,7 +21,7 @@ CFLAGS="-g -fno-omit-frame-pointer $sanitizers" LDFLAGS="$sanitizers" "$python" 
 tests=("$@")
 if [ $# -eq 0 ]; then
     tests=(tests/core tests/layers/autograd tests/layers/trace tests/compiler tests/operators/gufunc
-           tests/test_lifetime.py tests/test_threads.py)
+           tests/test_fuzz_calls.py tests/test_lifetime.py tests/test_threads.py)
 fi
 # malloc: Python's own allocator would hide what is read after it was freed. Leaks are not looked for: Python itself keeps what it
 # has until it exits. A million nodes in a chain, freed on a stack of larger frames, want more of it.

@@ -357,6 +357,5 @@ def test_slowdowns_that_are_planted_find_their_place():
     core, tape = ((ROOT / name).read_text() for name in (planted_slowdowns.CORE, planted_slowdowns.TAPE))
     assert "\n    (<object>self).schema\n" in planted_slowdowns.more_in_the_core(core)
     slower = planted_slowdowns.more_in_the_tape(tape, 7)
-    assert "\n        while True:\n            planted()\n" in slower
-    assert "for _ in range(7):" in slower
+    assert "\n        while True:\n            planted(7)\n" in slower
     assert planted_slowdowns.CHAIN in cases()

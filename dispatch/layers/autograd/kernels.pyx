@@ -128,8 +128,8 @@ def row_kernel(plan_for not None, op not None, whole not None):
         cdef Plan plan
         cdef Wrapped like
         out, like, values, data, own, quiet = taken_off(whole, args)
-        if quiet is not None and quiet.covers(like.level.number):
-            return out
+        if like is None or (quiet is not None and quiet.covers(like.level.number)):
+            return out                      # nothing is tracked: the kernel itself was asked for
         plan = plans.get(own)
         if plan is None:
             plan = plans.setdefault(own, plan_for(own))
@@ -203,7 +203,7 @@ def user_kernel(op not None, rule not None, whole not None):
         cdef Wrapped like
         cdef dict attributes
         result, like, values, data, _, quiet = taken_off(whole, args)
-        if quiet is not None and quiet.covers(like.level.number):
+        if like is None or (quiet is not None and quiet.covers(like.level.number)):
             return result
         if handed:
             data = tuple([None if i in handed else edge for i, edge in enumerate(data)])

@@ -85,6 +85,8 @@ cdef class Ruled:
         cdef Wrapped like
         cdef Py_ssize_t axis
         like, values, dims, _, _ = split(args)
+        if like is None:
+            raise TypeError("the kernel of a batching rule takes a batched value, and no argument is one or holds one.")
         result = self.rule(like.level.payload, dims, *values)
         if self.single and type(result) is tuple and len(<tuple>result) == 2:
             out, dim = <tuple>result
