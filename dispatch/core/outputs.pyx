@@ -1,20 +1,19 @@
 """Is what a kernel gave back what its schema says? The cheap checks, made on every call of a backend's kernel.
 
 Number and types of the outputs; that no output is an argument, by pointer; that none is a view of one, by the bounds of their
-memory and, where these overlap, element by element, so that disjoint parts of one buffer pass. It does not matter who owns the
-memory: an array, a memory map, a bytearray.
+memory, so that disjoint halves of one buffer pass, and whoever owns the memory: an array, a memory map, a bytearray.
 """
 from cpython.object cimport PyObject
 
 cimport numpy as cnp
-
-import numpy as np
 
 from .arguments cimport TENSOR, Check
 from .arrays cimport is_exact
 from .flatten cimport held, walk
 from .keys cimport rank_t
 from .python cimport Py_INCREF, Py_None, PyTuple_GET_ITEM
+
+import numpy as np
 
 cnp.import_array()
 
@@ -69,18 +68,20 @@ cdef extern from *:
 
 
 cdef enum:
-    MOST_WORK = 10_000                      # candidates for an element of both
     DEPTH = 4                               # how deep arrays are looked for: in Tensor[][], in a list of records
+    MOST_WORK = 10_000                      # candidates that `np.shares_memory` tries
 
 
-cpdef bint shares_memory(object x, object y) except -1:
-    """Whether two ndarrays share an element; of ones that are interleaved in a way that takes long to tell, True.
+cpdef bint may_share_memory(object x, object y) noexcept:
+    """NumPy's function of this name for two ndarrays, without the code that a subclass may have for it."""
+    return dispatch_share(<PyObject *>x, <PyObject *>y)
 
-    It is `np.shares_memory` without the code that a subclass may have for it.
-    """
+
+cpdef bint share_memory(object x, object y) except -1:
+    """Whether two ndarrays share a byte: exactly if that is quick to find out, else by the bounds of their memory."""
     if not dispatch_share(<PyObject *>x, <PyObject *>y):
         return False
-    try:
+    try:                                    # of exact ndarrays: a subclass may have code of its own for shares_memory
         return np.shares_memory(np.ndarray.view(x, np.ndarray), np.ndarray.view(y, np.ndarray), max_work=MOST_WORK)
     except np.exceptions.TooHardError:
         return True
@@ -115,7 +116,7 @@ cdef struct Apart:                          # what an array of an output is held
 cdef int is_or_shows(object x, tuple items, void *context) except -1:
     """Whether an array in an argument is the output, or shares memory with it."""
     cdef PyObject *out = (<Apart *>context).out
-    return <PyObject *>x == out or (PyArray_Check(<PyObject *>x) and shares_memory(<object>out, x))
+    return <PyObject *>x == out or (PyArray_Check(<PyObject *>x) and share_memory(<object>out, x))
 
 
 cdef int is_shared(object x, tuple items, void *context) except -1:

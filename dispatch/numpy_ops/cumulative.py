@@ -27,19 +27,9 @@ REVERSED = (Ellipsis, slice(None, None, -1))
 
 
 def along(text: str, kernel: Rule, dtype_of: Rule, laid_out: Rule, pullback: Rule | None) -> OpOverload:
-    """A row that goes along one axis, or along all elements in C order for `axis=None`: `(Tensor x, int? axis, ...)`.
+    """Make a row that runs along one axis, or along all elements in C order for `axis=None`.
 
-    Parameters
-    ----------
-    text : str
-        The schema.
-    kernel : callable
-    dtype_of : callable
-        The dtype of the result for that of `x`, where the call does not say it.
-    laid_out : callable
-        The fake of the result for that of `x` and the dtype.
-    pullback : callable, optional
-        In `x`, of the axis as the last one, which it is moved to; its further parameters are read by name.
+    `dtype_of` returns the default dtype of the result, `laid_out` its fake. `pullback` sees the axis as the last one.
     """
     op = define(f"np::{text}", kernel)
 
@@ -48,7 +38,7 @@ def along(text: str, kernel: Rule, dtype_of: Rule, laid_out: Rule, pullback: Rul
             x = fake_tensor((), np.asarray(x).dtype)
         dtype = dtype_of(x.dtype) if not options or options[0] is None else np.dtype(options[0])
         if axis is None or not x.shape:
-            kernel(np.zeros((1,) * len(x.shape)), axis)  # raises in NumPy's own words where there is no such axis
+            kernel(np.zeros((1,) * len(x.shape)), axis)  # raises NumPy's own error where there is no such axis
             return fake_tensor((x.size,), dtype, None, x.device, x.mode)
         normalize_axis_index(axis, len(x.shape))
         return laid_out(x, dtype)
@@ -56,7 +46,7 @@ def along(text: str, kernel: Rule, dtype_of: Rule, laid_out: Rule, pullback: Rul
     def vmap(info: Any, in_dims: Any, x: Any, axis: Any, *options: Any) -> tuple[Any, int]:
         x = in_front(x, in_dims[0])
         if axis is None or len(x.shape) == 1:
-            kernel(np.zeros((1,) * (len(x.shape) - 1)), axis)  # raises in NumPy's own words where there is no such axis
+            kernel(np.zeros((1,) * (len(x.shape) - 1)), axis)  # raises NumPy's own error where there is no such axis
             return op(reshape(x, (x.shape[0], prod(x.shape[1:]))), 1, *options), 0
         return op(x, 1 + normalize_axis_index(axis, len(x.shape) - 1), *options), 0
 
@@ -90,9 +80,7 @@ def _cumsum_pullback(g: Any, x_shape: Shape, axis: Any) -> Any:
     return back(found, x_shape, axis)
 
 
-cumsum = along(
-    "cumsum(Tensor x, int? axis=None, ScalarType? dtype=None) -> Tensor", _cumsum, summed, running, _cumsum_pullback
-)
+cumsum = along("cumsum(Tensor x, int? axis=None, ScalarType? dtype=None) -> Tensor", _cumsum, summed, running, _cumsum_pullback)
 complete(cumsum, jvp=linear("x"))
 
 # -- products --------------------------------------------------------------------------------------------------------------
@@ -110,7 +98,7 @@ def others(x: Any) -> Any:
 
 
 def recurrence(g: Any, x: Any) -> Any:
-    """`s[i] = g[i] + x[i + 1] s[i + 1]` along the last axis, by doubling: after k steps over 2 ** k elements."""
+    """Solve `s[i] = g[i] + x[i + 1] s[i + 1]` along the last axis, by doubling: k steps for 2 ** k elements."""
     n = x.shape[-1]
     x, step = _ahead(x, 1), 1
     while step < n:
@@ -143,7 +131,7 @@ cumprod = along(
 
 def _diff(x: Any, n: int = 1, axis: int = -1) -> Any:
     if n < 0 or not x.shape:
-        np.diff(np.zeros((1,) * len(x.shape)), n, axis)  # raises in NumPy's own words
+        np.diff(np.zeros((1,) * len(x.shape)), n, axis)  # raises NumPy's own error
     ahead = (slice(None),) * normalize_axis_index(axis, len(x.shape))
     subtracted = not_equal if x.dtype.kind == "b" else subtract
     for _ in range(n):

@@ -44,18 +44,7 @@ ARGUMENTS = "xyz"
 
 
 def row(text: str, *, numpy: Callable[..., Any], tags: tuple[Tag, ...] = (), **rules: Any) -> OpOverload:
-    """Make one row: a schema, its NumPy kernel, and one keyword for each layer that has a rule.
-
-    Parameters
-    ----------
-    text : str
-        The schema, without the namespace.
-    numpy : callable
-        The kernel.
-    tags : tuple of Tag
-    **rules
-        By the names of the layers: `fake=`, `autograd=`, `jvp=`, `vmap=`.
-    """
+    """Make a row: a schema without its namespace, a kernel, and a rule for each layer (`fake=`, `vmap=`, ...)."""
     return complete(define(f"np::{text}", numpy, tags), **rules)
 
 
@@ -90,7 +79,7 @@ class Linear(NamedTuple):
 
 
 def _of_list(whole: Callable[..., Any], i: int) -> Callable[..., Any]:
-    """A row on the tangents of a list, where a number or an array of integers has none: that is zero, and promotes nothing."""
+    """Run a row on the tangents of a list; a missing tangent is a bool zero, which promotes no other dtype."""
 
     def push(values: Any, *args: Any) -> Any:
         pairs = zip(values, args[i], strict=True)
@@ -101,7 +90,7 @@ def _of_list(whole: Callable[..., Any], i: int) -> Callable[..., Any]:
 
 
 def linear(*arguments: str) -> Linear:
-    """`jvp=linear("x")`: of several arguments, each by itself while the others stay, as a product is."""
+    """Return the rule `jvp=linear("x")`; with several arguments the row is linear in each while the others stay."""
     return Linear(arguments)
 
 
@@ -124,12 +113,7 @@ def pointwise_rules(op: OpOverload, kernel: np.ufunc, *partials: Partial) -> OpO
     """Return the rules that follow from a ufunc and its partial derivatives."""
     found = {x: partial for x, partial in zip(ARGUMENTS, partials, strict=False) if partial is not None}
     back = {x: pullback_of(partial) for x, partial in found.items()}
-    complete(
-        op,
-        fake=fake_pointwise(kernel),
-        autograd=Pullbacks(back) if back else CONSTANT,
-        vmap=batched_pointwise(op),
-    )
+    complete(op, fake=fake_pointwise(kernel), autograd=Pullbacks(back) if back else CONSTANT, vmap=batched_pointwise(op))
     forward = {x: pushforward_of(partial) for x, partial in found.items() if not isinstance(partial, Pullback)}
     return complete(op, jvp=Pushforwards(forward)) if forward and len(forward) == len(back) else op
 
@@ -148,9 +132,7 @@ def fake_pointwise(kernel: np.ufunc) -> Rule:
         fakes = [x for x in xs if isinstance(x, FakeTensor)]
         if not fakes:
             return kernel(*xs)  # numbers only
-        return elementwise(
-            ufunc_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else kind(x) for x in xs])), fakes
-        )
+        return elementwise(ufunc_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else kind(x) for x in xs])), fakes)
 
     return rule
 
@@ -161,7 +143,7 @@ def kind(x: Any) -> Any:
 
 
 def batched_pointwise(op: OpOverload) -> Rule:
-    """The batching rule of a pointwise operator: the batch goes first everywhere, and the operator is called once."""
+    """Return the batching rule of a pointwise operator: move each batch to the front, and call the operator once."""
 
     def rule(info: Any, in_dims: tuple[Any, ...], *xs: Any) -> tuple[Any, int]:
         return op(*aligned(in_dims, xs)), 0
@@ -202,7 +184,7 @@ def reduction(text: str, kernel: Rule, dtype_of: Rule, pullback: Rule, jvp: Any 
 
 
 def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
-    """The shape rule of a reduction."""
+    """Return the shape rule of a reduction."""
     of_something = getattr(getattr(kernel, "__self__", None), "identity", 0) is None  # the largest of nothing is none
 
     def rule(x: Any, axis: Any, *options: Any) -> Any:
@@ -212,14 +194,14 @@ def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
         chosen = dtype_of(x.dtype) if not dtype or dtype[0] is None else np.dtype(dtype[0])
         axes = axes_of(plain(axis), len(x.shape))
         if of_something and has_zero(tuple([x.shape[i] for i in axes])):
-            kernel(np.empty(0), None, keepdims=False)  # raises in NumPy's own words
+            kernel(np.empty(0), None, keepdims=False)  # raises NumPy's own error
         return fake_reduced(x, chosen.newbyteorder("="), axes, keepdims)
 
     return rule
 
 
 def batched_reduction(op: OpOverload) -> Rule:
-    """The batching rule of a reduction: the item's axes, counted with the batch."""
+    """Return the batching rule of a reduction: the item's axes, counted with the batch."""
 
     def rule(info: Any, in_dims: tuple[Any, ...], x: Any, axis: Any, *options: Any) -> tuple[Any, int]:
         dim = in_dims[0]
@@ -236,18 +218,8 @@ def batched_reduction(op: OpOverload) -> Rule:
 def view(text: str, kernel: Rule, adjoint: Rule, batched: Rule, opened: Rule | None = None) -> OpOverload:
     """Make a row that returns a view of its first argument.
 
-    Parameters
-    ----------
-    text : str
-        The schema.
-    kernel : callable
-        Reads no element.
-    adjoint : callable
-        The pullback in `x`.
-    batched : callable
-        Given the shape of `x` with the batch in front and the other arguments, the arguments that do the same to each item.
-    opened : callable, optional
-        Given a layout and the other arguments, the view where sizes are symbols; without it the kernel only moves axes.
+    `batched` gets the shape of `x` with the batch in front and the other arguments; it returns the arguments for the whole
+    batch. `opened` gets a layout with symbolic sizes; without it the kernel only moves axes.
     """
     return view_rules(define(f"np::{text}", kernel, (Tag.view,)), adjoint, batched, opened)
 
@@ -259,7 +231,7 @@ def view_rules(op: OpOverload, adjoint: Rule | None, batched: Rule, opened: Rule
 
 
 def fake_view(kernel: Rule, opened: Rule | None = None) -> Rule:
-    """The shape rule of a view: the kernel itself, on one element under the real shape and strides."""
+    """Return the shape rule of a view: the kernel itself, on one element under the real shape and strides."""
     opened = opened or partial(rearranged, kernel)
 
     def rule(x: Any, *args: Any) -> Any:
@@ -276,7 +248,7 @@ def fake_view(kernel: Rule, opened: Rule | None = None) -> Rule:
 
 
 def batched_in_front(op: OpOverload, batched: Rule) -> Rule:
-    """The batching rule of an operator of one array: the batch goes first, and the other arguments follow it."""
+    """Return the batching rule of an operator of one array: move the batch to the front and adapt the other arguments."""
 
     def rule(info: Any, in_dims: tuple[Any, ...], x: Any, *args: Any) -> tuple[Any, int]:
         x = in_front(x, in_dims[0])
@@ -294,10 +266,10 @@ def creation(text: str, kernel: Rule) -> OpOverload:
 
 
 def fake_creation(*args: Any) -> FakeTensor:
-    """The shape rule of a factory."""
+    """Return the fake result of a factory."""
     shape = as_shape(args[0])
     if any([n < 0 for n in shape]):
-        np.empty(guesses(shape))  # raises in NumPy's own words
+        np.empty(guesses(shape))  # raises NumPy's own error
     return fake_tensor(shape, np.dtype(args[-1]))
 
 

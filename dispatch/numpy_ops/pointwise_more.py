@@ -101,7 +101,7 @@ right_shift   = comparison("right_shift",    np.right_shift)
 
 
 def squares(x: Any, y: Any) -> Any:
-    """The sum of the squares, with 1 for 0."""
+    """Return the sum of the squares, with 1 for 0."""
     return one_for_zero(add(square(x), square(y)))
 
 
@@ -109,7 +109,7 @@ def squares(x: Any, y: Any) -> Any:
 
 
 def _inside(x: Any, min: Any, max: Any) -> Any:
-    """Where neither bound cuts, both of them included; a nan is not cut."""
+    """Return where a value lies between the bounds, which count as inside, and so does nan."""
     if min is None or max is None:
         return logical_not(greater(x, max) if min is None else less(x, min))
     return logical_not(logical_or(less(x, min), greater(x, max)))
@@ -203,9 +203,7 @@ def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) 
 round = composite("round(Tensor x, int decimals=0) -> Tensor", _round)
 sinc = composite("sinc(Tensor x) -> Tensor", _sinc)
 angle = composite("angle(Tensor x, bool deg=False) -> Tensor", _angle)
-nan_to_num = composite(
-    "nan_to_num(Tensor x, Scalar nan=0.0, Scalar? posinf=None, Scalar? neginf=None) -> Tensor", _nan_to_num
-)
+nan_to_num = composite("nan_to_num(Tensor x, Scalar nan=0.0, Scalar? posinf=None, Scalar? neginf=None) -> Tensor", _nan_to_num)
 isposinf = composite("isposinf(Tensor x) -> Tensor", lambda x: logical_and(isinf(x), logical_not(signbit(x))))
 isneginf = composite("isneginf(Tensor x) -> Tensor", lambda x: logical_and(isinf(x), signbit(x)))
 isclose = composite(

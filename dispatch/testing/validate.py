@@ -12,8 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ..core import OBSERVE, DispatchKey, OpOverload, Without, active_modes, device_of
-from ..core.outputs import shares_memory
+from ..core import OBSERVE, DispatchKey, OpOverload, Without, active_modes, device_of, share_memory
 from ..core.pytree import leaves, mapped, paths
 from ..dispatcher.observer import Watcher, watchers
 from ..dispatcher.printing import brief, place_of
@@ -28,10 +27,7 @@ Arguments = tuple[Any, ...]
 
 
 class Validation(Watcher):
-    """Checks each kernel call at one level; made by `validate`.
-
-    Only the innermost one of a thread counts.
-    """
+    """Checks each kernel call at one level; made by `validate`. Only the innermost one of a thread counts."""
 
     def __init__(self, level: str) -> None:
         super().__init__()
@@ -189,13 +185,7 @@ def _differences(fake: Any, real: Any, *, ordered: bool) -> Iterator[tuple[str, 
 
 
 def counted_strides(x: Any) -> tuple[int | None, ...]:
-    """Return the strides of an array, None where they mean nothing: for axes of length 1 and in an empty array.
-
-    Examples
-    --------
-    >>> counted_strides(np.ones((2, 1, 3)))
-    (24, None, 8)
-    """
+    """Return the strides of an array, None where they mean nothing: for axes of length 1 and in an empty array."""
     empty = 0 in x.shape
     return tuple(None if empty or n == 1 else s for n, s in zip(x.shape, getattr(x, "strides", ()), strict=False))
 
@@ -230,7 +220,7 @@ def _checksum(x: Array) -> int | None:
 
 
 def _share(x: Any, y: Any) -> bool:
-    return isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and shares_memory(x, y)
+    return isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and share_memory(x, y)
 
 
 def validate(level: str) -> Validation:
@@ -282,4 +272,3 @@ def install() -> None:
     """Turn on the level in DISPATCH_VALIDATE for the thread that imports the package, for good."""
     if level := os.environ.get("DISPATCH_VALIDATE"):
         Validation(_checked(level, "DISPATCH_VALIDATE")).__enter__()
-

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 import pytest
@@ -204,9 +203,8 @@ def test_an_output_on_the_memory_of_an_argument_is_found_whoever_owns_it():
         return behind(x)[1:]
 
     op = define("(Tensor x) -> Tensor", kernel)
-    for run in (op, partial(fully, op)):
-        with pytest.raises(AliasError, match=rf"the kernel {where(kernel)} returned a view of its input 'x'\. Return a copy"):
-            run(np.zeros(3))
+    with pytest.raises(AliasError, match=r"returned a view of its input 'x'\. Return a copy, or declare it in the schema"):
+        op(np.zeros(3))  # the call itself sees it
 
 
 def test_two_outputs_on_one_memory_are_found():

@@ -35,7 +35,7 @@ from .stacked import of_matrices
 
 
 def _half(x: Any) -> Any:
-    """The Hermitian part."""
+    """Return the Hermitian part."""
     return multiply(add(x, adjoint(x)), 0.5)
 
 
@@ -69,9 +69,7 @@ def _cholesky_pushforward(t: Any, out: Any, upper: bool) -> Any:
     return adjoint(found) if upper else found
 
 
-cholesky = of_matrices(
-    "linalg_cholesky(Tensor a, *, bool upper=False) -> Tensor", _cholesky, lambda m, n: [(n, n)]
-)
+cholesky = of_matrices("linalg_cholesky(Tensor a, *, bool upper=False) -> Tensor", _cholesky, lambda m, n: [(n, n)])
 complete(cholesky, autograd=pullbacks(a=_cholesky_pullback), jvp=pushforwards(a=_cholesky_pushforward))
 
 # -- spectra ---------------------------------------------------------------------------------------------------------------
@@ -82,7 +80,7 @@ def _eigh(a: Any, UPLO: Any = "L") -> Any:
 
 
 def _gaps(w: Any) -> Any:
-    """The differences of all pairs of numbers, `w[j] - w[i]`, with 1 on the diagonal."""
+    """Return the differences of all pairs of numbers, `w[j] - w[i]`, with 1 on the diagonal."""
     return add(subtract(expand_dims(w, -2), expand_dims(w, -1)), eye(w.shape[-1], None, 0, w.dtype))
 
 
@@ -98,9 +96,7 @@ def _eigh_backward(ctx: Any, g_w: Any, g_v: Any) -> Any:
     return (None if inner is None else _half(matmul(inner, adjoint(v)))), None
 
 
-eigh = of_matrices(
-    "linalg_eigh(Tensor a, str UPLO='L') -> (Tensor, Tensor)", _eigh, lambda m, n: [(n,), (n, n)]
-)
+eigh = of_matrices("linalg_eigh(Tensor a, str UPLO='L') -> (Tensor, Tensor)", _eigh, lambda m, n: [(n,), (n, n)])
 eigh.register_autograd(_eigh_backward, setup_context=keep)
 
 
@@ -118,7 +114,7 @@ def _svd(a: Any) -> Any:
 
 
 def _svd_backward(ctx: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
-    """The pullback of `a = u diag(s) vh`: torch's, of the compact factors.
+    """Compute the pullback of `a = u diag(s) vh`: torch's, of the compact factors.
 
     With `skew(x) = x - x^H` and `E = s_j^2 - s_i^2`,
 
@@ -156,7 +152,7 @@ def _svd_backward(ctx: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
 
 
 def _outside(basis: Any, x: Any) -> Any:
-    """What of `x` is orthogonal to the columns of a basis."""
+    """Return the part of `x` that is orthogonal to the columns of a basis."""
     return subtract(x, matmul(basis, matmul(adjoint(basis), x)))
 
 

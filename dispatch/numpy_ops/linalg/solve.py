@@ -39,7 +39,7 @@ Shape = tuple[int, ...]
 
 
 def _solved_shape(a: Shape, b: Shape) -> Shape:
-    """The shape of a solution. Shapes that do not fit raise in NumPy's own words."""
+    """Return the shape of a solution. Shapes that do not fit raise NumPy's own error."""
     if len(a) > 1 and agree(a[-1], a[-2]) and b and agree(a[-1], b[0] if len(b) == 1 else b[-2]):
         if len(b) == 1:
             return a[:-1]
@@ -140,15 +140,13 @@ def _pinv_pullback(g: Any, a: Any, out: Any) -> Any:
     return add(subtract(first, matmul(a, matmul(out, k_out))), inner)
 
 
-pinv = of_matrices(
-    "linalg_pinv(Tensor a, float? rcond=None) -> Tensor", _pinv, lambda m, n: [(n, m)], square=False
-)
+pinv = of_matrices("linalg_pinv(Tensor a, float? rcond=None) -> Tensor", _pinv, lambda m, n: [(n, m)], square=False)
 complete(pinv, autograd=pullbacks(a=_pinv_pullback))
 
 
 def _matrix_power(a: Any, n: int) -> Any:
     if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
-        np.linalg.matrix_power(np.broadcast_to(0.0, a.shape), n)  # raises in NumPy's own words
+        np.linalg.matrix_power(np.broadcast_to(0.0, a.shape), n)  # raises NumPy's own error
     if n == 0:
         return add(ops.np.zeros_like(a), eye(a.shape[-1], None, 0, a.dtype))
     if n < 0:
@@ -169,15 +167,12 @@ matrix_power = composite("linalg_matrix_power(Tensor(a) a, int n) -> Tensor(a)",
 
 
 def _matrices(x: Any) -> Any:
-    """Numbers, one for each matrix of a stack, as matrices of one element."""
+    """Reshape numbers, one for each matrix of a stack, to matrices of one element."""
     return expand_dims(x, (-2, -1))
 
 
 det = of_matrices("linalg_det(Tensor a) -> Tensor", np.linalg.det, lambda m, n: [()])
-complete(
-    det,
-    autograd=pullbacks(a=lambda g, a, out: multiply(_matrices(multiply(g, conjugate(out))), adjoint(inv(a)))),
-)
+complete(det, autograd=pullbacks(a=lambda g, a, out: multiply(_matrices(multiply(g, conjugate(out))), adjoint(inv(a)))))
 
 slogdet = of_matrices(
     "linalg_slogdet(Tensor a) -> (Tensor, Tensor)", lambda a: tuple(np.linalg.slogdet(a)), lambda m, n: [(), ()]

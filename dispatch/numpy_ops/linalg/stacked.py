@@ -24,33 +24,19 @@ Cores = Callable[[int, int], list[Shape]]
 
 
 def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True) -> OpOverload:
-    """A row of a function of matrices, the first argument, with its shape rule and its batching.
-
-    Parameters
-    ----------
-    text : str
-        The schema.
-    kernel : callable
-    cores : callable
-        The shape of each output, that of the stack aside, for a matrix of m rows and n columns.
-    square : bool
-        Whether only square matrices are taken.
-    """
+    """Make a row of a function of matrices; `cores(m, n)` returns the shape of each output for one matrix of m by n."""
     op = define(f"np::{text}", kernel)
     single = len(op.schema.returns) == 1
 
     def check(shape: Shape) -> None:
         if len(shape) < 2 or (square and not agree(shape[-1], shape[-2])):
-            kernel(np.broadcast_to(0.0, guesses(shape)))  # raises in NumPy's own words
+            kernel(np.broadcast_to(0.0, guesses(shape)))  # raises NumPy's own error
 
     def fake(x: Any, *options: Any) -> Any:
         check(getattr(x, "shape", ()))
         stack = x.shape[:-2]
         dtypes = result_dtypes(kernel, (x.dtype,))
-        made = [
-            fake_stack(stack, core, dtype, [x])
-            for core, dtype in zip(cores(*x.shape[-2:]), dtypes, strict=True)
-        ]
+        made = [fake_stack(stack, core, dtype, [x]) for core, dtype in zip(cores(*x.shape[-2:]), dtypes, strict=True)]
         return made[0] if single else tuple(made)
 
     def vmap(info: Any, in_dims: Any, x: Any, *options: Any) -> tuple[Any, int]:
@@ -63,7 +49,7 @@ def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True)
 
 
 def fake_stack(stack: Shape, core: Shape, dtype: Any, operands: list[Any]) -> FakeTensor:
-    """The fake of matrices in a stack whose axes lie as the operands' do."""
+    """Return the fake of a stack of matrices; its axes have the memory order of the operands."""
     loops = tuple([(guesses(x.shape[:-2]), guesses(x.strides[:-2])) for x in operands if len(x.shape) > 2])
     batch = elementwise_order(loops) if loops else ()
     shape = stack + core
@@ -73,6 +59,6 @@ def fake_stack(stack: Shape, core: Shape, dtype: Any, operands: list[Any]) -> Fa
 
 @lru_cache(REMEMBERED)
 def result_dtypes(kernel: Kernel, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
-    """The dtypes of a function's results for those of its arguments."""
+    """Return the dtypes of a function's results for the dtypes of its arguments."""
     found = kernel(*[np.ones((1, 1), dtype) for dtype in dtypes])
     return tuple([x.dtype for x in found]) if isinstance(found, tuple) else (found.dtype,)
