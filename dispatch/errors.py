@@ -179,68 +179,20 @@ def _distance(a: str, b: str) -> int:
 
 
 def close_matches(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
-    """Return the known names nearest to a misspelt one, best first.
-
-    Parameters
-    ----------
-    name : str
-        What was written.
-    known : iterable of str
-        What could have been meant.
-    limit : int
-        How many names to return at most.
-
-    Returns
-    -------
-    list of str
-        Names within one edit for each three letters, ignoring case.
-
-    Examples
-    --------
-    >>> close_matches("facotr", ["x", "factor", "axis"])
-    ['factor']
-    """
+    """Return the known names nearest to a misspelt one, best first: within one edit for each three letters, ignoring case."""
     allowed = min(max(1, len(name) // 3), len(name) - 1)  # any two letters are one edit apart
-    scored = [
-        (_distance(name.lower(), other.lower()), other) for other in known if abs(len(name) - len(other)) <= allowed
-    ]
+    scored = [(_distance(name.lower(), other.lower()), other) for other in known if abs(len(name) - len(other)) <= allowed]
     return [other for score, other in sorted(scored) if score <= allowed][:limit]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the closing sentence for a misspelt name, or nothing when no known name is near.
-
-    Parameters
-    ----------
-    name : str
-        What was written.
-    known : iterable of str
-        What could have been meant.
-
-    Returns
-    -------
-    str
-        `" Did you mean 'factor'?"`, with its leading space, or `""`.
-
-    Examples
-    --------
-    >>> did_you_mean("facotr", ["x", "factor"])
-    " Did you mean 'factor'?"
-    >>> did_you_mean("q", ["tensor", "axis"])
-    ''
-    """
+    """Return `" Did you mean 'factor'?"`, with its leading space, or `""` when no known name is near."""
     found = [f"'{other}'" for other in close_matches(name, known)]
     return f" Did you mean {' or '.join(found)}?" if found else ""
 
 
 def kind_of(x: object) -> str:
-    """Return the type of a value with an article: `an int`, `a tuple`.
-
-    Examples
-    --------
-    >>> kind_of(3), kind_of([]), kind_of(None)
-    ('an int', 'a list', 'None')
-    """
+    """Return the type of a value with an article: `an int`, `a tuple`."""
     name = type(x).__name__
     if name in ("NoneType", "ellipsis"):
         return "None" if x is None else "an Ellipsis"

@@ -12,16 +12,8 @@ LIMIT = 8  # traces of one function, as torch's recompile_limit
 class Entry:
     """How a compiled function runs calls of one kind.
 
-    Attributes
-    ----------
-    traced : FunctionGraph or None
-        The trace; None if such calls run the function itself.
-    run : callable or None
-        Runs the graph; made by the backend.
-    reason : str
-        Why such calls run the function itself.
-    hits : int
-        The number of calls.
+    `run` runs the graph of `traced`; both are None if such calls run the function itself, for `reason`. `hits` counts the
+    calls.
     """
 
     __slots__ = ("bits", "hits", "reason", "run", "shapes", "traced", "written")

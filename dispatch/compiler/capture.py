@@ -27,16 +27,8 @@ from .trace_function import make_fx
 class FunctionGraph(NamedTuple):
     """The trace of a function for one kind of call.
 
-    Attributes
-    ----------
-    graph : Graph
-        Its inputs are the arrays of the call, then the arrays that the function captured.
-    live : tuple of ndarray
-        The captured arrays. The graph reads what they contain when it runs.
-    floats : bool
-        Whether Python floats are inputs; if not, the graph contains the floats of the call.
-    watched : list
-        The values that the function refers to; see `Captured`.
+    The inputs of `graph` are the arrays of the call, then the captured arrays, `live`, which the graph reads when it runs. If
+    not `floats`, the graph contains the Python floats of the call. `watched` has the values that the function refers to.
     """
 
     graph: Graph
@@ -48,15 +40,7 @@ class FunctionGraph(NamedTuple):
 def capture_graph(
     f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], signature: Signature, dynamic: bool = False
 ) -> FunctionGraph:
-    """Trace `f` for calls like this one. No kernel runs.
-
-    Raises
-    ------
-    TracingError
-        If the two traces differ, or `f` changes a value that it refers to.
-    Exception
-        Any exception of `f`.
-    """
+    """Trace `f` for calls like this one, without running a kernel; raise if the two traces differ."""
     if signature.foreign is not None:
         raise TracingError(
             f"an argument is {signature.foreign.__name__}, a class with operations of its own, which a graph would leave out. "
@@ -135,9 +119,7 @@ def _trace(f: Callable[..., Any], values: tuple[Any, ...], dynamic: bool, loose:
     for node in graph.nodes:
         for x in leaves(node.args):
             if isinstance(x, Tensor):
-                raise TracingError(
-                    f"it computes with a {type(x).__name__} that it was not given. Pass it as an argument."
-                )
+                raise TracingError(f"it computes with a {type(x).__name__} that it was not given. Pass it as an argument.")
     return _Traced(graph, found[0].captured())
 
 
@@ -274,15 +256,6 @@ def known_by_layout(graph: Graph) -> Graph:
     """Return the graph with constants in place of calls that read only a layout, such as `ones_like(x)`.
 
     The seed of a gradient is such a call. `constant_folding` then computes the steps of the gradient that depend on no data.
-
-    Examples
-    --------
-    >>> import numpy as np, dispatch
-    >>> graph = dispatch.make_fx(lambda x: np.ones_like(x) * x)(np.ones(3))
-    >>> graph.nodes, known_by_layout(graph).nodes
-    ([x, ones_like, multiply], [x, ones_like, multiply])
-    >>> known_by_layout(graph).constants
-    {'ones_like': array([1., 1., 1.])}
     """
 
     def known(new: Graph, node: Node, args: tuple[Any, ...]) -> Node:

@@ -42,24 +42,10 @@ class Attributes:
 
 
 class Captured:
-    """The values that a function refers to, as they are now.
+    """The values that a function refers to, as they are now; raises if a wrapper is among them.
 
-    Attributes
-    ----------
-    watched : list of (holder, name, value)
-        Where each value is found, and the value; `cache_key.changed` compares them.
-    generators : list
-        The NumPy generators among the values.
-
-    Raises
-    ------
-    TracingError
-        If a wrapper is among the values.
-
-    Examples
-    --------
-    >>> Captured(np.sin).watched  # no code that could refer to anything
-    []
+    `watched` has where each value is found, and the value; `cache_key.changed` compares them. `generators` has NumPy's
+    generators.
     """
 
     def __init__(self, f: Callable[..., Any], *others: Any) -> None:

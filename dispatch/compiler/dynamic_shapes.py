@@ -51,9 +51,9 @@ def _sizes(graph: Graph, inputs: list[Node], values: Sequence[Any]) -> dict[str,
 
 
 def dynamic_program(graph: Graph) -> Callable[..., Any]:
-    """Return a function that runs a graph with symbolic sizes. It raises `GraphError` if a guard does not hold.
+    """Return a function that runs a graph with symbolic sizes, and raises `GraphError` if a guard does not hold.
 
-    Where sizes depend on data they are known only during the run, and so the graph itself runs, node by node.
+    Sizes that depend on data are known only during the run; such a graph runs node by node.
     """
     if any(node.kind != "placeholder" for node, _ in graph.symbols.values()):
         flat = graph.copy()

@@ -13,31 +13,7 @@ Layout = tuple[Any, ...]
 
 
 def program(graph: Graph) -> Program:
-    """Return the program of a graph, which the core runs.
-
-    Parameters
-    ----------
-    graph : Graph
-
-    Returns
-    -------
-    Program
-        Takes the arrays for the input nodes, in order, and returns the outputs.
-
-    Raises
-    ------
-    GraphError
-        If a node takes one that comes after it.
-
-    Examples
-    --------
-    >>> import numpy as np, dispatch
-    >>> graph = dispatch.make_fx(lambda x, y: np.sin(x) * y)(np.zeros(3), np.ones(3))
-    >>> program(graph)
-    Program(calls=2, inputs=2)
-    >>> program(graph)(np.array([0.0, 1.0, 2.0]), np.ones(3))
-    array([0.        , 0.84147098, 0.90929743])
-    """
+    """Return the program of a graph, which the core runs: from the arrays of the input nodes, in order, to the outputs."""
     inputs = list(nodes_in(graph.inputs))
     calls = [node for node in graph.nodes if node.kind in ("call", "item")]
     constants = [node for node in graph.nodes if node.kind == "constant"]

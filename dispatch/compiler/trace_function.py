@@ -104,13 +104,7 @@ def _below(tracing_mode: str, args: tuple[Any, ...]) -> Iterator[FakeTensorMode 
 
 
 def _settle(graph: Graph, env: Any) -> None:
-    """Copy the guards and checks of the sizes to a graph.
-
-    Raises
-    ------
-    TracingError
-        If a size that depends on data is the length of no axis, so that the graph cannot read it.
-    """
+    """Copy the guards and checks of the sizes to a graph; raise if a size that depends on data is the length of no axis."""
     graph.guards, graph.checks = list(env.guards), list(env.checks)
     for x in (graph.outputs, *[node.args for node in graph.nodes]):
         for size in sizes_in(x):

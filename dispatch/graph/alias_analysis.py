@@ -56,14 +56,8 @@ def may_be_view(op: OpOverload | None) -> bool:
 class _OpAliases:
     """What the schema and the tags of an operator say about shared memory.
 
-    Attributes
-    ----------
-    everything : bool
-        Whether the operator may share memory in ways that its schema does not name.
-    is_view : bool
-        Whether a result may share memory with an argument.
-    is_copy : bool
-        Whether it is a functional form, whose outputs are fresh copies.
+    `everything`: it may share memory in ways that its schema does not name. `is_view`: a result may share memory with an
+    argument. `is_copy`: it is a functional form, whose outputs are fresh copies.
     """
 
     def __init__(self, op: OpOverload) -> None:

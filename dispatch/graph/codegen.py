@@ -51,14 +51,7 @@ def register_spelling(name: str, spelling: Spelling) -> None:
 
 
 class Code(Writer):
-    """The Python code of a graph.
-
-    Attributes
-    ----------
-    text : str
-    scope : dict
-        What the code needs to be run, besides what it imports: `exec(code.text, code.scope)`.
-    """
+    """The Python code of a graph: `exec(code.text, code.scope)` runs it."""
 
     def __init__(self, body: Body) -> None:
         self.names: dict[Node, str] = {}

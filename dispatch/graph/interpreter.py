@@ -77,13 +77,7 @@ def lent(x: Any, changes: bool) -> Any:
 
 
 def bind(expected: Any, given: Any, values: dict[Node, Any], what: str = "arguments") -> None:
-    """Assign the arguments to the input nodes.
-
-    Raises
-    ------
-    GraphError
-        If the structure differs from that of the inputs, or a value that is no array does.
-    """
+    """Assign the arguments to the input nodes; raise if their structure or a value that is no array differs."""
     if type(expected) is Node:
         values[expected] = _array(given, expected.value) if type(given) in NUMBERS else given
         return

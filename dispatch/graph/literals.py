@@ -92,17 +92,8 @@ def register_value(
 class Writer:
     """Writes values as text.
 
-    Parameters
-    ----------
-    name : callable, optional
-        Returns the word for a node, by default its name.
-    opaque : callable, optional
-        Returns the text of a value that cannot be written; by default such a value raises `Unwritable`.
-
-    Attributes
-    ----------
-    operators : dict
-        The operators that occurred, by name.
+    `name` returns the word for a node, by default its name. `opaque` returns the text of a value that cannot be written; by
+    default such a value raises `Unwritable`. `operators` has the operators that occurred, by name.
     """
 
     def __init__(
@@ -201,12 +192,7 @@ def _taken(x: Any) -> tuple[str, tuple[Any, ...]]:
 class Reader:
     """Reads values. The text may come from anybody, so reading raises on errors and never runs code.
 
-    Parameters
-    ----------
-    nodes : mapping, optional
-        The nodes that bare words name.
-    operators : mapping, optional
-        Operators by name.
+    `nodes` has the nodes that bare words name, `operators` the operators by name.
     """
 
     def __init__(self, nodes: Mapping[str, Node] | None = None, operators: Mapping[str, OpOverload] | None = None) -> None:
@@ -247,15 +233,7 @@ class Reader:
 
 
 def find_class(name: str) -> type:
-    """Return a class by its full name, from the modules that are imported.
-
-    It looks in the dictionaries of modules and classes, so that no code runs.
-
-    Raises
-    ------
-    GraphError
-        If there is none.
-    """
+    """Return a class by its full name, from the dictionaries of imported modules and classes, so that no code runs."""
     words = name.split(".")
     for i in range(len(words) - 1, 0, -1):
         found: object = sys.modules.get(".".join(words[:i]))

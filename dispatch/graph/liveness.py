@@ -22,22 +22,8 @@ def last_uses(body: Body) -> dict[Node, list[Node]]:
 class Lifetimes:
     """When the memory of the values of a graph is read.
 
-    Attributes
-    ----------
-    order : dict
-        The place of each node.
-    users : dict
-        For each node, the nodes that take it as an argument.
-    aliases : AliasAnalysis
-        Which values may share memory, inputs apart.
-
-    Examples
-    --------
-    >>> import numpy as np, dispatch
-    >>> graph = dispatch.make_fx(lambda x: np.sin(np.cos(x)[1:]) + 1)(np.ones(3))
-    >>> lifetimes = Lifetimes(graph)
-    >>> [(node, lifetimes.last_read(node)) for node in graph.nodes if lifetimes.last_read(node) != NEVER]
-    [(cos, 3), (getitem, 3), (sin, 4)]
+    `order` has the place of each node, `users` the nodes that take it as an argument; `aliases` tells which values may share
+    memory, inputs apart.
     """
 
     def __init__(self, graph: Body) -> None:

@@ -77,14 +77,7 @@ def maker(node: Node) -> Node:
 
 
 def nodes_in(x: Any) -> Iterator[Node]:
-    """Yield the nodes in a value, also in containers, as often as they occur.
-
-    Examples
-    --------
-    >>> x = Node("placeholder", "x", None, (), None)
-    >>> list(nodes_in((x, [3, {"a": x}])))
-    [x, x]
-    """
+    """Yield the nodes in a value, also in containers, as often as they occur."""
     if type(x) is Node:
         yield x
     elif (items := items_of(x)) is not None:

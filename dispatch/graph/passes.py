@@ -192,10 +192,9 @@ def _is_as_traced(out: Any, value: Any) -> bool:
 
 
 def _may_be_kept(node: Node, x: Any, aliases: AliasAnalysis) -> bool:
-    """Whether a computed value may become a constant of the graph. It must have no gaps, since a file keeps none.
+    """Whether a computed value may become a constant of the graph; it must have no gaps, since a file keeps none.
 
-    A value that is made from no array stays a call, which costs less than keeping it. So does a value that shares memory with
-    an array that is returned, because it must go on aliases it.
+    A value made from no array stays a call, which costs less. So does one that shares memory with a returned array.
     """
     if isinstance(x, np.ndarray):
         axes = np.argsort([-abs(step) for step in x.strides], kind="stable")

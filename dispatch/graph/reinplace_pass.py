@@ -80,14 +80,9 @@ def reinplace(graph: G) -> G:
 class _Plan:
     """Which calls of a graph are done in place.
 
-    Attributes
-    ----------
-    paths : dict
-        For a final write to an input, which becomes superfluous, the steps from the input to the written value, the last first.
-    steps : dict
-        For a call that becomes a call of the operator that writes, its steps.
-    moved : dict
-        For a call that is removed, the value that replaces its result.
+    `paths` has, for a final write to an input, which becomes superfluous, the steps from the input to the written value, the
+    last first. `steps` has, for a call that will write, its steps. `moved` has, for a call that is removed, the value that
+    replaces it.
     """
 
     def __init__(self, graph: Body) -> None:

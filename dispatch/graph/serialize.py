@@ -41,14 +41,7 @@ MARK, LINE_FEED = "  # ", "\n"
 
 
 def written(body: Body) -> str:
-    """Return the text of a graph.
-
-    Raises
-    ------
-    GraphError
-        If the graph is inconsistent, an operator is known to nobody by its name, or a value has no text; node and argument
-        are named.
-    """
+    """Return the text of a graph, or raise if it is inconsistent, or an operator or a value in it cannot be written."""
     body.lint()
     writer = Writer()
     lines = list(_nodes(body, writer))
@@ -143,21 +136,7 @@ def find_operator(name: str) -> OpOverload | None:
 
 
 def read(text: str, body: Body, name: str = "") -> None:
-    """Fill an empty graph from a text.
-
-    Parameters
-    ----------
-    text : str
-    body : Body
-    name : str, optional
-        Of the file, for messages.
-
-    Raises
-    ------
-    GraphError
-        If the text is damaged, of another version, or about operators that are not there or have another schema; with the
-        number of the line.
-    """
+    """Fill an empty graph from a text; an error names the file and the number of the line."""
     reader = _GraphReader(body)
     number, before = 1, ""
     lines = text.split("\n")
@@ -200,11 +179,7 @@ class _GraphReader:
         match tree:
             case [ast.Expr(value=ast.Call(func=ast.Name(id=word), args=args, keywords=[]))]:
                 name = ""
-            case [
-                ast.Assign(
-                    targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=word), args=args, keywords=[])
-                )
-            ]:
+            case [ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=word), args=args, keywords=[]))]:
                 pass
             case _:
                 raise GraphError("it is no statement of a graph, as in x = placeholder(...)")
@@ -258,6 +233,7 @@ class _GraphReader:
 
     def say_check(self, text: str, file: str, number: int, function: str, message: str) -> None:
         self.body.checks.append(condition_of(text, (file, number, function), message))
+
     def say_note(self, name: str, value: Any) -> None:
         if type(name) is not str or any(nodes_in(value)):
             raise GraphError("a note is a name and a value without nodes")

@@ -63,13 +63,7 @@ def size_at(x: Any, axis: int | None) -> int:
 
 
 def sizes_of_inputs(body: Body, values: dict[Node, Any]) -> dict[str, int]:
-    """Return the numbers of the symbols that the arguments of a graph determine.
-
-    Raises
-    ------
-    GraphError
-        If the graph is not right for these arguments; the message has the guard that fails and its line.
-    """
+    """Return the numbers of the symbols that the arguments of a graph determine; raise if a guard fails, with its line."""
     places = {name: place for name, place in body.symbols.items() if place[0].kind == "placeholder"}
     sizes = {}
     for name, (node, axis) in places.items():
@@ -122,13 +116,7 @@ def _listed(names: tuple[str, ...], places: dict[str, Any], sizes: dict[str, int
 
 
 def run_checks(body: Body, sizes: dict[str, int], done: set[int]) -> None:
-    """Test each check as soon as the sizes in it are known.
-
-    Raises
-    ------
-    CheckError
-        With the message of the check that does not hold.
-    """
+    """Test each check as soon as the sizes in it are known; raise a CheckError for one that does not hold."""
     for number, check in enumerate(body.checks):
         if number not in done and all(name in sizes for name in check.names):
             done.add(number)

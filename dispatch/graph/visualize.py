@@ -12,18 +12,7 @@ LANE = 9  # pixels from one arc to the next
 
 
 def dot_text(boxes: Iterable[tuple[str, str]], arrows: Iterable[tuple[str, str, str]]) -> str:
-    """Return DOT text for boxes, each a name and a label, and arrows between names, with a label or without.
-
-    Examples
-    --------
-    >>> print(dot_text([("a", "in"), ("b", "out")], [("a", "b", "")]))
-    digraph {
-        node [shape=box, fontname=monospace]
-        a [label="in"]
-        b [label="out"]
-        a -> b
-    }
-    """
+    """Return DOT text for boxes, each a name and a label, and arrows between names, with a label or without."""
     lines = ["digraph {", "    node [shape=box, fontname=monospace]"]
     lines += [f"    {name} [label={_quoted(label)}]" for name, label in boxes]
     lines += [f"    {start} -> {end}" + (f" [label={label}]" if label else "") for start, end, label in arrows]

@@ -76,16 +76,7 @@ ARRAYS: dict[Any, Function] = {np.array: array, np.asarray: partial(array, copy=
 
 
 def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kind") -> Any:
-    """Write a result into `out`, if NumPy would: by its casting rules, and without growing the target.
-
-    Parameters
-    ----------
-    out : Tensor or ndarray
-    value : Tensor, ndarray or number
-    again : callable
-        `again(value, out)` is the same call of NumPy's on arrays without data, and raises NumPy's own words.
-    casting : str
-    """
+    """Write a result into `out` by NumPy's casting rules; `again(value, out)` on arrays without data raises NumPy's error."""
     given = value if hasattr(value, "dtype") else np.asarray(value)
     if not (_fits(given.shape, out.shape) and np.can_cast(given.dtype, out.dtype, casting)):
         again(_hollow(given), np.empty(out.shape, out.dtype))
@@ -141,9 +132,7 @@ def result_into(spelling: str, value: Any, out: Any) -> Any:
     if isinstance(value, Tensor):
         check_target(f"{spelling}: out=", out)
     if value.shape != out.shape:
-        raise ArgumentError(
-            f"{spelling}: out= has shape {out.shape}, and the result {value.shape}. Give one of that shape."
-        )
+        raise ArgumentError(f"{spelling}: out= has shape {out.shape}, and the result {value.shape}. Give one of that shape.")
     return write_result(out, value, lambda value, out: np.copyto(out, value))
 
 

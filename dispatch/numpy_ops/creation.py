@@ -85,9 +85,9 @@ arange: OpOverload = row(
 
 
 def like(name: str, extra: str = "", gradient: Any = None, tangent: Any = None) -> OpOverload:
-    """A row that makes an array of the shape, dtype and layout of another, each of which can be given.
+    """Make a row that creates an array like another, whose shape, dtype and layout can be replaced.
 
-    It is made to be written to, and so is of the kind of the other: after a tracked value a tracked one.
+    The result is made to be written to, so it is tracked if the other array is.
     """
     kernel = getattr(np, name)
 
@@ -125,6 +125,4 @@ def like(name: str, extra: str = "", gradient: Any = None, tangent: Any = None) 
 empty_like = like("empty_like")
 zeros_like = like("zeros_like")
 ones_like = like("ones_like")
-full_like = like(
-    "full_like", ", Tensor fill_value", pullbacks(fill_value=lambda g: g), pushforwards(fill_value=lambda t: t)
-)
+full_like = like("full_like", ", Tensor fill_value", pullbacks(fill_value=lambda g: g), pushforwards(fill_value=lambda t: t))

@@ -27,19 +27,9 @@ REVERSED = (Ellipsis, slice(None, None, -1))
 
 
 def along(text: str, kernel: Rule, dtype_of: Rule, laid_out: Rule, pullback: Rule | None) -> OpOverload:
-    """A row that goes along one axis, or along all elements in C order for `axis=None`: `(Tensor x, int? axis, ...)`.
+    """Make a row that runs along one axis, or along all elements in C order for `axis=None`.
 
-    Parameters
-    ----------
-    text : str
-        The schema.
-    kernel : callable
-    dtype_of : callable
-        The dtype of the result for that of `x`, where the call does not say it.
-    laid_out : callable
-        The fake of the result for that of `x` and the dtype.
-    pullback : callable, optional
-        In `x`, of the axis as the last one, which it is moved to; its further parameters are read by name.
+    `dtype_of` returns the default dtype of the result, `laid_out` its fake. `pullback` sees the axis as the last one.
     """
     op = define(f"np::{text}", kernel)
 
@@ -90,9 +80,7 @@ def _cumsum_pullback(g: Any, x_shape: Shape, axis: Any) -> Any:
     return back(found, x_shape, axis)
 
 
-cumsum = along(
-    "cumsum(Tensor x, int? axis=None, ScalarType? dtype=None) -> Tensor", _cumsum, summed, running, _cumsum_pullback
-)
+cumsum = along("cumsum(Tensor x, int? axis=None, ScalarType? dtype=None) -> Tensor", _cumsum, summed, running, _cumsum_pullback)
 complete(cumsum, jvp=linear("x"))
 
 # -- products --------------------------------------------------------------------------------------------------------------

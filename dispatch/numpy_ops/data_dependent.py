@@ -90,9 +90,7 @@ def _fake_unique_all(x: FakeTensor, equal_nan: bool) -> Any:
 
 
 unique = of_data(
-    "unique(Tensor x) -> Tensor",
-    np.unique,
-    lambda x: _like(x, (distinct("np::unique", x, ("distinct", True)),), x.dtype),
+    "unique(Tensor x) -> Tensor", np.unique, lambda x: _like(x, (distinct("np::unique", x, ("distinct", True)),), x.dtype)
 )
 unique_all = of_data(
     "unique_all(Tensor x, *, bool equal_nan=False) -> (Tensor, Tensor, Tensor, Tensor)", _unique_all, _fake_unique_all

@@ -78,9 +78,7 @@ def _trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any =
 
 diag = composite("diag(Tensor(a) x, int k=0) -> Tensor(a)", _diag)
 diagflat = composite("diagflat(Tensor x, int k=0) -> Tensor", _diagflat)
-trace = composite(
-    "trace(Tensor x, int offset=0, int axis1=0, int axis2=1, ScalarType? dtype=None) -> Tensor", _trace
-)
+trace = composite("trace(Tensor x, int offset=0, int axis1=0, int axis2=1, ScalarType? dtype=None) -> Tensor", _trace)
 
 # -- triangles -------------------------------------------------------------------------------------------------------------
 
@@ -107,7 +105,6 @@ def triangle(name: str, kernel: Any) -> OpOverload:
         f"{name}(Tensor x, int k=0) -> Tensor", numpy=kernel, fake=fake, autograd=pullbacks(x=lambda g, k: op(g, k))
     )
     return complete(op, vmap=vmap, jvp=linear("x"))
-
 
 
 def _tril(x: Any, k: int = 0) -> Any:
@@ -143,4 +140,3 @@ identity = composite("identity(int n, ScalarType? dtype=None) -> Tensor", lambda
 def diagonal_matrix(x: Any) -> Any:
     """The diagonal matrices whose diagonals are the last axis of `x`."""
     return on_diagonal(x, x.shape[:-1], x.shape[-1], x.shape[-1], 0)
-

@@ -44,18 +44,7 @@ ARGUMENTS = "xyz"
 
 
 def row(text: str, *, numpy: Callable[..., Any], tags: tuple[Tag, ...] = (), **rules: Any) -> OpOverload:
-    """Make one row: a schema, its NumPy kernel, and one keyword for each layer that has a rule.
-
-    Parameters
-    ----------
-    text : str
-        The schema, without the namespace.
-    numpy : callable
-        The kernel.
-    tags : tuple of Tag
-    **rules
-        By the names of the layers: `fake=`, `autograd=`, `jvp=`, `vmap=`.
-    """
+    """Make a row: a schema without its namespace, a kernel, and a rule for each layer: `fake=`, `autograd=`, `jvp=` ...."""
     return complete(define(f"np::{text}", numpy, tags), **rules)
 
 
@@ -124,12 +113,7 @@ def pointwise_rules(op: OpOverload, kernel: np.ufunc, *partials: Partial) -> OpO
     """Return the rules that follow from a ufunc and its partial derivatives."""
     found = {x: partial for x, partial in zip(ARGUMENTS, partials, strict=False) if partial is not None}
     back = {x: pullback_of(partial) for x, partial in found.items()}
-    complete(
-        op,
-        fake=fake_pointwise(kernel),
-        autograd=Pullbacks(back) if back else CONSTANT,
-        vmap=batched_pointwise(op),
-    )
+    complete(op, fake=fake_pointwise(kernel), autograd=Pullbacks(back) if back else CONSTANT, vmap=batched_pointwise(op))
     forward = {x: pushforward_of(partial) for x, partial in found.items() if not isinstance(partial, Pullback)}
     return complete(op, jvp=Pushforwards(forward)) if forward and len(forward) == len(back) else op
 
@@ -148,9 +132,7 @@ def fake_pointwise(kernel: np.ufunc) -> Rule:
         fakes = [x for x in xs if isinstance(x, FakeTensor)]
         if not fakes:
             return kernel(*xs)  # numbers only
-        return elementwise(
-            ufunc_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else kind(x) for x in xs])), fakes
-        )
+        return elementwise(ufunc_dtype(kernel, tuple([x.dtype if isinstance(x, FakeTensor) else kind(x) for x in xs])), fakes)
 
     return rule
 
@@ -236,18 +218,8 @@ def batched_reduction(op: OpOverload) -> Rule:
 def view(text: str, kernel: Rule, adjoint: Rule, batched: Rule, opened: Rule | None = None) -> OpOverload:
     """Make a row that returns a view of its first argument.
 
-    Parameters
-    ----------
-    text : str
-        The schema.
-    kernel : callable
-        Reads no element.
-    adjoint : callable
-        The pullback in `x`.
-    batched : callable
-        Given the shape of `x` with the batch in front and the other arguments, the arguments that do the same to each item.
-    opened : callable, optional
-        Given a layout and the other arguments, the view where sizes are symbols; without it the kernel only moves axes.
+    `batched` gets the shape of `x` with the batch in front and the other arguments; it returns the arguments for the whole
+    batch. `opened` gets a layout with symbolic sizes; without it the kernel only moves axes.
     """
     return view_rules(define(f"np::{text}", kernel, (Tag.view,)), adjoint, batched, opened)
 

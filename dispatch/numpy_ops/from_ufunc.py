@@ -172,10 +172,10 @@ def _boxed(x: Any) -> Any:
 
 @lru_cache(REMEMBERED)
 def _dtypes(f: Any, inner: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
-    """The dtypes of the results; a Python number is given by its type.
+    """Return the dtypes of the results; a Python number is given by its type.
 
-    A ufunc that compiles itself for the types it meets, as one of Numba's without types does, is called on arrays without
-    elements: that compiles it and computes nothing.
+    A ufunc that compiles itself for the types it meets, such as Numba's, is called on empty arrays: it compiles and computes
+    nothing.
     """
     if f is inner:
         found: tuple[np.dtype[Any], ...] = inner.resolve_dtypes((*kinds, *(None,) * inner.nout))

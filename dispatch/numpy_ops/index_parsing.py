@@ -247,8 +247,7 @@ def _indexed(layout: Layout, words: tuple[Any, ...]) -> Layout:
         if i is None or isinstance(i, slice):
             others.append(n)
     shapes = [
-        (int(i),) if isinstance(i, bool) else getattr(i, "shape", ())
-        for i in map(found.items.__getitem__, found.advanced)
+        (int(i),) if isinstance(i, bool) else getattr(i, "shape", ()) for i in map(found.items.__getitem__, found.advanced)
     ]
     try:
         together = np.broadcast_shapes(*shapes)

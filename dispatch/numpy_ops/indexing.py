@@ -35,11 +35,7 @@ Shape = tuple[int, ...]
 def _getitem(x: Any, index: Any, arrays: Any = ()) -> Any:
     x = x if isinstance(x, np.ndarray) else np.asanyarray(x)
     # a 0-d array counts as the number it is, so that a rule knows from its shape that the result is a view
-    return x[
-        placed(index, [i if getattr(i, "shape", ()) or is_mask(i) else number_of(i) for i in arrays])
-        if arrays
-        else index
-    ]
+    return x[placed(index, [i if getattr(i, "shape", ()) or is_mask(i) else number_of(i) for i in arrays]) if arrays else index]
 
 
 def _scatter_add(x: Any, index: Any, shape: Any, arrays: Any = ()) -> Any:

@@ -203,9 +203,7 @@ def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) 
 round = composite("round(Tensor x, int decimals=0) -> Tensor", _round)
 sinc = composite("sinc(Tensor x) -> Tensor", _sinc)
 angle = composite("angle(Tensor x, bool deg=False) -> Tensor", _angle)
-nan_to_num = composite(
-    "nan_to_num(Tensor x, Scalar nan=0.0, Scalar? posinf=None, Scalar? neginf=None) -> Tensor", _nan_to_num
-)
+nan_to_num = composite("nan_to_num(Tensor x, Scalar nan=0.0, Scalar? posinf=None, Scalar? neginf=None) -> Tensor", _nan_to_num)
 isposinf = composite("isposinf(Tensor x) -> Tensor", lambda x: logical_and(isinf(x), logical_not(signbit(x))))
 isneginf = composite("isneginf(Tensor x) -> Tensor", lambda x: logical_and(isinf(x), signbit(x)))
 isclose = composite(

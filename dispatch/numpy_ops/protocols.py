@@ -19,17 +19,7 @@ from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
 from . import pointwise, reduction, shape
-from .assignment import (
-    add_at,
-    augmented,
-    check_matmul_in_place,
-    check_target,
-    fill,
-    setitem,
-    ufunc_at,
-    ufunc_into,
-    ufunc_where,
-)
+from .assignment import add_at, augmented, check_matmul_in_place, check_target, fill, setitem, ufunc_at, ufunc_into, ufunc_where
 from .families import kernel_of
 from .infix import infix, is_operand, method, reflected, unary
 from .linalg import matmul

@@ -72,9 +72,7 @@ def _meshgrid(arrays: Any, *, indexing: str = "xy", sparse: bool = False) -> lis
     return found if sparse else [ops.np.copy(x) for x in broadcast_arrays(found)]
 
 
-meshgrid = composite(
-    "meshgrid(Tensor(a)[] arrays, *, str indexing='xy', bool sparse=False) -> Tensor(a)[]", _meshgrid
-)
+meshgrid = composite("meshgrid(Tensor(a)[] arrays, *, str indexing='xy', bool sparse=False) -> Tensor(a)[]", _meshgrid)
 
 # -- joined ----------------------------------------------------------------------------------------------------------------
 
@@ -91,8 +89,7 @@ hstack = composite(
 dstack = composite("dstack(Tensor[] arrays) -> Tensor", lambda arrays: concatenate([_atleast_3d(x) for x in arrays], 2))
 column_stack = composite("column_stack(Tensor[] arrays) -> Tensor", _column_stack)
 append = composite(
-    "append(Tensor x, Tensor values, int? axis=None) -> Tensor",
-    lambda x, values, axis=None: concatenate([x, values], axis),
+    "append(Tensor x, Tensor values, int? axis=None) -> Tensor", lambda x, values, axis=None: concatenate([x, values], axis)
 )
 
 
@@ -149,9 +146,7 @@ def _split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return _array_split(x, indices_or_sections, axis)
 
 
-array_split = composite(
-    "array_split(Tensor(a) x, Any indices_or_sections, int axis=0) -> Tensor(a)[]", _array_split
-)
+array_split = composite("array_split(Tensor(a) x, Any indices_or_sections, int axis=0) -> Tensor(a)[]", _array_split)
 split = composite("split(Tensor(a) x, Any indices_or_sections, int axis=0) -> Tensor(a)[]", _split)
 vsplit = composite(
     "vsplit(Tensor(a) x, Any indices_or_sections) -> Tensor(a)[]",

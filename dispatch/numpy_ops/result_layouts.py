@@ -65,9 +65,7 @@ def small(layout: Any) -> Any:
     # Powers of 2, so that what is contiguous stays contiguous.
     steps = {stride: itemsize << k for k, stride in enumerate(sorted(long))}
     lengths = tuple(min(n, 2) for n in layout.shape)
-    strides = tuple(
-        steps.get(abs(stride), 0) if n > 1 else 0 for n, stride in zip(layout.shape, layout.strides, strict=True)
-    )
+    strides = tuple(steps.get(abs(stride), 0) if n > 1 else 0 for n, stride in zip(layout.shape, layout.strides, strict=True))
     reach = 1 + sum(stride // itemsize for stride in strides)
     return as_strided(np.zeros(reach, layout.dtype), lengths, strides)
 
@@ -144,10 +142,9 @@ def reduced_order(shape: Shape, strides: Shape, axes: Shape) -> Order:
 
 @lru_cache(REMEMBERED)
 def joined_order(layouts: tuple[tuple[Shape, Shape], ...]) -> Order:
-    """The order of the axes of several arrays in one: an insertion sort by the strides of all that have both axes.
+    """Return the order of the axes of several arrays together: an insertion sort by strides.
 
-    An axis goes before another, which varies faster, where some array says so by larger strides and none contradicts; axes
-    that no array compares, one of them having length 1 in each, stay as they are. Ties keep C order.
+    An axis goes before another where some array has larger strides for it and none contradicts. Ties keep C order.
     """
     axes: list[int] = []
     for axis in range(len(layouts[0][0])):

@@ -74,11 +74,7 @@ def _swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 
 def inverse(axes: Any) -> Any:
     """The axes of the transposition that undoes one."""
-    return (
-        None
-        if axes is None or isinstance(axes, int)
-        else tuple(np.argsort([axis % len(axes) for axis in axes]).tolist())
-    )
+    return None if axes is None or isinstance(axes, int) else tuple(np.argsort([axis % len(axes) for axis in axes]).tolist())
 
 
 def behind(axis: Any, ndim: int, name: str | None = None) -> Shape:
@@ -147,10 +143,7 @@ swapaxes: OpOverload = view(
     "swapaxes(Tensor(a) x, int axis1, int axis2) -> Tensor(a)",
     _swapaxes,
     adjoint=lambda g, axis1, axis2: swapaxes(g, axis1, axis2),
-    batched=lambda shape, axis1, axis2: (
-        *behind(axis1, len(shape) - 1, "axis1"),
-        *behind(axis2, len(shape) - 1, "axis2"),
-    ),
+    batched=lambda shape, axis1, axis2: (*behind(axis1, len(shape) - 1, "axis1"), *behind(axis2, len(shape) - 1, "axis2")),
 )
 view_rules(
     moveaxis,
@@ -164,15 +157,11 @@ view_rules(broadcast_to, adjoint=lambda g: g, batched=lambda shape, new: (new,),
 complete(broadcast_to, vmap=_batched_broadcast_to)
 view_rules(
     select,
-    adjoint=lambda g, x_shape, axis, index: ops.np.scatter_add(
-        g, (*(slice(None),) * (axis % len(x_shape)), index), x_shape
-    ),
+    adjoint=lambda g, x_shape, axis, index: ops.np.scatter_add(g, (*(slice(None),) * (axis % len(x_shape)), index), x_shape),
     batched=lambda shape, axis, index: (*behind(axis, len(shape) - 1), index),
     opened=symbolic_layouts.select,
 )
-real = view(
-    "real(Tensor(a) x) -> Tensor(a)", lambda x: np.asanyarray(x).real, adjoint=lambda g: g, batched=lambda shape: ()
-)
+real = view("real(Tensor(a) x) -> Tensor(a)", lambda x: np.asanyarray(x).real, adjoint=lambda g: g, batched=lambda shape: ())
 imag = view(
     "imag(Tensor(a) x) -> Tensor(a)",
     lambda x: np.asanyarray(x).imag,

@@ -105,9 +105,7 @@ def _average(x: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = 
     return divide(found, sum(weights, axis, keepdims=keepdims))
 
 
-average = composite(
-    "average(Tensor x, int[1]? axis=None, Tensor? weights=None, *, bool keepdims=False) -> Tensor", _average
-)
+average = composite("average(Tensor x, int[1]? axis=None, Tensor? weights=None, *, bool keepdims=False) -> Tensor", _average)
 
 
 def _ptp(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:

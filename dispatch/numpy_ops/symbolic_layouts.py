@@ -131,10 +131,9 @@ def _refused(shape: Shape, new: Shape) -> None:
 
 
 def reshaped(layout: Any, new: Shape) -> Shape | None:
-    """The strides of a view of another shape; None where there is none, and a reshape copies.
+    """Return the strides of a view of another shape, or None where a reshape copies.
 
-    It goes through both shapes as NumPy does: axes of the old and of the new one that hold as many elements belong together,
-    and the old ones must lie in memory as one axis would.
+    It groups old and new axes that hold as many elements, as NumPy does; the old ones must lie in memory as one axis would.
     """
     itemsize = layout.dtype.itemsize
     if has_zero(layout.shape) or same(layout.strides, contiguous(layout.shape, itemsize)):

@@ -82,28 +82,7 @@ def _holds_array(value: object) -> bool:
 
 
 def accept(kind: Type, value: object) -> object:
-    """Check a default against its type and return it as it is kept.
-
-    Parameters
-    ----------
-    kind : Type
-        The type of the argument.
-    value : object
-        The default.
-
-    Returns
-    -------
-    object
-        The value itself; a tuple for a list or a range.
-
-    Examples
-    --------
-    >>> accept(ListOf(INT), [1, 2])
-    (1, 2)
-    >>> accept(INT, 2.5)
-    Traceback (most recent call last):
-    dispatch.errors.SchemaError: a default of type float does not fit int.
-    """
+    """Return a default as it is kept, a tuple for a list or a range; raise if it does not fit its type."""
     takes = _TAKES.get(kind)
     if takes is not None and takes(value):
         return value
@@ -128,9 +107,7 @@ def accept(kind: Type, value: object) -> object:
     if value is None:
         raise SchemaError(f"a default of None does not fit {kind}. Write {kind}? for a value that may be left out.")
     if kind.has_tensor:
-        raise SchemaError(
-            f"a default of type {_named(value)} does not fit {kind}: the default of a Tensor can only be None."
-        )
+        raise SchemaError(f"a default of type {_named(value)} does not fit {kind}: the default of a Tensor can only be None.")
     if isinstance(kind, LiteralOf):
         raise SchemaError(f"a default of type {_named(value)} is none of the choices of {kind}.")
     raise SchemaError(f"a default of type {_named(value)} does not fit {kind}.")
@@ -143,25 +120,7 @@ def _named(value: object) -> str:
 
 
 def spell(kind: Type, value: object) -> str:
-    r"""Return the text of a default that `accept` returned.
-
-    Parameters
-    ----------
-    kind : Type
-        The type of the argument.
-    value : object
-        The default.
-
-    Returns
-    -------
-    str
-        Reading it gives the value.
-
-    Examples
-    --------
-    >>> spell(FLOAT, float("-inf")), spell(STR, 'say "hi"'), spell(SCALAR_TYPE, np.float32)
-    ('-inf', '"say \\"hi\\""', 'float32')
-    """
+    """Return the text of a default that `accept` returned; reading the text gives the value."""
     if isinstance(kind, OptionalOf):
         kind = kind.element
     if value is None:

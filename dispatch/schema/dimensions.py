@@ -55,24 +55,8 @@ class Dimension(NamedTuple):
 class ArrayHint:
     """The axes and dtypes that a hint names for one array.
 
-    Attributes
-    ----------
-    word : str
-        `"Float64"`.
-    text : str
-        The dimensions as they are written.
-    dimensions : tuple of Dimension
-    classes : frozenset of type, or None
-        The scalar types that its dtype may have; None is any.
-    dtype : dtype or None
-        The dtype, if the hint allows only one.
-
-    Examples
-    --------
-    >>> class Hint:
-    ...     array_type, dtypes, dim_str = np.ndarray, ("float64",), "m n"
-    >>> read_array(Hint)
-    Hint[np.ndarray, "m n"]
+    For `Float64[np.ndarray, "m n"]`, `word` is `"Float64"` and `text` is `"m n"`. `classes` has the scalar types that are
+    allowed, None for any; `dtype` is the only dtype allowed, or None.
     """
 
     __slots__ = ("classes", "dimensions", "dtype", "text", "word")
@@ -184,14 +168,7 @@ def integers_of(array: ArrayHint) -> set[str]:
 
 
 def tree_of(hint: object, evaluated: Callable[[object], object]) -> Tree:
-    """Return the array hints inside a hint, in a tree like the value's.
-
-    Parameters
-    ----------
-    hint : object
-    evaluated : callable
-        Evaluates a hint that is written as text.
-    """
+    """Return the array hints inside a hint, in a tree like the value's; `evaluated` evaluates hints written as text."""
     hint = evaluated(hint)
     if is_array_hint(hint):
         return read_array(hint)
@@ -229,23 +206,8 @@ def _either(trees: list[Tree]) -> Tree:
 class Bindings:
     """The sizes that axis names have in one call.
 
-    Attributes
-    ----------
-    sizes, batches : dict
-        Of the names of single axes; of the names of many axes.
-    places : dict
-        Where each name was met first.
-    faults : list of str
-        What does not fit.
-
-    Examples
-    --------
-    >>> class Hint:
-    ...     array_type, dtypes, dim_str = np.ndarray, ("float64",), "m n"
-    >>> bindings = Bindings()
-    >>> bindings.bind(read_array(Hint), (2, 3), "x")
-    >>> print(bindings)
-    m=2 (x), n=3 (x)
+    `sizes` has them for names of single axes, `batches` for names of many axes, and `places` where each name was met first.
+    `faults` lists what does not fit.
     """
 
     __slots__ = ("_fixed", "_later", "_ones", "batches", "faults", "places", "sizes")

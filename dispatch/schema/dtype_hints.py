@@ -9,14 +9,7 @@ _CONCRETE = frozenset(np.sctypeDict.values()) - {np.str_, np.bytes_, np.void, np
 
 
 def unaliased(hint: Any) -> Any:
-    """Return what an alias made by the `type` statement stands for; newer NumPy writes NDArray and DTypeLike so.
-
-    Examples
-    --------
-    >>> from numpy.typing import NDArray
-    >>> typing.get_origin(unaliased(NDArray[np.float64]))
-    <class 'numpy.ndarray'>
-    """
+    """Return what an alias made by the `type` statement stands for; newer NumPy writes NDArray and DTypeLike so."""
     alias: Any = typing.get_origin(hint) or hint
     if type(alias).__name__ != "TypeAliasType":
         return hint
@@ -28,12 +21,6 @@ def dtype_of(members: tuple[Any, ...]) -> np.dtype[Any] | None:
     """Return the dtype in `np.ndarray[shape, np.dtype[np.float64]]`.
 
     None for `np.floating` and type variables, which are no dtype, and for text and dates, which lack a size.
-
-    Examples
-    --------
-    >>> from numpy.typing import NDArray
-    >>> [dtype_of(typing.get_args(unaliased(hint))) for hint in (NDArray[np.float64], NDArray[np.floating])]
-    [dtype('float64'), None]
     """
     inner = typing.get_args(members[1]) if len(members) > 1 else ()
     if inner and isinstance(inner[0], type) and inner[0] in _CONCRETE:
@@ -42,25 +29,12 @@ def dtype_of(members: tuple[Any, ...]) -> np.dtype[Any] | None:
 
 
 def is_dtype_like(members: list[object]) -> bool:
-    """Whether a union contains all members of `numpy.typing.DTypeLike`.
-
-    Examples
-    --------
-    >>> is_dtype_like([np.dtype, type, str]), is_dtype_like([str, type])
-    (True, False)
-    """
+    """Whether a union contains all members of `numpy.typing.DTypeLike`."""
     roots = [typing.get_origin(member) or member for member in members]
     return np.dtype in roots and all(is_numpys_own(root) or root in (np.dtype, type, str, tuple, list) for root in roots)
 
 
 def is_numpys_own(hint: object) -> bool:
-    """Whether a hint is one of NumPy's private types, which its unions contain.
-
-    Examples
-    --------
-    >>> from numpy.typing import ArrayLike
-    >>> any(map(is_numpys_own, typing.get_args(unaliased(ArrayLike)))), is_numpys_own(np.ndarray)
-    (True, False)
-    """
+    """Whether a hint is one of NumPy's private types, which its unions contain."""
     root = typing.get_origin(hint) or hint
     return str(getattr(root, "__module__", "")).startswith("numpy._typing")

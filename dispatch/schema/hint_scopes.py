@@ -8,29 +8,10 @@ from ..core.source import innermost
 
 
 def names_around(fn: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the names that the text of a function's type hints may use.
+    """Return the globals of a function's module, and the variables that the text of its type hints may use.
 
-    Parameters
-    ----------
-    fn : object
-        A function, or a callable around one.
-
-    Returns
-    -------
-    globals : dict
-        The globals of its module.
-    inner : dict
-        The variables that it closes over. While the functions around it still run, their variables too: a hint may name a class
-        that the function itself never uses.
-
-    Examples
-    --------
-    >>> def outer():
-    ...     Local = int
-    ...     def inner(x: "Local"): ...
-    ...     return names_around(inner)[1]
-    >>> outer()["Local"]
-    <class 'int'>
+    These are the variables that it closes over, and while the functions around it still run, theirs: a hint may name a class
+    that the function itself never uses.
     """
     opened: Any = innermost(fn)
     code = getattr(opened, "__code__", None)

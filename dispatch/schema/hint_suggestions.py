@@ -44,15 +44,8 @@ def show(hint: object) -> str:
     return repr(hint)
 
 
-
 def nearest(hint: object) -> str:
-    """Return the supported hint that is closest to an unsupported one.
-
-    Examples
-    --------
-    >>> nearest(set[int]), nearest(np.float32), nearest(bytearray)
-    ('list[int]', 'float', 'np.ndarray')
-    """
+    """Return the supported hint that is closest to an unsupported one: `list[int]` for `set[int]`."""
     root = typing.get_origin(hint) or hint
     for known, meant in _MEANT:
         if root is known:

@@ -59,6 +59,8 @@ _WORDS: dict[object, Type] = {
     np.dtype: SCALAR_TYPE, type: SCALAR_TYPE, Any: ANY, typing.Callable: CALLABLE, collections.abc.Callable: CALLABLE,
     Residual: RESIDUAL, None: NONE, _NONE_TYPE: NONE,
 }  # fmt: skip
+
+
 @functools.lru_cache(maxsize=1024)
 def _compiled(text: str) -> types.CodeType:
     return compile(text.strip(), "<hint>", "eval")
@@ -72,20 +74,9 @@ def _word(hint: object) -> Type | None:
 
 
 class HintReader:
-    """Reads the hints of one function.
+    """Reads the hints of one function; hints written as text are evaluated among the names around it.
 
-    Parameters
-    ----------
-    operator : str
-        The operator's name, for messages.
-    fn : callable
-        The function; text hints are looked up in its globals, in the variables it closes over, and in those of the
-        functions around it, while they run.
-
-    Attributes
-    ----------
-    dtype, layout, numbers
-        What the hint of the last argument says about the array.
+    `dtype`, `layout` and `numbers` are what the hint of the last argument says about the array.
     """
 
     __slots__ = ("_dtypes", "_fn", "_hint", "_open", "_scope", "_what", "layout", "numbers", "operator")
@@ -149,9 +140,7 @@ class HintReader:
         )
 
     def _unknown(self, nearest: str) -> HintError:
-        return self._fault(
-            f'The nearest hint that has one: {nearest}. Or write schema="(Tensor x) -> Tensor" yourself.'
-        )
+        return self._fault(f'The nearest hint that has one: {nearest}. Or write schema="(Tensor x) -> Tensor" yourself.')
 
     def _checked(self, hint: object) -> Type:
         try:

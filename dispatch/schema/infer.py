@@ -26,11 +26,7 @@ _ONLY_POSITION, _EITHER, _ONLY_KEYWORD = int(_P.POSITIONAL_ONLY), int(_P.POSITIO
 _ARGS, _KWARGS = int(_P.VAR_POSITIONAL), int(_P.VAR_KEYWORD)
 WRITE_SCHEMA = 'Write the schema: schema="(Tensor x) -> Tensor".'
 OR_SCHEMA = 'Or write schema="(Tensor x) -> Tensor" yourself.'
-_KINDS = {
-    _ONLY_POSITION: "positional-only",
-    _EITHER: "by position or keyword",
-    _ONLY_KEYWORD: "keyword-only",
-}
+_KINDS = {_ONLY_POSITION: "positional-only", _EITHER: "by position or keyword", _ONLY_KEYWORD: "keyword-only"}
 
 
 class _Parameter(NamedTuple):
@@ -46,10 +42,7 @@ def _parameters(fn: Callable[..., Any], name: str) -> tuple[list[_Parameter], ob
         try:
             signature = inspect.signature(fn)
         except (TypeError, ValueError):
-            raise HintError(
-                f"{name}: {where(fn)} has no signature to infer from. {WRITE_SCHEMA}",
-                operator=name,
-            ) from None
+            raise HintError(f"{name}: {where(fn)} has no signature to infer from. {WRITE_SCHEMA}", operator=name) from None
         found = [_Parameter(p.name, int(p.kind), p.annotation, p.default) for p in signature.parameters.values()]
         return found, signature.return_annotation
     code, hints = fn.__code__, fn.__annotations__
@@ -70,33 +63,10 @@ def _parameters(fn: Callable[..., Any], name: str) -> tuple[list[_Parameter], ob
     return found, hints.get("return", _EMPTY)
 
 
-def infer(
-    fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str], tags: Tag | Iterable[Tag] = ()
-) -> Schema:
-    """Return the schema of a function, from its type hints.
+def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str], tags: Tag | Iterable[Tag] = ()) -> Schema:
+    """Return the schema of a function, from its type hints; `infer_schema` has the parameters.
 
-    Parameters
-    ----------
-    fn : callable
-        The function. Each parameter and the return need a type hint.
-    name : str
-        `"ns::name"` or `"ns::name.overload"`.
-    mutates_args : iterable of str, or "unknown"
-        The names of the arrays that the function writes to; "unknown" means any of them.
-    tags : Tag or iterable of Tag
-        With `Tag.inplace`, `Tag.out` and `Tag.view` the return is an argument or a view of one; the schema says so.
-
-    Returns
-    -------
-    Schema
-        Already checked against the tags.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> def scale(x: np.ndarray, factor: float = 2.0) -> np.ndarray: ...
-    >>> str(infer(scale, "mylib::scale", mutates_args=()))
-    'mylib::scale(Tensor x, float factor=2.0) -> Tensor'
+    With `Tag.inplace`, `Tag.out` and `Tag.view` the return is an argument or a view of one, and the schema says so.
     """
     try:
         full_name = split_name(name)
@@ -110,13 +80,10 @@ def infer(
     read = [(parameter, *_read(reader, parameter)) for parameter in parameters]
     kinds = {parameter.name: kind for parameter, kind, *_ in read}
     sets = _shared(name, kinds, mutates_args, view=Tag.view in promised)
-    arguments = tuple(
-        _argument(name, parameter, kind, sets.get(parameter.name), notes) for parameter, kind, notes in read
-    )
+    arguments = tuple(_argument(name, parameter, kind, sets.get(parameter.name), notes) for parameter, kind, notes in read)
     if result is _EMPTY:
         raise HintError(
-            f"{name}: the return has no type hint. Hints allowed: {ALLOWED}, e.g. `-> np.ndarray`. {OR_SCHEMA}",
-            operator=name,
+            f"{name}: the return has no type hint. Hints allowed: {ALLOWED}, e.g. `-> np.ndarray`. {OR_SCHEMA}", operator=name
         )
     results = reader.returns(result)
     tree = _dimensions(reader)
@@ -137,12 +104,7 @@ def infer(
 
 
 def infer_schema(
-    fn: Callable[..., Any],
-    /,
-    *,
-    mutates_args: str | Iterable[str],
-    op_name: str | None = None,
-    tags: Tag | Iterable[Tag] = (),
+    fn: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: Tag | Iterable[Tag] = ()
 ) -> str:
     """Return the text of the schema of a function, from its type hints.
 
@@ -256,24 +218,9 @@ def _shared(name: str, kinds: dict[str, Type], mutates_args: str | Iterable[str]
 
 
 def compare(schema: Schema, fn: Callable[..., Any]) -> None:
-    """Compare a schema with the function that it describes, and raise where the two disagree.
+    """Raise where a schema and the function that it describes differ in names, order, kinds or defaults.
 
-    Parameters
-    ----------
-    schema : Schema
-        The schema, written by hand.
-    fn : callable
-        The function. Without a Python signature (a ufunc, a builtin) it need only take as many arguments.
-
-    Raises
-    ------
-    DefinitionError
-        Names, order, kinds and defaults must be the same.
-
-    Examples
-    --------
-    >>> def scale(x, factor=2.0): ...
-    >>> compare(Schema.parse("mylib::scale(Tensor x, float factor=2.0) -> Tensor"), scale)
+    A function without a Python signature (a ufunc, a builtin) need only take as many arguments.
     """
     try:
         parameters, _ = _parameters(fn, schema.full_name)
@@ -315,9 +262,7 @@ def _difference(place: int, argument: Argument | None, parameter: _Parameter | N
         return f"'{argument.name}' has a default in the {there} and none in the {not_there}"
     if argument.has_default:
         try:
-            same = spell(argument.type, accept(argument.type, parameter.default)) == spell(
-                argument.type, argument.default
-            )
+            same = spell(argument.type, accept(argument.type, parameter.default)) == spell(argument.type, argument.default)
         except SchemaError:
             same = False
         if not same:

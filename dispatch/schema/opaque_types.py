@@ -35,9 +35,7 @@ def register_opaque_type(cls: C, /) -> C:
     """
     given: object = cls
     if not isinstance(given, type) or cls.__module__ == "builtins" or issubclass(cls, (np.ndarray, np.generic, Tensor)):
-        raise DefinitionError(
-            f"{cls!r} cannot be an opaque type: it is no class, or one that has a schema type already."
-        )
+        raise DefinitionError(f"{cls!r} cannot be an opaque type: it is no class, or one that has a schema type already.")
     try:
         _opaque[cls] = ClassType(f"{cls.__module__}.{cls.__qualname__}")
     except SchemaError as error:
@@ -46,23 +44,7 @@ def register_opaque_type(cls: C, /) -> C:
 
 
 def find_class(kind: ClassType) -> type:
-    """Return the class that a schema names.
-
-    Parameters
-    ----------
-    kind : ClassType
-        The type in the schema.
-
-    Returns
-    -------
-    type
-        The class, from the registered ones and the imported modules.
-
-    Examples
-    --------
-    >>> find_class(ClassType("fractions.Fraction")).__name__
-    'Fraction'
-    """
+    """Return the class that a schema names, from the registered ones and the imported modules."""
     if kind.cls is not None:
         return kind.cls
     for cls, name in list(_opaque.items()):

@@ -41,12 +41,7 @@ class Declaration(NamedTuple):
 class Reader:
     """A text and a position in it. Each method reads one thing, or raises and shows the position.
 
-    Parameters
-    ----------
-    text : str
-        The text.
-    title : str
-        What the messages begin with: the operator's name.
+    Messages begin with `title`, the operator's name.
     """
 
     __slots__ = ("at", "text", "title")

@@ -18,39 +18,17 @@ from .types import ClassType, Field
 
 
 def is_record(cls: type) -> bool:
-    """Whether a class may be a record: a dataclass, or a named tuple whose fields have hints.
-
-    Examples
-    --------
-    >>> class Pair(typing.NamedTuple):
-    ...     x: np.ndarray
-    >>> is_record(Pair), is_record(tuple)
-    (True, False)
-    """
+    """Whether a class may be a record: a dataclass, or a named tuple whose fields have hints."""
     if dataclasses.is_dataclass(cls):
         return not issubclass(cls, (list, tuple, dict))
     return field_names(cls) is not None and bool(inspect.get_annotations(cls))
 
 
 def record_of(cls: type, read: Callable[[type, str, object], Field]) -> ClassType:
-    """Return the type of a class that may be a record.
+    """Return the type of a class that may be a record; with its fields if one of them holds arrays.
 
-    Parameters
-    ----------
-    cls : type
-        A dataclass or a named tuple.
-    read : callable
-        `read(cls, name, hint)` gives a field; it raises where there is an array that nothing could reach.
-
-    Returns
-    -------
-    ClassType
-        With its fields if one of them holds arrays; its instances are containers from then on.
-
-    Raises
-    ------
-    SchemaError
-        If the class is not at the top of a module, a name in its hints is unknown, or it has its own `__new__`.
+    `read(cls, name, hint)` returns a field, and raises where arrays are that nothing could reach. Instances of a class with
+    arrays are containers from then on.
     """
     name = f"{cls.__module__}.{cls.__qualname__}"
     ClassType(name)  # a class inside a function is refused before its fields are read
@@ -71,13 +49,7 @@ def record_of(cls: type, read: Callable[[type, str, object], Field]) -> ClassTyp
 
 
 def mentions_arrays(hint: object, seen: frozenset[object] = frozenset()) -> bool:
-    """Whether an array class or a type variable occurs in a hint or in the fields of a record that it names.
-
-    Examples
-    --------
-    >>> mentions_arrays(dict[int, set[np.ndarray]]), mentions_arrays(set[int])
-    (True, False)
-    """
+    """Whether an array class or a type variable occurs in a hint or in the fields of a record that it names."""
     hint = unaliased(hint)
     root = typing.get_origin(hint) or hint
     if isinstance(root, typing.TypeVar) or (isinstance(root, type) and issubclass(root, (np.ndarray, Tensor))):

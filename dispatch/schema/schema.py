@@ -172,12 +172,7 @@ class Schema(Spelled):
     returns: tuple[Return, ...]
 
     def __init__(
-        self,
-        namespace: str,
-        name: str,
-        overload: str,
-        arguments: tuple[Argument, ...],
-        returns: tuple[Return, ...] = (),
+        self, namespace: str, name: str, overload: str, arguments: tuple[Argument, ...], returns: tuple[Return, ...] = ()
     ) -> None:
         self._set(namespace, name, overload, tuple(arguments), tuple(returns))
         check_full_name(namespace, name, overload)
@@ -296,22 +291,7 @@ class Schema(Spelled):
 def find_fault(arguments: Sequence[Argument], returns: Sequence[Return]) -> tuple[str, int] | None:
     """Find what is wrong between arguments and returns that are each valid.
 
-    Parameters
-    ----------
-    arguments : sequence of Argument
-        All arguments, in order.
-    returns : sequence of Return
-        All returns, in order.
-
-    Returns
-    -------
-    tuple of str and int, or None
-        The message, and the index of the argument that it is about; returns are counted after the arguments.
-
-    Examples
-    --------
-    >>> find_fault([Argument("x", TENSOR), Argument("x", TENSOR)], [])
-    ("two arguments are named 'x'.", 1)
+    Returns the message and the index of what it is about, counting returns after arguments; None if nothing is wrong.
     """
     names: set[str] = set()
     before: Argument | None = None

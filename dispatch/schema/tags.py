@@ -39,20 +39,7 @@ class Tag(Enum):
 
 
 def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
-    """Return the tags as a set.
-
-    Parameters
-    ----------
-    tags : Tag or iterable of Tag, or None
-        What the user gave.
-    name : str
-        The operator's name, for the message.
-
-    Examples
-    --------
-    >>> tag_set(Tag.pointwise, "mylib::f") == tag_set([Tag.pointwise], "mylib::f")
-    True
-    """
+    """Return the tags that a user gave as a set, or raise with the operator's name."""
     given: list[Any] = [tags] if isinstance(tags, (Tag, str)) else list(tags or ())
     for tag in given:
         if not isinstance(tag, Tag):
@@ -62,25 +49,7 @@ def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
 
 
 def check_tags(schema: Schema, tags: Tag | Iterable[Tag]) -> frozenset[Tag]:
-    """Check tags against a schema.
-
-    Parameters
-    ----------
-    schema : Schema
-        The operator's schema.
-    tags : Tag or iterable of Tag
-        What the operator promises.
-
-    Returns
-    -------
-    frozenset of Tag
-        The tags, once each.
-
-    Examples
-    --------
-    >>> check_tags(Schema.parse("mylib::fill_(Tensor(a!) x) -> Tensor(a!)"), Tag.inplace)
-    frozenset({<Tag.inplace: 'writes to its first argument and returns it'>})
-    """
+    """Return the tags as a set, or raise if the schema contradicts one."""
     found = tag_set(tags, schema.full_name)
     faults = []
     if Tag.inplace in found and Tag.out in found:

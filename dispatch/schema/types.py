@@ -45,22 +45,7 @@ def unknown_type(word: str) -> str:
 
 
 def check_name(name: str, what: str) -> None:
-    """Raise for a name that Python could not spell.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-    what : str
-        What it names, for the message.
-
-    Examples
-    --------
-    >>> check_name("axis", "an argument")
-    >>> check_name("lambda", "an argument")
-    Traceback (most recent call last):
-    dispatch.errors.SchemaError: 'lambda' cannot name an argument: it is a keyword of Python. Write 'lambda_'.
-    """
+    """Raise for a name that Python could not spell; `what` is what it names, for the message."""
     if not name.isidentifier():
         raise SchemaError(f"'{name}' cannot name {what}: a name is letters, digits and '_', and starts with no digit.")
     if keyword.iskeyword(name):
@@ -304,13 +289,7 @@ class DictOf(Type):
 
 
 class Alias(Spelled):
-    """The alias sets that a Tensor is in before and after the call, and whether the call writes to it.
-
-    Examples
-    --------
-    >>> str(Alias(frozenset("a"), frozenset("ab"), True))
-    '(a! -> a|b)'
-    """
+    """The alias sets that a Tensor is in before and after the call, and whether the call writes to it: `(a! -> a|b)`."""
 
     __slots__ = ("before", "after", "is_write")  # noqa: RUF023 - in the order of __init__
 
@@ -336,29 +315,11 @@ class Alias(Spelled):
 
 # One object for each word, by word and by name.
 WORDS = {name: Base(name) for name in BASES}
-TENSOR, INT, FLOAT, BOOL, COMPLEX, STR, BYTES, SCALAR, SCALAR_TYPE, DEVICE, ANY, CALLABLE, RESIDUAL, NONE = (
-    WORDS.values()
-)
+TENSOR, INT, FLOAT, BOOL, COMPLEX, STR, BYTES, SCALAR, SCALAR_TYPE, DEVICE, ANY, CALLABLE, RESIDUAL, NONE = WORDS.values()
 
 
 def split_name(name: str) -> tuple[str, str, str]:
-    """Split the full name of an operator.
-
-    Parameters
-    ----------
-    name : str
-        `"ns::name"` or `"ns::name.overload"`.
-
-    Returns
-    -------
-    tuple of str
-        Namespace, name and overload; the last is empty where there is none.
-
-    Examples
-    --------
-    >>> split_name("np::add.out")
-    ('np', 'add', 'out')
-    """
+    """Split `"ns::name.overload"` into namespace, name and overload, which may be empty."""
     parts = name.split("::")
     if len(parts) != 2 or not all(parts):
         raise SchemaError(f"'{name}' does not name an operator. Write 'namespace::name', e.g. 'mylib::scale'.")

@@ -12,20 +12,8 @@ Bound = float  # a whole number, or an infinity
 class Atom:
     """A symbol, or a quotient, remainder, maximum, minimum or power of two sizes.
 
-    Attributes
-    ----------
-    number : int
-        The place among the atoms of the ShapeEnv.
-    op : str
-        `""` for a symbol; else `//`, `%`, `max`, `min` or `**`.
-    name : str
-        The name of a symbol.
-    left, right
-        The operands of any other atom, sizes or ints.
-    low, high : int or an infinity
-        The range of values, both included. It shrinks as the trace learns about sizes.
-    node : SymInt
-        The size that consists of this atom.
+    `op` is `""` for a symbol, which has a `name`; else `//`, `%`, `max`, `min` or `**`, of `left` and `right`. The values lie
+    from `low` to `high`, a range that shrinks as the trace learns. `node` is the size that consists of this atom alone.
     """
 
     __slots__ = ("guess", "high", "hint", "left", "low", "name", "node", "number", "op", "right")
@@ -106,9 +94,7 @@ class Atoms:
             rest = plus(p, ((monomial, n),), -1)
             # The atom is linear in p: put a bound on the right side of it in its place.
             choices, every = self._bounds(atom, above=n < 0)
-            found = [
-                self.never_negative(plus(times(rest, (((), by),)), bound, n), depth - 1) for by, bound in choices
-            ]
+            found = [self.never_negative(plus(times(rest, (((), by),)), bound, n), depth - 1) for by, bound in choices]
             if found and (all(found) if every else any(found)):
                 return True
         return False

@@ -17,12 +17,7 @@ Question = tuple[str, Terms]  # "==" or ">=": whether a polynomial is 0, or at l
 class Facts:
     """What is known about the sizes of one ShapeEnv: the ranges of symbols, which sizes are equal, which are never negative.
 
-    A fact stays true for the whole trace: a guard narrows the sizes that the trace is right for, and a check that fails ends
-    the run.
-
-    Parameters
-    ----------
-    expressions : Expressions
+    A fact stays true for the whole trace: a guard narrows the sizes the trace is right for, and a failed check ends the run.
     """
 
     def __init__(self, expressions: Expressions) -> None:

@@ -20,32 +20,9 @@ MOST = 64  # the largest power
 
 
 def parse(text: str, symbols: Mapping[str, Any]) -> Any:
-    """Return the size or the condition that a text describes, as `str` writes it.
+    """Return the size or the condition that a text describes, as `str` writes it, with values for its symbols.
 
-    Reading never runs code from the text. It knows `+ - * // % **`, `max`, `min`, comparisons, `and`, `or` and `not`.
-
-    Parameters
-    ----------
-    text : str
-    symbols : mapping
-        The sizes or ints that the names stand for.
-
-    Returns
-    -------
-    SymInt, int, SymBool or bool
-
-    Raises
-    ------
-    GraphError
-        If the text is anything else, or has an unknown name.
-
-    Examples
-    --------
-    >>> from dispatch.symbolic import ShapeEnv
-    >>> env = ShapeEnv()
-    >>> symbols = {"s0": env.new_symbol("s0", low=2), "n": 3}
-    >>> parse("(s0 + n)*2", symbols), parse("n*n", symbols)
-    (2*s0 + 6, 9)
+    It never runs code from the text. It knows `+ - * // % **`, `max`, `min`, comparisons, `and`, `or` and `not`.
     """
     try:
         if len(text) > LONGEST:

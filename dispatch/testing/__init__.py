@@ -1,13 +1,7 @@
 """Checks of operators, gradients and values, for test suites."""
 
 from .closeness import assert_close
-from .fake_profiles import (
-    OpProfile,
-    generate_fake_kernels,
-    load_op_profiles,
-    record_op_profiles,
-    save_op_profiles,
-)
+from .fake_profiles import OpProfile, generate_fake_kernels, load_op_profiles, record_op_profiles, save_op_profiles
 from .generated_tests import dont_generate_opcheck_tests, generate_opcheck_tests, is_inside_opcheck_mode
 from .gradient_checks import gradcheck, gradgradcheck
 from .operator_checks import opcheck

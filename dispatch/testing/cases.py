@@ -91,13 +91,7 @@ class Case(NamedTuple):
 
 
 def bind(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Case:
-    """Make the case of a call; arguments that do not fit raise the operator's own error.
-
-    Raises
-    ------
-    ArgumentError
-        If the arguments do not fit the schema, or hold a wrapper that is not tracked at level 0.
-    """
+    """Make the case of a call; arguments that do not fit raise the operator's own error."""
     arguments = op.arguments
     given = dict(zip(arguments.names, args, strict=False))
     if len(args) > arguments.positional or any(name in given or name not in arguments.names for name in keywords):

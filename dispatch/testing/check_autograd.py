@@ -74,9 +74,7 @@ def check_registration(case: Case, findings: Findings) -> None:
 
 def _marked(outputs: list[Any]) -> bool:
     """Whether the rule marked outputs as non-differentiable."""
-    return any(
-        getattr(x.grad_fn, "undifferentiable", ()) for _, x in named_outputs(outputs) if isinstance(x, TrackedTensor)
-    )
+    return any(getattr(x.grad_fn, "undifferentiable", ()) for _, x in named_outputs(outputs) if isinstance(x, TrackedTensor))
 
 
 def check_gradients(case: Case, findings: Findings, rtol: float | None, atol: float | None) -> None:
@@ -127,8 +125,7 @@ def _second_order(case: Case, probe: Probe, findings: Findings, rtol: float, ato
         first = str(error).partition("\n")[0].removeprefix(f"{case.name}: ")
         findings.advise(
             "second",
-            f"{case.name} is differentiable once: its backward raises {type(error).__name__} under "
-            f"create_graph=True. {first}",
+            f"{case.name} is differentiable once: its backward raises {type(error).__name__} under create_graph=True. {first}",
         )
         return
     if found is not None:
@@ -175,9 +172,7 @@ def _entry(recording: Recording, inputs: list[tuple[str, Any]], column: Array, j
     for k in np.argsort(-np.abs(column))[:ELEMENTS].tolist():
         got, numeric = float(recording.row(k)[j]), float(column[k])
         entry = f"d {label_of(recording.outputs, k)} / d {label_of(inputs, j)}"
-        found.append(
-            (abs(got - numeric) / (atol + rtol * abs(numeric)), f"{entry}: got {got:.6g}, numeric {numeric:.6g}.")
-        )
+        found.append((abs(got - numeric) / (atol + rtol * abs(numeric)), f"{entry}: got {got:.6g}, numeric {numeric:.6g}."))
     off, said = max(found, default=(0.0, ""))
     return said if off > 1 else ""
 

@@ -64,9 +64,7 @@ def compare(case: Case, findings: Findings) -> None:
             _rule_failed(case, findings, error)
             return
     changed = [case.labels[i] for i, x in enumerate(fakes) if _metadata(x) != before[i]]
-    changed += [
-        repr(n) for n, x, m in zip(case.op.arguments.names, args, lengths, strict=True) if _lengths((x,)) != (m,)
-    ]
+    changed += [repr(n) for n, x, m in zip(case.op.arguments.names, args, lengths, strict=True) if _lengths((x,)) != (m,)]
     for name in changed:
         findings.fault(
             ("mutates", name),
@@ -128,9 +126,7 @@ def _outputs(case: Case, findings: Findings, fake: list[Any], real: list[Any]) -
                 "Compute it from shapes and plain arguments, as the kernel does.",
             )  # fmt: skip
         else:
-            names = [name.replace("output 0", f"output {i}", 1) for name, _ in named_outputs([given])] or [
-                f"output {i}"
-            ]
+            names = [name.replace("output 0", f"output {i}", 1) for name, _ in named_outputs([given])] or [f"output {i}"]
             pairs = zip(names, arrays_in([promised]), arrays_in([given]) or [given], strict=False)
             for name, x, y in pairs:
                 _array(case, findings, name, x, y)

@@ -35,12 +35,9 @@ class Run(NamedTuple):
 
 
 def check_schema(case: Case, findings: Findings, rtol: float | None, atol: float | None) -> bool:
-    """Find undeclared writes and aliases, results that differ between equal calls, and results that depend on the layout.
+    """Find undeclared writes and aliases, and results that differ between equal calls or layouts.
 
-    Returns
-    -------
-    bool
-        Whether the sample gives a result; without one nothing else can be checked.
+    Returns whether the sample gives a result; without one nothing else can be checked.
     """
     written = written_arrays(case)
     first = run(case, written, readonly=False)
@@ -100,8 +97,7 @@ def run(case: Case, written: list[bool], *, readonly: bool) -> Run:
     """Call the operator on guarded copies; those that it may not write to can be made read-only."""
     keeps = _writeable_hints(case)
     guards = [
-        Guarded(x, writeable=may or keep or not readonly)
-        for x, may, keep in zip(case.arrays, written, keeps, strict=True)
+        Guarded(x, writeable=may or keep or not readonly) for x, may, keep in zip(case.arrays, written, keeps, strict=True)
     ]
     outputs: list[Any] = []
     error = None
@@ -218,9 +214,7 @@ def _aliases(case: Case, findings: Findings, made: Run) -> None:
         if (
             result.alias is not None
             and result.alias.is_write
-            and not any(
-                _related(result, argument) and (share_memory(out, x) or not out.size) for argument, _, x in inputs
-            )
+            and not any(_related(result, argument) and (share_memory(out, x) or not out.size) for argument, _, x in inputs)
         ):
             findings.fault(
                 ("fresh", name),
@@ -250,9 +244,7 @@ def _related(a: Argument | Return, b: Argument | Return) -> bool:
     return bool(sets[0] & sets[1]) or "*" in sets[0] | sets[1]
 
 
-def _repeated(
-    case: Case, findings: Findings, first: Run, written: list[bool], rtol: float | None, atol: float | None
-) -> None:
+def _repeated(case: Case, findings: Findings, first: Run, written: list[bool], rtol: float | None, atol: float | None) -> None:
     """Run again on equal arguments: the results must be equal and have their own memory."""
     again = run(case, written, readonly=False)
     pairs = list(zip(_results(case, first, written), _results(case, again, written), strict=False))
@@ -296,9 +288,7 @@ def _results(case: Case, made: Run, written: list[bool]) -> list[tuple[str, Any]
     return found + [(f"its argument {label}", guard.array) for label, guard, may in pairs if may]
 
 
-def _layouts(
-    case: Case, findings: Findings, first: Run, written: list[bool], rtol: float | None, atol: float | None
-) -> None:
+def _layouts(case: Case, findings: Findings, first: Run, written: list[bool], rtol: float | None, atol: float | None) -> None:
     """Check that the same values in other layouts give the same results, or are refused."""
     expected = _results(case, first, written)
     for what, args in layouts(case.args):

@@ -87,13 +87,7 @@ def _loop(case: Case, items: list[list[Any]], written: list[bool]) -> list[list[
 
 
 def _compare(
-    case: Case,
-    findings: Findings,
-    size: int,
-    in_dims: InDims,
-    tolerances: tuple[float | None, float | None],
-    *,
-    ruled: bool,
+    case: Case, findings: Findings, size: int, in_dims: InDims, tolerances: tuple[float | None, float | None], *, ruled: bool
 ) -> None:
     written = written_arrays(case)
     with quietly():
@@ -106,8 +100,7 @@ def _compare(
             findings.skip("the outputs of equal calls differ in shape, so they make no batch")
             return
         batch = [
-            items[0][k] if dim is None else np.stack([item[k] for item in items], axis=dim)
-            for k, dim in enumerate(in_dims)
+            items[0][k] if dim is None else np.stack([item[k] for item in items], axis=dim) for k, dim in enumerate(in_dims)
         ]
         findings.runs += 1
         shown = _shown(case, in_dims)
@@ -127,9 +120,7 @@ def _compare(
                 error,
             )
             return
-    moved = [
-        np.moveaxis(x, dim, 0) for x, dim, may in zip(batch, in_dims, written, strict=True) if may and dim is not None
-    ]
+    moved = [np.moveaxis(x, dim, 0) for x, dim, may in zip(batch, in_dims, written, strict=True) if may and dim is not None]
     names = [f"output {i}" for i in range(len(got))]
     names += [f"its argument {label}" for label, may in zip(case.labels, written, strict=True) if may]
     for k, (name, x) in enumerate(zip(names, [*got, *moved], strict=True)):

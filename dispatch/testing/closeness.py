@@ -27,13 +27,7 @@ _EXACT = Tolerance(0.0, 0.0)
 
 
 def tolerance(*dtypes: np.dtype[Any], rtol: float | None = None, atol: float | None = None) -> Tolerance:
-    """Return the tolerance for values of some dtypes, the largest of theirs, or the one that is given.
-
-    Examples
-    --------
-    >>> tolerance(np.dtype("f4"), np.dtype("f8")).atol
-    1e-05
-    """
+    """Return the tolerance for values of some dtypes, the largest of theirs, or the one that is given."""
     if rtol is not None and atol is not None:
         return Tolerance(rtol, atol)
     if rtol is not None or atol is not None:
@@ -81,13 +75,7 @@ def assert_close(
 
 
 def difference(
-    actual: Any,
-    expected: Any,
-    *,
-    rtol: float | None = None,
-    atol: float | None = None,
-    equal_nan: bool = True,
-    place: str = "",
+    actual: Any, expected: Any, *, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, place: str = ""
 ) -> str | None:
     """Describe how two values differ, or return None if they are close; the arguments are those of `assert_close`."""
     options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
@@ -113,9 +101,7 @@ def _plain(x: Any) -> Any:
     while isinstance(x, TrackedTensor):
         x = x.value
     if isinstance(x, Tensor):
-        raise ArgumentError(
-            f"assert_close compares arrays, and was given {describe_value(x)}, which has none of its own."
-        )
+        raise ArgumentError(f"assert_close compares arrays, and was given {describe_value(x)}, which has none of its own.")
     return x
 
 
@@ -165,9 +151,7 @@ def _array_difference(
     distance = np.where(differ, _distance(x, y), -1.0)
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(distance), np.inf, distance))), x.shape)
     index = f"[{', '.join(map(str, worst))}]" if worst else "the only element"
-    limit = (
-        "equality is asked" if allowed == _EXACT else f"{allowed.atol:g} + {allowed.rtol:g} * abs(expected) is allowed"
-    )
+    limit = "equality is asked" if allowed == _EXACT else f"{allowed.atol:g} + {allowed.rtol:g} * abs(expected) is allowed"
     return (
         f"the values differ{at} in {int(differ.sum())} of {x.size} elements.\n"
         f"The greatest difference is {float(distance[worst]):g} at {index}; {limit}."

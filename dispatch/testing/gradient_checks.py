@@ -14,13 +14,7 @@ Function = Callable[..., Any]
 
 
 def gradcheck(
-    f: Function,
-    inputs: Any,
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    raise_exception: bool = True,
+    f: Function, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True
 ) -> bool:
     """Compare the gradients of a function with central finite differences.
 
@@ -71,13 +65,7 @@ def gradcheck(
 
 
 def gradgradcheck(
-    f: Function,
-    inputs: Any,
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    raise_exception: bool = True,
+    f: Function, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True
 ) -> bool:
     """Compare the second derivatives of a function with finite differences of its first ones.
 

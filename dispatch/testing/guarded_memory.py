@@ -12,21 +12,10 @@ MOST_GUARD = 1 << 20  # bytes on either side of a copy; a stray write that goes 
 
 
 class Guarded:
-    """A copy of an array in memory of its own, with the same strides, byte order and alignment, between two guards.
+    """A copy of an array with the same strides, byte order and alignment, between two guards.
 
     The guards, and the gaps between elements of a strided array, repeat the array's values: a kernel that reads past the array
     gets plausible wrong values, and a kernel that writes there changes them.
-
-    Parameters
-    ----------
-    a : ndarray
-    writeable : bool
-        Whether the copy may be written to.
-
-    Attributes
-    ----------
-    array : ndarray
-        The copy, which is passed to the kernel.
     """
 
     __slots__ = ("_before", "_buffer", "_inside", "array")

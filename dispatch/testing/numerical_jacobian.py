@@ -45,8 +45,7 @@ class Probe(NamedTuple):
         for x in found:
             if isinstance(x, Tensor) and (not isinstance(x, TrackedTensor) or isinstance(x.value, Tensor)):
                 raise ArgumentError(
-                    f"gradcheck was given {describe_value(x)}. Give it plain arrays and tracked ones, outside every "
-                    "transform."
+                    f"gradcheck was given {describe_value(x)}. Give it plain arrays and tracked ones, outside every transform."
                 )
         places = tuple(i for i, x in enumerate(found) if isinstance(x, TrackedTensor))
         arrays = [np.array(x.value if isinstance(x, TrackedTensor) else x, order="K") for x in found]
@@ -86,8 +85,7 @@ class Probe(NamedTuple):
     def leaves(self) -> list[Any]:
         """Return the arrays; those to differentiate by are tracked."""
         return [
-            track(x.copy(order="K"), ground()) if i in self.places else x.copy(order="K")
-            for i, x in enumerate(self.arrays)
+            track(x.copy(order="K"), ground()) if i in self.places else x.copy(order="K") for i, x in enumerate(self.arrays)
         ]
 
     def record(self) -> "Recording":

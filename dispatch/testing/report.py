@@ -93,9 +93,7 @@ class Report(Mapping[str, "str | OpCheckError"]):
         """
         failures = self.failures
         if failures:
-            listed = "\n".join(
-                f"{name}\n  {str(error).replace(chr(10), chr(10) + '  ')}" for name, error in failures.items()
-            )
+            listed = "\n".join(f"{name}\n  {str(error).replace(chr(10), chr(10) + '  ')}" for name, error in failures.items())
             text = f"opcheck of {self.operator}({self.sample}): {_some(len(failures))} failed.\n{listed}"
             first = next(iter(failures.values()))
             raise OpCheckError(text, operator=self.operator) from (first.__cause__ or first)
@@ -122,9 +120,7 @@ class Report(Mapping[str, "str | OpCheckError"]):
         return "\n".join([*lines, *(f"advice: {text}" for text in self.advice)])
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><td>{name}</td><td>{word}</td><td>{escape(said)}</td></tr>" for name, word, said in self.rows
-        )
+        cells = "".join(f"<tr><td>{name}</td><td>{word}</td><td>{escape(said)}</td></tr>" for name, word, said in self.rows)
         advice = "".join(f"<tr><td>advice</td><td></td><td>{escape(text)}</td></tr>" for text in self.advice)
         return f"<table><caption>opcheck {escape(f'{self.operator}({self.sample})')}</caption>{cells}{advice}</table>"
 

@@ -28,10 +28,7 @@ Arguments = tuple[Any, ...]
 
 
 class Validation(Watcher):
-    """Checks each kernel call at one level; made by `validate`.
-
-    Only the innermost one of a thread counts.
-    """
+    """Checks each kernel call at one level; made by `validate`. Only the innermost one of a thread counts."""
 
     def __init__(self, level: str) -> None:
         super().__init__()
@@ -189,13 +186,7 @@ def _differences(fake: Any, real: Any, *, ordered: bool) -> Iterator[tuple[str, 
 
 
 def counted_strides(x: Any) -> tuple[int | None, ...]:
-    """Return the strides of an array, None where they mean nothing: for axes of length 1 and in an empty array.
-
-    Examples
-    --------
-    >>> counted_strides(np.ones((2, 1, 3)))
-    (24, None, 8)
-    """
+    """Return the strides of an array, None where they mean nothing: for axes of length 1 and in an empty array."""
     empty = 0 in x.shape
     return tuple(None if empty or n == 1 else s for n, s in zip(x.shape, getattr(x, "strides", ()), strict=False))
 
@@ -288,4 +279,3 @@ def install() -> None:
     """Turn on the level in DISPATCH_VALIDATE for the thread that imports the package, for good."""
     if level := os.environ.get("DISPATCH_VALIDATE"):
         Validation(_checked(level, "DISPATCH_VALIDATE")).__enter__()
-

@@ -31,8 +31,7 @@ def layouts(args: Arguments) -> Variants:
 
     Yields
     ------
-    what : str
-    args : tuple
+    what, args : str, tuple
         Only layouts that differ from the sample's are made.
 
     Examples

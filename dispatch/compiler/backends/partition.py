@@ -18,15 +18,8 @@ from ..lowering import program
 class Parts(NamedTuple):
     """The two parts of a graph.
 
-    Attributes
-    ----------
-    inputs : list of Node
-    computed : list of Node
-        The nodes that the engine runs: constants, calls and items, in order.
-    wanted : list of Node
-        The nodes whose values the engine returns.
-    finish : callable
-        Takes the inputs and the wanted values as NumPy arrays, and returns the outputs of the graph.
+    The engine runs the nodes `computed` and returns the values of the nodes `wanted`. `finish(inputs, values)` computes the
+    outputs of the graph here, with NumPy arrays.
     """
 
     inputs: list[Node]
@@ -36,13 +29,7 @@ class Parts(NamedTuple):
 
 
 def parts(graph: Graph, engine: str) -> Parts:
-    """Divide a graph for an engine that computes with arrays of static shapes.
-
-    Raises
-    ------
-    TracingError
-        If a value that the engine would compute is no array.
-    """
+    """Divide a graph for an engine with static shapes; raise if a value that the engine would compute is no array."""
     inputs = list(nodes_in(graph.inputs))
     nodes = [node for node in graph.nodes if node.kind != "placeholder"]
     first = next((i for i, node in enumerate(nodes) if node.op is not None and node.op.schema.is_mutable), len(nodes))

@@ -69,9 +69,7 @@ def _cholesky_pushforward(t: Any, out: Any, upper: bool) -> Any:
     return adjoint(found) if upper else found
 
 
-cholesky = of_matrices(
-    "linalg_cholesky(Tensor a, *, bool upper=False) -> Tensor", _cholesky, lambda m, n: [(n, n)]
-)
+cholesky = of_matrices("linalg_cholesky(Tensor a, *, bool upper=False) -> Tensor", _cholesky, lambda m, n: [(n, n)])
 complete(cholesky, autograd=pullbacks(a=_cholesky_pullback), jvp=pushforwards(a=_cholesky_pushforward))
 
 # -- spectra ---------------------------------------------------------------------------------------------------------------
@@ -98,9 +96,7 @@ def _eigh_backward(ctx: Any, g_w: Any, g_v: Any) -> Any:
     return (None if inner is None else _half(matmul(inner, adjoint(v)))), None
 
 
-eigh = of_matrices(
-    "linalg_eigh(Tensor a, str UPLO='L') -> (Tensor, Tensor)", _eigh, lambda m, n: [(n,), (n, n)]
-)
+eigh = of_matrices("linalg_eigh(Tensor a, str UPLO='L') -> (Tensor, Tensor)", _eigh, lambda m, n: [(n,), (n, n)])
 eigh.register_autograd(_eigh_backward, setup_context=keep)
 
 

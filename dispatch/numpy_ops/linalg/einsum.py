@@ -234,7 +234,5 @@ outer = composite("outer(Tensor x, Tensor y) -> Tensor", _outer)
 vdot = composite("vdot(Tensor x, Tensor y) -> Tensor", _vdot)
 vecdot = composite("vecdot(Tensor x, Tensor y, int axis=-1) -> Tensor", _vecdot)
 kron = composite("kron(Tensor x, Tensor y) -> Tensor", _kron)
-cross = composite(
-    "cross(Tensor x, Tensor y, int axisa=-1, int axisb=-1, int axisc=-1, int? axis=None) -> Tensor", _cross
-)
+cross = composite("cross(Tensor x, Tensor y, int axisa=-1, int axisb=-1, int axisc=-1, int? axis=None) -> Tensor", _cross)
 multi_dot = composite("linalg_multi_dot(Tensor[] arrays) -> Tensor", _multi_dot)

@@ -36,10 +36,7 @@ def _fake_matmul(x: Any, y: Any) -> FakeTensor:
     dtype = ufunc_dtype(np.matmul, tuple([a.dtype if isinstance(a, FakeTensor) else type(weak(a)) for a in (x, y)]))
     loops = [(guesses(a.shape[:-2]), guesses(a.strides[:-2])) for a in (x, y) if len(getattr(a, "shape", ())) > 2]
     batch = elementwise_order(tuple(loops)) if loops else ()
-    order = (
-        *range(len(shape) - 1, len(batch) - 1, -1),
-        *batch,
-    )  # each matrix in C order, the batch as its operands lie
+    order = (*range(len(shape) - 1, len(batch) - 1, -1), *batch)  # each matrix in C order, the batch as its operands lie
     return fake_tensor(shape, dtype, dense(shape, dtype.itemsize, order), like.device, like.mode)
 
 

@@ -84,6 +84,4 @@ norm = composite("linalg_norm(Tensor x, Any ord=None, int[1]? axis=None, bool ke
 vector_norm = composite(
     "linalg_vector_norm(Tensor x, int[1]? axis=None, Scalar ord=2, *, bool keepdims=False) -> Tensor", _vector_norm
 )
-matrix_norm = composite(
-    "linalg_matrix_norm(Tensor x, Any ord='fro', *, bool keepdims=False) -> Tensor", _of_last_two
-)
+matrix_norm = composite("linalg_matrix_norm(Tensor x, Any ord='fro', *, bool keepdims=False) -> Tensor", _of_last_two)

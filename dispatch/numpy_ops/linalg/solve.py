@@ -140,9 +140,7 @@ def _pinv_pullback(g: Any, a: Any, out: Any) -> Any:
     return add(subtract(first, matmul(a, matmul(out, k_out))), inner)
 
 
-pinv = of_matrices(
-    "linalg_pinv(Tensor a, float? rcond=None) -> Tensor", _pinv, lambda m, n: [(n, m)], square=False
-)
+pinv = of_matrices("linalg_pinv(Tensor a, float? rcond=None) -> Tensor", _pinv, lambda m, n: [(n, m)], square=False)
 complete(pinv, autograd=pullbacks(a=_pinv_pullback))
 
 
@@ -174,10 +172,7 @@ def _matrices(x: Any) -> Any:
 
 
 det = of_matrices("linalg_det(Tensor a) -> Tensor", np.linalg.det, lambda m, n: [()])
-complete(
-    det,
-    autograd=pullbacks(a=lambda g, a, out: multiply(_matrices(multiply(g, conjugate(out))), adjoint(inv(a)))),
-)
+complete(det, autograd=pullbacks(a=lambda g, a, out: multiply(_matrices(multiply(g, conjugate(out))), adjoint(inv(a)))))
 
 slogdet = of_matrices(
     "linalg_slogdet(Tensor a) -> (Tensor, Tensor)", lambda a: tuple(np.linalg.slogdet(a)), lambda m, n: [(), ()]

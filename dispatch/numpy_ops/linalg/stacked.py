@@ -24,18 +24,7 @@ Cores = Callable[[int, int], list[Shape]]
 
 
 def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True) -> OpOverload:
-    """A row of a function of matrices, the first argument, with its shape rule and its batching.
-
-    Parameters
-    ----------
-    text : str
-        The schema.
-    kernel : callable
-    cores : callable
-        The shape of each output, that of the stack aside, for a matrix of m rows and n columns.
-    square : bool
-        Whether only square matrices are taken.
-    """
+    """Make a row of a function of matrices; `cores(m, n)` returns the shape of each output for one matrix of m by n."""
     op = define(f"np::{text}", kernel)
     single = len(op.schema.returns) == 1
 
@@ -47,10 +36,7 @@ def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True)
         check(getattr(x, "shape", ()))
         stack = x.shape[:-2]
         dtypes = result_dtypes(kernel, (x.dtype,))
-        made = [
-            fake_stack(stack, core, dtype, [x])
-            for core, dtype in zip(cores(*x.shape[-2:]), dtypes, strict=True)
-        ]
+        made = [fake_stack(stack, core, dtype, [x]) for core, dtype in zip(cores(*x.shape[-2:]), dtypes, strict=True)]
         return made[0] if single else tuple(made)
 
     def vmap(info: Any, in_dims: Any, x: Any, *options: Any) -> tuple[Any, int]:
