@@ -16,7 +16,7 @@ from .arrays import Size, device_key, device_of, device_of_key, devices, freeze,
 from .definition import Definition
 from .flatten import items_of, rebuilt, set_record
 from .hooks import Hooks
-from .outputs import Outputs, Residual
+from .outputs import Outputs, Residual, share_memory
 from .overload import OpOverload, bound, floor_of, redispatched, run_at
 from .program import Program, Slot
 from .state import (
@@ -91,6 +91,7 @@ __all__ = [
     "set_layer",
     "set_record",
     "setting",
+    "share_memory",
     "slot_keys",
     "split",
     "turned_on",

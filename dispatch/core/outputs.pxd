@@ -21,3 +21,4 @@ cdef int accept(PyObject *outputs, PyObject *result, PyObject *const *args, Py_s
 # what the caller sees of a kernel's outputs, a new reference; NULL, with or without an exception, where that cannot be said
 cdef PyObject *without_residual(PyObject *outputs, PyObject *result) noexcept
 cpdef bint may_share_memory(object x, object y) noexcept
+cpdef bint share_memory(object x, object y) except -1

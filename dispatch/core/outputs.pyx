@@ -13,6 +13,8 @@ from .flatten cimport held, walk
 from .keys cimport rank_t
 from .python cimport Py_INCREF, Py_None, PyTuple_GET_ITEM
 
+import numpy as np
+
 cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
@@ -67,11 +69,22 @@ cdef extern from *:
 
 cdef enum:
     DEPTH = 4                               # how deep arrays are looked for: in Tensor[][], in a list of records
+    MOST_WORK = 10_000                      # candidates that `np.shares_memory` tries
 
 
 cpdef bint may_share_memory(object x, object y) noexcept:
     """NumPy's function of this name for two ndarrays, without the code that a subclass may have for it."""
     return dispatch_share(<PyObject *>x, <PyObject *>y)
+
+
+cpdef bint share_memory(object x, object y) except -1:
+    """Whether two ndarrays share a byte: exactly if that is quick to find out, else by the bounds of their memory."""
+    if not dispatch_share(<PyObject *>x, <PyObject *>y):
+        return False
+    try:                                    # of exact ndarrays: a subclass may have code of its own for shares_memory
+        return np.shares_memory(np.ndarray.view(x, np.ndarray), np.ndarray.view(y, np.ndarray), max_work=MOST_WORK)
+    except np.exceptions.TooHardError:
+        return True
 
 
 class Residual:
@@ -103,7 +116,7 @@ cdef struct Apart:                          # what an array of an output is held
 cdef int is_or_shows(object x, tuple items, void *context) except -1:
     """Whether an array in an argument is the output, or shares memory with it."""
     cdef PyObject *out = (<Apart *>context).out
-    return <PyObject *>x == out or (PyArray_Check(<PyObject *>x) and dispatch_share(out, <PyObject *>x))
+    return <PyObject *>x == out or (PyArray_Check(<PyObject *>x) and share_memory(<object>out, x))
 
 
 cdef int is_shared(object x, tuple items, void *context) except -1:

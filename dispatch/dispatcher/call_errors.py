@@ -10,7 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Check, Definition, DispatchKey, OpOverload, Tensor, check_open, device_of, device_of_key, devices
+from ..core import (
+    Check,
+    Definition,
+    DispatchKey,
+    OpOverload,
+    Tensor,
+    check_open,
+    device_of,
+    device_of_key,
+    devices,
+    share_memory,
+)
 from ..core.pytree import items_of, leaves, steps
 from ..core.source import where
 from ..errors import (
@@ -219,7 +230,7 @@ def _aliased_output(definition: Definition, said: str, args: tuple[Any, ...], ou
             for x in leaves(value):
                 if output is x:
                     return AliasError(f"{said} its input {name!r} itself. {remedy}", operator=definition.name, argument=name)
-                if isinstance(x, np.ndarray) and np.may_share_memory(output, x):
+                if isinstance(x, np.ndarray) and share_memory(output, x):
                     return AliasError(f"{said} a view of its input {name!r}. {remedy}", operator=definition.name, argument=name)
     return AliasError(f"{said} one array as two outputs. Return a copy for one of them.", operator=definition.name)
 

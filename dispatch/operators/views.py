@@ -203,24 +203,30 @@ def base_of(x: Any) -> Any:
 
 
 def shares_memory(x: Any) -> bool:
-    """Whether a write to `x` must show in other values. If none of them is alive, `x` leaves its family."""
+    """Whether a write to `x` may have to show in other values: it is a view, or has views that are alive."""
     family = family_of(x)
-    if family is None:
+    return family is not None and (type(x.family) is View or bool(family.alive()))
+
+
+def _left(x: Any) -> bool:
+    """Let `x` leave its family where none of the other values is alive, and say whether it stands alone then.
+
+    Only the cost of a write hangs on it: following a write into values that nobody holds gives `x` the same numbers.
+    """
+    if not shares_memory(x):
+        if family_of(x) is not None:
+            del x.family
+        return True
+    chain = _chain(x)
+    above = {id(view.of) for view in chain}
+    if any(y is not x and id(y) not in above for y in x.family.family.alive()) if chain else True:
         return False
-    if type(x.family) is Family:
-        if family.alive():
-            return True
-        del x.family
+    if not all(map(_is_writeable, chain)):  # which is for NumPy to say, when it is tried
         return False
-    above = {id(view.of) for view in _chain(x)}
-    if any(x is not view and id(view) not in above for view in family.alive()):
-        return True
-    if not all(map(_is_writeable, _chain(x))):  # which is for NumPy to say, when it is tried
-        return True
-    if any(getrefcount(view.of) > 3 for view in _chain(x)):  # its view, the arguments of that, and the one that is passed
-        return True
+    if any(getrefcount(view.of) > 3 for view in chain):  # its view, the arguments of that, and the one that is passed
+        return False
     del x.family
-    return False
+    return True
 
 
 def _is_writeable(view: View) -> bool:
@@ -275,7 +281,7 @@ def replace(x: Any, new: Any, put: Callable[[Any, Any], None], lowered: Callable
     ValueError
         If `x` is a view that NumPy does not let write through: nothing is changed.
     """
-    if not shares_memory(x):
+    if _left(x):
         put(x, new)
         return
     while type(x.family) is View:

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core import share_memory
 from ..errors import OutputError
 from ..schema.schema import Argument, Return
 from ..schema.tags import Tag
 from .cases import Case, arrays_in, map_arrays, named_outputs
 from .closeness import difference
-from .guarded_memory import Guarded, same_bytes, share_memory
+from .guarded_memory import Guarded, same_bytes
 from .report import Findings
 from .variants import layouts, values
 

@@ -7,7 +7,6 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 ALIGNMENT = 64  # a cache line: kernels choose their loops by no more than this
-MOST_WORK = 10_000  # candidates that `np.shares_memory` tries before the bounds decide
 MOST_GUARD = 1 << 20  # bytes on either side of a copy; a stray write that goes farther is found by the allocator
 
 
@@ -79,16 +78,6 @@ def _own_bytes(array: Array, buffer: Array, start: int) -> Array:
     view: Array = np.ndarray((*array.shape, array.itemsize), np.bool_, inside, start, (*array.strides, 1))
     view[...] = True
     return inside
-
-
-def share_memory(a: Array, b: Array) -> bool:
-    """Whether two arrays share a byte: exactly if that is quick to find out, else by the bounds of their memory."""
-    if not np.may_share_memory(a, b):
-        return False
-    try:
-        return np.shares_memory(a, b, max_work=MOST_WORK)  # type: ignore[arg-type]  # NumPy's stub knows -1 and 0 only
-    except np.exceptions.TooHardError:
-        return True
 
 
 def same_bytes(a: Array, b: Array) -> bool:

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ..core import DispatchKey, OpOverload, Without, active_modes, device_of
+from ..core import DispatchKey, OpOverload, Without, active_modes, device_of, share_memory
 from ..core.pytree import leaves, mapped, paths
 from ..dispatcher.observer import OBSERVE, Watcher, watchers
 from ..dispatcher.printing import brief, place_of
@@ -22,7 +22,6 @@ from ..schema.schema import Argument
 from ..schema.tags import Tag
 
 LEVELS = ("off", "default", "full")
-MOST_WORK = 10_000  # candidates that `np.shares_memory` tries before the bounds of the memory decide
 Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
 
@@ -221,13 +220,7 @@ def _checksum(x: Array) -> int | None:
 
 
 def _share(x: Any, y: Any) -> bool:
-    """Whether two arrays share a byte: exactly if that is quick to find out, else by the bounds of their memory."""
-    if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and np.may_share_memory(x, y)):
-        return False
-    try:
-        return np.shares_memory(x, y, max_work=MOST_WORK)  # type: ignore[arg-type]  # NumPy's stub knows -1 and 0 only
-    except np.exceptions.TooHardError:
-        return True
+    return isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and share_memory(x, y)
 
 
 def validate(level: str) -> Validation:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from making import made, shadow
 
-from dispatch.core import Check, DispatchKey, Level, Outputs, Residual
+from dispatch.core import Check, DispatchKey, Level, Outputs, Residual, share_memory
 from dispatch.errors import AliasError, OutputError
 
 
@@ -253,3 +253,11 @@ def test_a_layer_s_kernel_that_forgets_the_residual_is_refused(text, wrong):
     op.register_at(DispatchKey.JVP, lambda x: wrong)
     with Level("t") as level, pytest.raises(OutputError, match=r"returned .*, and its schema says \d: return a tuple of \d"):
         op(shadow(X, level))
+
+
+def test_interleaved_arrays_share_bounds_and_no_memory():
+    x = np.zeros(4)
+    assert share_memory(x, x[1:])
+    assert not share_memory(x[::2], x[1::2])
+    assert not share_memory(x, np.zeros(4))
+    assert not share_memory(x[:0], x)

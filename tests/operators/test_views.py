@@ -9,8 +9,8 @@ import pytest
 from duals import push, tangent
 
 import dispatch
-from dispatch import grad, ops, vmap
-from dispatch.errors import GradientError
+from dispatch import Tag, custom_op, grad, ops, vmap
+from dispatch.errors import DispatchError, GradientError
 from dispatch.operators.functional_variant import instead
 from dispatch.operators.views import look_of, shares_memory
 
@@ -57,9 +57,23 @@ def test_a_family_is_counted_through_views_that_are_gone():
     del y
     assert shares_memory(x)
     assert shares_memory(z)
-    del x
-    gc.collect()
-    assert not shares_memory(z)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_what_may_be_written_does_not_depend_on_who_else_holds_the_base(held):
+    @custom_op("viewtests::flat_", mutates_args=("x",), schema="(Tensor(a!) x) -> Tensor(a!)", tags=Tag.inplace_view)
+    def flat_(x):
+        x.shape = (x.size,)
+        return x
+
+    flat_.register_autograd(lambda ctx, g: g.reshape(A.shape))
+    base = leaf(A) * 1
+    view = base[:]
+    if not held:
+        del base
+        gc.collect()
+    with pytest.raises(DispatchError, match="shares memory with another tracked value"):
+        flat_(view)
 
 
 def test_lists_of_views():

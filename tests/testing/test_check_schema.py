@@ -121,9 +121,8 @@ def hidden_view(x):
 def test_a_view_that_hides_its_base_is_caught():
     op = define(hidden_view)
     assert fault(op, (B,), "test_schema").splitlines()[0] == (
-        f"{op.name}: output 0 of the kernel {where(hidden_view)} shares memory with its argument 'x', and the schema "
-        "does not "
-        "say so. Return a copy, or declare it: (Tensor(a) x) -> Tensor(a)."
+        f"{op.name}: the kernel {where(hidden_view)} returned a view of its input 'x'. Return a copy, or declare it in the "
+        "schema, as in (Tensor(a) x) -> Tensor(a)."
     )
 
 

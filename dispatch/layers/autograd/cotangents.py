@@ -20,6 +20,13 @@ def fitted(node: Any, edges: Sequence[Any], target: Any, grad: Any) -> Any:
     """A gradient summed and cast to the shape and dtype of its input, where broadcasting explains the difference."""
     made = of_layout(grad, target.layout, summed=True)
     if made is not None:
+        written = hasattr(type(node), "save_for_backward")  # by a user: in a row's formula the real part is what is meant
+        if written and target.layout[1].kind != "c" and _dtype_of(grad).kind == "c":
+            raise GradientError(
+                f"{node.op.name}: its backward gave a complex gradient for {input_of(node, edges, target)}, which is real. The "
+                "imaginary part would be lost in silence: write .real where it has no meaning.",
+                operator=node.op.name,
+            )
         return made
     if not hasattr(grad, "shape"):
         raise GradientError(
@@ -32,6 +39,10 @@ def fitted(node: Any, edges: Sequence[Any], target: Any, grad: Any) -> Any:
         f"which has shape {target.layout[0]}. A gradient has the shape of its input, or one that broadcasting makes of it.",
         operator=node.op.name,
     )
+
+
+def _dtype_of(grad: Any) -> np.dtype[Any]:
+    return grad.dtype if hasattr(grad, "dtype") else np.result_type(grad)
 
 
 def input_of(node: Any, edges: Sequence[Any], target: Any) -> str:
