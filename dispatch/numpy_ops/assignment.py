@@ -14,7 +14,7 @@ from ..core import OpOverload, Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators.prims import astype, broadcast_to, stack
 from . import indexing, pointwise, shape
-from .index_parsing import ARRAY
+from .index_parsing import ARRAY, as_array
 from .item_assignment import setitem_
 
 Function = Callable[..., Any]
@@ -30,15 +30,8 @@ def _parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
     items = index if isinstance(index, tuple) else (index,)
     arrays = [i for i in items if isinstance(i, (np.ndarray, Tensor))]
     if arrays or any(isinstance(i, list) for i in items):
-        index = tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else _as_array(i) for i in items])
+        index = tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else as_array(i) for i in items])
     return index, value, arrays
-
-
-def _as_array(i: Any) -> Any:
-    if isinstance(i, list):
-        made = np.asarray(i)
-        return made if made.size else made.astype(np.intp)
-    return i
 
 
 def as_value(value: Any) -> Any:
@@ -54,7 +47,7 @@ def _as_item(x: Any) -> Any:
 
 
 def array(given: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0, **options: Any) -> Any:
-    """`np.array(..., like=x)`: of values, arrays and numbers in nested lists the stack, of one value a copy."""
+    """Run `np.array(..., like=x)`: nested lists are stacked, a single value is copied."""
     for name, value in options.items():
         if value not in ("K", "C", False):
             raise UnsupportedError(f"np.array: {name}={value!r} is not taken with like=. Leave it out.")
@@ -95,12 +88,12 @@ def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 
 def _hollow(x: Any) -> Any:
-    """An array of the shape and dtype of `x` with one element in memory; anything else as it is."""
+    """Return an array of the shape and dtype of `x` with one element in memory; return any other value as it is."""
     return np.broadcast_to(np.ones((), x.dtype), x.shape) if hasattr(x, "dtype") else x
 
 
 def augmented(op: OpOverload, ufunc: Any) -> Function:
-    """`x += other` as a method. A value without axes is a number, as in NumPy, and gives a new one."""
+    """Return the method for `x += other`. A 0-d value counts as a number, as in NumPy: the result is a new value."""
 
     def augment(self: Tensor, other: Any) -> Any:
         if ufunc is np.matmul:
@@ -128,7 +121,7 @@ def ufunc_into(ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...], out: Any)
 
 
 def result_into(spelling: str, value: Any, out: Any) -> Any:
-    """`np.sum(x, out=out)`: a result of a function that is no ufunc, whose target has its shape."""
+    """Run `np.sum(x, out=out)`: write the result of a function that is no ufunc into an array of the same shape."""
     if isinstance(value, Tensor):
         check_target(f"{spelling}: out=", out)
     if value.shape != out.shape:
@@ -140,7 +133,7 @@ def result_into(spelling: str, value: Any, out: Any) -> Any:
 
 
 def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
-    """`np.add.at(x, index, value)`, and `subtract`: an element that is met twice is added to twice."""
+    """Run `np.add.at(x, index, value)`, or `subtract`: an element that the index has twice is added to twice."""
     index, _, arrays = _parted(index)
     value = broadcast_to(_as_item(as_value(value)), indexing.getitem(x, index, arrays).shape)
     op = pointwise.add if ufunc is np.add else pointwise.subtract
@@ -148,7 +141,7 @@ def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
 
 
 def ufunc_at(ufunc: np.ufunc, op: Function, x: Any, index: Any, *values: Any) -> None:
-    """`np.multiply.at(x, index, value)`, and any ufunc's: an element that is met twice takes what it was given in that order."""
+    """Run `np.multiply.at(x, index, value)`, or any ufunc's: an element that the index has twice is changed twice, in order."""
     spelling = f"np.{ufunc.__name__}.at"
     if any(isinstance(i, Tensor) for i in (index if isinstance(index, tuple) else (index,))):
         raise UnsupportedError(
@@ -179,7 +172,7 @@ def ufunc_where(ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...], out: Ten
         )
     mask = np.asarray(where)
     if not _fits(np.broadcast_shapes(mask.shape, *map(np.shape, inputs)), out.shape) or mask.dtype != bool:
-        ufunc(*map(_hollow, inputs), out=np.empty(out.shape, out.dtype), where=mask)  # raises in NumPy's own words
+        ufunc(*map(_hollow, inputs), out=np.empty(out.shape, out.dtype), where=mask)  # raises NumPy's own error
     mask = np.broadcast_to(mask, out.shape)
     chosen = [indexing.getitem(broadcast_to(x, out.shape), (ARRAY,), [mask]) if np.ndim(x) else x for x in inputs]
     value = op(*chosen)
@@ -192,7 +185,7 @@ def ufunc_where(ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...], out: Ten
 def fill(self: Tensor, value: Any) -> None:
     """`x.fill(value)`."""
     if np.shape(value):
-        np.zeros(1).fill(np.zeros(np.shape(value)))  # raises in NumPy's own words
+        np.zeros(1).fill(np.zeros(np.shape(value)))  # raises NumPy's own error
     setitem_(self, Ellipsis, value)
 
 
@@ -219,13 +212,13 @@ def _flat(value: Any) -> Any:
 
 
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
-    """`np.put`: elements by their index in C order; the values are repeated if there are fewer."""
+    """Run `np.put`: the index counts elements in C order; too few values are repeated."""
     check_target("np.put", a)
     ind = np.ravel(np.asarray(ind))
     value = _flat(as_value(v))
     if value.shape[0] != len(ind):
         value = indexing.getitem(value, (np.arange(len(ind)) % max(1, value.shape[0]),))
-    flat = np.take(np.arange(a.size), ind, mode=mode)  # raises in NumPy's own words
+    flat = np.take(np.arange(a.size), ind, mode=mode)  # raises NumPy's own error
     setitem_(a, np.unravel_index(flat, a.shape), value)
 
 
@@ -248,7 +241,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     if wrap:
         raise UnsupportedError("np.fill_diagonal: wrap= is not taken. Leave it out, and fill the diagonal of each block a[i:].")
     if len(a.shape) < 2 or (len(a.shape) > 2 and len(set(a.shape)) > 1):
-        np.fill_diagonal(np.empty(a.shape, "V0"), 0)  # raises in NumPy's own words
+        np.fill_diagonal(np.empty(a.shape, "V0"), 0)  # raises NumPy's own error
     where = np.arange(min(a.shape))
     value = _flat(as_value(val))
     if value.shape[0] not in (1, len(where)):

@@ -42,7 +42,7 @@ def _check_fill(shape: Shape, fill_value: Any) -> None:
 
 
 def spread_fill(fill_value: Any, dim: int | None, shape: Shape) -> Any:
-    """A batch of fill values with axes between the batch and the items', so that they broadcast to `(batch, *shape)`."""
+    """Insert axes behind the batch of fill values, so that they broadcast to `(batch, *shape)`."""
     if dim is None:
         return fill_value
     fill_value = in_front(fill_value, dim)

@@ -38,7 +38,7 @@ def along(text: str, kernel: Rule, dtype_of: Rule, laid_out: Rule, pullback: Rul
             x = fake_tensor((), np.asarray(x).dtype)
         dtype = dtype_of(x.dtype) if not options or options[0] is None else np.dtype(options[0])
         if axis is None or not x.shape:
-            kernel(np.zeros((1,) * len(x.shape)), axis)  # raises in NumPy's own words where there is no such axis
+            kernel(np.zeros((1,) * len(x.shape)), axis)  # raises NumPy's own error where there is no such axis
             return fake_tensor((x.size,), dtype, None, x.device, x.mode)
         normalize_axis_index(axis, len(x.shape))
         return laid_out(x, dtype)
@@ -46,7 +46,7 @@ def along(text: str, kernel: Rule, dtype_of: Rule, laid_out: Rule, pullback: Rul
     def vmap(info: Any, in_dims: Any, x: Any, axis: Any, *options: Any) -> tuple[Any, int]:
         x = in_front(x, in_dims[0])
         if axis is None or len(x.shape) == 1:
-            kernel(np.zeros((1,) * (len(x.shape) - 1)), axis)  # raises in NumPy's own words where there is no such axis
+            kernel(np.zeros((1,) * (len(x.shape) - 1)), axis)  # raises NumPy's own error where there is no such axis
             return op(reshape(x, (x.shape[0], prod(x.shape[1:]))), 1, *options), 0
         return op(x, 1 + normalize_axis_index(axis, len(x.shape) - 1), *options), 0
 
@@ -98,7 +98,7 @@ def others(x: Any) -> Any:
 
 
 def recurrence(g: Any, x: Any) -> Any:
-    """`s[i] = g[i] + x[i + 1] s[i + 1]` along the last axis, by doubling: after k steps over 2 ** k elements."""
+    """Solve `s[i] = g[i] + x[i + 1] s[i + 1]` along the last axis, by doubling: k steps for 2 ** k elements."""
     n = x.shape[-1]
     x, step = _ahead(x, 1), 1
     while step < n:
@@ -131,7 +131,7 @@ cumprod = along(
 
 def _diff(x: Any, n: int = 1, axis: int = -1) -> Any:
     if n < 0 or not x.shape:
-        np.diff(np.zeros((1,) * len(x.shape)), n, axis)  # raises in NumPy's own words
+        np.diff(np.zeros((1,) * len(x.shape)), n, axis)  # raises NumPy's own error
     ahead = (slice(None),) * normalize_axis_index(axis, len(x.shape))
     subtracted = not_equal if x.dtype.kind == "b" else subtract
     for _ in range(n):

@@ -46,7 +46,7 @@ def _like(x: FakeTensor, shape: Any, dtype: Any, strides: Any = None) -> FakeTen
 def _fake_nonzero(x: FakeTensor) -> list[FakeTensor]:
     ndim = len(x.shape)
     if not ndim:
-        np.nonzero(np.zeros(()))  # raises in NumPy's own words
+        np.nonzero(np.zeros(()))  # raises NumPy's own error
     n = count_of("np::nonzero", x)
     return [_like(x, (n,), INDEX, (ndim * INDEX.itemsize,)) for _ in range(ndim)]
 
@@ -124,7 +124,7 @@ def unique_with(
 
 def _compress(condition: Any, x: Any, axis: int | None = None) -> Any:
     if len(condition.shape) != 1:
-        np.compress(np.zeros((1,) * len(condition.shape), bool), np.zeros(1))  # raises in NumPy's own words
+        np.compress(np.zeros((1,) * len(condition.shape), bool), np.zeros(1))  # raises NumPy's own error
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     return getitem(x, along(axis, len(x.shape), ARRAY), [flatnonzero(condition)])

@@ -25,7 +25,7 @@ Shape = tuple[int, ...]
 
 
 def _put_back(g: Any, x_shape: Shape, offset: int, axis1: int, axis2: int) -> Any:
-    """The pullback of a diagonal: a matrix of zeros with the gradient on the diagonal."""
+    """Compute the pullback of a diagonal: a matrix of zeros with the gradient on the diagonal."""
     first, second = axis1 % len(x_shape), axis2 % len(x_shape)
     rest = tuple([n for i, n in enumerate(x_shape) if i not in (first, second)])
     made = on_diagonal(g, rest, x_shape[first], x_shape[second], offset)
@@ -63,7 +63,7 @@ def _diag(x: Any, k: int = 0) -> Any:
     if len(x.shape) == 2:
         return diagonal(x, k)
     if len(x.shape) != 1:
-        np.diag(np.empty((0,) * len(x.shape)))  # raises in NumPy's own words
+        np.diag(np.empty((0,) * len(x.shape)))  # raises NumPy's own error
     n = x.shape[0] + abs(k)
     return on_diagonal(x, (), n, n, k)
 
@@ -84,11 +84,11 @@ trace = composite("trace(Tensor x, int offset=0, int axis1=0, int axis2=1, Scala
 
 
 def triangle(name: str, kernel: Any) -> OpOverload:
-    """A row that keeps a triangle of each matrix of a stack: linear, and its own adjoint."""
+    """Make a row that keeps a triangle of each matrix of a stack: linear, and its own adjoint."""
 
     def fake(x: Any, k: Any) -> Any:
         if not isinstance(x, FakeTensor) or not x.shape:
-            return kernel(np.zeros(getattr(x, "shape", ())), k)  # raises in NumPy's own words
+            return kernel(np.zeros(getattr(x, "shape", ())), k)  # raises NumPy's own error
         mask = fake_tensor((x.shape * 2)[-2:], np.dtype(bool))
         made = elementwise(x.dtype, [mask, x])
         return fake_tensor(made.shape, made.dtype, made.strides, x.device, x.mode)
@@ -96,7 +96,7 @@ def triangle(name: str, kernel: Any) -> OpOverload:
     def vmap(info: Any, in_dims: Any, x: Any, k: Any) -> tuple[Any, int]:
         x = in_front(x, in_dims[0])
         if len(x.shape) == 1:
-            kernel(np.zeros(()), k)  # raises in NumPy's own words
+            kernel(np.zeros(()), k)  # raises NumPy's own error
         if len(x.shape) == 2:  # a vector counts as each row of a square matrix
             x = broadcast_to(expand_dims(x, 1), (*x.shape, x.shape[1]))
         return op(x, k), 0
@@ -138,5 +138,5 @@ identity = composite("identity(int n, ScalarType? dtype=None) -> Tensor", lambda
 
 
 def diagonal_matrix(x: Any) -> Any:
-    """The diagonal matrices whose diagonals are the last axis of `x`."""
+    """Return the diagonal matrices whose diagonals are the last axis of `x`."""
     return on_diagonal(x, x.shape[:-1], x.shape[-1], x.shape[-1], 0)

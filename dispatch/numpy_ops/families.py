@@ -44,7 +44,7 @@ ARGUMENTS = "xyz"
 
 
 def row(text: str, *, numpy: Callable[..., Any], tags: tuple[Tag, ...] = (), **rules: Any) -> OpOverload:
-    """Make a row: a schema without its namespace, a kernel, and a rule for each layer: `fake=`, `autograd=`, `jvp=` ...."""
+    """Make a row: a schema without its namespace, a kernel, and a rule for each layer (`fake=`, `vmap=`, ...)."""
     return complete(define(f"np::{text}", numpy, tags), **rules)
 
 
@@ -79,7 +79,7 @@ class Linear(NamedTuple):
 
 
 def _of_list(whole: Callable[..., Any], i: int) -> Callable[..., Any]:
-    """A row on the tangents of a list, where a number or an array of integers has none: that is zero, and promotes nothing."""
+    """Run a row on the tangents of a list; a missing tangent is a bool zero, which promotes no other dtype."""
 
     def push(values: Any, *args: Any) -> Any:
         pairs = zip(values, args[i], strict=True)
@@ -90,7 +90,7 @@ def _of_list(whole: Callable[..., Any], i: int) -> Callable[..., Any]:
 
 
 def linear(*arguments: str) -> Linear:
-    """`jvp=linear("x")`: of several arguments, each by itself while the others stay, as a product is."""
+    """Return the rule `jvp=linear("x")`; with several arguments the row is linear in each while the others stay."""
     return Linear(arguments)
 
 
@@ -143,7 +143,7 @@ def kind(x: Any) -> Any:
 
 
 def batched_pointwise(op: OpOverload) -> Rule:
-    """The batching rule of a pointwise operator: the batch goes first everywhere, and the operator is called once."""
+    """Return the batching rule of a pointwise operator: move each batch to the front, and call the operator once."""
 
     def rule(info: Any, in_dims: tuple[Any, ...], *xs: Any) -> tuple[Any, int]:
         return op(*aligned(in_dims, xs)), 0
@@ -184,7 +184,7 @@ def reduction(text: str, kernel: Rule, dtype_of: Rule, pullback: Rule, jvp: Any 
 
 
 def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
-    """The shape rule of a reduction."""
+    """Return the shape rule of a reduction."""
     of_something = getattr(getattr(kernel, "__self__", None), "identity", 0) is None  # the largest of nothing is none
 
     def rule(x: Any, axis: Any, *options: Any) -> Any:
@@ -194,14 +194,14 @@ def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
         chosen = dtype_of(x.dtype) if not dtype or dtype[0] is None else np.dtype(dtype[0])
         axes = axes_of(plain(axis), len(x.shape))
         if of_something and has_zero(tuple([x.shape[i] for i in axes])):
-            kernel(np.empty(0), None, keepdims=False)  # raises in NumPy's own words
+            kernel(np.empty(0), None, keepdims=False)  # raises NumPy's own error
         return fake_reduced(x, chosen.newbyteorder("="), axes, keepdims)
 
     return rule
 
 
 def batched_reduction(op: OpOverload) -> Rule:
-    """The batching rule of a reduction: the item's axes, counted with the batch."""
+    """Return the batching rule of a reduction: the item's axes, counted with the batch."""
 
     def rule(info: Any, in_dims: tuple[Any, ...], x: Any, axis: Any, *options: Any) -> tuple[Any, int]:
         dim = in_dims[0]
@@ -231,7 +231,7 @@ def view_rules(op: OpOverload, adjoint: Rule | None, batched: Rule, opened: Rule
 
 
 def fake_view(kernel: Rule, opened: Rule | None = None) -> Rule:
-    """The shape rule of a view: the kernel itself, on one element under the real shape and strides."""
+    """Return the shape rule of a view: the kernel itself, on one element under the real shape and strides."""
     opened = opened or partial(rearranged, kernel)
 
     def rule(x: Any, *args: Any) -> Any:
@@ -248,7 +248,7 @@ def fake_view(kernel: Rule, opened: Rule | None = None) -> Rule:
 
 
 def batched_in_front(op: OpOverload, batched: Rule) -> Rule:
-    """The batching rule of an operator of one array: the batch goes first, and the other arguments follow it."""
+    """Return the batching rule of an operator of one array: move the batch to the front and adapt the other arguments."""
 
     def rule(info: Any, in_dims: tuple[Any, ...], x: Any, *args: Any) -> tuple[Any, int]:
         x = in_front(x, in_dims[0])
@@ -266,10 +266,10 @@ def creation(text: str, kernel: Rule) -> OpOverload:
 
 
 def fake_creation(*args: Any) -> FakeTensor:
-    """The shape rule of a factory."""
+    """Return the fake result of a factory."""
     shape = as_shape(args[0])
     if any([n < 0 for n in shape]):
-        np.empty(guesses(shape))  # raises in NumPy's own words
+        np.empty(guesses(shape))  # raises NumPy's own error
     return fake_tensor(shape, np.dtype(args[-1]))
 
 

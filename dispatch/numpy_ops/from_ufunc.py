@@ -107,13 +107,13 @@ def _check(f: Any) -> None:
 
 
 def _row(f: Any) -> OpOverload | None:
-    """The row of NumPy's table whose kernel this ufunc is."""
+    """Return the row of NumPy's table that has this ufunc as its kernel, or None."""
     op = UFUNCS.get(f) if isinstance(f, np.ufunc) else None
     return op if op is not None and op.schema.namespace == "np" and kernel_of(op) is f else None
 
 
 def _known(f: Any, name: str) -> OpOverload | None:
-    """The operator of this name, if it is this ufunc's."""
+    """Return the operator of this name if it was made of this ufunc, else None."""
     namespace, _, word = name.partition("::")
     if namespace not in dir(ops) or word not in dir(getattr(ops, namespace)):
         return None
@@ -147,7 +147,7 @@ def _define(f: Any, inner: np.ufunc, name: str) -> OpOverload:
 
 
 def _kernel(f: Any, inner: np.ufunc) -> Callable[..., Any]:
-    """The ufunc itself; one of Python objects returns the bare object for a 0-d array, which is put back into one."""
+    """Return the kernel: the ufunc itself; a ufunc of Python objects returns bare objects, which are put into 0-d arrays."""
     if set("".join(inner.types)) != set("O->"):
         return f  # type: ignore[no-any-return]
 
@@ -257,7 +257,7 @@ def _gradient(op: OpOverload, inner: np.ufunc, derivative: Partial | Sequence[Pa
 
 
 def _name_of(f: Any) -> str:
-    """`module::name`, where both are the ufunc's own."""
+    """Return `module::name` from the ufunc's own module and name."""
     word = str(f.__name__)
     module = _module_of(f, word)
     qualified = str(getattr(f, "__qualname__", getattr(getattr(f, "_dispatcher", None), "__qualname__", word)))
@@ -272,7 +272,7 @@ def _name_of(f: Any) -> str:
 
 
 def _module_of(f: Any, word: str) -> str:
-    """The module that a ufunc belongs to: what it says, or the nearest to the root of the one compiled with it."""
+    """Return the module of a ufunc: its `__module__`, or the outermost package that has it."""
     said = getattr(f, "__module__", None)
     if isinstance(said, str):
         return said

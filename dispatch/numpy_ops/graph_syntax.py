@@ -8,7 +8,7 @@ from .index_parsing import ARRAY, Place, placed
 
 
 def _subscript(code: Code, x: Any, index: Any, arrays: Any) -> str | None:
-    """`x[index]`, where that means what the row does: of an array without axes in an index the row takes the number."""
+    """Return `x[index]`, or None where the row means something else: it takes a 0-d array in an index as a number."""
     if type(x) is not Node or type(x.value) is not Metadata or type(arrays) not in (list, tuple):
         return None
     if not all(type(i) is Node and type(i.value) is Metadata and len(i.value.shape) for i in arrays):

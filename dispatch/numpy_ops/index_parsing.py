@@ -31,7 +31,7 @@ ARRAY = Place()
 
 
 def placed(index: Any, arrays: Any) -> Any:
-    """The index as NumPy takes it: the arrays in their places."""
+    """Return the index as NumPy takes it, with the arrays in their places."""
     if not arrays:
         return index
     queue = iter(arrays)
@@ -63,11 +63,11 @@ class Item(NamedTuple):
 
 def read(index: Any, arrays: Any, ndim: int) -> Reading:
     """Read an index as NumPy does."""
-    items = [_as_array(i) for i in placed(index if isinstance(index, tuple) else (index,), arrays)]
+    items = [as_array(i) for i in placed(index if isinstance(index, tuple) else (index,), arrays)]
     rest: list[Any] = [slice(None)] * (ndim - sum(map(_consumes, items)))
     dots = [k for k, i in enumerate(items) if i is Ellipsis]
     if len(dots) > 1:
-        hollow(())[..., ...]  # raises in NumPy's own words
+        hollow(())[..., ...]  # raises NumPy's own error
     if dots:
         items[dots[0] : dots[0] + 1] = rest or [Ellipsis]
     else:
@@ -80,7 +80,8 @@ def read(index: Any, arrays: Any, ndim: int) -> Reading:
     return Reading(items, advanced, together, position, max(_width(items[k]) for k in advanced))
 
 
-def _as_array(i: Any) -> Any:
+def as_array(i: Any) -> Any:
+    """Return an item of an index with a list made an array; an empty list becomes an array of integers."""
     if isinstance(i, list):
         made = np.asarray(i)
         return made if made.size else made.astype(np.intp)
@@ -98,14 +99,14 @@ def _is_advanced(i: Any) -> bool:
 
 
 def _consumes(i: Any) -> int:
-    """How many axes of the array an item of an index speaks about."""
+    """Return how many axes of the array an item of an index selects from."""
     if i is None or i is Ellipsis or isinstance(i, bool):
         return 0
     return len(i.shape) if is_mask(i) else 1
 
 
 def _width(i: Any) -> int:
-    """How many axes an array of an index has in the result; a mask one, for it stands for a list of places."""
+    """Return how many axes an array of an index has in the result; a mask has one, because it is a list of places."""
     return 1 if isinstance(i, bool) or is_mask(i) else len(getattr(i, "shape", ()))
 
 
@@ -113,7 +114,7 @@ def _width(i: Any) -> int:
 
 
 class Slice(NamedTuple):
-    """A slice that can be remembered."""
+    """A slice that can be hashed."""
 
     start: Any
     stop: Any
@@ -127,9 +128,9 @@ class Truth(NamedTuple):
 
 
 def without_masks(index: Any) -> list[Any]:
-    """An index whose masks are lists of the places where they are True."""
+    """Return an index with the places where masks are True instead of the masks."""
     found: list[Any] = []
-    for i in map(_as_array, index if isinstance(index, tuple) else (index,)):
+    for i in map(as_array, index if isinstance(index, tuple) else (index,)):
         if is_mask(i) and isinstance(i, FakeTensor):
             found += [fake_tensor((count_of("np::getitem", i, "a mask of shape {} selects"),), np.dtype(np.intp))] * len(i.shape)
         else:
@@ -138,7 +139,7 @@ def without_masks(index: Any) -> list[Any]:
 
 
 def count_of(name: str, x: Any, words: str = "it finds in an array of shape {}") -> Any:
-    """How many elements of a fake are not 0: a size that depends on data, the same for the same fake."""
+    """Return how many elements of a fake are not 0: a size that depends on data, the same for the same fake."""
     env = getattr(getattr(x, "mode", None), "shape_env", None)
     if env is None:
         raise DataDependentError(
@@ -162,20 +163,20 @@ def check_masks(shape: Shape, index: Any) -> None:
 
 
 def spelled(i: Any) -> Any:
-    """What a layout depends on in an item of an index: not the elements of an array, nor a number that is a fake."""
+    """Return what the result's layout depends on in an item of an index: of an array its layout, not its elements."""
     if type(i) is slice:
         return Slice(i.start, i.stop, i.step)
     if isinstance(i, bool):
         return Truth(i)
     if hasattr(i, "shape"):
         if i.dtype.kind not in "iu":
-            hollow((1,))[np.zeros((0,) * len(i.shape), i.dtype)]  # raises in NumPy's own words
+            hollow((1,))[np.zeros((0,) * len(i.shape), i.dtype)]  # raises NumPy's own error
         return Layout(i.shape, i.strides, np.dtype(np.intp)) if i.shape else 0 if isinstance(i, FakeTensor) else int(i)
     return i
 
 
 def indexed(layout: Layout, words: tuple[Any, ...]) -> Layout:
-    """The layout of what an index gives."""
+    """Return the layout of the result of an index."""
     if layout_is_open(layout) or any(map(_is_open, words)):
         return _indexed_open(layout, words)
     return _indexed(layout, words)
@@ -187,11 +188,11 @@ def _is_open(word: Any) -> bool:
 
 
 def _indexed_open(layout: Layout, words: tuple[Any, ...]) -> Layout:
-    """The same where sizes are symbols."""
+    """Return the layout of the result of an index with symbolic sizes."""
     index = [slice(*i) if isinstance(i, Slice) else i.value if isinstance(i, Truth) else i for i in words]
     found = read(tuple(index), (), len(layout.shape))
     if sum(map(_consumes, index)) > len(layout.shape):
-        hollow((1,) * len(layout.shape))[tuple([0 if _consumes(i) else i for i in index])]  # raises in NumPy's own words
+        hollow((1,) * len(layout.shape))[tuple([0 if _consumes(i) else i for i in index])]  # raises NumPy's own error
     axes = [(n, stride) for n, stride in zip(layout.shape, layout.strides, strict=True)]
     left: list[tuple[Any, Any]] = []  # what slices leave, and the axes of arrays as they are
     others: list[tuple[Any, Any]] = []  # what slices leave and new axes
@@ -223,7 +224,7 @@ def _indexed_open(layout: Layout, words: tuple[Any, ...]) -> Layout:
 
 
 def _guessed(x: Any) -> Any:
-    """A layout or an index with the sizes of this run."""
+    """Replace symbolic sizes in a layout or an index by their values in this run."""
     if isinstance(x, tuple):
         items = [_guessed(item) for item in x]
         return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
@@ -253,7 +254,7 @@ def _indexed(layout: Layout, words: tuple[Any, ...]) -> Layout:
         together = np.broadcast_shapes(*shapes)
     except ValueError:
         places = [np.broadcast_to(np.intp(0), shape) for shape in shapes]
-        hollow((1,) * len(places))[tuple(places)]  # raises in NumPy's own words
+        hollow((1,) * len(places))[tuple(places)]  # raises NumPy's own error
         raise
     shape = (*others[: found.position], *together, *others[found.position :])
     few = small(Layout(sliced.shape, sliced.strides, layout.dtype))[tuple(map(_small_item, found.items))]
@@ -261,7 +262,7 @@ def _indexed(layout: Layout, words: tuple[Any, ...]) -> Layout:
 
 
 def _small_item(i: Any) -> Any:
-    """An item of an index for an array of few elements: whatever is chosen, the first will do."""
+    """Return an item of an index for a small array: a number becomes 0, since any place has the same layout."""
     if isinstance(i, Layout):
         return small(i)
     return slice(None) if isinstance(i, slice) else 0 if type(i) is int else i

@@ -90,13 +90,13 @@ def _fake_scatter_add(x: Any, index: Any, shape: Any, arrays: Any) -> FakeTensor
 
 
 def item_of(i: Any, dim: int | None) -> Item:
-    """What is read of one item of an array in an index."""
+    """Return shape and dtype of one item of an array in an index."""
     shape = getattr(i, "shape", ())
     return Item(shape if dim is None else shape[:dim] + shape[dim + 1 :], getattr(i, "dtype", np.dtype(np.intp)))
 
 
 def with_batch(info: Any, op: str, arrays: Any, dims: Any, width: int) -> list[Any]:
-    """Arrays of an index that differ from item to item, with the batch before the axes they have together."""
+    """Return the arrays of an index with the batch in front of their common axes."""
     found = []
     for i, dim in zip(arrays, dims, strict=True):
         if dim is not None:
@@ -112,7 +112,7 @@ def with_batch(info: Any, op: str, arrays: Any, dims: Any, width: int) -> list[A
 
 
 def numbered(info: Any, width: int) -> Any:
-    """The number of each item, as an index that goes along with the items' own."""
+    """Return the number of each item, as an index that broadcasts with the items' own."""
     return reshape(arange(info.batch_size), (info.batch_size, *(1,) * width))
 
 
@@ -151,7 +151,7 @@ def _batched_scatter_add(info: Any, in_dims: Any, x: Any, index: Any, shape: Any
 
 
 def moved(x: Any, found: Reading, source: int, destination: int) -> Any:
-    """The axes of an index's arrays moved from one place to another."""
+    """Move the axes of an index's arrays from one place to another."""
     if source == destination or not found.width:
         return x
     return moveaxis(x, tuple(range(source, source + found.width)), tuple(range(destination, destination + found.width)))

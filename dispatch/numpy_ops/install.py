@@ -47,7 +47,7 @@ ON_TENSORS = """
 
 
 def install() -> None:
-    """Plug layers, derivations, pickles and rows together, in this order."""
+    """Connect layers, derived rules, pickles and rows, in this order."""
     for layer in (kernels, fake, trace, functionalize, mode.layer, jvp, autograd, vmap):
         layer.install()
     observer.install()

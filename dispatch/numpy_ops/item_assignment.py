@@ -54,7 +54,7 @@ def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
 
 
 def _taken(g: Any, index: Any, value_shape: Shape, arrays: Any) -> Any:
-    """What of a gradient belongs to the values that were written: of those written to one element the last one's alone."""
+    """Return the gradient of the values that were written; where several were written to one element, the last one gets it."""
     found = getitem(g, index, arrays)
     if _may_repeat(index, arrays):
         numbers = reshape(arange(prod(found.shape)), found.shape)
@@ -66,7 +66,7 @@ def _taken(g: Any, index: Any, value_shape: Shape, arrays: Any) -> Any:
 
 
 def _may_repeat(index: Any, arrays: Any) -> bool:
-    """Whether an index may meet an element twice: by an array of numbers, no mask."""
+    """Whether an index may have an element twice: it may with an array of numbers, but not with a mask."""
     items = placed(index, arrays)
     for i in items if isinstance(items, tuple) else (items,):
         i = np.asarray(i) if isinstance(i, list) else i
@@ -79,7 +79,7 @@ def _may_repeat(index: Any, arrays: Any) -> bool:
 
 
 def _in_batch(info: Any, in_dims: Any, x: Any, index: Any, value: Any, arrays: Any) -> tuple[Any, ...]:
-    """The same write for a whole batch, which `x` has in front: its index, value and arrays."""
+    """Return index, value and arrays of the same write for a whole batch, which `x` has in front."""
     dims = in_dims[3] or [None] * len(arrays)
     index = index if isinstance(index, tuple) else (index,)
     found = read(index, [item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], len(x.shape) - 1)
@@ -97,12 +97,12 @@ def _in_batch(info: Any, in_dims: Any, x: Any, index: Any, value: Any, arrays: A
 
 
 def _ndim(found: Reading) -> int:
-    """How many axes an index gives."""
+    """Return the number of axes of the result of an index."""
     return found.width + sum(i is None or isinstance(i, slice) for i in found.items)
 
 
 def _spread(value: Any, dim: int, ndim: int) -> Any:
-    """A batch of values with as many axes behind the batch as an item's place has."""
+    """Reshape a batch of values to `ndim` axes behind the batch."""
     value = in_front(value, dim)
     batch, *item = value.shape
     if len(item) == ndim:
@@ -117,7 +117,7 @@ def _masked(in_dims: Any, index: Any, value: Any, arrays: Any) -> bool:
 
 
 def _chosen(in_dims: Any, x: Any, value: Any, mask: Any) -> Any:
-    """`x`, its batch in front, with `value` where a mask that differs from item to item is true."""
+    """Return `x` with `value` where a mask, which differs from item to item, is true."""
     mask = in_front(mask, in_dims[3][0])
     behind = len(x.shape) - len(mask.shape)
     shape = getattr(value, "shape", ())

@@ -81,12 +81,12 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any]) -> Any:
 
 
 def spelling_of(function: Function) -> str:
-    """How a function of NumPy is written."""
+    """Return how a function of NumPy is written: `np.linalg.norm`."""
     return f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
 
 
 def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Function, Function]:
-    """An entry of FUNCTIONS: a function of NumPy, its parameters in order, `a:x` where the row has another name, the row."""
+    """Make an entry of FUNCTIONS from a function, its parameters in order (`a:x`: the row calls `a` `x`), and the row."""
     pairs = [text.partition(":") for text in parameters.split()]
     names = {theirs: ours or theirs for theirs, _, ours in pairs}
     order = tuple(names.values())
@@ -108,7 +108,7 @@ def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Functi
 
 
 def getitem(x: Any, index: Any) -> Any:
-    """`x[index]`. Arrays in the index are handed to the operator as arrays, so that the layers see them."""
+    """Return `x[index]`. Arrays in the index are passed to the operator as arrays, so that the layers see them."""
     if not isinstance(index, tuple):
         if not isinstance(index, (np.ndarray, Tensor)):
             return indexing.getitem(x, index)
@@ -187,7 +187,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 def _last_two(op: OpOverload) -> Function:
-    """`np.linalg`'s form of a function of a matrix's diagonal: of the last two axes."""
+    """Return a function of diagonals as `np.linalg` has it, for the last two axes."""
     return lambda x, /, *, offset=0, dtype=None: op(x, offset, -2, -1, *([] if op is diagonals.diagonal else [dtype]))
 
 
@@ -197,7 +197,7 @@ EIGH, SVD, SLOGDET, QR = [
 
 
 def returning(made: type, entry: tuple[Function, Function]) -> tuple[Function, Function]:
-    """An entry of FUNCTIONS whose results come in one of NumPy's named tuples."""
+    """Make an entry of FUNCTIONS that returns one of NumPy's named tuples."""
     function, call = entry
     return function, lambda *args, **keywords: made(*call(*args, **keywords))
 

@@ -72,7 +72,7 @@ isfinite      = comparison("isfinite",       np.isfinite)
 
 
 def share(alone: Any, tied: Any) -> Any:
-    """1 where an argument alone decides, a half where two do."""
+    """Return 1 where one argument decides the result, and a half where both do."""
     return ops.np.where(tied, 0.5, alone)
 
 
@@ -82,7 +82,7 @@ def direction(x: Any, out: Any) -> Any:
 
 
 def turned(g: Any, x: Any, out: Any) -> Any:
-    """What `sign` does to a gradient or a tangent: nothing for real values; `x / |x|` follows what turns x, not its length."""
+    """Return what `sign` makes of a gradient or tangent: None for real values; for complex ones only the turn of x counts."""
     if x.dtype.kind != "c":
         return None
     along = ops.np.real(multiply(g, conjugate(out)))

@@ -101,7 +101,7 @@ right_shift   = comparison("right_shift",    np.right_shift)
 
 
 def squares(x: Any, y: Any) -> Any:
-    """The sum of the squares, with 1 for 0."""
+    """Return the sum of the squares, with 1 for 0."""
     return one_for_zero(add(square(x), square(y)))
 
 
@@ -109,7 +109,7 @@ def squares(x: Any, y: Any) -> Any:
 
 
 def _inside(x: Any, min: Any, max: Any) -> Any:
-    """Where neither bound cuts, both of them included; a nan is not cut."""
+    """Return where a value lies between the bounds, which count as inside, and so does nan."""
     if min is None or max is None:
         return logical_not(greater(x, max) if min is None else less(x, min))
     return logical_not(logical_or(less(x, min), greater(x, max)))

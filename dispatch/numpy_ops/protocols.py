@@ -23,13 +23,13 @@ from .assignment import add_at, augmented, check_matmul_in_place, check_target, 
 from .families import kernel_of
 from .infix import infix, is_operand, method, reflected, unary
 from .linalg import matmul
-from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem
+from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, spelling_of
 
 Function = Callable[..., Any]
 
 
 def _no_row(spelling: str) -> UnsupportedError:
-    """What is said of a function without a row: its name, what is near it, and how to make an operator of it."""
+    """Return the error for a function without a row: its name, similar names, and how to make it an operator."""
     name = spelling.rpartition(".")[2]
     return UnsupportedError(
         f"{spelling} has no row in dispatch.ops.np, so it cannot take a Tensor.{did_you_mean(name, dir(ops.np))} "
@@ -112,7 +112,7 @@ def _array_function(self: Tensor, function: Function, types: Iterable[type], arg
         return found(*args, **keywords)
     if not all(issubclass(t, (Tensor, np.ndarray)) for t in types):
         return NotImplemented
-    raise _no_row(f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}")
+    raise _no_row(spelling_of(function))
 
 
 # -- infix and methods -------------------------------------------------------------------------------------------------
@@ -133,33 +133,33 @@ def _augmented(op: OpOverload) -> Function:
 
 
 def _reshape(self: Tensor, *sizes: Any, order: str = "C") -> Any:
-    """Another shape, given as one tuple or number by number."""
+    """Return `x.reshape(...)`; the shape is one tuple or several numbers."""
     given = sizes[0] if len(sizes) == 1 else sizes
     return shape.reshape(self, given) if order == "C" else FUNCTIONS[np.reshape](self, given, order=order)
 
 
 def _transpose(self: Tensor, *axes: Any) -> Any:
-    """The axes in another order, given as one tuple or number by number; by default backwards."""
+    """Return `x.transpose(...)`; the axes are one tuple or several numbers, by default reversed."""
     return shape.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
 
 def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Any:
-    """The elements in another dtype."""
+    """Return `x.astype(dtype)`."""
     return shape.copy(self) if copy and self.dtype == dtype else prims.astype(self, dtype)
 
 
 def _flatten(self: Tensor) -> Any:
-    """A copy of all elements along one axis."""
+    """Return a copy of all elements along one axis."""
     return shape.copy(shape.reshape(self, (-1,)))
 
 
 def _ravel(self: Tensor) -> Any:
-    """All elements along one axis."""
+    """Return all elements along one axis."""
     return shape.reshape(self, (-1,))
 
 
 def _nonzero(self: Tensor) -> Any:
-    """The places of what is not 0, one array for each axis."""
+    """Return the places of elements that are not 0, one array for each axis."""
     return FUNCTIONS[np.nonzero](self)
 
 
@@ -170,7 +170,7 @@ def _sort(self: Tensor, *args: Any, **keywords: Any) -> None:
 
 
 def detach(x: Any) -> Any:
-    """The value of `x` as a constant: no gradient goes through it.
+    """Return the value of `x` as a constant: no gradient flows through it.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def detach(x: Any) -> Any:
     Returns
     -------
     ndarray or Tensor
-        A read-only view; a Tensor only where something beside a tape holds on to the value, a batch say.
+        A read-only view; a Tensor only if another transform, such as vmap, wraps the value too.
 
     Examples
     --------

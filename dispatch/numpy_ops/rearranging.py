@@ -28,12 +28,12 @@ BACKWARDS = slice(None, None, -1)
 
 
 def shape_of(x: Any) -> Shape:
-    """The shape of an array or a number."""
+    """Return the shape of an array or a number."""
     return tuple(getattr(x, "shape", ()))
 
 
 def along(axis: int, ndim: int, index: Any) -> tuple[Any, ...]:
-    """An index along one axis."""
+    """Return an index along one axis."""
     return (*(ALL,) * normalize_axis_index(axis, ndim), index)
 
 
@@ -64,7 +64,7 @@ broadcast_arrays = composite(
 
 def _meshgrid(arrays: Any, *, indexing: str = "xy", sparse: bool = False) -> list[Any]:
     if indexing not in {"xy", "ij"}:
-        np.meshgrid(indexing=indexing)  # type: ignore[call-overload] # raises in NumPy's own words
+        np.meshgrid(indexing=indexing)  # type: ignore[call-overload] # raises NumPy's own error
     n = len(arrays)
     found = [reshape(x, (1,) * i + (-1,) + (1,) * (n - i - 1)) for i, x in enumerate(arrays)]
     if indexing == "xy" and n > 1:
@@ -107,14 +107,14 @@ def _delete(x: Any, obj: Any, axis: int | None = None) -> Any:
 
 
 def _without(x: Any, axis: int, places: list[Any]) -> Any:
-    """An array without some places of an axis that is a symbol: what is between them, joined."""
+    """Delete some places of an axis of symbolic length: join the parts between them."""
     for i in places:
         check_index(x.shape, axis, i)
     return _between(x, axis, list(zip([0, *[i + 1 for i in places]], [*places, None], strict=True)))
 
 
 def _between(x: Any, axis: int, pairs: list[tuple[Any, Any]]) -> Any:
-    """Some parts of an axis, joined."""
+    """Join some parts of an axis."""
     numbers = ops.np.arange(x.shape[axis])
     return getitem(x, along(axis, len(x.shape), ARRAY), [concatenate([getitem(numbers, slice(*pair)) for pair in pairs], 0)])
 
@@ -140,7 +140,7 @@ def _array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 def _split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     n = x.shape[normalize_axis_index(axis, len(x.shape))]
     if isinstance(indices_or_sections, int) and not agree(n % indices_or_sections, 0):
-        np.split(np.zeros(guesses((n,))), indices_or_sections)  # raises in NumPy's own words
+        np.split(np.zeros(guesses((n,))), indices_or_sections)  # raises NumPy's own error
     if isinstance(indices_or_sections, int) and type(n) is SymInt:
         indices_or_sections = [i * (n // indices_or_sections) for i in range(1, indices_or_sections)]
     return _array_split(x, indices_or_sections, axis)
@@ -190,7 +190,7 @@ def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
         return getitem(x, along(at, len(x.shape), np.repeat(np.arange(n), counts)))
     count = repeats if type(repeats) is SymInt else int(counts.reshape(()))
     if count < 0:
-        np.repeat(np.zeros(1), int(count))  # raises in NumPy's own words
+        np.repeat(np.zeros(1), int(count))  # raises NumPy's own error
     wide = broadcast_to(expand_dims(x, at + 1), (*x.shape[: at + 1], count, *x.shape[at + 1 :]))
     return ops.np.copy(reshape(wide, (*x.shape[:at], n * count, *x.shape[at + 1 :])))
 
@@ -220,7 +220,7 @@ def _roll(x: Any, shift: Any, axis: Any = None) -> Any:
 
 def _rot90(x: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     if len(axes) != 2 or len(set(normalize_axis_tuple(tuple(axes), len(x.shape), allow_duplicate=True))) != 2:
-        np.rot90(np.zeros((1,) * len(x.shape)), k, axes)  # raises in NumPy's own words
+        np.rot90(np.zeros((1,) * len(x.shape)), k, axes)  # raises NumPy's own error
     first, second = axes
     if k % 4 == 2:
         return _flip(x, (first, second))
@@ -234,7 +234,7 @@ def _rollaxis(x: Any, axis: int, start: int = 0) -> Any:
     at = normalize_axis_index(axis, ndim)
     start = start + ndim if start < 0 else start
     if not 0 <= start <= ndim:
-        np.rollaxis(np.zeros((1,) * ndim), axis, start)  # raises in NumPy's own words
+        np.rollaxis(np.zeros((1,) * ndim), axis, start)  # raises NumPy's own error
     return moveaxis(x, at, start - (at < start))
 
 
@@ -281,7 +281,7 @@ def _pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 
 
 
 def _framed(x: Any, axis: int, width: list[int], mode: str) -> Any:
-    """An array with more elements at both ends of an axis that is a symbol, each taken from inside."""
+    """Pad both ends of an axis of symbolic length with elements of the array."""
     n, (before, after) = x.shape[axis], width
     least = max(before, after)
     if mode != "edge" and not n >= least + (mode == "reflect"):

@@ -39,19 +39,19 @@ def _mean(x: Any, axis: Any, dtype: Any, *, keepdims: Any) -> Any:
 
 
 def summed(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of a sum: small integers are added up in the platform's integer, as NumPy does."""
+    """Return the dtype of a sum: small integers are added up in the platform's integer, as NumPy does."""
     if dtype.kind == "b" or (dtype.kind == "i" and dtype.itemsize < np.dtype(np.int_).itemsize):
         return np.dtype(np.int_)
     return np.dtype(np.uint) if dtype.kind == "u" and dtype.itemsize < np.dtype(np.uint).itemsize else dtype
 
 
 def averaged(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of a mean: that of integers is a float64."""
+    """Return the dtype of a mean: that of integers is a float64."""
     return np.dtype(np.float64) if dtype.kind in "iub" else dtype
 
 
 def unchanged(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of a largest or smallest value."""
+    """Return the dtype of a largest or smallest value, and of sorted ones."""
     return dtype
 
 
@@ -59,30 +59,30 @@ def unchanged(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def kept(x: Any, shape: Shape, axis: Any, keepdims: Any) -> Any:
-    """A result, or its gradient, with axes of length 1 where some were reduced."""
+    """Return a result, or its gradient, with axes of length 1 in place of the reduced ones."""
     return x if keepdims else ops.np.reshape(x, reduced(shape, plain(axis), True))
 
 
 def spread(g: Any, x_shape: Shape, axis: Any, keepdims: Any) -> Any:
-    """The pullback of a sum: every element that went into it gets its gradient."""
+    """Compute the pullback of a sum: every element that was added gets its gradient."""
     return broadcast_to(g if axis is None else kept(g, x_shape, axis, keepdims), x_shape)
 
 
 def spread_mean(g: Any, x_shape: Shape, axis: Any, keepdims: Any) -> Any:
-    """The pullback of a mean."""
+    """Compute the pullback of a mean."""
     count = prod([x_shape[i] for i in axes_of(plain(axis), len(x_shape))])
     return spread(divide(g, larger(count, 1)), x_shape, axis, keepdims)
 
 
 def shared(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
-    """The pullback of a largest or smallest value: those that equal it share the gradient, as torch's amax has it."""
+    """Compute the pullback of a largest or smallest value: those that equal it share the gradient, as torch's amax has it."""
     chosen = equal(x, kept(out, x.shape, axis, keepdims))
     count = sum(chosen, axis, g.dtype, keepdims=True)
     return ops.np.where(chosen, divide(kept(g, x.shape, axis, keepdims), count), 0.0)
 
 
 def pushed(t: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
-    """The pushforward of a largest or smallest value: the mean of the tangents of those that equal it."""
+    """Compute the pushforward of a largest or smallest value: the mean of the tangents of those that equal it."""
     chosen = equal(x, kept(out, x.shape, axis, keepdims))
     total = sum(ops.np.where(chosen, t, 0.0), axis, keepdims=keepdims)
     return divide(total, sum(chosen, axis, t.dtype, keepdims=keepdims))

@@ -40,24 +40,24 @@ class Layout(NamedTuple):
 
 
 def layout_of(x: Any) -> Any:
-    """The layout of a fake or an array, of each in a list; anything else as it is."""
+    """Return the layout of a fake or an array, of each in a list; return any other value as it is."""
     if isinstance(x, (FakeTensor, np.ndarray, np.generic)):
         return Layout(x.shape, x.strides, x.dtype)
     return tuple([layout_of(item) for item in x]) if isinstance(x, (list, tuple)) else x
 
 
 def seen(layout: Layout) -> Any:
-    """One element under the real shape and strides: to be looked at, never to be read."""
+    """Return an array of one element with the real shape and strides. Its elements must not be read."""
     return as_strided(np.zeros((), layout.dtype), layout.shape, layout.strides, writeable=False)
 
 
 def hollow(shape: Shape) -> Any:
-    """An array of this shape without a byte of data: for NumPy to reshape, or to complain about."""
+    """Return an array of this shape without data, which NumPy can reshape or raise an error about."""
     return np.empty(shape, "V0")
 
 
 def small(layout: Any) -> Any:
-    """Zeros, at most 2 along each axis, whose strides are in the same order as the real ones; lists item by item."""
+    """Return zeros, at most 2 along each axis, with strides in the order of the real ones; lists item by item."""
     if not isinstance(layout, Layout):
         return [small(item) for item in layout] if isinstance(layout, tuple) else layout
     itemsize = layout.dtype.itemsize or 1
@@ -72,13 +72,13 @@ def small(layout: Any) -> Any:
 
 @lru_cache(REMEMBERED)
 def viewed(kernel: Kernel, layout: Layout, *args: Any) -> Seen:
-    """The layout of a view, and whether it is one: a number of an array and the imaginary part of a real one are none."""
+    """Return the layout of a view, and whether it is one: a number, or `imag` of a real array, is not."""
     found = kernel(seen(layout), *args)
     return Seen(found.shape, found.strides, found.dtype, isinstance(found, np.ndarray) and found.base is not None)
 
 
 def order_of(x: Any) -> Order:
-    """The axes of an array, the one with the smallest stride first."""
+    """Return the axes of an array, the one with the smallest stride first."""
     return tuple(sorted(range(x.ndim), key=lambda axis: (x.strides[axis], -axis)))
 
 
@@ -87,12 +87,12 @@ def order_of(x: Any) -> Order:
 
 @lru_cache(REMEMBERED)
 def ufunc_dtype(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> np.dtype[Any]:
-    """The dtype of a ufunc's result; a Python number is given by its type, as NEP 50 wants it."""
+    """Return the dtype of a ufunc's result; a Python number is given by its type, as in NEP 50."""
     return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))[-1]
 
 
 def broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
-    """The shape that arrays of these shapes broadcast to."""
+    """Return the shape that arrays of these shapes broadcast to."""
     if not any(map(is_open, shapes)):
         return _broadcast_shape(shapes)
     found = broadcast(shapes)
@@ -110,13 +110,13 @@ def _broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
 
 
 def stand_in(shape: Shape, strides: Shape) -> Any:
-    """One byte, at most 2 along each axis, under the real strides: for nditer to look at."""
+    """Return a one-byte array for nditer, at most 2 along each axis, with the real strides."""
     return as_strided(np.zeros((), np.uint8), tuple([min(n, 2) for n in shape]), strides)
 
 
 @lru_cache(REMEMBERED)
 def elementwise_order(layouts: tuple[tuple[Shape, Shape], ...]) -> Order:
-    """The order of an elementwise result's axes, which nditer tells without computing anything."""
+    """Return the order of an elementwise result's axes, from nditer, which computes nothing."""
     operands = [stand_in(*layout) for layout in layouts]
     flags = [["readonly"]] * len(operands) + [["writeonly", "allocate"]]
     walk: Any = np.nditer  # whose stubs know of one operand only
@@ -126,7 +126,7 @@ def elementwise_order(layouts: tuple[tuple[Shape, Shape], ...]) -> Order:
 
 @lru_cache(REMEMBERED)
 def reduced_order(shape: Shape, strides: Shape, axes: Shape) -> Order:
-    """The order of the axes that a reduction leaves, told by nditer as well."""
+    """Return the order of the axes that a reduction keeps, from nditer."""
     left = iter(range(len(shape)))
     places = [-1 if i in axes else next(left) for i in range(len(shape))]
     walk: Any = np.nditer
@@ -164,7 +164,7 @@ def joined_order(layouts: tuple[tuple[Shape, Shape], ...]) -> Order:
 
 
 def fake_reduced(x: FakeTensor, dtype: np.dtype[Any], axes: Shape, keepdims: Any) -> FakeTensor:
-    """The fake of what a reduction over these axes leaves."""
+    """Return the fake result of a reduction over these axes."""
     rest = tuple([n for i, n in enumerate(x.shape) if i not in axes])
     order = reduced_order(guesses(x.shape), guesses(x.strides), axes) if len(rest) > 1 else ()
     strides = dense(rest, dtype.itemsize, order) if order else None
@@ -176,7 +176,7 @@ def fake_reduced(x: FakeTensor, dtype: np.dtype[Any], axes: Shape, keepdims: Any
 
 
 def elementwise(dtype: np.dtype[Any], fakes: Sequence[FakeTensor]) -> FakeTensor:
-    """The result of an elementwise operation on these operands, of the dtype given."""
+    """Return the result of an elementwise operation on these operands, of the dtype given."""
     first = fakes[0]
     shape, strides = first.shape, first.strides
     for x in fakes:
@@ -195,7 +195,7 @@ def elementwise(dtype: np.dtype[Any], fakes: Sequence[FakeTensor]) -> FakeTensor
 
 @lru_cache(REMEMBERED)
 def like_order(layout: Layout, shape: Shape) -> Order:
-    """The order of the axes of an array made after another one: a copy, or an `empty_like` of another shape."""
+    """Return the order of the axes of an array made like another: a copy, or an `empty_like` of another shape."""
     flags = seen(layout).flags
     if flags.c_contiguous or len(shape) != len(layout.shape):
         return tuple(range(len(shape)))[::-1]
@@ -206,7 +206,7 @@ def like_order(layout: Layout, shape: Shape) -> Order:
 
 
 def fake_like(x: FakeTensor, dtype: np.dtype[Any], shape: Shape | None = None) -> FakeTensor:
-    """The fake of an array made after another one, of another dtype and perhaps another shape."""
+    """Return the fake of an array made like another, with another dtype and perhaps another shape."""
     shape = x.shape if shape is None else shape
     if same(shape, x.shape) and same(x.strides, contiguous(shape, x.dtype.itemsize)):
         return fake_tensor(shape, dtype, None, x.device, x.mode)
@@ -219,36 +219,36 @@ def fake_like(x: FakeTensor, dtype: np.dtype[Any], shape: Shape | None = None) -
 
 
 def plain(x: Any) -> Any:
-    """A list or range of numbers as a tuple, which NumPy's reductions want and which can be remembered."""
+    """Return a list or range of numbers as a tuple, which NumPy's reductions take and which can be hashed."""
     return tuple(x) if isinstance(x, (list, range)) else x
 
 
 def as_shape(shape: Any) -> Shape:
-    """A shape as a tuple; a single number is one too."""
+    """Return a shape as a tuple; a single number is one too."""
     return tuple(shape) if isinstance(shape, (tuple, list, range)) else (shape,)
 
 
 @lru_cache(REMEMBERED)
 def axes_of(axis: Any, ndim: int) -> Shape:
-    """The axes a reduction goes over, counted from the front. An axis that does not exist is NumPy's own AxisError."""
+    """Return the axes of a reduction, counted from the front. A missing axis raises NumPy's AxisError."""
     if axis is None:
         return tuple(range(ndim))
     if ndim == 0 and axis in (0, -1):
         return ()  # NumPy lets a 0-d array be reduced along axis 0
     axes = normalize_axis_tuple(axis, ndim, allow_duplicate=True)
     if len(set(axes)) < len(axes):
-        np.add.reduce(np.empty((0,) * ndim), axis)  # raises in NumPy's own words
+        np.add.reduce(np.empty((0,) * ndim), axis)  # raises NumPy's own error
     return tuple(sorted(axes))
 
 
 def reduced(shape: Shape, axis: Any, keepdims: Any) -> Shape:
-    """The shape without the axes, or with 1 in their place."""
+    """Return the shape without the axes, or with 1 in their place."""
     axes = axes_of(axis, len(shape))
     return tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
 
 
 def with_axes(shape: Shape, axis: Any) -> Shape:
-    """The shape with new axes of length 1, at these places of the result."""
+    """Return the shape with new axes of length 1, at these places of the result."""
     new = as_shape(axis)
     axes = normalize_axis_tuple(new, len(shape) + len(new))
     rest = iter(shape)
@@ -256,7 +256,7 @@ def with_axes(shape: Shape, axis: Any) -> Shape:
 
 
 def filled(shape: Shape, wanted: Any) -> Shape:
-    """The shape that `reshape(wanted)` gives, -1 worked out. A shape that does not fit raises in NumPy's own words."""
+    """Return the shape of `reshape(wanted)`, with -1 computed. A shape that does not fit raises NumPy's own error."""
     if is_open(shape) or is_open(as_shape(wanted)):
         return symbolic_layouts.filled(shape, wanted)
     return _filled(shape, wanted)
@@ -269,7 +269,7 @@ def _filled(shape: Shape, wanted: Any) -> Shape:
 
 
 def reshaped(layout: Layout, shape: Shape) -> Shape | None:
-    """The strides of a view of another shape; None where there is none, and a reshape copies."""
+    """Return the strides of a view of another shape; None where there is none, and a reshape copies."""
     return symbolic_layouts.reshaped(layout, shape) if layout_is_open(layout) or is_open(shape) else _reshaped(layout, shape)
 
 
@@ -281,5 +281,5 @@ def _reshaped(layout: Layout, shape: Shape) -> Shape | None:
 
 
 def weak(x: Any) -> Any:
-    """A value as NumPy's promotion sees it: of a size that is a symbol, a number."""
+    """Return a value as NumPy's promotion sees it: a symbolic size is an int."""
     return x.guess if type(x) is SymInt else x

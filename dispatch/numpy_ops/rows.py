@@ -31,7 +31,7 @@ SECOND_NAMES = {  # NumPy's other names of the same functions
 
 
 def install() -> None:
-    """Plug the rows in: their second names, how graphs print them, and what `Tensor` takes from them."""
+    """Connect the rows: their second names, how graphs print them, and the methods of `Tensor`."""
     for name, row in SECOND_NAMES.items():
         alias(getattr(ops.np, row), name)
     graph_syntax.install()
@@ -44,7 +44,7 @@ def install() -> None:
 
 
 def _leave_to_float(cls: type[Tensor]) -> None:
-    """What a wrapper says of `array[i] = x` is its own words; see `no_sequence`."""
+    """Let a wrapper class raise its own error for `array[i] = x`; see `no_sequence`."""
     no_sequence(cls)
     for subclass in cls.__subclasses__():
         _leave_to_float(subclass)

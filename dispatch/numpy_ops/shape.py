@@ -73,12 +73,12 @@ def _swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 
 
 def inverse(axes: Any) -> Any:
-    """The axes of the transposition that undoes one."""
+    """Return the axes of the inverse transposition."""
     return None if axes is None or isinstance(axes, int) else tuple(np.argsort([axis % len(axes) for axis in axes]).tolist())
 
 
 def behind(axis: Any, ndim: int, name: str | None = None) -> Shape:
-    """Axes of an item, counted with the batch in front; an error calls them by the name of their argument."""
+    """Return axes of an item, counted with the batch in front; an error has the name of the argument."""
     return tuple([1 + i for i in normalize_axis_tuple(plain(axis), ndim, name)])
 
 
@@ -92,7 +92,7 @@ def _transposed(shape: Shape, axes: Any) -> tuple[Shape]:
     ndim = len(shape) - 1
     axes = range(ndim)[::-1] if axes is None else (axes,) if isinstance(axes, int) else axes
     if len(axes) != ndim:
-        hollow((0,) * ndim).transpose(axes)  # raises in NumPy's own words
+        hollow((0,) * ndim).transpose(axes)  # raises NumPy's own error
     return ((0, *behind(axes, ndim)),)
 
 
@@ -106,7 +106,7 @@ def _batched_broadcast_to(info: Any, in_dims: Any, x: Any, shape: Any) -> tuple[
     shape = as_shape(shape)
     missing = len(shape) - (len(x.shape) - 1)
     if missing < 0:
-        np.broadcast_to(hollow(x.shape[1:]), shape)  # raises in NumPy's own words
+        np.broadcast_to(hollow(x.shape[1:]), shape)  # raises NumPy's own error
     if missing:
         x = reshape(x, (x.shape[0], *(1,) * missing, *x.shape[1:]))
     return broadcast_to(x, (x.shape[0], *shape)), 0
@@ -223,7 +223,7 @@ def _shapes(arrays: Any) -> list[Shape]:
 
 
 def _fake_join(shape: Shape, arrays: Any, layouts: list[tuple[Shape, Shape]]) -> FakeTensor:
-    """The fake of several arrays in one, whose axes lie as the layouts' do."""
+    """Return the fake of several arrays joined; its axes have the memory order of the layouts."""
     fakes = [x for x in arrays if isinstance(x, FakeTensor)]
     dtype = np.result_type(*[x.dtype if isinstance(x, FakeTensor) else np.asarray(x).dtype for x in arrays])
     found = tuple([(guesses(lengths), guesses(strides)) for lengths, strides in layouts])
@@ -239,13 +239,13 @@ def _fake_concatenate(arrays: Any, axis: Any) -> Any:
     else:
         at = axis % (len(shapes[0]) or 1)
         if not -len(shapes[0]) <= axis < len(shapes[0]) or not agreeing([(*s[:at], 0, *s[at + 1 :]) for s in shapes]):
-            np.concatenate([hollow(guesses(s)) for s in _shapes(arrays)], axis)  # raises in NumPy's own words
+            np.concatenate([hollow(guesses(s)) for s in _shapes(arrays)], axis)  # raises NumPy's own error
         shape = (*shapes[0][:at], sum(s[at] for s in shapes), *shapes[0][at + 1 :])
     return _fake_join(shape, arrays, [(x.shape, x.strides) for x in arrays] if axis is not None else [])
 
 
 def _split(g: Any, shapes: list[Shape], axis: Any) -> list[Any]:
-    """The pullback of a concatenation: each array gets its part of the gradient."""
+    """Compute the pullback of a concatenation: each array gets its part of the gradient."""
     parts, stop = [], 0
     for shape in shapes:
         start, stop = stop, stop + (prod(shape) if axis is None else shape[axis])
@@ -256,7 +256,7 @@ def _split(g: Any, shapes: list[Shape], axis: Any) -> list[Any]:
 
 
 def repeated(info: Any, in_dims: Any, arrays: Any) -> list[Any]:
-    """Arrays of a list with the batch in front, one without a batch once for each item."""
+    """Return the arrays of a list with the batch in front; an array without a batch is repeated for each item."""
     batch = info.batch_size
     dims = in_dims[0]
     return [
@@ -272,7 +272,7 @@ def _batched_concatenate(info: Any, in_dims: Any, arrays: Any, axis: Any) -> tup
     if axis is None:
         return concatenate([reshape(x, (x.shape[0], prod(x.shape[1:]))) for x in arrays], 1), 0
     if min(len(x.shape) for x in arrays) < 2:
-        np.concatenate([hollow(x.shape[1:]) for x in arrays], axis)  # raises in NumPy's own words
+        np.concatenate([hollow(x.shape[1:]) for x in arrays], axis)  # raises NumPy's own error
     return concatenate(arrays, 1 + normalize_axis_index(axis, len(arrays[0].shape) - 1)), 0
 
 
@@ -289,7 +289,7 @@ concatenate: OpOverload = row(
 def _fake_stack(arrays: Any, axis: int) -> Any:
     shapes = _shapes(arrays)
     if not shapes or not agreeing(shapes):
-        np.stack([hollow(guesses(s)) for s in shapes], axis)  # raises in NumPy's own words
+        np.stack([hollow(guesses(s)) for s in shapes], axis)  # raises NumPy's own error
     at = normalize_axis_index(axis, len(shapes[0]) + 1)
     shape = (*shapes[0][:at], len(shapes), *shapes[0][at:])
     before = [(getattr(x, "shape", ()), getattr(x, "strides", ())) for x in arrays]

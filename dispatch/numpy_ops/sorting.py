@@ -18,7 +18,7 @@ from .index_parsing import ARRAY
 from .indexing import getitem
 from .linalg.matmul import item_shape
 from .pointwise import less, less_equal
-from .reduction import mean
+from .reduction import mean, unchanged
 from .reduction import sum as total
 from .result_layouts import fake_like
 from .shape import expand_dims, reshape
@@ -33,12 +33,8 @@ def _places(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return INDEX
 
 
-def _kind(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return dtype
-
-
 def in_c_order(x: FakeTensor, dtype: np.dtype[Any]) -> FakeTensor:
-    """The fake of a new array in C order."""
+    """Return the fake of a new array in C order."""
     return fake_tensor(x.shape, dtype, None, x.device, x.mode)
 
 
@@ -58,7 +54,7 @@ def _sort_pullback(g: Any, x: Any, axis: Any) -> Any:
     return back(take_along_axis(last(g, axis), argsort(order, -1), -1), x.shape, axis)  # the order of an order undoes it
 
 
-sort = along("sort(Tensor x, int? axis=-1) -> Tensor", _sort, _kind, fake_like, _sort_pullback)
+sort = along("sort(Tensor x, int? axis=-1) -> Tensor", _sort, unchanged, fake_like, _sort_pullback)
 
 
 def _sort_pushforward(t: Any, x: Any, axis: Any) -> Any:
@@ -93,7 +89,7 @@ median = composite("median(Tensor x, int[1]? axis=None, *, bool keepdims=False) 
 
 
 def place(name: str) -> OpOverload:
-    """A row that says where the largest or smallest element is."""
+    """Make a row that returns the index of the largest or smallest element."""
     kernel = getattr(np, name)
 
     def numpy(x: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
@@ -105,7 +101,7 @@ def place(name: str) -> OpOverload:
         if axis is not None and x.shape:
             axis = normalize_axis_index(axis, len(x.shape))
         if is_zero(x.size if axis is None or not x.shape else x.shape[axis]) or not x.shape:
-            numpy(np.empty(guesses(x.shape)), axis)  # raises in NumPy's own words: the largest of nothing, or no such axis
+            numpy(np.empty(guesses(x.shape)), axis)  # raises NumPy's own error: the largest of nothing, or no such axis
         shape = [1 if i == axis or axis is None else n for i, n in enumerate(x.shape) if keepdims or i != axis]
         return fake_tensor(tuple(shape) if keepdims or axis is not None else (), INDEX, None, x.device, x.mode)
 
@@ -115,7 +111,7 @@ def place(name: str) -> OpOverload:
         if axis is not None and item:
             return op(x, 1 + normalize_axis_index(axis, len(item)), keepdims=keepdims), 0
         if axis is not None:
-            numpy(np.zeros(()), axis)  # raises in NumPy's own words where there is no such axis
+            numpy(np.zeros(()), axis)  # raises NumPy's own error where there is no such axis
         found = op(reshape(x, (x.shape[0], prod(x.shape[1:]))), 1)
         return reshape(found, (x.shape[0], *(1,) * len(item))) if keepdims else found, 0
 
@@ -134,13 +130,13 @@ def _searchsorted(a: Any, v: Any, side: str = "left") -> Any:
 
 
 def _fake_searchsorted(a: Any, v: Any, side: Any) -> Any:
-    np.searchsorted(np.zeros((1,) * len(a.shape)), 0.0, side)  # raises in NumPy's own words
+    np.searchsorted(np.zeros((1,) * len(a.shape)), 0.0, side)  # raises NumPy's own error
     like = v if isinstance(v, FakeTensor) else a
     return fake_tensor(tuple(getattr(v, "shape", ())), INDEX, None, like.device, like.mode)
 
 
 def _batched_searchsorted(info: Any, in_dims: Any, a: Any, v: Any, side: Any) -> tuple[Any, int]:
-    np.searchsorted(np.zeros((1,) * len(item_shape(a, in_dims[0]))), 0.0, side)  # raises in NumPy's own words
+    np.searchsorted(np.zeros((1,) * len(item_shape(a, in_dims[0]))), 0.0, side)  # raises NumPy's own error
     if in_dims[0] is None:
         return searchsorted(a, v, side), in_dims[1]
     # each item has its own bins, whose elements below the value are counted
@@ -170,7 +166,7 @@ def _take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
     at = normalize_axis_index(axis, ndim)
     if len(indices.shape) != ndim or indices.dtype.kind not in "iu":
         places = np.zeros((1,) * len(indices.shape), indices.dtype)
-        np.take_along_axis(np.zeros((1,) * ndim), places, axis)  # raises in NumPy's own words
+        np.take_along_axis(np.zeros((1,) * ndim), places, axis)  # raises NumPy's own error
     index: list[Any] = []
     arrays = []
     for i, n in enumerate(x.shape):

@@ -45,7 +45,7 @@ prod = reduction(
 
 
 def truth(name: str, ufunc: np.ufunc) -> OpOverload:
-    """A row that says of how many elements something is true."""
+    """Make a row of `all` or `any`."""
 
     def numpy(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         return ufunc.reduce(np.asanyarray(x), axis, np.dtype(bool), keepdims=keepdims)
@@ -62,7 +62,7 @@ any = truth("any", np.logical_or)
 
 
 def counted(x: Any, axis: Any) -> int:
-    """How many elements go into each result."""
+    """Return how many elements are reduced into each result."""
     return product_of([x.shape[i] for i in axes_of(plain(axis), len(x.shape))])
 
 
@@ -98,7 +98,7 @@ def _average(x: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = 
         return mean(x, axis, keepdims=keepdims)
     if not agreeing([weights.shape, x.shape]):
         if not isinstance(axis, int) or len(weights.shape) != 1 or not agree(weights.shape[0], x.shape[axis]):
-            np.average(np.broadcast_to(1.0, guesses(x.shape)), axis, np.broadcast_to(1.0, guesses(weights.shape)))  # raises in NumPy's own words
+            np.average(np.broadcast_to(1.0, guesses(x.shape)), axis, np.broadcast_to(1.0, guesses(weights.shape)))  # raises NumPy's own error
         weights = reshape(weights, (-1,) + (1,) * (len(x.shape) - 1 - axis % len(x.shape)))
         weights = ops.np.broadcast_to(weights, x.shape)
     found = sum(multiply(x, weights), axis, keepdims=keepdims)
@@ -117,7 +117,7 @@ def _count_nonzero(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 def without_nans(x: Any) -> Any:
-    """Elements with 0 for nan."""
+    """Replace nan by 0."""
     return where(isnan(x), ops.np.zeros_like(x), x) if x.dtype.kind in "fc" else x
 
 

@@ -27,7 +27,7 @@ class Seen(NamedTuple):
 
 
 def rearranged(kernel: Callable[..., Any], layout: Any, *args: Any) -> Seen:
-    """What a kernel gives that moves axes, adds some of length 1 or drops them."""
+    """Return the view made by a kernel that moves axes, or adds or drops axes of length 1."""
     lengths = [n if type(n) is int and n < 2 else i + 2 for i, n in enumerate(layout.shape)]
     one = np.zeros((), layout.dtype)
     found = kernel(as_strided(one, lengths, [0] * len(lengths), writeable=False), *args)
@@ -46,7 +46,7 @@ def rearranged(kernel: Callable[..., Any], layout: Any, *args: Any) -> Seen:
 
 
 def dense(shape: Shape, itemsize: int, order: Sequence[int]) -> Shape:
-    """The strides of a new array whose axes lie in this order."""
+    """Return the strides of a new array with this memory order of its axes."""
     if has_zero(shape):
         return contiguous(shape, itemsize)
     strides, step = [0] * len(shape), itemsize
@@ -57,7 +57,7 @@ def dense(shape: Shape, itemsize: int, order: Sequence[int]) -> Shape:
 
 
 def broadcast_to(layout: Any, shape: Any) -> Seen:
-    """The view of a larger shape, whose new elements are the same ones over again."""
+    """Return the view of a broadcast shape."""
     shape = tuple(shape) if isinstance(shape, (tuple, list, range)) else (shape,)
     extra = len(shape) - len(layout.shape)
     strides = [0] * max(extra, 0)
@@ -68,12 +68,12 @@ def broadcast_to(layout: Any, shape: Any) -> Seen:
         fits = fits and (alike or spread or agree(n, m))
         strides.append(0 if spread else stride)
     if not fits:
-        np.broadcast_to(np.empty(guesses(layout.shape), "V0"), guesses(shape))  # raises in NumPy's own words
+        np.broadcast_to(np.empty(guesses(layout.shape), "V0"), guesses(shape))  # raises NumPy's own error
     return Seen(shape, tuple(strides), layout.dtype)
 
 
 def select(layout: Any, axis: int, index: Any) -> Seen:
-    """One place along an axis."""
+    """Return the view of one place along an axis."""
     at = normalize_axis_index(axis, len(layout.shape))
     check_index(layout.shape, at, index)
     rest = layout.shape[:at] + layout.shape[at + 1 :]
@@ -88,11 +88,11 @@ def check_index(shape: Shape, axis: int, index: Any) -> None:
 
 
 def diagonal(layout: Any, offset: int, axis1: int, axis2: int) -> Seen:
-    """A diagonal of two axes, as the last axis."""
+    """Return the view of a diagonal of two axes, as the last axis."""
     ndim = len(layout.shape)
     first, second = [normalize_axis_index(i, ndim, name) for i, name in ((axis1, "axis1"), (axis2, "axis2"))]
     if first == second:
-        np.diagonal(np.empty((1,) * ndim), offset, axis1, axis2)  # raises in NumPy's own words
+        np.diagonal(np.empty((1,) * ndim), offset, axis1, axis2)  # raises NumPy's own error
     m, n = layout.shape[first], layout.shape[second]
     length = larger(smaller(m + min(offset, 0), n - max(offset, 0)), 0)
     rest = [i for i in range(ndim) if i not in (first, second)]
@@ -104,7 +104,7 @@ def diagonal(layout: Any, offset: int, axis1: int, axis2: int) -> Seen:
 
 
 def filled(shape: Shape, wanted: Any) -> Shape:
-    """The shape that `reshape(wanted)` gives, -1 worked out. A shape that does not fit raises in NumPy's own words."""
+    """Return the shape of `reshape(wanted)`, with -1 computed. A shape that does not fit raises NumPy's own error."""
     new = tuple(wanted) if isinstance(wanted, (tuple, list, range)) else (wanted,)
     places = [i for i, n in enumerate(new) if type(n) is int and n == -1]
     if not places:
@@ -165,12 +165,12 @@ def reshaped(layout: Any, new: Shape) -> Shape | None:
 
 
 def sliced(n: Any, stride: Any, index: Any) -> tuple[Any, Any]:
-    """The length and the stride that a slice leaves of an axis."""
+    """Return the length and the stride of a sliced axis."""
     return bounds(n, index)[1], stride if index.step is None else stride * index.step
 
 
 def bounds(n: Any, index: Any) -> tuple[Any, Any]:
-    """Where a slice of an axis starts, and its length."""
+    """Return the start and the length of a slice of an axis."""
     step = 1 if index.step is None else index.step
     if not sure(step != 0):
         slice(None, None, 0).indices(1)  # raises in Python's words
@@ -184,7 +184,7 @@ def bounds(n: Any, index: Any) -> tuple[Any, Any]:
 
 
 def _clamped(at: Any, n: Any, otherwise: Any, low: Any, high: Any) -> Any:
-    """The end of a slice, counted from the front, and no further away than Python lets it be."""
+    """Return an end of a slice, counted from the front and clipped as Python does."""
     if at is None:
         return otherwise
     return larger(at + n, low) if at < 0 else smaller(at, high)

@@ -35,7 +35,7 @@ from .stacked import of_matrices
 
 
 def _half(x: Any) -> Any:
-    """The Hermitian part."""
+    """Return the Hermitian part."""
     return multiply(add(x, adjoint(x)), 0.5)
 
 
@@ -80,7 +80,7 @@ def _eigh(a: Any, UPLO: Any = "L") -> Any:
 
 
 def _gaps(w: Any) -> Any:
-    """The differences of all pairs of numbers, `w[j] - w[i]`, with 1 on the diagonal."""
+    """Return the differences of all pairs of numbers, `w[j] - w[i]`, with 1 on the diagonal."""
     return add(subtract(expand_dims(w, -2), expand_dims(w, -1)), eye(w.shape[-1], None, 0, w.dtype))
 
 
@@ -114,7 +114,7 @@ def _svd(a: Any) -> Any:
 
 
 def _svd_backward(ctx: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
-    """The pullback of `a = u diag(s) vh`: torch's, of the compact factors.
+    """Compute the pullback of `a = u diag(s) vh`: torch's, of the compact factors.
 
     With `skew(x) = x - x^H` and `E = s_j^2 - s_i^2`,
 
@@ -152,7 +152,7 @@ def _svd_backward(ctx: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
 
 
 def _outside(basis: Any, x: Any) -> Any:
-    """What of `x` is orthogonal to the columns of a basis."""
+    """Return the part of `x` that is orthogonal to the columns of a basis."""
     return subtract(x, matmul(basis, matmul(adjoint(basis), x)))
 
 

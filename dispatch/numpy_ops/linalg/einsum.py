@@ -30,7 +30,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def read_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[list[str], str]:
-    """The letters of each operand's axes and of the result's, an ellipsis spelled out. What is wrong NumPy says itself."""
+    """Return the letters of the operands' axes and of the result's, without ellipsis. Errors are NumPy's own."""
     return _read_subscripts(subscripts, tuple(map(guesses, shapes)))
 
 
@@ -43,7 +43,7 @@ def _read_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[list[s
     hidden = [len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes, strict=False)]
     short = any(n < 0 or (n and "..." not in term) for n, term in zip(hidden, terms, strict=False))
     if len(terms) != len(shapes) or short:
-        np.einsum(subscripts, *[np.broadcast_to(0.0, shape) for shape in shapes])  # raises in NumPy's own words
+        np.einsum(subscripts, *[np.broadcast_to(0.0, shape) for shape in shapes])  # raises NumPy's own error
     most = max(hidden)
     dots = "".join(free[:most])
     found = [term.replace("...", dots[most - n :]) for term, n in zip(terms, hidden, strict=True)]
@@ -55,7 +55,7 @@ def _read_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[list[s
 
 @lru_cache
 def contraction_order(terms: tuple[str, ...], shapes: tuple[Shape, ...], result: str) -> list[tuple[int, ...]]:
-    """Which operands are taken together, one pair after the other."""
+    """Return the pairs of operands to multiply, in order."""
     if len(terms) < 3:
         return [tuple(range(len(terms)))]
     zeros = [np.broadcast_to(0.0, shape) for shape in shapes]
@@ -73,7 +73,7 @@ def _einsum(subscripts: str, operands: Any) -> Any:
                 sizes[letter] = n
     pairs = [pair for term, shape in zip(terms, shapes, strict=True) for pair in zip(term, shape, strict=True)]
     if not set(result) <= set(sizes) or not all(n is sizes[letter] or is_one(n) or agree(n, sizes[letter]) for letter, n in pairs):
-        np.einsum(subscripts, *[np.broadcast_to(0.0, guesses(shape)) for shape in shapes])  # raises in NumPy's own words
+        np.einsum(subscripts, *[np.broadcast_to(0.0, guesses(shape)) for shape in shapes])  # raises NumPy's own error
     waiting = [_single(x, term, sizes) for x, term in zip(operands, terms, strict=True)]
     left = [(term, guesses([sizes[letter] for letter in term])) for _, term in waiting]
     for together in contraction_order(*zip(*left, strict=True), result):
@@ -88,7 +88,7 @@ def _einsum(subscripts: str, operands: Any) -> Any:
 
 
 def _single(x: Any, term: str, sizes: dict[str, int]) -> tuple[Any, str]:
-    """An operand whose letters all differ, without the axes of length 1 that broadcast."""
+    """Return an operand with distinct letters: diagonals taken, and axes of length 1 that broadcast dropped."""
     if len(set(term)) < len(term):
         for letter in [letter for letter, n in Counter(term).items() if n > 1]:
             while term.count(letter) > 1:
@@ -104,7 +104,7 @@ def _single(x: Any, term: str, sizes: dict[str, int]) -> tuple[Any, str]:
 
 
 def _summed(x: Any, term: str, kept: set[str]) -> tuple[Any, str]:
-    """An operand without the letters that nobody else has."""
+    """Sum an operand over the letters that no other operand and no result has."""
     axes = tuple([i for i, letter in enumerate(term) if letter not in kept])
     if not axes:
         return x, term
@@ -112,7 +112,7 @@ def _summed(x: Any, term: str, kept: set[str]) -> tuple[Any, str]:
 
 
 def _pair(x: Any, a: str, y: Any, b: str, kept: set[str]) -> tuple[Any, str]:
-    """The product of two operands, as one product of matrices."""
+    """Return the product of two operands, as one product of matrices."""
     x, a = _summed(x, a, kept | set(b))
     y, b = _summed(y, b, kept | set(a))
     both = [letter for letter in a if letter in b]
@@ -150,7 +150,7 @@ def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     else:
         of_x, of_y = [(i,) if isinstance(i, int) else tuple(i) for i in axes]
     if len(of_x) != len(of_y) or not all(agree(x.shape[i], y.shape[j]) for i, j in zip(of_x, of_y, strict=True)):
-        np.tensordot(np.broadcast_to(0.0, guesses(x.shape)), np.broadcast_to(0.0, guesses(y.shape)), axes)  # raises in NumPy's own words
+        np.tensordot(np.broadcast_to(0.0, guesses(x.shape)), np.broadcast_to(0.0, guesses(y.shape)), axes)  # raises NumPy's own error
     of_x, of_y = normalize_axis_tuple(of_x, len(x.shape)), normalize_axis_tuple(of_y, len(y.shape))
     rows = [i for i in range(len(x.shape)) if i not in of_x]
     columns = [i for i in range(len(y.shape)) if i not in of_y]
@@ -165,7 +165,7 @@ def _inner(x: Any, y: Any) -> Any:
     if not _ndim(x) or not _ndim(y):
         return multiply(x, y)
     if not agree(x.shape[-1], y.shape[-1]):
-        np.inner(np.broadcast_to(0.0, guesses(x.shape)), np.broadcast_to(0.0, guesses(y.shape)))  # raises in NumPy's own words
+        np.inner(np.broadcast_to(0.0, guesses(x.shape)), np.broadcast_to(0.0, guesses(y.shape)))  # raises NumPy's own error
     return tensordot(x, y, ((-1,), (-1,)))
 
 
@@ -214,7 +214,7 @@ def _cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
 
 def _multi_dot(arrays: Any) -> Any:
     if len(arrays) < 2:
-        np.linalg.multi_dot([np.zeros((1, 1)) for _ in arrays])  # raises in NumPy's own words
+        np.linalg.multi_dot([np.zeros((1, 1)) for _ in arrays])  # raises NumPy's own error
     letters = [LETTERS[i : i + 2] for i in range(len(arrays))]
     if len(arrays[0].shape) == 1:
         letters[0] = letters[0][1]

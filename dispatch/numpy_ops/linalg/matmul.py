@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 
 def product_shape(x: Shape, y: Shape) -> Shape:
-    """The shape of a matrix product. Shapes that do not fit raise in NumPy's own words."""
+    """Return the shape of a matrix product. Shapes that do not fit raise NumPy's own error."""
     if x and y and agree(x[-1], y[-2] if len(y) > 1 else y[-1]):
         with suppress(ValueError):
             return (*broadcast_shape((x[:-2], y[:-2])), *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
@@ -41,12 +41,12 @@ def _fake_matmul(x: Any, y: Any) -> FakeTensor:
 
 
 def adjoint(x: Any) -> Any:
-    """The conjugate transpose of matrices."""
+    """Return the conjugate transpose of matrices."""
     return swapaxes(conjugated(x), -1, -2)
 
 
 def _left(g: Any, x_shape: Shape, y: Any) -> Any:
-    """The gradient of `x @ y` in x; the tape sums axes that were broadcast."""
+    """Return the gradient of `x @ y` in x; the tape sums axes that were broadcast."""
     if len(y.shape) == 1:
         return multiply(expand_dims(g, -1), conjugated(y))
     if len(x_shape) == 1:
@@ -55,7 +55,7 @@ def _left(g: Any, x_shape: Shape, y: Any) -> Any:
 
 
 def _right(g: Any, x: Any, y_shape: Shape) -> Any:
-    """The gradient of `x @ y` in y."""
+    """Return the gradient of `x @ y` in y."""
     if len(x.shape) == 1:
         if len(y_shape) == 1:
             return multiply(g, conjugated(x))
@@ -69,7 +69,7 @@ def _right(g: Any, x: Any, y_shape: Shape) -> Any:
 
 
 def item_shape(x: Any, dim: int | None) -> Shape:
-    """The shape of one item of a batch."""
+    """Return the shape of one item of a batch."""
     shape: Shape = getattr(x, "shape", ())
     return shape if dim is None else shape[:dim] + shape[dim + 1 :]
 

@@ -20,7 +20,7 @@ from .decompositions import svdvals
 
 
 def root(x: Any) -> Any:
-    """A square root whose derivative at 0 is 0."""
+    """Return a square root whose derivative at 0 is 0."""
     none = equal(x, 0)
     return where(none, 0.0, sqrt(where(none, 1.0, x)))
 
@@ -58,7 +58,7 @@ def _matrix_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
         sums = total(absolute(x), row if by_columns else column, keepdims=True)
         return (largest if ord > 0 else smallest)(sums, (row, column), keepdims=keepdims)
     if row == column or ord not in SINGULAR:
-        np.linalg.norm(np.zeros((1,) * len(x.shape)), ord, axis)  # raises in NumPy's own words
+        np.linalg.norm(np.zeros((1,) * len(x.shape)), ord, axis)  # raises NumPy's own error
     found = SINGULAR[ord](svdvals(moveaxis(x, (row, column), (-2, -1))), -1)
     return expand_dims(found, tuple(sorted((row, column)))) if keepdims else found
 
@@ -70,7 +70,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         return reshape(found, (1,) * ndim) if keepdims else found
     axes = tuple(range(ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     if len(axes) not in (1, 2) or (len(axes) == 1 and isinstance(ord, str)):
-        np.linalg.norm(np.zeros((1,) * ndim), ord, axis)  # raises in NumPy's own words
+        np.linalg.norm(np.zeros((1,) * ndim), ord, axis)  # raises NumPy's own error
     if len(axes) == 1:
         return _vector_norm(x, axes, ord, keepdims=keepdims)
     return _matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)

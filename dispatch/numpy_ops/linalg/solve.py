@@ -39,7 +39,7 @@ Shape = tuple[int, ...]
 
 
 def _solved_shape(a: Shape, b: Shape) -> Shape:
-    """The shape of a solution. Shapes that do not fit raise in NumPy's own words."""
+    """Return the shape of a solution. Shapes that do not fit raise NumPy's own error."""
     if len(a) > 1 and agree(a[-1], a[-2]) and b and agree(a[-1], b[0] if len(b) == 1 else b[-2]):
         if len(b) == 1:
             return a[:-1]
@@ -146,7 +146,7 @@ complete(pinv, autograd=pullbacks(a=_pinv_pullback))
 
 def _matrix_power(a: Any, n: int) -> Any:
     if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
-        np.linalg.matrix_power(np.broadcast_to(0.0, a.shape), n)  # raises in NumPy's own words
+        np.linalg.matrix_power(np.broadcast_to(0.0, a.shape), n)  # raises NumPy's own error
     if n == 0:
         return add(ops.np.zeros_like(a), eye(a.shape[-1], None, 0, a.dtype))
     if n < 0:
@@ -167,7 +167,7 @@ matrix_power = composite("linalg_matrix_power(Tensor(a) a, int n) -> Tensor(a)",
 
 
 def _matrices(x: Any) -> Any:
-    """Numbers, one for each matrix of a stack, as matrices of one element."""
+    """Reshape numbers, one for each matrix of a stack, to matrices of one element."""
     return expand_dims(x, (-2, -1))
 
 

@@ -30,7 +30,7 @@ def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True)
 
     def check(shape: Shape) -> None:
         if len(shape) < 2 or (square and not agree(shape[-1], shape[-2])):
-            kernel(np.broadcast_to(0.0, guesses(shape)))  # raises in NumPy's own words
+            kernel(np.broadcast_to(0.0, guesses(shape)))  # raises NumPy's own error
 
     def fake(x: Any, *options: Any) -> Any:
         check(getattr(x, "shape", ()))
@@ -49,7 +49,7 @@ def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True)
 
 
 def fake_stack(stack: Shape, core: Shape, dtype: Any, operands: list[Any]) -> FakeTensor:
-    """The fake of matrices in a stack whose axes lie as the operands' do."""
+    """Return the fake of a stack of matrices; its axes have the memory order of the operands."""
     loops = tuple([(guesses(x.shape[:-2]), guesses(x.strides[:-2])) for x in operands if len(x.shape) > 2])
     batch = elementwise_order(loops) if loops else ()
     shape = stack + core
@@ -59,6 +59,6 @@ def fake_stack(stack: Shape, core: Shape, dtype: Any, operands: list[Any]) -> Fa
 
 @lru_cache(REMEMBERED)
 def result_dtypes(kernel: Kernel, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
-    """The dtypes of a function's results for those of its arguments."""
+    """Return the dtypes of a function's results for the dtypes of its arguments."""
     found = kernel(*[np.ones((1, 1), dtype) for dtype in dtypes])
     return tuple([x.dtype for x in found]) if isinstance(found, tuple) else (found.dtype,)
