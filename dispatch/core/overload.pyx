@@ -311,7 +311,8 @@ cdef class OpOverload:
         """
         if not isinstance(key, int) or not 0 <= key < KEYS:
             raise self.hooks.refused_key(self, key)
-        return self.definition.table.resolve(self, key)
+        cdef Definition definition = self.definition        # held: what is asked for a kernel may redefine the operator
+        return definition.table.resolve(self, key)
 
     def set_kernel_enabled(self, device_type, enabled=True):
         """A `with` block in which the kernel for a device, or several, is off (or on again) in this thread.

@@ -10,21 +10,6 @@ from .reinplace_pass import reinplace
 from .shape_guards import sizes_in
 
 __all__ = [
-    "AliasAnalysis",
-    "Graph",
-    "Metadata",
-    "Node",
-    "Opaque",
-    "apply",
-    "common_subexpressions",
-    "constant_folding",
-    "dead_code",
-    "dumps",
-    "is_pinned",
-    "loads",
-    "nodes_in",
-    "register_spelling",
-    "register_value",
-    "reinplace",
-    "sizes_in",
-]
+    "AliasAnalysis", "Graph", "Metadata", "Node", "Opaque", "apply", "common_subexpressions", "constant_folding", "dead_code",
+    "dumps", "is_pinned", "loads", "nodes_in", "register_spelling", "register_value", "reinplace", "sizes_in",
+]  # fmt: skip

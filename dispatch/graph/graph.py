@@ -2,7 +2,6 @@
 
 import io
 import os
-from collections.abc import Callable
 from typing import Any, Self, TextIO, TypeAlias
 
 from .body import Body
@@ -185,5 +184,4 @@ class Graph(Body):
 
 
 File: TypeAlias = str | os.PathLike[str] | io.TextIOBase | TextIO
-Pass: TypeAlias = Callable[[Graph], Graph]
 dumps, loads = Graph.dumps, Graph.loads

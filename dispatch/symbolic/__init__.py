@@ -24,28 +24,7 @@ from .sym_bool import SymBool
 from .sym_int import SymInt
 
 __all__ = [
-    "Check",
-    "Guard",
-    "ShapeEnv",
-    "SymBool",
-    "SymInt",
-    "agree",
-    "agreeing",
-    "broadcast",
-    "check",
-    "contiguous",
-    "guard_or_false",
-    "guard_or_true",
-    "guesses",
-    "has_zero",
-    "is_one",
-    "is_open",
-    "is_zero",
-    "larger",
-    "layout_is_open",
-    "parse",
-    "same",
-    "smaller",
-    "statically_known",
-    "sure",
-]
+    "Check", "Guard", "ShapeEnv", "SymBool", "SymInt", "agree", "agreeing", "broadcast", "check", "contiguous",
+    "guard_or_false", "guard_or_true", "guesses", "has_zero", "is_one", "is_open", "is_zero", "larger", "layout_is_open",
+    "parse", "same", "smaller", "statically_known", "sure",
+]  # fmt: skip

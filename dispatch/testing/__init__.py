@@ -10,22 +10,7 @@ from .sampled_arguments import Sample, samples
 from .variants import layouts, sizes, values
 
 __all__ = [
-    "OpProfile",
-    "Report",
-    "Sample",
-    "assert_close",
-    "dont_generate_opcheck_tests",
-    "generate_fake_kernels",
-    "generate_opcheck_tests",
-    "gradcheck",
-    "gradgradcheck",
-    "is_inside_opcheck_mode",
-    "layouts",
-    "load_op_profiles",
-    "opcheck",
-    "record_op_profiles",
-    "samples",
-    "save_op_profiles",
-    "sizes",
-    "values",
-]
+    "OpProfile", "Report", "Sample", "assert_close", "dont_generate_opcheck_tests", "generate_fake_kernels",
+    "generate_opcheck_tests", "gradcheck", "gradgradcheck", "is_inside_opcheck_mode", "layouts", "load_op_profiles", "opcheck",
+    "record_op_profiles", "samples", "save_op_profiles", "sizes", "values",
+]  # fmt: skip

@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+from children import said_by_child
 from making import made
 
 from dispatch.core import Arguments, Check, Definition, DispatchKey, Kind, OpOverload, set_array_type
@@ -144,3 +145,29 @@ def test_an_operator_that_is_its_own_kernel_ends_in_a_recursion_error():
     op.register_at(DispatchKey.CPU, op)
     with pytest.raises(RecursionError):
         op(A)
+
+
+def test_a_kernel_may_redefine_its_operator_while_it_is_asked_for():
+    said_by_child("""
+        import gc, sys
+        sys.path.insert(0, "tests")
+        from making import made
+        op = made("(Tensor x) -> int", lambda x: 1)
+
+        class Layer:
+            name, key = "layer", DispatchKey.JVP
+
+            def check(self, op, rule):
+                pass
+
+            def lower(self, op, rule):
+                op.redefine(made("(Tensor x) -> int", lambda x: 2))
+                gc.collect()
+                filler = [{} for _ in range(10000)]
+                return rule
+
+        for _ in range(20):
+            op.register(Layer(), lambda x: 3)
+            assert op.at(DispatchKey.JVP)(A) == 3
+            assert op(A) == 2
+    """)
