@@ -76,9 +76,7 @@ def described(x: Any) -> str:
     return f"{kind_of(x)} of {len(x)}" if type(x) in (list, tuple) else kind_of(x)
 
 
-def fitted(
-    given: Any, like: Any, layouts: Sequence[Layout | None], who: str, names: tuple[str, str]
-) -> list[Any]:
+def fitted(given: Any, like: Any, layouts: Sequence[Layout | None], who: str, names: tuple[str, str]) -> list[Any]:
     """The leaves of cotangents or tangents, as arrays of the shapes and dtypes of the values that they are of.
 
     Parameters

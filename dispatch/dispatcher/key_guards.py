@@ -85,9 +85,7 @@ class KernelSwitch(Watcher):
     def __init__(self, op: OpOverload, devices: tuple[str, ...], *, enabled: bool) -> None:
         super().__init__()
         self.op, self.devices, self.enabled = op, devices, enabled
-        self.registrations = tuple(
-            found for device in devices if (found := op.table.live(device_key(device))) is not None
-        )
+        self.registrations = tuple(found for device in devices if (found := op.table.live(device_key(device))) is not None)
         if len(self.registrations) < len(devices):
             missing = ", ".join(repr(device) for device in devices if op.table.live(device_key(device)) is None)
             raise DefinitionError(

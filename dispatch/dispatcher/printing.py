@@ -4,14 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import (
-    AROUND,
-    DispatchKey,
-    OpOverload,
-    Registration,
-    Tensor,
-    device_of_key,
-)
+from ..core import AROUND, DispatchKey, OpOverload, Registration, Tensor, device_of_key
 from ..core.source import where
 from ..errors import kind_of
 from .layer import layers

@@ -9,15 +9,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from ..core import (
-    DispatchKey,
-    OpOverload,
-    Registration,
-    add_fallback,
-    fallthrough_kernel,
-    registration_lock,
-    remove_fallback,
-)
+from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
 from ..core.source import caller, where
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.layer import find_layer, key_of_name
@@ -238,9 +230,7 @@ class Library:
         self._check("begin a block")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.destroy()
 
     def __repr__(self) -> str:

@@ -22,9 +22,7 @@ from .registry import build
 Shape = tuple[int, ...]
 
 
-def define(
-    text: str, kernel: Callable[..., Any], tags: tuple[Tag, ...] = (), key: DispatchKey = DispatchKey.CPU
-) -> OpOverload:
+def define(text: str, kernel: Callable[..., Any], tags: tuple[Tag, ...] = (), key: DispatchKey = DispatchKey.CPU) -> OpOverload:
     """An operator of the NumPy table, with its NumPy kernel and no rules yet.
 
     Its array arguments take Python numbers too, which pass through untouched, so that NumPy's own promotion decides.

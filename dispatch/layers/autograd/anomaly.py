@@ -10,14 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import (
-    OBSERVE,
-    DispatchKey,
-    OpOverload,
-    Tensor,
-    active_mode,
-    key_of_rank,
-)
+from ...core import OBSERVE, DispatchKey, OpOverload, Tensor, active_mode, key_of_rank
 from ...core.pytree import leaves
 from ...core.source import line
 from ...dispatcher.observer import Watcher, watchers

@@ -118,13 +118,7 @@ def batching_rule(info: Any, in_dims: Any, call: Call, cotangents: Any, kept: An
         ]
         return pull_all(call, fronted, kept, residual, leading + 1), 0
     results = [
-        pull_all(
-            call,
-            _item(cotangents, flowing, i),
-            _item(kept, keeping, i),
-            _kept_item(residual, of_residual, i),
-            leading,
-        )
+        pull_all(call, _item(cotangents, flowing, i), _item(kept, keeping, i), _kept_item(residual, of_residual, i), leading)
         for i in range(size)
     ]
     columns = zip(*map(leaves, results), strict=True)

@@ -90,12 +90,7 @@ def grad(
 
 
 def backward(
-    tensors: Any,
-    grad_tensors: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    *,
-    inputs: Any = None,
+    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, *, inputs: Any = None
 ) -> None:
     """Add the gradients of several values to the `.grad` of every leaf they were made of, in one walk.
 

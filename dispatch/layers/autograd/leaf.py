@@ -4,17 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import (
-    DispatchKey,
-    Level,
-    Tensor,
-    active_modes,
-    freeze,
-    ground,
-    level_of_rank,
-    open_levels,
-    wrap,
-)
+from ...core import DispatchKey, Level, Tensor, active_modes, freeze, ground, level_of_rank, open_levels, wrap
 from ...core.array_memory import unwritten
 from ...errors import GradientError
 from .node import Leaf

@@ -9,15 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import (
-    DispatchKey,
-    Level,
-    Tensor,
-    device_of,
-    key_of_rank,
-    rank_of,
-    wrap,
-)
+from ...core import DispatchKey, Level, Tensor, device_of, key_of_rank, rank_of, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import leaves, mapped
 from ...errors import GradientError

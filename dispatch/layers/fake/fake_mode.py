@@ -73,11 +73,7 @@ class FakeTensorMode(ModeBlock):
     adopts = False  # whether fakes of other modes give their metadata, in place of an error
 
     def __init__(
-        self,
-        *,
-        allow_non_fake_inputs: bool = False,
-        shape_env: ShapeSource | None = None,
-        static_shapes: bool | None = None,
+        self, *, allow_non_fake_inputs: bool = False, shape_env: ShapeSource | None = None, static_shapes: bool | None = None
     ) -> None:
         self.allow_non_fake_inputs = allow_non_fake_inputs
         self.shape_env = shape_env

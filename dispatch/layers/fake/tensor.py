@@ -78,9 +78,7 @@ class FakeTensor(Tensor):
         """Return the element that is known, or raise an exception that says what was asked and what to write instead."""
         constant = self.constant
         if constant is None:
-            raise DataDependentError(
-                f"{what} was asked of a fake tensor of shape {self.shape}, which has no data. {instead}"
-            )
+            raise DataDependentError(f"{what} was asked of a fake tensor of shape {self.shape}, which has no data. {instead}")
         return constant
 
     def item(self, *args: Any) -> Any:

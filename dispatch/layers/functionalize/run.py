@@ -4,14 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import (
-    DispatchKey,
-    Level,
-    Tensor,
-    device_of,
-    rank_of,
-    wrap,
-)
+from ...core import DispatchKey, Level, Tensor, device_of, rank_of, wrap
 from ...core.pytree import items_of, mapped, rebuilt
 from ...operators.views import View, base_of
 from .tensor import FunctionalTensor

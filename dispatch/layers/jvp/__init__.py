@@ -16,12 +16,4 @@ from .tangents import tangent_of, with_tangents
 from .tensor import DualTensor
 from .user_rules import rule_of
 
-__all__ = [
-    "DualTensor",
-    "Pushforward",
-    "Pushforwards",
-    "pushforwards",
-    "rule_of",
-    "tangent_of",
-    "with_tangents",
-]
+__all__ = ["DualTensor", "Pushforward", "Pushforwards", "pushforwards", "rule_of", "tangent_of", "with_tangents"]

@@ -12,10 +12,6 @@ def batched(cls: type[Tensor], args: Sequence[Any], dims: Sequence[Any], level: 
 @disjoint_base
 class Ruled:
     def __init__(
-        self,
-        cls: type[Tensor],
-        rule: Callable[..., Any],
-        single: bool,
-        returned: Callable[[Any, Any, tuple[Any, ...]], Any],
+        self, cls: type[Tensor], rule: Callable[..., Any], single: bool, returned: Callable[[Any, Any, tuple[Any, ...]], Any]
     ) -> None: ...
     def __call__(self, *args: Any) -> Any: ...

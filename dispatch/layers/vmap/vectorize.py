@@ -27,12 +27,7 @@ Function = Callable[..., Any]
 
 
 def vectorize(
-    f: Function | None = None,
-    /,
-    *,
-    signature: str | None = None,
-    excluded: Iterable[int | str] = (),
-    otypes: Any = None,
+    f: Function | None = None, /, *, signature: str | None = None, excluded: Iterable[int | str] = (), otypes: Any = None
 ) -> Function:
     """Let a function of one item take arrays of them, as `np.vectorize` does, without a call for each.
 
@@ -85,9 +80,7 @@ def vectorize(
     given = None if signature is None else Signature.parse(signature)
     apart, dtypes = _apart(excluded), None if otypes is None else tuple(np.dtype(t) for t in otypes)
     if given is not None and dtypes is not None and len(dtypes) != len(given.outputs):
-        raise DefinitionError(
-            f"vectorize: otypes has {len(dtypes)} dtypes, one for each output, and the signature is {given}."
-        )
+        raise DefinitionError(f"vectorize: otypes has {len(dtypes)} dtypes, one for each output, and the signature is {given}.")
     name = f"vectorize({getattr(f, '__name__', type(f).__name__)})"
     parameters = _parameter_names(f)
 

@@ -91,9 +91,7 @@ class Signature:
     def unknown(self) -> tuple[str, ...]:
         """The dimensions of the outputs that no input has: only the kernel can tell how long they are."""
         known = {name for core in self.inputs for name in core}
-        return tuple(
-            dict.fromkeys(name for core in self.outputs for name in core if name not in known and not name.isdigit())
-        )
+        return tuple(dict.fromkeys(name for core in self.outputs for name in core if name not in known and not name.isdigit()))
 
     def without(self, missing: frozenset[str]) -> "Signature":
         """The signature of the calls from which these optional dimensions are absent."""
@@ -140,9 +138,7 @@ class Signature:
         operator_name = operator or "this call"
         words = fault.format(*map(repr, names), signature=self)
         raise ArgumentError(
-            "\n".join([f"{operator_name}: {words}", *self._listed(shapes, names)]),
-            operator=operator,
-            argument=names[place],
+            "\n".join([f"{operator_name}: {words}", *self._listed(shapes, names)]), operator=operator, argument=names[place]
         )
 
     def shapes(self, binding: Binding) -> tuple[Shape, ...] | None:
