@@ -53,6 +53,8 @@ def raised(call, *errors):
     raise SystemExit("nothing was raised")
 """
 
+NUMPY = np.lib.NumpyVersion(np.__version__)
+
 
 def survives(text):
     """Run a text in a process of its own, which must come to its end."""
@@ -216,7 +218,18 @@ def test_an_object_of_a_class_without_a_hash_is_no_array():
 
 
 @pytest.mark.parametrize(
-    "kernel", ["functools.partial(op)", "op.__call__", "functools.partial(functools.partial(op))", "np.frompyfunc(op, 1, 1)", "op", "op.whole"]
+    "kernel",
+    [
+        "functools.partial(op)",
+        "op.__call__",
+        "functools.partial(functools.partial(op))",
+        pytest.param(
+            "np.frompyfunc(op, 1, 1)",
+            marks=pytest.mark.skipif(NUMPY < "2.1.0", reason="NumPy 2.0 runs out of stack by itself when such a ufunc calls itself"),
+        ),
+        "op",
+        "op.whole",
+    ],
 )
 def test_a_kernel_that_calls_its_operator_again_ends_in_a_recursion_error(kernel):
     survives(f"""

@@ -149,7 +149,7 @@ def test_an_operator_is_defined_where_its_hints_are_local():
 
 CALLABLES = [
     (operator.matmul, "<builtin matmul> has no type hints to infer from.", "(Tensor a, Tensor b, /) -> Tensor"),
-    (np.dot, "<builtin dot> has no type hints to infer from.", "(Tensor a, Tensor b) -> Tensor"),
+    (np.dot, "<builtin dot> has no ", "(Tensor a, Tensor b) -> Tensor"),
     (np.sin, "<ufunc sin> has no ", "(Tensor x) -> Tensor"),
     (max, "<builtin max> has no signature to infer from.", "(Tensor x) -> float"),
     (np.ones(3).dot, "<builtin dot> has no ", "(Tensor b) -> Tensor"),
