@@ -495,7 +495,9 @@ def test_a_loop_is_made_once_and_of_numbers_that_are_there():
         Loop(np.sum, ((1,),), (), (-1,), (0,), 1, (), Told())
 
 
-@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="NumPy 2.0 leaves nothing behind")
+@pytest.mark.skipif(
+    not "2.1" <= np.__version__ < "2.5", reason="NumPy 2.0 leaves nothing behind, and from 2.5 on no such value can be made"
+)
 def test_what_numpy_leaves_behind_when_it_looks_up_a_scalar_s_class_arrives():
     class Meta(type):
         def __hash__(cls):
