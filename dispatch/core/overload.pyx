@@ -42,15 +42,16 @@ cdef extern from *:
     #include <numpy/arrayobject.h>
     #include <numpy/ufuncobject.h>
     /* Calls a kernel, and counts how deep calls are where nothing else does: the interpreter counts Python's functions, and
-       no call comes back out of a ufunc that is not made of a Python object. CPython 3.12 and 3.13 let C go ten times as deep as
-       Python, which is deeper than the stack where each level is a ufunc's. */
+       no call comes back out of a ufunc that is not made of a Python object. CPython 3.12 and 3.13 let C go ten times as
+       deep as Python, which is deeper than the stack where each level is a ufunc's. */
     static _Thread_local int dispatch_depth = 0;
     static inline PyObject *dispatch_call_kernel(PyObject *kernel, PyObject *const *args, size_t nargsf, PyObject *keywords,
                                                  PyObject *ufunc) {
         PyObject *type = (PyObject *)Py_TYPE(kernel), *result;
         int counted = type == (PyObject *)&PyFunction_Type || (type == ufunc && ((PyUFuncObject *)kernel)->obj == NULL);
         if (!counted && dispatch_depth >= Py_GetRecursionLimit()) {
-            PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded while the kernel of an operator was called");
+            PyErr_SetString(PyExc_RecursionError,
+                            "maximum recursion depth exceeded while the kernel of an operator was called");
             return NULL;
         }
         if (!counted && Py_EnterRecursiveCall(" while the kernel of an operator was called")) {
