@@ -17,13 +17,7 @@ Argnums = int | str | tuple[int | str, ...]
 
 
 def checked_argnums(who: str, argnums: Any) -> tuple[tuple[int | str, ...], bool]:
-    """The arguments that were asked for, as a tuple, and whether one was asked for by itself.
-
-    Raises
-    ------
-    GradientError
-        If something is neither a number nor a name.
-    """
+    """The arguments that were asked for, as a tuple, and whether one was asked for by itself."""
     asked = argnums if isinstance(argnums, tuple) else (argnums,)
     for one in asked:
         if not isinstance(one, (int, str, np.integer)):
@@ -35,32 +29,10 @@ def checked_argnums(who: str, argnums: Any) -> tuple[tuple[int | str, ...], bool
 
 
 class Arguments:
-    """The arguments of one call that a transform differentiates by, flattened once.
+    """The arguments of one call that a transform differentiates by, flattened once; for bad ones GradientError.
 
-    Parameters
-    ----------
-    who : str
-        The transform, as messages name it.
-    f : callable
-    asked : tuple of int or str
-    alone : bool
-        Whether one was asked for by itself, so that results have its structure and are no tuple of one.
-    args : tuple
-    keywords : dict
-
-    Attributes
-    ----------
-    like : object
-        The one argument, or a tuple of all: results have its structure.
-    given : list
-        The leaves of `like`.
-    leaves : list
-        For each of them an array or a wrapper, None for one without a derivative. A Python float is a 0-d array.
-
-    Raises
-    ------
-    GradientError
-        If an argument was not given, is asked for twice, or has no derivative.
+    `alone`: one was asked for by itself, so that results have its structure and are no tuple of one. Results have the structure
+    of `like`, and `given` are its leaves; `leaves` has for each an array or a wrapper, None for one without a derivative.
     """
 
     __slots__ = ("_alone", "_args", "_keywords", "_places", "given", "leaves", "like", "who")

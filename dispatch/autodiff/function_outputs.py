@@ -12,13 +12,7 @@ from .structures import described, flattened, layout_of
 
 
 def result_and_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
-    """The result of a function, and what it returned beside that; None where `has_aux` is not said.
-
-    Raises
-    ------
-    GradientError
-        If there is no pair.
-    """
+    """The result of a function, and what it returned beside that; None where `has_aux` is not said."""
     if not has_aux:
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
@@ -27,13 +21,9 @@ def result_and_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
 
 
 def layouts_of(leaves: Sequence[Any], out: Any, who: str, *, real: bool = False) -> list[Layout | None]:
-    """Shape and dtype of each leaf of a result `out`; None of a leaf that is None.
+    """Shape and dtype of each leaf of a result `out`, None of a leaf that is None; others must be floating-point or complex.
 
-    Raises
-    ------
-    GradientError
-        If a leaf is neither floating-point nor complex; with `real` also if it is complex, so that it has two gradients, of its
-        real and of its imaginary part.
+    With `real` a complex one raises too: it has two gradients, of its real and of its imaginary part.
     """
     layouts = []
     for i, x in enumerate(leaves):
@@ -53,13 +43,7 @@ def layouts_of(leaves: Sequence[Any], out: Any, who: str, *, real: bool = False)
 
 
 def left(x: Any, level: Level) -> Any:
-    """What a function returned, taken out of the level it was computed at: arrays of which nobody else holds a part.
-
-    Raises
-    ------
-    EscapedValueError
-        If it holds a value of a transform that has ended.
-    """
+    """What a function returned, taken out of the level it was computed at: arrays of which nobody else holds a part."""
     leaves = flattened(x)
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor):

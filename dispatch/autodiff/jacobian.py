@@ -276,13 +276,7 @@ def _column_block(columns: Any, span: slice | None, layout: Layout | None, x: An
 
 
 def spans(layouts: Sequence[Layout | None]) -> list[slice | None]:
-    """Which of the basis' directions are each array's; None of one that does not count.
-
-    Examples
-    --------
-    >>> spans([((2,), np.dtype(float)), None, ((), np.dtype(float))])
-    [slice(0, 2, None), None, slice(2, 3, None)]
-    """
+    """Which of the basis' directions are each array's; None of one that does not count."""
     found: list[slice | None] = []
     start = 0
     for layout in layouts:
@@ -298,13 +292,7 @@ def directions(layouts: Sequence[Layout | None]) -> int:
 
 
 def units(layouts: Sequence[Layout | None], start: int, stop: int, values: Sequence[Any] = ()) -> list[Any]:
-    """Some of the basis' directions, along a first axis of each array that counts, as they can meet some values.
-
-    Examples
-    --------
-    >>> units([((2,), np.dtype(float)), None, ((), np.dtype(float))], 1, 3)
-    [array([[0., 1.], [0., 0.]]), array([0., 1.])]
-    """
+    """Some of the basis' directions, along a first axis of each array that counts, as they can meet some values."""
     made = []
     for layout, span in zip(layouts, spans(layouts), strict=True):
         if layout is not None and span is not None:

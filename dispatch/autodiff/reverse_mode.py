@@ -174,15 +174,9 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 class TapedArguments(Arguments):
-    """The arguments of a transform, put on the tape of its level.
+    """The arguments of a transform, put on the tape of its level: in `args` and `keywords` they are tracked values.
 
-    Attributes
-    ----------
-    level : Level
-    args, keywords
-        The arguments of the call, with tracked values in those that the transform is by.
-    ends : list
-        For each leaf of these the end of the tape, and the value there; None for one that has no derivative.
+    `ends` has for each leaf the end of the tape, and the value there; None for one that has no derivative.
     """
 
     __slots__ = ("args", "ends", "keywords", "level")

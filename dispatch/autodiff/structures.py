@@ -26,18 +26,6 @@ def beside(x: Any, values: Iterable[Any] = ()) -> Any:
 
     A fake where they are fakes, or where a FakeTensorMode is on. Beside traced values it stays an array, which becomes a
     constant of the graph.
-
-    Parameters
-    ----------
-    x : ndarray
-    values : iterable, optional
-        Wrappers and arrays.
-
-    Examples
-    --------
-    >>> import numpy as np, dispatch
-    >>> beside(np.ones(2), [dispatch.FakeTensorMode().from_array(np.ones(3))])
-    FakeTensor(shape=(2,), dtype=float64)
     """
     for value in values:
         while isinstance(value, Tensor) and type(value).key > DispatchKey.TRACE and value.value is not None:  # type: ignore[operator]
@@ -79,23 +67,10 @@ def described(x: Any) -> str:
 def fitted(given: Any, like: Any, layouts: Sequence[Layout | None], who: str, names: tuple[str, str]) -> list[Any]:
     """The leaves of cotangents or tangents, as arrays of the shapes and dtypes of the values that they are of.
 
-    Parameters
-    ----------
-    given : object
-        Has the structure of `like`. None is zero and stays None, also for a whole container; a list and a tuple stand for each
-        other, the keys of a dict have any order, and a Python number stands for a 0-d array.
-    like : object
-    layouts : sequence
-        Of the leaves of `like`; None for one that has no derivative, for which None has to be given.
-    who : str
-        The transform, as a message names it.
-    names : tuple of str
-        What `given` and `like` are called.
-
-    Raises
-    ------
-    GradientError
-        If they differ in structure, or a leaf has another shape or a dtype that cannot be cast.
+    `given` has the structure of `like`; `layouts` are those of its leaves, None for one that has no derivative, for which None
+    has to be given. None is zero and stays None, also for a whole container; a list and a tuple stand for each other, the keys
+    of a dict have any order, and a Python number stands for a 0-d array. Anything else raises GradientError, in which `who` is
+    the transform and `names` are what `given` and `like` are called.
     """
     found = leaves_like(given, like)
     if found is None:

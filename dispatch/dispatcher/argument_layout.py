@@ -27,31 +27,7 @@ around_kernels: dict[Tag, Callable[[OpOverload, Callable[..., Any]], Callable[..
 def adapted(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a kernel so that its arrays have the layouts and the axes that the operator's hints name.
 
-    Parameters
-    ----------
-    op : OpOverload
-    kernel : callable
-        With the operator's own signature.
-
-    Returns
-    -------
-    callable
-        `kernel` itself if the hints name neither; that costs nothing.
-
-    Raises
-    ------
-    ArgumentError
-        At a call, if an argument must be writeable and is not.
-
-    Examples
-    --------
-    >>> from typing import Annotated
-    >>> from dispatch import custom_op
-    >>> @custom_op("doc::strides", mutates_args=())
-    ... def strides(x: Annotated[np.ndarray, "C"]) -> int:
-    ...     return x.strides[0]
-    >>> strides(np.ones((2, 3))), strides(np.ones((3, 2)).T)
-    (24, 24)
+    A kernel whose hints name neither is returned itself, and costs nothing.
     """
     for tag in around_kernels.keys() & op.tags:
         kernel = around_kernels[tag](op, kernel)

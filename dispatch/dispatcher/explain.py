@@ -34,7 +34,6 @@ from .printing import brief, default_of, escape, name_of, place_of, role_of
 
 Arguments = tuple[Any, ...]
 MODES = (1 << OBSERVE) - 1  # bit k for key k: every mode but the watchers
-NOBODY: Mapping[Registration, str] = {}
 
 
 class Step(NamedTuple):

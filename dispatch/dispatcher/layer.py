@@ -39,15 +39,7 @@ class Made:
 
 
 class Derived(NamedTuple):
-    """A kernel that can be made of another layer's rule.
-
-    Attributes
-    ----------
-    source : Registration
-        The rule it is made of.
-    make : callable
-        Makes the kernel.
-    """
+    """A kernel that can be made, by `make()`, of another layer's rule, `source`."""
 
     source: Registration
     make: Callable[[], Kernel]
@@ -161,13 +153,7 @@ def following(source: Callable[[], Any], make: Callable[[Any], Kernel]) -> Kerne
 
 
 def find_layer(name: str) -> Layer:
-    """The layer of a name.
-
-    Raises
-    ------
-    LayerNotFoundError
-        With close matches, if there is none.
-    """
+    """The layer of a name; LayerNotFoundError has close matches."""
     try:
         return layers[name]
     except KeyError:
@@ -178,22 +164,9 @@ def find_layer(name: str) -> Layer:
 
 
 def check_parameters(op: OpOverload, rule: Callable[..., Any], leading: int = 0, what: str = "rule") -> None:
-    """Hold the parameters of a rule against the arguments of its operator, by name.
+    """Raise DefinitionError if a rule's parameters do not have the names of the operator's arguments: two may be swapped.
 
-    Parameters
-    ----------
-    op : OpOverload
-    rule : callable
-        A rule that is called with the operator's arguments, after `leading` parameters of its own.
-    leading : int
-        How many parameters come first and are the layer's.
-    what : str
-        What to call it: `"fake rule"`.
-
-    Raises
-    ------
-    DefinitionError
-        If the names differ. Rules bind by name, so that two swapped parameters cannot give wrong shapes in silence.
+    The first `leading` parameters are the layer's own; `what` is what messages call the rule.
     """
     names = parameter_names(rule)
     if names is None:

@@ -11,15 +11,7 @@ from .layer import layers
 
 
 def describe_value(x: Any) -> str:
-    """Describe a value: its type, and shape and dtype of an array, never its content.
-
-    Examples
-    --------
-    >>> describe_value(np.ones((2, 3)))
-    'an ndarray of shape (2, 3) and dtype float64'
-    >>> describe_value([1.0])
-    'a list of length 1'
-    """
+    """Describe a value: its type, and shape and dtype of an array, never its content."""
     kind, cls = kind_of(x), type(x)  # isinstance would believe what an object says of its class
     if issubclass(cls, (np.ndarray, Tensor)):
         return f"{kind} of shape {x.shape} and dtype {x.dtype}"
@@ -40,14 +32,7 @@ def brief(x: object) -> str:
 
 
 def describe(op: OpOverload) -> str:
-    """Return the repr of an operator: its schema, its devices, and the layers it has rules for.
-
-    Examples
-    --------
-    >>> import dispatch
-    >>> dispatch.ops.np.sin
-    np::sin(Tensor x) -> Tensor  [cpu | autograd fake jvp vmap]
-    """
+    """Return the repr of an operator: its schema, its devices, and the layers it has rules for."""
     if op.table.gone is not None:
         return f"{op.schema}  [gone]"
     devices = [device_of_key(key) or key.name.lower() for key in DispatchKey if key.is_backend and op.table.live(key)]

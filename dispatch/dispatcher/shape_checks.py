@@ -34,17 +34,7 @@ class Solution(NamedTuple):
 
 
 class Measure:
-    """The axis names in one operator's hints, ready to check calls.
-
-    Parameters
-    ----------
-    schema : Schema
-
-    Raises
-    ------
-    DefinitionError
-        If a hint computes with a name that no axis has.
-    """
+    """The axis names in one operator's hints, ready to check calls; a hint must not compute with a name that no axis has."""
 
     def __init__(self, schema: Schema) -> None:
         self.operator = schema.full_name
@@ -149,23 +139,9 @@ class Measure:
 def checked(op: OpOverload, kernel: Function) -> Function:
     """Wrap a kernel so that its arguments and results are checked against the axis names in the operator's hints.
 
-    Parameters
-    ----------
-    op : OpOverload
-    kernel : callable
-        With the operator's own signature.
-
-    Returns
-    -------
-    callable
-        `kernel` itself if the hints name no axes; that costs nothing.
-
-    Raises
-    ------
-    ArgumentError, OutputError
-        At a call; the message shows the size of every name.
+    A kernel whose hints name no axes is returned itself, and costs nothing.
     """
-    if not _has_dimensions(op.schema):
+    if not any(x.dimensions for x in (*op.schema.arguments, *op.schema.returns)):
         return kernel
     measure = Measure(op.schema)
     if measure.says_nothing:
@@ -208,17 +184,6 @@ def derived_rule(op: OpOverload, fn: Function) -> Function | None:
 
     The arguments must bind every axis of every result, and the dtypes must be known: `Float64` names one, and `Float` means the
     common dtype of the arrays, if that is a `Float`.
-
-    Parameters
-    ----------
-    op : OpOverload
-    fn : callable
-        The function with the hints.
-
-    Returns
-    -------
-    callable or None
-        With the operator's own signature.
     """
     schema = op.schema
     returns = schema.returns[:-1] if schema.has_residual else schema.returns
@@ -275,50 +240,6 @@ def _hollow(shape: Shape, dtype: np.dtype[Any]) -> Any:
     return as_strided(np.empty((), dtype), shape, [int(n) for n in steps[::-1][: len(shape)]], writeable=False)
 
 
-def gufunc_signature(schema: Schema) -> str | None:
-    """Write the axis names of a schema as the signature of a generalised ufunc, or return None if NumPy cannot.
-
-    Parameters
-    ----------
-    schema : Schema
-
-    Returns
-    -------
-    str or None
-        `"(m,n),(n)->(m)"`. A leading `...` or `*batch` is left out: the loop runs over it.
-
-    Examples
-    --------
-    >>> from dispatch import custom_op
-    >>> class Vector:
-    ...     array_type, dtypes, dim_str = np.ndarray, ("float64",), "n"
-    >>> @custom_op("doc::twice", mutates_args=())
-    ... def twice(x: Vector) -> Vector:
-    ...     return x * 2
-    >>> gufunc_signature(twice.schema)
-    '(n)->(n)'
-    """
-    returns = schema.returns[:-1] if schema.has_residual else schema.returns
-    arrays = [(a.type, a.dimensions) for a in schema.arguments if a.type.has_tensor]
-    sides: list[str] = []
-    bound: set[str] = set()
-    for side in (arrays, [(r.type, r.dimensions) for r in returns]):
-        words = []
-        for kind, tree in side:
-            if kind != TENSOR or not isinstance(tree, ArrayHint):
-                return None
-            loop = bool(tree.dimensions) and tree.dimensions[0].many
-            core = tree.dimensions[loop:]
-            if any(d.many or d.broadcast or not (d.name or d.size) or (sides and d.name not in {*bound, ""}) for d in core):
-                return None
-            words.append(f"({','.join(d.name or str(d.size) for d in core)})")
-            bound |= {d.name for d in core}
-        if not words:
-            return None
-        sides.append(",".join(words))
-    return "->".join(sides)
-
-
 def hints_in(tree: Tree) -> list[ArrayHint]:
     """Yield every array hint in a tree."""
     if isinstance(tree, ArrayHint):
@@ -339,7 +260,3 @@ def arrays_in(tree: Tree, value: Any, name: str) -> Iterator[tuple[ArrayHint, An
         members: Iterable[Tree] = tree.members if isinstance(tree, Places) else [tree.element] * len(value)
         for i, (member, item) in enumerate(zip(members, value, strict=False)):
             yield from arrays_in(member, item, f"{name}[{i}]")
-
-
-def _has_dimensions(schema: Schema) -> bool:
-    return [a for a in schema.arguments if a.dimensions] + [r for r in schema.returns if r.dimensions] != []

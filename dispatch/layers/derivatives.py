@@ -24,15 +24,8 @@ def zeros(layout: Layout, like: Any) -> Any:
 def fitted(x: Any, layout: Layout, *, summed: bool) -> Any:
     """What a rule gave, as an array of the shape and dtype that it must have; None where it is no array or has another shape.
 
-    Parameters
-    ----------
-    x : object
-        A Python number counts as a 0-d array.
-    layout : tuple
-        The shape and dtype.
-    summed : bool
-        Whether the rule may have left out a sum, as the gradient of an argument that was broadcast; else it may have left out
-        the broadcast itself.
+    With `summed` the rule may have left out a sum, as the gradient of an argument that was broadcast; else it may have left out
+    the broadcast itself. A Python number counts as a 0-d array.
     """
     shape, dtype = layout
     if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):

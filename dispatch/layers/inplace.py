@@ -49,23 +49,10 @@ def target_name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:
 
 
 def check_target(op: OpOverload, args: tuple[Any, ...], x: Any, others: list[Any], words: Words) -> None:
-    """Raise if the layer could not follow a write to one of its values.
+    """Raise, in the words of a layer, if it could not follow a write to one of its values.
 
-    Parameters
-    ----------
-    op : OpOverload
-    args : tuple
-    x : Tensor
-        The array that is written.
-    others : list
-        The other written arrays; `x` itself may be among them.
-    words : Words
-
-    Raises
-    ------
-    DispatchError
-        Of the class in `words`: if `x` is written twice, or shares memory with another written array or with a view that
-        cannot be made again.
+    So it is if `x` is written twice, or shares memory with another written array, of `others`, or with a view that cannot be
+    made again.
     """
     if others and any([x is other for other in others]):
         raise _twice(op, args, x, words)

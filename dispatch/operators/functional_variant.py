@@ -79,13 +79,7 @@ class Form(NamedTuple):
 
 
 def form_of(schema: Schema) -> Form:
-    """Find which arguments and returns of a schema are written.
-
-    Examples
-    --------
-    >>> form_of(Schema.parse("ns::add_(Tensor(a!) x, Tensor y) -> (Tensor(a!), int)")).returned
-    (0, -1)
-    """
+    """Find which arguments and returns of a schema are written."""
     written = tuple(i for i, a in enumerate(schema.arguments) if a.is_write)
     returned = tuple(_argument_of(schema, result) for result in schema.returns)
     sets = frozenset[str]().union(*(_sets(schema.arguments[i].alias) for i in written))
@@ -107,20 +101,7 @@ def _sets(alias: Alias | None) -> frozenset[str]:
 
 
 def functional_schema(schema: Schema, name: str | None = None) -> Schema:
-    """The schema of the functional form.
-
-    Parameters
-    ----------
-    schema : Schema
-    name : str, optional
-        `"ns::name"` or `"ns::name.overload"`; by default the overload `functional`, which is not registered by name.
-
-    Examples
-    --------
-    >>> schema = Schema.parse("ns::op(Tensor x, *, Tensor(a!)? out=None) -> int")
-    >>> print(functional_schema(schema))
-    ns::op.functional(Tensor x, *, Tensor? out=None) -> (int, Tensor?)
-    """
+    """The schema of the functional form; its name is by default the overload `functional`, which is not registered by name."""
     form = form_of(schema)
     arguments = tuple(_read(a) if a.is_write else a for a in schema.arguments)
     plain = [r.replace(alias=None) if i in form.severed else r for i, r in enumerate(schema.returns)]
@@ -205,18 +186,7 @@ def instead(op: OpOverload, which: str = "plain") -> str:
 
 
 def check_mapped(op: OpOverload, i: int, x: Any, dim: Any) -> None:
-    """Raise for a written argument that is one array for all items of a batch.
-
-    Parameters
-    ----------
-    op : OpOverload
-    i : int
-        The number of the argument.
-    x : object
-        What was given for it.
-    dim : int, None, or list of these
-        Its axis of the batch, None where it has none.
-    """
+    """Raise for a written argument, number `i`, that is one array for all items; `dim` is its axis of the batch, or None."""
     if (items := items_of(x)) is not None:
         for item, its in zip(items, dim or repeat(None), strict=False):
             check_mapped(op, i, item, its)

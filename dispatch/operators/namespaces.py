@@ -169,14 +169,7 @@ ops = Namespaces()
 
 
 def define_on_first_use(namespace: str, load: Callable[[], object] | None) -> None:
-    """Have `load()` called before anything is looked up in a namespace; None ends that.
-
-    Parameters
-    ----------
-    namespace : str
-    load : callable or None
-        Defines operators of the namespace. A call from inside itself returns at once.
-    """
+    """Have `load()` called before anything is looked up in a namespace, but not inside itself; None ends that."""
     ops._namespaces.setdefault(namespace, Namespace(namespace))._load = load
 
 
@@ -223,18 +216,7 @@ def known(name: str) -> OpOverload | None:
 
 
 def find(name: str) -> OpOverload:
-    """Return the operator of a qualified name.
-
-    Parameters
-    ----------
-    name : str
-        `"ns::name"` or `"ns::name.overload"`.
-
-    Raises
-    ------
-    OperatorNotFoundError
-        With close matches, if there is none.
-    """
+    """Return the operator of a name, `"ns::name"` or `"ns::name.overload"`; OperatorNotFoundError has close matches."""
     namespace, word, overload = split_name(name)
     found = getattr(getattr(ops, namespace), word)
     if isinstance(found, OpOverload):

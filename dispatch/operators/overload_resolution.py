@@ -34,26 +34,9 @@ _PLAIN_INSTANCES: Any = type.__instancecheck__
 def choose(
     name: str, overloads: Iterable[OpOverload], args: tuple[Any, ...], keywords: Mapping[str, Any]
 ) -> tuple[OpOverload, bool]:
-    """Find the overload that a call means.
+    """Find the overload that a call means, and say whether the types of the values alone decided.
 
-    Parameters
-    ----------
-    name : str
-        The operator's, for messages.
-    overloads : iterable of OpOverload
-    args, keywords
-        Of the call.
-
-    Returns
-    -------
-    OpOverload
-    bool
-        Whether the types of the values alone decided, so that every call with the same ones means the same overload.
-
-    Raises
-    ------
-    ArgumentError
-        If no overload fits, with the reason for each, or more than one does equally well.
+    If no overload fits, or two fit equally well, raises ArgumentError with the reason for each.
     """
     values = (*args, *keywords.values())
     for x in values:
@@ -81,28 +64,9 @@ def choose(
 
 
 def fit(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[tuple[bool, ...] | None, bool]:
-    """How well a call fits one overload.
+    """How well a call fits one overload: for each value whether it fits exactly and not by widening; None for no fit.
 
-    Parameters
-    ----------
-    op : OpOverload
-    args, keywords
-        Of the call.
-
-    Returns
-    -------
-    tuple of bool, or None
-        For each value given whether it fits exactly, by widening where not; None if the call does not fit.
-    bool
-        Whether any call whose values have the same types has the same answer.
-
-    Examples
-    --------
-    >>> import numpy as np, dispatch
-    >>> fit(dispatch.ops.np.sum, (np.ones(3),), {"keepdims": np.bool_(True)})
-    ((True, False), True)
-    >>> fit(dispatch.ops.np.sum, ([1.0],), {})
-    (None, True)
+    The second result is whether any call whose values have the same types has the same answer.
     """
     places = _places(op, len(args), keywords)
     if places is None:
@@ -145,14 +109,7 @@ def _spelled(op: OpOverload) -> str:
 
 
 def is_exact(kind: Type, x: Any) -> bool:
-    """Whether a value that fits a schema type fits it exactly, not by widening.
-
-    Examples
-    --------
-    >>> from dispatch.schema.types import FLOAT, TENSOR
-    >>> is_exact(FLOAT, 2.0), is_exact(FLOAT, 2), is_exact(FLOAT, np.float64(2)), is_exact(TENSOR, np.float64(2))
-    (True, False, False, True)
-    """
+    """Whether a value that fits a schema type fits it exactly, not by widening."""
     if isinstance(kind, OptionalOf):
         return x is None or is_exact(kind.element, x)
     if isinstance(kind, ListOf):
@@ -204,20 +161,7 @@ def is_decided_by_type(kind: Type, check: Check, argument: Argument, x: Any) -> 
 
 
 def refuse_ambiguous(schema: Schema, others: Iterable[Schema]) -> None:
-    """Refuse an overload beside others that some call would fit just as exactly.
-
-    Parameters
-    ----------
-    schema : Schema
-        The overload that is being defined.
-    others : iterable of Schema
-        Those of its operator that there are.
-
-    Raises
-    ------
-    DefinitionError
-        With a call that fits two of them.
-    """
+    """Raise DefinitionError, with a call, if some call would fit an overload and one of the others just as exactly."""
     for other in others:
         if (call := common_call(schema, other)) is not None:
             raise DefinitionError(
@@ -233,14 +177,6 @@ def common_call(one: Schema, other: Schema) -> str | None:
 
     Whatever is given by position is given to both, and so is every name that one of them requires; more arguments only
     make it harder to fit both. Of several such calls it is the one with the fewest keywords, then with the fewest arguments.
-
-    Examples
-    --------
-    >>> a, b = Schema.parse("n::f(Tensor x, int n=1) -> Tensor"), Schema.parse("n::f.b(Tensor x, *, int? k) -> Tensor")
-    >>> common_call(a, b) is None
-    True
-    >>> common_call(a, Schema.parse("n::f.c(Tensor x, int? k=None) -> Tensor"))
-    'f(Tensor)'
     """
     found = []
     for count in range(min(len(one.positional), len(other.positional)) + 1):
@@ -263,20 +199,7 @@ def _are_apart(a: Argument, b: Argument) -> bool:
 
 
 def overlap(a: Type, b: Type, *, apart: bool = False) -> str | None:
-    """What fits two schema types exactly, as it reads in a call, or None where nothing does.
-
-    Parameters
-    ----------
-    a, b : Type
-    apart : bool
-        Whether arrays for the one have another dtype than arrays for the other.
-
-    Examples
-    --------
-    >>> from dispatch.schema.types import FLOAT, INT, SCALAR, TENSOR
-    >>> overlap(INT, FLOAT), overlap(OptionalOf(INT), OptionalOf(FLOAT)), overlap(ListOf(INT), ListOf(INT, 2))
-    (None, 'None', '[int, int]')
-    """
+    """What fits two schema types exactly, as it reads in a call, or None where nothing does; `apart`: their dtypes differ."""
     if isinstance(a, OptionalOf) or isinstance(b, OptionalOf):
         inside = [kind.element if isinstance(kind, OptionalOf) else kind for kind in (a, b)]
         none = all(isinstance(kind, OptionalOf) or kind == NONE for kind in (a, b))

@@ -136,22 +136,9 @@ def _returned(schema: Schema, result: Return) -> int:
 def add(op: OpOverload, module: str, place: str) -> OpOverload:
     """Register an operator by its name; if the same module defines it again, it is replaced in place.
 
-    Parameters
-    ----------
-    op : OpOverload
-        Complete: nothing can fail after this.
-    module, place : str
-        Who defines it, and where, for the message to somebody else who does.
-
-    Returns
-    -------
-    OpOverload
-        `op`, or the older object of that name, which has become `op`, so that handles to it call the new definition.
-
-    Raises
-    ------
-    DefinitionError
-        If another module has defined the name, or an overload beside it takes some call as exactly. Nothing has changed then.
+    `op` is complete: nothing can fail after this. Returns it, or the older object of that name, which has become `op`, so that
+    handles to it call the new definition. If another module has defined the name, or an overload beside it takes some call as
+    exactly, raises DefinitionError, and nothing has changed.
     """
     schema = op.schema
     with registration_lock:
@@ -220,13 +207,7 @@ def _is_one_module(one: str, other: str) -> bool:
 
 
 def remove(op: OpOverload) -> None:
-    """Remove an operator by its name; any module may then use the name.
-
-    Parameters
-    ----------
-    op : OpOverload
-        One that is not known, or no longer, is left as it is.
-    """
+    """Remove an operator by its name, if it is still known by it; any module may then use the name."""
     schema = op.schema
     with registration_lock:
         namespace = ops._namespaces.get(schema.namespace)
@@ -241,25 +222,7 @@ def remove(op: OpOverload) -> None:
 
 
 def alias(op: OpOverload, name: str) -> None:
-    """Give an operator a second name in its namespace, as NumPy has `abs` for `absolute`.
-
-    Parameters
-    ----------
-    op : OpOverload
-    name : str
-        Without the namespace. The operator keeps its own in messages and pickles.
-
-    Raises
-    ------
-    DefinitionError
-        If the name is taken by another operator.
-
-    Examples
-    --------
-    >>> import dispatch
-    >>> dispatch.ops.np.abs is dispatch.ops.np.absolute
-    True
-    """
+    """Give an operator a second name in its namespace, as NumPy has `abs` for `absolute`; it keeps its own in messages."""
     with registration_lock:
         namespace = getattr(ops, op.schema.namespace)
         if name in namespace._operators or namespace._aliases.get(name, op.schema.name) != op.schema.name:

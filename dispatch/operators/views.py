@@ -111,15 +111,7 @@ view_scatter.register_at(DispatchKey.VMAP, _view_scatter)
 
 
 def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
-    """Wrap a layer's kernel of an operator that returns views, so that it records what is a view of what.
-
-    Parameters
-    ----------
-    op : OpOverload
-    kernel : callable
-    cls : type
-        The layer's wrapper, which has a slot `family`.
-    """
+    """Wrap a layer's kernel of an operator that returns views: it records in the slot `family` what is a view of what."""
     places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None]
     alone = places[0] if len(places) == 1 else -1
     shares = _might_share if op.schema.is_mutable else _shares  # a layer may run it on copies
@@ -266,20 +258,8 @@ def overlap(x: Any, y: Any) -> bool:
 def replace(x: Any, new: Any, put: Callable[[Any, Any], None], lowered: Callable[[Any], Any] = lambda x: x) -> None:
     """Replace a value, and update everything that shares memory with it.
 
-    Parameters
-    ----------
-    x : Tensor
-        Of a class with a slot `family`.
-    new : Tensor or ndarray
-    put : callable
-        `put(x, new)` gives one wrapper a new value.
-    lowered : callable, optional
-        Maps wrappers, also in containers, to what to compute with; by default the wrappers themselves.
-
-    Raises
-    ------
-    ValueError
-        If `x` is a view that NumPy does not let write through: nothing is changed.
+    `put(x, new)` gives one wrapper a new value; `lowered` maps wrappers, also in containers, to what to compute with. A view
+    that NumPy does not let write through raises ValueError, and nothing is changed.
     """
     if _left(x):
         put(x, new)

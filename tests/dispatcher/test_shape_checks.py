@@ -7,7 +7,7 @@ import dispatch
 from dispatch import FakeTensorMode, Residual, custom_op
 from dispatch.core import DispatchKey
 from dispatch.dispatcher.argument_layout import adapted
-from dispatch.dispatcher.shape_checks import checked, gufunc_signature
+from dispatch.dispatcher.shape_checks import checked
 from dispatch.errors import ArgumentError, DefinitionError, HintError, NoRuleError, OutputError
 from dispatch.testing import opcheck
 from tests.making import F64, INT, SHAPED, F, said
@@ -280,37 +280,6 @@ def test_a_text_that_is_no_dimension_is_refused_where_it_stands():
 def test_hints_take_no_part_in_the_schema():
     assert str(matvec.schema) == "measuring::matvec(Tensor a, Tensor v) -> Tensor"
     assert matvec.schema == type(matvec.schema).parse(str(matvec.schema))
-
-
-# -- as a gufunc -----------------------------------------------------------------------------------------------------------
-
-
-def signature_of(fn):
-    return gufunc_signature(custom_op("measuring::gufunc", fn, mutates_args=()).schema)
-
-
-def test_the_signature_of_a_gufunc():
-    def product(a: F64[np.ndarray, "... m k"], b: F64[np.ndarray, "*b k n"], c: float = 1.0) -> F64[np.ndarray, "*b m n"]: ...
-    def cross(a: F64[np.ndarray, "3"], b: F64[np.ndarray, "rows=3"]) -> tuple[F64[np.ndarray, "3"], F64[np.ndarray, ""]]: ...
-
-    assert signature_of(product) == "(m,k),(k,n)->(m,n)"
-    assert signature_of(cross) == "(3),(3)->(3),()"
-    assert gufunc_signature(matvec.schema) == "(m,n),(n)->(m)"
-    assert np.vectorize(matvec.__wrapped__, signature=gufunc_signature(matvec.schema))(A, V).shape == (2,)
-
-
-def test_what_a_gufunc_cannot_say():
-    def middle(a: F64[np.ndarray, "m ... n"]) -> M: ...
-    def wide(a: F64[np.ndarray, "#m"]) -> M: ...
-    def some(a: F64[np.ndarray, "_"]) -> F64[np.ndarray, ""]: ...
-    def sums(a: F64[np.ndarray, "n"]) -> F64[np.ndarray, "n+1"]: ...
-    def unbound(a: M) -> N: ...
-    def nothing() -> F64[np.ndarray, "3"]: ...
-    def plain(a: M, b: np.ndarray) -> M: ...
-    def items(a: list[M]) -> M: ...
-
-    for fn in list(locals().values()):
-        assert signature_of(fn) is None, fn.__name__
 
 
 # -- jaxtyping itself ------------------------------------------------------------------------------------------------------

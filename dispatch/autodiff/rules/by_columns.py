@@ -20,19 +20,10 @@ from .argument_selection import without_derivative
 def gradients(
     op: OpOverload, args: tuple[Any, ...], needs: tuple[Any, ...], cotangents: tuple[Any, ...], column: Callable[..., Any]
 ) -> tuple[Any, ...]:
-    """A gradient for each argument that needs one, with the leading axis of the cotangents.
+    """A gradient for each argument that needs one, with the leading axis of the cotangents; `needs` is `ctx.needs_input_grad`.
 
-    Parameters
-    ----------
-    op : OpOverload
-    args : tuple
-    needs : tuple
-        As `ctx.needs_input_grad`.
-    cotangents : tuple
-        One for each output, with a leading axis; None for those without.
-    column : callable
-        `column(path, unit)` gives the outputs' derivatives along `unit`, an array of zeros and one 1 or 1j, of the array at a
-        path: the number of the argument, and the place in each container.
+    `column(path, unit)` gives the outputs' derivatives along `unit`, an array of zeros and one 1 or 1j, of the array at a path:
+    the number of the argument, and the place in each container.
     """
     flowing = [g for grad in cotangents for g in leaves(grad)]
 
@@ -49,17 +40,18 @@ def _gradient(x: Any, flowing: list[Any], column: Callable[[Any], Any]) -> Any:
     count = next(g.shape[0] for g in flowing if g is not None)
     elements = []
     for i in range(prod(x.shape)):
-        found = _products(flowing, column(_unit(x, i, 1)), count)
+        found = _products(flowing, column(unit_array(x.shape, x.dtype, i, 1)), count)
         if x.dtype.kind == "c":
-            found = found + 1j * _products(flowing, column(_unit(x, i, 1j)), count)
+            found = found + 1j * _products(flowing, column(unit_array(x.shape, x.dtype, i, 1j)), count)
         elements.append(found)
     if not elements:
         return np.zeros((count, *x.shape), x.dtype)
     return astype(np.reshape(stack(elements, 1), (count, *x.shape)), x.dtype)
 
 
-def _unit(x: Any, i: int, value: complex) -> Any:
-    made = np.zeros(x.shape, x.dtype)
+def unit_array(shape: tuple[int, ...], dtype: np.dtype[Any], i: int, value: complex) -> Any:
+    """An array of zeros but for element `i`."""
+    made = np.zeros(shape, dtype)
     made.reshape(-1)[i] = value
     return made
 

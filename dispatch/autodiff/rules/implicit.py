@@ -27,6 +27,7 @@ from ...core.pytree import items_of, mapped
 from ...dispatcher.layer import by_position, check_parameters
 from ...errors import DefinitionError, GradientError, kind_of
 from ...layers.autograd import Rule, run_backward, track
+from ...layers.autograd.batched_backward import Place, put_back, taken_out
 from ...layers.autograd.derivative_sources import Form
 from ...layers.autograd.layer import layer as tape_layer
 from ...layers.derivatives import zeros
@@ -78,7 +79,7 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
         """The residual as a function of the output and the arrays alone."""
 
         def of(y: Any, *arrays: Any) -> Any:
-            found = function(y, *mapped(lambda x: arrays[x.number] if type(x) is Slot else x, structure))
+            found = function(y, *put_back(structure, arrays))
             if getattr(found, "shape", None) != y.shape:
                 got = f"of shape {found.shape}" if hasattr(found, "shape") else kind_of(found)
                 raise GradientError(
@@ -103,41 +104,23 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
 
     def backward(ctx: Any, g: Any) -> Any:
         y = ctx.found
-        structure, arrays = _taken_out(ctx.given)
+        arrays: list[Any] = []
+        structure = taken_out(tuple(ctx.given), arrays)
         F = equation(structure)
         u = linear_solve(system(F).transposed, g, [y, *arrays], 0)
         grads = pulled_back(lambda *xs: F(y, *xs), arrays, np.negative(u))
-        return tuple(mapped(lambda x: grads[x.number] if type(x) is Slot else None, structure))
+        return tuple(mapped(lambda x: grads[x.number] if type(x) is Place else None, structure))
 
     def jvp(tangents: Any, output: Any, *args: Any) -> Any:
         y = outputs_of(op, output)
-        structure, arrays = _taken_out(args)
+        arrays: list[Any] = []
+        structure = taken_out(args, arrays)
         flat = _matching(args, tangents)
         F = equation(structure)
         change = pushed_forward(lambda *xs: F(y, *xs), arrays, flat)
         return linear_solve(system(F), np.negative(change), [y, *arrays], 0)
 
     return Form(Rule(backward, setup_context), jvp, residual)
-
-
-@dataclass(slots=True)
-class Slot:
-    """Stands for an array among the arguments."""
-
-    number: int
-
-
-def _taken_out(args: Any) -> tuple[Any, list[Any]]:
-    """The arguments without their arrays, and these."""
-    arrays: list[Any] = []
-
-    def place(x: Any) -> Any:
-        if not isinstance(x, (Tensor, np.ndarray, np.generic)):
-            return x
-        arrays.append(x)
-        return Slot(len(arrays) - 1)
-
-    return tuple(mapped(place, args)), arrays
 
 
 def _matching(x: Any, t: Any) -> list[Any]:

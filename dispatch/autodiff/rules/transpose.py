@@ -25,12 +25,13 @@ from ...dispatcher.layer import CONSTANT, Constant, Derived, Kernel, Layer
 from ...errors import GradientError
 from ...layers.autograd import Rule, TrackedTensor, run_backward, track
 from ...layers.autograd.layer import layer as tape_layer
-from ...layers.derivatives import Layout, zeros
+from ...layers.derivatives import zeros
 from ...layers.fake import FakeTensor
 from ...layers.jvp import DualTensor, rule_of, with_tangents
 from ...layers.jvp.layer import layer as forward_layer
 from ...operators.functional_variant import origin_of
 from ...operators.prims import add, astype, stack
+from .by_columns import unit_array
 
 
 def rule_at(op: OpOverload, layer: Layer) -> Registration | None:
@@ -223,9 +224,9 @@ def _by_elements(like: Any, product: Callable[[int, Any], Any], k: int) -> Any:
         return zeros(layout, like)
     found = []
     for i in range(prod(shape)):
-        element = product(k, _unit(layout, i, 1))
+        element = product(k, unit_array(shape, dtype, i, 1))
         if dtype.kind == "c":
-            element = element + 1j * product(k, _unit(layout, i, 1j))
+            element = element + 1j * product(k, unit_array(shape, dtype, i, 1j))
         found.append(element)
     return astype(np.reshape(stack(found), shape), dtype)
 
@@ -234,12 +235,6 @@ def _is_fake(x: Any) -> bool:
     while isinstance(x, Tensor) and not isinstance(x, FakeTensor):
         x = x.value
     return isinstance(x, FakeTensor)
-
-
-def _unit(layout: Layout, i: int, value: complex) -> Any:
-    made = np.zeros(*layout)
-    made.reshape(-1)[i] = value
-    return made
 
 
 def _inner(pairs: Iterable[tuple[Any, Any]]) -> Any:

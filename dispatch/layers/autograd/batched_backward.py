@@ -44,8 +44,8 @@ class Handed:
     """What a batched backward gets as `ctx`: what the context kept, with unwrapped arrays."""
 
     def __init__(self, call: Call, arrays: Any, residual: Any) -> None:
-        self.__dict__.update({name: _put_back(x, arrays) for name, x in call.attributes.items()})
-        self.saved_tensors = _put_back(call.saved, arrays)
+        self.__dict__.update({name: put_back(x, arrays) for name, x in call.attributes.items()})
+        self.saved_tensors = put_back(call.saved, arrays)
         self.needs_input_grad = call.needs_input_grad
         self.residual = residual
 
@@ -56,15 +56,17 @@ def at_once(op: OpOverload, backward: Callable[..., Any]) -> Callable[..., Any]:
     def pull_one(ctx: Context, *grads: Any) -> Any:
         flowing: list[Any] = []
         kept: list[Any] = []
-        cotangents = _taken_out(grads, flowing)
-        saved, attributes = _taken_out(saved_of(ctx), kept), _taken_out(dict(vars(ctx)), kept)
+        cotangents = taken_out(grads, flowing)
+        saved, attributes = taken_out(saved_of(ctx), kept), taken_out(dict(vars(ctx)), kept)
         call = Call(op, backward, ctx.needs_input_grad, cotangents, saved, attributes)
         return pull_all(call, flowing, kept, ctx.residual, 0)
 
     return pull_one
 
 
-def _taken_out(x: Any, found: list[Any]) -> Any:
+def taken_out(x: Any, found: list[Any]) -> Any:
+    """A container with a `Place` for each of its arrays, which are added to `found`."""
+
     def place(leaf: Any) -> Any:
         if not isinstance(leaf, (Tensor, np.ndarray, np.generic)):
             return leaf
@@ -74,7 +76,8 @@ def _taken_out(x: Any, found: list[Any]) -> Any:
     return mapped(place, x)
 
 
-def _put_back(x: Any, arrays: Any) -> Any:
+def put_back(x: Any, arrays: Any) -> Any:
+    """The container that `taken_out` was given, with these arrays."""
     return mapped(lambda leaf: arrays[leaf.number] if type(leaf) is Place else leaf, x)
 
 
@@ -85,7 +88,7 @@ def _pull_all(call: Call, cotangents: Any, kept: Any, residual: Any, leading: in
     merged = [np.reshape(g, (count, *g.shape[leading:])) for g in cotangents] if leading != 1 else list(cotangents)
     if count == 0:  # of no cotangents at all, plain code may make anything: it is called with one
         merged = [np.zeros_like(g, shape=(1, *g.shape[1:])) for g in merged]
-    grads = call.backward(Handed(call, kept, residual), *_put_back(call.cotangents, merged))
+    grads = call.backward(Handed(call, kept, residual), *put_back(call.cotangents, merged))
 
     def split(x: Any) -> Any:
         if x is None:

@@ -14,19 +14,7 @@ from .user_rules import Rule
 
 
 class Form(NamedTuple):
-    """A derivative in another form than a backward.
-
-    Attributes
-    ----------
-    rule : Rule or Pullbacks
-        What it is on the tape.
-    jvp : object
-        What it is in forward mode, a rule of that layer.
-    held : frozenset of str
-        Arguments in which the form says nothing, though the rule may.
-    function : object
-        What the user gave, for listings.
-    """
+    """A derivative in another form than a backward: what it is on the tape and in forward mode, and what the user gave."""
 
     rule: Rule | Pullbacks
     jvp: Any
@@ -45,18 +33,7 @@ def is_given(source: Any) -> bool:
 def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any]) -> Form:
     """The one derivative that a call of `register_autograd` gives, where it is not a backward alone.
 
-    Parameters
-    ----------
-    op : OpOverload
-    rule : Rule or None
-        The backward with what goes along, if one was given.
-    given : dict
-        The other sources, by keyword.
-
-    Raises
-    ------
-    DefinitionError
-        If there is not exactly one; a backward may stand beside `linear=`, whose transpose it then is.
+    `rule` is the backward with what goes along, if one was given: it may stand beside `linear=`, whose transpose it then is.
     """
     for name in given:
         if name not in makers:

@@ -35,27 +35,12 @@ cdef int AUTOGRAD = _AUTOGRAD
 
 
 def run_backward(roots, seeds, Level level not None, bint keep, bint create_graph, only=None):
-    """Carry gradients from the roots to the leaves.
+    """Carry gradients from the roots, which begin with `seeds`, to the leaves, and return the gradient of each.
 
-    Parameters
-    ----------
-    roots : sequence of edges
-    seeds : sequence
-        The gradient each root begins with.
-    level : Level
-        Whose tape this is. Unless `create_graph`, its values count as constants meanwhile; those of other levels record on.
-    keep : bool
-        Keep what nodes saved for another backward.
-    create_graph : bool
-        Hand tracked values to the rules, so that the gradients are recorded at this level too.
-    only : mapping, optional
-        The edges and the rule that count in place of a node's own. Of the roots and these edges, those that are to get no
-        gradient are None, so that each node which is reached is in it.
-
-    Returns
-    -------
-    dict
-        The gradient of each leaf that one arrived for; an array among them can be written to, and nobody else holds it.
+    An array among these can be written to, and nobody else holds it. Unless `create_graph`, values of `level` count as
+    constants meanwhile; those of other levels record on. With `keep` the nodes keep what they saved for another backward.
+    `only` maps each node that is reached to the edges and the rule that count in place of its own; of the roots and these
+    edges, those that are to get no gradient are None.
     """
     return walked(roots, seeds, level, keep, create_graph, only).gradients()
 

@@ -49,15 +49,8 @@ def made_kernel(op: OpOverload, record: Kernel | None) -> Kernel:
 def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool, atomic: bool = False) -> Kernel:
     """The kernel of an operator that writes to its arguments.
 
-    Parameters
-    ----------
-    op : OpOverload
-    record : callable
-        Makes the kernel that records the functional form, given what runs it on the unwrapped values.
-    reads : bool
-        Whether the rule may read the arguments as they were before the call.
-    atomic : bool
-        Whether an operator that raises has written nothing.
+    `record` makes the kernel that records the functional form, given what runs it on the unwrapped values. `reads`: the rule
+    may read the arguments as they were before the call. `atomic`: an operator that raises has written nothing.
     """
     form = form_of(op.schema)
     functional, whole = op.functional.whole, op.whole

@@ -16,20 +16,7 @@ Key = Leaf | tuple[Node, int | None]
 def gradients_at(
     wanted: Sequence[Edge], roots: Sequence[Edge | None], seeds: Any, level: Level, keep: bool, create_graph: bool
 ) -> list[Any]:
-    """Carry gradients from the roots to some values, by the nodes that lead to them and by no others.
-
-    Parameters
-    ----------
-    wanted : sequence of Edge
-        Leaves, and values in the middle of the graph.
-    roots, seeds, level, keep, create_graph
-        As for `run_backward`.
-
-    Returns
-    -------
-    list
-        The gradient of each, None where none arrived.
-    """
+    """Carry gradients to some values, by the nodes that lead to them alone, as `run_backward` does; None where none arrives."""
     keys = [key_of(edge) for edge in wanted]
     found: dict[Any, Any] = {}
     only = _plan(roots, keys, found)

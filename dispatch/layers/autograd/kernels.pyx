@@ -52,16 +52,8 @@ cdef enum:
 cdef class Plan:
     """What to record where a certain set of arguments is tracked.
 
-    Parameters
-    ----------
-    rule : callable or None
-        The node's rule; None where no tracked argument has a pullback.
-    saved : sequence of (int, int)
-        What to save: the kind, and which argument.
-    lists : bool
-        Whether a tracked argument is a list.
-    layout : callable
-        Gives the layout of an argument.
+    `rule` is the node's, None where no tracked argument has a pullback; `saved` says what to save, the kind and which argument;
+    `lists` whether a tracked argument is a list; `layout` gives the layout of an argument.
     """
 
     cdef Pull rule
@@ -112,15 +104,9 @@ cdef class Plan:
 
 
 def row_kernel(plan_for not None, op not None, whole not None):
-    """The kernel that records an operator of the tables.
+    """The kernel that records an operator of the tables; `whole` runs the operator one step down.
 
-    Parameters
-    ----------
-    plan_for : callable
-        Makes the Plan for a set of tracked arguments, an int with bit i for argument i.
-    op : OpOverload
-    whole : callable
-        Runs the operator one step down.
+    `plan_for` makes the Plan for a set of tracked arguments, an int with bit i for argument i.
     """
     cdef dict plans = {}
 
@@ -145,15 +131,7 @@ def row_kernel(plan_for not None, op not None, whole not None):
 
 
 def user_kernel(op not None, rule not None, whole not None):
-    """The kernel that records an operator with a user's `backward` and `setup_context`.
-
-    Parameters
-    ----------
-    op : OpOverload
-    rule : Rule
-    whole : callable
-        Runs the operator one step down.
-    """
+    """The kernel that records an operator with a user's functions, a Rule; `whole` runs the operator one step down."""
     cdef bint residual = op.outputs.residual
     cdef bint batched = rule.batched
     setup_context = rule.setup_context

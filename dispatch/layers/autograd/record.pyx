@@ -96,36 +96,17 @@ cdef object wrapped(type wrapper, out, Wrapped like, data):
 
 
 def new_node(type cls not None, op, Level level not None, rule, tuple inputs not None, tuple edges, saved, layout):
-    """A node that no kernel made: of a checkpoint, of a write.
-
-    Parameters
-    ----------
-    cls : type
-        Node, or a subclass.
-    op, level, rule, inputs, saved, layout : object
-        Its fields.
-    edges : tuple or None
-        None: the inputs, which are no lists.
-    """
+    """A node that no kernel made, of a checkpoint or of a write; `edges` is None where the inputs are, which hold no lists."""
     cdef Node node = dispatch_made(cls, NOTHING)
     fill(node, op, level, rule, inputs, edges, saved, layout)
     return node
 
 
 def recorded(type wrapper not None, op, rule, out, Wrapped like not None, tuple inputs not None, tuple edges, saved):
-    """The result of a call in a wrapper with a node; the result itself where that can have no gradient.
+    """The result of a call in a wrapper with a node, at the level and rank of `like`; an array becomes read-only.
 
-    Parameters
-    ----------
-    wrapper : type
-    op, rule, inputs, saved : object
-        Fields of the node. The operator keeps the rule alive, and the rule keeps nothing that a call made.
-    edges : tuple or None
-        None: the inputs, which are no lists.
-    out : array or Tensor
-        The result; an array becomes read-only.
-    like : Tensor
-        Whose level and rank the wrapper has.
+    It is the result itself where that can have no gradient. `edges` is None where the inputs are, which hold no lists. The
+    operator keeps the rule alive, and the rule keeps nothing that a call made.
     """
     cdef Node node
     layout = layout_of(out, inputs)

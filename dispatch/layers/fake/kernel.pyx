@@ -22,13 +22,7 @@ cdef tuple identities(tuple sizes):
 
 
 cdef object key_of(object x, object mode, bint symbolic):
-    """What an answer depends on in an argument.
-
-    Raises
-    ------
-    LookupError
-        If it is another value than a fake of the mode without a known element, a plain value, or a container of these.
-    """
+    """What an answer depends on in an argument; LookupError for all but fakes without elements and plain values."""
     cls = type(x)
     if cls is FakeTensor:
         if x.mode is not mode or (x.data is not None and x.data.constant is not None):
@@ -62,12 +56,7 @@ cdef object outputs_of(object answer, tuple args, object mode):
 
 
 cdef class Remembering:
-    """A kernel that runs another, whose answer depends on layouts and plain arguments, once for each of these.
-
-    Parameters
-    ----------
-    kernel : callable
-    """
+    """A kernel that runs another, whose answer depends on layouts and plain arguments, once for each of these."""
 
     def __init__(self, kernel not None):
         self.kernel, self.answers = kernel, {}

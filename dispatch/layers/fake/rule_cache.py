@@ -41,13 +41,7 @@ class Single(NamedTuple):
 
 
 def answer_of(out: Any, args: tuple[Any, ...], *, alone: bool = True) -> Any:
-    """What is remembered of the outputs of a call.
-
-    Raises
-    ------
-    LookupError
-        If there is more in them than fakes, or a container of these.
-    """
+    """What is remembered of the outputs of a call; raises LookupError for more than fakes and containers of these."""
     if type(out) is FakeTensor:
         seen = None if out.base is None else _place(out.base, args)
         if out.base is not None and seen is None and not alone:

@@ -19,10 +19,7 @@ def mode_of(args: Iterable[Any]) -> FakeTensorMode | None:
 
 
 def faked(op: OpOverload, args: tuple[Any, ...], mode: FakeTensorMode | None) -> tuple[Any, ...]:
-    """Return the arguments with fakes in place of real arrays, or raise if the mode does not allow real arrays.
-
-    Without a mode only metadata is asked for, and real arrays are always allowed.
-    """
+    """Return the arguments with fakes in place of real arrays; raises if the mode, where there is one, does not allow these."""
     taking = [a.type.has_tensor for a in op.schema.arguments]
     return tuple([_faked(op, x, mode, args) if array else x for x, array in zip(args, taking, strict=True)])
 
@@ -68,20 +65,9 @@ def _real(op: OpOverload, x: Any, args: tuple[Any, ...]) -> FakeTensorError:
 
 
 def device_for(op: OpOverload, args: tuple[Any, ...], places: list[int]) -> str:
-    """Return the device of the outputs of a call: that of its arrays, or the one that an argument names.
+    """Return the device of the outputs of a call: that of its arrays, or the one that an argument, one of `places`, names.
 
-    Parameters
-    ----------
-    op : OpOverload
-    args : tuple
-        Fakes and plain values.
-    places : list of int
-        The numbers of the arguments that name devices.
-
-    Raises
-    ------
-    DeviceMismatchError
-        If the arrays live on two devices. A CPU array without axes may stand beside any other.
+    Arrays on two devices raise DeviceMismatchError; a CPU array without axes may stand beside any other.
     """
     fakes = [x for value in args for x in arrays(value) if type(x) is FakeTensor]
     asked = [args[i] for i in places if args[i] is not None]

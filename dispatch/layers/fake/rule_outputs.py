@@ -15,12 +15,8 @@ from .tensor import FakeTensor, fake_tensor
 class Results:
     """Makes the outputs of one operator.
 
-    Parameters
-    ----------
-    op : OpOverload
-    pure : bool
-        Whether the rule itself says which outputs are views, and leaves their device to the call. If not, each output that
-        the schema allows to be a view is one, and a fake has the device that the rule gave it.
+    `pure`: the rule itself says which outputs are views, and leaves their device to the call. If not, each output that the
+    schema allows to be a view is one, and a fake has the device that the rule gave it.
     """
 
     def __init__(self, op: OpOverload, *, pure: bool) -> None:

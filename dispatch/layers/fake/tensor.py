@@ -137,24 +137,7 @@ def fake_tensor(
     mode: Any = None,
     base: FakeTensor | None = None,
 ) -> FakeTensor:
-    """Return a fake tensor, in C order unless strides are given.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : dtype
-    strides : tuple of int, optional
-        In bytes.
-    device : str
-    mode : FakeTensorMode, optional
-    base : FakeTensor, optional
-        The fake that it is a view of.
-
-    Examples
-    --------
-    >>> fake_tensor((2, 3), np.dtype("f4")).strides
-    (12, 4)
-    """
+    """Return a fake tensor, in C order unless strides, in bytes, are given; `base` is the fake that it is a view of."""
     made: FakeTensor = wrap(FakeTensor, None, GROUND)
     made.shape = shape
     made.dtype = dtype

@@ -15,11 +15,7 @@ FUNCTIONALIZE = int(DispatchKey.FUNCTIONALIZE)
 class Functional:
     """One run of a functionalized function; the payload of its level, and its mode.
 
-    Attributes
-    ----------
-    level : Level
-    roots : dict
-        By id, each array from outside the function, and the tensor that wraps it.
+    `roots` has, by id, each array from outside the function, and the tensor that wraps it.
     """
 
     __slots__ = ("level", "roots")

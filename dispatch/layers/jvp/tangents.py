@@ -37,17 +37,9 @@ def added(x: Any, y: Any) -> Any:
 
 
 def with_tangents(op: OpOverload, like: Any, out: Any, tangents: Any) -> Any:
-    """The outputs of an operator with the tangents that a rule gave for them.
+    """The outputs of an operator, `op.whole`, with the tangents that a rule gave for them, at the level and rank of `like`.
 
-    Parameters
-    ----------
-    op : OpOverload
-    like : DualTensor
-        Whose level and rank the outputs take.
-    out : object
-        What `op.whole` returned.
-    tangents : object
-        The tangent of the output; of several outputs a tuple of them. None where there is none.
+    There is one tangent for one output, a tuple of them for several, and None where there is none.
     """
     count = len(op.schema.returns) - op.outputs.residual
     several = type(out) in (tuple, list) and len(op.schema.returns) > 1

@@ -82,12 +82,7 @@ def taken(trace, x):
 
 
 cdef class Recorded:
-    """The kernel of an operator that is traced.
-
-    Parameters
-    ----------
-    op : OpOverload
-    """
+    """The kernel of an operator that is traced."""
 
     def __init__(self, op):
         self.op, self.whole, self.form, self.name = op, op.whole, form_of(op.schema), op.schema.name

@@ -34,19 +34,8 @@ class Constant:
 class Trace:
     """Builds a graph while a function runs: the payload of the level, and the mode, of one `make_fx`.
 
-    Parameters
-    ----------
-    graph : Graph
-    lift : callable, optional
-        Gives what stands for an array of the graph's own while it is traced, a fake of it say; by default a copy, which an
-        operator may write to as one does when the graph runs.
-    env : ShapeEnv, optional
-        Where its sizes are symbols.
-
-    Attributes
-    ----------
-    graph : Graph
-    level : Level
+    `lift` gives what stands for an array of the graph's own while it is traced, a fake of it say; by default a copy, which an
+    operator may write to as one does when the graph runs. `env` is the ShapeEnv of sizes that are symbols.
     """
 
     __slots__ = ("_constants", "_hidden", "env", "graph", "guard", "level", "lift", "lines", "objects", "off", "thread")
@@ -93,13 +82,7 @@ class Trace:
     taken = taken
 
     def check_written(self, op: OpOverload, form: Form, args: tuple[Any, ...]) -> None:
-        """Refuse a write of traced values to what is none.
-
-        Raises
-        ------
-        TracingError
-            A graph has a copy of such an array, so that nobody would see the write.
-        """
+        """Refuse a write of traced values to what is none: a graph has a copy of that, so that nobody would see the write."""
         for i in form.written:
             for x in leaves(args[i]):
                 if not isinstance(x, Tensor) and device_of(x) is not None:

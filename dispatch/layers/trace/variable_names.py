@@ -8,14 +8,7 @@ from ...core.source import outer_frame
 
 
 def name_of(x: object) -> str:
-    """Return the name of a variable that holds `x` in the code outside this package that is running, or an empty text.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> name_of(np.ones(3))
-    ''
-    """
+    """Return the name of a variable that holds `x` in the code outside this package that is running, or an empty text."""
     frame = outer_frame()
     code = frame.f_code
     if code.co_flags & inspect.CO_OPTIMIZED:

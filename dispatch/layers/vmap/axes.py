@@ -18,19 +18,7 @@ from ...errors import BatchingError, kind_of
 
 
 def checked_axes(dims: Any, what: str, where: str = "") -> Any:
-    """Axes as the user gave them, every number an `int`.
-
-    Raises
-    ------
-    BatchingError
-        If something in them is no axis.
-
-    Examples
-    --------
-    >>> checked_axes((0, [None, 1.5]), "in_dims")
-    Traceback (most recent call last):
-    dispatch.errors.BatchingError: vmap: in_dims[1][1] is a float, and an axis is an int, or None for what is not mapped.
-    """
+    """Axes as the user gave them, every number an `int`; raises BatchingError if something in them is no axis."""
     if dims is None or type(dims) is int:
         return dims
     if isinstance(dims, np.integer):
@@ -47,17 +35,9 @@ def _names(x: Any) -> tuple[Any, ...] | None:
 
 
 def each(dims: Any, x: Any, items: Any, refused: Callable[[str, str], Exception]) -> list[Any]:
-    """The axes of the items of a container.
+    """The axes of the items of a container: `dims` is one for all, or a container of as many.
 
-    Parameters
-    ----------
-    dims : int, None or container
-        One for all; a list or tuple of as many, a dict with the same keys, for a record also a dict with some of its fields.
-    x : container
-    items : sequence
-        What is in it.
-    refused : callable
-        `refused(given, wanted)` is the error for axes of another structure.
+    For a record, a dict with some of its fields will do. `refused(given, wanted)` is the error for axes of another structure.
     """
     if dims is None or isinstance(dims, int):
         return [dims] * len(items)
@@ -87,33 +67,31 @@ def parts_of(x: Any) -> Any:
     return opened(x, lambda leaf: hasattr(leaf, "shape"))
 
 
+def _of_items(dims: Any, x: Any, items: Any, place: str, option: str) -> list[Any]:
+    """The axes of the items of an argument or a result; what is no array in a record goes whole."""
+
+    def refused(given: str, wanted: str) -> BatchingError:
+        return BatchingError(
+            f"vmap: {place} is {kind_and_size(x)}, and {option} has {given} for it. Give one axis for all of it, None, or "
+            f"{wanted}."
+        )
+
+    found = each(dims, x, items, refused)
+    if isinstance(dims, int) and field_names(type(x)) is not None:
+        return [dims if hasattr(item, "shape") or items_of(item) is not None else None for item in items]
+    return found
+
+
 def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int]]) -> Any:
     """The axis of each array in an argument, none of them negative; a list for a container.
 
-    Parameters
-    ----------
-    dims : int, None or container
-    x : object
-        The argument, or something in it.
-    place : str
-        What it is called.
-    sizes : list
-        Takes the length of each mapped axis, and where it was found.
+    `place` is what messages call the argument; `sizes` takes the length of each mapped axis, and where it was found.
     """
     if dims is None:
         return None
     items = parts_of(x)
     if items is not None:
-
-        def refused(given: str, wanted: str) -> BatchingError:
-            return BatchingError(
-                f"vmap: {place} is {kind_and_size(x)}, and in_dims has {given} for it. Give one axis for all of it, None, or "
-                f"{wanted}."
-            )
-
-        found = each(dims, x, items, refused)
-        if isinstance(dims, int) and field_names(type(x)) is not None:  # what is no array in a record goes whole
-            found = [dims if hasattr(item, "shape") or items_of(item) is not None else None for item in items]
+        found = _of_items(dims, x, items, place, "in_dims")
         return [mapped_axes(d, item, place + step, sizes) for d, item, step in zip(found, items, steps(x), strict=True)]
     shape = getattr(x, "shape", None)
     if shape is None:
@@ -139,16 +117,7 @@ def placed_axes(dims: Any, x: Any, place: str) -> Any:
     """`mapped_axes` for a result, whose arrays have the mapped axis in place: the axis of each leaf, as it was given."""
     items = parts_of(x)
     if items is not None:
-
-        def refused(given: str, wanted: str) -> BatchingError:
-            return BatchingError(
-                f"vmap: {place} is {kind_and_size(x)}, and out_dims has {given} for it. Give one axis for all of it, None, or "
-                f"{wanted}."
-            )
-
-        found = each(dims, x, items, refused)
-        if isinstance(dims, int) and field_names(type(x)) is not None:  # what is no array in a record stays as it is
-            found = [dims if hasattr(item, "shape") or items_of(item) is not None else None for item in items]
+        found = _of_items(dims, x, items, place, "out_dims")
         return [placed_axes(d, item, place + step) for d, item, step in zip(found, items, steps(x), strict=True)]
     if dims is not None and not isinstance(dims, int):
         raise BatchingError(

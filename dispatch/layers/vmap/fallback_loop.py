@@ -18,14 +18,7 @@ from .tensor import BatchedTensor, Residuals
 
 
 def looped(op: OpOverload, *, asked: bool) -> Kernel:
-    """The kernel that calls an operator once for each item.
-
-    Parameters
-    ----------
-    op : OpOverload
-    asked : bool
-        Whether the loop is the operator's rule; where it stands in for one, the first batch warns.
-    """
+    """The kernel that calls an operator once for each item; unless the loop is `asked` for, the first batch warns."""
     whole, form, draws = op.whole, form_of(op.schema), Tag.random in op.tags
     warned = [asked]
 

@@ -49,33 +49,18 @@ cdef object batch_of(type cls, object x, object dim, object level):
 
 
 def batched(type cls not None, args, dims, level not None):
-    """The arguments of a mapped function as values of its level.
+    """The arguments of a mapped function as values of its level, each in a wrapper `cls`.
 
-    Parameters
-    ----------
-    cls : type
-        Of wrappers.
-    args : sequence
-    dims : sequence
-        For each the axis of its items, None where every item gets it whole, a list of these for a container.
-    level : Level
+    `dims` has for each the axis of its items, None where every item gets it whole, a list of these for a container.
     """
     return [batch_of(cls, x, dim, level) for x, dim in zip(args, dims)]
 
 
 cdef class Ruled:
-    """The kernel of an operator in a batch.
+    """The kernel of an operator in a batch, by `rule(info, in_dims, *args)`, which returns the output and where the batch is.
 
-    Parameters
-    ----------
-    cls : type
-        Of wrappers.
-    rule : callable
-        `rule(info, in_dims, *args)` returns the output and where the batch is in it.
-    single : bool
-        Whether the operator returns one array, which is no argument.
-    returned : callable
-        `returned(like, result, args)` makes the call's result of what the rule returned in any other case, or raises.
+    `single` says whether the operator returns one array, which is no argument. In any other case `returned(like, result, args)`
+    makes the call's result of what the rule returned, or raises.
     """
 
     def __init__(self, type cls not None, rule not None, bint single, returned not None):

@@ -37,23 +37,10 @@ cdef PyObject *MEMMAP = <PyObject *>np.memmap       # an ndarray in all that mat
 cdef class Loop:
     """A kernel of one item, as a kernel of all.
 
-    Parameters
-    ----------
-    kernel : callable
-    inputs, outputs : tuple of tuple of int
-        The core dimensions of each array, as numbers of dimensions.
-    sizes : tuple of int
-        Of each dimension, -1 where the arrays say it.
-    places : tuple of int
-        Where the inputs stand among the arguments.
-    positional : int
-        How many arguments are given by position.
-    keywords : tuple of str
-        The keyword-only arguments, which stand behind them.
-    words : object
-        `bound`, `refused`, `elsewhere`, `empty`, `endless`, and what is wrong with a result: `count`, `kind`, `shape`, `dtype`.
-    spread : callable, optional
-        Runs a walk from its second item on.
+    `inputs` and `outputs` are the core dimensions of each array, as numbers of dimensions, whose `sizes` are -1 where the
+    arrays say them. The inputs stand at `places` among the arguments, `positional` of which are given by position; `keywords`
+    stand behind them. `words` has `bound`, `refused`, `elsewhere`, `empty`, `endless`, and what is wrong with a result:
+    `count`, `kind`, `shape`, `dtype`. `spread` runs a walk from its second item on.
     """
 
     cdef object kernel

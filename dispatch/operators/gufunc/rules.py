@@ -36,32 +36,11 @@ Kernel = Callable[..., Any]
 
 
 def equip(op: OpOverload, fn: Kernel, text: str, *, broadcasts: bool, workers: int, hinted: bool) -> Kernel:
-    """Give an operator the rules of its signature.
+    """Give a new operator the rules of its signature, and return the kernel of all items.
 
-    Parameters
-    ----------
-    op : OpOverload
-        Known to nobody yet.
-    fn : callable
-        Its kernel, of one item.
-    text : str
-        The signature.
-    broadcasts : bool
-        Whether `fn` does all items in one call by itself.
-    workers : int
-        How many threads share the loop.
-    hinted : bool
-        Whether the hint of what `fn` returns may say the dtypes of the outputs.
-
-    Returns
-    -------
-    callable
-        The kernel of all items.
-
-    Raises
-    ------
-    DefinitionError
-        If the signature contradicts the schema.
+    `fn` is the kernel of one item; with `broadcasts` it does all items in one call by itself, else `workers` threads share the
+    loop. With `hinted` the hint of what `fn` returns may say the dtypes of the outputs. A signature that contradicts the schema
+    raises DefinitionError.
     """
     signature = Signature.parse(text)
     _check(op, signature, broadcasts=broadcasts, workers=workers)

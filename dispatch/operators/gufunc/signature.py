@@ -25,19 +25,7 @@ _EXAMPLE = 'Write the axes of each array in parentheses, "(m,n),(n)->(m)"; "()" 
 
 
 class Binding(NamedTuple):
-    """What the shapes of a call say.
-
-    Attributes
-    ----------
-    loop : tuple of int
-        The loop dimensions, broadcast.
-    sizes : dict
-        The size of each core dimension that an input has.
-    missing : frozenset of str
-        The optional dimensions that are absent.
-    ndims : tuple of int
-        How many loop dimensions each input has.
-    """
+    """What the shapes of a call say."""
 
     loop: Shape
     sizes: dict[str, int]
@@ -47,23 +35,7 @@ class Binding(NamedTuple):
 
 @dataclass(frozen=True)
 class Signature:
-    """The core dimensions of an operator's arrays.
-
-    Attributes
-    ----------
-    inputs, outputs : tuple of tuple of str
-        The names of each array's core dimensions; a fixed size is named by its digits.
-    optional : frozenset of str
-        Those that may be absent.
-
-    Examples
-    --------
-    >>> s = Signature.parse("(m, n), (n) -> (m)")
-    >>> str(s), s.inputs
-    ('(m,n),(n)->(m)', (('m', 'n'), ('n',)))
-    >>> s.bind(((5, 2, 3), (3,))).loop
-    (5,)
-    """
+    """The core dimensions of an operator's arrays, by name; a fixed size is named by its digits."""
 
     inputs: tuple[Core, ...]
     outputs: tuple[Core, ...]
@@ -71,13 +43,7 @@ class Signature:
 
     @classmethod
     def parse(cls, text: str) -> "Signature":
-        """Read a signature as NumPy writes it.
-
-        Raises
-        ------
-        SchemaError
-            If the text is none.
-        """
+        """Read a signature as NumPy writes it; raises SchemaError if the text is none."""
         if not isinstance(text, str):
             raise SchemaError(f"a signature is a text, and was given as {type(text).__name__}. {_EXAMPLE}")
         left, arrow, right = text.partition("->")
@@ -102,33 +68,9 @@ class Signature:
         return Signature(rest(self.inputs), rest(self.outputs))
 
     def bind(self, shapes: tuple[Shape, ...], names: Sequence[str] = (), operator: str = "") -> Binding:
-        """Work out the loop dimensions and the sizes of the core dimensions.
+        """Work out the loop dimensions and the sizes of the core dimensions; `names` and `operator` are for messages.
 
-        Parameters
-        ----------
-        shapes : tuple of tuple of int
-            One for each input.
-        names : sequence of str
-            What to call the inputs.
-        operator : str
-            What to call the operator.
-
-        Returns
-        -------
-        Binding
-
-        Raises
-        ------
-        ArgumentError
-            If an array has too few axes, a dimension two sizes, or the loop dimensions do not broadcast.
-
-        Examples
-        --------
-        >>> Signature.parse("(n),(n)->()").bind(((4, 3), (2,)), "xy", "mylib::dot")
-        Traceback (most recent call last):
-        dispatch.errors.ArgumentError: mylib::dot: dimension n of (n),(n)->() is 3 in 'x' and 2 in 'y'.
-          x  (n)  shape (4, 3)  n=3  loop (4,)
-          y  (n)  shape (2,)    n=2  loop ()
+        Raises ArgumentError if an array has too few axes, a dimension two sizes, or the loop dimensions do not broadcast.
         """
         found = (_bind.__wrapped__ if any(map(is_open, shapes)) else _bind)(self, shapes)
         if isinstance(found, Binding):
