@@ -41,29 +41,36 @@ cdef extern from *:
     """
     #include <numpy/arrayobject.h>
     #include <numpy/ufuncobject.h>
-    /* Calls a kernel, and counts how deep calls are where nothing else does: the interpreter counts Python's functions, and
-       no call comes back out of a ufunc that is not made of a Python object. CPython 3.12 and 3.13 let C go ten times as
-       deep as Python, which is deeper than the stack where each level is a ufunc's. */
+    /* Calls a kernel, and counts how deep calls are. CPython 3.12 and 3.13 let C go ten times as deep as Python, which is
+       deeper than the stack where each level is a ufunc's. Not inline: its thread-local number costs a plain call 30
+       instructions otherwise. */
     static _Thread_local int dispatch_depth = 0;
-    static inline PyObject *dispatch_call_kernel(PyObject *kernel, PyObject *const *args, size_t nargsf, PyObject *keywords,
-                                                 PyObject *ufunc) {
-        PyObject *type = (PyObject *)Py_TYPE(kernel), *result;
-        int counted = type == (PyObject *)&PyFunction_Type || (type == ufunc && ((PyUFuncObject *)kernel)->obj == NULL);
-        if (!counted && dispatch_depth >= Py_GetRecursionLimit()) {
+    static __attribute__((noinline)) PyObject *dispatch_call_counted(PyObject *kernel, PyObject *const *args, size_t nargsf,
+                                                                     PyObject *keywords) {
+        PyObject *result;
+        if (dispatch_depth >= Py_GetRecursionLimit()) {
             PyErr_SetString(PyExc_RecursionError,
                             "maximum recursion depth exceeded while the kernel of an operator was called");
             return NULL;
         }
-        if (!counted && Py_EnterRecursiveCall(" while the kernel of an operator was called")) {
+        if (Py_EnterRecursiveCall(" while the kernel of an operator was called")) {
             return NULL;
         }
-        dispatch_depth += !counted;
+        dispatch_depth++;
         result = dispatch_call(kernel, args, nargsf, keywords);
-        if (!counted) {
-            dispatch_depth--;
-            Py_LeaveRecursiveCall();
-        }
+        dispatch_depth--;
+        Py_LeaveRecursiveCall();
         return result;
+    }
+    /* Nothing is counted where something else does: the interpreter counts Python's functions, and no call comes back out of
+       a ufunc that is not made of a Python object. */
+    static inline PyObject *dispatch_call_kernel(PyObject *kernel, PyObject *const *args, size_t nargsf, PyObject *keywords,
+                                                 PyObject *ufunc) {
+        PyObject *type = (PyObject *)Py_TYPE(kernel);
+        if (type == (PyObject *)&PyFunction_Type || (type == ufunc && ((PyUFuncObject *)kernel)->obj == NULL)) {
+            return dispatch_call(kernel, args, nargsf, keywords);
+        }
+        return dispatch_call_counted(kernel, args, nargsf, keywords);
     }
     static inline PyObject **dispatch_items(PyObject *values) { return &PyTuple_GET_ITEM(values, 0); }
     """
