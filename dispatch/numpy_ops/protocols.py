@@ -175,6 +175,16 @@ def _nonzero(self: Tensor) -> Any:
     return FUNCTIONS[np.nonzero](self)
 
 
+def _ravel(self: Tensor, order: str = "C") -> Any:
+    """Return all elements along one axis."""
+    return ravel(self, order)
+
+
+def _put(self: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
+    """Write to elements that are counted in C order."""
+    put(self, ind, v, mode)
+
+
 def _conjugate(self: Tensor) -> Any:
     """Return `x.conj()`, which is `x` itself where that is not complex."""
     return pointwise.conjugate(self) if self.dtype.kind == "c" else self
@@ -267,12 +277,12 @@ ON_TENSORS: dict[str, Any] = {
     "copy": method(FUNCTIONS[np.copy]),
     "compress": _compress,
     "fill": fill,
-    "put": put,
+    "put": _put,
     "itemsize": property(lambda self: self.dtype.itemsize),
     "nbytes": property(lambda self: self.size * self.dtype.itemsize),
     "reshape": _reshape,
     "transpose": _transpose,
-    "ravel": ravel,
+    "ravel": _ravel,
     "flatten": _flatten,
     "astype": _astype,
     "conj": _conjugate,
