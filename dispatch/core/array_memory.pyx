@@ -218,7 +218,7 @@ cpdef object expand(cnp.ndarray x, tuple shape):
 def broadcast(x, shape):
     """`np.broadcast_to(x, shape)`: a read-only view."""
     if type(shape) is not tuple:
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
     view = expand(x if is_exact(<PyObject *>x) else np.asarray(x), shape)
     return np.broadcast_to(x, shape) if view is None else view  # which raises in NumPy's own words
 
