@@ -69,7 +69,7 @@ layer = Fake("fake", DispatchKey.FAKE)
 def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kernel:
     """The kernel that runs a rule, on fakes and in their mode."""
     context = FakeContext(op)
-    single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,) and not results.sources[0]
+    single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,) and not (results.sources[0] or op.outputs.typed)
     rule = by_position(op, rule)
     taking = [i for i, a in enumerate(op.schema.arguments) if a.type.has_tensor]
     devices = [i for i, a in enumerate(op.schema.arguments) if a.type in (DEVICE, OptionalOf(DEVICE))]
