@@ -169,7 +169,7 @@ cdef Wrapped around(Wrapped x, value, bint read_only):
 
 
 cpdef object unwritable(x):
-    """What stands for `x` and cannot be written to: a view of an array, another wrapper of a wrapper; anything else as it is."""
+    """What stands for `x` and cannot be written to: a view of an array, another wrapper of a wrapper; else `x` itself."""
     cdef cnp.ndarray array, view
     if isinstance(x, Wrapped):
         # A fake has no value and no elements.
