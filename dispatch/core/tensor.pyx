@@ -79,6 +79,8 @@ class Tensor(Wrapped):
         The transform it belongs to.
     rank : int
         `level.number * 64 + key`. The argument of the highest rank decides which kernel of an operator runs.
+    read_only : bool
+        Whether operators that write refuse it. The gradient that a backward gets is used by others too, and so is read-only.
 
     Examples
     --------

@@ -109,7 +109,7 @@ def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
     returns = schema.returns[:-1] if schema.has_residual else schema.returns
     aliased = any(r.alias is not None for r in schema.returns)
     outputs = Outputs(
-        tuple(check_of(r.type) for r in returns),
+        tuple(check_of(r.type, Field("", r.type, r.dtype)) for r in returns),
         residual=schema.has_residual,
         aliased=aliased,
         returned=tuple(_returned(schema, r) for r in returns),

@@ -159,7 +159,9 @@ class FakeTensorMode(ModeBlock):
         return made
 
     def captured(self, a: Any) -> FakeTensor:
-        """Return the fake of a real array that an operator got; if the array has one element, that is known.
+        """Return the fake of a real array that an operator got. An array of one element stays known, and so does a mask.
+
+        A mask says how many elements an index selects, so that the shapes of what follows depend on it.
 
         Parameters
         ----------
@@ -169,7 +171,7 @@ class FakeTensorMode(ModeBlock):
         -------
         FakeTensor
         """
-        return self._converted(a, str(device_of(a)), self.static_shapes, hold=True)
+        return self._converted(a, str(device_of(a)), self.static_shapes or a.dtype == bool, hold=True)
 
     def _converted(self, a: Any, device: str, static: bool, *, hold: bool = False) -> FakeTensor:
         strides = getattr(a, "strides", None)
@@ -185,6 +187,8 @@ class FakeTensorMode(ModeBlock):
                 owner = _owner(a)
                 base = None if owner is a else self._converted(owner, device, static, hold=hold)
                 made = fake_tensor(sizes[0], a.dtype, sizes[1], device, self, base)
+                if hold and static and a.dtype == bool:
+                    made.data = Kept(base, freeze(a.copy(order="K")))
             self._memo.keep(a, layout, made, hold=hold)
             return made
 

@@ -19,8 +19,8 @@ NUMBER = f"{BY_SHAPE}; keep it an array, or pass the number as a plain argument.
 class Kept:
     """What some fakes have beside their metadata.
 
-    The fake that owns the memory; the one element, if it is known; and how many elements count, as sizes that depend on data,
-    with the `version` of the memory for which they were asked.
+    The fake that owns the memory; the one element, or all of a mask, if they are known; and how many elements count, as sizes
+    that depend on data, with the `version` of the memory for which they were asked.
     """
 
     __slots__ = ("base", "constant", "counted", "version")
@@ -70,7 +70,7 @@ class FakeTensor(Tensor):
 
     @property
     def constant(self) -> Any:
-        """The one element as an array, if it is known; otherwise None."""
+        """The one element, or all elements of a mask, as an array, if they are known; otherwise None."""
         kept = self.data
         if kept is None or kept.constant is None:
             return None
