@@ -1,4 +1,7 @@
-"""`export` and `load`: a function as a program that another process can run, if it has the same operators."""
+"""`export` and `load`: a function as a program that another process can run, if it has the same operators.
+
+It has more than 350 lines because `export`, the program and its methods have whole docstrings.
+"""
 
 import inspect
 import sys

