@@ -18,7 +18,7 @@ from ..core import (
     wrap,
 )
 from ..core.pytree import items_of, leaves, opened, steps, unflatten
-from ..dispatcher.layer import parameter_names
+from ..dispatcher.rule_parameters import parameter_names
 from ..errors import TracingError, kind_of
 from ..graph import Graph, Node, sizes_in
 from ..layers.autograd import TrackedTensor, track

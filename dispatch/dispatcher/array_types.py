@@ -27,20 +27,20 @@ def register_array_type(cls: C, /, *, device: str, beside_numpy: bool = False) -
     cls : type
         The class of the arrays.
     device : str
-        `"cpu"`, `"cuda"`, `"xla"`, `"mps"`, `"ipu"`, `"xpu"`, `"dask"`, or a name of your
-        own, which gets one of nine free keys.
+        `"cpu"`, `"cuda"`, `"xla"`, `"mps"`, `"ipu"`, `"xpu"`, `"dask"`, or a name of your own. There are keys for nine of
+        your own.
     beside_numpy : bool
         Whether the functions of the class take NumPy's arrays beside its own, as Dask's do; else a call with both is refused.
 
     Returns
     -------
     type
-        The class.
+        The class, so that `functools.partial` of this can decorate it.
 
     Raises
     ------
     DefinitionError
-        If it is no class, cannot be an array type, belongs to another device already, or no key is free.
+        If it is no class, cannot be an array type, or belongs to another device already; or if no key is free.
 
     Examples
     --------
