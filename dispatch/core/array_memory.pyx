@@ -5,6 +5,8 @@ stands on the way of every recorded call, where NumPy's own, made for every case
 """
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.string cimport memcpy
 
 import numpy as np
@@ -228,7 +230,8 @@ cpdef tuple settled(tuple values, data, Py_ssize_t limit):
     anything that is neither.
     """
     cdef Py_ssize_t i, n = len(values)
-    cdef list found = None                  # the values, once one of them had to be copied
+    cdef tuple found = PyTuple_New(n)
+    cdef bint same = True
     for i in range(n):
         x = values[i]
         if isinstance(x, Wrapped):
@@ -239,8 +242,7 @@ cpdef tuple settled(tuple values, data, Py_ssize_t limit):
         made = unwritten(x, limit)
         if made is None:
             return None
-        if made is not x:
-            if found is None:
-                found = list(values)
-            found[i] = made
-    return values if found is None else tuple(found)
+        same = same and made is x
+        Py_INCREF(made)
+        PyTuple_SET_ITEM(found, i, made)
+    return values if same else found

@@ -16,3 +16,4 @@ cdef class Wrapped:
 cdef bint is_wrapped(PyObject *x) noexcept
 cdef Wrapped highest(object x, Wrapped found, PyTypeObject *cls)
 cdef tuple taken_off(object whole, tuple args)
+cdef tuple unwrapped(tuple values, rank_t rank)

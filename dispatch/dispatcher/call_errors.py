@@ -16,6 +16,7 @@ from ..core import (
     DispatchKey,
     OpOverload,
     Tensor,
+    about_devices,
     check_open,
     device_of,
     device_of_key,
@@ -111,7 +112,8 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
         )
     elif isinstance(value, str) and argument.type in (DEVICE, OptionalOf(DEVICE)):
         return ArgumentError(
-            f"{definition.name}: there is no device {value!r}. Devices: {', '.join(sorted(devices()))}.",
+            f"{definition.name}: there is no device {value!r}.{did_you_mean(value, devices())} "
+            f"{about_devices(str(value))}",
             operator=definition.name,
             argument=argument.name,
         )

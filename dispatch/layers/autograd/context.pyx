@@ -5,12 +5,12 @@ from cpython.object cimport PyObject, PyObject_GenericSetAttr
 from ...core.array_memory cimport settled
 from ...core.flatten cimport items_of, rebuilt
 from ...core.keys cimport AUTOGRAD, rank_at
-from ...core.tensor cimport Wrapped
+from ...core.tensor cimport Wrapped, unwrapped
 from .node cimport Node, Output
 
 import numpy as np
 
-from ...core import Tensor, unwrap, wrap
+from ...core import Tensor, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import leaves
 from ...errors import GradientError, kind_of
@@ -103,7 +103,7 @@ cdef class Context(Node):
         saved = self.saved
         if self.form == ANY or self.recording:
             return tuple([from_kept(self, x) for x in saved])
-        return unwrap(saved, rank_at(self.level.number, AUTOGRAD))
+        return unwrapped(saved, rank_at(self.level.number, AUTOGRAD))
 
     def mark_non_differentiable(self, *outputs):
         """Name outputs that carry no gradient; they come out untracked.

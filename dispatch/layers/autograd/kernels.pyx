@@ -16,7 +16,7 @@ from ...core.state cimport thread_state
 from ...core.tensor cimport Wrapped, taken_off
 from .context cimport Context, number_of, shown
 from .node cimport Output, Pull
-from .record cimport dispatch_made, fill, layout_of, wrapped
+from .record cimport dispatch_made, fill, layout_of, record, wrapped
 
 from ...core.array_memory import inexact_layout
 from ...core.pytree import mapped
@@ -25,7 +25,6 @@ from ...schema.types import RESIDUAL
 from .batched_backward import at_once, opaque
 from .grad_mode import outside_rules
 from .node import edges_of
-from .record import recorded
 from .residuals import is_differentiated, levels_of, reading_residuals
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import protect
@@ -78,6 +77,8 @@ cdef class Plan:
             return x
         if kind == LAYOUT:
             return self.layout(x)
+        if x is None:
+            return None
         if kind == LIST and type(x) is list and not x:
             return NOTHING                  # one object less for the collector to look at
         if is_exact(<PyObject *>x):
@@ -121,8 +122,8 @@ def row_kernel(plan_for not None, op not None, whole not None):
             plan = plans.setdefault(own, plan_for(own))
         if plan.rule is None:
             return out
-        return recorded(TrackedTensor, op, plan.rule, out, like, data, edges_of(data) if plan.lists else None,
-                        plan.save(values, out))
+        return record(TrackedTensor, op, plan.rule, out, like, data, edges_of(data) if plan.lists else None,
+                      plan.save(values, out))
 
     return kernel
 
