@@ -174,6 +174,8 @@ def _fake_root(x: Any, n: float) -> Any:
 
 
 def _root_slope(x: Any, n: float, out: Any) -> Any:
+    if n < 1:  # 0 or inf at 0, both right
+        return multiply(power(x, 1 / n - 1), 1 / n)
     return divide_no_nan(1 / n, out if n == 2 else power(x, 1 - 1 / n))
 
 

@@ -131,7 +131,8 @@ def _nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fa
         return mean(x, axis, dtype, keepdims=keepdims)
     count = sum(logical_not(isnan(x)), axis, np.intp, keepdims=keepdims)
     found = sum(without_nans(x), axis, dtype, keepdims=keepdims)
-    return ops.np.astype(divide(found, count), found.dtype)
+    none = logical_not(count)  # where a quotient has the tangent 0 / 0, and a gradient of 0
+    return where(none, np.nan, ops.np.astype(divide(found, where(none, 1, count)), found.dtype))
 
 
 REDUCED = "(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor"
