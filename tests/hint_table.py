@@ -132,7 +132,7 @@ TABLE = [
     Row(bytes, "bytes", [b"x"], ["x", bytearray(b"x")], b"\x00'", 'b"\\x00\'"'),
     Row(numbers.Number, "Scalar", [1, 1.5, 2j, True, np.int8(1)], ["1", None, a()], 1, "1"),
     Row(np.dtype, "ScalarType", [np.dtype("f4"), np.float32, float, "<i2"], ["x", 3, dict], np.float32, "float32"),
-    Row(Any, "Any", [None, 3, object(), [a()]], [], [1, {"x": (None,)}], '[1, {"x": [None]}]'),
+    Row(Any, "Any", [None, 3, object(), [a()]], [], [1, {"x": (None,)}], '[1, {"x": (None,)}]'),
     Row(Callable, "Callable", [len, lambda: 0, Handle], [3, None, "len"], len, "..."),
     Row(Callable[[int], int] | None, "Callable?", [len, None], [3], None, "None"),
     # choices

@@ -48,11 +48,13 @@ cdef class Arguments:
     cdef readonly tuple names
     cdef readonly tuple checks
     cdef readonly tuple defaults            # () where there is none, (value,) where there is
+    cdef tuple renewed                      # which defaults hold a list or a dict, of which each call gets its own; None: none
     cdef readonly tuple keyword_names       # of the keyword-only ones, in schema order; they come last
     cdef readonly Py_ssize_t count, positional, positional_only
     cdef Py_ssize_t direct                  # how many positional arguments make a call that needs no binding, or -1
     cdef PyObject *kernel_keywords          # keyword_names (borrowed), or NULL where there are none
     cdef unsigned char *kinds
 
+    cdef list renew(self, PyObject **full)
     cdef bint bind(self, PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyObject **full) noexcept
     cdef int accept(self, Py_ssize_t i, PyObject *x, rank_t *rank) except -1

@@ -9,7 +9,7 @@ from cpython.object cimport PyObject
 import numpy as np
 
 from .arrays cimport Size, device_number, is_array, is_exact, is_number, key_of
-from .flatten cimport held, items_of, walk
+from .flatten cimport held, items_of, mapped, walk
 from .keys cimport rank_t
 from .python cimport (
     Py_None, PyBool_Check, PyBytes_Check, PyCallable_Check, PyComplex_Check, PyFloat_Check, PyFloat_CheckExact, PyLong_Check,
@@ -218,6 +218,14 @@ cdef int escaped(object x, tuple items, void *rank) except -1:
     return is_wrapped(<PyObject *>x) and not accept_wrapped(<PyObject *>x, <rank_t *>rank)
 
 
+cdef int is_mutable(object x, tuple items, void *context) except -1:
+    return items is not None and not isinstance(x, tuple)
+
+
+cdef object same(object x, void *context):
+    return x
+
+
 cdef class Arguments:
     """The arguments of one operator, as C reads them.
 
@@ -242,6 +250,7 @@ cdef class Arguments:
             if not (isinstance(name, str) and isinstance(given, Check) and isinstance(default, tuple) and len(default) < 2):
                 raise TypeError(f"an argument is a str, a Check and a tuple, not {name!r}, {given!r} and {default!r}.")
         self.names, self.checks, self.defaults = names, checks, defaults
+        self.renewed = tuple([i for i, default in enumerate(defaults) if walk(default, is_mutable, NULL)]) or None
         self.count = len(names)
         self.positional = self.count - keyword_only
         self.positional_only = positional_only
@@ -261,6 +270,16 @@ cdef class Arguments:
 
     cdef int accept(self, Py_ssize_t i, PyObject *x, rank_t *rank) except -1:
         return (<Check>PyTuple_GET_ITEM(<PyObject *>self.checks, i)).accept(x, rank)
+
+    cdef list renew(self, PyObject **full):
+        """Put a copy in place of each default that a kernel could write to; the list that is returned holds the copies."""
+        cdef Py_ssize_t i
+        cdef list copies = []
+        for i in self.renewed:
+            if full[i] == PyTuple_GET_ITEM(PyTuple_GET_ITEM(<PyObject *>self.defaults, i), 0):
+                copies.append(mapped(<object>full[i], same, NULL))
+                full[i] = <PyObject *>copies[-1]
+        return copies
 
     cdef bint bind(self, PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyObject **full) noexcept:
         """Fill `full` with borrowed references, one an argument; no where the call does not fit Python's rules."""

@@ -1,7 +1,8 @@
 """Default values of arguments: checks them against their type, and prints them.
 
-A default is kept as it was written in Python (a list becomes a tuple), because the kernel must get what the undecorated
-function would get. Reading its text gives a value with the same text, and two defaults are equal when their texts are.
+A default is kept as it was written in Python, because the kernel must get what the undecorated function would get; lists and
+dicts are copied here, and again for each call (`core.Arguments`), so that no write to one is seen by the next call. Reading its
+text gives a value with the same text, and two defaults are equal when their texts are.
 Functions and other objects without a text print as `...`, which cannot be read.
 """
 
@@ -82,7 +83,7 @@ def _holds_array(value: object) -> bool:
 
 
 def accept(kind: Type, value: object) -> object:
-    """Return a default as it is kept, a tuple for a list or a range; raise if it does not fit its type."""
+    """Return a default as it is kept: of containers a copy, a list for a range; raise if it does not fit its type."""
     takes = _TAKES.get(kind)
     if takes is not None and takes(value):
         return value
@@ -90,11 +91,11 @@ def accept(kind: Type, value: object) -> object:
         return None if value is None else accept(kind.element, value)
     if isinstance(value, (list, tuple, range)):
         if isinstance(kind, ListOf) and kind.size in (None, len(value)):
-            return tuple(accept(kind.element, item) for item in value)
+            return _like(value, [accept(kind.element, item) for item in value])
         if isinstance(kind, TupleOf) and len(kind.members) == len(value):
             return tuple(map(accept, kind.members, value))
         if kind == ANY and type(value) in (list, tuple, range):
-            return tuple(accept(kind, item) for item in value)
+            return _like(value, [accept(kind, item) for item in value])
     if isinstance(kind, ListOf) and kind.size is not None and kind.element == INT and _TAKES[INT](value):
         return value
     if isinstance(value, dict) and (isinstance(kind, DictOf) or kind == ANY):
@@ -113,6 +114,10 @@ def accept(kind: Type, value: object) -> object:
     raise SchemaError(f"a default of type {_named(value)} does not fit {kind}.")
 
 
+def _like(value: object, items: list[object]) -> object:
+    return tuple(items) if isinstance(value, tuple) else items
+
+
 def _named(value: object) -> str:
     if isinstance(value, (list, tuple, range)):
         return f"{type(value).__name__} of length {len(value)}"
@@ -129,8 +134,9 @@ def spell(kind: Type, value: object) -> str:
         return _spell_member(value) if isinstance(value, Enum) else NO_TEXT
     if isinstance(value, tuple) and isinstance(kind, TupleOf):
         return _joined("(", map(spell, kind.members, value), ")")
-    if type(value) is tuple:
-        return _joined("[", (spell(_element(kind), item) for item in value), "]")
+    if type(value) in (list, tuple):  # of a list type both are a list's text, as torch writes them
+        left, right = ("(", ",)" if len(value) == 1 else ")") if kind == ANY and type(value) is tuple else ("[", "]")
+        return _joined(left, (spell(_element(kind), item) for item in value), right)
     if isinstance(value, dict):
         keys, values = (kind.key, kind.value) if isinstance(kind, DictOf) else (ANY, ANY)
         items = [(spell(keys, name), spell(values, item)) for name, item in value.items()]

@@ -205,7 +205,7 @@ class Reader:
                         self.expect(",", right)
                     if not items or not self.peek(right):  # (1,) as Python prints it
                         items.append(self.literal(whose))
-                return tuple(items)
+                return items if left == "[" else tuple(items)
         if self.take("{"):
             return self._dictionary(whose)
         if found := _STRING.match(self.text, start) or _NUMBER.match(self.text, start):

@@ -119,10 +119,13 @@ def test_schemas_are_frozen_and_say_what_they_are():
 
 
 # ----------------------------------------------------------------------------------------------------------- properties
-def test_a_mutable_default_is_kept_as_a_tuple_and_anything_else_as_it_is():
-    value = np.float32(0.5)
-    assert Argument("n", ListOf(INT), [1, 2]).default == (1, 2)
-    assert Argument("n", ListOf(INT), range(3)).default == (0, 1, 2)
+def test_a_default_that_can_be_written_to_is_kept_as_a_copy_and_anything_else_as_it_is():
+    value, sizes = np.float32(0.5), [1, 2]
+    kept = Argument("n", ListOf(INT), sizes)
+    sizes.append(3)
+    assert (kept.default, str(kept)) == ([1, 2], "int[] n=[1, 2]")
+    assert Argument("n", ListOf(INT), (1, 2)).default == (1, 2)
+    assert Argument("n", ListOf(INT), range(3)).default == [0, 1, 2]
     assert Argument("x", FLOAT, value).default is value
 
 
@@ -237,7 +240,7 @@ def test_the_parts_of_the_name_and_of_the_arguments():
         ("Tensor? x=0", "the default of a Tensor can only be None"),
         ("Tensor[] x=[0]", "the default of a Tensor can only be None"),
         ("int[] n=3", "a default of type int does not fit int[]"),
-        ("int[2] n=[1]", "a default of type tuple of length 1 does not fit int[2]"),
+        ("int[2] n=[1]", "a default of type list of length 1 does not fit int[2]"),
         ("float[2] f=1.0", "a default of type float does not fit float[2]"),
         ("(int, str) p=(1,)", "a default of type tuple of length 1 does not fit (int, str)"),
         ("(int, str) p=(1, 2)", "a default of type int does not fit str"),
