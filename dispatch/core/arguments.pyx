@@ -152,7 +152,7 @@ cdef class Check:
             if not self.written and (self.dtype is None or dispatch_descr(x) == <PyObject *>self.dtype):
                 return True
         elif is_wrapped(x):
-            if not accept_wrapped(x, rank):
+            if not accept_wrapped(x, rank) or (self.written and (<Wrapped>x).read_only):
                 return False
         else:
             if self.kind == TENSOR_OR_NUMBER and (PyFloat_CheckExact(x) or PyLong_CheckExact(x)):

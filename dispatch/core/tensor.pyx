@@ -78,6 +78,8 @@ class Tensor(Wrapped):
         The transform it belongs to.
     rank : int
         `level.number * 64 + key`; the highest rank of a call's arguments decides which layer acts.
+    read_only : bool
+        Whether operators that write refuse it: the gradient that a backward is given is somebody else's too.
     """
 
     __slots__ = ()

@@ -91,6 +91,13 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
     asked = "np.ndarray | number" if argument.numbers else str(argument.type)
     said = f"{definition.name}: argument {argument.name!r} is {asked}, and was given {describe_value(value)}."
     advice = ""
+    if argument.is_write and isinstance(value, Tensor) and value.read_only:
+        return ArgumentError(
+            f"{definition.name}: argument {argument.name!r} is written to, and was given {describe_value(value)} that is "
+            "read-only: the gradient that a backward is given others hold too. Write to a copy, g.copy().",
+            operator=definition.name,
+            argument=argument.name,
+        )
     if isinstance(value, Tensor):
         if not argument.type.has_tensor:
             advice = (

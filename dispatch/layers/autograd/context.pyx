@@ -95,11 +95,7 @@ cdef class Context(Node):
         if self.rule is released:
             released(self, None, False)
         if self.form == NOTHING_SAVED:
-            raise GradientError(
-                f"{self.op.name}: ctx.saved_tensors was read, and its setup_context saved nothing. Write "
-                "ctx.save_for_backward(...) there, and hand it to register_autograd(backward, setup_context=...).",
-                operator=self.op.name,
-            )
+            raise nothing_saved(self.op)
         saved = self.saved
         if self.form == ANY or self.recording:
             return tuple([from_kept(self, x) for x in saved])
@@ -216,6 +212,15 @@ def secret_levels(Context node not None):
     return () if node.levels is None else node.levels
 
 
+def nothing_saved(op):
+    """What to raise where a rule has read what its setup_context never saved."""
+    return GradientError(
+        f"{op.name}: ctx.saved_tensors was read, and its setup_context saved nothing. Write "
+        "ctx.save_for_backward(...) there, and hand it to register_autograd(backward, setup_context=...).",
+        operator=op.name,
+    )
+
+
 def saved_of(Context node not None):
-    """What `saved_tensors` gives; nothing where nothing was saved."""
-    return () if node.form == NOTHING_SAVED and node.rule is not released else node.saved_tensors
+    """What `saved_tensors` gives; None where nothing was saved."""
+    return None if node.form == NOTHING_SAVED and node.rule is not released else node.saved_tensors

@@ -9,7 +9,8 @@ import numpy as np
 from ...core import DispatchKey, ModeGuard, OpOverload, Setting, Without, active_mode, freeze
 from ...core.pytree import arrays, leaves, mapped
 from ...core.source import where
-from ...dispatcher.layer import Kernel, Layer, by_position, check_parameters
+from ...dispatcher.layer import Kernel, Layer
+from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import DispatchError, FakeTensorError, NoRuleError, kind_of
 from ...operators.functional_variant import form_of
 from ...schema.tags import Tag

@@ -13,8 +13,9 @@ from ...core import DispatchKey, OpOverload, split, wrap
 from ...core.pytree import items_of, mapped_arrays, rebuilt
 from ...core.source import where
 from ...dispatcher.call_errors import about_dtype
-from ...dispatcher.layer import Kernel, Layer, by_position, check_parameters
+from ...dispatcher.layer import Kernel, Layer
 from ...dispatcher.printing import describe_value
+from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import BatchingError, DefinitionError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import broadcast_to
@@ -40,7 +41,7 @@ class Vmap(Layer):
     def lower(self, op: OpOverload, rule: Callable[..., Any] | str) -> Kernel:
         if rule == SEQUENTIAL:
             return drawing(op, looped(op, asked=True))
-        return drawing(op, _ruled(op, by_position(op, rule) if callable(rule) else rule_of(op, rule)))
+        return drawing(op, _ruled(op, by_position(op, rule, leading=2) if callable(rule) else rule_of(op, rule)))
 
     def place(self, rule: Any) -> str:
         return repr(rule) if isinstance(rule, str) else where(rule)
