@@ -60,7 +60,7 @@ SHARED_STEMS = {"layer", "tensor", "kernel", "inplace", "transform", "visualize"
 HELD_BY_ONE_TEST = {"numpy_ops": "test_table"}  # every row by the same laws, so that a new row costs no test
 OWN_TESTS_ONLY = {"", "core", "schema", "graph"}  # folders that no one test speaks for
 MOST_LINES = 350  # above it a file says at its top why
-MOST_COMPILED_LINES = 5700  # of all .pyx, a seventh of the package: who changes the core reads C
+MOST_COMPILED_LINES = 5800  # of all .pyx, a seventh of the package: who changes the core reads C
 HOUSE_WORDS = re.compile(r"(?i)\b(floor|room|house)s?\b")  # docs/floors.md only
 OPERATOR_NAME = re.compile(r"\w+::\w+(\.\w+)?")
 

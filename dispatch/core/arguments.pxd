@@ -24,6 +24,7 @@ cpdef enum Kind:                           # of a check; in Python an IntEnum
     RESIDUAL = 17
     DEVICE = 18                             # of an operator without arrays: the device decides which kernel runs
     LITERAL = 19
+    UNION = 20
 
 
 cdef class Check:
@@ -31,7 +32,7 @@ cdef class Check:
     cdef readonly bint optional             # None passes
     cdef readonly bint written              # of a TENSOR: the operator writes to it
     cdef readonly Check element             # of a LIST, of the values of a DICT
-    cdef readonly tuple members             # of a TUPLE or a record: one Check each
+    cdef readonly tuple members             # of a TUPLE, a record or a UNION: one Check each
     cdef readonly Py_ssize_t size           # of a LIST: -1, or the length, and then one element stands for all
     cdef readonly object cls                # of an INSTANCE or a record; the choices of a LITERAL
     cdef readonly object dtype              # of a TENSOR: the only dtype that passes, in native byte order
@@ -41,6 +42,7 @@ cdef class Check:
     cdef int accept_array(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_list(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_tuple(self, PyObject *x, rank_t *rank) except -1
+    cdef int accept_union(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_dict(self, PyObject *x, rank_t *rank) except -1
 
 

@@ -77,7 +77,7 @@ cdef class Check:
 
     def __cinit__(self, kind not None, *, optional=False, Check element=None, tuple members not None=(), Py_ssize_t size=-1,
                   cls=None, dtype=None, written=False):
-        if not ANY <= kind <= LITERAL:
+        if not ANY <= kind <= UNION:
             raise ValueError(f"there is no kind of check {kind!r}.")
         self.kind = kind
         self.optional = optional
@@ -88,6 +88,7 @@ cdef class Check:
         self.dtype = dtype
         self.written = written
         if (self.kind in (LIST, DICT) and element is None or self.kind == DICT and len(members) != 1
+                or self.kind == UNION and not members
                 or not all([isinstance(member, Check) for member in members])):
             raise ValueError(f"a check of {kind!r} is made of the checks of what is in it: element=, members=.")
 
@@ -144,6 +145,8 @@ cdef class Check:
             return is_one_of(<object>x, self.cls)
         if kind == INSTANCE:
             return isinstance(<object>x, self.cls)
+        if kind == UNION:
+            return self.accept_union(x, rank)
         return kind == ANY
 
     cdef int accept_array(self, PyObject *x, rank_t *rank) except -1:
@@ -194,6 +197,15 @@ cdef class Check:
             if not (<Check>self.members[i]).accept(PyTuple_GET_ITEM(<PyObject *>items, i), rank):
                 return False
         return True
+
+    cdef int accept_union(self, PyObject *x, rank_t *rank) except -1:
+        cdef rank_t found
+        for member in self.members:
+            found = rank[0]                 # a member that does not fit has perhaps seen some of the arrays
+            if (<Check>member).accept(x, &found):
+                rank[0] = found
+                return True
+        return False
 
     cdef int accept_dict(self, PyObject *x, rank_t *rank) except -1:
         cdef Check key

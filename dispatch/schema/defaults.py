@@ -8,6 +8,7 @@ Functions and other objects without a text print as `...`, which cannot be read.
 
 from collections.abc import Callable, Iterable
 from enum import Enum, Flag
+from typing import cast
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from .types import (
     OptionalOf,
     TupleOf,
     Type,
+    UnionOf,
 )  # fmt: skip
 
 NO_TEXT = "..."
@@ -89,6 +91,8 @@ def accept(kind: Type, value: object) -> object:
         return value
     if isinstance(kind, OptionalOf):
         return None if value is None else accept(kind.element, value)
+    if isinstance(kind, UnionOf) and (member := _member_of(kind, value)) is not None:
+        return accept(member, value)
     if isinstance(value, (list, tuple, range)):
         if isinstance(kind, ListOf) and kind.size in (None, len(value)):
             return _like(value, [accept(kind.element, item) for item in value])
@@ -114,6 +118,17 @@ def accept(kind: Type, value: object) -> object:
     raise SchemaError(f"a default of type {_named(value)} does not fit {kind}.")
 
 
+def _member_of(kind: UnionOf, value: object) -> Type | None:
+    """Return the first type of a union that a default fits."""
+    for member in kind.members:
+        try:
+            accept(member, value)
+        except SchemaError:
+            continue
+        return member
+    return None
+
+
 def _like(value: object, items: list[object]) -> object:
     return tuple(items) if isinstance(value, tuple) else items
 
@@ -130,13 +145,15 @@ def spell(kind: Type, value: object) -> str:
         kind = kind.element
     if value is None:
         return "None"
+    if isinstance(kind, UnionOf):
+        kind = _member_of(kind, value) or kind
     if isinstance(kind, ClassType):
         return _spell_member(value) if isinstance(value, Enum) else NO_TEXT
     if isinstance(value, tuple) and isinstance(kind, TupleOf):
         return _joined("(", map(spell, kind.members, value), ")")
     if type(value) in (list, tuple):  # of a list type both are a list's text, as torch writes them
         left, right = ("(", ",)" if len(value) == 1 else ")") if kind == ANY and type(value) is tuple else ("[", "]")
-        return _joined(left, (spell(_element(kind), item) for item in value), right)
+        return _joined(left, [spell(_element(kind), item) for item in cast("list[object]", value)], right)
     if isinstance(value, dict):
         keys, values = (kind.key, kind.value) if isinstance(kind, DictOf) else (ANY, ANY)
         items = [(spell(keys, name), spell(values, item)) for name, item in value.items()]
