@@ -398,7 +398,7 @@ def test_an_array_for_a_list_of_numbers_says_the_line_to_write(kind):
     op = made(f"({kind} x) -> ()", lambda x: None)
     given = A if kind != "int[]?" else A.astype(int)
     assert said(op, given) == (
-        f"{op.name}: argument 'x' is {kind}, and was given an ndarray of shape (3,) and dtype {given.dtype}. Write x.tolist(), or "
+        f"f: argument 'x' is {kind}, and was given an ndarray of shape (3,) and dtype {given.dtype}. Write x.tolist(), or "
         "hint the parameter `x: np.ndarray`."
     )
     op(given.tolist())
