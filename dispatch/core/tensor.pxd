@@ -10,6 +10,7 @@ cdef class Wrapped:
     cdef public object data                 # what the layer keeps beside it: the tape's node, the batch dimension
     cdef readonly Level level
     cdef readonly rank_t rank               # level.number * 64 + key
+    cdef readonly bint read_only            # whether operators that write refuse it
     cdef object __weakref__
 
 

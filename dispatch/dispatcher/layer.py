@@ -7,8 +7,6 @@ names no operator.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from inspect import Parameter, signature
-from types import FunctionType
 from typing import Any, NamedTuple
 
 from ..core import DispatchKey, OpOverload, Registration, about_devices, device_key, devices, set_layer
@@ -163,55 +161,6 @@ def find_layer(name: str) -> Layer:
         raise LayerNotFoundError(
             f"there is no layer named {name!r}, so no register_{name}.{did_you_mean(name, layers)} Layers: {known}."
         ) from None
-
-
-def check_parameters(op: OpOverload, rule: Callable[..., Any], leading: int = 0, what: str = "rule") -> None:
-    """Raise DefinitionError if a rule's parameters do not have the names of the operator's arguments: two may be swapped.
-
-    The first `leading` parameters are the layer's own; `what` is what messages call the rule.
-    """
-    names = parameter_names(rule)
-    if names is None:
-        return
-    expected = op.arguments.names
-    if names[leading:] != expected:
-        raise DefinitionError(
-            f"{op.name}: the {what} takes ({', '.join(names[leading:])}), and the operator ({', '.join(expected)}). "
-            "Rules bind by parameter name: give the rule the operator's own names, in its order.",
-            operator=op.name,
-        )
-
-
-def parameter_names(rule: Callable[..., Any]) -> tuple[str, ...] | None:
-    """The names of a function's parameters, or None where it takes whatever it is given."""
-    code = rule.__code__ if type(rule) is FunctionType else None
-    if code is not None and not code.co_flags & 0x0C:  # neither *args nor **kwargs; 30 times faster than inspect
-        return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    if code is not None and not rule.__dict__:  # no decorator has left there what it is a wrapper of
-        return None
-    parameters = _parameters(rule)
-    if any(p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for p in parameters):
-        return None
-    return tuple(p.name for p in parameters)
-
-
-def _parameters(rule: Callable[..., Any]) -> list[Parameter]:
-    """What `inspect` knows of a callable; of some builtins nothing, so that they count as taking whatever they are given."""
-    try:
-        return list(signature(rule).parameters.values())
-    except ValueError:
-        return [Parameter("args", Parameter.VAR_POSITIONAL)]
-
-
-def by_position(op: OpOverload, rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that can be called with every argument by position, keyword-only ones last, in schema order."""
-    plain = type(rule) is FunctionType and not hasattr(rule, "__wrapped__")  # 30 times faster than inspect
-    keyword_only = [] if plain else [p for p in _parameters(rule) if p.kind is Parameter.KEYWORD_ONLY]
-    count = rule.__code__.co_kwonlyargcount if plain else len(keyword_only)
-    if not count:
-        return rule
-    names = op.arguments.names[-count:]
-    return lambda *args: rule(*args[:-count], **dict(zip(names, args[-count:], strict=True)))
 
 
 def keys_of(device_types: str | Sequence[str] | None) -> list[DispatchKey]:

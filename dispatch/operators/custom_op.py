@@ -197,7 +197,7 @@ def _define(
             )
         kernel = adapted(op, fn)
     else:
-        kernel = equip(op, fn, items.signature, broadcasts=items.broadcasts, workers=items.workers, hinted=text is None)
+        kernel = equip(op, fn, items.signature, broadcasts=items.broadcasts, workers=items.workers)
     for key in keys:
         op.register_at(key, kernel)
     if items.signature is None and (rule := derived_rule(op, fn)) is not None:

@@ -9,7 +9,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from ...core.array_memory cimport unwritten
+from ...core.array_memory cimport unwritable, unwritten
 from ...core.arrays cimport is_exact
 from ...core.flatten cimport items_of, rebuilt
 from ...core.state cimport thread_state
@@ -18,7 +18,7 @@ from .context cimport Context, number_of, shown
 from .node cimport Output, Pull
 from .record cimport dispatch_made, fill, layout_of, record, wrapped
 
-from ...core.array_memory import inexact_layout
+from ...core.array_memory import inexact_layout, writable
 from ...core.pytree import mapped
 from ...errors import ConversionError
 from ...schema.types import RESIDUAL
@@ -155,7 +155,7 @@ def user_kernel(op not None, rule not None, whole not None):
                 attributes = shown(node)
                 vars(node).update(attributes)
             if single:
-                grads = backward(node, grad)
+                grads = backward(node, unwritable(grad))
             else:
                 grads = backward(node, *materialized(node, grad, node.structure, node.materialize))
         except ConversionError as error:
@@ -164,11 +164,17 @@ def user_kernel(op not None, rule not None, whole not None):
             if error.obj is node:
                 raise unset(op, "backward", error.name, vars(node)) from error
             raise
+        except ValueError as error:
+            if "read-only" in str(error):   # NumPy's words
+                error.add_note("The gradient that a backward is given is read-only, for others hold it too: write to a copy.")
+            raise
         finally:
             node.recording = False
             if attributes is not None:
                 for name in attributes:
                     vars(node).pop(name, None)
+        if not (single and isinstance(grad, cnp.ndarray)):
+            grads = mapped(writable, grads)  # where it gave back what it was given
         if type(grads) is tuple and len(<tuple>grads) == count and not lists:
             for i in others:
                 if (<tuple>grads)[<Py_ssize_t>i] is not None:
