@@ -50,15 +50,15 @@ def ufunc_of(f: Any) -> np.ufunc | None:
 
 
 def _of_ufunc(op: OpOverload, name: str, f: Any) -> Callable[..., Any]:
-    """A partial that reads by name, and calls a ufunc as an operator, which is batched, traced and, with a rule, differentiated."""
+    """A partial that reads by name, and calls a ufunc as the operator that it is under every transform."""
     inner, names = ufunc_of(f), array_names(op)
     assert inner is not None
     reads = names if inner.nin == len(names) else [name] if inner.nin == 1 else None
     if reads is None or inner.nout != 1 or inner.signature:
         what = "generalised" if inner.signature else f"of {inner.nin} arrays and {inner.nout} results"
         raise DefinitionError(
-            f"{op.name}: the partial derivative by {name!r} is the ufunc {f.__name__}, which is {what}. It is one of all arrays "
-            f"({', '.join(names)}), or of {name} alone, with one result; or a function that names what it reads.",
+            f"{op.name}: the partial derivative by {name!r} is the ufunc {f.__name__}, which is {what}. It is one of all "
+            f"arrays ({', '.join(names)}), or of {name} alone, with one result; or a function that names what it reads.",
             operator=op.name,
             argument=name,
         )
