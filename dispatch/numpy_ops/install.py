@@ -9,6 +9,7 @@ from ..core import Tensor, before_first_wrapper
 from ..core.lazy import LazyAttribute, LazyFunction, Loader
 from ..dispatcher import observer
 from ..dispatcher.argument_layout import around_kernels
+from ..dispatcher.frameworks import frameworks
 from ..dispatcher.layer import kernels
 from ..dispatcher.operator_hooks import hooks
 from ..layers import mode
@@ -27,6 +28,8 @@ from ..operators.registry import define_on_first_use
 from ..schema.tags import Tag
 
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
+INTEROP = f"{__package__.partition('.')[0]}.interop"
+FRAMEWORKS: dict[str, str] = {}  # by the package that a class of arrays comes from, the module that takes a call over
 FORMS = {  # of a derivative, by their keywords in `register_autograd`
     "elementwise": ".elementwise",
     "finite_difference": ".finite_differences",
@@ -53,6 +56,7 @@ def install() -> None:
     observer.install()
     around_kernels[Tag.random] = around_kernel
     hooks.functional = functional
+    frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
     plugged["ufunc"] = LazyFunction(__package__, ".from_ufunc", "operator_of")
     jvp.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
