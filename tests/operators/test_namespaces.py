@@ -50,9 +50,9 @@ def test_an_operator_takes_no_attribute_that_is_misspelt():
             f"namespacetests::scale: the attribute {name!r} cannot be set. What an operator has is registered: "
             "op.register_kernel('cpu', fn), op.register_fake(rule), op.register_autograd(backward)."
         )
-    with pytest.raises(AttributeError, match="namespacetests::scale: the attribute 'schema' cannot be deleted."):
+    with pytest.raises(AttributeError, match=r"namespacetests::scale: the attribute .schema. cannot be deleted\."):
         del scale.schema
-    with pytest.raises(AttributeError, match="namespacetests::scale has no attribute 'typo'."):
+    with pytest.raises(AttributeError, match=r"namespacetests::scale has no attribute .typo.\."):
         del scale.typo
     before = scale.__doc__
     scale.__doc__ = "Scale."  # what a decorator writes
@@ -74,7 +74,7 @@ def test_a_namespace_is_not_assigned_to():
         "namespacetests::scale cannot be deleted: an operator goes with the library that defined it. Define it by "
         'Library("namespacetests", "FRAGMENT"), and call its destroy().'
     )
-    with pytest.raises(OperatorNotFoundError, match="there is no operator namespacetests::scal. Did you mean 'scale'"):
+    with pytest.raises(OperatorNotFoundError, match=r"there is no operator namespacetests::scal\. Did you mean 'scale'"):
         del ops.namespacetests.scal
     with pytest.raises(AttributeError, match="the namespace 'mine' cannot be set: it exists once"):
         ops.mine = 3
