@@ -26,20 +26,33 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Tag 
 def define(qualname: Library, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> Callable[[F], F]: ...
 @singledispatch
 def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Tag | Sequence[Tag] = ()) -> Any:
-    """Define an operator without kernels.
+    """Define an operator by its schema, without a kernel.
 
-    `define(library, schema, alias_analysis="")` is torch's older form: it decorates the composite kernel of the operator, of
-    which the schema begins with the name.
+    `define(library, "name(Tensor x) -> Tensor", alias_analysis="")` is a decorator: the function that it decorates becomes the
+    kernel for every key, `CompositeImplicit`.
 
     Parameters
     ----------
     qualname : str
-        `"ns::name"` or `"ns::name.overload"`.
+        The name, `"ns::name"` or `"ns::name.overload"`.
     schema : str
         `"(arguments) -> returns"`.
     lib : Library, optional
-        The library that the definition is removed with; without one it stays.
+        The definition is removed when this library is destroyed. Without it the definition stays.
     tags : Tag or sequence of Tag
+        What the operator promises; see `Tag`.
+
+    Returns
+    -------
+    callable or None
+        The decorator, if a library is given in place of the name.
+
+    Raises
+    ------
+    SchemaError
+        If the schema cannot be read, or the name is no name.
+    DefinitionError
+        If another module has defined the name, or the schema contradicts a tag.
 
     Examples
     --------
@@ -79,25 +92,41 @@ def impl(qualname: str | OpOverload, types: Types, func: F, *, lib: Library | No
 def impl(qualname: Library, name: str | OpOverload, dispatch_key: str | DispatchKey = "") -> Callable[[F], F]: ...
 @singledispatch
 def impl(qualname: Any, types: Types, func: Any = None, *, lib: Library | None = None) -> Any:
-    """Register a kernel for devices or keys; without the function this is a decorator.
+    """Register a kernel of an operator, for devices or at keys.
 
-    `impl(library, name, dispatch_key="")` is torch's older form: it decorates a kernel at one key, by default the library's.
+    `impl(library, "name", dispatch_key="")` is a decorator too, as in torch: of a kernel at one key, by default the library's.
 
     Parameters
     ----------
     qualname : str or OpOverload
         An operator, or its name: of one that is defined or will be.
     types : str, DispatchKey, or sequence of these
-        Devices (`"cpu"`), keys, or `"default"` for every device.
+        Devices, as `"cpu"`; keys, as `"Autograd"`; or `"default"` for every device.
     func : callable, optional
-        The kernel.
+        The kernel. Without it this is a decorator.
     lib : Library, optional
-        The library that the kernel is removed with; without one it stays.
+        The kernel is removed when this library is destroyed. Without it the kernel stays.
 
     Returns
     -------
     callable
         `func`, unchanged.
+
+    Raises
+    ------
+    DefinitionError
+        If `func` is no function, or there is no such device or key.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> from dispatch.library import define, impl
+    >>> define("docs_impl::twice", "(Tensor x) -> Tensor")
+    >>> @impl("docs_impl::twice", "default")
+    ... def twice(x):
+    ...     return 2 * x
+    >>> dispatch.ops.docs_impl.twice(np.array([3.0]))
+    array([6.])
     """
     if not isinstance(qualname, (str, OpOverload)):
         given = kind_of(qualname)
@@ -126,12 +155,28 @@ def _implemented(lib: Library, name: str | OpOverload, fn: F, key: str | Dispatc
 
 
 def impl_abstract(qualname: OpOverload | str, func: Function | None = None, *, lib: Library | None = None) -> Any:
-    """Register a fake rule: the old name of `register_fake`.
+    """Register a fake rule: the old name of `register_fake`, which torch keeps too. It warns.
 
     Parameters
     ----------
     qualname, func, lib
-        See `register_fake`.
+        As in `register_fake`.
+
+    Returns
+    -------
+    callable
+        `func`, unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch, warnings
+    >>> from dispatch.library import define, impl_abstract
+    >>> define("docs_impl::copied", "(Tensor x) -> Tensor")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", FutureWarning)
+    ...     _ = impl_abstract("docs_impl::copied", lambda x: np.empty_like(x))
+    >>> dispatch.eval_shape(dispatch.ops.docs_impl.copied, np.ones(3))
+    FakeTensor(shape=(3,), dtype=float64)
     """
     warnings.warn("impl_abstract is the old name of register_fake. Write register_fake.", FutureWarning, stacklevel=2)
     return register_fake(qualname, func, lib=lib)
