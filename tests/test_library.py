@@ -66,7 +66,7 @@ def doors():
         mine = getattr(library, of_torch.get(name, name))
         yield name, getattr(theirs, name), mine
         if name in OF_LIBRARY:
-            yield f"{name}(lib)", getattr(theirs, name).dispatch(theirs.Library), mine.dispatch(library.Library)
+            yield f"{name}(lib)", getattr(theirs, name).dispatch(theirs.Library), {"define": define.define_in, "impl": define.impl_in}[name]
     for cls, own in ((theirs.Library, library.Library), (FakeImplCtx, FakeContext)):
         if cls is theirs.Library:
             yield cls.__name__, cls, own

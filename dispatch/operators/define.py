@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import singledispatch
+from functools import wraps
 from typing import Any, TypeVar, overload
 
 from ..core import DispatchKey, OpOverload
@@ -20,11 +20,43 @@ F = TypeVar("F", bound=Function)
 Types = str | DispatchKey | Sequence[str | DispatchKey]
 
 
+def or_of_library(form: Function) -> Callable[[Function], Function]:
+    """Make a function go by another form where its first argument is a library.
+
+    A frame of `functools.singledispatch` would count as the user's, who defines.
+    """
+
+    def around(fn: Function) -> Function:
+        @wraps(fn)
+        def door(*args: Any, **keywords: Any) -> Any:
+            return (form if args and isinstance(args[0], Library) else fn)(*args, **keywords)
+
+        return door
+
+    return around
+
+
+def define_in(lib: Library, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> Callable[[F], F]:
+    """Define an operator by a schema that begins with its name, and decorate its composite kernel."""
+    name = lib.define(schema, alias_analysis, tags=tags)
+    return lambda fn: _implemented(lib, name, fn, "CompositeImplicit")
+
+
+def impl_in(lib: Library, name: str | OpOverload, dispatch_key: str | DispatchKey = "") -> Callable[[F], F]:
+    """Decorate a kernel of an operator of a library."""
+    return lambda fn: _implemented(lib, name, fn, dispatch_key)
+
+
+def _implemented(lib: Library, name: str | OpOverload, fn: F, key: str | DispatchKey) -> F:
+    lib.impl(name, fn, key)
+    return fn
+
+
 @overload
 def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Tag | Sequence[Tag] = ()) -> None: ...
 @overload
 def define(qualname: Library, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> Callable[[F], F]: ...
-@singledispatch
+@or_of_library(define_in)
 def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Tag | Sequence[Tag] = ()) -> Any:
     """Define an operator by its schema, without a kernel.
 
@@ -77,20 +109,13 @@ def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Tag 
     return None
 
 
-@define.register(Library)  # type: ignore[attr-defined, untyped-decorator]  # mypy does not know an overloaded one
-def _(lib: Library, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> Callable[[F], F]:
-    """Define an operator by a schema that begins with its name, and decorate its composite kernel."""
-    name = lib.define(schema, alias_analysis, tags=tags)
-    return lambda fn: _implemented(lib, name, fn, "CompositeImplicit")
-
-
 @overload
 def impl(qualname: str | OpOverload, types: Types, func: None = None, *, lib: Library | None = None) -> Callable[[F], F]: ...
 @overload
 def impl(qualname: str | OpOverload, types: Types, func: F, *, lib: Library | None = None) -> F: ...
 @overload
 def impl(qualname: Library, name: str | OpOverload, dispatch_key: str | DispatchKey = "") -> Callable[[F], F]: ...
-@singledispatch
+@or_of_library(impl_in)
 def impl(qualname: Any, types: Types, func: Any = None, *, lib: Library | None = None) -> Any:
     """Register a kernel of an operator, for devices or at keys.
 
@@ -141,17 +166,6 @@ def impl(qualname: Any, types: Types, func: Any = None, *, lib: Library | None =
     for key in keys:
         library.impl(qualname, func, key)
     return func
-
-
-@impl.register(Library)  # type: ignore[attr-defined, untyped-decorator]
-def _(lib: Library, name: str | OpOverload, dispatch_key: str | DispatchKey = "") -> Callable[[F], F]:
-    """Decorate a kernel of an operator of a library."""
-    return lambda fn: _implemented(lib, name, fn, dispatch_key)
-
-
-def _implemented(lib: Library, name: str | OpOverload, fn: F, key: str | DispatchKey) -> F:
-    lib.impl(name, fn, key)
-    return fn
 
 
 def impl_abstract(qualname: OpOverload | str, func: Function | None = None, *, lib: Library | None = None) -> Any:
