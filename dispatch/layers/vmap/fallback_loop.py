@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, OpOverload, Tensor, is_array, split, wrap
+from ...core import DispatchKey, OpOverload, is_array, split, wrap
 from ...core.pytree import field_names, items_of, mapped, rebuilt
 from ...core.source import levels_out
 from ...dispatcher.layer import Kernel
