@@ -18,7 +18,7 @@ from ..errors import UnsupportedError
 from ..operators import prims
 from ..operators.registered_arrays import check_writable, converted, filled, function_for
 from ..operators.registry import ops
-from . import creation, indexing, pointwise_more
+from . import creation, indexing, pointwise, pointwise_more
 from .index_parsing import placed
 from .item_assignment import setitem_
 from .numpy_functions import SPELLED, UFUNCS
@@ -96,6 +96,11 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return function_for(_first((condition, x, y)), np.where)(condition, x, y)
 
 
+def _divide_no_nan(x: Any, y: Any) -> Any:
+    none = ops.np.equal(y, 0)
+    return ops.np.where(none, 0.0, ops.np.divide(x, ops.np.where(none, 1.0, y)))
+
+
 def _setitem(x: Any, index: Any, value: Any, arrays: Any = ()) -> None:
     check_writable(x)
     x[placed(index, arrays) if arrays else index] = value
@@ -151,6 +156,7 @@ BY_THEMSELVES: dict[OpOverload, Function] = {
     indexing.where: _where,
     indexing.scatter_add: _scatter_add,
     creation.full: _full,
+    pointwise.divide_no_nan: _divide_no_nan,
     setitem_: _setitem,
     pointwise_more.clip: _clip,
     creation.zeros_like: _like(),
