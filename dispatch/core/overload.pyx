@@ -17,7 +17,7 @@ It has more than 350 lines because the call and the same call taken apart (`boun
 """
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyObject_GenericSetAttr
 
 from .arguments cimport TENSOR_OR_NUMBER, Arguments
 from .arrays cimport NDARRAY, is_exact, key_of
@@ -141,6 +141,8 @@ cdef PyObject *call_bound(PyObject *self, Definition definition, PyObject *const
     try:
         if not arguments.bind(args, n, keywords, full):
             return refused(self, definition, args, n, keywords)
+        if arguments.renewed is not None:
+            _copies = arguments.renew(full)         # held until the call has ended
         for i in range(arguments.count):
             if arguments.kinds[i] <= TENSOR_OR_NUMBER and is_exact(full[i]):
                 continue
@@ -526,6 +528,17 @@ cdef class OpOverload:
             return self.hooks.signature(self) if name == "__signature__" else self.hooks.functional(self)
         raise AttributeError(f"{self.name} has no attribute {name!r}.")
 
+    def __setattr__(self, str name, value):
+        if not (name.startswith("__") and name.endswith("__")):
+            raise AttributeError(
+                f"{self.name}: the attribute {name!r} cannot be set. What an operator has is registered: "
+                f"op.register_kernel('cpu', fn), op.register_fake(rule), op.register_autograd(backward).")
+        PyObject_GenericSetAttr(self, name, value)
+
+    def __delattr__(self, str name):
+        getattr(self, name)                 # which raises for a name that it does not have
+        raise AttributeError(f"{self.name}: the attribute {name!r} cannot be deleted.")
+
     def __repr__(self):
         return self.hooks.describe(self)
 
@@ -541,6 +554,8 @@ def bound(OpOverload op not None, tuple args not None, dict keywords not None):
     try:
         if not definition.arguments.bind(items(<PyObject *>given), len(args), <PyObject *>names, places):
             raise op.hooks.refused(definition, args, keywords)
+        if definition.arguments.renewed is not None:
+            _copies = definition.arguments.renew(places)
         return tuple([<object>places[i] for i in range(n)])
     finally:
         PyMem_Free(places)
