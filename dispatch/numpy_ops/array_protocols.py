@@ -157,6 +157,7 @@ BY_THEMSELVES: dict[OpOverload, Function] = {
     indexing.scatter_add: _scatter_add,
     creation.full: _full,
     pointwise.divide_no_nan: _divide_no_nan,
+    pointwise_more.root: lambda x, n=2.0: ops.np.sqrt(x) if n == 2 else ops.np.power(x, 1 / n),
     setitem_: _setitem,
     pointwise_more.clip: _clip,
     creation.zeros_like: _like(),
