@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from array_classes import CLASSES, ByProtocols, bare, boxed
 from samples import bare as without_names
-from samples import cases, maker
+from samples import cases, maker, numpys
 
 import dispatch
 from dispatch import ops
@@ -106,7 +106,7 @@ def test_a_row_gives_what_it_gives_of_numpys_arrays_or_names_what_is_missing(op)
             continue
         for x, y in zip(leaves(without_names(op.schema.name, bare(found))), leaves(without_names(op.schema.name, expected)), strict=True):
             np.testing.assert_array_equal(x, y)
-    assert not refused or op.schema.name in WITHOUT
+    assert not refused or op.schema.name in WITHOUT or numpys(op) is None  # the last: a step of some row's derivative
 
 
 def test_an_array_that_can_be_written_to_is_copied_when_it_is_saved():
