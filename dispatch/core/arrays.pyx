@@ -48,6 +48,8 @@ cdef dict keys_by_device = {
     "ipu": DispatchKey.IPU, "xpu": DispatchKey.XPU,
 }
 cdef set devices_beside_numpy = set()
+# By a package: a function that registers its array classes. It is called when the first of its objects is asked about.
+cdef dict newcomers = {}
 
 
 cdef bint is_numpy(PyObject *x) noexcept:
@@ -171,12 +173,32 @@ def device_key(str device not None):
 
 def device_of(x):
     """The device whose kernels compute on `x`, or None where `x` is no array."""
-    return device_of_key(key_of(<PyObject *>x))
+    return device_of_key(key_of(<PyObject *>x)) if has_key(x) else None
+
+
+def register_when_seen(str package not None, register not None):
+    """Call `register()` when the first object of a class of a package, in whatever module of it, is asked about."""
+    newcomers[package] = register
+
+
+cpdef bint registers_now(object x) except -1:
+    """Whether a package that has waited for its first array registers its classes now, since `x` is of one of its classes."""
+    module = type.__dict__["__module__"].__get__(type(x)) if newcomers else None    # not what a metaclass says
+    register = newcomers.pop((<str>module).partition(".")[0], None) if type(module) is str else None
+    if register is None:
+        return False
+    register()
+    return True
+
+
+cdef bint has_key(object x) except -1:
+    """Whether `x` is an array, and no wrapper."""
+    return key_of(<PyObject *>x) >= 0 or (registers_now(x) and key_of(<PyObject *>x) >= 0)
 
 
 def is_of_registered_class(x):
     """Whether `x` is an array of a class that was registered with `register_array_type`: none of NumPy's, and no wrapper."""
-    return key_of(<PyObject *>x) >= 0 and not is_numpy(<PyObject *>x)
+    return has_key(x) and not is_numpy(<PyObject *>x)
 
 
 def is_array_type(cls not None):

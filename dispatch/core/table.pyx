@@ -18,6 +18,7 @@ from ..errors import OperatorNotFoundError
 
 cdef dict layers = {}                       # key -> its layer, which gives the default
 cdef dict fallbacks = {}                    # key -> registrations for every operator, the newest last and live
+cdef set divided = set()                    # backends whose arrays are in parts, which a kernel for every backend knows nothing of
 # Registration is rare and calls into Python; readers never take the lock, they see the old slot or the new one.
 registration_lock = threading.RLock()
 
@@ -63,6 +64,11 @@ def fallthrough_kernel(*args, **keywords):
 def add_fallback(Registration registration not None):
     """Make a registration the live one at its key for every operator that has none of its own; slots are not reset."""
     fallbacks.setdefault(int(registration.key), []).append(registration)
+
+
+def set_divided(key not None):
+    """Say that the arrays of a backend are in parts: its fallback counts before a kernel that is for every backend."""
+    divided.add(int(key))
 
 
 def remove_fallback(Registration registration not None):
@@ -166,7 +172,7 @@ cdef class KernelTable:
     def source(self, int key, passed=()):
         """The registration that fills the slot of `key`, or None where the layer's default does."""
         for at in slot_keys(key):
-            if at == COMPOSITE_IMPLICIT and key > FAKE and self.has_backend():
+            if at == COMPOSITE_IMPLICIT and key > FAKE and self.has_backend() or at == COMPOSITE_EXPLICIT and key in divided:
                 continue
             found = self.live(at, passed)
             if found is not None:

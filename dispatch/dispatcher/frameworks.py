@@ -9,7 +9,7 @@ modules, which load on their first call.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..core import OpOverload, Tensor
+from ..core import OpOverload, Tensor, registers_now
 from ..core.pytree import leaves
 from ..errors import ConversionError, DeviceMismatchError
 
@@ -41,6 +41,8 @@ def framework_of(x: object) -> str | None:
 def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
     """What the framework whose arrays are among the arguments makes of a call; NotImplemented where there are none."""
     flat = leaves((list(args), list(keywords.values())))
+    if any([registers_now(x) for x in flat]):  # arrays of a package whose classes are ours from now on
+        return op(*args, **keywords)
     found = {name: x for x in flat if (name := framework_of(x)) is not None}
     takers = dict.fromkeys(frameworks[name] for name in found)  # two packages may be one framework: jax and jaxlib
     if not takers:

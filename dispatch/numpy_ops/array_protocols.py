@@ -18,7 +18,7 @@ from ..errors import UnsupportedError
 from ..operators import prims
 from ..operators.registered_arrays import check_writable, converted, filled, function_for
 from ..operators.registry import ops
-from . import creation, indexing, pointwise, pointwise_more
+from . import creation, indexing, pointwise, pointwise_more, shape
 from .index_parsing import placed
 from .item_assignment import setitem_
 from .numpy_functions import SPELLED, UFUNCS
@@ -36,6 +36,13 @@ def kernel_by_protocols(op: OpOverload) -> Derived | None:
     if op in _UFUNCS:
         return Derived(source, partial(_of_ufunc, _UFUNCS[op]))
     return Derived(source, partial(_of_function, op, *SPELLED[op])) if op in SPELLED else None
+
+
+def function_of(op: OpOverload) -> Function | None:
+    """Return NumPy's function that a row hands on, or None where it does not."""
+    if op in BY_THEMSELVES:
+        return None
+    return _UFUNCS[op] if op in _UFUNCS else SPELLED[op][0] if op in SPELLED else None
 
 
 def _first(args: Any) -> Any:
@@ -156,6 +163,7 @@ BY_THEMSELVES: dict[OpOverload, Function] = {
     indexing.where: _where,
     indexing.scatter_add: _scatter_add,
     creation.full: _full,
+    shape.copy: lambda x: x.copy() if hasattr(x, "copy") else x,
     pointwise.divide_no_nan: _divide_no_nan,
     pointwise_more.root: lambda x, n=2.0: ops.np.sqrt(x) if n == 2 else ops.np.power(x, 1 / n),
     setitem_: _setitem,

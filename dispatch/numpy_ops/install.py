@@ -5,7 +5,7 @@ No module changes another by being imported. `install` makes all such connection
 
 import os
 
-from ..core import Tensor, before_first_wrapper
+from ..core import Tensor, before_first_wrapper, register_when_seen
 from ..core.lazy import LazyAttribute, LazyFunction, Loader
 from ..dispatcher import observer
 from ..dispatcher.argument_layout import around_kernels
@@ -29,6 +29,7 @@ from ..schema.tags import Tag
 
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
 INTEROP = f"{__package__.partition('.')[0]}.interop"
+REGISTERED_WHEN_SEEN = {"dask": ".dask"}  # by a package, the module that registers its array classes as ours
 FRAMEWORKS: dict[str, str] = {}  # by the package that a class of arrays comes from, the module that takes a call over
 FORMS = {  # of a derivative, by their keywords in `register_autograd`
     "elementwise": ".elementwise",
@@ -57,6 +58,8 @@ def install() -> None:
     around_kernels[Tag.random] = around_kernel
     hooks.functional = functional
     frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
+    for package, module in REGISTERED_WHEN_SEEN.items():
+        register_when_seen(package, LazyFunction(INTEROP, module, "register"))
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
     plugged["ufunc"] = LazyFunction(__package__, ".from_ufunc", "operator_of")
     jvp.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))

@@ -1,0 +1,245 @@
+"""Operators on Dask arrays: lazily, one task for each chunk of the result.
+
+Dask's arrays become those of a device, `"dask"`, when the first one is met. NumPy's functions then go to `dask.array`'s own.
+The kernel of any other operator runs on the NumPy arrays that the chunks are:
+
+    signature="(m,n),(n)->(m)"    once for each chunk of the loop axes; an axis that is named there is in one chunk
+    tags=Tag.pointwise            the same, with no axis named
+    neither                       once, on arrays of one chunk each
+
+The shape rule says what comes out, so that no kernel runs before `compute()`. An operator with a kernel of its own,
+`op.register_kernel("dask")`, is left to that.
+"""
+
+from collections.abc import Container, Iterator, Sequence
+from functools import lru_cache
+from itertools import count
+from operator import itemgetter
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.array.core import ArrayBlockIdDep, unify_chunks
+
+from ..core import DispatchKey, OpOverload, Registration, add_fallback, set_divided
+from ..core.pytree import leaves, mapped
+from ..dispatcher.array_types import register_array_type
+from ..dispatcher.layer import Kernel, kernels
+from ..errors import ArgumentError, NoKernelError, NoRuleError, UnsupportedError
+from ..layers.fake import FakeTensor, FakeTensorMode
+from ..numpy_ops.array_protocols import function_of
+from ..operators.gufunc.signature import Signature
+from ..schema.tags import Tag
+
+Axes = tuple[str, ...]
+
+
+class LoopAxis(str):
+    """The name of a loop axis, by its place from the end: loop axes broadcast."""
+
+    __slots__ = ()
+
+
+def register() -> None:
+    """Make Dask's arrays a device; the package does so itself when it meets the first one."""
+    register_array_type(da.Array, device="dask", beside_numpy=True)
+    set_divided(DispatchKey.DASK)
+    add_fallback(Registration(DispatchKey.DASK, run))
+
+
+def run(op: OpOverload, *args: Any, **keywords: Any) -> Any:
+    """The kernel at the key of Dask of every operator without one of its own."""
+    by_protocols = _kernel_by_protocols(op)
+    if by_protocols is not None:
+        return by_protocols(*args, **keywords)
+    _check_operator(op)
+    values = (*args, *[keywords[name] for name in op.arguments.keyword_names])
+    found = [(a.name, x) for a, value in zip(op.schema.arguments, values, strict=True) for x in leaves(value) if _is_array(x)]
+    names, arrays = [name for name, _ in found], [da.asarray(x) for _, x in found]
+    results = _results_of(op, values)
+    named = _named_axes(op, arrays, results)
+    inputs, outputs = named or _separate_axes(arrays, results)
+    _check_chunks(op, arrays, inputs, names, whole=named is None)
+    chunks, arrays = unify_chunks(*_paired(arrays, inputs))
+    loop = max((tuple(axis for axis in axes if isinstance(axis, LoopAxis)) for axes in inputs), key=len)
+    task = Task(op, mapped(lambda x: _HOLE if _is_array(x) else x, list(values)), numbered=bool(loop))
+    given = [*_paired(arrays, inputs)]
+    if loop:
+        given[:0] = ArrayBlockIdDep(tuple([chunks[axis] for axis in loop])), loop
+    single = len(op.schema.returns) == 1 and len(results) == 1
+    if single:
+        return _blockwise(op.schema.name, task, outputs[0], given, chunks, results[0])
+    together = _blockwise(op.schema.name, task, loop, given, chunks, None)
+    return tuple(
+        _blockwise(f"{op.schema.name}-{i}", itemgetter(i), axes, [together, loop], loop, x)
+        for i, (x, axes) in enumerate(zip(results, outputs, strict=True))
+    )
+
+
+def _blockwise(name: str, task: Any, axes: Axes, given: list[Any], known: Container[str], like: FakeTensor | None) -> Any:
+    """One layer of Dask's graph, with a result like a fake, or, without one, of a tuple for each chunk of the loop."""
+    sizes = {} if like is None else dict(zip(axes, like.shape, strict=True))
+    return da.blockwise(
+        task,
+        axes,
+        *given,
+        token=name,
+        new_axes={axis: size for axis, size in sizes.items() if axis not in known},
+        meta=np.empty((0,) * len(axes), object if like is None else like.dtype),
+        align_arrays=False,
+        concatenate=True,
+    )
+
+
+def _paired(arrays: Sequence[Any], axes: Sequence[Axes]) -> list[Any]:
+    return [part for pair in zip(arrays, axes, strict=True) for part in pair]
+
+
+@lru_cache(maxsize=4096)
+def _kernel_by_protocols(op: OpOverload) -> Kernel | None:
+    derived = kernels.derived(op)
+    if derived is None:
+        return None
+    function = function_of(op)  # of those that it lacks, Dask computes the arrays and calls NumPy's
+    if function is not None and not isinstance(function, np.ufunc):
+        module = function.__module__.rpartition("numpy")[2].lstrip(".")
+        if not hasattr(getattr(da, module, None) if module else da, function.__name__):
+            raise NoKernelError(
+                f"{op.name} was called with Dask arrays, and dask.array has no {function.__name__}. Compute the array first, "
+                f"x.compute(), or register a kernel: dispatch.register_kernel({op.name!r}, 'dask', function).",
+                operator=op.name,
+            )
+    return derived.make()
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (np.ndarray, da.Array))
+
+
+def _check_operator(op: OpOverload) -> None:
+    if op.schema.is_mutable:
+        raise UnsupportedError(
+            f"{op.name} writes to its arguments, and nothing writes to the chunks of a Dask array. Call the form that returns "
+            f"what it writes: {op.schema.name}.functional(...).",
+            operator=op.name,
+        )
+    if op.outputs.residual:
+        raise UnsupportedError(
+            f"{op.name} keeps a Residual for its backward, and a task of Dask gives arrays alone. Return what the backward "
+            "needs as an array.",
+            operator=op.name,
+        )
+
+
+def _results_of(op: OpOverload, values: Sequence[Any]) -> list[FakeTensor]:
+    """What the shape rule says comes out, of arrays in one piece."""
+    mode = FakeTensorMode()
+
+    def fake(x: Any) -> Any:
+        return mode.from_array(np.broadcast_to(np.empty((), x.dtype), x.shape)) if _is_array(x) else x
+
+    fakes = mapped(fake, list(values))
+    try:
+        with mode:
+            made = _called(op, fakes)
+    except NoRuleError as error:
+        raise NoRuleError(
+            f"{op.name} was called with Dask arrays and has no shape rule, so that nobody knows what comes out before it is "
+            f"computed. Add one: @{op.schema.name}.register_fake.",
+            operator=op.name,
+        ) from error
+    return [x for x in leaves(made) if isinstance(x, FakeTensor)]
+
+
+def _called(op: OpOverload, values: list[Any]) -> Any:
+    positional = op.arguments.positional
+    return op(*values[:positional], **dict(zip(op.arguments.keyword_names, values[positional:], strict=True)))
+
+
+# -- axes ------------------------------------------------------------------------------------------------------------------
+
+
+def _named_axes(op: OpOverload, arrays: Sequence[Any], results: Sequence[Any]) -> tuple[list[Axes], list[Axes]] | None:
+    """The axes of arrays and results by name, of an operator whose definition says what it does to chunks; else None."""
+    signature: Signature | None = vars(op).get("signature")
+    if signature is None and Tag.pointwise not in op.tags:
+        return None
+    if signature is None:
+        signature = Signature(((),) * len(arrays), ((),) * len(results))
+    else:
+        signature = signature.without(signature.bind(tuple([x.shape for x in arrays])).missing)
+    places = count()  # a fixed size names no axis that others share
+
+    def named(x: Any, core: Axes) -> Axes:
+        loops = len(x.shape) - len(core)
+        place = next(places)
+        own = [f"{name} of array {place}" if name.isdigit() else name for name in core]
+        return (*[LoopAxis(loops - i) for i in range(loops)], *own)
+
+    inputs = [named(x, core) for x, core in zip(arrays, signature.inputs, strict=True)]
+    return inputs, [named(x, core) for x, core in zip(results, signature.outputs, strict=True)]
+
+
+def _separate_axes(arrays: Sequence[Any], results: Sequence[Any]) -> tuple[list[Axes], list[Axes]]:
+    """The axes where nothing is known of them: each has a name of its own."""
+    names: Iterator[str] = (f"axis {i}" for i in count())
+    return [tuple([next(names) for _ in x.shape]) for x in arrays], [tuple([next(names) for _ in x.shape]) for x in results]
+
+
+def _check_chunks(op: OpOverload, arrays: Sequence[Any], inputs: Sequence[Axes], names: Sequence[str], *, whole: bool) -> None:
+    """Raise if an axis is in several chunks that the kernel needs in one."""
+    for x, axes, name in zip(arrays, inputs, names, strict=True):
+        cut = [i for i, axis in enumerate(axes) if not isinstance(axis, LoopAxis) and len(x.chunks[i]) > 1]
+        if not cut:
+            continue
+        there = " and ".join(f"axis {i} in {len(x.chunks[i])} chunks" for i in cut)
+        needs = ", ".join(axes[i] for i in cut)
+        why = "nothing says what the operator does to chunks" if whole else f"its signature needs {needs} in one"
+        more = " define the operator with signature='...' or tags=Tag.pointwise," if whole else ""
+        line = f"{name}.rechunk({{{', '.join(f'{i}: -1' for i in cut)}}})"
+        raise ArgumentError(
+            f"{op.name}: argument {name!r} has {there}, and {why}. Write {line},{more} or register a kernel that takes Dask "
+            f"arrays: @{op.schema.name}.register_kernel('dask').",
+            operator=op.name,
+        )
+
+
+# -- tasks -----------------------------------------------------------------------------------------------------------------
+
+
+class Hole:
+    """Stands among the arguments of a task where a chunk goes."""
+
+    def __reduce__(self) -> str:
+        return "_HOLE"
+
+
+_HOLE = Hole()
+
+
+class Task:
+    """The operator on the NumPy arrays of one chunk, the other arguments in their places. Workers find the operator by name.
+
+    Parameters
+    ----------
+    op : OpOverload
+    values : list
+        The arguments, with holes for arrays.
+    numbered : bool
+        Whether the number of the chunk comes before the arrays; an exception says it.
+    """
+
+    def __init__(self, op: OpOverload, values: list[Any], *, numbered: bool) -> None:
+        self.op, self.values, self.numbered = op, values, numbered
+
+    def __call__(self, *chunks: Any) -> Any:
+        place, given = (chunks[0], iter(chunks[1:])) if self.numbered else (None, iter(chunks))
+        try:
+            return _called(self.op, mapped(lambda x: next(given) if x is _HOLE else x, self.values))
+        except Exception as error:
+            if place is not None:
+                error.add_note(f"in chunk {tuple(place)} of a Dask array")
+            raise
+
+    def __dask_tokenize__(self) -> Any:
+        return type(self).__name__, self.op.name, self.values, self.numbered

@@ -1,0 +1,243 @@
+"""Operators on Dask arrays: lazily, by chunks, with gradients, in worker processes too."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+da = pytest.importorskip("dask.array")
+
+import dask  # noqa: E402
+from dask_operators import apply, cube, extent, fails, ordered, seen, weighted  # noqa: E402
+
+import dispatch  # noqa: E402
+from dispatch import custom_op  # noqa: E402
+from dispatch.errors import ArgumentError, NoKernelError, NoRuleError, UnsupportedError  # noqa: E402
+from dispatch.interop.dask import Task  # noqa: E402
+
+X = np.arange(12.0).reshape(4, 3) / 7
+LAZY = [da.from_array(X, chunks=chunks) for chunks in ((4, 3), (2, 3), (1, 2), ((3, 1), (1, 2)))]
+every_chunking = pytest.mark.parametrize("x", LAZY, ids=lambda x: str(x.chunks))
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def same(found, expected, exact=True):
+    assert isinstance(found, da.Array)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    computed = found.compute()
+    assert type(computed) is type(expected) or computed.ndim == 0
+    np.testing.assert_array_equal(computed, expected) if exact else np.testing.assert_allclose(computed, expected, rtol=1e-12)
+
+
+@every_chunking
+def test_no_kernel_runs_before_compute_and_then_once_for_each_chunk(x):
+    seen.clear()
+    y = cube(x)
+    assert (seen, y.chunks) == ([], x.chunks)
+    np.testing.assert_array_equal(y.compute(), X * X * X)
+    assert sorted(seen) == sorted((i, k) for i in x.chunks[0] for k in x.chunks[1])
+
+
+@every_chunking
+def test_arrays_broadcast_along_loop_axes_and_numpys_go_along(x):
+    for other in (X[:1], X[:, :1], X[0], da.from_array(X[0], chunks=1), np.float64(2.0), np.ones((2, 1, 1))):
+        plain = other.compute() if isinstance(other, da.Array) else other
+        same(weighted(x, other, weight=0.5), weighted(X, np.asarray(plain), weight=0.5))
+        same(weighted(np.asarray(plain), x), weighted(np.asarray(plain), X))
+
+
+def test_the_axes_of_a_signature_stay_whole_and_the_others_are_chunked():
+    a, v = np.arange(60.0).reshape(5, 4, 3), np.arange(15.0).reshape(5, 3)
+    for chunks in (1, 2, 5):
+        found = apply(da.from_array(a, chunks=(chunks, 4, 3)), da.from_array(v, chunks=(chunks, 3)))
+        same(found, apply(a, v))
+        same(apply(da.from_array(a, chunks=(chunks, 4, 3)), v[0]), apply(a, v[0]))
+        assert found.chunks == (da.from_array(a, chunks=(chunks, 4, 3)).chunks[0], (4,))
+
+
+def test_several_results_are_several_arrays():
+    x = da.from_array(X, chunks=(1, 3))
+    for found, expected in zip(extent(x), extent(X), strict=True):
+        same(found, expected)
+
+
+def test_an_operator_that_says_nothing_of_chunks_runs_on_arrays_of_one_chunk():
+    same(ordered(da.from_array(X, chunks=-1), times=3), ordered(X, 3))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: apply(da.ones((4, 4, 3), chunks=(2, 2, 1)), np.ones(3)),
+            (
+                "dasktests::apply: argument 'a' has axis 1 in 2 chunks and axis 2 in 3 chunks, and its signature needs m, n in one. Write "
+                "a.rechunk({1: -1, 2: -1}), or register a kernel that takes Dask arrays: @apply.register_kernel('dask')."
+            ),
+        ),
+        (
+            lambda: ordered(LAZY[1]),
+            (
+                "dasktests::ordered: argument 'x' has axis 0 in 2 chunks, and nothing says what the operator does to chunks. Write "
+                "x.rechunk({0: -1}), define the operator with signature='...' or tags=Tag.pointwise, or register a kernel that takes Dask "
+                "arrays: @ordered.register_kernel('dask')."
+            ),
+        ),
+    ],
+)
+def test_chunks_that_a_kernel_cannot_take_are_refused_with_the_line_to_write(call, message):
+    with pytest.raises(ArgumentError) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+def test_what_cannot_be_lazy_is_refused():
+    @custom_op("dasktests::unknown", mutates_args=())
+    def unknown(x: np.ndarray) -> np.ndarray:
+        return x + 0
+
+    with pytest.raises(NoRuleError) as caught:
+        unknown(LAZY[0])
+    assert str(caught.value) == (
+        "dasktests::unknown was called with Dask arrays and has no shape rule, so that nobody knows what comes out before it is "
+        "computed. Add one: @unknown.register_fake."
+    )
+
+    @custom_op("dasktests::scale_", mutates_args=("x",))
+    def scale_(x: np.ndarray) -> None:
+        x *= 2
+
+    with pytest.raises(UnsupportedError) as caught:
+        scale_(LAZY[0])
+    assert str(caught.value) == (
+        "dasktests::scale_ writes to its arguments, and nothing writes to the chunks of a Dask array. Call the form that returns what it "
+        "writes: scale_.functional(...)."
+    )
+
+    @custom_op("dasktests::keeps", mutates_args=())
+    def keeps(x: np.ndarray) -> tuple[np.ndarray, dispatch.Residual]:
+        return x + 0, {}
+
+    with pytest.raises(UnsupportedError) as caught:
+        keeps(LAZY[0])
+    assert str(caught.value) == (
+        "dasktests::keeps keeps a Residual for its backward, and a task of Dask gives arrays alone. Return what the backward needs as an "
+        "array."
+    )
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_function_that_dask_lacks_is_refused_and_not_computed_at_once():
+    with pytest.raises(NoKernelError) as caught:
+        dispatch.ops.np.sort(LAZY[0])
+    assert str(caught.value) == (
+        "np::sort was called with Dask arrays, and dask.array has no sort. Compute the array first, x.compute(), or register a "
+        "kernel: dispatch.register_kernel('np::sort', 'dask', function)."
+    )
+
+
+def test_a_kernel_for_dask_is_left_to_itself():
+    @custom_op("dasktests::own", mutates_args=())
+    def own(x: np.ndarray) -> np.ndarray:
+        return x + 1
+
+    own.register_kernel("dask", lambda x: x + 100)
+    same(own(LAZY[2]), X + 100)
+    np.testing.assert_array_equal(own(X), X + 1)
+
+
+def test_an_exception_says_which_chunk_and_keeps_its_type():
+    with pytest.raises(OverflowError, match=r"^seven") as caught:
+        fails(da.from_array(np.arange(10.0), chunks=3)).compute()
+    assert "in chunk (2,) of a Dask array" in caught.value.__notes__
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------------
+
+FUNCTIONS = {
+    "numpy": lambda x: np.sum(np.sin(x) * x, axis=1),
+    "operator": lambda x: cube(x) * 2.0,
+    "both": lambda x: np.exp(-cube(np.tanh(x))).mean(axis=0),
+    "max": lambda x: np.max(x, axis=1),
+    "shapes": lambda x: np.concatenate([np.reshape(x, (-1,)), np.transpose(x)[0]]),
+    "slices": lambda x: x[1:3, ::2] ** 2,
+}
+
+
+@every_chunking
+@pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_derivatives_are_lazy_and_what_they_are_of_numpys_arrays(f, x):
+    loss = lambda x: np.sum(f(x))
+    seen.clear()
+    found = dispatch.grad(loss)(x)
+    value, again = dispatch.value_and_grad(loss)(x)
+    tangent = dispatch.jvp(f, (x,), (x,))[1]
+    assert not seen
+    expected = dispatch.grad(loss)(X)
+    same(found, expected, exact=False)
+    same(again, expected, exact=False)
+    np.testing.assert_allclose(value.compute(), loss(X))
+    same(tangent, dispatch.jvp(f, (X,), (X,))[1], exact=False)
+
+
+def test_the_gradient_in_parameters_of_the_caller_is_one_graph_over_the_chunks():
+    rng = np.random.default_rng(0)
+    data, targets, w = rng.normal(size=(100, 3)), rng.normal(size=100), rng.normal(size=3)
+    lazy, lazy_targets = da.from_array(data, chunks=(7, 3)), da.from_array(targets, chunks=7)
+
+    def loss(w, x, y):
+        return np.mean((np.tanh(x @ w) - y) ** 2)
+
+    value, gradient = dask.compute(*dispatch.value_and_grad(loss)(w, lazy, lazy_targets))
+    expected, along = dispatch.value_and_grad(loss)(w, data, targets)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(gradient, along, rtol=1e-12)
+
+
+@every_chunking
+def test_vmap_over_a_chunked_axis(x):
+    same(dispatch.vmap(lambda row: cube(row) * row[0])(x), np.stack([cube(row) * row[0] for row in X]), exact=False)
+
+
+def test_a_leaf_keeps_the_lazy_array():
+    x = dispatch.tensor(LAZY[1], requires_grad=True)
+    np.sum(cube(x)).backward()
+    assert x.value is LAZY[1] or isinstance(x.value, da.Array)
+    same(x.grad, 3 * X**2, exact=False)
+
+
+# -- workers -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_task_is_pickled_with_the_operators_name():
+    task = Task(cube, [1.0], numbered=False)
+    assert len(pickle.dumps(task)) < 400
+    assert pickle.loads(pickle.dumps(task)).op is cube
+
+
+def test_worker_processes_compute_values_and_gradients_and_live_through_an_operator_they_do_not_find():
+    distributed = pytest.importorskip("distributed")
+
+    @custom_op("dasktests::of_this_process", mutates_args=(), tags=dispatch.Tag.pointwise)
+    def of_this_process(x: np.ndarray) -> np.ndarray:
+        return x + 1
+
+    of_this_process.register_fake(lambda x: np.empty_like(x))
+    missing = of_this_process(LAZY[2])
+    w = np.array([0.5, -0.25, 1.0])
+    loss = lambda w, x: np.sum(cube(x @ w))
+    with (
+        dask.config.set(scheduler=None),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        found = client.compute(dispatch.grad(loss)(w, LAZY[2])).result()
+        np.testing.assert_allclose(found, dispatch.grad(loss)(w, X), rtol=1e-12)
+        with pytest.raises(Exception, match="of_this_process"):
+            client.compute(missing).result()
+        np.testing.assert_array_equal(client.compute(cube(LAZY[3])).result(), cube(X))
