@@ -22,12 +22,11 @@ from ...core import Level, OpOverload, Registration, Tensor, conversions, split,
 from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, leaves, mapped, rebuilt, unflatten
 from ...dispatcher.layer import CONSTANT, Constant, Derived, Kernel, Layer
-from ...errors import GradientError
 from ...layers.autograd import Rule, TrackedTensor, run_backward, track
 from ...layers.autograd.layer import layer as tape_layer
 from ...layers.derivatives import zeros
 from ...layers.fake import FakeTensor
-from ...layers.jvp import DualTensor, rule_of, with_tangents
+from ...layers.jvp import DualTensor, number_taken, rule_of, with_tangents
 from ...layers.jvp.layer import layer as forward_layer
 from ...operators.functional_variant import origin_of
 from ...operators.prims import add, astype, stack
@@ -165,11 +164,7 @@ def _transposed(op: OpOverload, given: Any) -> Rule:
             before = conversions()
             found = pushed([unit if i == k else zeros((x.shape, x.dtype), x) for i, x in enumerate(like)])
             if conversions() != before:
-                raise GradientError(
-                    f"a second derivative was asked of {op.name}, whose jvp rule turned a value into a number by x.item(): "
-                    "the derivative of that number would be lost in silence. Compute with the array.",
-                    operator=op.name,
-                )
+                raise number_taken(op)
             return _inner(zip(cotangents, found, strict=True))
 
         found = _unless_opaque(pulled_back)

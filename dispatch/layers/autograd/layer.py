@@ -16,6 +16,7 @@ from ...errors import DefinitionError, NoRuleError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import detach
 from ...operators.views import with_views
+from ..derivatives import constant_kernel
 from .context import Context
 from .derivative_sources import Form, check_alone, derivative_of, is_given
 from .inplace import made_kernel, written_kernel
@@ -145,7 +146,7 @@ def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
     if isinstance(rule, Made):
         return made_kernel(op, None if rule.others is None else row_kernel(op, rule.others, whole))
     if isinstance(rule, Constant):
-        return _cutting(whole) if op is detach else _constant(whole)
+        return _cutting(whole) if op is detach else constant_kernel(whole)
     return row_kernel(op, rule, whole) if isinstance(rule, Pullbacks) else user_kernel(op, rule, whole)
 
 
@@ -167,10 +168,3 @@ def _reads_what_is_written(op: OpOverload, rule: Any) -> bool:
         read = {name for pullback in rule.by_argument.values() for name in pullback.reads}
         return not read.isdisjoint(op.schema.mutable_arguments)
     return rule.setup_context is not None
-
-
-def _constant(whole: Callable[..., Any]) -> Kernel:
-    def kernel(*args: Any) -> Any:
-        return descend(whole, args)[0]
-
-    return kernel
