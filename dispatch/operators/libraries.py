@@ -10,14 +10,14 @@ from types import TracebackType
 from typing import Any
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
-from ..core.source import caller, where
+from ..core.source import caller, warn_of_brother, where
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.layer import find_layer, key_of_name
 from ..errors import DefinitionError, LibraryError, kind_of
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import check_name, split_name
-from .namespaces import known, ops, stop_waiting, wait
+from .namespaces import known, ops, stop_waiting, wait, waiting_for
 from .registry import RESERVED, add, build, remove
 
 Function = Callable[..., Any]
@@ -185,6 +185,8 @@ class Library:
                 raise LibraryError(
                     f"{name} has a kernel at {key} already, {where(held.rule)}, and allow_override is False.", operator=name
                 )
+            before = [each.fn for each in waiting_for(name) if isinstance(each, Waiting) and each.key is key]
+            warn_of_brother(name, fn, before[-1] if before else None)
             waiting = Waiting(self, name, key, fn, keyed=with_keyset, module=caller().module)
             if op is not None:
                 waiting(op, "", False)
