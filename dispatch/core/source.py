@@ -254,8 +254,8 @@ def warn_of_brother(name: str, fn: object, before: object) -> None:
         frame = outer_frame()
         # Each time, where `warnings.warn` would say the same once for a line.
         warnings.warn_explicit(
-            f"{maker} has made {name} before, of the same code and another {', '.join(others)}: whoever holds the first calls the "
-            f'new one from here on. Give each a name of its own, of what tells them apart: f"{name}_{{{others[0]}}}".',
+            f"{maker} has made {name} before, of the same code and another {', '.join(others)}: whoever holds the first calls "
+            f'the new one from here on. Give each a name of its own, of what tells them apart: f"{name}_{{{others[0]}}}".',
             RedefinitionWarning,
             frame.f_code.co_filename,
             frame.f_lineno,

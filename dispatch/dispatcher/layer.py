@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..core import DispatchKey, OpOverload, Registration, about_devices, device_key, devices, set_layer
-from ..core.source import warn_of_brother, where
+from ..core.source import where
 from ..errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you_mean, kind_of
 from ..schema.schema import Schema
 from ..schema.types import DEVICE, OptionalOf
@@ -249,9 +249,6 @@ class Kernels(Layer):
             return lambda rule: self.attach(op, devices, rule)
         if not callable(rule):
             raise DefinitionError(f"{op.name}: a kernel is a function, and {kind_of(rule)} was given.")
-        for key in keys:
-            before = op.table.live(key)
-            warn_of_brother(op.name, rule, None if before is None else before.rule)
         for key in keys:
             op.register_at(key, adapted(op, rule))
         return rule

@@ -32,6 +32,7 @@ class Waiting:
     def __init__(self, library: "Library", name: str, key: DispatchKey, fn: Function, *, keyed: bool, module: str) -> None:
         self.library, self.name, self.key, self.fn, self.keyed, self.module = library, name, key, fn, keyed, module
         self.place = where(fn)
+        self.epoch = 0  # which definition of the operator it was registered with first; 0 is none yet
 
     def __call__(self, op: OpOverload, module: str, again: bool) -> None:
         """Register the kernel with an operator that `module` has just defined, for the first time or again."""
@@ -185,9 +186,11 @@ class Library:
                 raise LibraryError(
                     f"{name} has a kernel at {key} already, {where(held.rule)}, and allow_override is False.", operator=name
                 )
-            before = [each.fn for each in waiting_for(name) if isinstance(each, Waiting) and each.key is key]
-            warn_of_brother(name, fn, before[-1] if before else None)
             waiting = Waiting(self, name, key, fn, keyed=with_keyset, module=caller().module)
+            waiting.epoch = 0 if op is None else vars(op).get("epoch", 0)
+            before = [each for each in waiting_for(name) if isinstance(each, Waiting) and each.key is key]
+            if before and before[-1].epoch < waiting.epoch:  # defined again, not covered on purpose
+                warn_of_brother(name, fn, before[-1].fn)
             if op is not None:
                 waiting(op, "", False)
             self._waiting.append(waiting)
