@@ -33,7 +33,7 @@ def infix(op not None):
 def power(op not None, dict others not None):
     """`x ** y`, where x is a Tensor. NumPy runs other ufuncs for some numbers, and these round otherwise than `np.power` does.
 
-    `others` has their rows by type and value of the number. Of real numbers in double and single precision the bits are the same.
+    `others` has their rows by type and value of the number. In double and single precision real numbers have the same bits.
     """
     infixed = infix(op)
 
