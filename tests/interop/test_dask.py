@@ -15,6 +15,7 @@ from dispatch import custom_op  # noqa: E402
 from dispatch.errors import ArgumentError, NoKernelError, NoRuleError, UnsupportedError  # noqa: E402
 from dispatch.interop.dask import Task  # noqa: E402
 
+pytestmark = pytest.mark.dask
 X = np.arange(12.0).reshape(4, 3) / 7
 LAZY = [da.from_array(X, chunks=chunks) for chunks in ((4, 3), (2, 3), (1, 2), ((3, 1), (1, 2)))]
 every_chunking = pytest.mark.parametrize("x", LAZY, ids=lambda x: str(x.chunks))
