@@ -130,6 +130,8 @@ cumprod = along(
 
 
 def _diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+    if n == 0:
+        return x
     if n < 0 or not x.shape:
         np.diff(np.zeros((1,) * len(x.shape)), n, axis)  # raises NumPy's own error
     ahead = (slice(None),) * normalize_axis_index(axis, len(x.shape))
@@ -150,4 +152,8 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = None, axis: int = -1) -> Any:
 
 
 diff = composite("diff(Tensor(a) x, int n=1, int axis=-1) -> Tensor(a)", _diff)
-trapezoid = composite("trapezoid(Tensor y, Tensor? x=None, Tensor? dx=None, int axis=-1) -> Tensor", _trapezoid)
+trapezoid = composite(
+    "trapezoid(Tensor y, Tensor? x=None, Tensor? dx=None, int axis=-1) -> Tensor",
+    _trapezoid,
+    numpy=lambda y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
+)

@@ -59,6 +59,22 @@ diagonal = view(
 )
 
 
+def _writeable_diagonal(x: Any, axis1: int, axis2: int) -> Any:
+    found = np.diagonal(x, 0, axis1, axis2)
+    if x.flags.writeable:
+        found.flags.writeable = True  # np.diagonal's views are not, those of np.einsum("ii->i") are
+    return found
+
+
+writeable_diagonal = view(
+    "writeable_diagonal(Tensor(a) x, int axis1, int axis2) -> Tensor(a)",
+    _writeable_diagonal,
+    adjoint=lambda g, x_shape, axis1, axis2: _put_back(g, x_shape, 0, axis1, axis2),
+    batched=lambda shape, axis1, axis2: (*behind(axis1, len(shape) - 1, "axis1"), *behind(axis2, len(shape) - 1, "axis2")),
+    opened=lambda layout, axis1, axis2: symbolic_layouts.diagonal(layout, 0, axis1, axis2),
+)
+
+
 def _diag(x: Any, k: int = 0) -> Any:
     if len(x.shape) == 2:
         return diagonal(x, k)

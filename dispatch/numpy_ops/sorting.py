@@ -15,12 +15,13 @@ from ..symbolic import SymInt, guesses, is_zero
 from .cumulative import along, back, last
 from .families import complete, composite, in_front, row
 from .index_parsing import ARRAY
-from .indexing import getitem
+from .indexing import as_number, getitem, where
 from .linalg.matmul import item_shape
 from .pointwise import less, less_equal
+from .pointwise_more import isnan
 from .reduction import mean, unchanged
 from .reduction import sum as total
-from .result_layouts import fake_like
+from .result_layouts import fake_like, plain
 from .shape import expand_dims, reshape
 
 Shape = tuple[int, ...]
@@ -75,15 +76,24 @@ def _median(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         found = _median(x, -1)
         return reshape(found, kept) if keepdims else found
     axis = axis[0] if isinstance(axis, (tuple, list)) else axis
+    if axis is not None:
+        normalize_axis_index(axis, len(x.shape))
     in_order = last(sort(x, axis), 0 if axis is None else axis)
     n = in_order.shape[-1]
     found = mean(getitem(in_order, (Ellipsis, slice((n - 1) // 2, n // 2 + 1))), -1)
+    if x.dtype.kind in "fc" and not is_zero(n):  # a nan is in the last place, and is the median
+        largest = getitem(in_order, (Ellipsis, -1))
+        found = as_number(where(isnan(largest), largest, found))
     if not keepdims:
         return found
     return reshape(found, (1,) * len(x.shape)) if axis is None else expand_dims(found, axis)
 
 
-median = composite("median(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor", _median)
+median = composite(
+    "median(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor",
+    _median,
+    numpy=lambda x, axis, *, keepdims: np.median(x, plain(axis), keepdims=keepdims),
+)
 
 # -- places ----------------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ...operators.prims import moveaxis
 from ..families import composite
-from ..indexing import where
+from ..indexing import as_number, where
 from ..pointwise import absolute, add, equal, multiply, not_equal, power, sqrt, square
 from ..reduction import max as largest
 from ..reduction import min as smallest
@@ -22,7 +22,7 @@ from .decompositions import svdvals
 def root(x: Any) -> Any:
     """Return a square root whose derivative at 0 is 0."""
     none = equal(x, 0)
-    return where(none, 0.0, sqrt(where(none, 1.0, x)))
+    return as_number(where(none, 0.0, sqrt(where(none, 1.0, x))))
 
 
 def _squared(x: Any) -> Any:
@@ -68,8 +68,8 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     if axis is None and (ord is None or (ord in ("f", "fro") and ndim == 2) or (ord == 2 and ndim == 1)):
         found = _vector_norm(reshape(x, (-1,)))
         return reshape(found, (1,) * ndim) if keepdims else found
-    axes = tuple(range(ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-    if len(axes) not in (1, 2) or (len(axes) == 1 and isinstance(ord, str)):
+    axes = tuple(range(ndim)) if axis is None else tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    if len(axes) not in (1, 2) or isinstance(axis, list) or (len(axes) == 1 and isinstance(ord, str)):
         np.linalg.norm(np.zeros((1,) * ndim), ord, axis)  # raises NumPy's own error
     if len(axes) == 1:
         return _vector_norm(x, axes, ord, keepdims=keepdims)
@@ -77,11 +77,19 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 
 
 def _of_last_two(x: Any, ord: Any = "fro", *, keepdims: bool = False) -> Any:
-    return _matrix_norm(x, ord, (-2, -1), keepdims)
+    return _matrix_norm(x, "fro" if ord is None else ord, (-2, -1), keepdims)
 
 
-norm = composite("linalg_norm(Tensor x, Any ord=None, int[1]? axis=None, bool keepdims=False) -> Tensor", _norm)
-vector_norm = composite(
-    "linalg_vector_norm(Tensor x, int[1]? axis=None, Scalar ord=2, *, bool keepdims=False) -> Tensor", _vector_norm
+norm = composite(
+    "linalg_norm(Tensor x, Any ord=None, int[1]? axis=None, bool keepdims=False) -> Tensor", _norm, numpy=np.linalg.norm
 )
-matrix_norm = composite("linalg_matrix_norm(Tensor x, Any ord='fro', *, bool keepdims=False) -> Tensor", _of_last_two)
+vector_norm = composite(
+    "linalg_vector_norm(Tensor x, int[1]? axis=None, Scalar ord=2, *, bool keepdims=False) -> Tensor",
+    _vector_norm,
+    numpy=lambda x, axis, ord, *, keepdims: np.linalg.vector_norm(x, axis=axis, ord=ord, keepdims=keepdims),
+)
+matrix_norm = composite(
+    "linalg_matrix_norm(Tensor x, Any ord='fro', *, bool keepdims=False) -> Tensor",
+    _of_last_two,
+    numpy=lambda x, ord, *, keepdims: np.linalg.matrix_norm(x, ord=ord, keepdims=keepdims),
+)
