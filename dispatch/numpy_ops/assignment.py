@@ -136,6 +136,8 @@ def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
     """Run `np.add.at(x, index, value)`, or `subtract`: an element that the index has twice is added to twice."""
     index, _, arrays = _parted(index)
     value = broadcast_to(_as_item(as_value(value)), indexing.getitem(x, index, arrays).shape)
+    dtype = np.result_type(x.dtype, value.dtype)  # in which NumPy adds each up
+    value = value if value.dtype == dtype else astype(value, dtype)
     op = pointwise.add if ufunc is np.add else pointwise.subtract
     ufunc_into(ufunc, op, (x, indexing.scatter_add(value, index, x.shape, arrays)), x)
 

@@ -32,11 +32,12 @@ def along(text: str, kernel: Rule, dtype_of: Rule, laid_out: Rule, pullback: Rul
     `dtype_of` returns the default dtype of the result, `laid_out` its fake. `pullback` sees the axis as the last one.
     """
     op = define(f"np::{text}", kernel)
+    typed = "dtype" in op.arguments.names
 
     def fake(x: Any, axis: Any, *options: Any) -> Any:
         if not isinstance(x, FakeTensor):
             x = fake_tensor((), np.asarray(x).dtype)
-        dtype = dtype_of(x.dtype) if not options or options[0] is None else np.dtype(options[0])
+        dtype = dtype_of(x.dtype) if not typed or options[0] is None else np.dtype(options[0])
         if axis is None or not x.shape:
             kernel(np.zeros((1,) * len(x.shape)), axis)  # raises NumPy's own error where there is no such axis
             return fake_tensor((x.size,), dtype, None, x.device, x.mode)

@@ -89,7 +89,7 @@ def _diagflat(x: Any, k: int = 0) -> Any:
 
 
 def _trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    return total(diagonal(x, offset, axis1, axis2), -1, dtype)
+    return total(diagonal(x, offset, axis1, axis2), -1, None if dtype is None else np.dtype(dtype).newbyteorder("="))
 
 
 diag = composite("diag(Tensor(a) x, int k=0) -> Tensor(a)", _diag)
@@ -124,12 +124,12 @@ def triangle(name: str, kernel: Any) -> OpOverload:
 
 
 def _tril(x: Any, k: int = 0) -> Any:
-    made = kept_of(x, k, False) if type(x) is np.ndarray else None
+    made = kept_of(x, k, False) if type(x) is np.ndarray and x.dtype.isnative else None
     return np.tril(x, k) if made is None else made
 
 
 def _triu(x: Any, k: int = 0) -> Any:
-    made = kept_of(x, k, True) if type(x) is np.ndarray else None
+    made = kept_of(x, k, True) if type(x) is np.ndarray and x.dtype.isnative else None
     return np.triu(x, k) if made is None else made
 
 

@@ -291,7 +291,8 @@ def composite(text: str, function: Rule, *, numpy: Rule | None = None, laid_out:
     function does; the shape rule then asks the kernel how, or the function that it is, on arrays of a few elements.
     """
     op = define(f"np::{text}", function, (), DispatchKey.CompositeImplicit)
-    complete(op, fake=fake_laid_out(op, function, numpy if laid_out is True else laid_out) if laid_out else function)
+    layout = numpy if laid_out is True else laid_out or None
+    complete(op, fake=function if layout is None else fake_laid_out(op, function, layout))
     if numpy is not None:
         op.register_at(DispatchKey.CPU, numpy)
         for key in (DispatchKey.AUTOGRAD, DispatchKey.JVP, DispatchKey.VMAP):

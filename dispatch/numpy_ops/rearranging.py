@@ -62,17 +62,20 @@ broadcast_arrays = composite(
 )
 
 
-def _meshgrid(arrays: Any, *, indexing: str = "xy", sparse: bool = False) -> list[Any]:
+def _meshgrid(arrays: Any, *, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> list[Any]:
     if indexing not in {"xy", "ij"}:
         np.meshgrid(indexing=indexing)  # type: ignore[call-overload] # raises NumPy's own error
     n = len(arrays)
     found = [reshape(x, (1,) * i + (-1,) + (1,) * (n - i - 1)) for i, x in enumerate(arrays)]
     if indexing == "xy" and n > 1:
         found = [swapaxes(x, 0, 1) for x in found]
-    return found if sparse else [ops.np.copy(x) for x in broadcast_arrays(found)]
+    found = found if sparse else broadcast_arrays(found)
+    return [ops.np.copy(x, "C") for x in found] if copy else list(found)
 
 
-meshgrid = composite("meshgrid(Tensor(a)[] arrays, *, str indexing='xy', bool sparse=False) -> Tensor(a)[]", _meshgrid)
+meshgrid = composite(
+    "meshgrid(Tensor(a)[] arrays, *, str indexing='xy', bool sparse=False, bool copy=True) -> Tensor(a)[]", _meshgrid
+)
 
 # -- joined ----------------------------------------------------------------------------------------------------------------
 

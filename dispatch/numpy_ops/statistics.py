@@ -121,8 +121,9 @@ def _average(x: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = 
     if not agreeing([weights.shape, x.shape]):
         if axes is None or not agreeing([weights.shape, tuple([x.shape[i] for i in axes])]):
             np.average(np.broadcast_to(1.0, guesses(x.shape)), axis, np.broadcast_to(1.0, guesses(weights.shape)))  # raises NumPy's own error
-        weights = transpose(weights, tuple(np.argsort(axes).tolist())) if len(axes) > 1 else weights
-        weights = reshape(weights, tuple([n if i in axes else 1 for i, n in enumerate(x.shape)]))
+        among = axes or ()
+        weights = transpose(weights, tuple(np.argsort(among).tolist())) if len(among) > 1 else weights
+        weights = reshape(weights, tuple([n if i in among else 1 for i, n in enumerate(x.shape)]))
     scale = checked_weights(sum(weights, axes, dtype, keepdims=keepdims))
     x, weights = [a if a.dtype == dtype else ops.np.astype(a, dtype) for a in (x, weights)]
     return divide(sum(multiply(x, weights), axes, dtype, keepdims=keepdims), scale)
@@ -163,8 +164,8 @@ def _nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fa
 
 
 REDUCED = "(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor"
-ptp = composite("ptp" + REDUCED, _ptp, numpy=lambda x, axis, *, keepdims: np.ptp(x, plain(axis), keepdims=keepdims))
+ptp = composite("ptp" + REDUCED, _ptp, numpy=lambda x, axis, *, keepdims: np.ptp(x, axis, keepdims=keepdims))
 count_nonzero = composite("count_nonzero" + REDUCED, _count_nonzero)
 TYPED = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor"
-nansum = composite("nansum" + TYPED, _nansum, numpy=lambda x, axis, dtype, *, keepdims: np.nansum(x, plain(axis), dtype, keepdims=keepdims))
-nanmean = composite("nanmean" + TYPED, _nanmean, numpy=lambda x, axis, dtype, *, keepdims: np.nanmean(x, plain(axis), dtype, keepdims=keepdims))
+nansum = composite("nansum" + TYPED, _nansum, numpy=lambda x, axis, dtype, *, keepdims: np.nansum(x, axis, dtype, keepdims=keepdims))
+nanmean = composite("nanmean" + TYPED, _nanmean, numpy=lambda x, axis, dtype, *, keepdims: np.nanmean(x, axis, dtype, keepdims=keepdims))

@@ -234,8 +234,8 @@ def _cross_laid_out(x: Any, y: Any, axisa: int, axisb: int, axisc: int, axis: in
 
 def _multi_dot(arrays: Any) -> Any:
     shapes = [tuple(x.shape) for x in arrays]
-    ends = all(map(len, shapes)) and all(map(agree, [s[-1] for s in shapes[:-1]], [s[0] for s in shapes[1:]]))
-    if len(arrays) < 2 or not ends or not all(len(s) == 2 for s in shapes[1:-1]) or max(map(len, shapes)) > 2:
+    meet = all(map(len, shapes)) and all(map(agree, [s[-1] for s in shapes[:-1]], [s[0] for s in shapes[1:]]))
+    if len(arrays) < 2 or not meet or not all(len(s) == 2 for s in shapes[1:-1]) or max(map(len, shapes)) > 2:
         np.linalg.multi_dot([np.broadcast_to(0.0, guesses(s)) for s in shapes])  # raises NumPy's own error
     letters = [LETTERS[i : i + 2] for i in range(len(arrays))]
     if len(arrays[0].shape) == 1:
@@ -257,7 +257,7 @@ vdot = composite("vdot(Tensor x, Tensor y) -> Tensor", _vdot, numpy=np.vdot)
 vecdot = composite(
     "vecdot(Tensor x, Tensor y, int axis=-1) -> Tensor",
     _vecdot,
-    numpy=lambda x, y, axis: np.vecdot(x, y) if axis == -1 else np.vecdot(x, y, axis=axis),
+    numpy=lambda x, y, axis: np.vecdot(x, y, axis=axis),  # type: ignore[call-overload]
     laid_out=True,
 )
 kron = composite("kron(Tensor x, Tensor y) -> Tensor", _kron, numpy=np.kron, laid_out=True)

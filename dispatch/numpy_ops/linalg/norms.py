@@ -84,7 +84,7 @@ norm = composite(
     "linalg_norm(Tensor x, Any ord=None, int[1]? axis=None, bool keepdims=False) -> Tensor", _norm, numpy=np.linalg.norm
 )
 vector_norm = composite(
-    "linalg_vector_norm(Tensor x, int[1]? axis=None, Scalar ord=2, *, bool keepdims=False) -> Tensor",
+    "linalg_vector_norm(Tensor x, int[1]? axis=None, Scalar? ord=2, *, bool keepdims=False) -> Tensor",
     _vector_norm,
     numpy=lambda x, axis, ord, *, keepdims: np.linalg.vector_norm(x, axis=axis, ord=ord, keepdims=keepdims),
 )
