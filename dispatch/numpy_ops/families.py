@@ -37,7 +37,19 @@ from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag
 from ..symbolic import guesses, has_zero, is_open, layout_is_open
-from .result_layouts import as_shape, axes_of, check_axis, elementwise, fake_reduced, layout_of, orders_by, plain, ufunc_dtype, viewed, weak
+from .result_layouts import (
+    as_shape,
+    axes_of,
+    check_axis,
+    elementwise,
+    fake_reduced,
+    layout_of,
+    orders_by,
+    plain,
+    ufunc_dtype,
+    viewed,
+    weak,
+)
 from .symbolic_layouts import dense, rearranged
 
 Rule = Callable[..., Any]

@@ -18,7 +18,7 @@ from ..core import OpOverload, Tensor, device_of
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
-from . import pointwise, reduction, shape
+from . import flags, pointwise, reduction, shape
 from .assignment import add_at, augmented, check_matmul_in_place, check_target, fill, setitem, ufunc_at, ufunc_into, ufunc_where
 from .families import kernel_of
 from .infix import infix, is_operand, method, reflected, unary
@@ -77,10 +77,10 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
         return ufunc_where(ufunc, UFUNCS[ufunc], inputs, options["out"][0], options["where"])
     if method == "reduce" and ufunc in REDUCTIONS:
         options = {"axis": 0, **options, "out": options.get("out", (None,))[0]}
-        return call_row(f"np.{ufunc.__name__}.reduce", REDUCTIONS[ufunc], {"x": inputs[0], **options})
+        return call_row(f"np.{ufunc.__name__}.reduce", REDUCTIONS[ufunc], {"x": inputs[0], **options}, flags.REDUCE_DEFAULTS)
     if method != "__call__" or ufunc not in UFUNCS:
         raise _no_row(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"))
-    return call_row(f"np.{ufunc.__name__}", UFUNCS[ufunc], dict(zip("xyz", inputs, strict=False)) | options)
+    return flags.ufunc_with(ufunc, UFUNCS[ufunc], inputs, options)
 
 
 def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
@@ -132,10 +132,10 @@ def _augmented(op: OpOverload) -> Function:
     return inplace
 
 
-def _reshape(self: Tensor, *sizes: Any, order: str = "C") -> Any:
+def _reshape(self: Tensor, *sizes: Any, order: str = "C", copy: Any = None) -> Any:
     """Return `x.reshape(...)`; the shape is one tuple or several numbers."""
     given = sizes[0] if len(sizes) == 1 else sizes
-    return shape.reshape(self, given) if order == "C" else FUNCTIONS[np.reshape](self, given, order=order)
+    return shape.reshape(self, given) if order == "C" and copy is None else flags.reshape(self, given, order, copy=copy)
 
 
 def _transpose(self: Tensor, *axes: Any) -> Any:
@@ -143,19 +143,19 @@ def _transpose(self: Tensor, *axes: Any) -> Any:
     return shape.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
 
-def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Any:
-    """Return `x.astype(dtype)`."""
-    return shape.copy(self) if copy and self.dtype == dtype else prims.astype(self, dtype)
+def _copy(self: Tensor, order: str = "C") -> Any:
+    """Return `x.copy()`, in C order by default, unlike `np.copy(x)`."""
+    return shape.copy(self, order)
 
 
-def _flatten(self: Tensor) -> Any:
-    """Return a copy of all elements along one axis."""
-    return shape.copy(shape.reshape(self, (-1,)))
+def _clip(self: Tensor, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+    """Return `x.clip(min, max)`."""
+    return flags.clip(self, min, max, out, **options)
 
 
-def _ravel(self: Tensor) -> Any:
-    """Return all elements along one axis."""
-    return shape.reshape(self, (-1,))
+def _conjugate(self: Tensor) -> Any:
+    """Return `x.conj()`: the array itself unless it is complex, as NumPy's method does."""
+    return pointwise.conjugate(self) if self.dtype.kind == "c" else self
 
 
 def _nonzero(self: Tensor) -> Any:
@@ -228,7 +228,7 @@ ON_TENSORS: dict[str, Any] = {
     "sort": _sort,
     "cumsum": method(FUNCTIONS[np.cumsum]),
     "cumprod": method(FUNCTIONS[np.cumprod]),
-    "clip": method(FUNCTIONS[np.clip]),
+    "clip": _clip,
     "round": method(FUNCTIONS[np.round]),
     "repeat": method(FUNCTIONS[np.repeat]),
     "diagonal": method(FUNCTIONS[np.diagonal]),
@@ -239,15 +239,15 @@ ON_TENSORS: dict[str, Any] = {
     "squeeze": method(FUNCTIONS[np.squeeze]),
     "dot": method(FUNCTIONS[np.dot]),
     "take": method(FUNCTIONS[np.take]),
-    "copy": method(FUNCTIONS[np.copy]),
+    "copy": _copy,
     "fill": fill,
     "reshape": _reshape,
     "transpose": _transpose,
-    "ravel": _ravel,
-    "flatten": _flatten,
-    "astype": _astype,
-    "conj": unary(pointwise.conjugate),
-    "conjugate": unary(pointwise.conjugate),
+    "ravel": flags.ravel,
+    "flatten": flags.flatten,
+    "astype": flags.astype,
+    "conj": _conjugate,
+    "conjugate": _conjugate,
     "detach": detach,
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),

@@ -17,7 +17,7 @@ from ..symbolic import SymInt, agree, guesses, larger, smaller
 from .families import composite
 from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
-from .pointwise import add, divide, floor, multiply, subtract
+from .pointwise import add, divide, multiply, subtract
 from .result_layouts import broadcast_shape, plain, weak
 from .shape import concatenate, expand_dims, reshape, swapaxes
 from .symbolic_layouts import bounds, check_index
@@ -339,7 +339,7 @@ def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     found = moveaxis(found, 0, axis)
     if dtype is None:
         return found
-    return astype(floor(found) if np.dtype(dtype).kind in "iu" else found, dtype)
+    return astype(ops.np.floor(found) if np.dtype(dtype).kind in "iu" else found, dtype)
 
 
 linspace = composite(

@@ -86,10 +86,10 @@ norm = composite(
 vector_norm = composite(
     "linalg_vector_norm(Tensor x, int[1]? axis=None, Scalar? ord=2, *, bool keepdims=False) -> Tensor",
     _vector_norm,
-    numpy=lambda x, axis, ord, *, keepdims: np.linalg.vector_norm(x, axis=axis, ord=ord, keepdims=keepdims),
+    numpy=lambda x, axis, ord, *, keepdims: np.linalg.vector_norm(x, axis=axis, ord=ord, keepdims=keepdims),  # noqa: A006 - NumPy's names
 )
 matrix_norm = composite(
     "linalg_matrix_norm(Tensor x, Any ord='fro', *, bool keepdims=False) -> Tensor",
     _of_last_two,
-    numpy=lambda x, ord, *, keepdims: np.linalg.matrix_norm(x, ord=ord, keepdims=keepdims),
+    numpy=lambda x, ord, *, keepdims: np.linalg.matrix_norm(x, ord=ord, keepdims=keepdims),  # noqa: A006 - NumPy's names
 )
