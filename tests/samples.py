@@ -319,6 +319,32 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "linalg_svdvals": oblong,
     "linalg_qr": oblong,
     "linalg_tall_qr": lambda make: [case for case in oblong(make) if case[0].shape[-2] >= case[0].shape[-1]],
+    "copy": lambda make: [(make(shape), "K") for shape in SHAPES] + [(make((2, 3, 4)), order) for order in "CF"],
+    **dict.fromkeys(
+        ["sum_where", "prod_where", "nansum_where"],
+        lambda make: [
+            (make((2, 3)), np.array([True, False, True]), None, 1, None, False), (make((2, 3)), MASK, 2, None, None, True),
+            (make((2, 3, 4)), None, 1, (0, 2), None, False),
+        ],
+    ),
+    **dict.fromkeys(
+        ["max_where", "min_where"],
+        lambda make: [
+            (make((2, 3)), np.array([True, False, True]), 2, 1, None, False), (make((2, 3)), MASK, 1, None, None, True),
+            (make((0, 3)), None, 1, 0, None, False),
+        ],
+    ),
+    **dict.fromkeys(["all_where", "any_where"], lambda make: [(make((2, 3)), MASK, 0, False), (make((2, 3)), MASK[0], None, True)]),
+    **dict.fromkeys(
+        ["mean_where", "nanmean_where"], lambda make: [(make((2, 3)), MASK[0], 1, None, False), (make((2, 3)), MASK, None, None, True)]
+    ),
+    **dict.fromkeys(
+        ["var_where", "std_where"],
+        lambda make: [
+            (make((2, 3)), MASK[0], None, 1, None, 0, False), (make((2, 3)), MASK, None, None, None, 1, True),
+            (make((2, 3)), None, make((2, 1)), 1, None, 0, True),
+        ],
+    ),
     "writeable_diagonal": lambda make: [(make((2, 3)), 0, 1), (make((2, 3, 4)), 2, -2), (make((3, 3)), 0, 1)],
     "checked_weights": lambda make: [(make(shape),) for shape in SHAPES],
     "diagonal": lambda make: [
@@ -504,7 +530,8 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 OWN = {  # what the layers need, and NumPy has under no name
     "getitem", "scatter_add", "select_index", "sum_to", "detach", "empty", "empty_like", "linalg_tall_qr",
-    "setitem", "view_scatter", "writeable_diagonal", "checked_weights",
+    "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
+    "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where",  # their kernels are NumPy's functions of other names
 }  # fmt: skip
 NUMPYS: dict[str, Callable[..., Any]] = {
     "astype": lambda x, dtype: (x.real if np.dtype(dtype).kind != "c" else x).astype(dtype),

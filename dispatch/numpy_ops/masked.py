@@ -138,10 +138,10 @@ def _var_where(
         mean = ops.np.astype(divide(total, _count(x, mask, axis, True)), total.dtype)
     away = subtract(x, mean)
     away = add(square(real(away)), square(imag(away))) if away.dtype.kind == "c" else square(away)
-    into = dtype if dtype is None or np.dtype(dtype).kind == away.dtype.kind else None
+    into = None if dtype is None or np.dtype(dtype).kind == "c" else dtype  # the squares are real
     total = sum_where(away, mask, None, axis, into, keepdims=keepdims)
-    free = subtract(_count(x, mask, axis, keepdims), ddof)
-    found = divide(total, maximum(free, 0) if hasattr(free, "shape") else larger(free, 0))
+    count = _count(x, mask, axis, keepdims)
+    found = divide(total, maximum(subtract(count, ddof), 0) if hasattr(count, "shape") else larger(count - ddof, 0))
     return found if found.dtype == total.dtype else ops.np.astype(found, total.dtype)
 
 

@@ -95,7 +95,7 @@ def _view_scatter(x: Any, value: Any, look: Look) -> Any:
     if isinstance(value, Tensor):  # a copy that can hold whatever the value is of
         made: Any = np.where(True, x, np.zeros_like(value, dtype=x.dtype, shape=x.shape))
     else:
-        made = x.copy() if isinstance(x, Tensor) else np.array(x)
+        made = x.copy("K") if isinstance(x, Tensor) else np.array(x)
     look.at(made)[...] = value
     return made
 
