@@ -25,6 +25,7 @@ class Kind(IntEnum):
     RESIDUAL = 17
     DEVICE = 18
     LITERAL = 19
+    UNION = 20
 
 @disjoint_base
 class Check:
@@ -40,6 +41,8 @@ class Check:
         dtype: np.dtype[Any] | None = None,
         written: bool = False,
     ) -> Self: ...
+    @property
+    def typed(self) -> bool: ...
     @property
     def kind(self) -> int: ...
     @property

@@ -88,12 +88,11 @@ cpdef bint share_memory(object x, object y) except -1:
 
 
 class Residual:
-    """Hint of a last output that stays inside the operator: what the forward kept for the backward.
+    """The type hint of a last output that callers do not get: what the kernel keeps for the backward.
 
-    A factorisation, a handle, a pointer: any Python object. The caller of the operator never sees it; it travels up the
-    layers untouched, is `ctx.residual` in `setup_context` and in the backward rule, becomes a list under vmap's loop, and
-    is freed with its node. As the hint of a parameter it takes such an object back, so that the backward rule can be made
-    of operators too.
+    It may be any Python object, a factorisation or a handle say. `setup_context` and the backward find it as `ctx.residual`.
+    Under `vmap`'s loop it is the list of the items' objects. It is freed when the tape no longer needs it. A parameter with
+    this hint takes such an object, so that a backward can call another operator with it.
 
     Examples
     --------
@@ -171,7 +170,8 @@ cdef class Outputs:
         if len(self.returned) != self.count:
             raise ValueError(f"returned= says which argument an output is, for {self.count} outputs, not {len(self.returned)}.")
         self.single = (self.count == 1 and not residual and not aliased and (<Check>checks[0]).kind == TENSOR
-                       and not (<Check>checks[0]).optional)
+                       and not (<Check>checks[0]).optional and not (<Check>checks[0]).typed)
+        self.typed = any([check.typed for check in checks])
 
     cdef int accept_all(self, PyObject *result, PyObject *const *args, Py_ssize_t count) except -1:
         cdef Py_ssize_t i, total = self.count + self.residual
@@ -195,7 +195,8 @@ cdef class Outputs:
         cdef Py_ssize_t argument = <Py_ssize_t>self.returned[i]
         cdef Apart against
         if argument >= 0:
-            return argument < count and out == args[argument]
+            return argument < count and out == args[argument] and (
+                not self.typed or (<Check>self.checks[i]).accept(out, &rank))
         against.args, against.count = args, count
         if not (<Check>self.checks[i]).accept(out, &rank):
             return False

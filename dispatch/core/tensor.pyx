@@ -2,6 +2,7 @@
 
 A wrapper carries exactly one key at one level, kept as one integer, its rank, and outranks what it wraps. So the highest
 rank among the arguments of a call names the layer that has to act, and taking the wrapper off always leads to a lower rank.
+It has more than 350 lines because what reads a wrapper's fields in C stands beside them.
 """
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
@@ -64,10 +65,11 @@ cdef bint is_wrapped(PyObject *x) noexcept:
 
 
 class Tensor(Wrapped):
-    """The base of the wrappers: fake, tracked and batched values.
+    """The base class of the wrappers: fake, tracked, dual, batched, traced and functional values.
 
-    A wrapper behaves as the array it stands for: infix operators, NumPy's functions and the methods of the table in
-    `numpy.protocols` work on it. A function that takes arrays need not know whether it was given one.
+    A wrapper behaves as the array it stands for: infix operators, NumPy's functions and the methods of an ndarray work on it,
+    so a function that is written for arrays need not know whether it was given one. Transforms and modes make wrappers;
+    calling the class raises.
 
     Attributes
     ----------
@@ -76,7 +78,18 @@ class Tensor(Wrapped):
     level : Level
         The transform it belongs to.
     rank : int
-        `level.number * 64 + key`; the highest rank of a call's arguments decides which layer acts.
+        `level.number * 64 + key`. The argument of the highest rank decides which kernel of an operator runs.
+    read_only : bool
+        Whether operators that write refuse it. The gradient that a backward gets is used by others too, and so is read-only.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> def shape_of_item(x):
+    ...     assert isinstance(x, dispatch.Tensor)
+    ...     return np.array(x.shape)
+    >>> dispatch.vmap(shape_of_item, out_dims=None)(np.ones((2, 3)))
+    array([3])
     """
 
     __slots__ = ()
@@ -90,18 +103,22 @@ class Tensor(Wrapped):
 
     @property
     def shape(self):
+        """The length of each axis, a tuple of int or SymInt."""
         return self.value.shape
 
     @property
     def dtype(self):
+        """The type of the elements, a NumPy dtype."""
         return self.value.dtype
 
     @property
     def ndim(self):
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self):
+        """The number of elements."""
         size = 1
         for length in self.shape:
             size *= length
@@ -109,6 +126,7 @@ class Tensor(Wrapped):
 
     @property
     def device(self):
+        """The name of the device, `"cpu"` for NumPy's arrays."""
         return getattr(self.value, "device", "cpu")
 
     def __len__(self):
@@ -245,12 +263,16 @@ cdef tuple taken_off(object whole, tuple args):
     cdef Wrapped like = None
     cdef Py_ssize_t i, n = len(args)
     cdef rank_t rank
+    cdef bint wrapped
     cdef rank_t low = 0                     # the first 64 bits of `own`; hardly an operator has more arguments
     cdef object own = 0
     cdef PyObject *found
     cdef tuple values = PyTuple_New(n), data = PyTuple_New(n)
     for x in args:
-        if not (is_plain(<PyObject *>x) or is_exact(<PyObject *>x)):
+        if is_wrapped(<PyObject *>x):       # the usual case: walking is for containers
+            if like is None or (<Wrapped>x).rank > like.rank:
+                like = <Wrapped>x
+        elif not (is_plain(<PyObject *>x) or is_exact(<PyObject *>x)):
             like = highest(x, like, WRAPPED)
     rank = like.rank if like is not None else 0
     for i in range(n):
@@ -261,10 +283,11 @@ cdef tuple taken_off(object whole, tuple args):
             Py_INCREF(None)
             PyTuple_SET_ITEM(data, i, None)
             continue
-        item = mapped(x, value_at, &rank)
+        wrapped = is_wrapped(<PyObject *>x)
+        item = value_at(x, &rank) if wrapped else mapped(x, value_at, &rank)
         Py_INCREF(item)
         PyTuple_SET_ITEM(values, i, item)
-        item = mapped(x, data_at, &rank, list_unless_empty)
+        item = data_at(x, &rank) if wrapped else mapped(x, data_at, &rank, list_unless_empty)
         if item is not None:
             if i < 64:
                 low |= <rank_t>1 << i
@@ -328,6 +351,17 @@ def descend(whole not None, tuple args not None):
 def unwrap(x, rank_t rank):
     """`x` with the wrappers of a rank taken off, inside containers too."""
     return mapped(x, value_at, &rank)
+
+
+cdef tuple unwrapped(tuple values, rank_t rank):
+    """Values, none of them a container, with the wrappers of a rank taken off."""
+    cdef Py_ssize_t i, n = len(values)
+    cdef tuple found = PyTuple_New(n)
+    for i in range(n):
+        x = value_at(values[i], &rank)
+        Py_INCREF(x)
+        PyTuple_SET_ITEM(found, i, x)
+    return found
 
 
 def check_open(Wrapped x not None):

@@ -4,8 +4,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..core import Tensor, set_array_type
+from ..core import Tensor, devices, set_array_type
 from ..errors import DefinitionError, kind_of
+from .layer import names_of_keys
 
 C = TypeVar("C", bound=type)
 
@@ -13,26 +14,27 @@ C = TypeVar("C", bound=type)
 def register_array_type(cls: C, /, *, device: str) -> C:
     """Register a class as an array type of a device.
 
-    Operators then take its instances wherever a schema says Tensor, and run the kernels registered for the device, or for
-    every device. A subclass belongs to its nearest registered base. The layers read three attributes of an array:
-    `shape`, `dtype` and, for strides, `strides`.
+    Operators then take its instances wherever the schema says Tensor, and run the kernel that is registered for the device, or
+    for every device. A subclass belongs to its nearest registered base. The layers read an array's `shape` and `dtype`, and
+    its `strides` if it has them.
 
     Parameters
     ----------
     cls : type
         The class of the arrays.
     device : str
-        `"cuda"`, `"dask"`, or a name of your own, which gets one of thirteen free keys.
+        `"cpu"`, `"cuda"`, `"xla"`, `"mps"`, `"ipu"`, `"xpu"`, `"dask"`, or a name of your own. There are keys for nine of
+        your own.
 
     Returns
     -------
     type
-        The class.
+        The class, so that `functools.partial` of this can decorate it.
 
     Raises
     ------
     DefinitionError
-        If it is no class, cannot be an array type, belongs to another device already, or no key is free.
+        If it is no class, cannot be an array type, or belongs to another device already; or if no key is free.
 
     Examples
     --------
@@ -57,5 +59,9 @@ def register_array_type(cls: C, /, *, device: str) -> C:
         raise DefinitionError(f"{cls.__qualname__} cannot be an array type: its values have another meaning here.")
     if cls is np.ndarray or issubclass(cls, np.generic):
         raise DefinitionError(f"{cls.__qualname__} is an array type already, of the device 'cpu'.")
+    if not isinstance(device, str):
+        raise DefinitionError(f"a device is known by its name, a string, and {kind_of(device)} was given.")
+    if device not in devices() and device.lower() in names_of_keys():
+        raise DefinitionError(f"a device cannot be named {device!r}: that is the name of a key. Take another.")
     set_array_type(cls, device)
     return cls

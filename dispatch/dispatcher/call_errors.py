@@ -16,6 +16,7 @@ from ..core import (
     DispatchKey,
     OpOverload,
     Tensor,
+    about_devices,
     check_open,
     device_of,
     device_of_key,
@@ -34,8 +35,8 @@ from ..errors import (
     OutputError,
     did_you_mean,
 )
-from ..schema.schema import Argument
-from ..schema.types import DEVICE, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type
+from ..schema.schema import Argument, Return
+from ..schema.types import DEVICE, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, UnionOf
 from .printing import brief, describe_value
 
 
@@ -90,11 +91,21 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
     asked = "np.ndarray | number" if argument.numbers else str(argument.type)
     said = f"{definition.name}: argument {argument.name!r} is {asked}, and was given {describe_value(value)}."
     advice = ""
+    if argument.is_write and isinstance(value, Tensor) and value.read_only:
+        return ArgumentError(
+            f"{definition.name}: argument {argument.name!r} is written to, and was given {describe_value(value)} that is "
+            "read-only: the gradient that a backward is given others hold too. Write to a copy, g.copy().",
+            operator=definition.name,
+            argument=argument.name,
+        )
     if isinstance(value, Tensor):
         if not argument.type.has_tensor:
+            kind = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
+            listed = value.shape and any(isinstance(part, ListOf) for part in (kind, *kind.parts))
+            what, hint = ("a list of numbers", "`.") if listed else ("a number", " | float`, so that it takes both.")
             advice = (
-                f" A {type(value).__name__} cannot become a number without losing what it tracks: "
-                f"hint the parameter `{argument.name}: np.ndarray | float`, so that it takes both."
+                f" A {type(value).__name__} cannot become {what} without losing what it tracks: "
+                f"hint the parameter `{argument.name}: np.ndarray{hint}"
             )
     elif argument.dtype is not None and hasattr(value, "dtype"):
         said = (
@@ -111,7 +122,8 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
         )
     elif isinstance(value, str) and argument.type in (DEVICE, OptionalOf(DEVICE)):
         return ArgumentError(
-            f"{definition.name}: there is no device {value!r}. Devices: {', '.join(sorted(devices()))}.",
+            f"{definition.name}: there is no device {value!r}.{did_you_mean(value, devices())} "
+            f"{about_devices(str(value))}",
             operator=definition.name,
             argument=argument.name,
         )
@@ -139,12 +151,19 @@ def _about_parts(definition: Definition, argument: Argument, value: Any) -> str 
     """What keeps a value from being the container or the choice that is asked for; None for a type without parts."""
     check: Check = definition.arguments.checks[definition.arguments.names.index(argument.name)]
     kind: Type = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
+    return _about_part(argument, kind, check, value)
+
+
+def _about_part(argument: Argument, kind: Type, check: Check, value: Any) -> str | None:
     if isinstance(kind, LiteralOf):
         return did_you_mean(value, [x for x in kind.choices if isinstance(x, str)]) if isinstance(value, str) else ""
+    if isinstance(kind, UnionOf):
+        found = [_about_part(argument, k, c, value) for k, c in zip(kind.members, check.members, strict=True)]
+        return next(filter(None, found), "")
     items = items_of(value)
     if isinstance(kind, ListOf):
         if not isinstance(value, (list, tuple)):
-            return " Write a list around it." if check.element is not None and check.element(value) else ""
+            return _about_list(argument, kind, check, value)
         checks = [check.element] * len(value)
     elif isinstance(kind, DictOf):
         if not isinstance(value, dict):
@@ -169,6 +188,15 @@ def _about_parts(definition: Definition, argument: Argument, value: Any) -> str 
                 return f" Item {step[1:-1]} is {given}."
             field = kind.fields[i]
             return f" Its field {field.name!r} is {field.type}{f' of {field.dtype}' if field.dtype else ''}, and holds {given}."
+    return ""
+
+
+def _about_list(argument: Argument, kind: ListOf, check: Check, value: Any) -> str:
+    """What a message says of a value that is no list, where one is asked for."""
+    if check.element is not None and check.element(value):
+        return " Write a list around it."
+    if isinstance(value, np.ndarray) and value.ndim and not kind.has_tensor:
+        return f" Write {argument.name}.tolist(), or hint the parameter `{argument.name}: np.ndarray`."
     return ""
 
 
@@ -207,8 +235,10 @@ def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -
     for i, (check, output) in enumerate(zip(definition.outputs.checks, outputs, strict=False)):
         if not check(output):
             which = f" as output {i}" if total > 1 else ""
+            wanted = schema_returns[i]
             return OutputError(
-                f"{said} {describe_value(output)}{which}, and its schema says {schema_returns[i].type}.", operator=operator
+                f"{said} {describe_value(output)}{which}, and its schema says {wanted.wanted}.{about_dtype(wanted, output)}",
+                operator=operator,
             )
     for i, argument in enumerate(definition.outputs.returned):
         if argument >= 0 and outputs[i] is not args[argument]:
@@ -220,6 +250,15 @@ def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -
                 argument=name,
             )
     return _aliased_output(definition, said, args, outputs)
+
+
+def about_dtype(result: Return, output: Any) -> str:
+    """What a message says of an output that holds arrays of another dtype than its hint asks for."""
+    other = [x.dtype for x in leaves(output) if hasattr(x, "dtype") and x.dtype != result.dtype]
+    if result.dtype is None or not other:
+        return ""
+    held = "" if items_of(output) is None else f" One in it is of {other[0]}."
+    return f"{held} Nothing is cast behind your back: write astype({result.dtype.name!r}) there, or hint np.ndarray."
 
 
 def _aliased_output(definition: Definition, said: str, args: tuple[Any, ...], outputs: list[Any]) -> DispatchError:

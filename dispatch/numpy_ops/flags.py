@@ -20,6 +20,7 @@ from . import cumulative, data_dependent, indexing, pointwise, pointwise_more, r
 from .assignment import result_into, write_result
 from .linalg import decompositions, einsum, solve
 from .masked import CHOOSING
+from .row_arguments import as_item, as_value, call
 
 Function = Callable[..., Any]
 NO_VALUE = np._NoValue  # noqa: SLF001 - how NumPy's functions spell a parameter that was left out
@@ -138,9 +139,9 @@ def reshape(a: Any, /, shape_: Any = None, order: str = "C", *, copy: Any = None
         raise refused("np.reshape", "copy", copy, "Whether there is a view hangs on strides: leave copy= out, which copies where it must.")
     if order == "F":
         sizes = tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)
-        found = shape.transpose(shape.reshape(shape.transpose(a), sizes[::-1]))
+        found = shape.transpose(call(shape.reshape, shape.transpose(a), sizes[::-1]))
         return shape.copy(found, "F") if copy else found
-    found = shape.reshape(a, wanted)
+    found = call(shape.reshape, a, wanted)
     return shape.copy(found, "C") if copy else found
 
 
@@ -149,6 +150,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     if order not in ("C", "F"):
         np.ravel(np.zeros(1), order)  # type: ignore[call-overload] # raises NumPy's own error
         raise refused("np.ravel", "order", order, "Write 'C' or 'F'.")
+    a = as_value(a)
     found = shape.reshape(a if order == "C" else shape.transpose(a), (-1,))
     strides = strides_of(found)
     if strides is not None and len(found.shape) and found.shape[0] != 1 and strides[0] != found.dtype.itemsize:
@@ -188,7 +190,7 @@ def check_device(device: Any) -> None:
 def like(op: OpOverload) -> Function:
     """Return `np.zeros_like` and its kin, of a row that keeps the order of the other array."""
 
-    def call(a: Any, *args: Any, **keywords: Any) -> Any:
+    def made_like(a: Any, *args: Any, **keywords: Any) -> Any:
         names = [*op.arguments.names[1:-2], "dtype", "order", "subok", "shape"]
         given = dict(zip(names, args, strict=False)) | keywords
         check_device(given.pop("device", None))
@@ -198,15 +200,15 @@ def like(op: OpOverload) -> Function:
             if sizes is not None:
                 raise refused(f"np.{op.schema.name}", "order", order, "Leave it out where shape= is given.")
             a = in_order(a, order)
-        return op(a, **given)
+        return call(op, a, **given)
 
-    return call
+    return made_like
 
 
 def made(op: OpOverload) -> Function:
     """Return `np.zeros` and its kin."""
 
-    def call(*args: Any, **keywords: Any) -> Any:
+    def made_new(*args: Any, **keywords: Any) -> Any:
         names = op.arguments.names
         given = dict(zip([*names, "order"], args, strict=False)) | keywords
         check_device(given.pop("device", None))
@@ -215,31 +217,31 @@ def made(op: OpOverload) -> Function:
         if order not in ("C", "F"):
             np.empty(0, order=order)  # raises NumPy's own error
         if order == "F" and isinstance(given["shape"], (tuple, list)) and len(given["shape"]) > 1:
-            return in_order(op(**given), "F")
-        return op(**given)
+            return in_order(call(op, **given), "F")
+        return call(op, **given)
 
-    return call
+    return made_new
 
 
 def joined(function: Function, op: OpOverload) -> Function:
     """Return `np.concatenate` and its kin, with `dtype=` and `casting=`."""
     spelling, own = f"np.{function.__name__}", op.arguments.names
 
-    def call(arrays: Any, *args: Any, dtype: Any = None, casting: Any = "same_kind", **keywords: Any) -> Any:
+    def join(arrays: Any, *args: Any, dtype: Any = None, casting: Any = "same_kind", **keywords: Any) -> Any:
         given = dict(zip([*own[1:], "out"], args, strict=False)) | keywords
         out = given.pop("out", None)
-        arrays = list(arrays)
+        arrays = [as_value(x) for x in arrays]
         if dtype is not None or casting != "same_kind":
             parts = [np.zeros(0, x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype) for x in arrays]
             kind = np.concatenate(parts, dtype=dtype, casting=casting).dtype  # raises NumPy's own error
             if out is not None and dtype is not None:
                 np.concatenate(parts, out=np.zeros(0), dtype=dtype)  # raises NumPy's own error
             arrays = [cast(x, kind) if hasattr(x, "dtype") else np.asarray(x, kind) for x in arrays]
-        found = op(arrays, **given)
+        found = call(op, arrays, **given)
         found = found if dtype is None or found.dtype == kind else prims.astype(found, kind)  # in another byte order
         return found if out is None else result_into(spelling, found, out)
 
-    return call
+    return join
 
 
 # -- of single functions -----------------------------------------------------------------------------------------------------------
@@ -248,26 +250,26 @@ def joined(function: Function, op: OpOverload) -> Function:
 def ordered(op: OpOverload) -> Function:
     """Return `np.sort` or `np.argsort`."""
 
-    def call(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
         function = getattr(np, op.schema.name)
         if order is not None or (kind is not None and stable is not None) or kind not in (None, "stable", "quicksort", "mergesort", "heapsort"):
             function(np.zeros(1), -1, kind, order, stable=stable)  # raises NumPy's own error
         kind = "stable" if stable else None if kind == "quicksort" else kind
-        return op(a, axis) if kind is None else op(a, axis, kind)
+        return call(op, a, axis) if kind is None else call(op, a, axis, kind)
 
-    return call
+    return sort
 
 
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
     """`np.searchsorted`."""
     if sorter is not None:
-        a = indexing.take(a, sorter if hasattr(sorter, "dtype") else np.asarray(sorter), 0)
-    return sorting.searchsorted(a, v, side)
+        a = call(indexing.take, a, sorter, 0)
+    return call(sorting.searchsorted, a, v, side)
 
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     """`np.take`."""
-    indices = np.asarray(indices) if isinstance(indices, (list, tuple)) else indices
+    a, indices = as_value(a), as_value(indices)
     if mode != "raise":
         np.take(np.zeros(1), 0, mode=mode)  # raises NumPy's own error
         n = prod(a.shape) if axis is None else a.shape[normalize_axis_index(axis, len(a.shape))]
@@ -275,20 +277,19 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
             indices = pointwise.remainder(indices, n)
         else:
             indices = pointwise.minimum(pointwise.maximum(indices, 0), n - 1)
-    found = indexing.take(a, indices, axis)
+    found = call(indexing.take, a, indices, axis)
     return found if out is None else result_into("np.take", found, out)
 
 
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """`np.compress`."""
-    condition = condition if hasattr(condition, "dtype") else np.asarray(condition)
-    found = data_dependent.compress(condition, a, axis)
+    found = call(data_dependent.compress, condition, a, axis)
     return found if out is None else result_into("np.compress", found, out)
 
 
 def extract(condition: Any, arr: Any) -> Any:
     """`np.extract`."""
-    return data_dependent.extract(condition if hasattr(condition, "dtype") else np.asarray(condition), arr)
+    return call(data_dependent.extract, condition, arr)
 
 
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
@@ -302,6 +303,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: Any = NO_VALUE) -> Any:
     """`np.diff`."""
+    a = as_value(a)
     if n == 0:
         return a
     if not a.shape or n < 0:
@@ -309,18 +311,18 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: An
     at = normalize_axis_index(axis, len(a.shape))
 
     def beside(x: Any) -> Any:
-        x = x if hasattr(x, "dtype") else np.asarray(x)
+        x = as_item(as_value(x))
         return x if x.shape else prims.broadcast_to(x, (*a.shape[:at], 1, *a.shape[at + 1 :]))
 
     parts = [*[beside(x) for x in (prepend,) if x is not NO_VALUE], a, *[beside(x) for x in (append,) if x is not NO_VALUE]]
-    return cumulative.diff(shape.concatenate(parts, at) if len(parts) > 1 else a, n, axis)
+    return call(cumulative.diff, shape.concatenate(parts, at) if len(parts) > 1 else a, n, axis)
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NO_VALUE) -> Any:
     """`np.average`."""
     keep = False if keepdims is NO_VALUE else keepdims
-    weights = weights if weights is None or hasattr(weights, "dtype") else np.asarray(weights)
-    found = statistics.average(a, axis, weights, keepdims=keep)
+    a, weights = as_value(a), None if weights is None else as_item(as_value(weights))
+    found = call(statistics.average, a, axis, weights, keepdims=keep)
     if not returned:
         return found
     if weights is None:
@@ -344,7 +346,7 @@ def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, 
     low, high = [next((x for x in pair if x is not NO_VALUE), None) for pair in ((a_min, min), (a_max, max))]
     if (a_min is NO_VALUE) != (a_max is NO_VALUE):
         np.clip(np.zeros(1), *[0 for x in (a_min,) if x is not NO_VALUE], **({"a_max": 0} if a_max is not NO_VALUE else {}))  # type: ignore[call-overload] # raises NumPy's own error
-    found = pointwise_more.clip(a, low, high)
+    found = call(pointwise_more.clip, a, low, high)
     return found if out is None else write_result(out, found, lambda value, out: np.clip(value, None, None, out=out))
 
 
@@ -388,7 +390,7 @@ def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: str = "K
     text, *operands = args
     if not isinstance(text, str):
         text, operands = lettered(args)
-    operands = [x if hasattr(x, "dtype") else np.asarray(x) for x in operands]
+    operands = [as_item(as_value(x)) for x in operands]
     if dtype is not None or casting != "safe":
         kind = np.dtype(dtype) if dtype is not None else np.result_type(*operands_dtypes(operands))
         wrong = next((x for x in operands if not np.can_cast(x.dtype, kind, casting)), None)

@@ -3,6 +3,8 @@
 UFUNCS       np.add       -> the row whose kernel it is
 REDUCTIONS   np.add       -> the row that np.add.reduce is
 FUNCTIONS    np.sum       -> a function with NumPy's parameters, which calls the row by its own
+
+More than 350 lines, because the last is one line a function.
 """
 
 from collections.abc import Callable
@@ -33,6 +35,7 @@ from .families import kernel_of
 from .index_parsing import ARRAY
 from .linalg import decompositions, einsum, matmul, norms, solve
 from .masked import CHOOSING
+from .row_arguments import as_value, call, converted
 
 Function = Callable[..., Any]
 
@@ -68,7 +71,8 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
             f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). "
             "Leave it out and write it as an operation of its own."
         )
-    return op(**bound) if out is None else result_into(spelling, op(**bound), out)
+    value = call(op, **bound)
+    return value if out is None else result_into(spelling, value, out)
 
 
 def spelling_of(function: Function) -> str:
@@ -87,16 +91,22 @@ def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Functi
     defaults = {names.get(name, name): value for name, value in flags.defaults_of(function).items()}
     known = {theirs for theirs, own in names.items() if theirs == own and own in op.arguments.names}
 
-    def call(*args: Any, **keywords: Any) -> Any:
+    def entry(*args: Any, **keywords: Any) -> Any:
         if len(args) <= direct and (not keywords or (keywords.keys() <= known and not any(x is flags.NO_VALUE for x in keywords.values()))):
-            return op(*args, **keywords)  # the usual call, spared 2 us
+            try:
+                return op(*args, **keywords)  # the usual call, spared 2 us
+            except ArgumentError:
+                found = converted(op, args, keywords)
+                if found is None:
+                    raise
+            return op(*found[0], **found[1])
         if len(args) > len(order):
             raise ArgumentError(f"{spelling} takes {len(order)} arguments by position and was given {len(args)}.")
         given = dict(zip(order, args, strict=False))
         given.update({names.get(name, name): value for name, value in keywords.items()})
         return call_row(spelling, op, given, defaults)
 
-    return function, call
+    return function, entry
 
 
 def getitem(x: Any, index: Any) -> Any:
@@ -115,8 +125,15 @@ def _result_type(*values: Any) -> Any:
     return np.result_type(*[x.dtype if isinstance(x, Tensor) else x for x in values])
 
 
+def ravel(a: Any, order: str = "C") -> Any:
+    """Return all elements along one axis."""
+    if order not in ("C", "F"):
+        raise UnsupportedError(f"np.ravel: order={order!r} asks for the order in memory. Write order='C' or order='F'.")
+    return shape.reshape(a if order == "C" else shape.transpose(a), (-1,))
+
+
 def _where(condition: Any, *choices: Any) -> Any:
-    return indexing.where(condition, *choices) if choices else _nonzero(condition)
+    return call(indexing.where, condition, *choices) if choices else _nonzero(condition)
 
 
 def _nonzero(a: Any) -> Any:
@@ -141,25 +158,26 @@ def _einsum_path(*args: Any, **options: Any) -> Any:
 
 
 def _each(op: OpOverload) -> Function:
-    def call(*arrays: Any) -> Any:
-        return op(arrays[0]) if len(arrays) == 1 else tuple([op(x) for x in arrays])
+    def each(*arrays: Any) -> Any:
+        return call(op, arrays[0]) if len(arrays) == 1 else tuple([call(op, x) for x in arrays])
 
-    return call
+    return each
 
 
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    return tuple(rearranging.meshgrid(list(xi), indexing=indexing, sparse=sparse, copy=bool(copy)))
+    return tuple(call(rearranging.meshgrid, list(xi), indexing=indexing, sparse=sparse, copy=bool(copy)))
 
 
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    if a1.shape != a2.shape:
+    a1, a2 = as_value(a1), as_value(a2)
+    if np.shape(a1) != np.shape(a2):
         return False
     same = pointwise_more.isclose(a1, a2, 0.0, 0.0, True) if equal_nan else pointwise.equal(a1, a2)
     return flags.truth(statistics.all(same))
 
 
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    return cumulative.trapezoid(y, x, None if isinstance(dx, float) and dx == 1 else dx, axis)
+    return call(cumulative.trapezoid, y, x, None if isinstance(dx, float) and dx == 1 else dx, axis)
 
 
 def _last_two(op: OpOverload) -> Function:
@@ -290,7 +308,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.atleast_1d, _each(rearranging.atleast_1d)),
     (np.atleast_2d, _each(rearranging.atleast_2d)),
     (np.atleast_3d, _each(rearranging.atleast_3d)),
-    (np.broadcast_arrays, lambda *args, subok=False: tuple(rearranging.broadcast_arrays(list(args)))),
+    (np.broadcast_arrays, lambda *args, subok=False: tuple(call(rearranging.broadcast_arrays, list(args)))),
     (np.meshgrid, _meshgrid),
     spelled(np.tile, "A:x reps", rearranging.tile),
     spelled(np.repeat, "a:x repeats axis", rearranging.repeat),

@@ -18,12 +18,24 @@ from ..core import OpOverload, Tensor, device_of
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
-from . import flags, pointwise, reduction, shape
-from .assignment import add_at, augmented, check_matmul_in_place, check_target, fill, setitem, ufunc_at, ufunc_into, ufunc_where
+from . import flags, pointwise, pointwise_more, reduction, shape, statistics
+from .assignment import (
+    add_at,
+    augmented,
+    check_matmul_in_place,
+    check_target,
+    fill,
+    put,
+    setitem,
+    ufunc_at,
+    ufunc_into,
+    ufunc_where,
+)
 from .families import kernel_of
 from .infix import infix, is_operand, method, reflected, unary
 from .linalg import matmul
 from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, spelling_of
+from .row_arguments import as_value, call, converted
 
 Function = Callable[..., Any]
 
@@ -58,13 +70,18 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
         try:
             return op(*inputs)
         except ArgumentError:
-            if any(not is_operand(x) and device_of(x) is None and hasattr(x, "__array_ufunc__") for x in inputs):
+            found = converted(op, inputs, {})
+            if found is None and any(not is_operand(x) and device_of(x) is None and hasattr(x, "__array_ufunc__") for x in inputs):
                 return NotImplemented  # somebody else's array, who may know what to do
-            raise
-    if method == "at" and ufunc in (np.add, np.subtract):
+            if found is None:
+                raise
+        return op(*found[0])
+    if method != "at":
+        inputs = tuple(map(as_value, inputs))
+    elif ufunc in (np.add, np.subtract):
         check_target(f"np.{ufunc.__name__}.at", inputs[0])
         return add_at(ufunc, *inputs)
-    if method == "at" and ufunc in UFUNCS:
+    elif ufunc in UFUNCS:
         check_target(f"np.{ufunc.__name__}.at", inputs[0])
         return ufunc_at(ufunc, UFUNCS[ufunc], *inputs)
     if ufunc is np.matmul and options.keys() == {"out", "axes"} and options["axes"] in _AXES_OF_INPLACE:
@@ -123,7 +140,7 @@ def _augmented(op: OpOverload) -> Function:
 
     def inplace(self: Tensor, other: Any) -> Any:
         try:
-            return augment(self, other)
+            return augment(self, as_value(other))
         except ArgumentError:
             if is_operand(other):
                 raise
@@ -135,12 +152,12 @@ def _augmented(op: OpOverload) -> Function:
 def _reshape(self: Tensor, *sizes: Any, order: str = "C", copy: Any = None) -> Any:
     """Return `x.reshape(...)`; the shape is one tuple or several numbers."""
     given = sizes[0] if len(sizes) == 1 else sizes
-    return shape.reshape(self, given) if order == "C" and copy is None else flags.reshape(self, given, order, copy=copy)
+    return call(shape.reshape, self, given) if order == "C" and copy is None else flags.reshape(self, given, order, copy=copy)
 
 
 def _transpose(self: Tensor, *axes: Any) -> Any:
     """Return `x.transpose(...)`; the axes are one tuple or several numbers, by default reversed."""
-    return shape.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+    return call(shape.transpose, self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
 
 def _copy(self: Tensor, order: str = "C") -> Any:
@@ -153,24 +170,33 @@ def _clip(self: Tensor, min: Any = None, max: Any = None, out: Any = None, **opt
     return flags.clip(self, min, max, out, **options)
 
 
-def _conjugate(self: Tensor) -> Any:
-    """Return `x.conj()`: the array itself unless it is complex, as NumPy's method does."""
-    return pointwise.conjugate(self) if self.dtype.kind == "c" else self
-
-
 def _nonzero(self: Tensor) -> Any:
     """Return the places of elements that are not 0, one array for each axis."""
     return FUNCTIONS[np.nonzero](self)
 
 
-def _sort(self: Tensor, *args: Any, **keywords: Any) -> None:
-    raise UnsupportedError(
-        f"x.sort() would put the elements of a {type(self).__name__} in order in place. Write x = np.sort(x)."
-    )
+def _put(self: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
+    """Write to elements that are counted in C order."""
+    put(self, ind, v, mode)
+
+
+def _conjugate(self: Tensor) -> Any:
+    """Return `x.conj()`, which is `x` itself where that is not complex."""
+    return pointwise.conjugate(self) if self.dtype.kind == "c" else self
+
+
+def _sort(self: Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    """Put the elements in order in place."""
+    setitem(self, Ellipsis, FUNCTIONS[np.sort](self, axis, kind, order, stable=stable))
+
+
+def _compress(self: Tensor, condition: Any, axis: int | None = None, out: Any = None) -> Any:
+    """Return `x.compress(condition)`."""
+    return FUNCTIONS[np.compress](condition, self, axis, out)
 
 
 def detach(x: Any) -> Any:
-    """Return the value of `x` as a constant: no gradient flows through it.
+    """Return the value of `x` as a constant: no gradient and no tangent flows through it.
 
     Parameters
     ----------
@@ -179,7 +205,8 @@ def detach(x: Any) -> Any:
     Returns
     -------
     ndarray or Tensor
-        A read-only view; a Tensor only if another transform, such as vmap, wraps the value too.
+        The value, of the same shape and dtype, as a read-only view. It is a Tensor if another transform, such as `vmap`,
+        wraps it too.
 
     Examples
     --------
@@ -194,6 +221,7 @@ _BINARY = {
     "add": pointwise.add, "sub": pointwise.subtract, "mul": pointwise.multiply, "truediv": pointwise.divide, "pow": pointwise.power,
     "floordiv": pointwise.floor_divide, "mod": pointwise.remainder, "matmul": matmul.matmul,
     "and": pointwise.bitwise_and, "or": pointwise.bitwise_or, "xor": pointwise.bitwise_xor,
+    "lshift": pointwise_more.left_shift, "rshift": pointwise_more.right_shift,
 }  # fmt: skip
 _COMPARISONS = {
     "eq": pointwise.equal, "ne": pointwise.not_equal, "lt": pointwise.less, "le": pointwise.less_equal, "gt": pointwise.greater,
@@ -210,6 +238,9 @@ ON_TENSORS: dict[str, Any] = {
     "__pos__": unary(pointwise.positive),
     "__abs__": unary(pointwise.absolute),
     "__invert__": unary(pointwise.invert),
+    "__divmod__": lambda self, other: (self // other, self % other),
+    "__rdivmod__": lambda self, other: (other // self, other % self),
+    "__contains__": lambda self, value: bool(statistics.any(self == value)),
     "__getitem__": getitem,
     "__reversed__": lambda self: (self[i] for i in reversed(range(len(self)))),
     "__setitem__": setitem,
@@ -240,7 +271,11 @@ ON_TENSORS: dict[str, Any] = {
     "dot": method(FUNCTIONS[np.dot]),
     "take": method(FUNCTIONS[np.take]),
     "copy": _copy,
+    "compress": _compress,
     "fill": fill,
+    "put": _put,
+    "itemsize": property(lambda self: self.dtype.itemsize),
+    "nbytes": property(lambda self: self.size * self.dtype.itemsize),
     "reshape": _reshape,
     "transpose": _transpose,
     "ravel": flags.ravel,
@@ -254,3 +289,7 @@ ON_TENSORS: dict[str, Any] = {
     "real": property(unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, value)),
     "imag": property(unary(shape.imag), lambda self, value: setitem(shape.imag(self), Ellipsis, value)),
 }
+
+for _name, _method in ON_TENSORS.items():  # for `help(x.sum)`
+    if hasattr(np.ndarray, _name) and not _name.startswith("__"):
+        _method.__doc__ = f"Do what `numpy.ndarray.{_name}` does, on a wrapper."

@@ -16,8 +16,8 @@ from ..symbolic import SymInt, agreeing, guesses, is_zero, larger
 from .cumulative import others
 from .families import batched_reduction, complete, composite, fake_reduction, linear, reduction
 from .indexing import as_number, where
-from .pointwise import add, divide, logical_not, multiply, not_equal, sqrt, square, subtract
-from .pointwise_more import isnan
+from .pointwise import add, divide, isnan, logical_not, multiply, not_equal, square, subtract
+from .pointwise_more import root
 from .reduction import kept, max, mean, min, sum, summed
 from .result_layouts import axes_of, check_axis, plain
 from .shape import imag, real, reshape, transpose
@@ -27,7 +27,8 @@ Shape = tuple[int, ...]
 # -- rows ------------------------------------------------------------------------------------------------------------------
 
 
-def _prod_pullback(g: Any, x: Any, axis: Any, keepdims: Any) -> Any:
+def _prod_pullback(g: Any, x: Any, axis: Any, dtype: Any, keepdims: Any) -> Any:
+    x = x if dtype is None else ops.np.astype(x, dtype)  # the factors, whose derivatives are real where these are
     axes = axes_of(plain(axis), len(x.shape))
     ends = tuple(range(len(x.shape) - len(axes), len(x.shape)))
     moved = moveaxis(x, axes, ends)
@@ -89,7 +90,7 @@ def _var(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims
 
 
 def _std(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
-    return sqrt(_var(x, axis, dtype, ddof, keepdims=keepdims))
+    return root(_var(x, axis, dtype, ddof, keepdims=keepdims))
 
 
 SPREAD = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, Scalar ddof=0, *, bool keepdims=False) -> Tensor"
@@ -160,7 +161,8 @@ def _nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fa
         np.nanmean(np.zeros(1, x.dtype), dtype=dtype)  # raises NumPy's own error
     count = sum(logical_not(isnan(x)), axis, np.intp, keepdims=keepdims)
     found = sum(without_nans(x), axis, dtype, keepdims=keepdims)
-    return as_number(ops.np.astype(divide(found, count), found.dtype))
+    none = logical_not(count)  # where a quotient has the tangent 0 / 0, and a gradient of 0
+    return as_number(where(none, np.nan, ops.np.astype(divide(found, where(none, 1, count)), found.dtype)))
 
 
 REDUCED = "(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor"

@@ -24,7 +24,7 @@ import numpy as np
 from ...core import DispatchKey, Level, OpOverload, Tensor, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, mapped
-from ...dispatcher.layer import by_position, check_parameters
+from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import DefinitionError, GradientError, kind_of
 from ...layers.autograd import Rule, run_backward, track
 from ...layers.autograd.batched_backward import Place, put_back, taken_out
@@ -73,7 +73,7 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     if solve is not None:
         check_function(op, "the solve of implicit=", solve)
     check_parameters(op, residual, leading=1, what="residual")
-    function = by_position(op, residual)
+    function = by_position(op, residual, leading=1)
 
     def equation(structure: Any) -> Function:
         """The residual as a function of the output and the arrays alone."""

@@ -59,7 +59,7 @@ def vjp_from_jvp(op: OpOverload) -> Derived | None:
     if source is None:
         return None
     rule = source.rule
-    made = CONSTANT if isinstance(rule, Constant) else _transposed(op.functional, rule_of(op.functional, rule))
+    made = CONSTANT if isinstance(rule, Constant) else _transposed(op.functional, rule)
     return Derived(source, lambda: tape_layer.lower(op, made))
 
 
@@ -115,8 +115,9 @@ def _pushed(outputs: list[TrackedTensor], inputs: list[TrackedTensor], tangents:
 # -- gradients from a jvp rule ---------------------------------------------------------------------------------------------
 
 
-def _transposed(op: OpOverload, rule: Callable[..., Any]) -> Rule:
+def _transposed(op: OpOverload, given: Any) -> Rule:
     """The autograd rule that records a jvp rule in its tangents, and pulls the cotangents back."""
+    rule, by_row = rule_of(op, given), not callable(given)
     taking = [a.type.has_tensor for a in op.schema.arguments]
     single = len(op.schema.returns) == 1 + op.outputs.residual
 
@@ -151,7 +152,7 @@ def _transposed(op: OpOverload, rule: Callable[..., Any]) -> Rule:
             filled = tuple([mapped(lambda x: tangents[x] if isinstance(x, int) else x, x) for x in places])
             with Level("tangent") as level:
                 dual = wrap(DualTensor, np.zeros(()), level)
-                out = with_tangents(op, dual, output, rule(filled, output, *args))
+                out = with_tangents(op, dual, output, rule(filled, output, *args), by_row=by_row)
                 out = out[:-1] if op.outputs.residual else out
                 return [x.data if isinstance(x, Tensor) and x.level is level else None for x in leaves(out)]
 

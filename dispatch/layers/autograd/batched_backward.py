@@ -18,7 +18,8 @@ from ...errors import ConversionError, GradientError, kind_of
 from ...operators.prims import broadcast_to, moveaxis, select, stack
 from ...operators.registry import build
 from ...schema.schema import Schema
-from .context import Context, saved_of
+from .context import Context, nothing_saved, saved_of
+from .user_rules import unset
 
 
 @dataclass(slots=True)
@@ -45,9 +46,18 @@ class Handed:
 
     def __init__(self, call: Call, arrays: Any, residual: Any) -> None:
         self.__dict__.update({name: put_back(x, arrays) for name, x in call.attributes.items()})
-        self.saved_tensors = put_back(call.saved, arrays)
         self.needs_input_grad = call.needs_input_grad
         self.residual = residual
+        self._saved = call.op, put_back(call.saved, arrays)
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` was given."""
+        op, saved = self._saved
+        if saved is None:
+            raise nothing_saved(op)
+        found: tuple[Any, ...] = saved
+        return found
 
 
 def at_once(op: OpOverload, backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,7 +98,13 @@ def _pull_all(call: Call, cotangents: Any, kept: Any, residual: Any, leading: in
     merged = [np.reshape(g, (count, *g.shape[leading:])) for g in cotangents] if leading != 1 else list(cotangents)
     if count == 0:  # of no cotangents at all, plain code may make anything: it is called with one
         merged = [np.zeros_like(g, shape=(1, *g.shape[1:])) for g in merged]
-    grads = call.backward(Handed(call, kept, residual), *put_back(call.cotangents, merged))
+    handed = Handed(call, kept, residual)
+    try:
+        grads = call.backward(handed, *put_back(call.cotangents, merged))
+    except AttributeError as error:
+        if error.obj is handed and error.name:
+            raise unset(call.op, "backward", error.name, call.attributes) from error
+        raise
 
     def split(x: Any) -> Any:
         if x is None:

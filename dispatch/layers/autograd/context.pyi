@@ -2,7 +2,8 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from ...core import Level
+from ...core import Level, OpOverload
+from ...errors import GradientError
 from ..derivatives import Layout
 from .node import Node
 
@@ -22,4 +23,5 @@ class Context(Node):
     def set_materialize_grads(self, value: bool) -> None: ...
 
 def secret_levels(node: Context) -> tuple[Level, ...]: ...
-def saved_of(node: Context) -> tuple[Any, ...]: ...
+def nothing_saved(op: OpOverload) -> GradientError: ...
+def saved_of(node: Context) -> tuple[Any, ...] | None: ...

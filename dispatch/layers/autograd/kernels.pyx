@@ -9,23 +9,22 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from ...core.array_memory cimport unwritten
+from ...core.array_memory cimport unwritable, unwritten
 from ...core.arrays cimport is_exact
 from ...core.flatten cimport items_of, rebuilt
 from ...core.state cimport thread_state
 from ...core.tensor cimport Wrapped, taken_off
 from .context cimport Context, number_of, shown
 from .node cimport Output, Pull
-from .record cimport dispatch_made, fill, layout_of, wrapped
+from .record cimport dispatch_made, fill, layout_of, record, wrapped
 
-from ...core.array_memory import inexact_layout
+from ...core.array_memory import inexact_layout, writable
 from ...core.pytree import mapped
 from ...errors import ConversionError
 from ...schema.types import RESIDUAL
 from .batched_backward import at_once, opaque
 from .grad_mode import outside_rules
 from .node import edges_of
-from .record import recorded
 from .residuals import is_differentiated, levels_of, reading_residuals
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import protect
@@ -78,6 +77,8 @@ cdef class Plan:
             return x
         if kind == LAYOUT:
             return self.layout(x)
+        if x is None:
+            return None
         if kind == LIST and type(x) is list and not x:
             return NOTHING                  # one object less for the collector to look at
         if is_exact(<PyObject *>x):
@@ -121,8 +122,8 @@ def row_kernel(plan_for not None, op not None, whole not None):
             plan = plans.setdefault(own, plan_for(own))
         if plan.rule is None:
             return out
-        return recorded(TrackedTensor, op, plan.rule, out, like, data, edges_of(data) if plan.lists else None,
-                        plan.save(values, out))
+        return record(TrackedTensor, op, plan.rule, out, like, data, edges_of(data) if plan.lists else None,
+                      plan.save(values, out))
 
     return kernel
 
@@ -154,7 +155,7 @@ def user_kernel(op not None, rule not None, whole not None):
                 attributes = shown(node)
                 vars(node).update(attributes)
             if single:
-                grads = backward(node, grad)
+                grads = backward(node, unwritable(grad))
             else:
                 grads = backward(node, *materialized(node, grad, node.structure, node.materialize))
         except ConversionError as error:
@@ -163,11 +164,17 @@ def user_kernel(op not None, rule not None, whole not None):
             if error.obj is node:
                 raise unset(op, "backward", error.name, vars(node)) from error
             raise
+        except ValueError as error:
+            if "read-only" in str(error):   # NumPy's words
+                error.add_note("The gradient that a backward is given is read-only, for others hold it too: write to a copy.")
+            raise
         finally:
             node.recording = False
             if attributes is not None:
                 for name in attributes:
                     vars(node).pop(name, None)
+        if not (single and isinstance(grad, cnp.ndarray)):
+            grads = mapped(writable, grads)  # where it gave back what it was given
         if type(grads) is tuple and len(<tuple>grads) == count and not lists:
             for i in others:
                 if (<tuple>grads)[<Py_ssize_t>i] is not None:

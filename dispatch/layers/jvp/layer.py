@@ -11,7 +11,8 @@ from ...core import DispatchKey, OpOverload, Registration, Tensor, descend, spli
 from ...core.array_memory import inexact_layout
 from ...core.pytree import arrays, mapped
 from ...core.source import where
-from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, check_parameters, following
+from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
+from ...dispatcher.rule_parameters import check_parameters
 from ...errors import DefinitionError, NoRuleError, kind_of
 from ...operators.functional_variant import on_copies_of, origin_of
 from ...operators.views import with_views
@@ -19,7 +20,7 @@ from ...schema.types import RESIDUAL
 from .inplace import made_kernel, writing_kernel
 from .pushforward_rules import Pushforwards, check_reads, row_kernel
 from .tensor import DualTensor
-from .user_rules import rule_of, user_kernel
+from .user_rules import user_kernel
 
 
 class Forward(Layer):
@@ -54,7 +55,7 @@ class Forward(Layer):
         if isinstance(rule, Made):
             return made_kernel(op, None if rule.others is None else self.lower(op, rule.others))
         row = isinstance(rule, Pushforwards) and len(op.schema.returns) == 1
-        kernel = row_kernel(op, rule) if row else user_kernel(op, rule_of(op, rule))
+        kernel = row_kernel(op, rule) if row else user_kernel(op, rule)
         return with_views(op, kernel, DualTensor) if op.schema.is_view else kernel
 
     def place(self, rule: Any) -> str:

@@ -12,8 +12,10 @@ import numpy as np
 from ...core import DispatchKey, OpOverload, split, wrap
 from ...core.pytree import items_of, mapped_arrays, rebuilt
 from ...core.source import where
-from ...dispatcher.layer import Kernel, Layer, by_position, check_parameters
+from ...dispatcher.call_errors import about_dtype
+from ...dispatcher.layer import Kernel, Layer
 from ...dispatcher.printing import describe_value
+from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import BatchingError, DefinitionError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import broadcast_to
@@ -39,7 +41,7 @@ class Vmap(Layer):
     def lower(self, op: OpOverload, rule: Callable[..., Any] | str) -> Kernel:
         if rule == SEQUENTIAL:
             return drawing(op, looped(op, asked=True))
-        return drawing(op, _ruled(op, by_position(op, rule) if callable(rule) else rule_of(op, rule)))
+        return drawing(op, _ruled(op, by_position(op, rule, leading=2) if callable(rule) else rule_of(op, rule)))
 
     def place(self, rule: Any) -> str:
         return repr(rule) if isinstance(rule, str) else where(rule)
@@ -68,7 +70,8 @@ layer = Vmap("vmap", DispatchKey.VMAP)
 
 def _ruled(op: OpOverload, rule: Callable[..., Any]) -> Kernel:
     """The kernel that runs a rule."""
-    single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts and not op.schema.is_mutable
+    plain = not (op.schema.is_mutable or op.outputs.typed)
+    single = plain and len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
     form = form_of(op.schema)
 
     def returned(like: BatchedTensor, result: Any, args: tuple[Any, ...]) -> Any:
@@ -102,12 +105,17 @@ def _check_outputs(op: OpOverload, out: Any) -> None:
     """Refuse what a rule returned where it is not the operator's outputs, the residual among them."""
     returns = op.schema.returns
     outputs = (out,) if len(returns) == 1 else out if isinstance(out, (tuple, list)) else () if out is None else (out,)
-    fits = all(check(x) or hasattr(x, "shape") for check, x in zip(op.outputs.checks, outputs, strict=False))
-    if len(outputs) != len(returns) or not fits:
+    bad = [
+        (r, x)
+        for check, x, r in zip(op.outputs.checks, outputs, returns, strict=False)
+        if not (check(x) or (hasattr(x, "shape") and not check.typed))
+    ]
+    if len(outputs) != len(returns) or bad:
         advice = f" Call {op.schema.name}.whole(...), which returns the residual too." if op.outputs.residual else ""
+        advice = about_dtype(*bad[0]) if bad and about_dtype(*bad[0]) else advice
         raise BatchingError(
             f"{op.name}: its vmap rule returned {describe_value(out)} for its outputs, and the schema says -> "
-            f"({', '.join(str(r.type) for r in returns)}).{advice}",
+            f"({', '.join(r.wanted for r in returns)}).{advice}",
             operator=op.name,
         )
 

@@ -1,6 +1,6 @@
 """Norms of vectors and matrices; all are composites.
 
-At 0 the gradient of a 2-norm is 0, torch's choice among the subgradients.
+At 0 the gradient of a norm is 0, torch's choice among the subgradients, and its second derivative nan: it has none.
 """
 
 from typing import Any
@@ -10,19 +10,15 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ...operators.prims import moveaxis
 from ..families import composite
-from ..indexing import as_number, where
-from ..pointwise import absolute, add, equal, multiply, not_equal, power, sqrt, square
+from ..indexing import where
+from ..pointwise import absolute, add, equal, multiply, not_equal, power, square
+from ..pointwise_more import root
 from ..reduction import max as largest
 from ..reduction import min as smallest
 from ..reduction import sum as total
+from ..result_layouts import as_shape
 from ..shape import expand_dims, imag, real, reshape
 from .decompositions import svdvals
-
-
-def root(x: Any) -> Any:
-    """Return a square root whose derivative at 0 is 0."""
-    none = equal(x, 0)
-    return as_number(where(none, 0.0, sqrt(where(none, 1.0, x))))
 
 
 def _squared(x: Any) -> Any:
@@ -42,7 +38,12 @@ def _vector_norm(x: Any, axis: Any = None, ord: Any = 2, *, keepdims: bool = Fal
         return total(not_equal(x, 0), axis, size.dtype, keepdims=keepdims)
     if ord == 1:
         return total(size, axis, keepdims=keepdims)
-    return power(total(power(size, ord), axis, keepdims=keepdims), 1 / ord)
+    if 0 < ord < 1:  # a cusp at 0, of slope 0
+        none = equal(size, 0)
+        powers = where(none, 0.0, power(where(none, 1.0, size), ord))
+    else:
+        powers = power(size, ord)
+    return root(total(powers, axis, keepdims=keepdims), ord)
 
 
 SINGULAR = {2: largest, -2: smallest, "nuc": total}
@@ -68,7 +69,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     if axis is None and (ord is None or (ord in ("f", "fro") and ndim == 2) or (ord == 2 and ndim == 1)):
         found = _vector_norm(reshape(x, (-1,)))
         return reshape(found, (1,) * ndim) if keepdims else found
-    axes = tuple(range(ndim)) if axis is None else tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple(range(ndim)) if axis is None else as_shape(axis)
     if len(axes) not in (1, 2) or isinstance(axis, list) or (len(axes) == 1 and isinstance(ord, str)):
         np.linalg.norm(np.zeros((1,) * ndim), ord, axis)  # raises NumPy's own error
     if len(axes) == 1:
