@@ -15,8 +15,20 @@ from ..symbolic import guesses, has_zero, larger, same
 from . import reduction, statistics
 from .families import composite
 from .indexing import as_number, where
-from .pointwise import add, divide, logical_and, logical_not, logical_or, maximum, minimum, multiply, sqrt, square, subtract
-from .pointwise_more import isnan
+from .pointwise import (
+    add,
+    divide,
+    isnan,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    multiply,
+    sqrt,
+    square,
+    subtract,
+)
 from .result_layouts import axes_of, broadcast_shape, plain, reduced
 from .shape import imag, real
 

@@ -196,6 +196,18 @@ def returning(made: type, entry: tuple[Function, Function]) -> tuple[Function, F
     return function, lambda *args, **keywords: made(*call(*args, **keywords))
 
 
+def of_numbers(entry: tuple[Function, Function]) -> tuple[Function, Function]:
+    """Make an entry of FUNCTIONS whose arguments after the first say how large the result is: an array of them is a list, no data."""
+    function, call = entry
+
+    def listed(x: Any) -> Any:
+        return x.tolist() if isinstance(x, (np.ndarray, np.generic)) else x
+
+    return function, lambda *args, **keywords: call(
+        *args[:1], *map(listed, args[1:]), **{name: listed(x) if name not in ("a", "arr", "array") else x for name, x in keywords.items()}
+    )
+
+
 FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.sum, "a:x axis dtype out keepdims initial where", reduction.sum),
     spelled(np.mean, "a:x axis dtype out keepdims where", reduction.mean),
@@ -299,7 +311,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.dstack, "tup:arrays", rearranging.dstack),
     spelled(np.column_stack, "tup:arrays", rearranging.column_stack),
     spelled(np.append, "arr:x values axis", rearranging.append),
-    spelled(np.delete, "arr:x obj axis", rearranging.delete),
+    of_numbers(spelled(np.delete, "arr:x obj axis", rearranging.delete)),
     spelled(np.split, "ary:x indices_or_sections axis", rearranging.split),
     spelled(np.array_split, "ary:x indices_or_sections axis", rearranging.array_split),
     spelled(np.vsplit, "ary:x indices_or_sections", rearranging.vsplit),
@@ -311,14 +323,14 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.broadcast_arrays, lambda *args, subok=False: tuple(call(rearranging.broadcast_arrays, list(args)))),
     (np.meshgrid, _meshgrid),
     spelled(np.tile, "A:x reps", rearranging.tile),
-    spelled(np.repeat, "a:x repeats axis", rearranging.repeat),
+    of_numbers(spelled(np.repeat, "a:x repeats axis", rearranging.repeat)),
     spelled(np.flip, "m:x axis", rearranging.flip),
     spelled(np.fliplr, "m:x", rearranging.fliplr),
     spelled(np.flipud, "m:x", rearranging.flipud),
     spelled(np.roll, "a:x shift axis", rearranging.roll),
     spelled(np.rollaxis, "a:x axis start", rearranging.rollaxis),
     spelled(np.rot90, "m:x k axes", rearranging.rot90),
-    spelled(np.pad, "array:x pad_width mode constant_values", rearranging.pad),
+    of_numbers(spelled(np.pad, "array:x pad_width mode constant_values", rearranging.pad)),
     spelled(np.linspace, "start stop num endpoint retstep dtype axis device", rearranging.linspace),
     (np.take, flags.take),
     (np.astype, flags.numpy_astype),

@@ -17,8 +17,7 @@ from .families import complete, composite, in_front, row
 from .index_parsing import ARRAY
 from .indexing import as_number, getitem, where
 from .linalg.matmul import item_shape
-from .pointwise import less, less_equal, logical_and, logical_not, logical_or
-from .pointwise_more import isnan
+from .pointwise import isnan, less, less_equal, logical_and, logical_not, logical_or
 from .reduction import mean, unchanged
 from .reduction import sum as total
 from .result_layouts import fake_like, plain
