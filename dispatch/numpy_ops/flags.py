@@ -158,22 +158,22 @@ def ravel(a: Any, order: str = "C") -> Any:
     return found
 
 
-def flatten(a: Any, order: str = "C") -> Any:
+def flatten(self: Any, order: str = "C") -> Any:
     """`x.flatten()`: a copy always."""
     if order not in ("C", "F"):
         np.zeros(1).flatten(order)  # type: ignore[arg-type] # raises NumPy's own error
         raise refused("x.flatten", "order", order, "Write 'C' or 'F'.")
-    return shape.copy(shape.reshape(a if order == "C" else shape.transpose(a), (-1,)), "C")
+    return shape.copy(shape.reshape(self if order == "C" else shape.transpose(self), (-1,)), "C")
 
 
-def astype(x: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+def astype(self: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
     """`x.astype(dtype)`."""
     dtype = np.dtype(dtype)
-    if casting != "unsafe" and not np.can_cast(x.dtype, dtype, casting):
-        np.empty(0, x.dtype).astype(dtype, casting=casting)  # raises NumPy's own error
-    if x.dtype == dtype:
-        return shape.copy(x, order) if copy else in_order(x, order)
-    return in_order(prims.astype(x, dtype), order)
+    if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):
+        np.empty(0, self.dtype).astype(dtype, casting=casting)  # raises NumPy's own error
+    if self.dtype == dtype:
+        return shape.copy(self, order) if copy else in_order(self, order)
+    return in_order(prims.astype(self, dtype), order)
 
 
 def numpy_astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:

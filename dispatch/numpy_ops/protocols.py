@@ -291,7 +291,7 @@ ON_TENSORS: dict[str, Any] = {
     "nbytes": property(lambda self: self.size * self.dtype.itemsize),
     "reshape": _reshape,
     "transpose": _transpose,
-    "ravel": flags.ravel,
+    "ravel": method(FUNCTIONS[np.ravel]),
     "flatten": flags.flatten,
     "astype": flags.astype,
     "conj": _conjugate,
