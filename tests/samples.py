@@ -269,6 +269,10 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make((2, 3)), (3, 2)), (make((2, 3)), -1), (make((2, 3, 4)), (2, -1)), (make(()), (1, 1)), (make((3, 1)), [3]),
         (make((0, 3)), (3, 0)), (make((2, 3, 4)), (2, 3, 1, 4)), (make((2, 3, 4)), (6, 4)),
     ],
+    "ravel_from": lambda make: [
+        *[(make(shape), 0) for shape in SHAPES], (make((2, 3, 4)), 1), (make((2, 3, 4))[:, ::-1], 1), (make((3,))[::-1], 0),
+        (make((2, 3)).T, 0), (make((2, 3)).T, 1), (make((2, 1, 3))[::-1], 2), (make((2, 3)), 2),
+    ],
     "transpose": lambda make: [
         *[(make(shape), None) for shape in SHAPES], (make((2, 3, 4)), (1, -1, 0)), (make((3,)), 0),
     ],
@@ -532,7 +536,7 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 OWN = {  # what the layers need, and NumPy has under no name
     "getitem", "scatter_add", "select_index", "sum_to", "detach", "empty", "empty_like", "linalg_tall_qr",
-    "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "divide_no_nan", "root", "linalg_cofactors", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
+    "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "divide_no_nan", "root", "linalg_cofactors", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
     "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where",  # their kernels are NumPy's functions of other names
 }  # fmt: skip
 NUMPYS: dict[str, Callable[..., Any]] = {
