@@ -115,18 +115,6 @@ def in_order(x: Any, order: Any) -> Any:
 # -- layouts ---------------------------------------------------------------------------------------------------------------------
 
 
-def strides_of(x: Any) -> Any:
-    """Return the strides of a value, None where they are not known."""
-    while isinstance(x, Tensor):
-        found = getattr(x, "strides", None)
-        if found is not None:
-            return found
-        if x.value is None or len(x.value.shape) != len(x.shape):
-            return None
-        x = x.value
-    return getattr(x, "strides", ())
-
-
 def reshape(a: Any, /, shape_: Any = None, order: str = "C", *, copy: Any = None, **named: Any) -> Any:
     """`np.reshape`."""
     wanted = named.pop("shape", shape_)
@@ -151,11 +139,7 @@ def ravel(a: Any, order: str = "C") -> Any:
         np.ravel(np.zeros(1), order)  # type: ignore[call-overload] # raises NumPy's own error
         raise refused("np.ravel", "order", order, "Write 'C' or 'F'.")
     a = as_value(a)
-    found = shape.reshape(a if order == "C" else shape.transpose(a), (-1,))
-    strides = strides_of(found)
-    if strides is not None and len(found.shape) and found.shape[0] != 1 and strides[0] != found.dtype.itemsize:
-        return shape.copy(found, "C")
-    return found
+    return shape.ravel(a if order == "C" else shape.transpose(a))
 
 
 def flatten(self: Any, order: str = "C") -> Any:

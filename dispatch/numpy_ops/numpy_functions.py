@@ -129,13 +129,6 @@ def _result_type(*values: Any) -> Any:
     return np.result_type(*[x.dtype if isinstance(x, Tensor) else x for x in values])
 
 
-def ravel(a: Any, order: str = "C") -> Any:
-    """Return all elements along one axis."""
-    if order not in ("C", "F"):
-        raise UnsupportedError(f"np.ravel: order={order!r} asks for the order in memory. Write order='C' or order='F'.")
-    return shape.ravel(a if order == "C" else shape.transpose(a))
-
-
 def _where(condition: Any, *choices: Any) -> Any:
     return call(indexing.where, condition, *choices) if choices else _nonzero(condition)
 
