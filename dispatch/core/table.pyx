@@ -18,7 +18,7 @@ from ..errors import OperatorNotFoundError
 
 cdef dict layers = {}                       # key -> its layer, which gives the default
 cdef dict fallbacks = {}                    # key -> registrations for every operator, the newest last and live
-cdef set divided = set()                    # backends whose arrays are in parts, which a kernel for every backend knows nothing of
+cdef set divided = set()                    # backends whose arrays are in parts, of which a kernel for all knows nothing
 # Registration is rare and calls into Python; readers never take the lock, they see the old slot or the new one.
 registration_lock = threading.RLock()
 
