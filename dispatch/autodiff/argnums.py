@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor
+from ..core import Tensor, check_data
 from ..core.pytree import items_of, paths, unflatten
 from ..errors import GradientError, kind_of
 from .structures import ARRAYS, beside, flattened
@@ -90,6 +90,7 @@ class Arguments:
         """A leaf that is no usual array as one, or None for what goes along in a container: text, None, flags, objects."""
         if isinstance(x, (float, complex)) and not isinstance(x, np.generic):
             return beside(np.asarray(x))
+        check_data(x)
         if isinstance(x, ARRAYS) and x.dtype.kind in "fc":
             return np.asarray(x)
         place, argument, number = self.place_of(i)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor
+from ..core import Tensor, check_data
 from ..core.pytree import field_names, items_of
 from ..operators.prims import astype, broadcast_to, sum_to
 
@@ -32,6 +32,7 @@ def fitted(x: Any, layout: Layout, *, summed: bool) -> Any:
         x = np.asarray(x, complex if isinstance(x, complex) else dtype)
     if not isinstance(x, (np.ndarray, np.generic, Tensor)):
         return None
+    check_data(x)
     given = x.shape
     if len(given) != len(shape) or given != shape:  # their lengths first: tuples compare items of these, which may be symbols
         small, large = (shape, given) if summed else (given, shape)

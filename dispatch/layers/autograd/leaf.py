@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, active_modes, freeze, ground, level_of_rank, open_levels, wrap
+from ...core import DispatchKey, Level, Tensor, active_modes, check_data, freeze, ground, level_of_rank, open_levels, wrap
 from ...core.array_memory import unwritten
 from ...errors import GradientError
 from .node import Leaf
@@ -43,6 +43,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     if isinstance(data, Tensor):
         value = data if dtype is None else data.astype(dtype)
     else:
+        check_data(data)
         value = np.array(data, dtype=dtype)
     if not requires_grad:
         return value

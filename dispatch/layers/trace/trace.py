@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, device_of, wrap
+from ...core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, check_data, device_of, wrap
 from ...core.pytree import items_of, leaves, rebuilt
 from ...core.source import line
 from ...errors import DataDependentError, DispatchError, TracingError
@@ -67,6 +67,7 @@ class Trace:
                 f"a {type(x).__name__} of {x.level!r} is used in a function that is traced, and is none of its arguments. A "
                 "graph of its own holds arrays: give it to the function as an argument, or pass dispatch.detach(...) of it."
             )
+        check_data(x)
         found = self._constants.get(id(x))
         if found is None or not _same_bytes(found.seen, x):
             self._check_shown(x)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Level, Tensor
+from ...core import Level, Tensor, check_data
 from ...core.pytree import items_of, rebuilt, steps
 from ...errors import BatchingError, kind_of
 from ...operators.prims import broadcast_to, moveaxis
@@ -143,5 +143,6 @@ def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the resul
         )
     if batched:
         return out.value if dim % len(out.value.shape) == out.data else moveaxis(out.value, out.data, dim)
+    check_data(out)
     whole = broadcast_to(np.asarray(out) if not isinstance(out, Tensor) else out, (size, *shape))
     return whole if dim == 0 else moveaxis(whole, 0, dim)
