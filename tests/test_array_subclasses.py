@@ -1,6 +1,6 @@
 """Subclasses of ndarray: a plain call hands one on as it is; wherever its data is taken it is refused by name, or is all data.
 
-Every door at which the package takes the data of an array, held against every kind of class: what a mask, a unit or a meaning of
+Every way in which the package takes the data of an array, held against every kind of class: what a mask, a unit or a meaning of
 its own adds to the data is never lost in silence.
 """
 
@@ -144,7 +144,7 @@ def value(x):
     return x.value if isinstance(x, dispatch.Tensor) else x
 
 
-DOORS = {
+WAYS = {
     "tensor": lambda x: dispatch.tensor(x),
     "tensor, tracked": lambda x: value(dispatch.tensor(x, requires_grad=True)),
     "tensor of a list": lambda x: dispatch.tensor([x, X]),
@@ -210,24 +210,24 @@ def no_grad(x):
 
 
 @pytest.mark.parametrize("kind", MORE)
-@pytest.mark.parametrize("door", DOORS)
-def test_a_class_that_has_more_than_its_data_is_refused_where_the_data_is_taken(door, kind):
-    if (door, kind) == ("infix, before", "masked"):  # NumPy's own code for these asks the tracked value for an array
-        assert "a NumPy array was asked of a tracked value" in said(lambda: DOORS[door](MORE[kind]()), ConversionError)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_class_that_has_more_than_its_data_is_refused_where_the_data_is_taken(way, kind):
+    if (way, kind) == ("infix, before", "masked"):  # NumPy's own code for these asks the tracked value for an array
+        assert "a NumPy array was asked of a tracked value" in said(lambda: WAYS[way](MORE[kind]()), ConversionError)
         return
-    message = said(lambda: DOORS[door](MORE[kind]()), ArgumentError)
+    message = said(lambda: WAYS[way](MORE[kind]()), ArgumentError)
     assert NAMES[kind] in message or f"is a {NAMES[kind].rpartition('.')[2]}" in message
     assert "np.asarray(x)" in message
 
 
 @pytest.mark.parametrize("kind", DATA)
-@pytest.mark.parametrize("door", DOORS)
-def test_a_class_whose_data_is_all_there_is_passes(door, kind):
-    if door == "items of a signature" and kind in ("registered", "derived"):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_class_whose_data_is_all_there_is_passes(way, kind):
+    if way == "items of a signature" and kind in ("registered", "derived"):
         assert "kernel items of plain NumPy arrays" in said(lambda: items(DATA[kind]()), ArgumentError)
         return
-    wanted = DOORS[door](X.copy())
-    assert np.array_equal(np.asarray(DOORS[door](DATA[kind]())), np.asarray(wanted))
+    wanted = WAYS[way](X.copy())
+    assert np.array_equal(np.asarray(WAYS[way](DATA[kind]())), np.asarray(wanted))
 
 
 @pytest.mark.parametrize("kind", [*MORE, *DATA])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, OpOverload, Tensor
+from ...core import DispatchKey, OpOverload, is_array
 from ...core.pytree import items_of, leaves, mapped, rebuilt
 from ...errors import ConversionError, GradientError, kind_of
 from ...operators.prims import broadcast_to, moveaxis, select, stack
@@ -78,7 +78,7 @@ def taken_out(x: Any, found: list[Any]) -> Any:
     """A container with a `Place` for each of its arrays, which are added to `found`."""
 
     def place(leaf: Any) -> Any:
-        if not isinstance(leaf, (Tensor, np.ndarray, np.generic)):
+        if not is_array(leaf):
             return leaf
         found.append(leaf)
         return Place(len(found) - 1)

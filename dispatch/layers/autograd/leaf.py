@@ -4,23 +4,37 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, active_modes, check_data, freeze, ground, level_of_rank, open_levels, wrap
+from ...core import (
+    DispatchKey,
+    Level,
+    Tensor,
+    active_modes,
+    check_data,
+    freeze,
+    ground,
+    is_of_registered_class,
+    level_of_rank,
+    open_levels,
+    wrap,
+)
 from ...core.array_memory import unwritten
 from ...errors import GradientError
+from ...operators.prims import astype
 from .node import Leaf
 from .saved_tensors import COPIED_BYTES, protect
 from .tensor import TrackedTensor
 
 
 def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
-    """Copy data into a new array, tracked on request.
+    """Copy data into a new array. With `requires_grad`, operators on it are recorded for a backward.
 
     Parameters
     ----------
     data : array_like
     dtype : dtype, optional
+        By default that of the data, as in `numpy.array`.
     requires_grad : bool
-        Whether operators on it are recorded, for `backward`.
+        Whether to return a `TrackedTensor`.
 
     Returns
     -------
@@ -29,7 +43,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     Raises
     ------
     GradientError
-        If a gradient is asked of a dtype that has none.
+        If `requires_grad` is set and the dtype is not floating-point or complex, or the data is tracked already.
 
     Examples
     --------
@@ -42,6 +56,8 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     value: Any
     if isinstance(data, Tensor):
         value = data if dtype is None else data.astype(dtype)
+    elif is_of_registered_class(data):
+        value = data if dtype is None else astype(data, np.dtype(dtype))
     else:
         check_data(data)
         value = np.array(data, dtype=dtype)
