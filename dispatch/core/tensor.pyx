@@ -197,9 +197,10 @@ cdef int no_more(object x, tuple items, void *context) except -1:
     if has_more(<PyObject *>x):
         cls = type(x)
         raise ArgumentError(
-            f"the data of a {cls.__module__}.{cls.__qualname__} of shape {x.shape} would be taken here, and what it has beside its "
-            "data, a mask, a unit or a meaning of its own, would be lost. A plain call of an operator hands it on as it is. "
-            f"Write np.asarray(x) for the data alone; register_array_type({cls.__name__}, device='cpu') says that it is all.")
+            f"the data of a {cls.__module__}.{cls.__qualname__} of shape {x.shape} would be taken here, and what it has "
+            "beside its data, a mask, a unit or a meaning of its own, would be lost. A plain call of an operator hands it on "
+            f"as it is. Write np.asarray(x) for the data alone; register_array_type({cls.__name__}, device='cpu') says that "
+            "it is all.")
     return 0
 
 
