@@ -8,7 +8,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from .arrays cimport has_key, has_more, is_exact, key_of
+from .arrays cimport has_key, has_more, is_exact
 from .flatten cimport mapped, walk
 from .keys cimport FAKE, VMAP, key_at, rank_at, rank_t
 from .python cimport PyType_IsSubtype, Py_TYPE, Py_XDECREF, Py_XINCREF, is_plain
