@@ -12,18 +12,23 @@ from ..dispatcher.argument_layout import around_kernels
 from ..dispatcher.layer import kernels
 from ..dispatcher.operator_hooks import hooks
 from ..layers import mode
-from ..layers.autograd.batched_backward import batching_rule, pull_all
+from ..layers.autograd.batched_backward import batching_rule_of, pull_all
 from ..layers.autograd.derivative_sources import makers
+from ..layers.autograd.layer import backward_rule
 from ..layers.autograd.layer import layer as autograd
 from ..layers.fake.layer import layer as fake
 from ..layers.functionalize.layer import layer as functionalize
+from ..layers.jvp.layer import jvp_rule
 from ..layers.jvp.layer import layer as jvp
 from ..layers.trace.layer import layer as trace
 from ..layers.vmap.layer import layer as vmap
+from ..layers.vmap.layer import vmap_rule
 from ..layers.vmap.randomness import around_kernel
 from ..operators import pickling
 from ..operators.functional_variant import functional
 from ..operators.registry import define_on_first_use
+from ..operators.rule_operators import makers as rule_makers
+from ..operators.rule_operators import rule_operator
 from ..schema.tags import Tag
 
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
@@ -52,11 +57,12 @@ def install() -> None:
         layer.install()
     observer.install()
     around_kernels[Tag.random] = around_kernel
-    hooks.functional = functional
+    hooks.functional, hooks.rule_operator = functional, rule_operator
+    rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule)
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
     jvp.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
     autograd.derivations = (LazyFunction(RULES, ".transpose", "vjp_from_jvp"),)
-    pull_all.register_vmap(batching_rule)
+    pull_all.register_vmap(batching_rule_of(pull_all))
     pickling.install()
     load_rows = Loader(__package__, ".rows")
     define_on_first_use("np", load_rows)

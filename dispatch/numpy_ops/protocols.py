@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, Tensor, device_of
+from ..core import OpOverload, Tensor, device_of, note_request
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
@@ -30,6 +30,7 @@ Function = Callable[..., Any]
 
 def _no_row(spelling: str) -> UnsupportedError:
     """Return the error for a function without a row: its name, similar names, and how to make it an operator."""
+    note_request()  # the function would take the data, as an array
     name = spelling.rpartition(".")[2]
     return UnsupportedError(
         f"{spelling} has no row in dispatch.ops.np, so it cannot take a Tensor.{did_you_mean(name, dir(ops.np))} "

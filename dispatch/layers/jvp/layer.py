@@ -14,9 +14,12 @@ from ...core.source import where
 from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, check_parameters, following
 from ...errors import DefinitionError, NoRuleError, kind_of
 from ...operators.functional_variant import on_copies_of, origin_of
+from ...operators.rule_operators import missing
 from ...operators.views import with_views
 from ...schema.types import RESIDUAL
+from ..opaque_rules import Opacity, UserRule, checked_opaque
 from .inplace import made_kernel, writing_kernel
+from .opaque_jvp import operator_of
 from .pushforward_rules import Pushforwards, check_reads, row_kernel
 from .tensor import DualTensor
 from .user_rules import rule_of, user_kernel
@@ -25,10 +28,15 @@ from .user_rules import rule_of, user_kernel
 class Forward(Layer):
     """The layer of forward mode."""
 
-    def rule(self, rule: Any, /) -> Any:
-        return rule
+    def rule(self, rule: Any, /, *, opaque: bool | None = None) -> Any:
+        return rule if isinstance(rule, (Constant, Made, Pushforwards)) else UserRule(rule, Opacity(opaque))
+
+    def attach(self, op: OpOverload, rule: Any = None, /, *args: Any, opaque: bool | None = None, **options: Any) -> Any:
+        """Register a jvp rule; without it this is a decorator."""
+        return super().attach(op, rule, *args, opaque=checked_opaque(op, opaque), **options)
 
     def check(self, op: OpOverload, rule: Any) -> None:
+        rule = rule.function if isinstance(rule, UserRule) else rule
         if isinstance(rule, (Constant, Made)):
             return
         if isinstance(rule, Pushforwards):
@@ -57,7 +65,11 @@ class Forward(Layer):
         kernel = row_kernel(op, rule) if row else user_kernel(op, rule_of(op, rule))
         return with_views(op, kernel, DualTensor) if op.schema.is_view else kernel
 
+    def remark(self, rule: Any) -> str:
+        return str(rule.opacity) if isinstance(rule, UserRule) else ""
+
     def place(self, rule: Any) -> str:
+        rule = rule.function if isinstance(rule, UserRule) else rule
         if isinstance(rule, (Constant, Made)):
             return "no derivative"
         return where(next(iter(rule.by_argument.values())).function if isinstance(rule, Pushforwards) else rule)
@@ -89,6 +101,13 @@ class Forward(Layer):
 
 
 layer = Forward("jvp", DispatchKey.JVP)
+
+
+def jvp_rule(op: OpOverload) -> OpOverload | None:
+    """`op.jvp_rule`: the operator of the jvp rule that a user gave, None where there is none."""
+    registration = op.table.source(layer.key)
+    rule = None if registration is None else registration.rule
+    return operator_of(op.functional, rule.function, rule.opacity) if isinstance(rule, UserRule) else None
 
 
 def _beside_residuals(op: OpOverload, kernel: Kernel) -> Kernel:
@@ -128,7 +147,7 @@ def _constant(whole: Callable[..., Any]) -> Kernel:
 
 def _ruleless(op: OpOverload) -> Kernel:
     """The kernel of an operator without any derivative: returns integers as they are, and raises for anything else."""
-    whole, name = op.whole, (origin_of(op) or op).schema.name
+    whole, named = op.whole, origin_of(op) or op
 
     def kernel(*args: Any) -> Any:
         out = descend(whole, args)[0]
@@ -136,8 +155,12 @@ def _ruleless(op: OpOverload) -> Kernel:
         if any(inexact_layout(x) is not None for x in arrays(outputs)):
             raise NoRuleError(
                 f"a tangent was asked of {op.name}'s output, and it has neither a jvp rule nor an autograd rule to derive one "
-                f"from. Add one: {name}.register_jvp(rule), where rule(tangents, output, *args) returns the tangent of the "
-                "output; or pass dispatch.detach(...) of its arguments, where constants are meant.",
+                + "from. "
+                + missing(
+                    named,
+                    "register_jvp(rule), where rule(tangents, output, *args) returns the tangent of the output",
+                    "or pass dispatch.detach(...) of its arguments, where constants are meant.",
+                ),
                 operator=op.name,
             )
         return out

@@ -7,6 +7,8 @@ from ...core import OpOverload, conversions, descend
 from ...core.array_memory import inexact_layout
 from ...dispatcher.layer import CONSTANT, Constant, Kernel, Made, by_position
 from ...errors import GradientError
+from ..opaque_rules import UserRule
+from .opaque_jvp import attempting
 from .pushforward_rules import Pushforwards
 from .tangents import added, tangent_of, with_tangents
 
@@ -42,7 +44,7 @@ def rule_of(op: OpOverload, rule: Any) -> Callable[..., Any]:
     if isinstance(rule, Constant):
         return lambda tangents, output, *args: None
     if not isinstance(rule, Pushforwards):
-        return by_position(op, rule)
+        return attempting(op, rule.function, rule.opacity) if isinstance(rule, UserRule) else by_position(op, rule)
     names = op.arguments.names
 
     def by_rows(tangents: tuple[Any, ...], output: Any, *args: Any) -> Any:

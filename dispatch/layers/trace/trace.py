@@ -58,6 +58,19 @@ class Trace:
         found: ModeGuard = self.guard
         return found
 
+    def mark(self) -> Callable[[], None]:
+        """What takes back every node from here on; the guards of sizes stay, as facts of the trace."""
+        count = len(self.graph.nodes)
+
+        def undo() -> None:
+            if len(self.graph.nodes) == count:
+                return
+            left = self.graph.cut(count)
+            self._constants = {key: found for key, found in self._constants.items() if found.node in left}
+            self.objects = {key: found for key, found in self.objects.items() if found[1] in left}
+
+        return undo
+
     # -- what goes into a call -------------------------------------------------------------------------------------------
 
     def constant(self, x: Any) -> tuple[Any, Node]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...core import DispatchKey, Tensor
+from ...core import DispatchKey, Tensor, note_request
 from ...core.array_memory import set_rewritable
 from ...errors import BatchingError, ConversionError
 from .kernel import item_shape
@@ -52,6 +52,7 @@ class BatchedTensor(Tensor):
     __bool__ = __float__ = __int__ = __index__ = __complex__ = item
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        note_request()
         raise ConversionError(
             f"a NumPy array was asked of a BatchedTensor of shape {self.shape} and dtype {self.dtype}, which would take it out "
             "of its transform. Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: "
