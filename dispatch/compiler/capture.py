@@ -20,7 +20,7 @@ from ..operators.views import owner_of
 from ..schema.tags import Tag
 from ..symbolic import SymInt
 from .cache_key import Signature, changed
-from .closure_guards import Captured
+from .closure_guards import Captured, Elements
 from .trace_function import make_fx
 
 
@@ -67,6 +67,7 @@ def capture_graph(
                 "operator return an array of it."
             )
     graph, live = _with_live_inputs(first, second)
+    captured.watched += [(Elements(x), "elements of a mask", x.tobytes()) for x in live if x.dtype == bool]
     if not signature.wrapped:  # else a gradient would be summed in another order
         first_passes = () if dynamic else (known_by_layout,)
         graph = apply(graph, *first_passes, common_subexpressions, constant_folding, dead_code)

@@ -41,6 +41,19 @@ class Attributes:
             raise KeyError(name) from None
 
 
+class Elements:
+    """Looks up the elements of a mask, for they say how many elements an index selects, and shapes in a graph are numbers."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __getitem__(self, name: str) -> bytes:
+        found: bytes = self.of.tobytes()
+        return found
+
+
 class Captured:
     """The values that a function refers to, as they are now; raises if a wrapper is among them.
 

@@ -18,7 +18,7 @@ from ..core import (
     wrap,
 )
 from ..core.pytree import items_of, leaves, opened, steps, unflatten
-from ..dispatcher.layer import parameter_names
+from ..dispatcher.rule_parameters import parameter_names
 from ..errors import TracingError, kind_of
 from ..graph import Graph, Node, sizes_in
 from ..layers.autograd import TrackedTensor, track
@@ -80,7 +80,7 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
             )
         graph = Graph()
         with _below(tracing_mode, args) as fakes:
-            trace = Trace(graph) if fakes is None else Trace(graph, _lifting(fakes, static=True), fakes.shape_env)
+            trace = Trace(graph) if fakes is None else Trace(graph, _constants(fakes), fakes.shape_env)
             stand_in = _itself if fakes is None else _lifting(fakes)
             with trace.level, trace.begin():
                 values, nodes = [], []
@@ -134,6 +134,12 @@ def _lifting(fakes: FakeTensorMode, static: bool | None = None) -> Callable[[Any
         return made if made.constant is None else fake_tensor(made.shape, made.dtype, made.strides, made.device, fakes)
 
     return lifted
+
+
+def _constants(fakes: FakeTensorMode) -> Callable[[Any], Any]:
+    """Return the function that makes a fake of an array that the graph keeps: of a mask with its elements."""
+    lifted = _lifting(fakes, static=True)
+    return lambda x: fakes.captured(x) if type(x) in (np.ndarray, np.bool_) and x.dtype == bool else lifted(x)
 
 
 def _itself(x: Any) -> Any:

@@ -12,7 +12,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from .arguments import Arguments, Check, Kind
-from .arrays import Size, device_key, device_of, device_of_key, devices, freeze, is_array_type, set_array_type
+from .arrays import Size, about_devices, device_key, device_of, device_of_key, devices, freeze, is_array_type, set_array_type
 from .definition import Definition
 from .flatten import items_of, rebuilt, set_record
 from .hooks import Hooks
@@ -45,8 +45,8 @@ from .tensor import Tensor, before_first_wrapper, check_open, descend, ground, s
 __all__ = [
     "ABOVE", "AROUND", "OBSERVE", "Arguments", "Check", "Definition", "DispatchKey", "Guard", "Hooks", "Kind", "Level",
     "ModeGuard", "OpOverload", "Outputs", "Program", "Registration", "Reopened", "Residual", "Setting", "Size", "Slot",
-    "Tensor", "Without", "active_mode", "active_modes", "add_fallback", "answered", "before_first_wrapper", "bound", "check_open",
-    "conversions", "count_conversion", "descend", "device_key", "device_of", "device_of_key", "devices",
+    "Tensor", "Without", "about_devices", "active_mode", "active_modes", "add_fallback", "answered", "before_first_wrapper",
+    "bound", "check_open", "conversions", "count_conversion", "descend", "device_key", "device_of", "device_of_key", "devices",
     "fallthrough_kernel", "freeze", "ground", "is_array_type", "items_of", "key_of_rank", "level_of_rank", "newest_level",
     "note_request", "open_levels", "rank_of", "rank_of_call", "rebuilt", "redispatched", "registration_lock", "remove_fallback",
     "requests", "run_at",

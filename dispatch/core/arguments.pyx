@@ -17,6 +17,13 @@ from .python cimport (
 )
 from .tensor cimport Wrapped, is_wrapped
 
+cdef extern from *:
+    """
+    #include <numpy/arrayobject.h>
+    static inline PyObject *dispatch_descr(PyObject *x) { return (PyObject *)((PyArrayObject_fields *)x)->descr; }
+    """
+    PyObject *dispatch_descr(PyObject *x) noexcept      # borrowed: the dtype of an ndarray
+
 cdef type INTEGER = np.integer, FLOATING = np.floating, COMPLEXFLOATING = np.complexfloating, NUMPY_BOOL = np.bool_
 cdef type NUMBER = np.number, GENERIC = np.generic
 cdef type TIMEDELTA = np.timedelta64           # an integer by inheritance, and no number: it has a unit
@@ -84,6 +91,12 @@ cdef class Check:
                 or not all([isinstance(member, Check) for member in members])):
             raise ValueError(f"a check of {kind!r} is made of the checks of what is in it: element=, members=.")
 
+    @property
+    def typed(self):
+        """Whether a dtype is asked for, of x itself or of what is in it."""
+        parts = self.members if self.element is None else (self.element, *self.members)
+        return self.dtype is not None or any([part.typed for part in parts])
+
     def __call__(self, x):
         """Whether x fits. The same answer as in a call, for tests and for overload resolution."""
         cdef rank_t rank = 0
@@ -136,10 +149,10 @@ cdef class Check:
     cdef int accept_array(self, PyObject *x, rank_t *rank) except -1:
         cdef int key
         if is_exact(x):
-            if not self.written and self.dtype is None:
+            if not self.written and (self.dtype is None or dispatch_descr(x) == <PyObject *>self.dtype):
                 return True
         elif is_wrapped(x):
-            if not accept_wrapped(x, rank):
+            if not accept_wrapped(x, rank) or (self.written and (<Wrapped>x).read_only):
                 return False
         else:
             if self.kind == TENSOR_OR_NUMBER and (PyFloat_CheckExact(x) or PyLong_CheckExact(x)):

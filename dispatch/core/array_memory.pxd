@@ -4,6 +4,8 @@ cimport numpy as cnp
 cpdef object inexact_layout(x)
 cpdef bint has_layout(x, tuple layout) except -1
 cpdef object owned(x)
+cpdef object unwritable(x)
+cpdef object writable(x)
 cpdef object unwritten(x, Py_ssize_t limit)
 cpdef object expand(cnp.ndarray x, tuple shape)
 cpdef tuple settled(tuple values, data, Py_ssize_t limit)

@@ -5,6 +5,8 @@ stands on the way of every recorded call, where NumPy's own, made for every case
 """
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.string cimport memcpy
 
 import numpy as np
@@ -151,15 +153,41 @@ cpdef object unwritten(x, Py_ssize_t limit):
 
 cdef another(Wrapped x, Py_ssize_t limit):
     """A wrapper as `x` is now, around what nobody else writes to; None where that takes a closer look."""
-    cdef Wrapped made
     value = x.value
     if not (isinstance(value, cnp.ndarray) and rewritable_types[type(x)]):
         value = unwritten(value, limit)
         if value is None:
             return None
-    made = dispatch_another(x, ())
-    made.value, made.data, made.level, made.rank = value, x.data, x.level, x.rank
+    return around(x, value, False)
+
+
+cdef Wrapped around(Wrapped x, value, bint read_only):
+    """A wrapper like `x` around another value."""
+    cdef Wrapped made = dispatch_another(x, ())
+    made.value, made.data, made.level, made.rank, made.read_only = value, x.data, x.level, x.rank, read_only
     return made
+
+
+cpdef object unwritable(x):
+    """What stands for `x` and cannot be written to: a view of an array, another wrapper of a wrapper; else `x` itself."""
+    cdef cnp.ndarray array, view
+    if isinstance(x, Wrapped):
+        # A fake has no value and no elements.
+        return x if (<Wrapped>x).value is None else around(x, unwritable((<Wrapped>x).value), True)
+    if not isinstance(x, cnp.ndarray) or not PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE):
+        return x
+    if not is_exact(<PyObject *>x):
+        return freeze(x[...])
+    array = <cnp.ndarray>x
+    view = dispatch_new_view(array.descr, cnp.PyArray_NDIM(array), cnp.PyArray_DIMS(array), cnp.PyArray_STRIDES(array),
+                             cnp.PyArray_DATA(array))
+    dispatch_set_base(view, array)
+    return view
+
+
+cpdef object writable(x):
+    """A wrapper as it was before `unwritable`; anything else as it is."""
+    return around(x, (<Wrapped>x).value, False) if isinstance(x, Wrapped) and (<Wrapped>x).read_only else x
 
 
 def set_rewritable(cls not None, bint frozen):
@@ -216,7 +244,7 @@ cpdef object expand(cnp.ndarray x, tuple shape):
 def broadcast(x, shape):
     """`np.broadcast_to(x, shape)`: a read-only view."""
     if type(shape) is not tuple:
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
     view = expand(x if is_exact(<PyObject *>x) else np.asarray(x), shape)
     return np.broadcast_to(x, shape) if view is None else view  # which raises in NumPy's own words
 
@@ -228,7 +256,8 @@ cpdef tuple settled(tuple values, data, Py_ssize_t limit):
     anything that is neither.
     """
     cdef Py_ssize_t i, n = len(values)
-    cdef list found = None                  # the values, once one of them had to be copied
+    cdef tuple found = PyTuple_New(n)
+    cdef bint same = True
     for i in range(n):
         x = values[i]
         if isinstance(x, Wrapped):
@@ -239,8 +268,7 @@ cpdef tuple settled(tuple values, data, Py_ssize_t limit):
         made = unwritten(x, limit)
         if made is None:
             return None
-        if made is not x:
-            if found is None:
-                found = list(values)
-            found[i] = made
-    return values if found is None else tuple(found)
+        same = same and made is x
+        Py_INCREF(made)
+        PyTuple_SET_ITEM(found, i, made)
+    return values if same else found

@@ -10,7 +10,7 @@ from cpython.object cimport PyObject, PyTypeObject
 
 import numpy as np
 
-from ..errors import DefinitionError
+from ..errors import DefinitionError, did_you_mean
 from .keys import DispatchKey
 
 cnp.import_array()
@@ -42,7 +42,11 @@ cdef PyTypeObject *NDARRAY = <PyTypeObject *><PyObject *>np.ndarray
 cdef PyTypeObject *GENERIC = <PyTypeObject *><PyObject *>np.generic
 cdef list array_types = [np.ndarray, np.generic]        # kept for good: kernels of a device were written for its arrays
 cdef list keys_of_types = [int(DispatchKey.CPU), int(DispatchKey.CPU)]
-cdef dict keys_by_device = {"cpu": DispatchKey.CPU, "cuda": DispatchKey.CUDA, "dask": DispatchKey.DASK}
+# Those that torch documents have a key of their own, so that a kernel can wait for arrays which another package brings.
+cdef dict keys_by_device = {
+    "cpu": DispatchKey.CPU, "cuda": DispatchKey.CUDA, "dask": DispatchKey.DASK, "xla": DispatchKey.XLA, "mps": DispatchKey.MPS,
+    "ipu": DispatchKey.IPU, "xpu": DispatchKey.XPU,
+}
 
 
 cdef bint is_array(PyObject *x) noexcept:
@@ -129,13 +133,19 @@ def device_of_key(int key):
     return None
 
 
+def about_devices(str device not None):
+    """What a message says of a device that nobody knows: which are known, and how another becomes so."""
+    return (f"Devices: {', '.join(sorted(keys_by_device))}. "
+            f"For arrays of your own write register_array_type(TheirClass, device={device!r}).")
+
+
 def device_key(str device not None):
     """The key of a device.
 
     Parameters
     ----------
     device : str
-        `"cpu"`, `"cuda"`, `"dask"`, or a device that was registered with an array type.
+        `"cpu"`, `"cuda"`, `"xla"`, `"mps"`, `"ipu"`, `"xpu"`, `"dask"`, or a device that was registered with an array type.
 
     Raises
     ------
@@ -145,7 +155,8 @@ def device_key(str device not None):
     try:
         return keys_by_device[device]
     except KeyError:
-        raise DefinitionError(f"there is no device {device!r}. Devices: {', '.join(sorted(keys_by_device))}.") from None
+        raise DefinitionError(f"there is no device {device!r}.{did_you_mean(device, keys_by_device)} "
+                              f"{about_devices(device)}") from None
 
 
 def device_of(x):

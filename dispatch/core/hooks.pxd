@@ -9,6 +9,7 @@ cdef class Hooks:
     # about an operator
     cdef public object refused_key          # (op, key) -> the exception for a key at which no kernel runs
     cdef public object observed             # (op, args, keys, whole) -> the result of a call that is observed
+    cdef public object taken_over           # (op, args, keywords) -> the result of a call with foreign arrays
     cdef public object kernels              # (op) -> `op.kernels`
     cdef public object explain              # (op, args, keywords) -> `op.explain(...)`
     cdef public object describe             # (op) -> `repr(op)`

@@ -8,6 +8,7 @@ class Hooks:
     note: Callable[..., Any] | None
     refused_key: Callable[..., Any] | None
     observed: Callable[..., Any] | None
+    taken_over: Callable[..., Any] | None
     kernels: Callable[..., Any] | None
     explain: Callable[..., Any] | None
     describe: Callable[..., Any] | None

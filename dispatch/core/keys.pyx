@@ -25,10 +25,10 @@ class DispatchKey(enum.IntEnum):
     CPU = 0
     CUDA = 1
     DASK = 2
-    BACKEND_3 = 3
-    BACKEND_4 = 4
-    BACKEND_5 = 5
-    BACKEND_6 = 6
+    XLA = 3
+    MPS = 4
+    IPU = 5
+    XPU = 6
     BACKEND_7 = 7
     BACKEND_8 = 8
     BACKEND_9 = 9

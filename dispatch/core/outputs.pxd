@@ -10,6 +10,7 @@ cdef class Outputs:
     cdef readonly bint residual             # the kernel's last output is the operator's own
     cdef readonly bint aliased              # the schema declares what its outputs share with the arguments
     cdef readonly tuple returned            # for each output the argument that it has to be, or -1
+    cdef readonly bint typed                # a dtype is asked for
     cdef bint single                        # one plain Tensor and nothing else
 
     cdef int accept_all(self, PyObject *result, PyObject *const *args, Py_ssize_t count) except -1

@@ -171,7 +171,8 @@ cdef class Outputs:
         if len(self.returned) != self.count:
             raise ValueError(f"returned= says which argument an output is, for {self.count} outputs, not {len(self.returned)}.")
         self.single = (self.count == 1 and not residual and not aliased and (<Check>checks[0]).kind == TENSOR
-                       and not (<Check>checks[0]).optional)
+                       and not (<Check>checks[0]).optional and not (<Check>checks[0]).typed)
+        self.typed = any([check.typed for check in checks])
 
     cdef int accept_all(self, PyObject *result, PyObject *const *args, Py_ssize_t count) except -1:
         cdef Py_ssize_t i, total = self.count + self.residual
@@ -195,7 +196,8 @@ cdef class Outputs:
         cdef Py_ssize_t argument = <Py_ssize_t>self.returned[i]
         cdef Apart against
         if argument >= 0:
-            return argument < count and out == args[argument]
+            return argument < count and out == args[argument] and (
+                not self.typed or (<Check>self.checks[i]).accept(out, &rank))
         against.args, against.count = args, count
         if not (<Check>self.checks[i]).accept(out, &rank):
             return False

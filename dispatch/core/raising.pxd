@@ -1,4 +1,4 @@
-"""What is raised where a call is refused; `self` is an operator, borrowed."""
+"""What happens where a call is refused; `self` is an operator, borrowed."""
 from cpython.object cimport PyObject
 
 from .definition cimport Definition

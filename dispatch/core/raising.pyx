@@ -6,7 +6,7 @@ from cpython.exc cimport PyErr_SetObject
 from cpython.object cimport PyObject
 
 from .definition cimport Definition
-from .vectorcall cimport release
+from .vectorcall cimport hold, release
 
 cdef extern from *:
     void PyErr_Fetch(PyObject **, PyObject **, PyObject **)
@@ -20,11 +20,16 @@ cdef tuple values_of(PyObject *const *args, Py_ssize_t n):
 
 cdef PyObject *refused(PyObject *self, Definition definition, PyObject *const *args, Py_ssize_t n,
                        PyObject *keywords) noexcept:
-    """Raise what is wrong with the arguments."""
+    """Raise what is wrong with the arguments; where they are another framework's arrays, return what it makes of the call."""
     cdef Py_ssize_t i
     try:
         named = {} if keywords == NULL else {name: <object>args[n + i] for i, name in enumerate(<tuple><object>keywords)}
-        error = (<object>self).hooks.refused(definition, values_of(args, n), named)
+        values = values_of(args, n)
+        result = (<object>self).hooks.taken_over(<object>self, values, named)
+        if result is not NotImplemented:
+            hold(<PyObject *>result)
+            return <PyObject *>result
+        error = (<object>self).hooks.refused(definition, values, named)
     except BaseException as failure:        # a hook is ordinary Python and may fail too
         error = failure
     PyErr_SetObject(type(error), error)

@@ -10,9 +10,11 @@ cdef class Wrapped:
     cdef public object data                 # what the layer keeps beside it: the tape's node, the batch dimension
     cdef readonly Level level
     cdef readonly rank_t rank               # level.number * 64 + key
+    cdef readonly bint read_only            # whether operators that write refuse it
     cdef object __weakref__
 
 
 cdef bint is_wrapped(PyObject *x) noexcept
 cdef Wrapped highest(object x, Wrapped found, PyTypeObject *cls)
 cdef tuple taken_off(object whole, tuple args)
+cdef tuple unwrapped(tuple values, rank_t rank)

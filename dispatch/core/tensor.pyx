@@ -2,6 +2,7 @@
 
 A wrapper carries exactly one key at one level, kept as one integer, its rank, and outranks what it wraps. So the highest
 rank among the arguments of a call names the layer that has to act, and taking the wrapper off always leads to a lower rank.
+It has more than 350 lines because what reads a wrapper's fields in C stands beside them.
 """
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
@@ -77,6 +78,8 @@ class Tensor(Wrapped):
         The transform it belongs to.
     rank : int
         `level.number * 64 + key`; the highest rank of a call's arguments decides which layer acts.
+    read_only : bool
+        Whether operators that write refuse it: the gradient that a backward is given is somebody else's too.
     """
 
     __slots__ = ()
@@ -246,12 +249,16 @@ cdef tuple taken_off(object whole, tuple args):
     cdef Wrapped like = None
     cdef Py_ssize_t i, n = len(args)
     cdef rank_t rank
+    cdef bint wrapped
     cdef rank_t low = 0                     # the first 64 bits of `own`; hardly an operator has more arguments
     cdef object own = 0
     cdef PyObject *found
     cdef tuple values = PyTuple_New(n), data = PyTuple_New(n)
     for x in args:
-        if not (is_plain(<PyObject *>x) or is_exact(<PyObject *>x)):
+        if is_wrapped(<PyObject *>x):       # the usual case: walking is for containers
+            if like is None or (<Wrapped>x).rank > like.rank:
+                like = <Wrapped>x
+        elif not (is_plain(<PyObject *>x) or is_exact(<PyObject *>x)):
             like = highest(x, like, WRAPPED)
     rank = like.rank if like is not None else 0
     for i in range(n):
@@ -262,10 +269,11 @@ cdef tuple taken_off(object whole, tuple args):
             Py_INCREF(None)
             PyTuple_SET_ITEM(data, i, None)
             continue
-        item = mapped(x, value_at, &rank)
+        wrapped = is_wrapped(<PyObject *>x)
+        item = value_at(x, &rank) if wrapped else mapped(x, value_at, &rank)
         Py_INCREF(item)
         PyTuple_SET_ITEM(values, i, item)
-        item = mapped(x, data_at, &rank, list_unless_empty)
+        item = data_at(x, &rank) if wrapped else mapped(x, data_at, &rank, list_unless_empty)
         if item is not None:
             if i < 64:
                 low |= <rank_t>1 << i
@@ -329,6 +337,17 @@ def descend(whole not None, tuple args not None):
 def unwrap(x, rank_t rank):
     """`x` with the wrappers of a rank taken off, inside containers too."""
     return mapped(x, value_at, &rank)
+
+
+cdef tuple unwrapped(tuple values, rank_t rank):
+    """Values, none of them a container, with the wrappers of a rank taken off."""
+    cdef Py_ssize_t i, n = len(values)
+    cdef tuple found = PyTuple_New(n)
+    for i in range(n):
+        x = value_at(values[i], &rank)
+        Py_INCREF(x)
+        PyTuple_SET_ITEM(found, i, x)
+    return found
 
 
 def check_open(Wrapped x not None):

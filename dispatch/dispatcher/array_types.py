@@ -4,8 +4,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..core import Tensor, set_array_type
+from ..core import Tensor, devices, set_array_type
 from ..errors import DefinitionError, kind_of
+from .layer import names_of_keys
 
 C = TypeVar("C", bound=type)
 
@@ -22,7 +23,8 @@ def register_array_type(cls: C, /, *, device: str) -> C:
     cls : type
         The class of the arrays.
     device : str
-        `"cuda"`, `"dask"`, or a name of your own, which gets one of thirteen free keys.
+        `"cpu"`, `"cuda"`, `"xla"`, `"mps"`, `"ipu"`, `"xpu"`, `"dask"`, or a name of your
+        own, which gets one of nine free keys.
 
     Returns
     -------
@@ -57,5 +59,9 @@ def register_array_type(cls: C, /, *, device: str) -> C:
         raise DefinitionError(f"{cls.__qualname__} cannot be an array type: its values have another meaning here.")
     if cls is np.ndarray or issubclass(cls, np.generic):
         raise DefinitionError(f"{cls.__qualname__} is an array type already, of the device 'cpu'.")
+    if not isinstance(device, str):
+        raise DefinitionError(f"a device is known by its name, a string, and {kind_of(device)} was given.")
+    if device not in devices() and device.lower() in names_of_keys():
+        raise DefinitionError(f"a device cannot be named {device!r}: that is the name of a key. Take another.")
     set_array_type(cls, device)
     return cls

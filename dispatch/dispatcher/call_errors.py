@@ -16,6 +16,7 @@ from ..core import (
     DispatchKey,
     OpOverload,
     Tensor,
+    about_devices,
     check_open,
     device_of,
     device_of_key,
@@ -34,7 +35,7 @@ from ..errors import (
     OutputError,
     did_you_mean,
 )
-from ..schema.schema import Argument
+from ..schema.schema import Argument, Return
 from ..schema.types import DEVICE, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type
 from .printing import brief, describe_value
 
@@ -90,6 +91,13 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
     asked = "np.ndarray | number" if argument.numbers else str(argument.type)
     said = f"{definition.name}: argument {argument.name!r} is {asked}, and was given {describe_value(value)}."
     advice = ""
+    if argument.is_write and isinstance(value, Tensor) and value.read_only:
+        return ArgumentError(
+            f"{definition.name}: argument {argument.name!r} is written to, and was given {describe_value(value)} that is "
+            "read-only: the gradient that a backward is given others hold too. Write to a copy, g.copy().",
+            operator=definition.name,
+            argument=argument.name,
+        )
     if isinstance(value, Tensor):
         if not argument.type.has_tensor:
             advice = (
@@ -111,7 +119,8 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
         )
     elif isinstance(value, str) and argument.type in (DEVICE, OptionalOf(DEVICE)):
         return ArgumentError(
-            f"{definition.name}: there is no device {value!r}. Devices: {', '.join(sorted(devices()))}.",
+            f"{definition.name}: there is no device {value!r}.{did_you_mean(value, devices())} "
+            f"{about_devices(str(value))}",
             operator=definition.name,
             argument=argument.name,
         )
@@ -207,8 +216,10 @@ def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -
     for i, (check, output) in enumerate(zip(definition.outputs.checks, outputs, strict=False)):
         if not check(output):
             which = f" as output {i}" if total > 1 else ""
+            wanted = schema_returns[i]
             return OutputError(
-                f"{said} {describe_value(output)}{which}, and its schema says {schema_returns[i].type}.", operator=operator
+                f"{said} {describe_value(output)}{which}, and its schema says {wanted.wanted}.{about_dtype(wanted, output)}",
+                operator=operator,
             )
     for i, argument in enumerate(definition.outputs.returned):
         if argument >= 0 and outputs[i] is not args[argument]:
@@ -220,6 +231,15 @@ def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -
                 argument=name,
             )
     return _aliased_output(definition, said, args, outputs)
+
+
+def about_dtype(result: Return, output: Any) -> str:
+    """What a message says of an output that holds arrays of another dtype than its hint asks for."""
+    other = [x.dtype for x in leaves(output) if hasattr(x, "dtype") and x.dtype != result.dtype]
+    if result.dtype is None or not other:
+        return ""
+    held = "" if items_of(output) is None else f" One in it is of {other[0]}."
+    return f"{held} Nothing is cast behind your back: write astype({result.dtype.name!r}) there, or hint np.ndarray."
 
 
 def _aliased_output(definition: Definition, said: str, args: tuple[Any, ...], outputs: list[Any]) -> DispatchError:

@@ -7,13 +7,13 @@ names no operator.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from inspect import Parameter, signature
-from types import FunctionType
 from typing import Any, NamedTuple
 
-from ..core import DispatchKey, OpOverload, Registration, device_key, set_layer
+from ..core import DispatchKey, OpOverload, Registration, about_devices, device_key, devices, set_layer
 from ..core.source import where
 from ..errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you_mean, kind_of
+from ..schema.schema import Schema
+from ..schema.types import DEVICE, OptionalOf
 from .argument_layout import adapted
 
 Kernel = Callable[..., Any]
@@ -171,55 +171,6 @@ def find_layer(name: str) -> Layer:
         ) from None
 
 
-def check_parameters(op: OpOverload, rule: Callable[..., Any], leading: int = 0, what: str = "rule") -> None:
-    """Raise DefinitionError if a rule's parameters do not have the names of the operator's arguments: two may be swapped.
-
-    The first `leading` parameters are the layer's own; `what` is what messages call the rule.
-    """
-    names = parameter_names(rule)
-    if names is None:
-        return
-    expected = op.arguments.names
-    if names[leading:] != expected:
-        raise DefinitionError(
-            f"{op.name}: the {what} takes ({', '.join(names[leading:])}), and the operator ({', '.join(expected)}). "
-            "Rules bind by parameter name: give the rule the operator's own names, in its order.",
-            operator=op.name,
-        )
-
-
-def parameter_names(rule: Callable[..., Any]) -> tuple[str, ...] | None:
-    """The names of a function's parameters, or None where it takes whatever it is given."""
-    code = rule.__code__ if type(rule) is FunctionType else None
-    if code is not None and not code.co_flags & 0x0C:  # neither *args nor **kwargs; 30 times faster than inspect
-        return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    if code is not None and not rule.__dict__:  # no decorator has left there what it is a wrapper of
-        return None
-    parameters = _parameters(rule)
-    if any(p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for p in parameters):
-        return None
-    return tuple(p.name for p in parameters)
-
-
-def _parameters(rule: Callable[..., Any]) -> list[Parameter]:
-    """What `inspect` knows of a callable; of some builtins nothing, so that they count as taking whatever they are given."""
-    try:
-        return list(signature(rule).parameters.values())
-    except ValueError:
-        return [Parameter("args", Parameter.VAR_POSITIONAL)]
-
-
-def by_position(op: OpOverload, rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that can be called with every argument by position, keyword-only ones last, in schema order."""
-    plain = type(rule) is FunctionType and not hasattr(rule, "__wrapped__")  # 30 times faster than inspect
-    keyword_only = [] if plain else [p for p in _parameters(rule) if p.kind is Parameter.KEYWORD_ONLY]
-    count = rule.__code__.co_kwonlyargcount if plain else len(keyword_only)
-    if not count:
-        return rule
-    names = op.arguments.names[-count:]
-    return lambda *args: rule(*args[:-count], **dict(zip(names, args[-count:], strict=True)))
-
-
 def keys_of(device_types: str | Sequence[str] | None) -> list[DispatchKey]:
     """The keys of some devices; of None the key of a kernel that computes on any."""
     if device_types is None:
@@ -228,6 +179,26 @@ def keys_of(device_types: str | Sequence[str] | None) -> list[DispatchKey]:
     if not devices:
         raise DefinitionError("device_types names no device. Leave it out for a kernel that computes on any.")
     return [device_key(device) for device in devices]
+
+
+def check_choosable(schema: Schema, device_types: str | Sequence[str] | None) -> None:
+    """Raise where a kernel is for some devices, and a call has neither an array nor a device that could ask for it."""
+    if device_types is not None and not takes_arrays(schema) and not takes_device(schema):
+        raise DefinitionError(
+            f"{schema.full_name} takes no array and no device, so that no call says which device's kernel it means. Add a "
+            "parameter `device: str`, or register the kernel for every device: device_types=None.",
+            operator=schema.full_name,
+        )
+
+
+def takes_arrays(schema: Schema) -> bool:
+    """Whether the arrays of a call say which kernel runs."""
+    return any(a.type.has_tensor for a in schema.arguments)
+
+
+def takes_device(schema: Schema) -> bool:
+    """Whether an argument names a device; it counts where no argument can be an array."""
+    return any((a.type.element if isinstance(a.type, OptionalOf) else a.type) == DEVICE for a in schema.arguments)
 
 
 # torch.library's names for keys that have another name here.
@@ -241,8 +212,13 @@ TORCH_KEYS = {
 }
 
 
+def names_of_keys() -> dict[str, DispatchKey]:
+    """The names of keys in lower case, torch's for them too."""
+    return {key.name.lower(): key for key in DispatchKey} | TORCH_KEYS
+
+
 def key_of_name(name: str | DispatchKey) -> DispatchKey:
-    """The key that a name means: a member of DispatchKey by itself or by its name, in any case, or torch's name for it.
+    """The key that a name means: of DispatchKey, in any case, torch's name for it, or a device's.
 
     Parameters
     ----------
@@ -260,11 +236,14 @@ def key_of_name(name: str | DispatchKey) -> DispatchKey:
     """
     if isinstance(name, DispatchKey):
         return name
-    known = {key.name.lower(): key for key in DispatchKey} | TORCH_KEYS
-    if str(name).lower() not in known:
-        listed = ", ".join(key.name for key in DispatchKey if not key.name.startswith("BACKEND"))
-        raise DefinitionError(f"there is no dispatch key {name!r}. Keys: {listed}.")
-    return known[str(name).lower()]
+    if not isinstance(name, str):
+        raise DefinitionError(f"a key is a DispatchKey, its name or a device's, and {kind_of(name)} was given.")
+    found = devices().get(name, names_of_keys().get(name.lower()))
+    if found is None:
+        named = [key.name for key in DispatchKey if not key.name.startswith("BACKEND")]
+        near = did_you_mean(name, {key.lower(): key for key in [*devices(), *named]}.values())
+        raise DefinitionError(f"there is no dispatch key {name!r}.{near} Keys: {', '.join(named)}. {about_devices(name)}")
+    return found
 
 
 class Kernels(Layer):
@@ -273,6 +252,7 @@ class Kernels(Layer):
     def attach(self, op: OpOverload, devices: Any = None, rule: Any = None, /, *args: Any, **options: Any) -> Any:
         """Register a kernel for a device, several, or None: any that has no kernel of its own."""
         keys = keys_of(devices)
+        check_choosable(op.schema, devices)
         if rule is None:
             return lambda rule: self.attach(op, devices, rule)
         if not callable(rule):
@@ -287,10 +267,15 @@ class Kernels(Layer):
     def default(self, op: OpOverload) -> Kernel:
         """Raise: without a kernel there is nothing to run."""
         registered = ", ".join(str(r.key) for r in op.table.all() if r.layer is None) or "none"
+        one = "'cpu'), or another device's name."
+        if takes_arrays(op.schema):
+            lacks = " for these arrays"
+        elif takes_device(op.schema):
+            lacks = " for the device that was asked for"
+        else:
+            lacks, one = "", "None), for every device: the call names none."
         raise NoKernelError(
-            f"{op.name} has no kernel for these arrays. Kernels: {registered}. "
-            "Add one: @op.register_kernel('cpu'), or another device's name.",
-            operator=op.name,
+            f"{op.name} has no kernel{lacks}. Kernels: {registered}. Add one: @op.register_kernel({one}", operator=op.name
         )
 
 

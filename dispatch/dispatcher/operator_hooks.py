@@ -7,6 +7,7 @@ from typing import Any
 from ..core import Hooks, OpOverload
 from .call_errors import note, on_device, refused, refused_key, refused_output
 from .explain import explain
+from .frameworks import taken_over
 from .key_guards import switch
 from .layer import find_layer
 from .observer import observed
@@ -46,6 +47,7 @@ hooks = Hooks(
     note=note,
     on_device=on_device,
     observed=observed,
+    taken_over=taken_over,
     kernels=kernels,
     explain=explain,
     describe=describe,

@@ -6,7 +6,9 @@ by `views.replace`. The layers autograd, jvp and functionalize do so, each with 
 
 from typing import Any, NamedTuple
 
-from ..core import OpOverload
+import numpy as np
+
+from ..core import OpOverload, Tensor
 from ..core.pytree import arrays
 from ..errors import DispatchError
 from ..operators.functional_variant import Form, instead
@@ -27,7 +29,12 @@ class Words(NamedTuple):
 
 def targets(form: Form, args: tuple[Any, ...]) -> list[Any]:
     """Return the arrays that a call writes to, also those in lists."""
-    return [x for i in form.written for x in arrays(args[i]) if x is not None]
+    return [x for i in form.written for x in arrays(args[i]) if is_array(x)]
+
+
+def is_array(x: Any) -> bool:
+    """Whether an item of a written argument is written to: beside arrays a tuple may hold None, numbers and text."""
+    return isinstance(x, (Tensor, np.ndarray)) or hasattr(x, "shape")
 
 
 def new_values(form: Form, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
@@ -37,7 +44,7 @@ def new_values(form: Form, args: tuple[Any, ...], outputs: list[Any]) -> list[An
 
 
 def _paired(x: Any, new: Any) -> list[Any]:
-    return [n for old, n in zip(arrays(x), arrays(new), strict=True) if old is not None]
+    return [n for old, n in zip(arrays(x), arrays(new), strict=True) if is_array(old)]
 
 
 def target_name(op: OpOverload, args: tuple[Any, ...], x: Any) -> str:

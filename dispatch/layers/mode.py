@@ -25,13 +25,13 @@ from ..core import (
     registration_lock,
 )
 from ..core.source import where
-from ..dispatcher.layer import Kernel, Layer, parameter_names
+from ..dispatcher.layer import Kernel, Layer
 from ..dispatcher.printing import describe_value
+from ..dispatcher.rule_parameters import check_count
 from ..errors import DefinitionError, OutputError, kind_of
 from .mode_block import ModeBlock
 
 MODE = int(DispatchKey.MODE)
-PARAMETERS = 5  # of a rule: mode or class, op, types, args, kwargs
 Function = Callable[..., Any]
 T = TypeVar("T")
 
@@ -163,13 +163,8 @@ def _check_class(op: OpOverload, cls: Any) -> None:
 def _check_rule(op: OpOverload, rule: Any) -> None:
     if not callable(rule):
         raise DefinitionError(f"{op.name}: a dispatch rule is a function, and {kind_of(rule)} was given.", operator=op.name)
-    names = parameter_names(rule)
-    if names is not None and len(names) != PARAMETERS:
-        raise DefinitionError(
-            f"{op.name}: the dispatch rule takes ({', '.join(names)}). It is called with five arguments: "
-            "rule(mode_or_class, op, types, args, kwargs).",
-            operator=op.name,
-        )
+    called = "It is called with five arguments: rule(mode_or_class, op, types, args, kwargs)."
+    check_count(op, rule, 5, "the dispatch rule", called)
 
 
 layer = Dispatch("dispatch", DispatchKey.MODE)

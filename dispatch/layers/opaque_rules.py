@@ -85,10 +85,13 @@ class Opacity:
 class UserRule:
     """A user's function as a rule, and whether it is opaque."""
 
-    __slots__ = ("function", "opacity")
+    __slots__ = ("__wrapped__", "opacity")
 
     def __init__(self, function: Callable[..., Any], opacity: Opacity) -> None:
-        self.function, self.opacity = function, opacity
+        self.__wrapped__, self.opacity = function, opacity
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.__wrapped__(*args, **keywords)
 
 
 def keys_of(values: Any) -> frozenset[int]:

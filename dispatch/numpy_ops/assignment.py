@@ -12,10 +12,11 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload, Tensor
 from ..errors import ArgumentError, UnsupportedError
-from ..operators.prims import astype, broadcast_to, stack
+from ..operators.prims import astype, broadcast_to
 from . import indexing, pointwise, shape
 from .index_parsing import ARRAY, as_array
 from .item_assignment import setitem_
+from .row_arguments import as_item, as_value
 
 Function = Callable[..., Any]
 
@@ -32,18 +33,6 @@ def _parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
     if arrays or any(isinstance(i, list) for i in items):
         index = tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else as_array(i) for i in items])
     return index, value, arrays
-
-
-def as_value(value: Any) -> Any:
-    """Return the values to write as an array or a number; a list of tracked values is stacked."""
-    if not isinstance(value, (list, tuple)):
-        return value
-    parts = [as_value(item) for item in value]
-    return stack([_as_item(x) for x in parts]) if any(isinstance(x, Tensor) for x in parts) else np.asarray(value)
-
-
-def _as_item(x: Any) -> Any:
-    return x if isinstance(x, Tensor) else np.asarray(x)
 
 
 def array(given: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0, **options: Any) -> Any:
@@ -135,7 +124,7 @@ def result_into(spelling: str, value: Any, out: Any) -> Any:
 def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
     """Run `np.add.at(x, index, value)`, or `subtract`: an element that the index has twice is added to twice."""
     index, _, arrays = _parted(index)
-    value = broadcast_to(_as_item(as_value(value)), indexing.getitem(x, index, arrays).shape)
+    value = broadcast_to(as_item(as_value(value)), indexing.getitem(x, index, arrays).shape)
     op = pointwise.add if ufunc is np.add else pointwise.subtract
     ufunc_into(ufunc, op, (x, indexing.scatter_add(value, index, x.shape, arrays)), x)
 
@@ -150,7 +139,7 @@ def ufunc_at(ufunc: np.ufunc, op: Function, x: Any, index: Any, *values: Any) ->
         )
     places = np.arange(x.size).reshape(x.shape)[index]
     flat = np.ravel(places)
-    given = [_flat(broadcast_to(_as_item(as_value(value)), np.shape(places))) for value in values]
+    given = [_flat(broadcast_to(as_item(as_value(value)), np.shape(places))) for value in values]
     order = np.argsort(flat, kind="stable")
     first = np.searchsorted(flat[order], flat[order])
     turn = np.empty_like(flat)
@@ -214,7 +203,7 @@ def _flat(value: Any) -> Any:
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Run `np.put`: the index counts elements in C order; too few values are repeated."""
     check_target("np.put", a)
-    ind = np.ravel(np.asarray(ind))
+    ind = np.ravel(as_array(ind))
     value = _flat(as_value(v))
     if value.shape[0] != len(ind):
         value = indexing.getitem(value, (np.arange(len(ind)) % max(1, value.shape[0]),))
@@ -232,7 +221,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -
     axis = normalize_axis_index(axis, len(arr.shape))
     grid = [np.arange(n).reshape([-1 if k == i else 1 for k in range(len(arr.shape))]) for i, n in enumerate(arr.shape)]
     index = tuple([ARRAY if i == axis else grid[i] for i in range(len(grid))])
-    setitem_(arr, index, as_value(values), [_as_item(indices)])
+    setitem_(arr, index, as_value(values), [as_item(indices)])
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:

@@ -140,6 +140,8 @@ def without_masks(index: Any) -> list[Any]:
 
 def count_of(name: str, x: Any, words: str = "it finds in an array of shape {}") -> Any:
     """Return how many elements of a fake are not 0: a size that depends on data, the same for the same fake."""
+    if isinstance(x, FakeTensor) and x.constant is not None:
+        return int(np.count_nonzero(x.constant))
     env = getattr(getattr(x, "mode", None), "shape_env", None)
     if env is None:
         raise DataDependentError(

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core import Tensor
 from ..errors import ArgumentError
+from .row_arguments import as_value
 
 cdef tuple OPERANDS = (Tensor, np.ndarray, int, float, complex, np.generic, list, tuple)
 
@@ -18,6 +19,8 @@ def is_operand(x):
 def infix(op not None):
     """`x + y`, where x is a Tensor."""
     def infix(self, other):
+        if isinstance(other, (list, tuple)):
+            other = as_value(other)
         try:
             return op(self, other)
         except ArgumentError:
@@ -30,6 +33,8 @@ def infix(op not None):
 def reflected(op not None):
     """`y + x`, where x is a Tensor and y does not know it."""
     def reflected(self, other):
+        if isinstance(other, (list, tuple)):
+            other = as_value(other)
         try:
             return op(other, self)
         except ArgumentError:

@@ -9,6 +9,7 @@ from ..core import Tensor, before_first_wrapper
 from ..core.lazy import LazyAttribute, LazyFunction, Loader
 from ..dispatcher import observer
 from ..dispatcher.argument_layout import around_kernels
+from ..dispatcher.frameworks import frameworks
 from ..dispatcher.layer import kernels
 from ..dispatcher.operator_hooks import hooks
 from ..layers import mode
@@ -32,6 +33,8 @@ from ..operators.rule_operators import rule_operator
 from ..schema.tags import Tag
 
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
+INTEROP = f"{__package__.partition('.')[0]}.interop"
+FRAMEWORKS: dict[str, str] = {}  # by the package that a class of arrays comes from, the module that takes a call over
 FORMS = {  # of a derivative, by their keywords in `register_autograd`
     "elementwise": ".elementwise",
     "finite_difference": ".finite_differences",
@@ -42,12 +45,12 @@ FORMS = {  # of a derivative, by their keywords in `register_autograd`
 # What `Tensor` has from the rows, as soon as they are loaded: the names of `protocols.ON_TENSORS`.
 ON_TENSORS = """
     __array_ufunc__ __array_function__
-    __add__ __sub__ __mul__ __truediv__ __pow__ __floordiv__ __mod__ __matmul__ __and__ __or__ __xor__
-    __radd__ __rsub__ __rmul__ __rtruediv__ __rpow__ __rfloordiv__ __rmod__ __rmatmul__ __rand__ __ror__ __rxor__
-    __iadd__ __isub__ __imul__ __itruediv__ __ipow__ __ifloordiv__ __imod__ __imatmul__ __iand__ __ior__ __ixor__
-    __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __getitem__ __reversed__ __setitem__
+    __add__ __sub__ __mul__ __truediv__ __pow__ __floordiv__ __mod__ __matmul__ __and__ __or__ __xor__ __lshift__ __rshift__
+    __radd__ __rsub__ __rmul__ __rtruediv__ __rpow__ __rfloordiv__ __rmod__ __rmatmul__ __rand__ __ror__ __rxor__ __rlshift__ __rrshift__
+    __iadd__ __isub__ __imul__ __itruediv__ __ipow__ __ifloordiv__ __imod__ __imatmul__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__
+    __divmod__ __rdivmod__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __getitem__ __reversed__ __setitem__
     sum mean max min prod var std all any argmax argmin argsort sort cumsum cumprod clip round repeat diagonal trace nonzero
-    searchsorted swapaxes squeeze dot take copy fill reshape transpose ravel flatten astype conj conjugate detach T mT real imag
+    searchsorted swapaxes squeeze dot take copy compress fill put itemsize nbytes reshape transpose ravel flatten astype conj conjugate detach T mT real imag
 """
 
 
@@ -59,6 +62,7 @@ def install() -> None:
     around_kernels[Tag.random] = around_kernel
     hooks.functional, hooks.rule_operator = functional, rule_operator
     rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule)
+    frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
     jvp.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
     autograd.derivations = (LazyFunction(RULES, ".transpose", "vjp_from_jvp"),)

@@ -3,6 +3,8 @@
 UFUNCS       np.add       -> the row whose kernel it is
 REDUCTIONS   np.add       -> the row that np.add.reduce is
 FUNCTIONS    np.sum       -> a function with NumPy's parameters, which calls the row by its own
+
+More than 350 lines, because the last is one line a function.
 """
 
 from collections.abc import Callable
@@ -31,6 +33,7 @@ from .assignment import ARRAYS, WRITES, result_into
 from .families import kernel_of
 from .index_parsing import ARRAY
 from .linalg import decompositions, einsum, matmul, norms, solve
+from .row_arguments import as_value, call, converted
 
 Function = Callable[..., Any]
 NO_VALUE = type(np._NoValue)  # noqa: SLF001 - how NumPy's functions spell a parameter that was left out
@@ -77,7 +80,8 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any]) -> Any:
                 f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). "
                 "Leave it out and write it as an operation of its own."
             )
-    return op(**bound) if out is None else result_into(spelling, op(**bound), out)
+    value = call(op, **bound)
+    return value if out is None else result_into(spelling, value, out)
 
 
 def spelling_of(function: Function) -> str:
@@ -95,16 +99,22 @@ def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Functi
     direct = next((i for i, (name, own) in enumerate(zip(order, ours, strict=False)) if name != own), min(len(order), len(ours)))
     known = {theirs for theirs, own in names.items() if theirs == own and own in op.arguments.names}
 
-    def call(*args: Any, **keywords: Any) -> Any:
+    def entry(*args: Any, **keywords: Any) -> Any:
         if len(args) <= direct and (not keywords or (keywords.keys() <= known and NO_VALUE not in map(type, keywords.values()))):
-            return op(*args, **keywords)  # the usual call, spared 2 us
+            try:
+                return op(*args, **keywords)  # the usual call, spared 2 us
+            except ArgumentError:
+                found = converted(op, args, keywords)
+                if found is None:
+                    raise
+            return op(*found[0], **found[1])
         if len(args) > len(order):
             raise ArgumentError(f"{spelling} takes {len(order)} arguments by position and was given {len(args)}.")
         given = dict(zip(order, args, strict=False))
         given.update({names.get(name, name): value for name, value in keywords.items()})
         return call_row(spelling, op, given)
 
-    return function, call
+    return function, entry
 
 
 def getitem(x: Any, index: Any) -> Any:
@@ -120,7 +130,7 @@ def getitem(x: Any, index: Any) -> Any:
 
 
 def _take(a: Any, indices: Any, axis: int | None = None) -> Any:
-    return indexing.take(a, np.asarray(indices) if isinstance(indices, (list, tuple)) else indices, axis)
+    return call(indexing.take, a, indices, axis)
 
 
 def _size(a: Any, axis: int | None = None) -> Any:
@@ -131,8 +141,15 @@ def _result_type(*values: Any) -> Any:
     return np.result_type(*[x.dtype if isinstance(x, Tensor) else x for x in values])
 
 
+def ravel(a: Any, order: str = "C") -> Any:
+    """Return all elements along one axis."""
+    if order not in ("C", "F"):
+        raise UnsupportedError(f"np.ravel: order={order!r} asks for the order in memory. Write order='C' or order='F'.")
+    return shape.reshape(a if order == "C" else shape.transpose(a), (-1,))
+
+
 def _where(condition: Any, *choices: Any) -> Any:
-    return indexing.where(condition, *choices) if choices else _nonzero(condition)
+    return call(indexing.where, condition, *choices) if choices else _nonzero(condition)
 
 
 def _nonzero(a: Any) -> Any:
@@ -141,10 +158,17 @@ def _nonzero(a: Any) -> Any:
 
 def _einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
     if not isinstance(subscripts, str):
-        raise UnsupportedError(
-            "np.einsum: axes given as lists of numbers are not read. Write them as letters: np.einsum('ij,jk->ik', x, y)."
-        )
+        subscripts, *operands = _lettered(subscripts, *operands)  # type: ignore[assignment]
     return call_row("np.einsum", einsum.einsum, {"subscripts": subscripts, "operands": list(operands), **options})
+
+
+def _lettered(*given: Any) -> list[Any]:
+    """Return the text and the operands of `np.einsum(x, [0, 1], y, [1, 2], [0, 2])`, whose axes are numbers."""
+    words = ["".join(["..." if i is Ellipsis else einsum.LETTERS[i] for i in axes]) for axes in given[1::2]]
+    if len(given) % 2 == 0:
+        return [",".join(words), *given[::2]]
+    last = "".join(["..." if i is Ellipsis else einsum.LETTERS[i] for i in given[-1]])
+    return [f"{','.join(words)}->{last}", *given[:-1:2]]
 
 
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
@@ -165,25 +189,26 @@ def _einsum_path(*args: Any, **options: Any) -> Any:
 
 
 def _each(op: OpOverload) -> Function:
-    def call(*arrays: Any) -> Any:
-        return op(arrays[0]) if len(arrays) == 1 else tuple([op(x) for x in arrays])
+    def each(*arrays: Any) -> Any:
+        return call(op, arrays[0]) if len(arrays) == 1 else tuple([call(op, x) for x in arrays])
 
-    return call
+    return each
 
 
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    return tuple(rearranging.meshgrid(list(xi), indexing=indexing, sparse=sparse))
+    return tuple(call(rearranging.meshgrid, list(xi), indexing=indexing, sparse=sparse))
 
 
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    if a1.shape != a2.shape:
+    a1, a2 = as_value(a1), as_value(a2)
+    if np.shape(a1) != np.shape(a2):
         return False
     same = pointwise_more.isclose(a1, a2, 0.0, 0.0, True) if equal_nan else pointwise.equal(a1, a2)
     return statistics.all(same)
 
 
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    return cumulative.trapezoid(y, x, None if isinstance(dx, float) and dx == 1 else dx, axis)
+    return call(cumulative.trapezoid, y, x, None if isinstance(dx, float) and dx == 1 else dx, axis)
 
 
 def _last_two(op: OpOverload) -> Function:
@@ -321,7 +346,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.atleast_1d, _each(rearranging.atleast_1d)),
     (np.atleast_2d, _each(rearranging.atleast_2d)),
     (np.atleast_3d, _each(rearranging.atleast_3d)),
-    (np.broadcast_arrays, lambda *args, subok=False: tuple(rearranging.broadcast_arrays(list(args)))),
+    (np.broadcast_arrays, lambda *args, subok=False: tuple(call(rearranging.broadcast_arrays, list(args)))),
     (np.meshgrid, _meshgrid),
     spelled(np.tile, "A:x reps", rearranging.tile),
     spelled(np.repeat, "a:x repeats axis", rearranging.repeat),
@@ -335,7 +360,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.linspace, "start stop num endpoint retstep dtype axis device", rearranging.linspace),
     (np.take, _take),
     spelled(np.astype, "x dtype copy device", prims.astype),
-    (np.ravel, lambda a: shape.reshape(a, (-1,))),
+    (np.ravel, ravel),
     (np.shape, lambda a: a.shape),
     (np.ndim, lambda a: a.ndim),
     (np.size, _size),

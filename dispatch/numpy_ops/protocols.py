@@ -18,12 +18,24 @@ from ..core import OpOverload, Tensor, device_of, note_request
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
-from . import pointwise, reduction, shape
-from .assignment import add_at, augmented, check_matmul_in_place, check_target, fill, setitem, ufunc_at, ufunc_into, ufunc_where
+from . import pointwise, pointwise_more, reduction, shape, statistics
+from .assignment import (
+    add_at,
+    augmented,
+    check_matmul_in_place,
+    check_target,
+    fill,
+    put,
+    setitem,
+    ufunc_at,
+    ufunc_into,
+    ufunc_where,
+)
 from .families import kernel_of
 from .infix import infix, is_operand, method, reflected, unary
 from .linalg import matmul
-from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, spelling_of
+from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, ravel, spelling_of
+from .row_arguments import as_value, call, converted
 
 Function = Callable[..., Any]
 
@@ -59,13 +71,18 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
         try:
             return op(*inputs)
         except ArgumentError:
-            if any(not is_operand(x) and device_of(x) is None and hasattr(x, "__array_ufunc__") for x in inputs):
+            found = converted(op, inputs, {})
+            if found is None and any(not is_operand(x) and device_of(x) is None and hasattr(x, "__array_ufunc__") for x in inputs):
                 return NotImplemented  # somebody else's array, who may know what to do
-            raise
-    if method == "at" and ufunc in (np.add, np.subtract):
+            if found is None:
+                raise
+        return op(*found[0])
+    if method != "at":
+        inputs = tuple(map(as_value, inputs))
+    elif ufunc in (np.add, np.subtract):
         check_target(f"np.{ufunc.__name__}.at", inputs[0])
         return add_at(ufunc, *inputs)
-    if method == "at" and ufunc in UFUNCS:
+    elif ufunc in UFUNCS:
         check_target(f"np.{ufunc.__name__}.at", inputs[0])
         return ufunc_at(ufunc, UFUNCS[ufunc], *inputs)
     if ufunc is np.matmul and options.keys() == {"out", "axes"} and options["axes"] in _AXES_OF_INPLACE:
@@ -124,7 +141,7 @@ def _augmented(op: OpOverload) -> Function:
 
     def inplace(self: Tensor, other: Any) -> Any:
         try:
-            return augment(self, other)
+            return augment(self, as_value(other))
         except ArgumentError:
             if is_operand(other):
                 raise
@@ -136,12 +153,12 @@ def _augmented(op: OpOverload) -> Function:
 def _reshape(self: Tensor, *sizes: Any, order: str = "C") -> Any:
     """Return `x.reshape(...)`; the shape is one tuple or several numbers."""
     given = sizes[0] if len(sizes) == 1 else sizes
-    return shape.reshape(self, given) if order == "C" else FUNCTIONS[np.reshape](self, given, order=order)
+    return call(shape.reshape, self, given) if order == "C" else FUNCTIONS[np.reshape](self, given, order=order)
 
 
 def _transpose(self: Tensor, *axes: Any) -> Any:
     """Return `x.transpose(...)`; the axes are one tuple or several numbers, by default reversed."""
-    return shape.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+    return call(shape.transpose, self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
 
 def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Any:
@@ -149,14 +166,9 @@ def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Any:
     return shape.copy(self) if copy and self.dtype == dtype else prims.astype(self, dtype)
 
 
-def _flatten(self: Tensor) -> Any:
+def _flatten(self: Tensor, order: str = "C") -> Any:
     """Return a copy of all elements along one axis."""
-    return shape.copy(shape.reshape(self, (-1,)))
-
-
-def _ravel(self: Tensor) -> Any:
-    """Return all elements along one axis."""
-    return shape.reshape(self, (-1,))
+    return shape.copy(ravel(self, order))
 
 
 def _nonzero(self: Tensor) -> Any:
@@ -164,10 +176,29 @@ def _nonzero(self: Tensor) -> Any:
     return FUNCTIONS[np.nonzero](self)
 
 
-def _sort(self: Tensor, *args: Any, **keywords: Any) -> None:
-    raise UnsupportedError(
-        f"x.sort() would put the elements of a {type(self).__name__} in order in place. Write x = np.sort(x)."
-    )
+def _ravel(self: Tensor, order: str = "C") -> Any:
+    """Return all elements along one axis."""
+    return ravel(self, order)
+
+
+def _put(self: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
+    """Write to elements that are counted in C order."""
+    put(self, ind, v, mode)
+
+
+def _conjugate(self: Tensor) -> Any:
+    """Return `x.conj()`, which is `x` itself where that is not complex."""
+    return pointwise.conjugate(self) if self.dtype.kind == "c" else self
+
+
+def _sort(self: Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    """Put the elements in order in place."""
+    setitem(self, Ellipsis, FUNCTIONS[np.sort](self, axis, kind, order, stable=stable))
+
+
+def _compress(self: Tensor, condition: Any, axis: int | None = None, out: Any = None) -> Any:
+    """Return `x.compress(condition)`."""
+    return FUNCTIONS[np.compress](condition, self, axis, out)
 
 
 def detach(x: Any) -> Any:
@@ -195,6 +226,7 @@ _BINARY = {
     "add": pointwise.add, "sub": pointwise.subtract, "mul": pointwise.multiply, "truediv": pointwise.divide, "pow": pointwise.power,
     "floordiv": pointwise.floor_divide, "mod": pointwise.remainder, "matmul": matmul.matmul,
     "and": pointwise.bitwise_and, "or": pointwise.bitwise_or, "xor": pointwise.bitwise_xor,
+    "lshift": pointwise_more.left_shift, "rshift": pointwise_more.right_shift,
 }  # fmt: skip
 _COMPARISONS = {
     "eq": pointwise.equal, "ne": pointwise.not_equal, "lt": pointwise.less, "le": pointwise.less_equal, "gt": pointwise.greater,
@@ -211,6 +243,9 @@ ON_TENSORS: dict[str, Any] = {
     "__pos__": unary(pointwise.positive),
     "__abs__": unary(pointwise.absolute),
     "__invert__": unary(pointwise.invert),
+    "__divmod__": lambda self, other: (self // other, self % other),
+    "__rdivmod__": lambda self, other: (other // self, other % self),
+    "__contains__": lambda self, value: bool(statistics.any(self == value)),
     "__getitem__": getitem,
     "__reversed__": lambda self: (self[i] for i in reversed(range(len(self)))),
     "__setitem__": setitem,
@@ -241,14 +276,18 @@ ON_TENSORS: dict[str, Any] = {
     "dot": method(FUNCTIONS[np.dot]),
     "take": method(FUNCTIONS[np.take]),
     "copy": method(FUNCTIONS[np.copy]),
+    "compress": _compress,
     "fill": fill,
+    "put": _put,
+    "itemsize": property(lambda self: self.dtype.itemsize),
+    "nbytes": property(lambda self: self.size * self.dtype.itemsize),
     "reshape": _reshape,
     "transpose": _transpose,
     "ravel": _ravel,
     "flatten": _flatten,
     "astype": _astype,
-    "conj": unary(pointwise.conjugate),
-    "conjugate": unary(pointwise.conjugate),
+    "conj": _conjugate,
+    "conjugate": _conjugate,
     "detach": detach,
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),

@@ -18,7 +18,7 @@ from .families import composite
 from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
 from .pointwise import add, divide, multiply, subtract
-from .result_layouts import broadcast_shape, plain
+from .result_layouts import INTEGERS, broadcast_shape, plain
 from .shape import concatenate, expand_dims, reshape, swapaxes
 from .symbolic_layouts import bounds, check_index
 
@@ -98,7 +98,7 @@ def _delete(x: Any, obj: Any, axis: int | None = None) -> Any:
         x, axis = reshape(x, (-1,)), 0
     at = normalize_axis_index(axis, len(x.shape))
     n = x.shape[at]
-    if type(n) is SymInt and isinstance(obj, (int, list, tuple)) and np.asarray(obj).dtype.kind == "i":
+    if type(n) is SymInt and isinstance(obj, (*INTEGERS, list, tuple)) and np.asarray(obj).dtype.kind == "i":
         return _without(x, at, sorted({i % n if i < 0 else i for i in np.ravel(obj).tolist()}))
     if type(n) is SymInt and isinstance(obj, slice) and obj.step in (None, 1):
         start, length = bounds(n, obj)
@@ -126,10 +126,10 @@ delete = composite("delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delet
 
 def _array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     n = x.shape[normalize_axis_index(axis, len(x.shape))]
-    if isinstance(indices_or_sections, int) and type(n) is SymInt and indices_or_sections > 0:
+    if isinstance(indices_or_sections, INTEGERS) and type(n) is SymInt and indices_or_sections > 0:
         each, more = divmod(n, indices_or_sections)  # the first have one more
         cuts = [i * each + smaller(i, more) for i in range(indices_or_sections)] + [n]
-    elif isinstance(indices_or_sections, int):
+    elif isinstance(indices_or_sections, INTEGERS):
         lengths = [len(part) for part in np.array_split(np.empty(n, bool), indices_or_sections)]
         cuts = [0, *np.cumsum(lengths).tolist()]
     else:
@@ -139,9 +139,9 @@ def _array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 def _split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     n = x.shape[normalize_axis_index(axis, len(x.shape))]
-    if isinstance(indices_or_sections, int) and not agree(n % indices_or_sections, 0):
+    if isinstance(indices_or_sections, INTEGERS) and not agree(n % indices_or_sections, 0):
         np.split(np.zeros(guesses((n,))), indices_or_sections)  # raises NumPy's own error
-    if isinstance(indices_or_sections, int) and type(n) is SymInt:
+    if isinstance(indices_or_sections, INTEGERS) and type(n) is SymInt:
         indices_or_sections = [i * (n // indices_or_sections) for i in range(1, indices_or_sections)]
     return _array_split(x, indices_or_sections, axis)
 

@@ -29,6 +29,7 @@ Shape = tuple[int, ...]
 Order = tuple[int, ...]  # the axes, the one with the smallest stride first
 
 REMEMBERED = 4096
+INTEGERS = (int, np.integer)  # what an axis, a size or a shift may be
 
 
 class Layout(NamedTuple):

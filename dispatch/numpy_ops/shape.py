@@ -18,6 +18,7 @@ from ..symbolic import agreeing, guesses, is_one, same
 from . import symbolic_layouts
 from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
 from .result_layouts import (
+    INTEGERS,
     as_shape,
     fake_like,
     fake_reduced,
@@ -74,7 +75,7 @@ def _swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 
 def inverse(axes: Any) -> Any:
     """Return the axes of the inverse transposition."""
-    return None if axes is None or isinstance(axes, int) else tuple(np.argsort([axis % len(axes) for axis in axes]).tolist())
+    return None if axes is None or isinstance(axes, INTEGERS) else tuple(np.argsort([axis % len(axes) for axis in axes]).tolist())
 
 
 def behind(axis: Any, ndim: int, name: str | None = None) -> Shape:
@@ -90,7 +91,7 @@ def _squeezed(shape: Shape, axis: Any) -> tuple[Shape]:
 
 def _transposed(shape: Shape, axes: Any) -> tuple[Shape]:
     ndim = len(shape) - 1
-    axes = range(ndim)[::-1] if axes is None else (axes,) if isinstance(axes, int) else axes
+    axes = range(ndim)[::-1] if axes is None else (axes,) if isinstance(axes, INTEGERS) else axes
     if len(axes) != ndim:
         hollow((0,) * ndim).transpose(axes)  # raises NumPy's own error
     return ((0, *behind(axes, ndim)),)
@@ -98,7 +99,7 @@ def _transposed(shape: Shape, axes: Any) -> tuple[Shape]:
 
 def _expanded(shape: Shape, axis: Any) -> tuple[Shape]:
     axes = plain(axis)
-    return (behind(axes, len(shape) - 1 + (1 if isinstance(axes, int) else len(axes))),)
+    return (behind(axes, len(shape) - 1 + (1 if isinstance(axes, INTEGERS) else len(axes))),)
 
 
 def _batched_broadcast_to(info: Any, in_dims: Any, x: Any, shape: Any) -> tuple[Any, int]:

@@ -18,7 +18,7 @@ from .indexing import where
 from .pointwise import add, divide, logical_not, multiply, not_equal, sqrt, square, subtract
 from .pointwise_more import isnan
 from .reduction import kept, max, mean, min, sum, summed
-from .result_layouts import axes_of, plain
+from .result_layouts import INTEGERS, axes_of, plain
 from .shape import imag, real, reshape
 
 Shape = tuple[int, ...]
@@ -97,7 +97,7 @@ def _average(x: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = 
     if weights is None:
         return mean(x, axis, keepdims=keepdims)
     if not agreeing([weights.shape, x.shape]):
-        if not isinstance(axis, int) or len(weights.shape) != 1 or not agree(weights.shape[0], x.shape[axis]):
+        if not isinstance(axis, INTEGERS) or len(weights.shape) != 1 or not agree(weights.shape[0], x.shape[axis]):
             np.average(np.broadcast_to(1.0, guesses(x.shape)), axis, np.broadcast_to(1.0, guesses(weights.shape)))  # raises NumPy's own error
         weights = reshape(weights, (-1,) + (1,) * (len(x.shape) - 1 - axis % len(x.shape)))
         weights = ops.np.broadcast_to(weights, x.shape)

@@ -10,7 +10,7 @@ from ..core import OpOverload, Residual
 from ..core.lazy import LazyFunction
 from ..core.source import caller
 from ..dispatcher.argument_layout import adapted
-from ..dispatcher.layer import find_layer, keys_of
+from ..dispatcher.layer import check_choosable, find_layer, keys_of
 from ..dispatcher.shape_checks import derived_rule
 from ..errors import DefinitionError, kind_of
 from ..schema.infer import compare, infer
@@ -181,6 +181,7 @@ def _define(
         _check_mutated(schema, mutates_args)
         check_tags(schema, marks)
     keys = keys_of(device_types)
+    check_choosable(schema, device_types)
     op = build(schema, tuple(sorted(marks, key=lambda tag: tag.name)))
     attributes = vars(op)
     for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
@@ -196,7 +197,7 @@ def _define(
             )
         kernel = adapted(op, fn)
     else:
-        kernel = equip(op, fn, items.signature, broadcasts=items.broadcasts, workers=items.workers, hinted=text is None)
+        kernel = equip(op, fn, items.signature, broadcasts=items.broadcasts, workers=items.workers)
     for key in keys:
         op.register_at(key, kernel)
     if items.signature is None and (rule := derived_rule(op, fn)) is not None:

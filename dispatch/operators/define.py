@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core import DispatchKey, OpOverload, devices
+from ..core import DispatchKey, OpOverload
 from ..core.source import caller
 from ..dispatcher.layer import key_of_name
 from ..errors import DefinitionError, kind_of
@@ -102,7 +102,7 @@ def impl(
         return decorate
     if not isinstance(qualname, str):
         raise DefinitionError(f"impl asks for the name 'ns::name' or a Library, and {kind_of(qualname)} was given.")
-    keys = [key_of_type(t) for t in ([types] if isinstance(types, (str, DispatchKey)) else list(types))]
+    keys = [key_of_name(t) for t in ([types] if isinstance(types, (str, DispatchKey)) else list(types))]
     if not keys:
         raise DefinitionError(f"{qualname}: impl names no device. Write 'default' for a kernel that computes on any.")
     if func is None:
@@ -111,18 +111,6 @@ def impl(
     for key in keys:
         library.impl(qualname, func, key)
     return func
-
-
-def key_of_type(name: str | DispatchKey) -> DispatchKey:
-    """Return a key by its name or device."""
-    found = devices().get(name) if isinstance(name, str) else None
-    if found is not None:
-        return found
-    try:
-        return key_of_name(name)
-    except DefinitionError as error:
-        known = ", ".join(sorted(devices()))
-        raise DefinitionError(f"{name!r} is no device ({known}), and {str(error)[0].lower()}{str(error)[1:]}") from None
 
 
 def impl_abstract(op: OpOverload | str, func: Function | None = None, /, *, lib: Library | None = None) -> Any:

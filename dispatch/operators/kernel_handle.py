@@ -4,8 +4,8 @@ from typing import Any
 
 from ..core import DispatchKey, OpOverload, Registration, fallthrough_kernel
 from ..core.source import where
+from ..dispatcher.layer import key_of_name
 from ..errors import DefinitionError, LibraryError, NoKernelError
-from .define import key_of_type
 from .register import resolve
 
 
@@ -68,7 +68,7 @@ def get_kernel(op: OpOverload | str, dispatch_key: str | DispatchKey) -> KernelF
     (array([2.]), array([nan]))
     """
     op = resolve(op)
-    key = key_of_type(dispatch_key)
+    key = key_of_name(dispatch_key)
     if key.is_alias:
         raise DefinitionError(
             f"{op.name}: {key} is an alias and has no slot; ask at one of the keys it fills.", operator=op.name

@@ -131,9 +131,9 @@ def _look_up(name: str, kind: str) -> Any:
             namespace, word, _ = split_name(name)
             return getattr(getattr(ops, namespace), word)
         op = known_or_made(name) or find(name)
-        return op.whole if kind == _WHOLE else op
     except (DispatchError, AttributeError):  # the second where another thread takes it away meanwhile
         return None
+    return op.whole if kind == _WHOLE else op
 
 
 def _reduce(op: OpOverload) -> Loader:

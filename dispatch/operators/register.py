@@ -126,6 +126,7 @@ def register_autograd(
     *,
     setup_context: Function | None = None,
     batched: bool = False,
+    opaque: bool | None = None,
     linear: bool | str | Sequence[str] = False,
     elementwise: Any = None,
     jacobian: Function | None = None,
@@ -149,6 +150,11 @@ def register_autograd(
     batched : bool
         The backward takes any number of cotangents at once, along a leading axis, and returns gradients with that axis. Then
         `jacrev`, and vmap over cotangents, call it once, with plain arrays, whatever code it is.
+    opaque : bool, optional
+        Whether the rule hands what it gets to code that takes arrays alone, SciPy or C. Such a rule is called as one operator,
+        `op.backward_rule`: item by item under vmap, one call in a graph, and the next derivative is that of this operator. By
+        default that is found out where the rule first asks a value for its NumPy array, and what it did until then is done
+        again; True says it beforehand, False forbids it.
     linear : bool, str or sequence of str
         The arguments in which the operator is jointly linear; True for every array. A backward may stand beside it: the
         transpose. Without one the transpose costs a call of the operator for each input element.
@@ -193,11 +199,13 @@ def register_autograd(
     }
     given = {name: source for name, source in sources.items() if source is not None and source is not False}
     if backward is None and given:
-        return _registered("autograd", op, lib, None, setup_context=setup_context, batched=batched, **given)
-    return _attach("autograd", op, lib, backward, setup_context=setup_context, batched=batched, **given)
+        return _registered("autograd", op, lib, None, setup_context=setup_context, batched=batched, opaque=opaque, **given)
+    return _attach("autograd", op, lib, backward, setup_context=setup_context, batched=batched, opaque=opaque, **given)
 
 
-def register_jvp(op: OpOverload | str, rule: Function | None = None, /, *, lib: Keeper | None = None) -> Any:
+def register_jvp(
+    op: OpOverload | str, rule: Function | None = None, /, *, opaque: bool | None = None, lib: Keeper | None = None
+) -> Any:
     """Say what an operator does to tangents: its derivative in forward mode; see `dispatch.layers.jvp`.
 
     Parameters
@@ -208,6 +216,9 @@ def register_jvp(op: OpOverload | str, rule: Function | None = None, /, *, lib: 
         without. The other parameters carry the operator's own names. `tangents` holds one for each argument: an array for an
         array of floating-point or complex numbers, zeros where it is a constant; a list for a list; None for anything else.
         `output` is what the operator gave, a Residual last. Without the rule this is a decorator.
+    opaque : bool, optional
+        Whether the rule hands what it gets to code that takes arrays alone; see `register_autograd`. Its operator is
+        `op.jvp_rule`.
     lib : Library, optional
         What the rule goes with; without it the rule stays.
 
@@ -221,7 +232,7 @@ def register_jvp(op: OpOverload | str, rule: Function | None = None, /, *, lib: 
     ... def _(tangents, output, x):
     ...     return 3 * x**2 * tangents[0]
     """
-    return _attach("jvp", op, lib, rule)
+    return _attach("jvp", op, lib, rule, opaque=opaque)
 
 
 def register_dispatch(
@@ -254,7 +265,9 @@ def register_dispatch(
     return _attach("dispatch", op, lib, func, cls_or_mode)
 
 
-def register_vmap(op: OpOverload | str, func: Function | str | None = None, /, *, lib: Keeper | None = None) -> Any:
+def register_vmap(
+    op: OpOverload | str, func: Function | str | None = None, /, *, opaque: bool | None = None, lib: Keeper | None = None
+) -> Any:
     """Give an operator its batching rule; see `dispatch.vmap`.
 
     Parameters
@@ -263,7 +276,10 @@ def register_vmap(op: OpOverload | str, func: Function | str | None = None, /, *
     func : callable or str, optional
         `rule(info, in_dims, *args)` returns `(output, out_dims)`. Without it this is a decorator. A kernel that broadcasts
         needs none but the name of one: `"broadcast_all"`, `"expand_dims"`, `"broadcast"`; `"sequential"` asks for the loop.
+    opaque : bool, optional
+        Whether the rule hands what it gets to code that takes arrays alone; see `register_autograd`. Its operator is
+        `op.vmap_rule`, whose derivative is that of `op`, item by item.
     lib : Library, optional
         What the rule goes with; without it the rule stays.
     """
-    return _attach("vmap", op, lib, func)
+    return _attach("vmap", op, lib, func, opaque=opaque)

@@ -109,7 +109,7 @@ def build(schema: Schema, tags: tuple[Tag, ...] = ()) -> OpOverload:
     returns = schema.returns[:-1] if schema.has_residual else schema.returns
     aliased = any(r.alias is not None for r in schema.returns)
     outputs = Outputs(
-        tuple(check_of(r.type) for r in returns),
+        tuple(check_of(r.type, Field("", r.type, r.dtype)) for r in returns),
         residual=schema.has_residual,
         aliased=aliased,
         returned=tuple(_returned(schema, r) for r in returns),
@@ -189,7 +189,7 @@ def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | Non
             operator=name,
         )
     taken = overload in _KEPT or hasattr(Operator, overload) or hasattr(OpOverload, overload)
-    if overload and (taken or overload.startswith("register_")):
+    if overload and (taken or overload.startswith("register_") or overload.endswith("_rule")):
         raise DefinitionError(
             f"{name}: an overload cannot be named {overload!r}, which is an attribute of every operator. Take another name.",
             operator=name,

@@ -51,9 +51,9 @@ def missing(op: OpOverload, what: str, otherwise: str) -> str:
     if of is None:
         return f"Add one: {op.schema.name}.{what}; {otherwise}"
     return (
-        f"It is a rule of {of.name}, called as one operator since it hands its values to code that takes arrays alone. Give that "
-        f"a derivative: {spelled(op)}.register_autograd(backward, setup_context=...); or write the rule with NumPy's functions "
-        "and operators."
+        f"It is a rule of {of.name}, called as one operator since it hands its values to code that takes arrays alone. Give "
+        f"that a derivative: {spelled(op)}.register_autograd(backward, setup_context=...); or write the rule with NumPy's "
+        "functions and operators."
     )
 
 

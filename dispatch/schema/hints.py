@@ -97,7 +97,7 @@ class HintReader:
     def dtype(self) -> np.dtype[Any] | None:
         """The dtype that the last hint asks for."""
         if len(self._dtypes) > 1:
-            raise self._fault("Two dtypes in one parameter: write the same for all of its arrays, or none.")
+            raise self._fault("Two dtypes in one parameter or result: write the same for all of its arrays, or none.")
         return next(iter(self._dtypes), None)
 
     def dimensions(self) -> Tree:
@@ -115,21 +115,27 @@ class HintReader:
             return DEVICE if inside is kind else OptionalOf(DEVICE)
         return kind
 
-    def returns(self, hint: object) -> tuple[Type, ...]:
-        """Return the types of the results: none for None, several for a tuple."""
+    def returns(self, hint: object) -> tuple[tuple[Type, ...], tuple[np.dtype[Any] | None, ...]]:
+        """Return the types of the results, none for None, several for a tuple; and the dtypes that their hints ask for."""
         self._start("the return", hint)
         hint = self._evaluated(hint)
         if hint is None or hint is _NONE_TYPE:
-            return ()
+            return (), ()
         members = typing.get_args(hint)
-        if typing.get_origin(hint) is not tuple or Ellipsis in members:
-            return (self._checked(hint),)
-        if not members:
+        several = typing.get_origin(hint) is tuple and Ellipsis not in members
+        if several and not members:
             raise self._fault("An operator that returns nothing is hinted None.")
-        kinds = tuple(map(self._checked, members))
-        if kinds == (RESIDUAL,):
+        kinds: list[Type] = []
+        dtypes = []
+        for member in members if several else (hint,):
+            self._dtypes = set()
+            kinds.append(self._checked(member))
+            dtypes.append(self.dtype)
+        if self.layout:
+            raise self._fault("A layout is for a parameter: a result is returned as the kernel made it.")
+        if several and kinds == [RESIDUAL]:
             raise self._fault("A Residual goes along with a result: tuple[np.ndarray, Residual].")
-        return kinds if len(kinds) > 1 else (TupleOf(kinds),)
+        return ((TupleOf(tuple(kinds)),) if several and len(kinds) == 1 else tuple(kinds)), tuple(dtypes)
 
     def _fault(self, advice: str) -> HintError:
         name = self._what.split("'")[1] if "'" in self._what else ""

@@ -18,7 +18,7 @@ from .hint_suggestions import ALLOWED
 from .hints import HintReader
 from .schema import MISSING, Argument, Return, Schema
 from .tags import Tag, check_tags, tag_set
-from .types import TENSOR, Alias, Type, split_name
+from .types import TENSOR, Alias, OptionalOf, Type, split_name
 
 _EMPTY: Any = inspect.Parameter.empty
 _P = inspect.Parameter
@@ -85,7 +85,7 @@ def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str
         raise HintError(
             f"{name}: the return has no type hint. Hints allowed: {ALLOWED}, e.g. `-> np.ndarray`. {OR_SCHEMA}", operator=name
         )
-    results = reader.returns(result)
+    results, dtypes = reader.returns(result)
     tree = _dimensions(reader)
     sizes = tree.members if isinstance(tree, Places) and len(results) > 1 else (tree,) * len(results)
     aliases: list[Alias | None] = [None] * len(results)
@@ -96,7 +96,7 @@ def infer(fn: Callable[..., Any], name: str, *, mutates_args: str | Iterable[str
         for i, (kind, alias) in enumerate(zip(results, shared, strict=False)):
             aliases[i] = alias if kind == TENSOR else None
     try:
-        schema = Schema(*full_name, arguments, tuple(map(Return, results, (None,) * len(results), aliases, sizes)))
+        schema = Schema(*full_name, arguments, tuple(map(Return, results, (None,) * len(results), aliases, sizes, dtypes)))
     except SchemaError as error:
         raise HintError(str(error), operator=name) from None
     check_tags(schema, promised)
@@ -175,7 +175,8 @@ def _argument(name: str, parameter: _Parameter, kind: Type, alias: Alias | None,
         how = parameter.kind
         return Argument(word, kind, default, how == _ONLY_KEYWORD, how == _ONLY_POSITION, alias, **notes)
     except SchemaError as error:
-        advice = f"\nWrite `{word}: ... | None = None` if it may be left out." if default is None else ""
+        none = default is None and not isinstance(kind, OptionalOf)
+        advice = f"\nWrite `{word}: ... | None = None` if it may be left out." if none else ""
         message = str(error).partition(" Write ")[0] if advice else str(error)
         raise HintError(f"{name}: {message}{advice}", operator=name, argument=word) from None
 

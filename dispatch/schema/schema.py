@@ -78,6 +78,14 @@ class Argument(Spelled):
         check_name(self.name, "an argument")
         if self.alias is not None and not self.type.has_tensor:
             raise SchemaError(f"argument '{self.name}' has an alias, and {self.type} holds no Tensor.")
+        lost = next((word for word in layout if word in ("C", "F")), None)
+        if self.is_write and lost is not None and "writeable" not in layout:
+            raise SchemaError(
+                f"argument '{self.name}' is written to and has the layout '{lost}': an array of another layout would be "
+                "replaced by a copy, and what is written to that is lost. Let the caller pass one that fits: "
+                f'Annotated[np.ndarray, "{lost}", "writeable"].',
+                argument=self.name,
+            )
         if self.default is not MISSING:
             try:
                 object.__setattr__(self, "default", accept(type, default))
@@ -111,7 +119,7 @@ class Argument(Spelled):
 
 
 class Return(Spelled):
-    """One result of an operator. `dimensions` come from type hints, and are neither in the text nor compared.
+    """One result of an operator. `dimensions` and `dtype` come from type hints, and are neither in the text nor compared.
 
     Examples
     --------
@@ -119,15 +127,23 @@ class Return(Spelled):
     'Tensor values'
     """
 
-    __slots__ = ("type", "name", "alias", "dimensions")  # noqa: RUF023 - in the order of __init__
+    __slots__ = ("type", "name", "alias", "dimensions", "dtype")  # noqa: RUF023 - in the order of __init__
 
     type: Type
     name: str | None
     alias: Alias | None
     dimensions: Tree
+    dtype: np.dtype[np.generic] | None
 
-    def __init__(self, type: Type, name: str | None = None, alias: Alias | None = None, dimensions: Tree = None) -> None:
-        self._set(type, name, alias, dimensions)
+    def __init__(
+        self,
+        type: Type,
+        name: str | None = None,
+        alias: Alias | None = None,
+        dimensions: Tree = None,
+        dtype: np.dtype[np.generic] | None = None,
+    ) -> None:
+        self._set(type, name, alias, dimensions, dtype)
         if self.name is not None:
             check_name(self.name, "a return")
         if self.alias is not None and not self.type.has_tensor:
@@ -136,6 +152,11 @@ class Return(Spelled):
             raise SchemaError("the alias of a return has no '->': there is no before.")
         if self.type == NONE:
             raise SchemaError("an operator that returns nothing is written -> ().")
+
+    @property
+    def wanted(self) -> str:
+        """What a result has to be, in the words of a message."""
+        return str(self.type) if self.dtype is None else f"{self.type} of {self.dtype}"
 
     def __str__(self) -> str:
         text = self.type.spell(str(self.alias or ""))

@@ -102,19 +102,41 @@ def check_gradients(case: Case, findings: Findings, rtol: float | None, atol: fl
             width = sum(x.size for _, x in probe.differentiated())
             small = recording.size * width <= MOST_ENTRIES
             findings.runs += 1 + 2 * (width if small else min(width, ELEMENTS + DIRECTIONS))
+            written = _written(recording)
             found = (compare if small else sampled)(probe, eps=eps, atol=atol, rtol=rtol)
             if found is None and small and not coarse and recording.size * width <= MOST_SECOND:
                 _second_order(case, probe, findings, rtol, atol)
     except Exception as error:
-        text = str(error).removeprefix(f"{case.name}: ")
+        text = "\n".join([str(error).removeprefix(f"{case.name}: "), *_advice(error)])
         findings.fault(
             "raises", f"the backward ({case.place(DispatchKey.AUTOGRAD)}) raises {type(error).__name__}: {text}", error
         )
         return
+    if written:
+        findings.fault(
+            "writes",
+            f"the backward ({case.place(DispatchKey.AUTOGRAD)}) writes to the gradient of {written} that it is given, which "
+            "others hold too. Write to a copy, g.copy().",
+        )
     if found is not None and case.rule(DispatchKey.AUTOGRAD) is CONSTANT:
         findings.fault("differs", f"the {case.kernel} is declared to have no derivative, and {found}")
     elif found is not None:
         findings.fault("differs", f"of the gradient by {case.place(DispatchKey.AUTOGRAD)} of the {case.kernel} {found}")
+
+
+def _written(recording: Recording) -> str:
+    """The outputs whose gradients a backward changed: by a pointer, for the arrays themselves are read-only."""
+    random = np.random.default_rng(0)
+    given = [random_like(random, _value(x)) for _, x in recording.outputs]
+    before = [g.copy() for g in given]
+    recording.pull(given)
+    names = [name for (name, _), g, kept in zip(recording.outputs, given, before, strict=True) if g.tobytes() != kept.tobytes()]
+    return " and ".join(names)
+
+
+def _advice(error: Exception) -> list[str]:
+    """What a note adds to an exception, beside where it was raised."""
+    return [note for note in getattr(error, "__notes__", ()) if note[:1].isupper()]
 
 
 def _second_order(case: Case, probe: Probe, findings: Findings, rtol: float, atol: float) -> None:

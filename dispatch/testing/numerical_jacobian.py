@@ -11,8 +11,8 @@ import numpy as np
 
 from ..core import Tensor, ground
 from ..core.pytree import field_names, mapped
-from ..dispatcher.layer import parameter_names
 from ..dispatcher.printing import describe_value
+from ..dispatcher.rule_parameters import parameter_names
 from ..errors import ArgumentError, GradcheckError
 from ..layers.autograd import TrackedTensor, run_backward, track
 from .cases import arrays_in, labels_of, put_arrays

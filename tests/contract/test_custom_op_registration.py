@@ -218,8 +218,8 @@ def test_impl_device_cuda(types, lib, ops, ns, remote):
 def test_impl_device_invalid():
     """`impl` for a device or key that nobody knows is refused at once, with those that are known."""
     message = said(lambda: impl("blah::blah", "somethingsomething"), DefinitionError)
-    assert message.startswith("'somethingsomething' is no device (cpu, cuda, dask")
-    assert "and there is no dispatch key 'somethingsomething'. Keys: CPU, CUDA, " in message
+    assert message.startswith("there is no dispatch key 'somethingsomething'. Keys: CPU, CUDA, ")
+    assert " Devices: cpu, cuda, dask" in message
 
 
 @pytest.mark.parametrize("device", ["hip", "mkldnn", ["cpu", "hip"]])

@@ -111,13 +111,20 @@ def test_a_class_with_a_metaclass_is_looked_up_too():
 
 
 def test_devices_have_keys():
-    assert [device_key(name) for name in ("cpu", "cuda", "dask")] == [DispatchKey.CPU, DispatchKey.CUDA, DispatchKey.DASK]
+    names = ("cpu", "cuda", "dask", "xla", "mps", "ipu", "xpu")
+    assert [device_key(name) for name in names] == [DispatchKey[name.upper()] for name in names]
 
 
-@pytest.mark.parametrize("name", ["gpu", "", "CPU", "cuda:0"])
-def test_an_unknown_device_is_refused_with_the_known_ones(name):
-    with pytest.raises(DefinitionError, match=rf"there is no device '{name}'\. Devices: cpu, cuda, dask"):
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("", ""), ("CPU", " Did you mean 'cpu' or 'ipu' or 'xpu'?"), ("cdua", " Did you mean 'cuda'?"), ("nowhere at all", "")],
+)
+def test_an_unknown_device_is_refused_with_the_close_match_the_known_ones_and_the_line_to_write(name, near):
+    with pytest.raises(DefinitionError) as caught:
         device_key(name)
+    message = str(caught.value)
+    assert message.startswith(f"there is no device '{name}'.{near} Devices: cpu, cuda, dask")
+    assert message.endswith(f" For arrays of your own write register_array_type(TheirClass, device='{name}').")
 
 
 def test_freeze_makes_an_array_read_only_and_leaves_the_rest():

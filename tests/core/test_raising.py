@@ -19,9 +19,13 @@ def failing_hook(name):
     return fail
 
 
+def nobody(op, args, keywords):
+    return NotImplemented
+
+
 def speechless(text, kernel):
     """An operator whose hooks fail."""
-    hooks = Hooks(**{name: failing_hook(name) for name in ("refused", "refused_output", "note")})
+    hooks = Hooks(**{name: failing_hook(name) for name in ("refused", "refused_output", "note")}, taken_over=nobody)
     op = OpOverload(build(Schema.parse(text, name="making::op")).definition, hooks)
     op.register_at(DispatchKey.CPU, kernel)
     return op
@@ -41,6 +45,14 @@ def test_the_words_for_outputs_are_raised():
 def test_where_the_words_cannot_be_found_that_is_raised(args, kernel, asked):
     with pytest.raises(LookupError, match=asked):
         speechless("(Tensor x) -> Tensor", kernel)(*args)
+
+
+def test_what_takes_a_refused_call_over_returns_or_raises():
+    hooks = Hooks(taken_over=lambda op, args, keywords: (op.name, args, keywords) if args else 1 / 0)
+    op = OpOverload(build(Schema.parse("(Tensor x, int n=1) -> Tensor", name="making::op")).definition, hooks)
+    assert op("no", n="other") == ("making::op", ("no",), {"n": "other"})
+    with pytest.raises(ZeroDivisionError):
+        op()
 
 
 def test_a_kernel_s_exception_arrives_without_its_note_where_there_are_no_words():

@@ -11,6 +11,9 @@ from dispatch import custom_op
 from dispatch.core import DispatchKey, device_key, device_of
 from dispatch.dispatcher.array_types import register_array_type
 from dispatch.errors import DefinitionError, DeviceMismatchError, NoKernelError
+from dispatch.library import Library, impl, register_kernel
+from dispatch.library import define as library_define
+from dispatch.operators.registry import find
 
 
 class Remote:
@@ -119,6 +122,66 @@ def test_fakes_know_the_device():
 )
 def test_what_cannot_be_an_array_type(cls, why):
     assert said(lambda: register_array_type(cls, device="another"), DefinitionError) == why
+
+
+@pytest.mark.parametrize("name", ["vmap", "Autograd", "default", "Meta", "CPU"])
+def test_a_device_cannot_have_the_name_of_a_key(name):
+    assert said(lambda: register_array_type(Fraction, device=name), DefinitionError) == (
+        f"a device cannot be named {name!r}: that is the name of a key. Take another."
+    )
+    assert said(lambda: register_array_type(Fraction, device=3), DefinitionError) == (
+        "a device is known by its name, a string, and an int was given."
+    )
+
+
+class Accelerated:
+    """An array of a device that torch documents and NumPy has no arrays of."""
+
+    shape, dtype, ndim = (2,), X.dtype, 1
+
+
+DOORS = {
+    "custom_op": lambda name, device: custom_op(
+        name, lambda x: "there", mutates_args=(), schema="(Tensor x) -> Any", device_types=device
+    ),
+    "register_kernel": lambda name, device: register_kernel(name, device, lambda x: "there"),
+    "op.register_kernel": lambda name, device: find(name).register_kernel([device], lambda x: "there"),
+    "impl": lambda name, device: impl(name, device, lambda x: "there"),
+    "Library.impl": lambda name, device: Library("waiting", "IMPL").impl(name, lambda x: "there", device),
+    "Library.impl, its key": lambda name, device: Library("waiting", "IMPL").impl(name, lambda x: "there", device.upper()),
+    "Library(ns, kind, key)": lambda name, device: Library("waiting", "IMPL", device).impl(name, lambda x: "there"),
+}
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda", "xla", "mps", "ipu", "xpu"])
+@pytest.mark.parametrize("door", DOORS)
+def test_kernels_wait_for_the_devices_that_torch_documents(door, device):
+    name = f"waiting::{''.join(c for c in door.lower() if c.isalpha())}_{device}"
+    if door != "custom_op":
+        library_define(name, "(Tensor x) -> Any")
+    DOORS[door](name, device)
+    op = find(name)
+    assert op.table.live(device_key(device)) is not None
+    if device == "cpu":
+        assert op(X) == "there"
+    else:
+        assert said(lambda: op(X), NoKernelError).startswith(f"{name} has no kernel for these arrays. Kernels: {device.upper()}.")
+    if device == "xpu":  # the only one that a test gives arrays of
+        register_array_type(Accelerated, device="xpu")
+        assert op(Accelerated()) == "there"
+
+
+@pytest.mark.parametrize("device", ["cdua", "hip", "meta device"])
+@pytest.mark.parametrize("door", [door for door in DOORS if "key" not in door])
+def test_a_device_that_nobody_knows_is_refused_at_every_door(door, device):
+    name = f"waiting::{''.join(c for c in door.lower() if c.isalpha())}_none"
+    if door != "custom_op" and not hasattr(dispatch.ops.waiting, name.partition("::")[2]):
+        library_define(name, "(Tensor x) -> Any")
+    message = said(lambda: DOORS[door](name, device), DefinitionError)
+    assert message.startswith(("there is no device ", "there is no dispatch key "))
+    assert "Did you mean 'cuda'" in message.replace("CUDA", "cuda") or device != "cdua"
+    assert "Devices: cpu, cuda, dask" in message
+    assert message.endswith(f" For arrays of your own write register_array_type(TheirClass, device={device!r}).")
 
 
 def test_registering_again_is_nothing_new_and_a_device_keeps_its_key():

@@ -60,7 +60,7 @@ def test_what_cannot_be_excluded(key, why):
 
 def test_an_unknown_key_is_refused_with_the_known_ones():
     message = said(lambda: ExcludeDispatchKeyGuard("Autocast"), DefinitionError)
-    assert message.startswith("there is no dispatch key 'Autocast'. Keys: CPU, CUDA, DASK, FAKE")
+    assert message.startswith("there is no dispatch key 'Autocast'. Keys: CPU, CUDA, DASK, XLA, MPS, IPU, XPU, FAKE")
 
 
 def test_an_included_key_gets_every_call_and_hands_it_on():

@@ -74,7 +74,7 @@ def test_every_spelling_is_tried() -> None:
     for function in FUNCTIONS.keys() - asked - factories - elsewhere:
         assert spelling_of(function) in text
     for name in ON_TENSORS:
-        assert name.startswith("__") or name in ("detach", "fill", "sort", "nonzero") or f"x.{name}" in text
+        assert name.startswith("__") or name in ("detach", "fill", "sort", "nonzero", "put", "compress", "itemsize", "nbytes") or f"x.{name}" in text
 
 
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
@@ -266,10 +266,8 @@ def test_the_advice_runs() -> None:
     np.testing.assert_array_equal(plain(scope["spacing"](x)), np.spacing(A / 4))
 
 
-def test_a_list_for_an_array_is_refused_and_a_stranger_is_left_to_python() -> None:
+def test_a_stranger_is_left_to_python() -> None:
     x = dispatch.tensor(A, requires_grad=True)
-    with pytest.raises(ArgumentError, match=r"np::add: argument 'y' is .* was given a list of length 3"):
-        x + [1.0, 2.0, 3.0]  # noqa: RUF005 - a sum, not a longer list
     with pytest.raises(TypeError, match="unsupported operand"):
         x + None
     with pytest.raises(TypeError, match="TrackedTensor"):

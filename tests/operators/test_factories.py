@@ -9,7 +9,8 @@ from making import said
 import dispatch
 from dispatch import custom_op
 from dispatch.dispatcher.array_types import register_array_type
-from dispatch.errors import ArgumentError, NoKernelError
+from dispatch.errors import ArgumentError, DefinitionError, NoKernelError
+from dispatch.library import define, register_kernel
 
 numbers = itertools.count()
 
@@ -90,7 +91,7 @@ def test_an_unknown_device_is_refused_with_the_known_ones():
 
 def test_a_device_without_a_kernel_is_named():
     message = said(lambda: factory(SCHEMAS["defaulted"])(2, "cuda"), NoKernelError)
-    assert "has no kernel for these arrays. Kernels: CPU, " in message
+    assert "has no kernel for the device that was asked for. Kernels: CPU, " in message
 
 
 def test_beside_an_array_the_array_decides():
@@ -107,3 +108,32 @@ def test_beside_an_array_the_array_decides():
 def test_without_a_device_the_cpu_makes_it():
     op = custom_op(f"factories::f{next(numbers)}", lambda n: np.zeros(n), mutates_args=(), schema="(int n) -> Tensor")
     assert np.array_equal(op(2), np.zeros(2))
+
+
+@pytest.mark.parametrize("device_types", ["cpu", "cuda", ["cpu"], ["cpu", "factories"]])
+def test_a_kernel_for_some_devices_needs_an_array_or_a_device_in_the_call(device_types):
+    name = f"factories::f{next(numbers)}"
+    advice = (
+        f"{name} takes no array and no device, so that no call says which device's kernel it means. Add a parameter "
+        "`device: str`, or register the kernel for every device: device_types=None."
+    )
+
+    def zeros(n: int) -> np.ndarray:
+        return np.zeros(n)
+
+    assert said(lambda: custom_op(name, zeros, mutates_args=(), device_types=device_types), DefinitionError) == advice
+    assert not hasattr(dispatch.ops.factories, name.partition("::")[2])
+    op = custom_op(name, zeros, mutates_args=())
+    for register in (op.register_kernel, lambda device, fn: register_kernel(op, device, fn)):
+        assert said(lambda register=register: register(device_types, zeros), DefinitionError) == advice
+    op.register_kernel(None)(lambda n: np.ones(n))
+    assert np.array_equal(op(2), np.ones(2))
+
+
+def test_what_a_factory_without_a_kernel_lacks_is_what_its_call_has():
+    name = f"f{next(numbers)}"
+    define(f"factories::{name}", "(int n) -> Tensor")
+    assert said(lambda: getattr(dispatch.ops.factories, name)(2), NoKernelError) == (
+        f"factories::{name} has no kernel. Kernels: none. Add one: @op.register_kernel(None), for every device: the call "
+        "names none."
+    )

@@ -235,7 +235,17 @@ def test_a_string_named_device_is_a_device(name, hint, text):
     ],
 )
 def test_returns(hint, texts):
-    assert list(map(str, HintReader("ns::op", read).returns(hint))) == texts
+    kinds, dtypes = HintReader("ns::op", read).returns(hint)
+    assert list(map(str, kinds)) == texts
+    assert dtypes == (None,) * len(texts)
+
+
+def test_a_return_has_the_dtype_of_its_hint_each_its_own():
+    several = tuple[npt.NDArray[np.float64], list[npt.NDArray[np.int8]], npt.NDArray[np.int16] | None, float]
+    kinds, dtypes = HintReader("ns::op", read).returns(several)
+    assert list(map(str, kinds)) == ["Tensor", "Tensor[]", "Tensor?", "float"]
+    assert dtypes == (np.dtype("f8"), np.dtype("i1"), np.dtype("i2"), None)
+    assert HintReader("ns::op", read).returns(npt.NDArray[np.float32] | npt.NDArray[np.float64])[1] == (None,)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +310,7 @@ def test_hints_that_contradict_themselves(hint, message):
 def test_two_dtypes_in_one_parameter_are_refused():
     kind, reader = read(tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]])
     assert str(kind) == "Tensor[2]"
-    with pytest.raises(HintError, match="Two dtypes in one parameter: write the same for all of its arrays, or none"):
+    with pytest.raises(HintError, match="Two dtypes in one parameter or result: write the same for all of its arrays, or none"):
         _ = reader.dtype
 
 
@@ -311,6 +321,7 @@ def test_two_dtypes_in_one_parameter_are_refused():
         (tuple[Residual], "A Residual goes along with a result: tuple[np.ndarray, Residual]."),
         (set, "The nearest hint that has one: list[int]"),
         (np.float64, "The nearest hint that has one: float"),
+        (Annotated[np.ndarray, "C"], "A layout is for a parameter: a result is returned as the kernel made it."),
     ],
 )
 def test_refused_returns(hint, message):

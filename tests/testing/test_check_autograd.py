@@ -1,5 +1,6 @@
 """A gradient that is missing, lost or wrong is caught, and the derivative named."""
 
+import ctypes
 import re
 
 import numpy as np
@@ -124,6 +125,28 @@ def test_a_backward_that_raises_is_caught():
     assert fault(op, (tracked(A),), "test_gradients") == (
         f"{op.name}: the backward ({where(rule)}) raises AttributeError: 'numpy.ndarray' object has no attribute "
         "'no_such_thing'"
+    )
+
+
+def test_a_backward_that_writes_to_its_gradient_is_caught():
+    def by_pointer(g, x):
+        found = g * 2 * x
+        ctypes.memset(g.ctypes.data, 0, g.itemsize)
+        return found
+
+    def in_place(g, x):
+        g *= 2 * x
+        return g
+
+    op = with_gradient(by_pointer)
+    assert fault(op, (tracked(A),), "test_gradients").startswith(
+        f"{op.name}: the backward ({where(rule_of(op, DispatchKey.AUTOGRAD).backward)}) writes to the gradient of output 0 that it "
+        "is given, which others hold too. Write to a copy, g.copy()."
+    )
+    op = with_gradient(in_place)
+    assert fault(op, (tracked(A),), "test_gradients").endswith(
+        "raises ValueError: output array is read-only\nThe gradient that a backward is given is read-only, for others hold it too: "
+        "write to a copy."
     )
 
 

@@ -8,8 +8,9 @@ function is the direction in which it grows fastest.
 from typing import Any
 
 from ...core import OpOverload
-from ...dispatcher.layer import parameter_names
-from ...errors import DefinitionError, kind_of
+from ...core.array_memory import is_complex
+from ...dispatcher.rule_parameters import parameter_names
+from ...errors import DefinitionError, GradientError, kind_of
 from ...layers.autograd import Pullback, Pullbacks, Rule
 from ...layers.autograd.derivative_sources import Form
 from ...layers.jvp import Pushforward, Pushforwards
@@ -29,7 +30,7 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
             pulls[name], pushes[name] = Pullback(("g",), refuse), Pushforward(("t",), refuse)
         elif (partial := partials[name]) is not None:
             _check(op, name, partial)
-            pulls[name], pushes[name] = pullback_of(partial), pushforward_of(partial)
+            pulls[name], pushes[name] = _held(op, name, partial)
     function = next((p for p in partials.values() if callable(p)), None)
     return Form(Pullbacks(pulls), Pushforwards(pushes), function)
 
@@ -51,3 +52,30 @@ def _check(op: OpOverload, name: str, partial: Any) -> None:
                 operator=op.name,
                 argument=name,
             )
+
+
+def _held(op: OpOverload, name: str, partial: Any) -> tuple[Pullback, Pushforward]:
+    """The two directions of a partial, which raise where it is complex and both the argument and the result are real."""
+    pull, push = pullback_of(partial), pushforward_of(partial)
+    if isinstance(partial, (int, float)):
+        return pull, push
+
+    def refused(found: Any, *real: Any) -> Any:
+        if is_complex(found) and not any(real):
+            raise GradientError(
+                f"{op.name}: its partial derivative by {name!r} is complex, and the argument and the result are real. The "
+                "imaginary part would be lost in silence: write .real where it has no meaning.",
+                operator=op.name,
+                argument=name,
+            )
+        return found
+
+    def pulled(g: Any, dtype: Any, *read: Any) -> Any:
+        found = pull.function(g, *read)
+        return refused(found, is_complex(g), dtype.kind == "c")
+
+    def pushed(t: Any, out: Any, *read: Any) -> Any:
+        return refused(push.function(t, *read), is_complex(t), is_complex(out))
+
+    reads = pull.reads[1:]
+    return Pullback(("g", f"{name}_dtype", *reads), pulled), Pushforward(("t", "out", *reads), pushed)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...core import OpOverload
-from ...core.array_memory import inexact_layout
-from ...dispatcher.layer import by_position, check_parameters
+from ...core.array_memory import inexact_layout, is_complex
+from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import GradientError, kind_of
 from ...layers.autograd import Rule
 from ...layers.autograd.derivative_sources import Form
@@ -35,9 +35,15 @@ def make(op: OpOverload, given: Callable[..., Any], rule: Rule | None) -> Form:
         args = ctx.given
         found = matrices(op, function(*args), args, g.shape)
         row = np.reshape(g, (g.size,))
+
+        def pulled(x: Any, J: Any) -> Any:
+            grad = np.reshape(ops.np.matmul(row, np.conjugate(J)), x.shape)
+            # Of a real argument and a complex output the real part is what is meant; where both are real, the tape refuses it.
+            return np.real(grad) if is_complex(row) and not is_complex(x) else grad
+
         return tuple(
             [
-                np.reshape(ops.np.matmul(row, np.conjugate(found[name])), x.shape) if needed and name in found else None
+                pulled(x, found[name]) if needed and name in found else None
                 for name, x, needed in zip(names, args, ctx.needs_input_grad, strict=True)
             ]
         )

@@ -24,15 +24,15 @@ import numpy as np
 from ...core import DispatchKey, Level, OpOverload, Tensor, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, mapped
-from ...dispatcher.layer import by_position, check_parameters
+from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import DefinitionError, GradientError, kind_of
 from ...layers.autograd import Rule, run_backward, track
-from ...layers.opaque_rules import apart, together
 from ...layers.autograd.derivative_sources import Form
 from ...layers.autograd.layer import layer as tape_layer
 from ...layers.derivatives import zeros
 from ...layers.jvp import DualTensor
 from ...layers.jvp.layer import layer as jvp_layer
+from ...layers.opaque_rules import apart, together
 from ...layers.vmap import vmap
 from ...layers.vmap.layer import layer as vmap_layer
 from ...operators.prims import broadcast_to, moveaxis, select, stack
@@ -73,7 +73,7 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     if solve is not None:
         check_function(op, "the solve of implicit=", solve)
     check_parameters(op, residual, leading=1, what="residual")
-    function = by_position(op, residual)
+    function = by_position(op, residual, leading=1)
 
     def equation(at: list[int], rest: Any) -> Function:
         """The residual as a function of the output and the arrays alone."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...core.array_memory import is_complex
-from ...dispatcher.layer import parameter_names
+from ...dispatcher.rule_parameters import parameter_names
 from ...layers.autograd import Pullback
 from ...layers.jvp import Pushforward
 from ...operators.prims import multiply

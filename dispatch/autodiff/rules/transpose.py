@@ -64,7 +64,7 @@ def vjp_from_jvp(op: OpOverload) -> Derived | None:
         return None
     rule = source.rule
     opacity = rule.opacity if isinstance(rule, UserRule) else None
-    made = CONSTANT if isinstance(rule, Constant) else _transposed(op.functional, rule_of(op.functional, rule), opacity)
+    made = CONSTANT if isinstance(rule, Constant) else _transposed(op.functional, rule, opacity)
     return Derived(source, lambda: tape_layer.lower(op, made))
 
 
@@ -122,8 +122,9 @@ def _pushed(
 # -- gradients from a jvp rule ---------------------------------------------------------------------------------------------
 
 
-def _transposed(op: OpOverload, rule: Callable[..., Any], opacity: Opacity | None) -> Rule:
+def _transposed(op: OpOverload, given: Any, opacity: Opacity | None) -> Rule:
     """The autograd rule that records a jvp rule in its tangents, and pulls the cotangents back."""
+    rule, by_row = rule_of(op, given), not callable(given)
     taking = [a.type.has_tensor for a in op.schema.arguments]
     single = len(op.schema.returns) == 1 + op.outputs.residual
 
@@ -158,7 +159,7 @@ def _transposed(op: OpOverload, rule: Callable[..., Any], opacity: Opacity | Non
             filled = tuple([mapped(lambda x: tangents[x] if isinstance(x, int) else x, x) for x in places])
             with Level("tangent") as level:
                 dual = wrap(DualTensor, np.zeros(()), level)
-                out = with_tangents(op, dual, output, rule(filled, output, *args))
+                out = with_tangents(op, dual, output, rule(filled, output, *args), by_row=by_row)
                 out = out[:-1] if op.outputs.residual else out
                 return [x.data if isinstance(x, Tensor) and x.level is level else None for x in leaves(out)]
 

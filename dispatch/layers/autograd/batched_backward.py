@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import DispatchKey, OpOverload
+from ...core.array_memory import unwritable
 from ...core.pytree import items_of, leaves, mapped, rebuilt
 from ...errors import ConversionError, GradientError, kind_of
 from ...operators.prims import broadcast_to, moveaxis, select, stack
 from ...operators.registry import build
 from ...schema.schema import Schema
 from ..opaque_rules import apart, together
-from .context import Context, saved_of, skeletons_of
+from .context import Context, nothing_saved, saved_of, skeletons_of
 from .node import edges_of
+from .user_rules import unset
 
 
 class Call(NamedTuple):
@@ -33,12 +35,22 @@ class Call(NamedTuple):
 class Handed:
     """What a backward gets as `ctx` where it is called by way of an operator: what the context kept, with unwrapped arrays."""
 
-    def __init__(self, rest: dict[str, Any], kept: Any, residual: Any) -> None:
-        at, tree = rest["kept"]
-        self.saved_tensors, attributes = together(kept[: len(at)], at, tree)
+    def __init__(self, call: Call, kept: Any, residual: Any) -> None:
+        at, tree = call.rest["kept"]
+        saved, attributes = together(kept[: len(at)], at, tree)
         self.__dict__.update(attributes)
-        self.needs_input_grad = rest["needs_input_grad"]
+        self.needs_input_grad = call.rest["needs_input_grad"]
         self.residual = residual
+        self._saved = call.op, saved
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` was given."""
+        op, saved = self._saved
+        if saved is None:
+            raise nothing_saved(op)
+        found: tuple[Any, ...] = saved
+        return found
 
 
 def rest_of(ctx: Context, grads: tuple[Any, ...]) -> tuple[list[Any], list[Any], dict[str, Any]]:
@@ -53,6 +65,17 @@ def rest_of(ctx: Context, grads: tuple[Any, ...]) -> tuple[list[Any], list[Any],
         "kept": of_kept,
     }
     return flowing, kept, rest
+
+
+def handed(call: Call, kept: Any, residual: Any, grads: Any) -> Any:
+    """What a backward gives that is handed what its context kept, and gradients, which it cannot write to."""
+    ctx = Handed(call, kept, residual)
+    try:
+        return call.backward(ctx, *mapped(unwritable, grads))
+    except AttributeError as error:
+        if error.obj is ctx and error.name:
+            raise unset(call.op, "backward", error.name, call.rest["kept"][1][1]) from error
+        raise
 
 
 def at_once(op: OpOverload, backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,7 +95,7 @@ def _pull_all(call: Call, cotangents: Any, kept: Any, residual: Any, leading: in
     merged = [np.reshape(g, (count, *g.shape[leading:])) for g in cotangents] if leading != 1 else list(cotangents)
     if count == 0:  # of no cotangents at all, plain code may make anything: it is called with one
         merged = [np.zeros_like(g, shape=(1, *g.shape[1:])) for g in merged]
-    grads = call.backward(Handed(call.rest, kept, residual), *together(merged, *call.rest["grads"]))
+    grads = handed(call, kept, residual, together(merged, *call.rest["grads"]))
 
     def split(x: Any) -> Any:
         if x is None:
@@ -88,7 +111,7 @@ def _pull_all(call: Call, cotangents: Any, kept: Any, residual: Any, leading: in
 
 
 pull_all = build(
-    Schema.parse("tape::pull_all(Any call, Tensor[] cotangents, Tensor[] kept, Residual residual, int leading) -> Any")
+    Schema.parse("tape::pull_all(Any rest, Tensor[] grads, Tensor[] kept, Residual residual, int leading) -> Any")
 )
 pull_all.register_at(DispatchKey.CompositeImplicit, _pull_all)
 
@@ -96,18 +119,18 @@ pull_all.register_at(DispatchKey.CompositeImplicit, _pull_all)
 def batching_rule_of(pull: OpOverload) -> Callable[..., Any]:
     """The rule for batches of what takes any number of cotangents: one call for all; one for each item of what was kept."""
 
-    def rule(info: Any, in_dims: Any, call: Any, cotangents: Any, kept: Any, residual: Any, leading: int) -> Any:
+    def rule(info: Any, in_dims: Any, rest: Any, grads: Any, kept: Any, residual: Any, leading: int) -> Any:
         size = info.batch_size
         _, flowing, keeping, of_residual, _ = in_dims
         if keeping is None and of_residual is None:
-            dims = flowing or [None] * len(cotangents)
+            dims = flowing or [None] * len(grads)
             fronted = [
                 broadcast_to(g, (size, *g.shape)) if dim is None else moveaxis(g, dim, 0)
-                for g, dim in zip(cotangents, dims, strict=True)
+                for g, dim in zip(grads, dims, strict=True)
             ]
-            return pull(call, fronted, kept, residual, leading + 1), 0
+            return pull(rest, fronted, kept, residual, leading + 1), 0
         results = [
-            pull(call, _item(cotangents, flowing, i), _item(kept, keeping, i), _kept_item(residual, of_residual, i), leading)
+            pull(rest, _item(grads, flowing, i), _item(kept, keeping, i), _kept_item(residual, of_residual, i), leading)
             for i in range(size)
         ]
         columns = zip(*map(leaves, results), strict=True)
@@ -151,6 +174,7 @@ def refused(op: OpOverload, error: ConversionError, *, batched: bool) -> Convers
     return ConversionError(
         f"{op.name}: its backward was registered with opaque=False, and under vmap or jacrev, or where it is differentiated "
         "itself, it gets values of that transform. Leave opaque= out, so that it is called as one operator; or write it with "
-        f"NumPy's functions and operators; {advice}make what it calls an operator with a derivative. The code met this: {error}",
+        f"NumPy's functions and operators; {advice}make what it calls an operator with a derivative. The code met this: "
+        f"{error}",
         operator=op.name,
     )

@@ -2,7 +2,8 @@ from typing import Any
 
 from typing_extensions import disjoint_base
 
-from ...core import Level
+from ...core import Level, OpOverload
+from ...errors import GradientError
 from ..derivatives import Layout
 from .node import Node
 
@@ -23,4 +24,5 @@ class Context(Node):
 
 def secret_levels(node: Context) -> tuple[Level, ...]: ...
 def skeletons_of(node: Context) -> tuple[Any, ...] | None: ...
-def saved_of(node: Context) -> tuple[Any, ...]: ...
+def nothing_saved(op: OpOverload) -> GradientError: ...
+def saved_of(node: Context) -> tuple[Any, ...] | None: ...

@@ -5,12 +5,12 @@ from cpython.object cimport PyObject, PyObject_GenericSetAttr
 from ...core.array_memory cimport settled
 from ...core.flatten cimport items_of, rebuilt
 from ...core.keys cimport AUTOGRAD, rank_at
-from ...core.tensor cimport Wrapped
+from ...core.tensor cimport Wrapped, unwrapped
 from .node cimport Node, Output
 
 import numpy as np
 
-from ...core import Tensor, unwrap, wrap
+from ...core import Tensor, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import leaves
 from ...errors import GradientError, kind_of
@@ -95,15 +95,11 @@ cdef class Context(Node):
         if self.rule is released:
             released(self, None, False)
         if self.form == NOTHING_SAVED:
-            raise GradientError(
-                f"{self.op.name}: ctx.saved_tensors was read, and its setup_context saved nothing. Write "
-                "ctx.save_for_backward(...) there, and hand it to register_autograd(backward, setup_context=...).",
-                operator=self.op.name,
-            )
+            raise nothing_saved(self.op)
         saved = self.saved
         if self.form == ANY or self.recording:
             return tuple([from_kept(self, x) for x in saved])
-        return unwrap(saved, rank_at(self.level.number, AUTOGRAD))
+        return unwrapped(saved, rank_at(self.level.number, AUTOGRAD))
 
     def mark_non_differentiable(self, *outputs):
         """Name outputs that carry no gradient; they come out untracked.
@@ -227,6 +223,15 @@ def skeletons_of(Context node not None):
     return node.skeletons
 
 
+def nothing_saved(op):
+    """What to raise where a rule has read what its setup_context never saved."""
+    return GradientError(
+        f"{op.name}: ctx.saved_tensors was read, and its setup_context saved nothing. Write "
+        "ctx.save_for_backward(...) there, and hand it to register_autograd(backward, setup_context=...).",
+        operator=op.name,
+    )
+
+
 def saved_of(Context node not None):
-    """What `saved_tensors` gives; nothing where nothing was saved."""
-    return () if node.form == NOTHING_SAVED and node.rule is not released else node.saved_tensors
+    """What `saved_tensors` gives; None where nothing was saved."""
+    return None if node.form == NOTHING_SAVED and node.rule is not released else node.saved_tensors

@@ -47,18 +47,22 @@ def run_backward(roots, seeds, Level level not None, bint keep, bint create_grap
 
 def add_to_leaves(roots, seeds, Level level not None, bint keep, bint create_graph):
     """Carry gradients from the roots to the leaves, and add them to the `.grad` of each; see `run_backward`."""
-    cdef Walk walk = walked(roots, seeds, level, keep, create_graph, None)
-    found = walk.gradients()
-    walk = None
+    cdef dict found = walked(roots, seeds, level, keep, create_graph, None).gradients()
     while found:
-        add_to_leaf(*found.popitem())
+        leaf, grad = found.popitem()
+        accumulate(leaf, grad)
 
 
 def add_to_leaf(Leaf leaf not None, grad):
     """Add a gradient, of which nobody else holds a part, to the `.grad` of a leaf."""
-    leaf.grad = grad if leaf.gradient is None else added(leaf.gradient, grad)
+    accumulate(leaf, grad)
+
+
+cdef int accumulate(Leaf leaf, grad) except -1:
+    leaf.set_gradient(grad if leaf.gradient is None else added(leaf.gradient, grad))
     if leaf.functions is not None:
         leaf.functions.accumulated()
+    return 0
 
 
 def grad_of(x):
@@ -73,7 +77,7 @@ def set_grad(x, value):
     """Let a tracked value keep a gradient."""
     edge = (<Wrapped?>x).data
     if type(edge) is Leaf:
-        (<Leaf>edge).grad = value
+        (<Leaf>edge).set_gradient(value)
     elif hasattr(x, "retained"):
         x.retained.grad = value
     else:
@@ -212,9 +216,9 @@ cdef class Walk:
 
     cdef int run_hooks(self) except -1:
         cdef Leaf leaf
-        for leaf in list(self.leaves):
+        for leaf, grad in self.leaves.items():      # no leaf is added meanwhile
             if leaf.functions is not None:
-                self.leaves[leaf] = leaf.functions(self.leaves[leaf])
+                self.leaves[leaf] = leaf.functions(grad)
                 if self.fresh is not None:
                     self.fresh.discard(leaf)
         return 0
@@ -222,8 +226,7 @@ cdef class Walk:
     cdef dict gradients(self):
         """The gradients of leaves; arrays that somebody else may hold are copied."""
         cdef Leaf leaf
-        for leaf in list(self.leaves):
-            result = self.leaves[leaf]
+        for leaf, result in self.leaves.items():
             if self.fresh is not None and leaf in self.fresh and is_exact(<PyObject *>result) \
                     and PyArray_CHKFLAGS(<cnp.ndarray>result, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE):
                 continue

@@ -9,10 +9,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-import numpy as np
-
-from ...core import freeze
-from ...core.array_memory import has_layout, owned
+from ...core.array_memory import has_layout, owned, unwritable, writable
 from ...errors import GradientError, kind_of
 from .cotangents import added, fitted
 from .grad_mode import outside_rules
@@ -140,7 +137,7 @@ class Hooked:
             )
             wanted = [None if edge is None else edge.layout for edge in edges]
             for after in list(self.after.values()):
-                shown = tuple(map(_shown, results))
+                shown = tuple(map(unwritable, results))
                 with outside_rules():
                     made = after(shown, _shown_all(grad, len(layouts)))
                 if made is not None:
@@ -179,8 +176,8 @@ def retain(node: Any, number: int | None, retained: Retained) -> None:
 
 def _changed(hook: Callable[[Any], Any], grad: Any, layout: Any) -> Any:
     with outside_rules():
-        made = hook(_shown(grad))
-    return grad if made is None else _checked(made, layout, "a hook")
+        made = hook(unwritable(grad))
+    return grad if made is None else _checked(writable(made), layout, "a hook")
 
 
 def _checked(made: Any, layout: Any, who: str) -> Any:
@@ -205,16 +202,11 @@ def _tuple_of(made: Any, shown: tuple[Any, ...], layouts: Any, who: str) -> tupl
             f"{who} was given a tuple of {len(shown)} gradients and returned {got}. Return as many, or None to change nothing."
         )
     return tuple(
-        None if new is None else new if layout is None or new is old else _checked(new, layout, who)
+        None if new is None else writable(new) if layout is None or new is old else _checked(writable(new), layout, who)
         for new, old, layout in zip(made, shown, layouts, strict=True)
     )
 
 
 def _shown_all(grad: Any, outputs: int) -> tuple[Any, ...]:
     """The gradients of a node's outputs as a hook gets them."""
-    return tuple(_shown(grad.get(i)) for i in range(outputs)) if isinstance(grad, dict) else (_shown(grad),)
-
-
-def _shown(grad: Any) -> Any:
-    """A gradient that a hook cannot write to: others may hold the same array."""
-    return freeze(grad[...]) if type(grad) is np.ndarray and grad.flags.writeable else grad
+    return tuple(unwritable(grad.get(i)) for i in range(outputs)) if isinstance(grad, dict) else (unwritable(grad),)

@@ -22,7 +22,7 @@ from ...operators.functional_variant import Form, copied, form_of, instead
 from ...operators.views import base_of, replace
 from ...schema.tags import Tag
 from ...schema.types import TENSOR, ListOf
-from ..inplace import Words, check_dicts, check_target, check_views, new_values, target_name, targets
+from ..inplace import Words, check_dicts, check_target, check_views, is_array, new_values, target_name, targets
 from .node import Leaf, Node
 from .record import new_node
 from .saved_tensors import COPIED_BYTES
@@ -64,8 +64,8 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
 
     def run(*values: Any) -> Any:
         wrapped = any([isinstance(values[i], Tensor) for i in single_places])
-        wrapped = wrapped or any([isinstance(x, Tensor) for i in listed_places if values[i] for x in arrays(values[i])])
-        if wrapped and all(x is None or inexact_layout(x) is not None for i in written for x in arrays(values[i])):
+        wrapped = wrapped or any([isinstance(x, Tensor) for i in listed_places for x in arrays(values[i])])
+        if wrapped and all(inexact_layout(x) is not None for i in written for x in arrays(values[i]) if is_array(x)):
             return functional(*values)  # a layer below may need more than copies, one for each item say
         fresh = list(values)
         for i in written:

@@ -9,16 +9,16 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from ...core.array_memory cimport unwritten
+from ...core.array_memory cimport unwritable, unwritten
 from ...core.arrays cimport is_exact
 from ...core.flatten cimport items_of, rebuilt
 from ...core.state cimport thread_state
 from ...core.tensor cimport Wrapped, taken_off
 from .context cimport Context, copied_attributes, number_of, shown
 from .node cimport Output, Pull
-from .record cimport dispatch_made, fill, layout_of, wrapped
+from .record cimport dispatch_made, fill, layout_of, record, wrapped
 
-from ...core.array_memory import inexact_layout
+from ...core.array_memory import inexact_layout, writable
 from ...core.pytree import mapped
 from ...errors import ConversionError
 from ...schema.types import RESIDUAL
@@ -28,7 +28,6 @@ from .grad_mode import outside_rules
 from .context import saved_of
 from .node import edges_of
 from .opaque_backward import as_one
-from .record import recorded
 from .residuals import is_differentiated, levels_of, reading_residuals, secret_keys
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import protect
@@ -37,6 +36,7 @@ from .user_rules import checked, is_keyed, keeps_value_of, materialized, once_di
 
 cnp.import_array()
 
+cdef str READ_ONLY = "The gradient that a backward is given is read-only, for others hold it too: write to a copy."
 cdef tuple NOTHING = ()
 cdef type TrackedTensor = Tracked
 cdef Py_ssize_t COPIED_BYTES = _COPIED_BYTES
@@ -81,6 +81,8 @@ cdef class Plan:
             return x
         if kind == LAYOUT:
             return self.layout(x)
+        if x is None:
+            return None
         if kind == LIST and type(x) is list and not x:
             return NOTHING                  # one object less for the collector to look at
         if is_exact(<PyObject *>x):
@@ -124,8 +126,8 @@ def row_kernel(plan_for not None, op not None, whole not None):
             plan = plans.setdefault(own, plan_for(own))
         if plan.rule is None:
             return out
-        return recorded(TrackedTensor, op, plan.rule, out, like, data, edges_of(data) if plan.lists else None,
-                        plan.save(values, out))
+        return record(TrackedTensor, op, plan.rule, out, like, data, edges_of(data) if plan.lists else None,
+                      plan.save(values, out))
 
     return kernel
 
@@ -163,11 +165,13 @@ def user_kernel(op not None, rule not None, whole not None):
             before, undo = thread_state().requests, marks() if thread_state().rank else NOTHING
             were = copied_attributes(node)
             try:
-                grads = backward(node, grad) if single else backward(node, *given)
+                grads = backward(node, unwritable(grad)) if single else backward(node, *given)
             except Exception as error:
                 if thread_state().requests == before:
                     if isinstance(error, AttributeError) and error.obj is node:
                         raise unset(op, "backward", error.name, vars(node)) from error
+                    if isinstance(error, ValueError) and "read-only" in str(error):    # NumPy's words
+                        error.add_note(READ_ONLY)
                     raise
                 asked = opacity.learns((grad, given, kept_by(node)), secret_keys(node))
                 if not asked:
@@ -187,6 +191,8 @@ def user_kernel(op not None, rule not None, whole not None):
             if attributes is not None:
                 for name in attributes:
                     vars(node).pop(name, None)
+        if not (single and isinstance(grad, cnp.ndarray)):
+            grads = mapped(writable, grads)  # where it gave back what it was given
         if type(grads) is tuple and len(<tuple>grads) == count and not lists:
             for i in others:
                 if (<tuple>grads)[<Py_ssize_t>i] is not None:

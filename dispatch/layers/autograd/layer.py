@@ -10,9 +10,10 @@ from typing import Any
 
 from ...core import DispatchKey, OpOverload, Registration, count_conversion, descend
 from ...core.source import where
-from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following, parameter_names
+from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
+from ...dispatcher.rule_parameters import check_count
 from ...errors import DefinitionError, NoRuleError, kind_of
-from ...operators.functional_variant import on_copies_of, origin_of
+from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import detach
 from ...operators.rule_operators import missing
 from ...operators.views import with_views
@@ -62,7 +63,8 @@ class Autograd(Layer):
             return lambda backward: self.attach(op, backward, setup_context=setup_context, batched=batched, opaque=opaque)
         if backward is None:
             check_alone(op, given, setup_context=setup_context, batched=batched)
-        rule = self.rule(backward, setup_context=setup_context, batched=batched, opaque=opaque) if backward is not None else None
+        options: dict[str, Any] = {"setup_context": setup_context, "batched": batched, "opaque": opaque}
+        rule = None if backward is None else self.rule(backward, **options)
         op.register(self, derivative_of(op, rule, given, opaque) if given else rule)
         return backward
 
@@ -136,15 +138,16 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
             f"{op.name} returns nothing and writes to nothing, so that no gradient comes back to it. Leave the backward out.",
             operator=op.name,
         )
-    if rule.setup_context is None:
-        return
-    names = parameter_names(rule.setup_context)
-    if names is not None and len(names) != 3:
-        raise DefinitionError(
-            f"{op.name}: setup_context takes ({', '.join(names)}). It is called with three arguments: "
-            "setup_context(ctx, inputs, output).",
-            operator=op.name,
-        )
+    form = form_of(op.schema)
+    outputs = form.returned.count(-1) - form.residual + len(form.written)
+    grads = ["g"] if outputs == 1 else [f"g{i}" for i in range(outputs)]
+    of = "one output" if outputs == 1 else f"{outputs} outputs"
+    what = " and values that it writes" if form.written and outputs > 1 else ""
+    called = f"It is called with a gradient for {of}{what}: backward({', '.join(['ctx', *grads])})."
+    check_count(op, rule.backward, 1 + outputs, "its backward", called)
+    if rule.setup_context is not None:
+        called = "It is called with three arguments: setup_context(ctx, inputs, output)."
+        check_count(op, rule.setup_context, 3, "setup_context", called)
 
 
 def _ruleless(op: OpOverload) -> Rule:

@@ -12,6 +12,7 @@ cdef class Leaf:
     cdef object __weakref__
 
     cdef void show(self)
+    cdef int set_gradient(self, value) except -1
 
 
 cdef class Node:
@@ -32,6 +33,7 @@ cdef class Node:
     cdef PyObject *newer
     cdef object __weakref__
 
+    cdef object inputs_now(self)
     cdef tuple edges_now(self)
     cpdef tuple all_kept(self)
     cdef void release(self)

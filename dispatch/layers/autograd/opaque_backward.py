@@ -3,9 +3,9 @@
     ns::solve.backward_rule(Any rest, Tensor[] grads, Tensor[] kept, Residual residual, int leading=0) -> Tensor[]
 
 `grads` are the gradients that came in; `kept` the arrays that setup_context kept, those of `save_for_backward` first, then
-those among the attributes of ctx, and, where it is recorded, a number for what a residual hides; `rest` says in plain data where these belong, and has what is no array. It gives a gradient
-for each array that one is asked for, of the shape and dtype of that, zeros where the backward gave None. A backward of all
-cotangents at once takes them along `leading` axes more.
+those among the attributes of ctx, and, where it is recorded, a number for what a residual hides; `rest` says in plain data
+where these belong, and has what is no array. It gives a gradient for each array that one is asked for, of the shape and dtype
+of that, zeros where the backward gave None. A backward of all cotangents at once takes them along `leading` axes more.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from ...operators.functional_variant import origin_of
 from ...operators.rule_operators import make
 from ..derivatives import Layout
 from ..opaque_rules import fresh, together
-from .batched_backward import Call, Handed, batching_rule_of, pull_all, rest_of
+from .batched_backward import Call, batching_rule_of, handed, pull_all, rest_of
 from .context import Context
 from .cotangents import fitted
 from .node import edges_of
@@ -67,10 +67,11 @@ def _made(op: OpOverload, rule: Rule) -> OpOverload:
     named = origin_of(op) or op
 
     def kernel(rest: Any, grads: Any, kept: Any, residual: Any, leading: int) -> Any:
+        call = Call(op, rule.backward, rest)
         if rule.batched:
-            found = pull_all(Call(op, rule.backward, rest), grads, kept, residual, leading)
+            found = pull_all(call, grads, kept, residual, leading)
         else:
-            found = rule.backward(Handed(rest, kept, residual), *together(grads, *rest["grads"]))
+            found = handed(call, kept, residual, together(grads, *rest["grads"]))
         batch = tuple(grads[0].shape[:leading])
         targets = _structured(rest["needs_input_grad"], iter([Target(((*batch, *shape), t)) for shape, t in rest["layouts"]]))
         stand, made = Stand(op, targets), []

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import OpOverload, wrap
-from ...dispatcher.layer import Kernel, parameter_names
+from ...dispatcher.layer import Kernel
+from ...dispatcher.rule_parameters import parameter_names
 from ...errors import DefinitionError
 from .kernels import Plan
 from .kernels import row_kernel as compiled

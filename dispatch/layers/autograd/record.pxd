@@ -13,5 +13,6 @@ cdef extern from *:
     object dispatch_made(object cls, tuple no_arguments)
 
 cdef object layout_of(x, tuple inputs)
+cdef object record(type wrapper, op, rule, out, Wrapped like, tuple inputs, tuple edges, saved)
 cdef object wrapped(type wrapper, out, Wrapped like, data)
 cdef int fill(Node node, op, Level level, rule, tuple inputs, tuple edges, saved, layout) except -1

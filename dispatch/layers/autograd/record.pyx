@@ -31,10 +31,12 @@ cdef object layout_of(x, tuple inputs):
     cdef int i, ndim
     if is_exact(<PyObject *>x):
         for found in inputs:
-            if isinstance(found, Node):
-                found = (<Node>found).layout
-            elif type(found) is Leaf:
+            if found is None:
+                continue
+            if type(found) is Leaf:
                 found = (<Leaf>found).layout
+            elif isinstance(found, Node):
+                found = (<Node>found).layout
             else:
                 continue
             if found is None:
@@ -102,7 +104,7 @@ def new_node(type cls not None, op, Level level not None, rule, tuple inputs not
     return node
 
 
-def recorded(type wrapper not None, op, rule, out, Wrapped like not None, tuple inputs not None, tuple edges, saved):
+cdef object record(type wrapper, op, rule, out, Wrapped like, tuple inputs, tuple edges, saved):
     """The result of a call in a wrapper with a node, at the level and rank of `like`; an array becomes read-only.
 
     It is the result itself where that can have no gradient. `edges` is None where the inputs are, which hold no lists. The
@@ -118,3 +120,8 @@ def recorded(type wrapper not None, op, rule, out, Wrapped like not None, tuple 
             and are_hidden(inputs if edges is None else edges):
         hide(node)
     return wrapped(wrapper, out, like, node)
+
+
+def recorded(type wrapper not None, op, rule, out, Wrapped like not None, tuple inputs not None, tuple edges, saved):
+    """`record`, for Python."""
+    return record(wrapper, op, rule, out, like, inputs, edges, saved)

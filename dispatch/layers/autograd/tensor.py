@@ -296,6 +296,11 @@ def seed_of(x: TrackedTensor, gradient: Any) -> Any:
             )
         return one(x)
     if not isinstance(gradient, Tensor):
+        if x.dtype.kind != "c" and np.iscomplexobj(gradient):
+            raise GradientError(
+                f"the gradient is complex, and the value it is of has dtype {x.dtype}. The imaginary part would be lost in "
+                "silence: write .real where it has no meaning."
+            )
         gradient = np.asarray(gradient, dtype=x.dtype)
     if gradient.shape != x.shape:
         raise GradientError(f"the gradient has shape {gradient.shape}, and the value it is of {x.shape}. Make them equal.")

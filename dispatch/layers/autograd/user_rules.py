@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core import OpOverload
+from ...core.array_memory import unwritable
 from ...core.pytree import field_names, items_of, leaves, mapped
 from ...errors import GradientError, did_you_mean, kind_of
 from ...schema.types import ListOf, OptionalOf, Type
@@ -67,14 +68,14 @@ def once_differentiable(rule: Callable[..., Any], *, inside: bool) -> Callable[.
 
 
 def materialized(node: Context, grad: Any, structure: tuple[Any, ...], fill: bool) -> list[Any]:
-    """The gradients as the rule gets them: one for each output, in a container as it was; zeros for those that are missing."""
+    """The gradients as a rule gets them: one for each output, in a container as it was; zeros for those that are missing."""
     flat = [grad.get(i) for i in range(len(node.layouts))]
     if fill:
         like = next(iter(grad.values()))
         flat = [
             zeros(layout, like) if g is None and layout is not None else g for g, layout in zip(flat, node.layouts, strict=True)
         ]
-    return [mapped(flat.__getitem__, x) for x in structure]
+    return [mapped(lambda number: unwritable(flat[number]), x) for x in structure]
 
 
 def checked(op: OpOverload, node: Context, grads: Any, skeletons: tuple[Any, ...] | None, *, lists: bool) -> list[Any]:

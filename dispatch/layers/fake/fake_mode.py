@@ -158,8 +158,11 @@ class FakeTensorMode(ModeBlock):
         return made
 
     def captured(self, a: Any) -> FakeTensor:
-        """Return the fake of a real array that an operator got: a constant, if it has one element."""
-        return self._converted(a, str(device_of(a)), self.static_shapes, hold=True)
+        """Return the fake of a real array that an operator got. The element of one is known, and so are all those of a mask.
+
+        A mask says how many elements an index selects, so that the shapes of what follows depend on it.
+        """
+        return self._converted(a, str(device_of(a)), self.static_shapes or a.dtype == bool, hold=True)
 
     def _converted(self, a: Any, device: str, static: bool, *, hold: bool = False) -> FakeTensor:
         strides = getattr(a, "strides", None)
@@ -175,6 +178,8 @@ class FakeTensorMode(ModeBlock):
                 owner = _owner(a)
                 base = None if owner is a else self._converted(owner, device, static, hold=hold)
                 made = fake_tensor(sizes[0], a.dtype, sizes[1], device, self, base)
+                if hold and static and a.dtype == bool:
+                    made.data = Kept(base, freeze(a.copy(order="K")))
             self._memo.keep(a, layout, made, hold=hold)
             return made
 

@@ -9,7 +9,8 @@ import numpy as np
 from ...core import DispatchKey, ModeGuard, OpOverload, Setting, Without, active_mode, freeze
 from ...core.pytree import arrays, leaves, mapped
 from ...core.source import where
-from ...dispatcher.layer import Kernel, Layer, by_position, check_parameters
+from ...dispatcher.layer import Kernel, Layer
+from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import DispatchError, FakeTensorError, NoRuleError, kind_of
 from ...operators.functional_variant import form_of
 from ...schema.tags import Tag
@@ -68,7 +69,7 @@ layer = Fake("fake", DispatchKey.FAKE)
 def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kernel:
     """The kernel that runs a rule, on fakes and in their mode."""
     context = FakeContext(op)
-    single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,) and not results.sources[0]
+    single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,) and not (results.sources[0] or op.outputs.typed)
     rule = by_position(op, rule)
     taking = [i for i, a in enumerate(op.schema.arguments) if a.type.has_tensor]
     devices = [i for i, a in enumerate(op.schema.arguments) if a.type in (DEVICE, OptionalOf(DEVICE))]

@@ -6,6 +6,8 @@ import numpy as np
 
 from ...core import OpOverload, Tensor
 from ...core.pytree import arrays, mapped
+from ...dispatcher.call_errors import about_dtype
+from ...dispatcher.printing import describe_value
 from ...errors import FakeTensorError, kind_of
 from ...operators.functional_variant import is_argument
 from .fake_mode import FakeTensorMode
@@ -71,13 +73,15 @@ class Results:
             return fake_tensor(leaf.shape, leaf.dtype, leaf.strides, at, mode, base)
 
         made = mapped(fresh, x)
-        if isinstance(made, Tensor):
+        if isinstance(made, Tensor) and not op.outputs.typed:
             return made
         if not op.outputs.checks[i](made):
+            wanted = op.schema.returns[i]
+            cast = about_dtype(wanted, made)
+            given = describe_value(x) if cast else type(x).__name__ if x is not None else "None"
             raise FakeTensorError(
-                f"{op.name}: its fake rule returned {type(x).__name__ if x is not None else 'None'} as output {i}, and the "
-                f"schema says {op.schema.returns[i].type}. Return an array of the right shape and dtype, "
-                "np.empty(shape, dtype) say.",
+                f"{op.name}: its fake rule returned {given} as output {i}, and the schema says {wanted.wanted}."
+                + (cast or " Return an array of the right shape and dtype, np.empty(shape, dtype) say."),
                 operator=op.name,
             )
         return made

@@ -19,8 +19,8 @@ NUMBER = f"{BY_SHAPE}; keep it an array, or pass the number as a plain argument.
 class Kept:
     """What some fakes have beside their metadata.
 
-    The fake that owns the memory; the one element, if it is known; and how many elements count, as sizes that depend on data,
-    with the `version` of the memory for which they were asked.
+    The fake that owns the memory; the one element, or all of a mask, if they are known; and how many elements count, as sizes
+    that depend on data, with the `version` of the memory for which they were asked.
     """
 
     __slots__ = ("base", "constant", "counted", "version")
@@ -63,7 +63,7 @@ class FakeTensor(Tensor):
 
     @property
     def constant(self) -> Any:
-        """Its one element, as an array, if that is known; else None."""
+        """Its one element, or all elements of a mask, as an array, if they are known; else None."""
         kept = self.data
         if kept is None or kept.constant is None:
             return None

@@ -11,7 +11,8 @@ from ...core import DispatchKey, OpOverload, Registration, Tensor, descend, spli
 from ...core.array_memory import inexact_layout
 from ...core.pytree import arrays, mapped
 from ...core.source import where
-from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, check_parameters, following
+from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
+from ...dispatcher.rule_parameters import check_parameters
 from ...errors import DefinitionError, NoRuleError, kind_of
 from ...operators.functional_variant import on_copies_of, origin_of
 from ...operators.rule_operators import missing
@@ -22,7 +23,7 @@ from .inplace import made_kernel, writing_kernel
 from .opaque_jvp import operator_of
 from .pushforward_rules import Pushforwards, check_reads, row_kernel
 from .tensor import DualTensor
-from .user_rules import rule_of, user_kernel
+from .user_rules import user_kernel
 
 
 class Forward(Layer):
@@ -36,7 +37,7 @@ class Forward(Layer):
         return super().attach(op, rule, *args, opaque=checked_opaque(op, opaque), **options)
 
     def check(self, op: OpOverload, rule: Any) -> None:
-        rule = rule.function if isinstance(rule, UserRule) else rule
+        rule = rule.__wrapped__ if isinstance(rule, UserRule) else rule
         if isinstance(rule, (Constant, Made)):
             return
         if isinstance(rule, Pushforwards):
@@ -62,14 +63,13 @@ class Forward(Layer):
         if isinstance(rule, Made):
             return made_kernel(op, None if rule.others is None else self.lower(op, rule.others))
         row = isinstance(rule, Pushforwards) and len(op.schema.returns) == 1
-        kernel = row_kernel(op, rule) if row else user_kernel(op, rule_of(op, rule))
+        kernel = row_kernel(op, rule) if row else user_kernel(op, rule)
         return with_views(op, kernel, DualTensor) if op.schema.is_view else kernel
 
     def remark(self, rule: Any) -> str:
         return str(rule.opacity) if isinstance(rule, UserRule) else ""
 
     def place(self, rule: Any) -> str:
-        rule = rule.function if isinstance(rule, UserRule) else rule
         if isinstance(rule, (Constant, Made)):
             return "no derivative"
         return where(next(iter(rule.by_argument.values())).function if isinstance(rule, Pushforwards) else rule)
@@ -107,7 +107,7 @@ def jvp_rule(op: OpOverload) -> OpOverload | None:
     """`op.jvp_rule`: the operator of the jvp rule that a user gave, None where there is none."""
     registration = op.table.source(layer.key)
     rule = None if registration is None else registration.rule
-    return operator_of(op.functional, rule.function, rule.opacity) if isinstance(rule, UserRule) else None
+    return operator_of(op.functional, rule) if isinstance(rule, UserRule) else None
 
 
 def _beside_residuals(op: OpOverload, kernel: Kernel) -> Kernel:
@@ -155,7 +155,7 @@ def _ruleless(op: OpOverload) -> Kernel:
         if any(inexact_layout(x) is not None for x in arrays(outputs)):
             raise NoRuleError(
                 f"a tangent was asked of {op.name}'s output, and it has neither a jvp rule nor an autograd rule to derive one "
-                + "from. "
+                "from. "
                 + missing(
                     named,
                     "register_jvp(rule), where rule(tangents, output, *args) returns the tangent of the output",

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from ...core import Level, OpOverload, Tensor, wrap
-from ...core.array_memory import inexact_layout
+from ...core.array_memory import inexact_layout, unwritable
 from ...core.pytree import leaves, mapped, unflatten
-from ...dispatcher.layer import by_position, find_layer
+from ...dispatcher.layer import find_layer
+from ...dispatcher.rule_parameters import by_position
 from ...operators.functional_variant import origin_of
 from ...operators.rule_operators import make
 from ..derivatives import zeros
-from ..opaque_rules import Opacity, apart, attempted, fresh, handed, together
+from ..opaque_rules import UserRule, apart, attempted, fresh, handed, together
 from .tangents import with_tangents
 from .tensor import DualTensor
 
@@ -27,9 +28,9 @@ WORD = "jvp_rule"
 SCHEMA = "(Any rest, Tensor[] tangents, Tensor[] arrays, Residual residual) -> Tensor[]"
 
 
-def attempting(op: OpOverload, function: Callable[..., Any], opacity: Opacity) -> Callable[..., Any]:
+def attempting(op: OpOverload, rule: UserRule) -> Callable[..., Any]:
     """A user's rule, every argument by position, which is called as one operator where it is opaque."""
-    rule = by_position(op, function)
+    function = by_position(op, rule.__wrapped__, leading=2)
 
     def run(tangents: tuple[Any, ...], output: Any, *args: Any) -> Any:
         def as_one() -> Any:
@@ -37,21 +38,21 @@ def attempting(op: OpOverload, function: Callable[..., Any], opacity: Opacity) -
             flowing, *of_tangents = apart(tangents)
             arrays, *of_arrays = apart((outputs, [None if i in handed(op) else x for i, x in enumerate(args)]))
             rest = {"tangents": of_tangents, "arrays": of_arrays}
-            found = iter(operator_of(op, function, opacity)(rest, flowing, arrays, residual))
+            found = iter(operator_of(op, rule)(rest, flowing, arrays, residual))
             made = [None if inexact_layout(x) is None else next(found) for x in leaves(outputs)]
             of_outputs = unflatten(outputs, made)
             return of_outputs if len(outputs) > 1 else of_outputs[0]
 
-        return attempted(opacity, (tangents, output, args), lambda: rule(tangents, output, *args), as_one)
+        return attempted(rule.opacity, (tangents, output, args), lambda: function(tangents, output, *args), as_one)
 
     return run
 
 
-def operator_of(op: OpOverload, function: Callable[..., Any], opacity: Opacity) -> OpOverload:
+def operator_of(op: OpOverload, rule: UserRule) -> OpOverload:
     """The operator of a rule, made when it is first needed."""
-    if opacity.operator is None:
-        opacity.operator = _made(op, function)
-    return opacity.operator
+    if rule.opacity.operator is None:
+        rule.opacity.operator = _made(op, rule)
+    return rule.opacity.operator
 
 
 def _without_residuals(op: OpOverload, output: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
@@ -61,8 +62,8 @@ def _without_residuals(op: OpOverload, output: Any, args: tuple[Any, ...]) -> tu
     return outputs[: len(outputs) - kept], [*outputs[len(outputs) - kept :], *[args[i] for i in handed(op)]]
 
 
-def _made(op: OpOverload, function: Callable[..., Any]) -> OpOverload:
-    named, rule, places = origin_of(op) or op, by_position(op, function), handed(op)
+def _made(op: OpOverload, rule: UserRule) -> OpOverload:
+    named, function, places = origin_of(op) or op, by_position(op, rule.__wrapped__, leading=2), handed(op)
 
     def kernel(rest: Any, tangents: Any, arrays: Any, residual: Any) -> Any:
         outputs, args = together(arrays, *rest["arrays"])
@@ -70,8 +71,8 @@ def _made(op: OpOverload, function: Callable[..., Any]) -> OpOverload:
         output = output if len(op.schema.returns) > 1 else output[0]
         for i, x in zip(places, residual[op.outputs.residual :], strict=True):
             args[i] = x
-        found = rule(together(tangents, *rest["tangents"]), output, *args)
-        return list(fresh(_tangents(op, output, found), (tangents, arrays)))
+        flowing = together([unwritable(t) for t in tangents], *rest["tangents"])
+        return list(fresh(_tangents(op, output, function(flowing, output, *args)), (tangents, arrays)))
 
     def fake(rest: Any, tangents: Any, arrays: Any, residual: Any) -> Any:
         outputs, _ = together(arrays, *rest["arrays"])

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from ...core import OpOverload, descend
 from ...core.array_memory import inexact_layout
-from ...dispatcher.layer import Kernel, parameter_names
+from ...dispatcher.layer import Kernel
+from ...dispatcher.rule_parameters import parameter_names
 from ...errors import DefinitionError
 from .tangents import added, dual, tangent_of
 

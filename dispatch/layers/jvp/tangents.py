@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...core import OpOverload, Tensor, wrap
-from ...core.array_memory import has_layout, inexact_layout
+from ...core.array_memory import has_layout, inexact_layout, is_complex
 from ...core.pytree import items_of, rebuilt
 from ...dispatcher.printing import describe_value
 from ...errors import EscapedValueError, GradientError, kind_of
@@ -36,10 +36,11 @@ def added(x: Any, y: Any) -> Any:
     return add(x, y)
 
 
-def with_tangents(op: OpOverload, like: Any, out: Any, tangents: Any) -> Any:
+def with_tangents(op: OpOverload, like: Any, out: Any, tangents: Any, *, by_row: bool = False) -> Any:
     """The outputs of an operator, `op.whole`, with the tangents that a rule gave for them, at the level and rank of `like`.
 
-    There is one tangent for one output, a tuple of them for several, and None where there is none.
+    There is one tangent for one output, a tuple of them for several, and None where there is none. In a row's formula the real
+    part of a complex tangent is what is meant, where the output is real; of a user's rule it is an error.
     """
     count = len(op.schema.returns) - op.outputs.residual
     several = type(out) in (tuple, list) and len(op.schema.returns) > 1
@@ -57,11 +58,11 @@ def with_tangents(op: OpOverload, like: Any, out: Any, tangents: Any) -> Any:
         )
     made = []
     for i, (x, t) in enumerate(zip(outputs, tangents, strict=True)):
-        made.append(_dual(op, like, x, t, "its output" if count == 1 else f"output {i}"))
+        made.append(_dual(op, like, x, t, "its output" if count == 1 else f"output {i}", by_row))
     return (*made, *out[count:]) if several else made[0]
 
 
-def _dual(op: OpOverload, like: Any, x: Any, t: Any, what: str) -> Any:
+def _dual(op: OpOverload, like: Any, x: Any, t: Any, what: str, by_row: bool) -> Any:
     if t is None:
         return x
     items = items_of(x)
@@ -73,7 +74,8 @@ def _dual(op: OpOverload, like: Any, x: Any, t: Any, what: str) -> Any:
                 "Return the same of tangents, None for those without.",
                 operator=op.name,
             )
-        return rebuilt(x, [_dual(op, like, item, part, f"a part of {what}") for item, part in zip(items, parts, strict=True)])
+        what = f"a part of {what}"
+        return rebuilt(x, [_dual(op, like, item, part, what, by_row) for item, part in zip(items, parts, strict=True)])
     layout = inexact_layout(x)
     if layout is None:
         raise GradientError(
@@ -81,18 +83,20 @@ def _dual(op: OpOverload, like: Any, x: Any, t: Any, what: str) -> Any:
             "floating-point and complex values do. Return None for it.",
             operator=op.name,
         )
-    return dual(op, like, x, t, layout, what)
+    return dual(op, like, x, t, layout, what, by_row)
 
 
-def dual(op: OpOverload, like: Any, x: Any, t: Any, layout: Any, what: str = "its output") -> DualTensor:
+def dual(
+    op: OpOverload, like: Any, x: Any, t: Any, layout: Any, what: str = "its output", by_row: bool = True
+) -> DualTensor:
     """An output and the tangent that a rule gave for it, completed by a broadcast and a cast where these explain it."""
     if not isinstance(t, (np.ndarray, np.float64)) or not has_layout(t, layout):
-        t = _fitted(op, like, t, layout, what)
+        t = _fitted(op, like, t, layout, what, by_row)
     made: DualTensor = wrap(DualTensor, x, like, t, True)
     return made
 
 
-def _fitted(op: OpOverload, like: Any, t: Any, layout: Any, what: str) -> Any:
+def _fitted(op: OpOverload, like: Any, t: Any, layout: Any, what: str, by_row: bool) -> Any:
     if isinstance(t, Tensor) and t.rank >= like.rank:
         raise EscapedValueError(
             f"{op.name}: its jvp rule returned a {type(t).__name__} of {t.level!r}, which stands above the tangents it was "
@@ -101,6 +105,12 @@ def _fitted(op: OpOverload, like: Any, t: Any, layout: Any, what: str) -> Any:
         )
     made = of_layout(t, layout, summed=False)
     if made is not None:
+        if not by_row and layout[1].kind != "c" and is_complex(t):
+            raise GradientError(
+                f"{op.name}: its jvp rule gave a complex tangent for {what}, which is real. The imaginary part would be lost "
+                "in silence: write .real where it has no meaning.",
+                operator=op.name,
+            )
         return made
     if not hasattr(t, "shape"):
         raise GradientError(

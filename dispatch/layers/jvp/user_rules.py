@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core import OpOverload, conversions, descend
-from ...core.array_memory import inexact_layout
-from ...dispatcher.layer import CONSTANT, Constant, Kernel, Made, by_position
+from ...core.array_memory import inexact_layout, unwritable, writable
+from ...core.pytree import mapped
+from ...dispatcher.layer import CONSTANT, Constant, Kernel, Made
+from ...dispatcher.rule_parameters import by_position
 from ...errors import GradientError
 from ..opaque_rules import UserRule
 from .opaque_jvp import attempting
@@ -13,11 +15,15 @@ from .pushforward_rules import Pushforwards
 from .tangents import added, tangent_of, with_tangents
 
 
-def user_kernel(op: OpOverload, rule: Callable[..., Any]) -> Kernel:
-    """Make the kernel that carries tangents through an operator by a rule as `rule_of` gives it."""
-    whole = op.whole
+def user_kernel(op: OpOverload, given: Any) -> Kernel:
+    """Make the kernel that carries tangents through an operator by a rule of any kind."""
+    whole, rule, by_row = op.whole, rule_of(op, given), not callable(given)
     single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
+    residual = op.outputs.residual
     taking = tuple(a.type.has_tensor for a in op.schema.arguments)
+
+    def sealed(out: Any) -> Any:
+        return (*mapped(unwritable, out[:-1]), out[-1]) if residual else mapped(unwritable, out)
 
     def kernel(*args: Any) -> Any:
         out, like, values, data, _, _ = descend(whole, args)
@@ -25,14 +31,14 @@ def user_kernel(op: OpOverload, rule: Callable[..., Any]) -> Kernel:
             return out
         tangents = tuple([tangent_of(x, t) if takes else None for x, t, takes in zip(values, data, taking, strict=True)])
         before = conversions()
-        pushed = rule(tangents, out, *values)
+        pushed = rule(mapped(unwritable, tangents), sealed(out), *values)
         if conversions() != before:
             raise GradientError(
                 f"a second derivative was asked of {op.name}, whose jvp rule turned a value into a number by x.item(): the "
                 "derivative of that number would be lost in silence. Compute with the array.",
                 operator=op.name,
             )
-        return with_tangents(op, like, out, pushed)
+        return with_tangents(op, like, out, mapped(writable, pushed), by_row=by_row)
 
     return kernel
 
@@ -44,7 +50,7 @@ def rule_of(op: OpOverload, rule: Any) -> Callable[..., Any]:
     if isinstance(rule, Constant):
         return lambda tangents, output, *args: None
     if not isinstance(rule, Pushforwards):
-        return attempting(op, rule.function, rule.opacity) if isinstance(rule, UserRule) else by_position(op, rule)
+        return attempting(op, rule) if isinstance(rule, UserRule) else by_position(op, rule, leading=2)
     names = op.arguments.names
 
     def by_rows(tangents: tuple[Any, ...], output: Any, *args: Any) -> Any:

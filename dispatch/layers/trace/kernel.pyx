@@ -6,7 +6,7 @@ Python they would take four.
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 
 from ...core.arrays cimport is_exact
 from ...core.flatten cimport enter, items_of, leave, mapped, rebuilt
@@ -21,13 +21,15 @@ from ...core import active_mode, device_of, wrap
 from ...operators.functional_variant import form_of
 from ...graph import Metadata
 from ...core.source import here
-from ...schema.types import TENSOR
+from ...schema.types import BOOL, COMPLEX, FLOAT, INT, SCALAR, TENSOR
 from ...symbolic import contiguous
 from .tensor import TracedTensor
 
 cdef PyTypeObject *TRACED = <PyTypeObject *><PyObject *>TracedTensor
 cdef object made_of = tuple.__new__
 cdef tuple ARRAYS = (np.ndarray, Wrapped)
+cdef type NUMBER = np.generic
+cdef tuple NUMBERS = (INT, FLOAT, COMPLEX, BOOL, SCALAR)
 STATIC = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis)})
 
 
@@ -59,9 +61,12 @@ cdef bint has_symbols(tuple shape):
 # -- what goes into a call -------------------------------------------------------------------------------------------------
 
 
-def taken(trace, x):
-    """An argument as the call below gets it, and as the graph of a trace has it."""
-    if type(x) in STATIC:
+def taken(trace, x, bint arrays=True):
+    """An argument as the call below gets it, and as the graph of a trace has it.
+
+    Where the argument takes no `arrays`, a number of NumPy's is a number.
+    """
+    if type(x) in STATIC or (not arrays and isinstance(x, NUMBER)):
         return x, x
     if Py_TYPE(<PyObject *>x) == TRACED and (<Wrapped>x).level is trace.level:
         return (<Wrapped>x).value, (<Wrapped>x).data
@@ -75,10 +80,15 @@ def taken(trace, x):
         return x, x
     enter(b" while an argument was traced: a container holds itself, or is nested too deep")
     try:
-        pairs = [taken(trace, item) for item in items]
+        pairs = [taken(trace, item, arrays) for item in items]
     finally:
         leave()
     return rebuilt(x, [value for value, _ in pairs]), rebuilt(x, [node for _, node in pairs])
+
+
+def is_of_numbers(kind):
+    """Whether an argument of a type is a number, a list of numbers, or none: nothing that a layer below sees as an array."""
+    return all(map(is_of_numbers, kind.parts)) if kind.parts else kind in NUMBERS
 
 
 cdef class Recorded:
@@ -88,6 +98,7 @@ cdef class Recorded:
         self.op, self.whole, self.form, self.name = op, op.whole, form_of(op.schema), op.schema.name
         self.residual, self.writes = op.outputs.residual, op.schema.is_mutable
         kinds = [returned.type for returned in op.schema.returns]
+        self.arrays = tuple([not is_of_numbers(a.type) for a in op.schema.arguments])
         self.single = kinds == [TENSOR] and not self.residual and not self.writes
 
     def __call__(self, *args):
@@ -123,7 +134,7 @@ cdef class Recorded:
             elif is_plain(<PyObject *>x):
                 value = node = x
             else:
-                value, node = taken(trace, x)
+                value, node = taken(trace, x, <object>PyTuple_GET_ITEM(self.arrays, i))
             Py_INCREF(value)
             PyTuple_SET_ITEM(values, i, value)
             Py_INCREF(node)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, device_of, wrap
+from ...core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, device_of, note_request, wrap
 from ...core.pytree import items_of, leaves, rebuilt
 from ...core.source import line
 from ...errors import DataDependentError, DispatchError, TracingError
@@ -178,6 +178,8 @@ class Withheld:
         self._op = op
 
     def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            note_request()
         raise AttributeError(  # and no other class, for hasattr() asks too
             f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, "
             "and there is none. Hand it on to an operator that takes it, which is then traced; or trace real arrays, with "

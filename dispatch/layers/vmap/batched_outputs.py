@@ -6,6 +6,7 @@ import numpy as np
 
 from ...core import OpOverload, wrap
 from ...core.pytree import items_of, rebuilt
+from ...dispatcher.call_errors import about_dtype
 from ...dispatcher.printing import describe_value
 from ...errors import BatchingError, kind_of
 from .axes import each
@@ -27,12 +28,17 @@ def _check_outputs(op: OpOverload, out: Any) -> None:
     """Refuse what a rule returned where it is not the operator's outputs, the residual among them."""
     returns = op.schema.returns
     outputs = (out,) if len(returns) == 1 else out if isinstance(out, (tuple, list)) else () if out is None else (out,)
-    fits = all(check(x) or hasattr(x, "shape") for check, x in zip(op.outputs.checks, outputs, strict=False))
-    if len(outputs) != len(returns) or not fits:
+    bad = [
+        (r, x)
+        for check, x, r in zip(op.outputs.checks, outputs, returns, strict=False)
+        if not (check(x) or (hasattr(x, "shape") and not check.typed))
+    ]
+    if len(outputs) != len(returns) or bad:
         advice = f" Call {op.schema.name}.whole(...), which returns the residual too." if op.outputs.residual else ""
+        advice = about_dtype(*bad[0]) if bad and about_dtype(*bad[0]) else advice
         raise BatchingError(
             f"{op.name}: its vmap rule returned {describe_value(out)} for its outputs, and the schema says -> "
-            f"({', '.join(str(r.type) for r in returns)}).{advice}",
+            f"({', '.join(r.wanted for r in returns)}).{advice}",
             operator=op.name,
         )
 

@@ -10,7 +10,8 @@ from typing import Any
 from ...core import DispatchKey, OpOverload, split, wrap
 from ...core.pytree import mapped_arrays
 from ...core.source import where
-from ...dispatcher.layer import Kernel, Layer, by_position, check_parameters
+from ...dispatcher.layer import Kernel, Layer
+from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import DefinitionError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import broadcast_to
@@ -41,7 +42,7 @@ class Vmap(Layer):
         return super().attach(op, rule, *args, opaque=opaque, **options)
 
     def check(self, op: OpOverload, rule: Any) -> None:
-        rule = rule.function if isinstance(rule, UserRule) else rule
+        rule = rule.__wrapped__ if isinstance(rule, UserRule) else rule
         if isinstance(rule, str):
             check_method(op, rule)
             return
@@ -58,7 +59,6 @@ class Vmap(Layer):
         return str(rule.opacity) if isinstance(rule, UserRule) else ""
 
     def place(self, rule: Any) -> str:
-        rule = rule.function if isinstance(rule, UserRule) else rule
         return repr(rule) if isinstance(rule, str) else where(rule)
 
     def default(self, op: OpOverload) -> Kernel:
@@ -92,18 +92,19 @@ def vmap_rule(op: OpOverload) -> OpOverload | None:
 
 def _ruled(op: OpOverload, rule: UserRule | Callable[..., Any] | str) -> Kernel:
     """The kernel that runs a rule."""
-    single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts and not op.schema.is_mutable
+    plain = not (op.schema.is_mutable or op.outputs.typed)
+    single = plain and len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
     form = form_of(op.schema)
 
     def returned(like: BatchedTensor, result: Any, args: tuple[Any, ...]) -> Any:
         return form.returning(rule_output(op, like, result), args)
 
     if isinstance(rule, UserRule):
-        function = by_position(op, rule.function)
+        function = by_position(op, rule.__wrapped__, leading=2)
         if is_possible(op):
             return Ruled(BatchedTensor, function, single, returned, rule.opacity, as_one(op, rule))
         return Ruled(BatchedTensor, function, single, returned, rule.opacity, None, looped(op, asked=False))
-    function = rule_of(op, rule) if isinstance(rule, str) else by_position(op, rule)
+    function = rule_of(op, rule) if isinstance(rule, str) else by_position(op, rule, leading=2)
     return Ruled(BatchedTensor, function, single, returned)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core import DispatchKey, Level, OpOverload, Tensor, rebuilt, wrap
 from ...core.pytree import items_of
-from ...dispatcher.layer import by_position
+from ...dispatcher.rule_parameters import by_position
 from ...operators.functional_variant import origin_of
 from ...operators.prims import broadcast_to, moveaxis
 from ...operators.rule_operators import make
@@ -68,7 +68,7 @@ def _arguments(op: OpOverload, rest: Any, arrays: Any, residual: Any) -> list[An
 
 
 def _made(op: OpOverload, rule: UserRule) -> OpOverload:
-    named, function = origin_of(op) or op, by_position(op, rule.function)
+    named, function = origin_of(op) or op, by_position(op, rule.__wrapped__, leading=2)
     loop = drawing(op, looped(op, asked=True))
     count = len(op.schema.returns) - op.outputs.residual
 

@@ -20,6 +20,7 @@ from ..families import composite
 from ..indexing import getitem
 from ..pointwise import conjugate, multiply, subtract
 from ..reduction import sum as total
+from ..result_layouts import INTEGERS
 from ..shape import reshape, transpose
 from .matmul import dot, matmul
 
@@ -145,10 +146,10 @@ einsum = composite("einsum(str subscripts, Tensor(a)[] operands) -> Tensor(a)", 
 
 
 def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
-    if isinstance(axes, int):
+    if isinstance(axes, INTEGERS):
         of_x, of_y = tuple(range(len(x.shape) - axes, len(x.shape))), tuple(range(axes))
     else:
-        of_x, of_y = [(i,) if isinstance(i, int) else tuple(i) for i in axes]
+        of_x, of_y = [(i,) if isinstance(i, INTEGERS) else tuple(i) for i in axes]
     if len(of_x) != len(of_y) or not all(agree(x.shape[i], y.shape[j]) for i, j in zip(of_x, of_y, strict=True)):
         np.tensordot(np.broadcast_to(0.0, guesses(x.shape)), np.broadcast_to(0.0, guesses(y.shape)), axes)  # raises NumPy's own error
     of_x, of_y = normalize_axis_tuple(of_x, len(x.shape)), normalize_axis_tuple(of_y, len(y.shape))

@@ -15,6 +15,7 @@ from ..pointwise import absolute, add, equal, multiply, not_equal, power, sqrt, 
 from ..reduction import max as largest
 from ..reduction import min as smallest
 from ..reduction import sum as total
+from ..result_layouts import as_shape
 from ..shape import expand_dims, imag, real, reshape
 from .decompositions import svdvals
 
@@ -68,7 +69,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     if axis is None and (ord is None or (ord in ("f", "fro") and ndim == 2) or (ord == 2 and ndim == 1)):
         found = _vector_norm(reshape(x, (-1,)))
         return reshape(found, (1,) * ndim) if keepdims else found
-    axes = tuple(range(ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = tuple(range(ndim)) if axis is None else as_shape(axis)
     if len(axes) not in (1, 2) or (len(axes) == 1 and isinstance(ord, str)):
         np.linalg.norm(np.zeros((1,) * ndim), ord, axis)  # raises NumPy's own error
     if len(axes) == 1:

@@ -9,7 +9,6 @@ More than 350 lines, a third of them messages: they stand beside the rules whose
 """
 
 import inspect
-import typing
 from collections.abc import Callable
 from contextvars import copy_context
 from inspect import Parameter
@@ -24,7 +23,6 @@ from ...dispatcher.argument_layout import adapted
 from ...dispatcher.layer import find_layer
 from ...dispatcher.printing import describe_value
 from ...errors import ArgumentError, DefinitionError, NoRuleError, OutputError, kind_of
-from ...schema.hints import HintReader
 from ...schema.types import RESIDUAL, TENSOR
 from ...symbolic import is_open
 from ..prims import broadcast_to, moveaxis, select
@@ -35,19 +33,17 @@ from .walk import Walk
 Kernel = Callable[..., Any]
 
 
-def equip(op: OpOverload, fn: Kernel, text: str, *, broadcasts: bool, workers: int, hinted: bool) -> Kernel:
+def equip(op: OpOverload, fn: Kernel, text: str, *, broadcasts: bool, workers: int) -> Kernel:
     """Give a new operator the rules of its signature, and return the kernel of all items.
 
     `fn` is the kernel of one item; with `broadcasts` it does all items in one call by itself, else `workers` threads share the
-    loop. With `hinted` the hint of what `fn` returns may say the dtypes of the outputs. A signature that contradicts the schema
-    raises DefinitionError.
+    loop. A signature that contradicts the schema raises DefinitionError.
     """
     signature = Signature.parse(text)
     _check(op, signature, broadcasts=broadcasts, workers=workers)
     vars(op)["signature"] = signature
     calls = Calls(op, signature)
-    dtypes = _ReturnReader(op.name, fn).dtypes() if hinted else ()
-    find_layer("fake").attach(op, calls.fake_rule(dtypes))
+    find_layer("fake").attach(op, calls.fake_rule())
     find_layer("vmap").attach(op, calls.batching_rule)
     kernel = adapted(op, fn)
     return kernel if broadcasts else calls.looped(kernel, workers)
@@ -77,23 +73,6 @@ def _check(op: OpOverload, signature: Signature, *, broadcasts: bool, workers: i
         faults.append("workers= share the loop, and with broadcasts=True there is none")
     if faults:
         raise DefinitionError(f"{op.name}: {faults[0]}.\n  signature: {signature}\n  schema:    {schema}", operator=op.name)
-
-
-class _ReturnReader(HintReader):
-    """Reads the dtypes of the outputs."""
-
-    __slots__ = ()
-
-    def dtypes(self) -> tuple[np.dtype[Any] | None, ...]:
-        """What the hint of each return says of its dtype, None where it says nothing."""
-        hint = self._evaluated(inspect.signature(self._fn).return_annotation)  # type: ignore[arg-type]
-        members = typing.get_args(hint) if typing.get_origin(hint) is tuple else (hint,)
-        found = []
-        for member in members:
-            self._start("the return", member)
-            self._checked(member)
-            found.append(next(iter(self._dtypes)) if len(self._dtypes) == 1 else None)
-        return tuple(found)
 
 
 class Calls:
@@ -174,10 +153,9 @@ class Calls:
 
     # -- the rules ---------------------------------------------------------------------------------------------------------
 
-    def fake_rule(self, hinted: tuple[np.dtype[Any] | None, ...]) -> Kernel:
+    def fake_rule(self) -> Kernel:
         """The shapes by binding and broadcasting; the dtypes by the return's hint, else by promotion of the arrays."""
-        nout = len(self.signature.outputs)
-        said = hinted[:nout] if len(hinted) >= nout else (None,) * nout
+        said = [r.dtype for r in self.op.schema.returns[: len(self.signature.outputs)]]
 
         def rule(*args: Any) -> Any:
             shapes = self.shapes(self.bind(args))

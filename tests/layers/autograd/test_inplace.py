@@ -452,3 +452,24 @@ def test_a_loop_of_writes_is_a_chain():
     np.sum(y).backward()
     assert y.version == 5000
     assert np.array_equal(x.grad, np.ones(3))
+
+
+@pytest.mark.parametrize("buffer", [[1.0, 2.0, 3.0], [0.0], []])
+def test_an_optional_written_argument_may_be_tracked(buffer):
+    @custom_op("inplace_tape::optional", mutates_args=("buffer",))
+    def optional(x: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
+        if buffer is not None:
+            buffer += x
+        return 2 * x
+
+    optional.register_autograd(lambda ctx, g, h: (2 * g + (0 if h is None else h), h))
+    x, y = np.full(len(buffer), 2.0), np.array(buffer)
+
+    def f(x, y):
+        total = y * 1
+        return np.sum(optional(x, total) * 5 + total * 3)
+
+    got = grad(f, argnums=(0, 1))(x, y)
+    assert np.array_equal(got[0], np.full_like(x, 13.0))
+    assert np.array_equal(got[1], np.full_like(x, 3.0))
+    assert np.array_equal(grad(lambda x: np.sum(optional(x)))(x), np.full_like(x, 2.0))

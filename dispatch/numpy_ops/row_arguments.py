@@ -1,0 +1,96 @@
+"""Makes of what NumPy's functions take what a row takes: of a list an array, of an array of arrays a list, of a 0-d array an int.
+
+NumPy calls `np.asarray` on whatever stands where an array goes, and `operator.index` on whatever stands where an int goes. A row
+takes arrays and ints, and its schema says where each goes. So a call that a row refuses is tried once more with its arguments
+converted by the schema, `call`; one that the row takes as it is costs nothing more.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload, Tensor
+from ..errors import ArgumentError
+from ..operators.prims import stack
+from ..schema.types import INT, TENSOR, ListOf, OptionalOf, Type
+
+
+def as_value(value: Any) -> Any:
+    """Return a list as an array, or as a stack where it holds a Tensor; return any other value as it is."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    parts = [as_value(item) for item in value]
+    return stack([as_item(x) for x in parts]) if any(isinstance(x, Tensor) for x in parts) else np.asarray(value)
+
+
+def as_item(x: Any) -> Any:
+    """Return a Tensor as it is, and anything else as an array."""
+    return x if isinstance(x, Tensor) else np.asarray(x)
+
+
+def _as_values(value: Any) -> Any:
+    """Return a list of arrays; an array stands for the list of its items, as it does in `np.vstack(x)`."""
+    if isinstance(value, (Tensor, np.ndarray)) and value.shape:
+        return list(value)
+    return [as_value(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _as_int(value: Any) -> Any:
+    """Return an array without axes, or a number of NumPy's, as an int where it is one."""
+    if isinstance(value, (np.ndarray, np.integer)) and not value.shape and value.dtype.kind in "iu":
+        return index(value)
+    return value
+
+
+def _as_ints(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
+        return value.tolist()
+    return [_as_int(item) for item in value] if isinstance(value, (list, tuple)) else _as_int(value)
+
+
+def _converter(type_: Type) -> Callable[[Any], Any] | None:
+    """Return what converts an argument of a type, or None where nothing does."""
+    if isinstance(type_, OptionalOf):
+        return _converter(type_.element)
+    if isinstance(type_, ListOf):
+        element = type_.element.element if isinstance(type_.element, OptionalOf) else type_.element
+        return _as_values if element == TENSOR else _as_ints if element == INT else None
+    return as_value if type_ == TENSOR else _as_int if type_ == INT else None
+
+
+@lru_cache(None)
+def _converters(op: OpOverload) -> dict[str, Callable[[Any], Any]]:
+    found = {a.name: _converter(a.type) for a in op.schema.arguments}
+    return {name: convert for name, convert in found.items() if convert is not None}
+
+
+def call(op: OpOverload, *args: Any, **keywords: Any) -> Any:
+    """Call a row with what NumPy's function of its name takes."""
+    try:
+        return op(*args, **keywords)
+    except ArgumentError:
+        found = converted(op, args, keywords)
+        if found is None:
+            raise
+    return op(*found[0], **found[1])
+
+
+def converted(op: OpOverload, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
+    """Return the arguments of a call converted by the schema of the row; None where that changes none."""
+    converters, changed = _converters(op), False
+
+    def fit(name: str, value: Any) -> Any:
+        nonlocal changed
+        convert = converters.get(name)
+        found = value if convert is None else convert(value)
+        changed = changed or found is not value
+        return found
+
+    positional = [fit(name, value) for name, value in zip(op.arguments.names, args, strict=False)] + list(
+        args[len(op.arguments.names) :]
+    )
+    named = {name: fit(name, value) for name, value in keywords.items()}
+    return (positional, named) if changed else None
