@@ -82,7 +82,7 @@ class Residuals(Tensor):
         note_request()
         raise ConversionError(
             f"what an operator kept for its backward was used as one object, and each of the {len(self)} items of a batch has "
-            "its own. Hand it on to an operator that takes it; or register the rule with opaque=True, so that it runs item by item."
+            "its own. Hand it on to an operator that takes it; or register the rule with opaque=True, to run it item by item."
         )
 
     __call__ = dot = transpose = __matmul__ = __rmatmul__ = __mul__ = __rmul__ = _refuse
