@@ -20,14 +20,12 @@ from .record cimport dispatch_made, fill, layout_of, record, wrapped
 
 from ...core.array_memory import inexact_layout, writable
 from ...core.pytree import mapped
-from ...errors import ConversionError
 from ...schema.types import RESIDUAL
-from ..opaque_rules import marks, take_back
-from .batched_backward import at_once, refused
+from ..opaque_rules import marks
+from .batched_backward import at_once
 from .grad_mode import outside_rules
-from .context import saved_of
 from .node import edges_of
-from .opaque_backward import as_one
+from .opaque_backward import as_one, explained, kept_by, taken_back
 from .residuals import is_differentiated, levels_of, reading_residuals, secret_keys
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import protect
@@ -36,7 +34,6 @@ from .user_rules import checked, is_keyed, keeps_value_of, materialized, once_di
 
 cnp.import_array()
 
-cdef str READ_ONLY = "The gradient that a backward is given is read-only, for others hold it too: write to a copy."
 cdef tuple NOTHING = ()
 cdef type TrackedTensor = Tracked
 cdef Py_ssize_t COPIED_BYTES = _COPIED_BYTES
@@ -167,24 +164,16 @@ def user_kernel(op not None, rule not None, whole not None):
             try:
                 grads = backward(node, unwritable(grad)) if single else backward(node, *given)
             except Exception as error:
-                if thread_state().requests == before:
-                    if isinstance(error, AttributeError) and error.obj is node:
-                        raise unset(op, "backward", error.name, vars(node)) from error
-                    if isinstance(error, ValueError) and "read-only" in str(error):    # NumPy's words
-                        error.add_note(READ_ONLY)
-                    raise
-                asked = opacity.learns((grad, given, kept_by(node)), secret_keys(node))
-                if not asked:
-                    if isinstance(error, ConversionError):
-                        raise refused(op, error, batched=batched) from error
-                    raise
+                if thread_state().requests == before or not opacity.learns((grad, given, kept_by(node)), secret_keys(node)):
+                    told = explained(op, error, node, batched)
+                    if told is error:
+                        raise
+                    raise told from error
+                asked = True
             else:
                 asked = thread_state().requests != before and opacity.learns((grad, given, kept_by(node)), secret_keys(node))
             if asked:                       # what it computed is let go of, and it is called as one operator
-                grads = None
-                take_back(undo, before)
-                vars(node).clear()
-                vars(node).update(were or {})
+                grads = taken_back(node, undo, before, were)
                 return one(node, grad) if single else one(node, *given)
         finally:
             node.recording = False
@@ -253,11 +242,6 @@ def user_kernel(op not None, rule not None, whole not None):
         return out
 
     return kernel
-
-
-cdef tuple kept_by(Context node):
-    """All that a rule finds on its context."""
-    return saved_of(node), node.residual, vars(node)
 
 
 def _no_value(x):

@@ -15,16 +15,17 @@ import numpy as np
 
 from ...core import OpOverload
 from ...dispatcher.layer import find_layer
+from ...errors import ConversionError
 from ...operators.functional_variant import origin_of
 from ...operators.rule_operators import make
 from ..derivatives import Layout
-from ..opaque_rules import fresh, together
-from .batched_backward import Call, batching_rule_of, handed, pull_all, rest_of
-from .context import Context
+from ..opaque_rules import fresh, take_back, together
+from .batched_backward import Call, batching_rule_of, handed, pull_all, refused, rest_of
+from .context import Context, saved_of
 from .cotangents import fitted
 from .node import edges_of
 from .residuals import secrets
-from .user_rules import Rule, checked
+from .user_rules import Rule, checked, unset
 
 WORD = "backward_rule"
 SCHEMA = "(Any rest, Tensor[] grads, Tensor[] kept, Residual residual, int leading=0) -> Tensor[]"
@@ -50,6 +51,29 @@ def operator_of(op: OpOverload, rule: Rule) -> OpOverload:
     if found is None:
         found = rule.opacity.operator = _made(op, rule)
     return found
+
+
+def kept_by(ctx: Context) -> tuple[Any, ...]:
+    """All that a rule finds on its context."""
+    return saved_of(ctx), ctx.residual, vars(ctx)
+
+
+def taken_back(ctx: Context, undo: list[Callable[[], None]], before: int, were: dict[str, Any] | None) -> None:
+    """Take back what an attempt has recorded, its requests, and what it has set on its context."""
+    take_back(undo, before)
+    vars(ctx).clear()
+    vars(ctx).update(were or {})
+
+
+def explained(op: OpOverload, error: Exception, ctx: Context, batched: bool) -> Exception:
+    """What to raise where a backward has raised: that, with a note perhaps, or what says more."""
+    if isinstance(error, ConversionError):
+        return refused(op, error, batched=batched)
+    if isinstance(error, AttributeError) and error.obj is ctx and error.name:
+        return unset(op, "backward", error.name, vars(ctx))
+    if isinstance(error, ValueError) and "read-only" in str(error):  # NumPy's words
+        error.add_note("The gradient that a backward is given is read-only, for others hold it too: write to a copy.")
+    return error
 
 
 def as_one(op: OpOverload, rule: Rule) -> Callable[..., Any]:

@@ -19,6 +19,5 @@ class Ruled:
         returned: Callable[[Any, Any, tuple[Any, ...]], Any],
         opacity: Any = None,
         as_one: Callable[..., Any] | None = None,
-        loop: Callable[..., Any] | None = None,
     ) -> None: ...
     def __call__(self, *args: Any) -> Any: ...

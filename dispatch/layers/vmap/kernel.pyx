@@ -59,20 +59,18 @@ def batched(type cls not None, args, dims, level not None):
 
 
 cdef tuple NOTHING = ()
-cdef object REFUSED = object()
 
 
 cdef class Ruled:
     """The kernel of an operator in a batch, by `rule(info, in_dims, *args)`, which returns the output and where the batch is.
 
     `single` says whether the operator returns one array, which is no argument. In any other case `returned(like, result, args)`
-    makes the call's result of what the rule returned, or raises. `opacity` is that of a user's rule; where that is opaque
-    `as_one` is called in its place, or if that is None, `loop` in place of this kernel.
+    makes the call's result of what the rule returned, or raises. `opacity` is that of a user's rule, and `as_one` is called
+    in its place where that is opaque.
     """
 
-    def __init__(self, type cls not None, rule not None, bint single, returned not None, opacity=None, as_one=None, loop=None):
-        self.cls, self.rule, self.single, self.returned = cls, rule, single, returned
-        self.opacity, self.as_one, self.loop = opacity, as_one, loop
+    def __init__(self, type cls not None, rule not None, bint single, returned not None, opacity=None, as_one=None):
+        self.cls, self.rule, self.single, self.returned, self.opacity, self.as_one = cls, rule, single, returned, opacity, as_one
 
     def __call__(self, *args):
         cdef Wrapped like
@@ -81,8 +79,6 @@ cdef class Ruled:
         if like is None:
             raise TypeError("the kernel of a batching rule takes a batched value, and no argument is one or holds one.")
         result = self.rule(like.level.payload, dims, *values) if self.opacity is None else self.attempted(like, dims, values)
-        if result is REFUSED:
-            return self.loop(*args)
         if self.single and type(result) is tuple and len(<tuple>result) == 2:
             out, dim = <tuple>result
             if is_exact(<PyObject *>out) and type(dim) is int:
@@ -93,7 +89,7 @@ cdef class Ruled:
         return self.returned(like, result, args)
 
     cdef attempted(self, Wrapped like, tuple dims, tuple values):
-        """What a user's rule returns; REFUSED where it is opaque and there is no operator of it."""
+        """What a user's rule returns, or its operator."""
         if self.opacity.is_open or not self.opacity.holds(values):
             before, undo = thread_state().requests, marks() if thread_state().rank else NOTHING
             try:
@@ -105,4 +101,4 @@ cdef class Ruled:
                 if thread_state().requests == before or not self.opacity.learns(values):
                     return result
             take_back(undo, before)
-        return REFUSED if self.as_one is None else self.as_one(like.level.payload, dims, *values)
+        return self.as_one(like.level.payload, dims, *values)

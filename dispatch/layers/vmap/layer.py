@@ -20,7 +20,7 @@ from .batched_outputs import rule_output
 from .fallback_loop import looped
 from .kernel import Ruled
 from .methods import SEQUENTIAL, check_method, rule_of
-from .opaque_vmap import as_one, is_possible, operator_of
+from .opaque_vmap import as_one, by_loop, is_possible, operator_of
 from .randomness import drawing
 from .tensor import BatchedTensor
 
@@ -101,9 +101,8 @@ def _ruled(op: OpOverload, rule: UserRule | Callable[..., Any] | str) -> Kernel:
 
     if isinstance(rule, UserRule):
         function = by_position(op, rule.__wrapped__, leading=2)
-        if is_possible(op):
-            return Ruled(BatchedTensor, function, single, returned, rule.opacity, as_one(op, rule))
-        return Ruled(BatchedTensor, function, single, returned, rule.opacity, None, looped(op, asked=False))
+        one = as_one(op, rule) if is_possible(op) else by_loop(op)
+        return Ruled(BatchedTensor, function, single, returned, rule.opacity, one)
     function = rule_of(op, rule) if isinstance(rule, str) else by_position(op, rule, leading=2)
     return Ruled(BatchedTensor, function, single, returned)
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, OpOverload, Tensor, rebuilt, wrap
-from ...core.pytree import items_of
+from ...core import DispatchKey, Level, OpOverload, Tensor, rank_of, rebuilt, unwrap, wrap
+from ...core.pytree import items_of, mapped
 from ...dispatcher.rule_parameters import by_position
 from ...operators.functional_variant import origin_of
 from ...operators.prims import broadcast_to, moveaxis
@@ -51,6 +51,22 @@ def as_one(op: OpOverload, rule: UserRule) -> Callable[..., Any]:
         return (*outputs, value), (*[0] * len(outputs), dim)
 
     return run
+
+
+def by_loop(op: OpOverload) -> Callable[..., Any]:
+    """The loop in the form of a rule, for an operator of whose rule no operator can be made."""
+    loop = looped(op, asked=False)
+
+    def run(info: Batch, in_dims: Any, *args: Any) -> Any:
+        with Level(WORD, info) as level:
+            out = loop(*[_wrapped(x, dim, level) for x, dim in zip(args, in_dims, strict=True)])
+            return unwrap(out, rank_of(level.number, DispatchKey.VMAP)), mapped(lambda x: _axis(x, level), out)
+
+    return run
+
+
+def _axis(x: Any, level: Level) -> int | None:
+    return int(x.data) if isinstance(x, Tensor) and x.level is level else None
 
 
 def operator_of(op: OpOverload, rule: UserRule) -> OpOverload:
