@@ -60,7 +60,8 @@ SHARED_STEMS = {"layer", "tensor", "kernel", "inplace", "transform", "visualize"
 HELD_BY_ONE_TEST = {"numpy_ops": "test_table"}  # every row by the same laws, so that a new row costs no test
 OWN_TESTS_ONLY = {"", "core", "schema", "graph"}  # folders that no one test speaks for
 MOST_LINES = 350  # above it a file says at its top why
-MOST_COMPILED_LINES = 5700  # of all .pyx, a seventh of the package: who changes the core reads C
+MOST_COMPILED_LINES = 4800  # of all .pyx beside their docstrings, an eighth of the package: who changes the core reads C
+DOCSTRING = re.compile(r'(\A|^(?!cdef extern)[^\n]*:\n) *"""(?:[^"]|"(?!""))*"""\n', re.MULTILINE)
 HOUSE_WORDS = re.compile(r"(?i)\b(floor|room|house)s?\b")  # docs/floors.md only
 OPERATOR_NAME = re.compile(r"\w+::\w+(\.\w+)?")
 
@@ -257,7 +258,7 @@ def a_long_file_says_why(files):
     for file in files:
         if (lines := len(file.text.splitlines())) > MOST_LINES and f"{MOST_LINES} lines" not in file.opening:
             yield file.says(lines, f"{lines} lines; write at its top why it has more than {MOST_LINES} lines, or split it")
-    compiled = sum(len(file.text.splitlines()) for file in files if file.path.suffix == ".pyx")
+    compiled = sum(len(DOCSTRING.sub(r"\1", file.text).splitlines()) for file in files if file.path.suffix == ".pyx")
     if compiled > MOST_COMPILED_LINES:
         yield f"the compiled part has {compiled} lines; it must stay under {MOST_COMPILED_LINES}"
 

@@ -41,6 +41,7 @@ BROKEN = [
     ("a_long_file_says_why", {"fake.py": "\n" * (MOST_LINES + 1)}, f"{MOST_LINES + 1} lines"),
     ("a_long_file_says_why", {"fake.py": '"""All of it."""\n' + "x = 1  # 350 lines\n" * MOST_LINES}, "write at its top why"),
     ("a_long_file_says_why", {f"{folder}/walk.pyx": "\n" * MOST_COMPILED_LINES for folder in ("core", "graph")}, "the compiled part has"),
+    ("a_long_file_says_why", {"core/walk.pyx": 'cdef extern from *:\n    """' + "\n" * MOST_COMPILED_LINES + '"""\n'}, "the compiled part has"),
     ("a_stem_names_one_thing", {"graph/literals.py": "", "schema/literals.pyx": ""}, "the name literals stands in graph, schema"),
     ("a_stem_names_one_thing", {"graph/layer.py": "", "dispatcher/layer.py": ""}, "the name layer stands in dispatcher, graph"),
     ("a_stem_names_one_thing", {"layers/vmap/axes.py": "", "layers/fake/axes.py": ""}, "the name axes stands in layers/fake, layers/vmap"),

@@ -65,10 +65,11 @@ cdef bint is_wrapped(PyObject *x) noexcept:
 
 
 class Tensor(Wrapped):
-    """The base of the wrappers: fake, tracked and batched values.
+    """The base class of the wrappers: fake, tracked, dual, batched, traced and functional values.
 
-    A wrapper behaves as the array it stands for: infix operators, NumPy's functions and the methods of the table in
-    `numpy.protocols` work on it. A function that takes arrays need not know whether it was given one.
+    A wrapper behaves as the array it stands for: infix operators, NumPy's functions and the methods of an ndarray work on it,
+    so a function that is written for arrays need not know whether it was given one. Transforms and modes make wrappers;
+    calling the class raises.
 
     Attributes
     ----------
@@ -77,9 +78,18 @@ class Tensor(Wrapped):
     level : Level
         The transform it belongs to.
     rank : int
-        `level.number * 64 + key`; the highest rank of a call's arguments decides which layer acts.
+        `level.number * 64 + key`. The argument of the highest rank decides which kernel of an operator runs.
     read_only : bool
-        Whether operators that write refuse it: the gradient that a backward is given is somebody else's too.
+        Whether operators that write refuse it. The gradient that a backward gets is used by others too, and so is read-only.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> def shape_of_item(x):
+    ...     assert isinstance(x, dispatch.Tensor)
+    ...     return np.array(x.shape)
+    >>> dispatch.vmap(shape_of_item, out_dims=None)(np.ones((2, 3)))
+    array([3])
     """
 
     __slots__ = ()
@@ -93,18 +103,22 @@ class Tensor(Wrapped):
 
     @property
     def shape(self):
+        """The length of each axis, a tuple of int or SymInt."""
         return self.value.shape
 
     @property
     def dtype(self):
+        """The type of the elements, a NumPy dtype."""
         return self.value.dtype
 
     @property
     def ndim(self):
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self):
+        """The number of elements."""
         size = 1
         for length in self.shape:
             size *= length
@@ -112,6 +126,7 @@ class Tensor(Wrapped):
 
     @property
     def device(self):
+        """The name of the device, `"cpu"` for NumPy's arrays."""
         return getattr(self.value, "device", "cpu")
 
     def __len__(self):

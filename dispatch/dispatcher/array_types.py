@@ -14,27 +14,27 @@ C = TypeVar("C", bound=type)
 def register_array_type(cls: C, /, *, device: str) -> C:
     """Register a class as an array type of a device.
 
-    Operators then take its instances wherever a schema says Tensor, and run the kernels registered for the device, or for
-    every device. A subclass belongs to its nearest registered base. The layers read three attributes of an array:
-    `shape`, `dtype` and, for strides, `strides`.
+    Operators then take its instances wherever the schema says Tensor, and run the kernel that is registered for the device, or
+    for every device. A subclass belongs to its nearest registered base. The layers read an array's `shape` and `dtype`, and
+    its `strides` if it has them.
 
     Parameters
     ----------
     cls : type
         The class of the arrays.
     device : str
-        `"cpu"`, `"cuda"`, `"xla"`, `"mps"`, `"ipu"`, `"xpu"`, `"dask"`, or a name of your
-        own, which gets one of nine free keys.
+        `"cpu"`, `"cuda"`, `"xla"`, `"mps"`, `"ipu"`, `"xpu"`, `"dask"`, or a name of your own. There are keys for nine of
+        your own.
 
     Returns
     -------
     type
-        The class.
+        The class, so that `functools.partial` of this can decorate it.
 
     Raises
     ------
     DefinitionError
-        If it is no class, cannot be an array type, belongs to another device already, or no key is free.
+        If it is no class, cannot be an array type, or belongs to another device already; or if no key is free.
 
     Examples
     --------

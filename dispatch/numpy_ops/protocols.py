@@ -202,7 +202,7 @@ def _compress(self: Tensor, condition: Any, axis: int | None = None, out: Any = 
 
 
 def detach(x: Any) -> Any:
-    """Return the value of `x` as a constant: no gradient flows through it.
+    """Return the value of `x` as a constant: no gradient and no tangent flows through it.
 
     Parameters
     ----------
@@ -211,7 +211,8 @@ def detach(x: Any) -> Any:
     Returns
     -------
     ndarray or Tensor
-        A read-only view; a Tensor only if another transform, such as vmap, wraps the value too.
+        The value, of the same shape and dtype, as a read-only view. It is a Tensor if another transform, such as `vmap`,
+        wraps it too.
 
     Examples
     --------
@@ -294,3 +295,7 @@ ON_TENSORS: dict[str, Any] = {
     "real": property(unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, value)),
     "imag": property(unary(shape.imag), lambda self, value: setitem(shape.imag(self), Ellipsis, value)),
 }
+
+for _name, _method in ON_TENSORS.items():  # for `help(x.sum)`
+    if hasattr(np.ndarray, _name) and not _name.startswith("__"):
+        _method.__doc__ = f"Do what `numpy.ndarray.{_name}` does, on a wrapper."

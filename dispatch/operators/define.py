@@ -25,19 +25,35 @@ def define(
     lib: Library | None = None,
     tags: Tag | Sequence[Tag] = (),
 ) -> Any:
-    """Define an operator without kernels; with a library, decorate a function as its composite kernel.
+    """Define an operator by its schema, without a kernel.
+
+    `define(library, "name(Tensor x) -> Tensor")` is a decorator: the function that it decorates becomes the kernel for every
+    key, `CompositeImplicit`.
 
     Parameters
     ----------
     qualname : str or Library
-        `"ns::name"`; or a library, and then the schema begins with the name.
+        The name, `"ns::name"`; or a library, and then the schema begins with the name.
     schema : str
         `"(arguments) -> returns"`.
     alias_analysis : str
-        See `Library.define`.
+        As in `Library.define`.
     lib : Library, optional
-        The library that the definition is removed with; without one it stays.
+        The definition is removed when this library is destroyed. Without it the definition stays.
     tags : Tag or sequence of Tag
+        What the operator promises; see `Tag`.
+
+    Returns
+    -------
+    callable or None
+        The decorator, if a library is given in place of the name.
+
+    Raises
+    ------
+    SchemaError
+        If the schema cannot be read, or the name is no name.
+    DefinitionError
+        If another module has defined the name, or the schema contradicts a tag.
 
     Examples
     --------
@@ -78,19 +94,42 @@ def impl(
     *,
     lib: Library | None = None,
 ) -> Any:
-    """Register a kernel for devices or keys; without the function this is a decorator.
+    """Register a kernel of an operator, for devices or at keys.
+
+    `impl(library, "name", key)` is a decorator too, as in torch.
 
     Parameters
     ----------
     qualname : str or Library
-        `"ns::name"`, of an operator that is defined or will be; or a library, and then `types` is the operator's name and
-        `func` the key.
+        The operator's name, `"ns::name"`; it may be defined later. Or a library, and then `types` is the name in that
+        library's namespace, and `func` the key.
     types : str, DispatchKey, or sequence of these
-        Devices (`"cpu"`), keys, or `"default"` for every device.
+        Devices, as `"cpu"`; keys, as `"Autograd"`; or `"default"` for every device.
     func : callable, optional
-        The kernel.
+        The kernel. Without it this is a decorator.
     lib : Library, optional
-        The library that the kernel is removed with; without one it stays.
+        The kernel is removed when this library is destroyed. Without it the kernel stays.
+
+    Returns
+    -------
+    callable
+        `func`, unchanged.
+
+    Raises
+    ------
+    DefinitionError
+        If `func` is no function, or there is no such device or key.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> from dispatch.library import define, impl
+    >>> define("docs_impl::twice", "(Tensor x) -> Tensor")
+    >>> @impl("docs_impl::twice", "default")
+    ... def twice(x):
+    ...     return 2 * x
+    >>> dispatch.ops.docs_impl.twice(np.array([3.0]))
+    array([6.])
     """
     if isinstance(qualname, Library):
         library, name, key = qualname, str(types), "" if func is None else func
@@ -114,12 +153,28 @@ def impl(
 
 
 def impl_abstract(op: OpOverload | str, func: Function | None = None, /, *, lib: Library | None = None) -> Any:
-    """Register a fake rule: the old name of `register_fake`.
+    """Register a fake rule: the old name of `register_fake`, which torch keeps too. It warns.
 
     Parameters
     ----------
     op, func, lib
-        See `register_fake`.
+        As in `register_fake`.
+
+    Returns
+    -------
+    callable
+        `func`, unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch, warnings
+    >>> from dispatch.library import define, impl_abstract
+    >>> define("docs_impl::copied", "(Tensor x) -> Tensor")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", FutureWarning)
+    ...     _ = impl_abstract("docs_impl::copied", lambda x: np.empty_like(x))
+    >>> dispatch.eval_shape(dispatch.ops.docs_impl.copied, np.ones(3))
+    FakeTensor(shape=(3,), dtype=float64)
     """
     warnings.warn("impl_abstract is the old name of register_fake. Write register_fake.", FutureWarning, stacklevel=2)
     return register_fake(op, func, lib=lib)

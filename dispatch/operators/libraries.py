@@ -98,20 +98,31 @@ class Library:
                 _owners[ns] = self
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> str:
-        """Define an operator without kernels.
+        """Define an operator of this namespace by its schema, without a kernel.
 
         Parameters
         ----------
         schema : str
             `"name(arguments) -> returns"` or `"name.overload(arguments) -> returns"`.
         alias_analysis : str
-            `"FROM_SCHEMA"`, or `"CONSERVATIVE"` for an operator whose schema does not say all that is shared or written.
+            `"FROM_SCHEMA"`, the default; or `"CONSERVATIVE"`, for an operator that may write to arguments or share memory
+            with them although the schema does not say so.
         tags : Tag or sequence of Tag
+            What the operator promises; see `Tag`.
 
         Returns
         -------
         str
             The name, with the overload, as `impl` takes it.
+
+        Raises
+        ------
+        LibraryError
+            If the library is of kind `"IMPL"`, or was destroyed.
+        SchemaError
+            If the schema cannot be read.
+        DefinitionError
+            If another module has defined the name, or the schema contradicts a tag.
         """
         self._check("define an operator")
         if not isinstance(schema, str):
@@ -134,21 +145,30 @@ class Library:
         with_keyset: bool = False,
         allow_override: bool = True,
     ) -> None:
-        """Register a kernel at a key.
+        """Register a kernel of an operator at a key.
 
         Parameters
         ----------
         op_name : str or OpOverload
-            One that is not defined yet gets the kernel when it is.
+            The operator, or its name in this namespace. It may be defined later: it gets the kernel then.
         fn : callable
-            At a backend's key with the operator's own signature, at a layer's with every argument by position;
-            `fallthrough_kernel` makes the key transparent.
+            The kernel. At the key of a device it has the operator's own signature. At the key of a layer it takes every
+            argument by position. `fallthrough_kernel` lets calls pass this key.
         dispatch_key : str or DispatchKey, optional
-            The library's key by default, else CompositeImplicit.
+            By default the key of the library; CompositeImplicit if that has none.
         with_keyset : bool
-            Give the kernel, before its arguments, the key at which it runs, for `op.redispatch(key, *args)`.
+            Whether the kernel takes the key at which it runs, before its arguments. It can go on below that key with
+            `op.redispatch(key, *args)`.
         allow_override : bool
-            False refuses a key that has a kernel.
+            If False, raise where the key has a kernel already. By default the new kernel replaces the old one.
+
+        Raises
+        ------
+        LibraryError
+            If the name is of another namespace, or the library was destroyed; or if the key has a kernel and
+            `allow_override` is False.
+        DefinitionError
+            If `fn` is no function, or there is no such key.
         """
         self._check("register a kernel")
         given = self._key(dispatch_key)
@@ -177,11 +197,16 @@ class Library:
         Parameters
         ----------
         fn : callable
-            `fn(op, *args, **kwargs)`; `fallthrough_kernel` makes the key transparent.
+            `fn(op, *args, **kwargs)`; or `fallthrough_kernel`, which lets calls pass this key.
         dispatch_key : str or DispatchKey, optional
-            The library's key by default.
+            By default the key of the library.
         with_keyset : bool
-            As in `impl`; the key comes before the operator.
+            As in `impl`. The key comes before the operator.
+
+        Raises
+        ------
+        LibraryError
+            If the library is not `Library("_", "IMPL")`, was destroyed, or the key is missing or an alias of keys.
         """
         self._check("register a fallback")
         if self.ns != "_":
@@ -198,12 +223,22 @@ class Library:
             _forget_slots()
 
     def keep(self, op: OpOverload, registration: Registration) -> None:
-        """Remove a registration together with this library."""
+        """Remove a registration when this library is destroyed.
+
+        Parameters
+        ----------
+        op : OpOverload
+        registration : Registration
+            What `op.register` returned.
+        """
         self._check("keep a registration")
         self._kept.append((op, registration))
 
     def destroy(self) -> None:
-        """Remove all definitions and registrations of this library, if that is not done yet; what they covered counts again."""
+        """Remove all definitions and registrations of this library. The kernels that they had replaced run again.
+
+        A second call does nothing.
+        """
         with registration_lock:
             if self.destroyed:
                 return

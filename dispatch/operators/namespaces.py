@@ -140,7 +140,16 @@ class Namespace:
 
 
 class Namespaces:
-    """Every namespace: `dispatch.ops`."""
+    """All operators by name: `dispatch.ops.<namespace>.<name>`.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> dispatch.ops.np.hypot(3.0, np.array([4.0]))
+    array([5.])
+    >>> "sin" in dir(dispatch.ops.np)
+    True
+    """
 
     def __init__(self) -> None:
         self._namespaces: dict[str, Namespace] = {}

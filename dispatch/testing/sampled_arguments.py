@@ -39,7 +39,12 @@ class Sample(NamedTuple):
     args : tuple
     kwargs : dict
     what : str
-        Describes the shapes of its arrays.
+        The shapes of its arrays, as text.
+
+    Examples
+    --------
+    >>> Sample((np.ones(3), 2.0), {}, "(3,)").what
+    '(3,)'
     """
 
     args: tuple[Any, ...]

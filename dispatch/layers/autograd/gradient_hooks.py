@@ -18,7 +18,7 @@ _numbers = count()
 
 
 class Handle:
-    """What registering a hook returns: takes the hook away by `remove()`, or at the end of a `with` block.
+    """What registering a hook returns. `remove()` removes the hook, and so does the end of a `with` block.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Handle:
         hooks[self._number] = hook
 
     def remove(self) -> None:
-        """Take the hook away; once is enough."""
+        """Remove the hook. A second call does nothing."""
         self._hooks.pop(self._number, None)
 
     def __enter__(self) -> "Handle":

@@ -19,18 +19,25 @@ from .node import Leaf, Node, Output
 
 
 class TrackedTensor(Tensor):
-    """A value on the tape: made by `dispatch.tensor(a, requires_grad=True)`, by `grad`, and by operators on such values.
+    """A value whose operator calls are recorded for a backward: the tape.
+
+    `dispatch.tensor(a, requires_grad=True)` makes a leaf, and so does `dispatch.grad` of the arguments. Operators on such
+    values return such values.
 
     Attributes
     ----------
-    grad : ndarray or None
-        The gradient that `backward` added up, of a leaf, and of a value that was asked to keep it, by `retain_grad()` or
-        `backward(inputs=)`; a Tensor after `backward(create_graph=True)`.
-    grad_fn : Node or None
-        The recorded call that made the value; None for a leaf.
-    requires_grad, is_leaf : bool
-    version : int
-        How many calls have written to it in place; torch's `_version`.
+    grad : ndarray, Tensor or None
+        The sum of the gradients that backwards gave this value, of its shape and dtype. A leaf keeps it; another value after
+        `retain_grad()` or `backward(inputs=...)`. After `backward(create_graph=True)` it is a Tensor.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> x = dispatch.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = x * x
+    >>> y.sum().backward()
+    >>> x.grad, x.is_leaf, y.grad, y.grad_fn.name()
+    (array([2., 4.]), True, None, 'multiplyBackward')
     """
 
     __slots__ = ("family", "retained", "writes")  # unset on most: no view was taken, no gradient kept, nothing written
@@ -42,44 +49,49 @@ class TrackedTensor(Tensor):
 
     @property
     def version(self) -> int:
+        """How many calls have written to it in place; torch's `_version`."""
         return getattr(self, "writes", 0)
 
     @property
     def requires_grad(self) -> bool:
+        """True: an array without a gradient is no TrackedTensor."""
         return True
 
     @property
     def is_leaf(self) -> bool:
+        """Whether the tape begins here: no recorded call made the value."""
         return isinstance(self.data, Leaf)
 
     @property
     def grad_fn(self) -> Node | None:
+        """The recorded call that made the value; None for a leaf."""
         if isinstance(self.data, Leaf):
             return None
         return self.data if isinstance(self.data, Node) else self.data.node
 
-    grad = property(grad_of, set_grad, doc="What `backward` added up; see the class.")
+    grad = property(grad_of, set_grad, doc="The sum of the gradients that backwards gave this value; see the class.")
 
     def backward(
         self, gradient: Any = None, *, inputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False
     ) -> None:
-        """Add the gradient of this value to the `.grad` of every leaf it was made of.
+        """Compute the gradients of this value, and add them to the `.grad` of every leaf that it was computed from.
 
         Parameters
         ----------
         gradient : array_like, optional
-            The gradient of the final result with respect to this value, of its shape; may be left out for a 0-d value.
+            The gradient of the final result with respect to this value, of its shape. A 0-d value needs none: it is 1.
         inputs : TrackedTensor or container of these, optional
-            Add to the `.grad` of these alone, which need not be leaves; only what leads to them runs.
+            Add to the `.grad` of these only. They need not be leaves.
         retain_graph : bool, optional
-            Keep what the nodes saved, for another backward; by default where `create_graph` is set.
+            Whether to keep what the recorded calls saved, for another backward; by default as `create_graph` says.
         create_graph : bool
-            Record the backward itself, so that its result can be differentiated again.
+            Whether to record the backward itself, so that its result can be differentiated again.
 
         Raises
         ------
         GradientError
-            If the value has axes and no gradient is given, a gradient does not fit, or what a node saved has been let go.
+            If the value has axes and no gradient is given; if a gradient has another shape; or if what a recorded call saved
+            was freed by an earlier backward.
 
         Examples
         --------
@@ -100,18 +112,18 @@ class TrackedTensor(Tensor):
             add_to_leaves((self.data,), (seed,), self.level, keep, create_graph)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
-        """Call `hook(grad)` each time a backward has the whole gradient of this value.
+        """Call `hook(grad)` in each backward, with the gradient of this value.
 
         Parameters
         ----------
         hook : callable
-            Gets the gradient, once a backward, summed over everything that used the value; an array that it cannot write
-            to. Returns another of the same shape and dtype, which goes on in its place, or None.
+            Gets the gradient once a backward, when all calls that used the value have added to it. The array is read-only.
+            The hook returns None, or another gradient of the same shape and dtype to use in its place.
 
         Returns
         -------
         Handle
-            Takes the hook away again: `handle.remove()`, or a `with` block.
+            `handle.remove()` removes the hook, and so does the end of `with handle:`.
 
         Examples
         --------
@@ -133,6 +145,16 @@ class TrackedTensor(Tensor):
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> Handle:
         """Call `hook(x)` each time a backward has added to the `.grad` of this leaf.
+
+        Parameters
+        ----------
+        hook : callable
+            Gets this value. What it returns is not used.
+
+        Returns
+        -------
+        Handle
+            `handle.remove()` removes the hook, and so does the end of `with handle:`.
 
         Raises
         ------
@@ -156,7 +178,7 @@ class TrackedTensor(Tensor):
         return Handle(leaf_hooks(self.data).after, (weakref.ref(self), hook))
 
     def retain_grad(self) -> None:
-        """Keep the gradient of this value in `.grad`, as a leaf does.
+        """Keep the gradient of this value in `.grad`, as a leaf does, in the backwards from now on.
 
         Examples
         --------
@@ -175,12 +197,12 @@ class TrackedTensor(Tensor):
                 retain(*_place(self.data), retained)
 
     def item(self) -> Any:
-        """The value of a tensor of one element, as a Python number: a constant, to every derivative.
+        """Return the one element as a Python number, which every derivative takes for a constant.
 
         Raises
         ------
         GradientError
-            In a backward rule that is differentiated itself, which would lose the number's part in silence.
+            In a backward rule that is differentiated itself: the derivative would be wrong without the number's part.
         """
         if in_recorded_rule(self.level.number):
             raise GradientError(

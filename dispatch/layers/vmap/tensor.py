@@ -31,18 +31,30 @@ class Batch:
 
 
 class BatchedTensor(Tensor):
-    """Stands for one item of a batch; `value` holds all items along the axis `dim`."""
+    """Stands for one item inside `vmap`. `value` holds all items of the batch, along the axis `dim`.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> def f(x):
+    ...     print(type(x).__name__, x.shape, x.value.shape)
+    ...     return x
+    >>> _ = dispatch.vmap(f)(np.ones((5, 2)))
+    BatchedTensor (2,) (5, 2)
+    """
 
     __slots__ = ()
     key = DispatchKey.VMAP
 
     @property
     def dim(self) -> int:
+        """The axis of `value` along which the items lie."""
         return int(self.data)
 
     shape = property(item_shape)
 
     def item(self) -> Any:
+        """Raise BatchingError: each item has a number of its own."""
         raise BatchingError(
             f"one number was asked of a batched value: each of the {self.level.payload.batch_size} items has its own. "
             "Use np.where for a choice, and return the value from the mapped function to look at it; to write it into an "
@@ -67,7 +79,7 @@ set_rewritable(BatchedTensor, frozen=False)
 
 
 class Residuals(Tensor):
-    """The residuals of a loop's items, as a list; the operators that take one get them item by item."""
+    """The residuals of the items of a loop, as a list. An operator that takes a residual gets that of its item."""
 
     __slots__ = ()
     key = DispatchKey.VMAP
