@@ -141,6 +141,8 @@ cdef PyObject *call_bound(PyObject *self, Definition definition, PyObject *const
     try:
         if not arguments.bind(args, n, keywords, full):
             return refused(self, definition, args, n, keywords)
+        if arguments.renewed is not None:
+            _copies = arguments.renew(full)         # held until the call has ended
         for i in range(arguments.count):
             if arguments.kinds[i] <= TENSOR_OR_NUMBER and is_exact(full[i]):
                 continue
@@ -543,6 +545,8 @@ def bound(OpOverload op not None, tuple args not None, dict keywords not None):
     try:
         if not definition.arguments.bind(items(<PyObject *>given), len(args), <PyObject *>names, places):
             raise op.hooks.refused(definition, args, keywords)
+        if definition.arguments.renewed is not None:
+            _copies = definition.arguments.renew(places)
         return tuple([<object>places[i] for i in range(n)])
     finally:
         PyMem_Free(places)

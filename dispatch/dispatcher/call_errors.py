@@ -36,7 +36,7 @@ from ..errors import (
     did_you_mean,
 )
 from ..schema.schema import Argument, Return
-from ..schema.types import DEVICE, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type
+from ..schema.types import DEVICE, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, UnionOf
 from .printing import brief, describe_value
 
 
@@ -100,9 +100,12 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
         )
     if isinstance(value, Tensor):
         if not argument.type.has_tensor:
+            kind = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
+            listed = value.shape and any(isinstance(part, ListOf) for part in (kind, *kind.parts))
+            what, hint = ("a list of numbers", "`.") if listed else ("a number", " | float`, so that it takes both.")
             advice = (
-                f" A {type(value).__name__} cannot become a number without losing what it tracks: "
-                f"hint the parameter `{argument.name}: np.ndarray | float`, so that it takes both."
+                f" A {type(value).__name__} cannot become {what} without losing what it tracks: "
+                f"hint the parameter `{argument.name}: np.ndarray{hint}"
             )
     elif argument.dtype is not None and hasattr(value, "dtype"):
         said = (
@@ -148,12 +151,19 @@ def _about_parts(definition: Definition, argument: Argument, value: Any) -> str 
     """What keeps a value from being the container or the choice that is asked for; None for a type without parts."""
     check: Check = definition.arguments.checks[definition.arguments.names.index(argument.name)]
     kind: Type = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
+    return _about_part(argument, kind, check, value)
+
+
+def _about_part(argument: Argument, kind: Type, check: Check, value: Any) -> str | None:
     if isinstance(kind, LiteralOf):
         return did_you_mean(value, [x for x in kind.choices if isinstance(x, str)]) if isinstance(value, str) else ""
+    if isinstance(kind, UnionOf):
+        found = [_about_part(argument, k, c, value) for k, c in zip(kind.members, check.members, strict=True)]
+        return next(filter(None, found), "")
     items = items_of(value)
     if isinstance(kind, ListOf):
         if not isinstance(value, (list, tuple)):
-            return " Write a list around it." if check.element is not None and check.element(value) else ""
+            return _about_list(argument, kind, check, value)
         checks = [check.element] * len(value)
     elif isinstance(kind, DictOf):
         if not isinstance(value, dict):
@@ -178,6 +188,15 @@ def _about_parts(definition: Definition, argument: Argument, value: Any) -> str 
                 return f" Item {step[1:-1]} is {given}."
             field = kind.fields[i]
             return f" Its field {field.name!r} is {field.type}{f' of {field.dtype}' if field.dtype else ''}, and holds {given}."
+    return ""
+
+
+def _about_list(argument: Argument, kind: ListOf, check: Check, value: Any) -> str:
+    """What a message says of a value that is no list, where one is asked for."""
+    if check.element is not None and check.element(value):
+        return " Write a list around it."
+    if isinstance(value, np.ndarray) and value.ndim and not kind.has_tensor:
+        return f" Write {argument.name}.tolist(), or hint the parameter `{argument.name}: np.ndarray`."
     return ""
 
 

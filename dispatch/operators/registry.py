@@ -35,6 +35,7 @@ from ..schema.types import (
     OptionalOf,
     TupleOf,
     Type,
+    UnionOf,
 )  # fmt: skip
 from .namespaces import Namespace, Operator, define_on_first_use, find, known, ops, waiting_for
 from .overload_resolution import refuse_ambiguous
@@ -74,6 +75,8 @@ def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: 
         written = argument is not None and argument.is_write
         members = tuple(check_of(field.type, field._replace(is_write=written)) for field in kind.fields)
         return Check(Kind.TUPLE, optional=optional, members=members, cls=find_class(kind))
+    if isinstance(kind, UnionOf):
+        return Check(Kind.UNION, optional=optional, members=tuple(check_of(member, argument) for member in kind.members))
     if isinstance(kind, LiteralOf):
         return Check(Kind.LITERAL, optional=optional, cls=kind.choices)
     assert isinstance(kind, Base)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...core import DispatchKey, OpOverload, Tensor, split, wrap
-from ...core.pytree import field_names, items_of, rebuilt
+from ...core.pytree import field_names, items_of, mapped, rebuilt
 from ...core.source import levels_out
 from ...dispatcher.layer import Kernel
 from ...errors import BatchingError, PerformanceWarning
@@ -63,9 +63,9 @@ def _arguments(values: tuple[Any, ...], dims: tuple[Any, ...], i: int, draw: Any
 
 
 def _item(value: Any, dim: Any, i: int) -> Any:
-    """One item of an argument."""
+    """One item of an argument; a container is its own, so that what a kernel does to one is not seen by the next."""
     if dim is None:
-        return value
+        return value if items_of(value) is None else mapped(lambda x: x, value)
     if isinstance(dim, list):
         return rebuilt(value, [_item(x, d, i) for x, d in zip(items_of(value) or (), dim, strict=True)])
     if isinstance(value, list):
