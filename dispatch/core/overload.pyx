@@ -17,7 +17,7 @@ It has more than 350 lines because the call and the same call taken apart (`boun
 """
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyObject_GenericSetAttr
 
 from .arguments cimport TENSOR_OR_NUMBER, Arguments
 from .arrays cimport NDARRAY, is_exact, key_of
@@ -529,6 +529,17 @@ cdef class OpOverload:
         if name.endswith("_rule") and (found := self.hooks.rule_operator(self, name)) is not None:
             return found
         raise AttributeError(f"{self.name} has no attribute {name!r}.")
+
+    def __setattr__(self, str name, value):
+        if not (name.startswith("__") and name.endswith("__")):
+            raise AttributeError(
+                f"{self.name}: the attribute {name!r} cannot be set. What an operator has is registered: "
+                f"op.register_kernel('cpu', fn), op.register_fake(rule), op.register_autograd(backward).")
+        PyObject_GenericSetAttr(self, name, value)
+
+    def __delattr__(self, str name):
+        getattr(self, name)                 # which raises for a name that it does not have
+        raise AttributeError(f"{self.name}: the attribute {name!r} cannot be deleted.")
 
     def __repr__(self):
         return self.hooks.describe(self)

@@ -14,7 +14,7 @@ from ..dispatcher.layer import kernels
 from ..dispatcher.operator_hooks import hooks
 from ..layers import mode
 from ..layers.autograd.batched_backward import batching_rule_of, pull_all
-from ..layers.autograd.derivative_sources import makers
+from ..layers.autograd.derivative_sources import makers, plugged
 from ..layers.autograd.layer import backward_rule
 from ..layers.autograd.layer import layer as autograd
 from ..layers.fake.layer import layer as fake
@@ -64,6 +64,7 @@ def install() -> None:
     rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule)
     frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
+    plugged["ufunc"] = LazyFunction(__package__, ".from_ufunc", "operator_of")
     jvp.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
     autograd.derivations = (LazyFunction(RULES, ".transpose", "vjp_from_jvp"),)
     pull_all.register_vmap(batching_rule_of(pull_all))

@@ -11,6 +11,7 @@ from ..core.source import where
 from ..dispatcher.layer import find_layer
 from ..dispatcher.operator_hooks import documented
 from ..errors import ArgumentError, DefinitionError, kind_of
+from .namespaces import Operator
 from .registry import find
 
 Function = Callable[..., Any]
@@ -20,12 +21,15 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-def resolve(op: OpOverload | str) -> OpOverload:
+def resolve(op: object) -> OpOverload:
     """The operator itself, given it or its name."""
     if isinstance(op, OpOverload):
         return op
     if isinstance(op, str):
         return find(op)
+    if isinstance(op, Operator):
+        listed = ", ".join(op.name.replace("::", ".") + f".{name}" for name in op.overloads())
+        raise ArgumentError(f"{op.name} has several overloads, and one is asked for. Write dispatch.ops.{listed}.")
     raise ArgumentError(f"an operator or its name, 'ns::name', is asked for, and {kind_of(op)} was given.")
 
 

@@ -93,7 +93,8 @@ class _Recorder(Watcher):
     def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]) -> Any:
         given = tuple(map(_metadata, args))  # before the kernel writes
         result = proceed()
-        if rank == 0 and op.schema.namespace in self.namespaces:
+        wanted = not self.namespaces or op.schema.namespace in self.namespaces
+        if rank == 0 and wanted:
             count = len(op.schema.returns) - op.outputs.residual
             outputs = list(result)[:count] if len(op.schema.returns) > 1 else [result][:count]
             profile = OpProfile(given, tuple(map(_layout, outputs)))
@@ -105,7 +106,7 @@ class _Recorder(Watcher):
 
 @contextmanager
 def record_op_profiles(*namespaces: str) -> Iterator[Profiles]:
-    """Record, while the block lasts, the calls on plain arrays of all operators in some namespaces.
+    """Record, while the block lasts, the calls on plain arrays of all operators in some namespaces, by default in every one.
 
     Parameters
     ----------

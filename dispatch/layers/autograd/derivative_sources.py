@@ -25,6 +25,9 @@ class Form(NamedTuple):
 
 makers: dict[str, Callable[[OpOverload, Any, Rule | None], Form]] = {}
 
+# Under "ufunc" what makes an operator of one that is a partial derivative: the rows, which know them, plug it in.
+plugged: dict[str, Callable[[Any], OpOverload]] = {}
+
 
 def is_given(source: Any) -> bool:
     """Whether a keyword names a source: False and None do not, a step of 0.0 would."""
