@@ -31,7 +31,7 @@ def test_most_of_it_is_on_top_too():
     assert {"custom_op", "register_kernel", "register_fake", "register_autograd", "register_vmap", "Tag"} <= set(dispatch.__all__)
 
 
-# -- every door beside torch's own -------------------------------------------------------------------------------------------
+# -- every entry beside torch's own -------------------------------------------------------------------------------------------
 
 pytestmark = pytest.mark.filterwarnings("ignore:impl_abstract is the old name")
 
@@ -55,7 +55,7 @@ DEFAULTS = {
 NAMES = {("infer_schema", "prototype_function"), ("register_torch_dispatch", "torch_dispatch_class")}  # by position only
 
 
-def doors():
+def entries():
     """Every public function of torch.library and method of what it hands out, with ours: a name, torch's, ours."""
     import torch.library as theirs
     from torch._library.fake_impl import FakeImplCtx
@@ -76,9 +76,9 @@ def doors():
 
 
 @pytest.mark.torch
-def test_every_door_of_torch_library_has_its_parameters():
+def test_every_entry_of_torch_library_has_its_parameters():
     seen = 0
-    for name, theirs, ours in doors():
+    for name, theirs, ours in entries():
         if name == "fallthrough_kernel":
             continue  # nobody calls it
         theirs, ours = ([*inspect.signature(f).parameters.values()] for f in (theirs, ours))
@@ -108,7 +108,7 @@ def test_what_torch_library_offers_is_here_or_named():
     assert public - here - set(WITHOUT) == set()
 
 
-# -- an operator, its overload and its name are one to every door --------------------------------------------------------------
+# -- an operator, its overload and its name are one to every entry --------------------------------------------------------------
 
 
 def spellings(name):
@@ -140,38 +140,38 @@ RULES = {
 
 
 @pytest.mark.parametrize("how", ["overload", "operator", "name"])
-@pytest.mark.parametrize("door", [*REGISTERING, *RULES])
-def test_every_door_takes_an_overload_an_operator_and_a_name(door, how):
-    with library.Library("doors", "FRAGMENT") as lib:
+@pytest.mark.parametrize("entry", [*REGISTERING, *RULES])
+def test_every_entry_takes_an_overload_an_operator_and_a_name(entry, how):
+    with library.Library("entries", "FRAGMENT") as lib:
         lib.define("f(Tensor x) -> Tensor")
         lib.impl("f", lambda x: x * 2, "CPU")
-        op = spellings("doors::f")[how]
-        (REGISTERING | RULES)[door](op, lib)
-        assert dispatch.ops.doors.f(np.ones(1))[0] == (3 if door in REGISTERING else 2)
+        op = spellings("entries::f")[how]
+        (REGISTERING | RULES)[entry](op, lib)
+        assert dispatch.ops.entries.f(np.ones(1))[0] == (3 if entry in REGISTERING else 2)
 
 
-@pytest.mark.parametrize("door", [*REGISTERING, *RULES])
-def test_what_is_no_operator_is_refused_by_every_door(door):
-    with library.Library("doors", "FRAGMENT") as lib, pytest.raises(DispatchError, match=r"an operator.* given an int|an operator.*an int was given"):
-        (REGISTERING | RULES)[door](5, lib)
+@pytest.mark.parametrize("entry", [*REGISTERING, *RULES])
+def test_what_is_no_operator_is_refused_by_every_entry(entry):
+    with library.Library("entries", "FRAGMENT") as lib, pytest.raises(DispatchError, match=r"an operator.* given an int|an operator.*an int was given"):
+        (REGISTERING | RULES)[entry](5, lib)
 
 
-@pytest.mark.parametrize("door", [door for door in RULES if door != "opcheck"])
-def test_a_name_of_several_overloads_is_refused_with_their_names(door):
-    with library.Library("doors", "FRAGMENT") as lib:
+@pytest.mark.parametrize("entry", [entry for entry in RULES if entry != "opcheck"])
+def test_a_name_of_several_overloads_is_refused_with_their_names(entry):
+    with library.Library("entries", "FRAGMENT") as lib:
         lib.define("g(Tensor x) -> Tensor")
         lib.define("g.more(Tensor x, Tensor y) -> Tensor")
         with pytest.raises(ArgumentError) as caught:
-            RULES[door](dispatch.ops.doors.g, lib)
+            RULES[entry](dispatch.ops.entries.g, lib)
         assert str(caught.value) == (
-            "doors::g has several overloads, and one is asked for. Write dispatch.ops.doors.g.default, doors.g.more."
+            "entries::g has several overloads, and one is asked for. Write dispatch.ops.entries.g.default, entries.g.more."
         )
 
 
 def test_a_key_by_keyword_is_the_librarys_default_for_none():
-    with library.Library("doors", "IMPL", "CPU") as lib, library.Library("doors", "FRAGMENT") as own:
+    with library.Library("entries", "IMPL", "CPU") as lib, library.Library("entries", "FRAGMENT") as own:
         own.define("h(Tensor x) -> Tensor")
         library.impl(lib, "h")(lambda x: x * 5)
-        assert dispatch.ops.doors.h(np.ones(1))[0] == 5
+        assert dispatch.ops.entries.h(np.ones(1))[0] == 5
         with pytest.raises(DefinitionError, match="there is no dispatch key 'CPUU'"):
             library.impl(lib, "h", dispatch_key="CPUU")(lambda x: x)

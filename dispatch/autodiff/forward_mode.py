@@ -20,7 +20,7 @@ NAMES = "tangents", "primals"
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """Compute the value of a function, and how it changes where its arguments move along tangents.
+    """Compute `f(*primals)`, and the product of the Jacobian with tangents: how the result changes as the arguments move.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
     primals : tuple
         The arguments of `f`: arrays, floats, or containers of these.
     tangents : tuple
-        With the structure, shapes and dtypes of `primals`; None for what does not move.
+        The direction of the move, with the structure, shapes and dtypes of `primals`; None for what does not move.
     has_aux : bool
         Whether `f` returns something beside its value.
 
@@ -38,8 +38,8 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
     out : object
         What `f` returned.
     tangent : object
-        The product of the Jacobian with the tangents, with the structure, shapes and dtypes of `out`; zeros for what does not
-        depend on what moves, None for what is no array of floating-point or complex numbers.
+        The product, with the structure, shapes and dtypes of `out`. It has zeros where `out` does not depend on what moves,
+        and None where `out` is no array of floating-point or complex numbers.
     aux : object
         With `has_aux`, what `f` returned beside its value.
 

@@ -177,9 +177,9 @@ def export(
     kwargs : dict, optional
         Examples of keyword arguments.
     dynamic_shapes : dict, optional
-        The axes that may have any length from 2 on, for arguments by name: `{"x": {0: "batch"}}`; for a container, a container
-        of the same structure. Axes with the same name have the same length; `True` gives an axis a name of its own. It may
-        need the extra `symbolic`.
+        The axes that may have any length from 2 on, by argument: `{"x": {0: "batch"}}`; for a container, a container of the
+        same structure. Axes of the same name have the same length; `True` is a name of its own. It may need the extra
+        `symbolic`.
 
     Returns
     -------

@@ -208,7 +208,10 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     if value.shape[0] != len(ind):
         value = indexing.getitem(value, (np.arange(len(ind)) % max(1, value.shape[0]),))
     flat = np.take(np.arange(a.size), ind, mode=mode)  # raises NumPy's own error
-    setitem_(a, np.unravel_index(flat, a.shape), value)
+    if a.shape:
+        setitem_(a, np.unravel_index(flat, a.shape), value)
+    elif len(flat):
+        setitem_(a, Ellipsis, indexing.getitem(value, -1))
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:

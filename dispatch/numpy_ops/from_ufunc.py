@@ -48,9 +48,9 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
         `"namespace::name"`. By default the ufunc's own name in the namespace of its module, `scipy_special::erf`; the same
         ufunc gives the same operator, and one of NumPy's table gives that.
     derivative : callable, number, or sequence of these, optional
-        The partial derivative in each argument, None where there is none, as `register_autograd(elementwise=)` takes it: a
-        function that names what it reads, arguments or `out`; or a ufunc, of all arguments or of this one. For anything else
-        `register_autograd` is there as for every operator.
+        The partial derivative by each argument, None if there is none, as `register_autograd(elementwise=)` takes it: a
+        function whose parameters name what it reads, arguments or `out` for the result; or a ufunc, of all arguments or of
+        this one. Without it, `register_autograd` gives the operator a derivative.
 
     Returns
     -------

@@ -131,6 +131,8 @@ def without_masks(index: Any) -> list[Any]:
     """Return an index with the places where masks are True instead of the masks."""
     found: list[Any] = []
     for i in map(as_array, index if isinstance(index, tuple) else (index,)):
+        if is_mask(i) and isinstance(i, FakeTensor) and i.constant is not None:
+            i = i.constant
         if is_mask(i) and isinstance(i, FakeTensor):
             found += [fake_tensor((count_of("np::getitem", i, "a mask of shape {} selects"),), np.dtype(np.intp))] * len(i.shape)
         else:

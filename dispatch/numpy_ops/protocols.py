@@ -35,7 +35,7 @@ from .families import kernel_of
 from .infix import infix, is_operand, method, reflected, unary
 from .linalg import matmul
 from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, ravel, spelling_of
-from .row_arguments import as_value, call, converted
+from .row_arguments import as_item, as_value, call, converted
 
 Function = Callable[..., Any]
 
@@ -66,6 +66,8 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
     """Run the row of a ufunc."""
     if method == "__call__" and not options:
         op = UFUNCS.get(ufunc)
+        if ufunc is np.divmod:
+            return tuple([_array_ufunc(self, part, method, *inputs) for part in (np.floor_divide, np.remainder)])
         if op is None:
             raise _no_row(f"np.{ufunc.__name__}")
         try:
@@ -97,8 +99,19 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
         options = {"axis": 0, **options, "out": options.get("out", (None,))[0]}
         return call_row(f"np.{ufunc.__name__}.reduce", REDUCTIONS[ufunc], {"x": inputs[0], **options})
     if method != "__call__" or ufunc not in UFUNCS:
-        raise _no_row(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"))
+        return _by_method(ufunc, method, inputs, options)
     return call_row(f"np.{ufunc.__name__}", UFUNCS[ufunc], dict(zip("xyz", inputs, strict=False)) | options)
+
+
+def _by_method(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Run `np.add.outer(x, y)` or `np.add.accumulate(x)`."""
+    if method == "outer" and ufunc in UFUNCS and not options:
+        x, y = map(as_item, inputs)
+        return UFUNCS[ufunc](shape.reshape(x, (*x.shape, *[1] * len(y.shape))), y)
+    if method == "accumulate" and ufunc in (np.add, np.multiply):
+        options = {"axis": 0, **options, "out": options.get("out", (None,))[0]}
+        return FUNCTIONS[np.cumsum if ufunc is np.add else np.cumprod](inputs[0], **options)
+    raise _no_row(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"))
 
 
 def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:

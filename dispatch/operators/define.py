@@ -28,10 +28,10 @@ def or_of_library(form: Function) -> Callable[[Function], Function]:
 
     def around(fn: Function) -> Function:
         @wraps(fn)
-        def door(*args: Any, **keywords: Any) -> Any:
+        def chosen(*args: Any, **keywords: Any) -> Any:
             return (form if args and isinstance(args[0], Library) else fn)(*args, **keywords)
 
-        return door
+        return chosen
 
     return around
 

@@ -1,4 +1,4 @@
-"""The words for a refused call, held against Python's own binding and against the compiled floor that refused it."""
+"""The message of a refused call, held against Python's own binding and against the compiled checks that refused it."""
 
 import inspect
 import itertools

@@ -22,21 +22,21 @@ AUTOGRAD = DispatchKey.AUTOGRAD
 
 
 class detect_anomaly(Watcher):
-    """Say of a backward that fails which line called what it belongs to, and refuse gradients that are nan.
+    """A `with` block that finds the line whose backward fails, or gives nan.
 
-    What is recorded in the block remembers the line that called it: an exception in its backward, inside the block or
-    after it, gets a note with that line. A backward that runs in the block raises where a gradient is nan. It makes each
-    call several times slower, and is for finding a fault.
+    Each operator call in the block keeps the line of your code that made it. If its backward raises, in the block or after
+    it, the exception gets a note with that line. A backward that runs in the block raises if a gradient is nan. Calls are
+    several times slower: it is for finding a fault.
 
     Parameters
     ----------
     check_nan : bool
-        Whether a gradient that is nan raises.
+        Whether a gradient with a nan raises.
 
     Raises
     ------
     GradientError
-        From a backward in the block: if a gradient is nan.
+        From a backward in the block, if a gradient has a nan.
 
     Examples
     --------

@@ -40,16 +40,16 @@ class Recomputed(Node):
 
 
 def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
-    """A function that keeps its arguments for the backward, and computes the rest again there.
+    """Return a function that does what `f` does, and keeps only its arguments for the backward, which runs `f` again.
 
-    It saves memory for time: of a call the tape keeps one node. Arguments may be containers of arrays, and variables that
-    the function closes over get their gradients too. It may be nested, and differentiated any number of times.
+    It takes less memory and more time: the tape keeps one node for a call. Arguments may be containers of arrays. Variables
+    that `f` closes over get gradients too. Checkpoints may be nested, and differentiated any number of times.
 
     Parameters
     ----------
     f : callable
-        Computes the same from the same arguments each time, and changes nothing else: it draws no random numbers but from
-        a generator that it makes itself. What it closes over is the same still when the backward runs.
+        Each run computes the same from the same arguments and from the variables that it closes over, and changes nothing
+        else. It may draw random numbers only from a generator that it makes itself.
 
     Returns
     -------
@@ -59,12 +59,12 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
     Raises
     ------
     GradientError
-        In the backward: if `f`, run again, gives values of other shapes, or made of other tracked values, than before.
+        From the backward, if the second run gives other shapes than the first, or uses other tracked values.
 
     Notes
     -----
-    Inside `grad`, the values of the innermost one are those that are not kept. Where `f` runs under a `vmap` that ends before
-    the backward, everything is kept as without it.
+    Inside nested `grad`, it saves the memory of the innermost one. Inside a `vmap` that ends before the backward runs, it
+    saves none.
 
     Examples
     --------

@@ -65,11 +65,12 @@ def outside_rules() -> Setting:
 
 
 class set_grad_enabled:
-    """Turn recording on or off while the block, or the decorated function, runs.
+    """A `with` block, or a decorator, that turns recording on or off.
 
     Parameters
     ----------
     enabled : bool
+        True does what `enable_grad` does, False what `no_grad` does.
 
     Examples
     --------
@@ -104,9 +105,9 @@ class set_grad_enabled:
 
 
 class no_grad(set_grad_enabled):
-    """Record nothing while the block, or the decorated function, runs: tracked values count as constants.
+    """A `with` block, or a decorator, in which nothing is recorded: tracked values are constants.
 
-    It covers the levels that are open when it is entered. A transform that is opened inside it records.
+    A `grad` that begins inside the block does record.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class no_grad(set_grad_enabled):
 
 
 class enable_grad(set_grad_enabled):
-    """Record again, inside a `no_grad` block.
+    """A `with` block, or a decorator, in which calls are recorded again, inside `no_grad`.
 
     Examples
     --------

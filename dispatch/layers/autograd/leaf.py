@@ -13,14 +13,15 @@ from .tensor import TrackedTensor
 
 
 def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
-    """Copy data into a new array, tracked on request.
+    """Copy data into a new array. With `requires_grad`, operators on it are recorded for a backward.
 
     Parameters
     ----------
     data : array_like
     dtype : dtype, optional
+        By default that of the data, as in `numpy.array`.
     requires_grad : bool
-        Whether operators on it are recorded, for `backward`.
+        Whether to return a `TrackedTensor`.
 
     Returns
     -------
@@ -29,7 +30,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     Raises
     ------
     GradientError
-        If a gradient is asked of a dtype that has none.
+        If `requires_grad` is set and the dtype is not floating-point or complex, or the data is tracked already.
 
     Examples
     --------

@@ -88,7 +88,7 @@ def _stacked(op: OpOverload, like: BatchedTensor, results: list[Any]) -> Any:
 
 
 def _residual(like: BatchedTensor, column: Any) -> Any:
-    """The residuals of all items: arrays and floats as a batch, in containers too, for a backward's sums; else a list."""
+    """The residuals of all items. Arrays and floats become a batch, also in containers, so that a backward can sum them."""
     first = column[0]
     items = items_of(first)
     if items is not None and all(type(x) is type(first) and len(items_of(x) or ()) == len(items) for x in column):

@@ -29,36 +29,37 @@ Function = Callable[..., Any]
 def vectorize(
     f: Function | None = None, /, *, signature: str | None = None, excluded: Iterable[int | str] = (), otypes: Any = None
 ) -> Function:
-    """Let a function of one item take arrays of them, as `np.vectorize` does, without a call for each.
+    """Return a function that applies `f` to every item of arrays that broadcast, as `np.vectorize` does, in one call of `f`.
 
     Parameters
     ----------
     f : callable, optional
         Written for one item, with NumPy's functions and operators. Without it this is a decorator.
     signature : str, optional
-        The axes of an item's arrays, as in `np.vectorize`: `"(m,n),(n)->(m)"`; `"n?"` for one that may be absent. Without it
-        an item is one number of each argument.
+        The axes of one item in each argument and result, as in `np.vectorize`: `"(m,n),(n)->(m)"`; `"n?"` is an axis that may
+        be absent. By default an item is one number of each argument.
     excluded : iterable of int or str, optional
-        Arguments, by position or name, that every item gets as they are.
+        The arguments that all items share as they are, by position or name.
     otypes : str or sequence of dtype, optional
-        The dtypes of the outputs. Without it they are what `f` gives.
+        The dtypes of the outputs; by default those that `f` returns.
 
     Returns
     -------
     callable
-        Takes arrays, and by keyword too; its results have the loop dimensions in front.
+        Takes arrays, by position or keyword. The axes in front of an item's are loop dimensions, which broadcast; the results
+        have them in front.
 
     Raises
     ------
     ArgumentError
-        At a call whose shapes do not fit the signature or each other.
+        From a call, if shapes do not fit the signature or each other.
     OutputError
-        If `f` returns something else than the signature says.
+        From a call, if `f` returns something else than the signature says.
 
     Notes
     -----
-    `f` runs once for all items: it may not ask one of them for a number, by `if x > 0` or `math.sin(x)` say, which raises.
-    Operators that draw give each item its own draw.
+    `f` runs once for all items, so it cannot ask for the number that one item is: `if x > 0` and `math.sin(x)` raise. Write
+    `np.where` and `np.sin`. Operators that draw random numbers draw for each item.
 
     Examples
     --------
