@@ -70,7 +70,8 @@ cdef class Ruled:
     """
 
     def __init__(self, type cls not None, rule not None, bint single, returned not None, opacity=None, as_one=None):
-        self.cls, self.rule, self.single, self.returned, self.opacity, self.as_one = cls, rule, single, returned, opacity, as_one
+        self.cls, self.rule, self.single, self.returned = cls, rule, single, returned
+        self.opacity, self.as_one = opacity, as_one
 
     def __call__(self, *args):
         cdef Wrapped like
