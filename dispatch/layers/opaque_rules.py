@@ -19,7 +19,7 @@ import numpy as np
 from ..core import DispatchKey, OpOverload, Tensor, active_modes, answered, key_of_rank, requests
 from ..core.pytree import leaves, unflatten
 from ..dispatcher.layer import layers
-from ..errors import DefinitionError, kind_of
+from ..errors import DefinitionError, DispatchError, kind_of
 from ..schema.types import RESIDUAL
 
 NOTHING: frozenset[int] = frozenset()
@@ -125,15 +125,30 @@ def take_back(undo: list[Callable[[], None]], before: int) -> None:
         each()
 
 
-def attempted(opacity: Opacity, values: Any, rule: Callable[[], Any], as_one: Callable[[], Any]) -> Any:
+def add_advice(error: Exception, op: OpOverload, what: str, values: Any) -> None:
+    """Say in an exception of other code, raised in a rule that was given values of a transform, what they may have done."""
+    if isinstance(error, DispatchError):
+        return
+    given = sorted({type(x).__name__ for x in leaves(values) if isinstance(x, Tensor)})
+    if given:
+        error.add_note(
+            f"The {what} of {op.name} was given a {' and a '.join(given)} in place of an array. If it hands that to code that "
+            "takes arrays alone, register it with opaque=True."
+        )
+
+
+def attempted(
+    opacity: Opacity, op: OpOverload, what: str, values: Any, rule: Callable[[], Any], as_one: Callable[[], Any]
+) -> Any:
     """What a rule gives: `rule()` computes with the values as they are, `as_one()` by the rule's operator."""
     if opacity.holds(values):
         return as_one()
     before, undo = requests(), marks()
     try:
         found = rule()
-    except Exception:
+    except Exception as error:
         if requests() == before or not opacity.learns(values):
+            add_advice(error, op, what, values)
             raise
     else:
         if requests() == before or not opacity.learns(values):

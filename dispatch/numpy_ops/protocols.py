@@ -214,6 +214,11 @@ def _compress(self: Tensor, condition: Any, axis: int | None = None, out: Any = 
     return FUNCTIONS[np.compress](condition, self, axis, out)
 
 
+def _asked_for_memory(self: Tensor) -> Any:
+    """Refuse what ctypes and Numba ask of an array, as `np.asarray` is refused."""
+    return self.__array__()
+
+
 def detach(x: Any) -> Any:
     """Return the value of `x` as a constant: no gradient and no tangent flows through it.
 
@@ -303,6 +308,8 @@ ON_TENSORS: dict[str, Any] = {
     "conj": _conjugate,
     "conjugate": _conjugate,
     "detach": detach,
+    "ctypes": property(_asked_for_memory),
+    "_numba_type_": property(_asked_for_memory),
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),
     "real": property(unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, value)),

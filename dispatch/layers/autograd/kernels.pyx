@@ -165,7 +165,7 @@ def user_kernel(op not None, rule not None, whole not None):
                 grads = backward(node, unwritable(grad)) if single else backward(node, *given)
             except Exception as error:
                 if thread_state().requests == before or not opacity.learns((grad, given, kept_by(node)), secret_keys(node)):
-                    told = explained(op, error, node, batched)
+                    told = explained(op, error, node, (grad, given), batched)
                     if told is error:
                         raise
                     raise told from error

@@ -19,7 +19,7 @@ from ...errors import ConversionError
 from ...operators.functional_variant import origin_of
 from ...operators.rule_operators import make
 from ..derivatives import Layout
-from ..opaque_rules import fresh, take_back, together
+from ..opaque_rules import add_advice, fresh, take_back, together
 from .batched_backward import Call, batching_rule_of, handed, pull_all, refused, rest_of
 from .context import Context, saved_of
 from .cotangents import fitted
@@ -65,7 +65,7 @@ def taken_back(ctx: Context, undo: list[Callable[[], None]], before: int, were: 
     vars(ctx).update(were or {})
 
 
-def explained(op: OpOverload, error: Exception, ctx: Context, batched: bool) -> Exception:
+def explained(op: OpOverload, error: Exception, ctx: Context, grads: Any, batched: bool) -> Exception:
     """What to raise where a backward has raised: that, with a note perhaps, or what says more."""
     if isinstance(error, ConversionError):
         return refused(op, error, batched=batched)
@@ -73,6 +73,7 @@ def explained(op: OpOverload, error: Exception, ctx: Context, batched: bool) -> 
         return unset(op, "backward", error.name, vars(ctx))
     if isinstance(error, ValueError) and "read-only" in str(error):  # NumPy's words
         error.add_note("The gradient that a backward is given is read-only, for others hold it too: write to a copy.")
+    add_advice(error, op, "backward", (grads, *kept_by(ctx)))
     return error
 
 

@@ -43,7 +43,8 @@ def attempting(op: OpOverload, rule: UserRule) -> Callable[..., Any]:
             of_outputs = unflatten(outputs, made)
             return of_outputs if len(outputs) > 1 else of_outputs[0]
 
-        return attempted(rule.opacity, (tangents, output, args), lambda: function(tangents, output, *args), as_one)
+        values = tangents, output, args
+        return attempted(rule.opacity, op, "jvp rule", values, lambda: function(tangents, output, *args), as_one)
 
     return run
 
