@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Level, Tensor, wrap
+from ..core import Level, Tensor, is_array, is_of_registered_class, wrap
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
 from ..errors import GradientError, kind_of
@@ -14,7 +14,7 @@ from ..layers.autograd import TrackedTensor, protect, run_backward
 from ..layers.derivatives import zeros
 from ..layers.jvp import DualTensor
 from .function_outputs import left, result_and_aux
-from .structures import ARRAYS, beside, fitted, flattened, layout_of
+from .structures import beside, fitted, flattened, layout_of
 
 NAMES = "tangents", "primals"
 
@@ -74,7 +74,7 @@ def dual(x: Any, t: Any, level: Level) -> Any:
     if t is None:
         return x
     if not isinstance(x, Tensor):
-        x = np.asarray(x) if isinstance(x, ARRAYS) else beside(np.asarray(x))
+        x = x if is_of_registered_class(x) else np.asarray(x) if is_array(x) else beside(np.asarray(x))
     # protected: the caller's own array, which the function could write to
     return wrap(DualTensor, protect(x), level, protect(t), True)
 

@@ -18,6 +18,7 @@ from ..layers.autograd import Leaf, run_backward
 from ..layers.derivatives import Layout, zeros
 from ..layers.vmap import vmap
 from ..operators.prims import stack
+from ..operators.registry import ops
 from .argnums import Argnums, Arguments, checked_argnums
 from .forward_mode import dual, tangent_at, unrecorded
 from .function_outputs import layouts_of, left, result_and_aux
@@ -203,7 +204,7 @@ def _row_block(rows: Any, span: slice | None, layout: Layout | None, leaf: Leaf,
     if layout is None:
         return None
     shape = layout[0] + leaf.layout[0]
-    return zeros((shape, leaf.layout[1]), value) if rows is None or span is None else np.reshape(rows[span], shape)
+    return zeros((shape, leaf.layout[1]), value) if rows is None or span is None else ops.np.reshape(rows[span], shape)
 
 
 # -- by columns: one run of the function, which carries a tangent for each element of the arguments --------------------------
@@ -270,8 +271,8 @@ def _column_block(columns: Any, span: slice | None, layout: Layout | None, x: An
     if columns is None:
         return zeros((shape, layout[1]), x)
     block = columns[..., span]
-    if isinstance(block, Tensor):
-        return np.reshape(np.ravel(block), shape)
+    if not isinstance(block, np.ndarray):
+        return ops.np.reshape(np.ravel(block) if isinstance(block, Tensor) else block, shape)
     made = np.empty(block.shape, block.dtype)  # in C order, where the batch may have any
     made[...] = block
     return np.reshape(made, shape)

@@ -4,9 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
-from ..core import Level, Reopened, Tensor
+from ..core import Level, Reopened, is_array
 from ..core.pytree import unflatten
 from ..errors import GradientError, kind_of
 from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
@@ -115,7 +113,7 @@ def _check_scalar(value: Any, layout: Layout | None) -> None:
         return
     if isinstance(value, (float, int, complex)):
         return
-    if not isinstance(value, (Tensor, np.ndarray, np.generic)):
+    if not is_array(value):
         raise GradientError(f"grad is of a function that returns one number, and this one returned {kind_of(value)}.")
     if value.shape:
         raise GradientError(

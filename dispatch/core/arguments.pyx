@@ -8,7 +8,7 @@ from cpython.object cimport PyObject
 
 import numpy as np
 
-from .arrays cimport Size, device_number, is_array, is_exact, is_number, key_of
+from .arrays cimport Size, device_number, is_exact, is_number, is_numpy, key_of
 from .flatten cimport held, items_of, mapped, walk
 from .keys cimport rank_t
 from .python cimport (
@@ -165,7 +165,7 @@ cdef class Check:
                 return self.kind == TENSOR_OR_NUMBER and is_number(x)
             if <rank_t>key > rank[0]:
                 rank[0] = key
-        if self.written and is_array(x) and not (<object>x).flags.writeable:
+        if self.written and is_numpy(x) and not (<object>x).flags.writeable:
             return False
         return self.dtype is None or (<object>x).dtype == self.dtype
 

@@ -8,7 +8,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from .arrays cimport is_exact
+from .arrays cimport is_exact, key_of
 from .flatten cimport mapped, walk
 from .keys cimport FAKE, VMAP, key_at, rank_at, rank_t
 from .python cimport PyType_IsSubtype, Py_TYPE, Py_XDECREF, Py_XINCREF, is_plain
@@ -371,6 +371,11 @@ def check_open(Wrapped x not None):
         raise EscapedValueError(
             f"a {type(x).__name__} of {x.level!r} is used after that transform has ended: it escaped through a variable, a "
             "list or a closure. Return it from the transformed function instead.")
+
+
+def is_array(x):
+    """Whether `x` is an array: of NumPy, of a class that was registered with `register_array_type`, or a wrapper."""
+    return is_wrapped(<PyObject *>x) or key_of(<PyObject *>x) >= 0
 
 
 def ground():

@@ -21,6 +21,7 @@ from ..core import (
     device_of,
     device_of_key,
     devices,
+    is_beside_numpy,
     share_memory,
 )
 from ..core.pytree import items_of, leaves, steps
@@ -209,10 +210,11 @@ def _two_devices(definition: Definition, values: list[Any]) -> DispatchError:
 
 
 def on_device(x: Any, key: int) -> bool:
-    """Whether every array in `x` belongs to the backend of `key`, 0-d ones of the CPU aside."""
+    """Whether every array in `x` may stand in a call of the backend of `key`: its own, and 0-d ones of the CPU."""
+    own = device_of_key(key)
     for array in leaves(x):
         device = device_of(array)
-        if device is not None and device != device_of_key(key) and not (device == "cpu" and np.ndim(array) == 0):
+        if device not in (None, own) and not (device == "cpu" and (np.ndim(array) == 0 or is_beside_numpy(own))):
             return False
     return True
 

@@ -8,17 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor
+from ..core import Tensor, is_array, is_of_registered_class
 from ..core.pytree import field_names, items_of
 from ..operators.prims import astype, broadcast_to, sum_to
+from ..operators.registered_arrays import filled
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 def zeros(layout: Layout, like: Any) -> Any:
-    """A derivative of zeros: an array; where `like` is a wrapper, a value of the same kind, so that fakes meet fakes."""
+    """A derivative of zeros: an array; where `like` is a wrapper or of a registered class, a value of the same kind."""
     shape, dtype = layout
-    return np.zeros_like(like, dtype=dtype, shape=shape) if isinstance(like, Tensor) else np.zeros(shape, dtype)
+    if isinstance(like, Tensor):
+        return np.zeros_like(like, dtype=dtype, shape=shape)
+    return filled(like, 0, shape, dtype) if is_of_registered_class(like) else np.zeros(shape, dtype)
 
 
 def fitted(x: Any, layout: Layout, *, summed: bool) -> Any:
@@ -30,7 +33,7 @@ def fitted(x: Any, layout: Layout, *, summed: bool) -> Any:
     shape, dtype = layout
     if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
         x = np.asarray(x, complex if isinstance(x, complex) else dtype)
-    if not isinstance(x, (np.ndarray, np.generic, Tensor)):
+    if not is_array(x):
         return None
     given = x.shape
     if len(given) != len(shape) or given != shape:  # their lengths first: tuples compare items of these, which may be symbols

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, OpOverload, Tensor, active_modes, answered, key_of_rank, requests
+from ..core import DispatchKey, OpOverload, Tensor, active_modes, answered, is_array, key_of_rank, requests
 from ..core.pytree import leaves, unflatten
 from ..dispatcher.layer import layers
 from ..errors import DefinitionError, DispatchError, kind_of
@@ -158,11 +158,6 @@ def attempted(
 
 
 # -- arguments of a rule's operator -------------------------------------------------------------------------------------------
-
-
-def is_array(x: Any) -> bool:
-    """Whether a leaf goes to a rule's operator as an array."""
-    return isinstance(x, (Tensor, np.ndarray, np.generic))
 
 
 def apart(x: Any) -> tuple[list[Any], list[int], Any]:

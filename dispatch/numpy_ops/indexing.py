@@ -44,14 +44,14 @@ def _scatter_add(x: Any, index: Any, shape: Any, arrays: Any = ()) -> Any:
         made[index] = x
         return made
     index = placed(index, arrays)
-    if _is_basic(index):
+    if is_basic(index):
         made[index] = x  # no element is met twice
     else:
         np.add.at(made, index, x)
     return made
 
 
-def _is_basic(index: Any) -> bool:
+def is_basic(index: Any) -> bool:
     """Whether an index is made of numbers, slices, None and Ellipsis alone, so that it gives a view."""
     return all(
         i is None or i is Ellipsis or (isinstance(i, (int, slice, np.integer, SymInt)) and not isinstance(i, bool))
@@ -77,7 +77,7 @@ def _is_view(x: FakeTensor, index: Any) -> bool:
     """Whether an index gives a view: it is basic, an array without axes a number in it, and no number for each axis."""
     items = index if isinstance(index, tuple) else (index,)
     items = tuple([0 if getattr(i, "shape", None) == () and not is_mask(i) else i for i in items])
-    return _is_basic(items) and not (len(items) == len(x.shape) and all(isinstance(i, (int, np.integer, SymInt)) for i in items))
+    return is_basic(items) and not (len(items) == len(x.shape) and all(isinstance(i, (int, np.integer, SymInt)) for i in items))
 
 
 def _fake_scatter_add(x: Any, index: Any, shape: Any, arrays: Any) -> FakeTensor:

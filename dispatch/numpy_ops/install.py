@@ -66,6 +66,7 @@ def install() -> None:
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
     plugged["ufunc"] = LazyFunction(__package__, ".from_ufunc", "operator_of")
     jvp.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
+    kernels.derivations = (LazyFunction(__package__, ".array_protocols", "kernel_by_protocols"),)
     autograd.derivations = (LazyFunction(RULES, ".transpose", "vjp_from_jvp"),)
     pull_all.register_vmap(batching_rule_of(pull_all))
     pickling.install()

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, OpOverload, Tensor, wrap
+from ...core import DispatchKey, Level, OpOverload, Tensor, is_array, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, mapped
 from ...dispatcher.rule_parameters import by_position, check_parameters
@@ -127,7 +127,7 @@ def _matching(x: Any, t: Any) -> list[Any]:
     if items is not None:
         parts = [None] * len(items) if t is None else items_of(t) or ()
         return [found for item, part in zip(items, parts, strict=True) for found in _matching(item, part)]
-    return [t] if isinstance(x, (Tensor, np.ndarray, np.generic)) else []
+    return [t] if is_array(x) else []
 
 
 def _linear_solve(system: System, b: Any, at: Any, leading: int) -> Any:

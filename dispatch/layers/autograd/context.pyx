@@ -10,7 +10,7 @@ from .node cimport Node, Output
 
 import numpy as np
 
-from ...core import Tensor, wrap
+from ...core import Tensor, is_array, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import leaves
 from ...errors import GradientError, kind_of
@@ -187,7 +187,7 @@ cdef object to_keep(Context node, x):
         return hidden(node, x)
     if items_of(x) is not None:
         return rebuilt(x, [to_keep(node, item) for item in items_of(x)])
-    if x is not None and not isinstance(x, (Tensor, np.ndarray, np.generic)):
+    if x is not None and not is_array(x):
         raise GradientError(
             f"{node.op.name}: save_for_backward keeps arrays, and was given {kind_of(x)}. "
             "Set anything else as an attribute: ctx.name = value.",

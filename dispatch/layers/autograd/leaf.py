@@ -4,9 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, active_modes, freeze, ground, level_of_rank, open_levels, wrap
+from ...core import (
+    DispatchKey,
+    Level,
+    Tensor,
+    active_modes,
+    freeze,
+    ground,
+    is_of_registered_class,
+    level_of_rank,
+    open_levels,
+    wrap,
+)
 from ...core.array_memory import unwritten
 from ...errors import GradientError
+from ...operators.prims import astype
 from .node import Leaf
 from .saved_tensors import COPIED_BYTES, protect
 from .tensor import TrackedTensor
@@ -43,6 +55,8 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     value: Any
     if isinstance(data, Tensor):
         value = data if dtype is None else data.astype(dtype)
+    elif is_of_registered_class(data):
+        value = data if dtype is None else astype(data, np.dtype(dtype))
     else:
         value = np.array(data, dtype=dtype)
     if not requires_grad:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, check_open, count_conversion, freeze, note_request
+from ...core import DispatchKey, Level, Tensor, check_open, count_conversion, freeze, is_of_registered_class, note_request
 from ...core.array_memory import set_rewritable
 from ...core.pytree import leaves, paths
 from ...errors import ConversionError, GradientError, kind_of
+from ...operators.registered_arrays import filled
 from .engine import add_to_leaf, add_to_leaves, grad_of, set_grad
 from .grad_mode import in_recorded_rule
 from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
@@ -102,9 +103,7 @@ class TrackedTensor(Tensor):
         array([2., 4.])
         """
         check_open(self)
-        shape, dtype = self.data.layout
-        usual = gradient is None and not shape and not isinstance(self.value, Tensor)
-        seed = _one(dtype) if usual else seed_of(self, gradient)
+        seed = one(self) if gradient is None and not self.data.layout[0] else seed_of(self, gradient)
         keep = create_graph if retain_graph is None else retain_graph
         if inputs is not None:
             add_at(inputs, (self.data,), (seed,), self.level, keep, create_graph)
@@ -248,7 +247,9 @@ set_rewritable(TrackedTensor, frozen=True)
 
 def one(x: TrackedTensor) -> Any:
     """The gradient of a 0-d value with respect to itself: 1, which nobody can write to; of a fake's a fake."""
-    return np.ones_like(x.value) if isinstance(x.value, Tensor) else _one(x.data.layout[1])
+    if isinstance(x.value, (np.ndarray, np.generic)):
+        return _one(x.data.layout[1])
+    return np.ones_like(x.value) if isinstance(x.value, Tensor) else filled(x.value, 1, *x.data.layout)
 
 
 @lru_cache(maxsize=64)
@@ -317,7 +318,7 @@ def seed_of(x: TrackedTensor, gradient: Any) -> Any:
                 "Sum it first, or pass gradient= of its shape."
             )
         return one(x)
-    if not isinstance(gradient, Tensor):
+    if not (isinstance(gradient, Tensor) or is_of_registered_class(gradient)):
         if x.dtype.kind != "c" and np.iscomplexobj(gradient):
             raise GradientError(
                 f"the gradient is complex, and the value it is of has dtype {x.dtype}. The imaginary part would be lost in "

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, OpOverload, Tensor, split, wrap
+from ...core import DispatchKey, OpOverload, is_array, split, wrap
 from ...core.pytree import field_names, items_of, mapped, rebuilt
 from ...core.source import levels_out
 from ...dispatcher.layer import Kernel
@@ -94,7 +94,7 @@ def _residual(like: BatchedTensor, column: Any) -> Any:
     if items is not None and all(type(x) is type(first) and len(items_of(x) or ()) == len(items) for x in column):
         if not isinstance(first, dict) or all(x.keys() == first.keys() for x in column):
             return rebuilt(first, [_residual(like, inner) for inner in zip(*map(items_of, column), strict=True)])
-    elif isinstance(first, (Tensor, np.ndarray, np.generic)):
+    elif is_array(first):
         layouts = {(x.shape, x.dtype) if hasattr(x, "dtype") else None for x in column}
         if len(layouts) == 1 and first.dtype.kind in "biufc":
             return wrap(BatchedTensor, stack(list(column), 0), like, 0)
@@ -126,7 +126,7 @@ def _column(op: OpOverload, like: BatchedTensor, column: Any, *, field: bool = F
         shapes = {getattr(x, "shape", ()) for x in column}
         if len(shapes) > 1:
             raise _unlike(op, f"outputs of different shapes, {', '.join(map(str, sorted(shapes)[:3]))}")
-        column = column if any(isinstance(x, Tensor) for x in column) else [np.asarray(x) for x in column]
+        column = [x if is_array(x) else np.asarray(x) for x in column]
         return wrap(BatchedTensor, stack(list(column), 0), like, 0)
     if all(x == first for x in column):
         return first

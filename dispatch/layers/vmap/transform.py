@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Level, Tensor
+from ...core import Level, is_array
 from ...core.pytree import items_of, rebuilt, steps
 from ...errors import BatchingError, kind_of
 from ...operators.prims import broadcast_to, moveaxis
@@ -135,7 +135,7 @@ def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the resul
         if batched:
             raise BatchingError(f"vmap: out_dims is None for {place}, which differs from item to item. Give it an axis.")
         return out
-    if not batched and not isinstance(out, (Tensor, np.ndarray, np.generic, bool, int, float, complex)):
+    if not batched and not (is_array(out) or isinstance(out, (bool, int, float, complex))):
         raise BatchingError(f"vmap: {place} is {kind_of(out)}, which makes no batch. Return arrays, or out_dims=None for it.")
     shape = getattr(out, "shape", ())
     if not -len(shape) - 1 <= dim <= len(shape):
@@ -145,5 +145,5 @@ def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the resul
         )
     if batched:
         return out.value if dim % len(out.value.shape) == out.data else moveaxis(out.value, out.data, dim)
-    whole = broadcast_to(np.asarray(out) if not isinstance(out, Tensor) else out, (size, *shape))
+    whole = broadcast_to(out if is_array(out) else np.asarray(out), (size, *shape))
     return whole if dim == 0 else moveaxis(whole, 0, dim)
