@@ -59,9 +59,9 @@ __all__ = [
     "ModeGuard", "OpOverload", "Outputs", "Program", "Registration", "Reopened", "Residual", "Setting", "Size", "Slot",
     "Tensor", "Without", "about_devices", "active_mode", "active_modes", "add_fallback", "answered", "before_first_wrapper",
     "bound", "check_open", "conversions", "count_conversion", "descend", "device_key", "device_of", "device_of_key", "devices",
-    "fallthrough_kernel", "freeze", "ground", "is_array", "is_array_type", "is_beside_numpy", "is_of_registered_class", "items_of",
-    "key_of_rank", "level_of_rank", "newest_level", "note_request", "open_levels", "rank_of", "rank_of_call", "rebuilt",
-    "redispatched", "registration_lock", "remove_fallback", "requests", "run_at",
+    "fallthrough_kernel", "freeze", "ground", "is_array", "is_array_type", "is_beside_numpy", "is_of_registered_class",
+    "items_of", "key_of_rank", "level_of_rank", "newest_level", "note_request", "open_levels", "rank_of", "rank_of_call",
+    "rebuilt", "redispatched", "registration_lock", "remove_fallback", "requests", "run_at",
     "seen_through", "set_array_type", "set_layer", "set_record", "setting", "share_memory", "slot_keys", "split",
     "turned_on", "unwrap", "wrap",
 ]  # fmt: skip
