@@ -269,6 +269,10 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make((2, 3)), (3, 2)), (make((2, 3)), -1), (make((2, 3, 4)), (2, -1)), (make(()), (1, 1)), (make((3, 1)), [3]),
         (make((0, 3)), (3, 0)), (make((2, 3, 4)), (2, 3, 1, 4)), (make((2, 3, 4)), (6, 4)),
     ],
+    "ravel_from": lambda make: [
+        *[(make(shape), 0) for shape in SHAPES], (make((2, 3, 4)), 1), (make((2, 3, 4))[:, ::-1], 1), (make((3,))[::-1], 0),
+        (make((2, 3)).T, 0), (make((2, 3)).T, 1), (make((2, 1, 3))[::-1], 2), (make((2, 3)), 2),
+    ],
     "transpose": lambda make: [
         *[(make(shape), None) for shape in SHAPES], (make((2, 3, 4)), (1, -1, 0)), (make((3,)), 0),
     ],
@@ -503,7 +507,7 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 
 OWN = {  # what the layers need, and NumPy has under no name
-    "getitem", "scatter_add", "select_index", "sum_to", "detach", "empty", "empty_like", "linalg_tall_qr",
+    "getitem", "scatter_add", "select_index", "sum_to", "ravel_from", "detach", "empty", "empty_like", "linalg_tall_qr",
     "setitem", "view_scatter", "divide_no_nan", "root", "linalg_cofactors",
 }  # fmt: skip
 NUMPYS: dict[str, Callable[..., Any]] = {

@@ -122,7 +122,7 @@ def _batched_getitem(info: Any, in_dims: Any, x: Any, index: Any, arrays: Any) -
     ndim = len(x.shape) - (in_dims[0] is not None)
     found = read(index, [item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], ndim)
     x = in_front(x, in_dims[0])
-    if in_dims[2] is None:
+    if in_dims[2] is None and not (found.advanced and in_dims[0] is not None):
         out = getitem(x, (slice(None), *index), arrays)
         if not found.advanced and not any(i is None or i is Ellipsis or isinstance(i, slice) for i in (*index, *found.items)):
             out = copy(out)  # a number of an array, which is no view of it
@@ -130,6 +130,7 @@ def _batched_getitem(info: Any, in_dims: Any, x: Any, index: Any, arrays: Any) -
     arrays = with_batch(info, "np::getitem", arrays, dims, found.width)
     if in_dims[0] is None:
         return getitem(x, index, arrays), read(index, arrays, ndim).position
+    # With the batch an array too, an item lies in memory as NumPy's would, so that what is a view of it is one.
     out = getitem(x, (ARRAY, *index), [numbered(info, found.width), *arrays])
     return moved(out, found, 1, found.position + 1), 0
 

@@ -149,7 +149,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     """Return all elements along one axis."""
     if order not in ("C", "F"):
         raise UnsupportedError(f"np.ravel: order={order!r} asks for the order in memory. Write order='C' or order='F'.")
-    return shape.reshape(a if order == "C" else shape.transpose(a), (-1,))
+    return shape.ravel(a if order == "C" else shape.transpose(a))
 
 
 def _where(condition: Any, *choices: Any) -> Any:

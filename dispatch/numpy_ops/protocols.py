@@ -18,7 +18,7 @@ from ..core import OpOverload, Tensor, device_of, note_request
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
-from . import pointwise, pointwise_more, reduction, shape, statistics
+from . import indexing, pointwise, pointwise_more, reduction, shape, statistics
 from .assignment import (
     add_at,
     augmented,
@@ -32,7 +32,7 @@ from .assignment import (
     ufunc_where,
 )
 from .families import kernel_of
-from .infix import infix, is_operand, method, reflected, unary
+from .infix import infix, is_operand, method, power, reflected, unary
 from .linalg import matmul
 from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, ravel, spelling_of
 from .row_arguments import as_item, as_value, call, converted
@@ -149,8 +149,8 @@ def _array_function(self: Tensor, function: Function, types: Iterable[type], arg
 # -- infix and methods -------------------------------------------------------------------------------------------------
 
 
-def _augmented(op: OpOverload) -> Function:
-    augment = augmented(op, kernel_of(op))
+def _augmented(op: OpOverload, infixed: Function | None = None) -> Function:
+    augment = augmented(infixed or op, kernel_of(op))
 
     def inplace(self: Tensor, other: Any) -> Any:
         try:
@@ -187,6 +187,32 @@ def _flatten(self: Tensor, order: str = "C") -> Any:
 def _nonzero(self: Tensor) -> Any:
     """Return the places of elements that are not 0, one array for each axis."""
     return FUNCTIONS[np.nonzero](self)
+
+
+class Flat:
+    """`x.flat`: the elements in C order, one number each."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Tensor) -> None:
+        self._of = of
+
+    def __getitem__(self, index: Any) -> Any:
+        return getitem(_flatten(self._of), index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        put(self._of, np.arange(self._of.size)[index], value)
+
+    def __len__(self) -> int:
+        return int(self._of.size)
+
+    def __iter__(self) -> Any:
+        return iter(_flatten(self._of))
+
+
+def _view(self: Tensor) -> Any:
+    """Return a view of all elements."""
+    return indexing.getitem(self, Ellipsis)
 
 
 def _ravel(self: Tensor, order: str = "C") -> Any:
@@ -247,6 +273,9 @@ _BINARY = {
     "and": pointwise.bitwise_and, "or": pointwise.bitwise_or, "xor": pointwise.bitwise_xor,
     "lshift": pointwise_more.left_shift, "rshift": pointwise_more.right_shift,
 }  # fmt: skip
+_power = power(
+    pointwise.power, {(int, 2): pointwise.square, (int, -1): pointwise.reciprocal, (float, 0.5): pointwise.sqrt}
+)
 _COMPARISONS = {
     "eq": pointwise.equal, "ne": pointwise.not_equal, "lt": pointwise.less, "le": pointwise.less_equal, "gt": pointwise.greater,
     "ge": pointwise.greater_equal,
@@ -256,8 +285,10 @@ ON_TENSORS: dict[str, Any] = {
     "__array_ufunc__": _array_ufunc,
     "__array_function__": _array_function,
     **{f"__{name}__": infix(op) for name, op in (_BINARY | _COMPARISONS).items()},
+    "__pow__": _power,
     **{f"__r{name}__": reflected(op) for name, op in _BINARY.items()},
     **{f"__i{name}__": _augmented(op) for name, op in _BINARY.items()},
+    "__ipow__": _augmented(pointwise.power, _power),
     "__neg__": unary(pointwise.negative),
     "__pos__": unary(pointwise.positive),
     "__abs__": unary(pointwise.absolute),
@@ -297,6 +328,8 @@ ON_TENSORS: dict[str, Any] = {
     "copy": method(FUNCTIONS[np.copy]),
     "compress": _compress,
     "fill": fill,
+    "flat": property(Flat, lambda self, value: put(self, np.arange(self.size), value)),
+    "view": _view,
     "put": _put,
     "itemsize": property(lambda self: self.dtype.itemsize),
     "nbytes": property(lambda self: self.size * self.dtype.itemsize),
