@@ -1,8 +1,9 @@
 """Backwards that take all cotangents at once: `register_autograd(backward, batched=True)`.
 
-A backward of plain code, one that calls SciPy say, cannot be handed batched values. So the tape calls it through an operator
-that nobody knows by name, `pull_all`: under vmap over the cotangents alone its rule moves the batch to the front and calls the
-backward once, with arrays. Every other layer runs the backward itself, so that one written with operators is differentiable.
+A backward of plain code, SciPy's say, cannot take batched values. So the tape calls it through an operator of its own,
+`pull_all`. Under a vmap over the cotangents, the batching rule of `pull_all` moves the batch to the front and calls the
+backward once, with arrays. Every other layer runs the backward itself, so that one written with operators can be
+differentiated.
 """
 
 from collections.abc import Callable
@@ -79,7 +80,7 @@ def handed(call: Call, kept: Any, residual: Any, grads: Any) -> Any:
 
 
 def at_once(op: OpOverload, backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A backward of one cotangent, made of one of many."""
+    """Return a backward of one cotangent, made of a backward of many."""
 
     def pull_one(ctx: Context, *grads: Any) -> Any:
         flowing, kept, rest = rest_of(ctx, grads)
@@ -89,7 +90,7 @@ def at_once(op: OpOverload, backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _pull_all(call: Call, cotangents: Any, kept: Any, residual: Any, leading: int) -> Any:
-    """Run the backward; the cotangents have `leading` axes in front, which it sees as one."""
+    """Run the backward. The cotangents have `leading` first axes, which the backward gets as one."""
     batch = tuple(cotangents[0].shape[:leading])
     count = prod(batch)
     merged = [np.reshape(g, (count, *g.shape[leading:])) for g in cotangents] if leading != 1 else list(cotangents)
@@ -145,7 +146,7 @@ def _item(values: Any, dims: Any, i: int) -> list[Any]:
 
 
 def _kept_item(residual: Any, dims: Any, i: int) -> Any:
-    """The residual of one item, of which the arrays in it have an axis for items, and what is none is a list."""
+    """Return the residual of one item: from its arrays, which have an axis for items, and from lists of other objects."""
     if dims is None:
         return residual
     if isinstance(dims, list):

@@ -1,7 +1,7 @@
-"""The batching layer: runs an operator's rule once for all items; where there is no rule, runs the operator in a loop.
+"""The batching layer: runs an operator's batching rule once for all items, or without a rule the operator in a loop.
 
-A rule says how an operator treats the batch: `rule(info, in_dims, *args)` gets the values with the axis in place and where
-it is in each (None where there is none), and returns the output and where the axis is in that.
+A rule is `rule(info, in_dims, *args)`. It gets arrays that have the axis of the batch, and in `in_dims` where that axis is, or
+None. It returns the output and the axis of the batch in it.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from .tensor import BatchedTensor
 
 
 class Vmap(Layer):
-    """Runs an operator's batching rule, or a loop."""
+    """Runs an operator's batching rule, or the loop."""
 
     def rule(self, rule: Any, /, *, opaque: bool | None = None) -> Any:
         return UserRule(rule, Opacity(opaque)) if callable(rule) else rule
@@ -66,7 +66,7 @@ class Vmap(Layer):
         return loop if origin is None else self._shared(op, origin, loop)
 
     def _shared(self, op: OpOverload, origin: OpOverload, loop: Kernel) -> Kernel:
-        """The kernel of a functional form: by the rule of the operator it was made of, on copies, while there is one."""
+        """Return the kernel of a functional form, by the rule of its origin on copies; without a rule it is `loop`."""
         on_copies: Kernel = on_copies_of(op)
         written = form_of(origin.schema).written
 
@@ -108,7 +108,7 @@ def _ruled(op: OpOverload, rule: UserRule | Callable[..., Any] | str) -> Kernel:
 
 
 def _as_batch(x: Any, like: BatchedTensor) -> Any:
-    """What is written, each item's own: an array that is one for all as a batch of itself."""
+    """Return arrays that are written as batches: one that all items share becomes a view, copied before the write."""
 
     def batch(array: Any) -> Any:
         if not hasattr(array, "shape") or (isinstance(array, BatchedTensor) and array.rank == like.rank):
