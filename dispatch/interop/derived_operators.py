@@ -18,11 +18,11 @@ from ..core.pytree import leaves, mapped
 from ..layers.vmap import vmap
 from ..operators.registry import build
 from ..schema.schema import MISSING, Argument, Return, Schema
-from ..schema.types import INT, TENSOR, ListOf, OptionalOf
+from ..schema.types import INT, TENSOR, ListOf
 
 Kernel = Callable[..., Any]
 ARRAYS = (np.ndarray, np.generic, Tensor)
-TENSORS, OPTIONAL_TENSORS, INTS = ListOf(TENSOR), ListOf(OptionalOf(TENSOR)), ListOf(INT)
+TENSORS, INTS = ListOf(TENSOR), ListOf(INT)
 WITH_DERIVATIVE = "fc"  # kinds of dtype
 
 
@@ -96,7 +96,7 @@ def recorded(op: OpOverload, args: Sequence[Any], chosen: Sequence[int]) -> tupl
     result : object
         What the operator returned.
     pull : callable
-        From a list of cotangents, one for each output with a derivative, None for zero, to a list of gradients.
+        From a list of cotangents, one for each output with a derivative, to a list of gradients.
     """
     call = FlatCall(op, args)
     out, pullback, result = vjp(call.of(chosen), *[call.arrays[i] for i in chosen], has_aux=True)
@@ -104,14 +104,13 @@ def recorded(op: OpOverload, args: Sequence[Any], chosen: Sequence[int]) -> tupl
     def pull(cotangents: Sequence[Any]) -> list[Any]:
         if not out:
             return [np.zeros_like(call.arrays[i]) for i in chosen]
-        seeds = [np.zeros_like(x) if g is None else g for x, g in zip(out, cotangents, strict=True)]
-        return list(pullback(seeds))
+        return list(pullback(list(cotangents)))
 
     return result, pull
 
 
 def pullback_of(op: OpOverload) -> OpOverload:
-    """The operator of gradients: `(arguments..., Tensor?[] cotangents, int[] wrt) -> Tensor[]`.
+    """The operator of gradients: `(arguments..., Tensor[] cotangents, int[] wrt) -> Tensor[]`.
 
     It runs the operator again. Who has kept the call, by `recorded`, need not call it.
 
@@ -127,7 +126,7 @@ def pullback_of(op: OpOverload) -> OpOverload:
         *values, cotangents, wrt = args
         return fresh(recorded(op, values, wrt)[1](cotangents), args)
 
-    more = (Argument("cotangents", OPTIONAL_TENSORS), Argument("wrt", INTS))
+    more = (Argument("cotangents", TENSORS), Argument("wrt", INTS))
     return _derived(op, "pullback", more, (Return(TENSORS),), kernel)
 
 

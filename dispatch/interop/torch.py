@@ -168,7 +168,6 @@ class Exported:
         ctx.save_for_backward(*call.tensors)
         ctx.call, call.tensors = call, []
         call.apart(output)
-        ctx.places = [[]] * len(inputs)
         ctx.places = [_places(x) for x in call.values[: len(inputs)]]
 
     def pulled(self, ctx: Any, grads: Any) -> Any:
@@ -178,15 +177,15 @@ class Exported:
         flat = [g for g, x in zip(flat, leaves(call.out), strict=True) if type(x) is Place]
         wanted: list[int] = []
         for places, need in zip(ctx.places, needs, strict=True):
-            listed = places if isinstance(places, list) else [places]
-            given = need if isinstance(need, (list, tuple)) else [need] * len(listed)
-            wanted += [place.number for place, asked in zip(listed, given, strict=True) if place is not None and asked]
+            if places is not None:
+                listed, asked = (places, need) if isinstance(places, list) else ([places], [need])
+                wanted += [place.number for place, is_asked in zip(listed, asked, strict=True) if is_asked]
         found = dict(zip(wanted, call.gradients(ctx.saved_tensors, flat, wanted), strict=True)) if wanted else {}
 
         def of(place: Place | None) -> Any:
             return None if place is None else found.get(place.number)
 
-        made = [list(map(of, x)) if isinstance(x, list) else of(x) for x in ctx.places]
+        made = [[of(place) for place in x] if isinstance(x, list) else of(x) for x in ctx.places]
         return made[0] if len(made) == 1 else tuple(made)
 
     def batched(self, in_dims: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
@@ -245,7 +244,10 @@ class Exported:
     def _by_functional(self, values: list[Any]) -> Any:
         """Write what the functional form returns, by torch's own `copy_`, which has a gradient."""
         form = exported(self.op.functional)
-        outputs = form.plan.opened(form.invoke(values))
+        given = list(values)
+        for i in self.plan.written:  # a copy, for what is saved is not to be the tensor that is written to
+            given[i] = [_copy(x) for x in values[i]] if isinstance(values[i], (list, tuple)) else _copy(values[i])
+        outputs = form.plan.opened(form.invoke(given))
         count = len(self.plan.written)
         for i, new in zip(self.plan.written, outputs[len(outputs) - count :], strict=True):
             pairs = [(values[i], new)] if not isinstance(new, (list, tuple)) else zip(values[i], new, strict=True)
@@ -320,9 +322,14 @@ def _put(x: Any, tensors: Sequence[Any]) -> Any:
 
 
 def _places(x: Any) -> Any:
+    """The place of a tensor, or those of a list of tensors, as torch sees such a list: an empty one is one too."""
     if isinstance(x, list):
-        return [_places(y) for y in x] if any(type(y) is Place for y in x) else None
+        return x if all(type(y) is Place for y in x) else None
     return x if type(x) is Place else None
+
+
+def _copy(x: Any) -> Any:
+    return None if x is None else x.clone()
 
 
 def _tracked(values: Sequence[Any]) -> bool:

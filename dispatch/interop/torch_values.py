@@ -68,7 +68,8 @@ def word_of(kind: Type) -> str | None:
     if isinstance(kind, ListOf):
         word = word_of(kind.element)
         size = kind.size if kind.element == INT and kind.size else ""
-        return None if word is None or "[" in word else f"{word}[{size}]"
+        # a list of optional tensors goes in two parts: torch loses its gradients where one is None
+        return None if word is None or "[" in word or word == "Tensor?" else f"{word}[{size}]"
     return WORDS.get(kind)  # type: ignore[call-overload, no-any-return]
 
 
@@ -167,6 +168,10 @@ class Plan:
         return values
 
     def _packed(self, x: Any, a: Argument) -> tuple[list[Any], str]:
+        if isinstance(x, torch.Tensor):  # this and the next are what torch.compile can look into
+            return [x], "tensor(0)"
+        if x is None or isinstance(x, (bool, str)) or type(x) is int:
+            return [], repr(x)
         tensors: list[Any] = []
 
         def place(y: Any) -> Any:
