@@ -34,7 +34,7 @@ RULE = (
 FLOORS: dict[str, int] = {
     folder: number for number, floor in enumerate(RULE) for folder in ({floor} if isinstance(floor, str) else floor)
 }
-PLANNED = {"control_flow", "numpy", "scipy", "interop"}  # in the rule, and not there yet
+PLANNED = {"control_flow", "numpy", "scipy"}  # in the rule, and not there yet
 FOLDERS = set(FLOORS) - PLANNED - {"errors", "faces"}
 MODULES = {"__init__", "library", "autograd", "errors", "__main__"}
 APART = "layers/"  # what stands in it does not import each other

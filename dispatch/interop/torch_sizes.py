@@ -1,8 +1,8 @@
 """Sizes of torch's symbolic shapes as sizes of ours and back, so that a shape rule runs once for both.
 
 A torch size that is no number becomes a symbol with the same number in this run, or one that depends on data. What the rule
-returns is an expression of these symbols, and is computed again with torch's sizes in their place; so is each guard that the rule
-left, which makes torch leave its own.
+returns is an expression of these symbols, and is computed again with torch's sizes in their place; so is each guard that
+the rule left, which makes torch leave its own.
 """
 
 from typing import Any
@@ -43,7 +43,7 @@ class TorchSizes(ShapeEnv):
         if text not in self.by_text:
             hint = size.node.hint  # None where the size depends on data
             name = f"{'s' if hint is not None else 'u'}{len(self.symbols)}"
-            self.by_text[text] = made = self.new_symbol(name, hint=hint)
+            self.by_text[text] = self.new_symbol(name, hint=hint)
             self.by_name[name] = size
         return self.by_text[text]
 

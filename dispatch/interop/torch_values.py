@@ -6,6 +6,8 @@ that of graphs in files, so a torch program with such a call can be saved; what 
 
 Memory is shared where torch can: a read-only array, one with a negative stride, and a result that is not in C order are copied.
 Results are always in C order, so that what a fake rule says of strides and what a kernel returns cannot differ.
+
+More than 350 lines, because the schema and the values that it lets through are one table read twice.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +18,7 @@ import numpy as np
 from ..core import OpOverload
 from ..core.optional import require
 from ..core.pytree import leaves, mapped
-from ..errors import ArgumentError, DefinitionError, DeviceMismatchError, OutputError, UnsupportedError
+from ..errors import ArgumentError, DefinitionError, DeviceMismatchError, OutputError, UnsupportedError, kind_of
 from ..graph.array_literals import Unwritable
 from ..graph.literals import Reader, Writer, register_value
 from ..schema.schema import Argument, Schema
@@ -37,11 +39,13 @@ from ..schema.types import (
 from .derived_operators import is_array
 
 torch = require("torch", "torch", needed_by="dispatch.interop.torch")
+Tensor = torch.Tensor
 
 WORDS = {
     TENSOR: "Tensor", INT: "SymInt", FLOAT: "float", BOOL: "bool", STR: "str", SCALAR: "Scalar", SCALAR_TYPE: "ScalarType",
     DEVICE: "Device",
 }  # fmt: skip
+PLAIN = {int, float, bool, str, type(None)}
 RETURNED = {TENSOR, INT, FLOAT, BOOL, SCALAR, STR}
 NAMES = "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 complex128"
 TO_TORCH = {np.dtype(name): getattr(torch, name) for name in NAMES.split() if hasattr(torch, name)}
@@ -109,6 +113,7 @@ class Plan:
         self.rest = not all(
             kind in RETURNED or (isinstance(kind, ListOf) and kind.element == TENSOR) for kind in self.returns
         )  # of what is returned goes as text beside the arrays
+        self.alone = self.given_back == [-1] and self.returns == [TENSOR]
         self.defaults = self._defaults()
         self.text = f"{'.'.join(filter(None, (schema.name, schema.overload)))}{self._signature()}"
 
@@ -143,7 +148,7 @@ class Plan:
         if len(args) == self.positional and not self.keywords:
             return list(args)
         by_position = self.arguments[: len(self.arguments) - len(self.keywords)]
-        missing = [] if len(args) == self.positional else by_position[len(args) :]  # with packed arguments nothing has a default
+        missing = () if len(args) == self.positional else by_position[len(args) :]  # where one is packed, none has a default
         return [*args, *(keywords.get(a.name, a.default) for a in (*missing, *self.arguments[len(by_position) :]))]
 
     def split(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -156,7 +161,7 @@ class Plan:
         for i, (x, a) in enumerate(zip(args, self.arguments, strict=True)):
             if i in self.packed:
                 values += self._packed(x, a)
-            elif type(x) is torch.Tensor or x is None:
+            elif type(x) is Tensor or x is None:
                 values.append(x)
             elif a.type.has_tensor:
                 written = i in self.written
@@ -168,14 +173,14 @@ class Plan:
         return values
 
     def _packed(self, x: Any, a: Argument) -> tuple[list[Any], str]:
-        if isinstance(x, torch.Tensor):  # this and the next are what torch.compile can look into
+        if isinstance(x, Tensor):  # this and the next are what torch.compile can look into
             return [x], "tensor(0)"
         if x is None or isinstance(x, (bool, str)) or type(x) is int:
             return [], repr(x)
         tensors: list[Any] = []
 
         def place(y: Any) -> Any:
-            if not a.type.has_tensor or not (isinstance(y, torch.Tensor) or is_array(y)):
+            if not a.type.has_tensor or not (isinstance(y, Tensor) or is_array(y)):
                 return y
             tensors.append(given_tensor(y, self.name))
             return Place(len(tensors) - 1)
@@ -184,15 +189,17 @@ class Plan:
             return tensors, Writer().spell(mapped(place, x))
         except Unwritable as error:
             raise ArgumentError(
-                f"{self.name}: argument {a.name!r} holds a {type(error.value).__qualname__}, which has no text, and what torch "
-                "does not know goes through it as text. Give its class one: dispatch.graph.literals.register_value(cls, word, "
-                "take, put); or call the operator on arrays.",
+                f"{self.name}: argument {a.name!r} holds {error}, which has no text, and what torch does not know goes through "
+                "it as text. Give its class one: dispatch.graph.literals.register_value(cls, word, take, put); or call the "
+                "operator on arrays.",
                 operator=self.name,
                 argument=a.name,
             ) from None
 
     def ours(self, values: Sequence[Any], array: Callable[[Any], Any]) -> list[Any]:
         """The operator's arguments, out of torch's; `array` makes an array of a tensor."""
+        if not self.packed:
+            return [array(x) if isinstance(x, Tensor) else _ours(x, array) for x in values]
         args: list[Any] = []
         rest = iter(values)
         for i in range(len(self.arguments)):
@@ -200,18 +207,16 @@ class Plan:
             if i in self.packed:
                 arrays = [array(y) for y in x]
                 args.append(mapped(lambda y: arrays[y.number] if type(y) is Place else y, _read(next(rest))))  # noqa: B023
-            elif isinstance(x, torch.Tensor):
-                args.append(array(x))
-            elif isinstance(x, (list, tuple)):
-                args.append([array(y) if isinstance(y, torch.Tensor) else unspelled(y) for y in x])
             else:
-                args.append(unspelled(x))
+                args.append(_ours(x, array))
         return args
 
     # -- results -------------------------------------------------------------------------------------------------------------
 
     def results(self, out: Any, tensor: Callable[[Any], Any]) -> Any:
         """Torch's results, out of the operator's; `tensor` makes a tensor of an array."""
+        if self.alone:
+            return tensor(out)
         outputs = list(out) if len(self.given_back) > 1 else [out] * len(self.given_back)
         made = [x for x, place in zip(outputs, self.given_back, strict=True) if place < 0]
         if self.rest:
@@ -221,8 +226,7 @@ class Plan:
                 text = Writer().spell(mapped(lambda x: Place(next(count)) if is_array(x) else x, made))
             except Unwritable as error:
                 raise OutputError(
-                    f"{self.name} returned a {type(error.value).__qualname__}, which cannot go through torch: it has no text. "
-                    "Return arrays and plain values.",
+                    f"{self.name} returned {error}, which has no text, and cannot go through torch. Return arrays and numbers.",
                     operator=self.name,
                 ) from None
             return [tensor(x) for x in arrays], text
@@ -249,6 +253,12 @@ class Plan:
         return results[0] if len(results) == 1 else tuple(results) if results else None
 
 
+def _ours(x: Any, array: Callable[[Any], Any]) -> Any:
+    if isinstance(x, Tensor):
+        return array(x)
+    return [_ours(y, array) for y in x] if isinstance(x, (list, tuple)) else unspelled(x)
+
+
 def _read(text: str) -> Any:
     return Reader().value(text)
 
@@ -264,6 +274,8 @@ def plain(x: Any, kind: Type) -> Any:
 
 def unspelled(x: Any) -> Any:
     """A value that is no tensor as an operator takes it."""
+    if type(x) in PLAIN:
+        return x
     if isinstance(x, torch.dtype):
         return numpy_dtype(x)
     return str(x) if isinstance(x, torch.device) else x
@@ -286,18 +298,17 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
 
 def array_of(x: Any) -> Any:
     """A tensor's array, in the same memory."""
+    try:
+        return x.numpy() if not x.requires_grad else x.detach().numpy()
+    except (TypeError, RuntimeError):
+        pass
     if x.device.type != "cpu":
         raise DeviceMismatchError(
-            f"a tensor is on {x.device}, and kernels of this package run on arrays in main memory. Nothing is copied from a device "
-            "to another behind your back: write x.cpu()."
+            f"a tensor is on {x.device}, and kernels run on arrays in main memory. Nothing is copied from a device to another "
+            "behind your back: write x.cpu()."
         )
-    if x.requires_grad:
-        x = x.detach()
-    if x.is_conj() or x.is_neg():
-        x = x.resolve_conj().resolve_neg()
-    if x.dtype not in TO_NUMPY:
-        numpy_dtype(x.dtype)
-    return x.numpy()
+    numpy_dtype(x.dtype)
+    return x.detach().resolve_conj().resolve_neg().numpy()  # or torch says what is wrong: sparse, say
 
 
 def tensor_of(x: Any) -> Any:
@@ -305,27 +316,30 @@ def tensor_of(x: Any) -> Any:
     if type(x) is not np.ndarray:
         if not isinstance(x, (np.ndarray, np.generic)):
             raise OutputError(
-                f"an operator was called by torch and returned a {type(x).__qualname__}: a mode or a transform of this package is "
-                "on, and torch does not see through it. Leave it before torch is called."
+                f"an operator was called by torch and returned a {type(x).__qualname__}: a mode or a transform of this package "
+                "is on, and torch does not see through it. Leave it before torch is called."
             )
         x = np.asarray(x)
     flags = x.flags
     if not flags.c_contiguous or not flags.writeable:
         x = np.array(x, order="C")
-    if x.dtype not in TO_TORCH:
+    try:
+        return torch.from_numpy(x)
+    except (TypeError, ValueError):
         torch_dtype(x.dtype)
-    return torch.from_numpy(x)
+        raise
 
 
 def given_tensor(x: Any, name: str, *, written: bool = False) -> Any:
     """An argument as a tensor: a tensor as it is, an array as a constant."""
-    if x is None or isinstance(x, torch.Tensor):
+    if x is None or isinstance(x, Tensor):
         return x
     if not isinstance(x, (np.ndarray, np.generic)):
-        raise ArgumentError(f"{name} was called with torch tensors and a {type(x).__qualname__} where an array goes.", operator=name)
+        raise ArgumentError(f"{name} was called with tensors and {kind_of(x)} where an array goes.", operator=name)
     if written and not (isinstance(x, np.ndarray) and x.flags.writeable and x.flags.c_contiguous):
         raise ArgumentError(
-            f"{name} writes to an array that torch cannot share: it is read-only or not in C order. Give a tensor.", operator=name
+            f"{name} writes to an array that torch cannot share: it is read-only or not in C order. Give a tensor.",
+            operator=name,
         )
     return tensor_of(x)
 
