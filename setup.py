@@ -1,4 +1,4 @@
-"""The compiled rooms: every .pyx under dispatch/ becomes an extension. All metadata is in pyproject.toml.
+"""The compiled modules: every .pyx under dispatch/ becomes an extension. All metadata is in pyproject.toml.
 
 Three switches, environment variables set to 1, as in `DISPATCH_DEBUG=1 python setup.py build_ext --inplace`. After
 turning one off build once with `--force`: file times do not tell one kind of build from another.

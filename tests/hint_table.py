@@ -2,17 +2,18 @@
 
 The laws over it are in test_hint_table.py; a new type is one row here.
 """
-# ruff: noqa: UP045  the older spelling is read too
+# ruff: noqa: UP007, UP045  the older spelling is read too
 
 import enum
 import math
 import numbers
 from dataclasses import dataclass, field
-from typing import Any, Callable, Literal, NamedTuple, Optional  # noqa: UP035
+from typing import Any, Callable, Literal, NamedTuple, Optional, Union  # noqa: UP035
 
 import numpy as np
 import numpy.typing as npt
 
+from dispatch import SymInt
 from dispatch.schema.opaque_types import register_opaque_type
 from dispatch.schema.schema import MISSING
 
@@ -114,6 +115,24 @@ TABLE = [
     Row(dict[str, np.ndarray], "Dict(str, Tensor)", [{"x": a(), "y": a()}, {}], [{"x": 1.0}, {1: a()}, [a()], a()], {}, "{}"),
     Row(dict[str, list[np.ndarray]], "Dict(str, Tensor[])", [{"x": [a(), a()]}], [{"x": a()}]),
     Row(dict[int, np.ndarray | None] | None, "Dict(int, Tensor?)?", [{1: a(), 2: None}, None], [{"1": a()}], None, "None"),
+    # one of several
+    Row(np.ndarray | list[np.ndarray], "Union(Tensor, Tensor[])", [a(), [a(), a(1.0)], (a(),)], [None, 1.0, [1.0], "x"], [], "[]"),
+    Row(np.ndarray | float | list[np.ndarray] | None, "Union(Tensor, Tensor[])?", [a(), 2.0, [a()], None], ["x", {}], None, "None"),
+    Row(np.ndarray | str, "Union(Tensor, str)", [a(), "x"], [b"x", 1.0], "x", '"x"'),
+    Row(list[np.ndarray | str], "Union(Tensor, str)[]", [[a(), "x"]], [a(), [1.0]], ["x"], '["x"]'),
+    Row(State | np.ndarray, f"Union({HERE}.State, Tensor)", [State(a()), a()], [State(1.0), 1.0]),
+    Row(dict[str, np.ndarray] | tuple[np.ndarray, int], "Union(Dict(str, Tensor), (Tensor, int))", [{"x": a()}, (a(), 1)], [(a(),)]),
+    Row(float | list[float], "Union(float, float[])", [1.0, 2, [1.0, 2], ()], [True, "x", ["x"], a(), None], [0.5, 1], "[0.5, 1]"),
+    Row(Union[str, int], "Union(str, int)", ["x", 3, np.int8(3)], [1.5, True, None], 3, "3"),
+    Row(float | str, "Union(float, str)", [1.5, 1, "x"], [1j, b"x"], "x", '"x"'),
+    Row(int | list[int], "Union(int, int[])", [1, [1, 2], range(2)], [1.5, [1.5]], [1], "[1]"),
+    Row(Optional[Union[float, str]], "Union(float, str)?", [1.5, "x", None], [b"x"], None, "None"),
+    Row(int | float | str, "Union(Scalar, str)", [1, 1.5, "x"], [None, a()], "x", '"x"'),
+    Row(int | tuple[int, int] | str, "Union(int[2], str)", [1, (1, 2), "x"], [1.5, (1,)], (1, 2), "[1, 2]"),
+    Row(Literal["a", "b"] | float, "Union(float, Literal['a', 'b'])", ["a", 1.5], ["c", None], "a", '"a"'),
+    Row(Literal["a", 1] | str | float, "Union(str, Scalar)", ["c", 1, 1.5], [None]),
+    Row(Callable | str, "Union(Callable, str)", [len, "x"], [3, None], len, "..."),
+    Row(SymInt, "int", [1], [1.5]),
     # records
     Row(State, f"{HERE}.State", [State(a()), State(a(), a(), 3, {"x"})], [State(1.0), State(a(), steps=1.5), Heir(a()), a(), None]),
     Row(State | None, f"{HERE}.State?", [State(a()), None], [State(None)], None, "None"),
@@ -132,7 +151,7 @@ TABLE = [
     Row(bytes, "bytes", [b"x"], ["x", bytearray(b"x")], b"\x00'", 'b"\\x00\'"'),
     Row(numbers.Number, "Scalar", [1, 1.5, 2j, True, np.int8(1)], ["1", None, a()], 1, "1"),
     Row(np.dtype, "ScalarType", [np.dtype("f4"), np.float32, float, "<i2"], ["x", 3, dict], np.float32, "float32"),
-    Row(Any, "Any", [None, 3, object(), [a()]], [], [1, {"x": (None,)}], '[1, {"x": [None]}]'),
+    Row(Any, "Any", [None, 3, object(), [a()]], [], [1, {"x": (None,)}], '[1, {"x": (None,)}]'),
     Row(Callable, "Callable", [len, lambda: 0, Handle], [3, None, "len"], len, "..."),
     Row(Callable[[int], int] | None, "Callable?", [len, None], [3], None, "None"),
     # choices

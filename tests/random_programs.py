@@ -98,7 +98,7 @@ def fits(line: str, scope: dict[str, Any]) -> bool:
     before = {name: np.copy(x) for name, x in scope.items() if isinstance(x, np.ndarray)}
     try:
         exec(line, scope)
-    except (ValueError, IndexError, TypeError):
+    except Exception:
         for name, x in before.items():
             if scope[name].flags.writeable:
                 scope[name][...] = x

@@ -25,6 +25,7 @@ from dispatch.schema.types import (
     LiteralOf,
     OptionalOf,
     TupleOf,
+    UnionOf,
 )
 
 DTYPES = [np.dtype(code) for code in "?bBhHiIlLqQefdgFDGO"] + [
@@ -49,6 +50,10 @@ def _optional(kind):
     return kind if isinstance(kind, OptionalOf) or kind == NONE else OptionalOf(kind)
 
 
+def _is_member(kind):
+    return not isinstance(kind, (OptionalOf, UnionOf)) and str(kind) not in ("Any", "None")
+
+
 types = st.recursive(
     bases | classes | literals,
     lambda inner: st.one_of(
@@ -57,6 +62,7 @@ types = st.recursive(
         inner.map(_optional),
         st.lists(inner, min_size=1, max_size=3).map(lambda members: TupleOf(tuple(members))),
         st.builds(DictOf, st.sampled_from([INT, STR]), inner),
+        st.lists(inner.filter(_is_member), min_size=2, max_size=3, unique=True).map(lambda members: UnionOf(tuple(members))),
     ),
     max_leaves=4,
 )
@@ -86,6 +92,8 @@ def defaults(kind):
     """Values that may be the default of an argument of this type, or nothing at all."""
     if isinstance(kind, OptionalOf):
         return st.none() | defaults(kind.element)
+    if isinstance(kind, UnionOf):
+        return st.one_of([found for found in map(defaults, kind.members) if not found.is_empty] or [st.nothing()])
     if isinstance(kind, TupleOf):
         return st.tuples(*map(defaults, kind.members))
     if isinstance(kind, ListOf):

@@ -269,6 +269,10 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make((2, 3)), (3, 2)), (make((2, 3)), -1), (make((2, 3, 4)), (2, -1)), (make(()), (1, 1)), (make((3, 1)), [3]),
         (make((0, 3)), (3, 0)), (make((2, 3, 4)), (2, 3, 1, 4)), (make((2, 3, 4)), (6, 4)),
     ],
+    "ravel_from": lambda make: [
+        *[(make(shape), 0) for shape in SHAPES], (make((2, 3, 4)), 1), (make((2, 3, 4))[:, ::-1], 1), (make((3,))[::-1], 0),
+        (make((2, 3)).T, 0), (make((2, 3)).T, 1), (make((2, 1, 3))[::-1], 2), (make((2, 3)), 2),
+    ],
     "transpose": lambda make: [
         *[(make(shape), None) for shape in SHAPES], (make((2, 3, 4)), (1, -1, 0)), (make((3,)), 0),
     ],
@@ -309,6 +313,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "linalg_inv": squares,
     "linalg_inv_lower": squares,
     "linalg_det": squares,
+    "linalg_cofactors": squares,
     "linalg_slogdet": squares,
     "linalg_pinv": lambda make: [(x, None) for (x,) in oblong(make)] + [(square(make), 1e-10)],
     "linalg_matrix_power": lambda make: [(square(make), n) for n in (0, 1, 2, 5, -2)] + [(square(make, 2), 3)],
@@ -339,6 +344,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
             (make((3,)), make(()), make((2, 3))),
         (make((2, 3)), None, 1.5), (make(()), 1.0, None), (make((0, 3)), make((1, 3)), 2),
     ],
+    "root": lambda make: [(make(shape), n) for shape in SHAPES for n in (2.0, 3.0)],
     "round": lambda make: [(make((2, 3)), 0), (make((3,)), 1), (make((3,)), -1)],
     "angle": lambda make: [(make((2, 3)), False), (make((3,)), True)],
     "nan_to_num": lambda make: [(make((2, 3)), 0.0, None, None), (make((3,)), 1.0, 2.0, -2.0)],
@@ -501,8 +507,8 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 
 OWN = {  # what the layers need, and NumPy has under no name
-    "getitem", "scatter_add", "select_index", "sum_to", "detach", "empty", "empty_like", "linalg_tall_qr",
-    "setitem", "view_scatter",
+    "getitem", "scatter_add", "select_index", "sum_to", "ravel_from", "detach", "empty", "empty_like", "linalg_tall_qr",
+    "setitem", "view_scatter", "divide_no_nan", "root", "linalg_cofactors",
 }  # fmt: skip
 NUMPYS: dict[str, Callable[..., Any]] = {
     "astype": lambda x, dtype: (x.real if np.dtype(dtype).kind != "c" else x).astype(dtype),

@@ -100,8 +100,8 @@ def test_the_page_of_floors_is_short_and_says_the_rule():
     text = (DOCS / "floors.md").read_text()
     assert len(text.splitlines()) <= 150
     said = "errors < " + text.partition("    errors < ")[2].partition("\n\n")[0]
-    folders = [set(re.findall(r"\w+", floor)) for floor in said.split("<")]
-    assert folders == [{floor} if isinstance(floor, str) else floor for floor in RULE]
+    folders = [set(re.findall(r"\w+", place)) for place in said.split("<")]
+    assert folders == [{place} if isinstance(place, str) else place for place in RULE]
 
 
 NAMES = [

@@ -3,7 +3,19 @@
 from pathlib import Path
 
 import pytest
-from floors import APART, FLOORS, FOLDERS, LAWS, MODULES, MOST_COMPILED_LINES, MOST_LINES, SHARED_STEMS, WRAPPERS, files_of
+from floors import (
+    APART,
+    FOLDERS,
+    LAWS,
+    MODULES,
+    MOST_COMPILED_LINES,
+    MOST_LINES,
+    PLACES,
+    SHARED_STEMS,
+    WRAPPERS,
+    files_of,
+    pictures_in,
+)
 
 ROOT = Path(__file__).parents[1]
 
@@ -41,6 +53,7 @@ BROKEN = [
     ("a_long_file_says_why", {"fake.py": "\n" * (MOST_LINES + 1)}, f"{MOST_LINES + 1} lines"),
     ("a_long_file_says_why", {"fake.py": '"""All of it."""\n' + "x = 1  # 350 lines\n" * MOST_LINES}, "write at its top why"),
     ("a_long_file_says_why", {f"{folder}/walk.pyx": "\n" * MOST_COMPILED_LINES for folder in ("core", "graph")}, "the compiled part has"),
+    ("a_long_file_says_why", {"core/walk.pyx": 'cdef extern from *:\n    """' + "\n" * MOST_COMPILED_LINES + '"""\n'}, "the compiled part has"),
     ("a_stem_names_one_thing", {"graph/literals.py": "", "schema/literals.pyx": ""}, "the name literals stands in graph, schema"),
     ("a_stem_names_one_thing", {"graph/layer.py": "", "dispatcher/layer.py": ""}, "the name layer stands in dispatcher, graph"),
     ("a_stem_names_one_thing", {"layers/vmap/axes.py": "", "layers/fake/axes.py": ""}, "the name axes stands in layers/fake, layers/vmap"),
@@ -150,12 +163,25 @@ def test_a_kept_law_is_silent(tmp_path, law):
     assert list(law(build(tmp_path, KEPT))) == []
 
 
+ELSEWHERE = [
+    path
+    for folder in ("tests", "bench", "docs")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in {".py", ".md"} and path.stem not in {"floors", "test_floors"}
+]
+
+
+@pytest.mark.parametrize("path", [*ELSEWHERE, ROOT / "README.md", ROOT / "setup.py"], ids=lambda path: path.stem)
+def test_the_words_of_the_page_stand_in_no_test_and_no_other_page(path):
+    assert list(pictures_in(path.read_text())) == []
+
+
 def test_every_law_is_broken_by_some_example():
     assert {law for law, _, _ in BROKEN} == {law.__name__ for law in LAWS}
 
 
 def test_every_folder_of_the_rule_stands_once_in_it():
-    assert len(FLOORS) == 17
+    assert len(PLACES) == 17
     assert {owner.partition("/")[0] + "/" for owner in WRAPPERS.values()} == {APART}
 
 

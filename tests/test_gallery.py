@@ -1,4 +1,4 @@
-"""The pages of docs/gallery/ run, and what they make is held to more than a page has room for."""
+"""The pages of docs/gallery/ run, and what they make is held to more than a page can say."""
 
 import os
 import runpy

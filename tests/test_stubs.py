@@ -1,4 +1,4 @@
-"""The Python face of the compiled rooms: every stub says what is there, and every example in a docstring runs."""
+"""The stubs of the compiled modules: each says what is there, and every example in a docstring runs."""
 
 import doctest
 import importlib
@@ -15,17 +15,17 @@ SOURCES = sorted((ROOT / "dispatch").rglob("*.pyx"))
 MODULES = [".".join(source.relative_to(ROOT).with_suffix("").parts) for source in SOURCES]
 
 
-def test_there_are_compiled_rooms():
+def test_there_are_compiled_modules():
     assert "dispatch.core.overload" in MODULES
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
-def test_every_compiled_room_has_its_promise_and_its_stub(source):
+def test_every_compiled_module_has_its_declarations_and_its_stub(source):
     assert source.with_suffix(".pxd").exists()
     assert source.with_suffix(".pyi").exists()
 
 
-def test_every_stub_has_its_room():
+def test_every_stub_has_its_module():
     stubs = (ROOT / "dispatch").rglob("*.pyi")
     assert [stub.name for stub in stubs if not stub.with_suffix(".pyx").exists()] == []
 
@@ -90,7 +90,7 @@ def test_type_checkers_see_the_parameters_of_the_decorated_function(tmp_path):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_examples_of_a_compiled_room_run(name):
+def test_the_examples_of_a_compiled_module_run(name):
     # pytest collects the examples of Python files only; Cython lists those of a .pyx in `__test__`.
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert result.failed == 0

@@ -235,7 +235,7 @@ def test_a_right_hand_side_as_solvers_want_it() -> None:
 
 
 def derived(op: Any, x: Any, key: str) -> tuple[str, str]:
-    """What runs at a floor, by the listing and by `explain`."""
+    """What runs at a key, by the listing and by `explain`."""
     listed = next(what for name, what, _ in op.kernels.rows if name == key)
     return listed, op.explain(x).steps[0].runs
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor
+from ..core import Tensor, is_array, is_of_registered_class
 from ..core.pytree import items_of, paths, unflatten
 from ..errors import GradientError, kind_of
-from .structures import ARRAYS, beside, flattened
+from .structures import beside, flattened
 
 Place = int | str  # of an argument: its position, or its name where it is given by name
 Argnums = int | str | tuple[int | str, ...]
@@ -90,21 +90,21 @@ class Arguments:
         """A leaf that is no usual array as one, or None for what goes along in a container: text, None, flags, objects."""
         if isinstance(x, (float, complex)) and not isinstance(x, np.generic):
             return beside(np.asarray(x))
-        if isinstance(x, ARRAYS) and x.dtype.kind in "fc":
-            return np.asarray(x)
+        if is_array(x) and x.dtype.kind in "fc":
+            return x if is_of_registered_class(x) else np.asarray(x)
         place, argument, number = self.place_of(i)
         asked = f"{self.who} by argument {place!r} was asked for"
         if items_of(argument) is not None:
-            if not isinstance(x, ARRAYS) and type(x) is not int:
+            if not is_array(x) and type(x) is not int:
                 return None
             what, advice = kind_of(x), "Write 2.0 for 2"
-            if isinstance(x, ARRAYS):
+            if is_array(x):
                 what, advice = f"an array of dtype {x.dtype}", "Cast it, x.astype(float)"
             raise GradientError(
                 f"{asked}, and {list(paths(argument))[number]} of it is {what}, which has no derivative. {advice}, or give it "
                 "as another argument."
             )
-        if not isinstance(x, ARRAYS):
+        if not is_array(x):
             raise GradientError(
                 f"{asked}, which is {kind_of(x)}. Give an array of floating-point numbers; an integer has no derivative, write "
                 "2.0 for 2."

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Level, Tensor, wrap
+from ..core import Level, Tensor, is_array, is_of_registered_class, wrap
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
 from ..errors import GradientError, kind_of
@@ -14,13 +14,13 @@ from ..layers.autograd import TrackedTensor, protect, run_backward
 from ..layers.derivatives import zeros
 from ..layers.jvp import DualTensor
 from .function_outputs import left, result_and_aux
-from .structures import ARRAYS, beside, fitted, flattened, layout_of
+from .structures import beside, fitted, flattened, layout_of
 
 NAMES = "tangents", "primals"
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """Compute the value of a function, and how it changes where its arguments move along tangents.
+    """Compute `f(*primals)`, and the product of the Jacobian with tangents: how the result changes as the arguments move.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
     primals : tuple
         The arguments of `f`: arrays, floats, or containers of these.
     tangents : tuple
-        With the structure, shapes and dtypes of `primals`; None for what does not move.
+        The direction of the move, with the structure, shapes and dtypes of `primals`; None for what does not move.
     has_aux : bool
         Whether `f` returns something beside its value.
 
@@ -38,8 +38,8 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
     out : object
         What `f` returned.
     tangent : object
-        The product of the Jacobian with the tangents, with the structure, shapes and dtypes of `out`; zeros for what does not
-        depend on what moves, None for what is no array of floating-point or complex numbers.
+        The product, with the structure, shapes and dtypes of `out`. It has zeros where `out` does not depend on what moves,
+        and None where `out` is no array of floating-point or complex numbers.
     aux : object
         With `has_aux`, what `f` returned beside its value.
 
@@ -74,7 +74,7 @@ def dual(x: Any, t: Any, level: Level) -> Any:
     if t is None:
         return x
     if not isinstance(x, Tensor):
-        x = np.asarray(x) if isinstance(x, ARRAYS) else beside(np.asarray(x))
+        x = x if is_of_registered_class(x) else np.asarray(x) if is_array(x) else beside(np.asarray(x))
     # protected: the caller's own array, which the function could write to
     return wrap(DualTensor, protect(x), level, protect(t), True)
 

@@ -18,6 +18,7 @@ from ..layers.autograd import Leaf, run_backward
 from ..layers.derivatives import Layout, zeros
 from ..layers.vmap import vmap
 from ..operators.prims import stack
+from ..operators.registry import ops
 from .argnums import Argnums, Arguments, checked_argnums
 from .forward_mode import dual, tangent_at, unrecorded
 from .function_outputs import layouts_of, left, result_and_aux
@@ -28,25 +29,28 @@ from .structures import beside, flattened, layout_of
 def jacrev(
     f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None
 ) -> Callable[..., Any]:
-    """Make the function that gives the Jacobian of a function by rows: a gradient for each element of the result.
+    """Return a function that computes the Jacobian of `f` by rows: one backward for each element of the result.
+
+    It is the cheaper form where the result has fewer elements than the arguments; `jacfwd` is the other.
 
     Parameters
     ----------
     f : callable
-        Returns an array of real numbers or a container of them; with `has_aux` a pair of that and anything else. It runs once.
+        Returns an array of real numbers or a container of arrays; with `has_aux` a pair of that and anything else. It runs
+        once.
     argnums : int, str or tuple of these
         The arguments to differentiate by: the position of one, its name, or several.
     has_aux : bool
-        Whether `f` returns something beside its result; the Jacobian function then returns `(jacobian, aux)`.
+        Whether `f` returns something beside its result. Then the new function returns `(jacobian, aux)`.
     chunk_size : int, optional
-        The most rows that are computed in one batch, all by default. 1 computes them one after the other without a batch, for
-        operators whose backward takes plain arrays alone.
+        How many rows are computed in one batch at most; all by default. 1 computes them one after the other and without a
+        batch, for operators whose backward takes plain arrays only.
 
     Returns
     -------
     callable
-        Gives an array of the shape of the result followed by that of the argument; of containers the structure of the result
-        with the structure of the arguments in place of each array.
+        Takes the arguments of `f`, and returns an array of shape `result.shape + argument.shape`. Where the result or the
+        argument is a container, it returns the container of the result, with that of the argument in place of each array.
 
     Raises
     ------
@@ -66,19 +70,21 @@ def jacrev(
 
 
 def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, randomness: str = "error") -> Callable[..., Any]:
-    """Make the function that gives the Jacobian of a function by columns: a tangent for each element of the arguments.
+    """Return a function that computes the Jacobian of `f` by columns: one tangent for each element of the arguments.
+
+    It is the cheaper form where the arguments have fewer elements than the result; `jacrev` is the other.
 
     Parameters
     ----------
     f, argnums, has_aux
-        As in `jacrev`; results may be complex, and arguments are real.
-    randomness : str
-        As in `vmap`, which runs the tangents.
+        As in `jacrev`. Results may be complex, and arguments are real.
+    randomness : {"error", "same", "different"}
+        As in `vmap`, which computes all columns in one batch.
 
     Returns
     -------
     callable
-        Gives what the function that `jacrev` makes gives, in the dtype of the result.
+        Returns what `jacrev(f)` returns, in the dtype of the result.
 
     Raises
     ------
@@ -96,7 +102,7 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, r
 
 
 def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """Make the function that gives the second derivatives of a function: the columns of the rows of its Jacobian.
+    """Return a function that computes the second derivatives of `f`: `jacfwd(jacrev(f))`.
 
     Parameters
     ----------
@@ -106,8 +112,8 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     Returns
     -------
     callable
-        Gives an array of the shapes of the result, the argument and the argument again; of containers the structures in that
-        order.
+        Takes the arguments of `f`, and returns an array of shape `result.shape + argument.shape + argument.shape`; for
+        containers, containers nested in that order.
 
     Raises
     ------
@@ -198,7 +204,7 @@ def _row_block(rows: Any, span: slice | None, layout: Layout | None, leaf: Leaf,
     if layout is None:
         return None
     shape = layout[0] + leaf.layout[0]
-    return zeros((shape, leaf.layout[1]), value) if rows is None or span is None else np.reshape(rows[span], shape)
+    return zeros((shape, leaf.layout[1]), value) if rows is None or span is None else ops.np.reshape(rows[span], shape)
 
 
 # -- by columns: one run of the function, which carries a tangent for each element of the arguments --------------------------
@@ -265,8 +271,8 @@ def _column_block(columns: Any, span: slice | None, layout: Layout | None, x: An
     if columns is None:
         return zeros((shape, layout[1]), x)
     block = columns[..., span]
-    if isinstance(block, Tensor):
-        return np.reshape(np.ravel(block), shape)
+    if not isinstance(block, np.ndarray):
+        return ops.np.reshape(np.ravel(block) if isinstance(block, Tensor) else block, shape)
     made = np.empty(block.shape, block.dtype)  # in C order, where the batch may have any
     made[...] = block
     return np.reshape(made, shape)

@@ -4,9 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
-from ..core import Level, Reopened, Tensor
+from ..core import Level, Reopened, is_array
 from ..core.pytree import unflatten
 from ..errors import GradientError, kind_of
 from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
@@ -19,29 +17,30 @@ NAMES = "the cotangent", "the result"
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Make the function that gives the gradient of a scalar-valued function.
+    """Return a function that computes the gradient of `f`, which returns one number.
 
     Parameters
     ----------
     f : callable
-        Returns one 0-d value; with `has_aux` a pair of it and anything else.
+        Returns one real number, a 0-d array say; with `has_aux` a pair of it and anything else.
     argnums : int, str or tuple of these
         The arguments to differentiate by: the position of one, its name, or several.
     has_aux : bool
-        Whether `f` returns something beside its value; the gradient function then returns `(gradient, aux)`.
+        Whether `f` returns something beside the number. Then the new function returns `(gradient, aux)`.
 
     Returns
     -------
     callable
-        Gives an array of the shape and dtype of the argument, a tuple of them for a tuple of `argnums`. Of an argument that is
-        a list, tuple, dict, named tuple or dataclass of arrays it gives the same of gradients, with None for text, None and
-        objects in it. An argument on which the value does not depend has gradient zero. Of a complex argument it is torch's:
-        the direction in which the value grows fastest, `df/dx + 1j * df/dy`.
+        Takes the arguments of `f`, and returns an array of the shape and dtype of the argument that `argnums` names; a tuple
+        of them for a tuple. For a list, tuple, dict, named tuple or dataclass of arrays it returns the same container with
+        gradients; text, None and objects in it become None. If the number does not depend on an argument, the gradient is
+        zero. For a complex argument `x + 1j * y` it is `df/dx + 1j * df/dy`, as in torch: the direction in which the number
+        grows fastest.
 
     Raises
     ------
     GradientError
-        If an argument has no gradient, being an integer say, or `f` does not return one real number.
+        If an argument has no gradient, an integer say, or `f` does not return one real number.
 
     Examples
     --------
@@ -56,7 +55,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
 
 
 def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Make the function that gives value and gradient of a scalar-valued function, from one run of it.
+    """Return a function that computes the value of `f` and its gradient, in one run of `f`.
 
     Parameters
     ----------
@@ -66,7 +65,12 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
     Returns
     -------
     callable
-        Gives `(value, gradient)`; with `has_aux` `((value, aux), gradient)`.
+        Returns `(value, gradient)`; with `has_aux`, `((value, aux), gradient)`.
+
+    Raises
+    ------
+    GradientError
+        As from `grad`.
 
     Examples
     --------
@@ -109,7 +113,7 @@ def _check_scalar(value: Any, layout: Layout | None) -> None:
         return
     if isinstance(value, (float, int, complex)):
         return
-    if not isinstance(value, (Tensor, np.ndarray, np.generic)):
+    if not is_array(value):
         raise GradientError(f"grad is of a function that returns one number, and this one returned {kind_of(value)}.")
     if value.shape:
         raise GradientError(
@@ -122,7 +126,10 @@ def _check_scalar(value: Any, layout: Layout | None) -> None:
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """Compute the value of a function, and make the function that pulls a cotangent of it back to the arguments.
+    """Compute `f(*primals)`, and return with it a function that multiplies a cotangent by the transposed Jacobian.
+
+    A cotangent has the shape of the result: it is the gradient of a number with respect to the result. The product is the
+    gradient of that number with respect to the arguments.
 
     Parameters
     ----------
@@ -139,16 +146,16 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     out : object
         What `f` returned.
     pullback : callable
-        Given a cotangent, with the structure and shapes of `out`, gives a tuple of the products with the Jacobian, one for
-        each of `primals`, with the structure, shape and dtype of that. It may be called any number of times, and batched
-        and differentiated like any other function. It holds what the function's operators have saved for it.
+        Takes a cotangent, with the structure and shapes of `out`. It returns a tuple of products, one for each of `primals`,
+        with the structure, shape and dtype of that. It may be called any number of times, and batched and differentiated like
+        any other function. While it exists, so do the arrays that the operators saved.
     aux : object
         With `has_aux`, what `f` returned beside its value.
 
     Raises
     ------
     GradientError
-        If an argument or a result has no derivative, or, by the pullback, if a cotangent does not fit the result.
+        If an argument or a result has no derivative; from the pullback, if a cotangent does not fit the result.
 
     Examples
     --------

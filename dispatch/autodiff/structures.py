@@ -10,26 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, Tensor, active_mode
+from ..core import DispatchKey, Tensor, active_mode, is_array, is_of_registered_class
 from ..core.array_memory import has_layout, inexact_layout
 from ..core.pytree import field_names, leaves, leaves_like, opened, paths, steps
 from ..errors import GradientError, kind_of
 from ..layers.derivatives import Layout
 from ..layers.fake import FakeTensor
 from ..operators.prims import astype
-
-ARRAYS = (Tensor, np.ndarray, np.generic)
+from ..operators.registered_arrays import converted
 
 
 def beside(x: Any, values: Iterable[Any] = ()) -> Any:
     """An array that a transform made, in the form in which it can be combined with some values.
 
-    A fake where they are fakes, or where a FakeTensorMode is on. Beside traced values it stays an array, which becomes a
-    constant of the graph.
+    A fake where they are fakes, or where a FakeTensorMode is on; of a registered class where they are of one. Beside traced
+    values it stays an array, which becomes a constant of the graph.
     """
     for value in values:
         while isinstance(value, Tensor) and type(value).key > DispatchKey.TRACE and value.value is not None:  # type: ignore[operator]
             value = value.value
+        if is_of_registered_class(value):
+            return converted(x, value)
         if isinstance(value, FakeTensor):
             return x if value.mode is None else value.mode.from_array(x, static_shapes=True)
         if isinstance(value, Tensor):
@@ -42,7 +43,7 @@ def beside(x: Any, values: Iterable[Any] = ()) -> Any:
 
 def parts_of(x: Any) -> Any:
     """The items of a container, None for a leaf. A dataclass that holds arrays or floats is a container from here on."""
-    return opened(x, lambda leaf: isinstance(leaf, (*ARRAYS, float, complex)))
+    return opened(x, lambda leaf: isinstance(leaf, (float, complex)) or is_array(leaf))
 
 
 flattened: Callable[[Any], list[Any]] = partial(leaves, opened=parts_of)
@@ -50,14 +51,14 @@ flattened: Callable[[Any], list[Any]] = partial(leaves, opened=parts_of)
 
 def layout_of(x: Any) -> Layout | None:
     """Shape and dtype of a leaf of floating-point or complex numbers; None of one that has no derivative."""
-    if isinstance(x, ARRAYS):
+    if is_array(x):
         return inexact_layout(x)
     return ((), np.dtype(type(x))) if isinstance(x, (float, complex)) else None
 
 
 def described(x: Any) -> str:
     """A leaf or a container in the words of a sentence."""
-    if isinstance(x, ARRAYS):
+    if is_array(x):
         return f"an array of shape {x.shape}" if x.dtype.kind in "fc" else f"an array of dtype {x.dtype}"
     if isinstance(x, dict):
         return f"a dict with {', '.join(map(repr, x)) or 'no keys'}"
@@ -76,7 +77,7 @@ def fitted(given: Any, like: Any, layouts: Sequence[Layout | None], who: str, na
     if found is None:
         raise _differing(given, like, who, names)
     for i, (x, layout) in enumerate(zip(found, layouts, strict=True)):
-        if x is not None and not (layout is not None and isinstance(x, ARRAYS) and has_layout(x, layout)):
+        if x is not None and not (layout is not None and is_array(x) and has_layout(x, layout)):
             found[i] = _fitted(x, layout, like, i, who, names)
     return found
 
@@ -118,7 +119,7 @@ def _fitted(x: Any, layout: Layout | None, like: Any, i: int, who: str, names: t
     shape, dtype = layout
     if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
         x = beside(np.asarray(x, complex if isinstance(x, complex) else dtype))
-    if not isinstance(x, ARRAYS):
+    if not is_array(x):
         raise GradientError(f"{who}: {here} is {described(x)}, and {there} an array of shape {shape}. Give an array.")
     if x.shape != shape:
         raise GradientError(f"{who}: {here} has shape {x.shape}, and {there} has shape {shape}. Make them equal.")

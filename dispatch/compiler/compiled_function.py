@@ -191,28 +191,29 @@ def said(error: Exception) -> str:
 def compile(  # noqa: A001  torch's name
     f: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool = False, backend: str | Backend = "replay"
 ) -> Any:
-    """Return a function that does what `f` does, by tracing `f` once for each kind of call; also a decorator.
+    """Return a function that does what `f` does, and traces `f` only once for each kind of call. It is also a decorator.
 
-    The kind of a call is the structure of its arguments, the shapes, dtypes and strides of the arrays, and the values of
-    arguments that are no arrays. A Python float is an input of the graph unless `f` does more with it than arithmetic. A change
-    of a value that `f` refers to makes a new trace. Results and writes to arguments are those of `f` to the bit.
+    Two calls are of one kind if their arguments have the same structure, their arrays the same shapes, dtypes and strides, and
+    their other arguments the same values. A Python float may differ, unless `f` does more with it than arithmetic. If a
+    variable that `f` refers to changes, the next call traces again. Results, and what is written to arguments, are those of
+    `f` to the bit.
 
     Parameters
     ----------
     f : callable
-        Takes arrays, also in containers. Side effects such as printing happen during the trace, and not in later calls.
+        Takes arrays, also in containers. Printing and other side effects happen in the call that traces, and in no later one.
     fullgraph : bool
-        Raise if `f` cannot be traced. By default `f` itself runs then, with one warning.
+        Whether to raise if `f` cannot be traced. By default `f` itself runs then, with one warning.
     dynamic : bool
-        Trace sizes as symbols, so that one graph serves all lengths for which its guards hold; lengths 0 and 1 get graphs of
-        their own. It may need the extra `symbolic`. Only the backend `replay` can do it.
+        Whether sizes are symbols. Then one graph serves all lengths for which its guards hold, but for 0 and 1, which have
+        graphs of their own. Only the backend `"replay"` can do it, and it may need the extra `symbolic`.
     backend : str or callable
-        The program that runs the graph; see `register_backend`.
+        What runs the graph: the name of a registered backend, or a function like those that `register_backend` takes.
 
     Returns
     -------
     callable
-        It has the signature and the name of `f`, and a method `explain(*args)`.
+        With the signature and the name of `f`, and a method `explain(*args)`, which says for which calls there are graphs.
 
     Raises
     ------

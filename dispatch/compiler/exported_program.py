@@ -1,4 +1,7 @@
-"""`export` and `load`: a function as a program that another process can run, if it has the same operators."""
+"""`export` and `load`: a function as a program that another process can run, if it has the same operators.
+
+It has more than 350 lines because `export`, the program and its methods have whole docstrings.
+"""
 
 import inspect
 import sys
@@ -26,14 +29,20 @@ NOTE = "exported"  # of a graph: what makes a program of it
 
 
 class ExportedProgram:
-    """A function that was traced once, with everything that another process needs to run it.
+    """A function that was traced once, with everything that another process needs to run it; `dispatch.export` makes it.
 
-    It is called like the function. Arrays need the shapes and dtypes of the example, and other arguments the same values. An
+    It is called like the function. Arrays must have the shapes and dtypes of the example, and other arguments its values. An
     axis that was exported as dynamic may have any length that the guards allow.
+
+    Parameters
+    ----------
+    graph : Graph
+        A graph that `dispatch.export` made, read from a file say.
 
     Attributes
     ----------
     graph : Graph
+        The operator calls.
     parameters : tuple of str
         The names of the arguments, in the order in which the graph takes them.
     versions : dict
@@ -67,11 +76,21 @@ class ExportedProgram:
 
     @property
     def operators(self) -> list[str]:
-        """The names of the operators that it calls. A process that loads it needs them."""
+        """The names of the operators that the program calls. A process that loads it must have them."""
         return sorted({node.op.name for node in self.graph.nodes if node.op is not None})
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run the program.
+
+        Parameters
+        ----------
+        *args, **keywords
+            As in a call of the function that was exported.
+
+        Returns
+        -------
+        object
+            What the function would return.
 
         Raises
         ------
@@ -98,7 +117,12 @@ class ExportedProgram:
         return (*args, *[keywords[name] for name in rest])
 
     def save(self, file: File) -> None:
-        """Write the program to a file: a path, or a file open for text. docs/graphs.md describes the format.
+        """Write the program to a file, which `dispatch.load` reads; docs/graphs.md describes the format.
+
+        Parameters
+        ----------
+        file : str, path, or file open for text
+            A file at the path is replaced.
 
         Raises
         ------
@@ -110,6 +134,15 @@ class ExportedProgram:
     @classmethod
     def load(cls, file: File) -> Self:
         """Return the program in a file. Reading never runs code from the file.
+
+        Parameters
+        ----------
+        file : str, path, or file open for text or bytes
+            What `save` wrote.
+
+        Returns
+        -------
+        ExportedProgram
 
         Raises
         ------
@@ -144,9 +177,9 @@ def export(
     kwargs : dict, optional
         Examples of keyword arguments.
     dynamic_shapes : dict, optional
-        The axes that may have any length from 2 on, for arguments by name: `{"x": {0: "batch"}}`; for a container, a container
-        of the same structure. Axes with the same name have the same length; `True` gives an axis a name of its own. It may
-        need the extra `symbolic`.
+        The axes that may have any length from 2 on, by argument: `{"x": {0: "batch"}}`; for a container, a container of the
+        same structure. Axes of the same name have the same length; `True` is a name of its own. It may need the extra
+        `symbolic`.
 
     Returns
     -------
@@ -272,7 +305,30 @@ def traced(f: Callable[..., Any], values: tuple[Any, ...], mode: str) -> Graph:
 
 
 def load(file: File) -> ExportedProgram:
-    """Return a program that `ExportedProgram.save` wrote; see `ExportedProgram.load`."""
+    """Return the program that `ExportedProgram.save` wrote to a file. Reading never runs code from the file.
+
+    Parameters
+    ----------
+    file : str, path, or file open for text or bytes
+
+    Returns
+    -------
+    ExportedProgram
+
+    Raises
+    ------
+    GraphError
+        If the file is damaged, with the line at fault; if operators are missing, with all their names.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np, dispatch
+    >>> file = io.StringIO()
+    >>> dispatch.export(np.sin, (np.zeros(2),)).save(file)
+    >>> dispatch.load(io.StringIO(file.getvalue()))(np.zeros(2))
+    array([0., 0.])
+    """
     return ExportedProgram.load(file)
 
 

@@ -31,18 +31,18 @@ ARRAYS = (Tensor, np.ndarray, np.generic, float, complex)
 
 
 def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., Graph]:
-    """Return a function that runs `f` and records its operator calls as a graph.
+    """Return a function that runs `f` and returns its operator calls as a graph.
 
     Parameters
     ----------
     f : callable
     tracing_mode : {"real", "fake", "symbolic"}
-        What `f` computes with: the arrays themselves; only their shapes and dtypes; or shapes with symbols for sizes.
+        What `f` computes with: the arrays themselves; only their shapes and dtypes; or these with symbols for sizes.
 
     Returns
     -------
     callable
-        Takes the arguments of `f` by position and returns a `Graph`. Each array in them is an input of the graph, also in
+        Takes the arguments of `f` by position, and returns a `Graph`. Each array in them is an input of the graph, also in
         containers; so is each Python float and complex number, as a 0-d array. All other values are constants: a call of the
         graph must pass the same ones.
 

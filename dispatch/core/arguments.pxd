@@ -24,6 +24,7 @@ cpdef enum Kind:                           # of a check; in Python an IntEnum
     RESIDUAL = 17
     DEVICE = 18                             # of an operator without arrays: the device decides which kernel runs
     LITERAL = 19
+    UNION = 20
 
 
 cdef class Check:
@@ -31,7 +32,7 @@ cdef class Check:
     cdef readonly bint optional             # None passes
     cdef readonly bint written              # of a TENSOR: the operator writes to it
     cdef readonly Check element             # of a LIST, of the values of a DICT
-    cdef readonly tuple members             # of a TUPLE or a record: one Check each
+    cdef readonly tuple members             # of a TUPLE, a record or a UNION: one Check each
     cdef readonly Py_ssize_t size           # of a LIST: -1, or the length, and then one element stands for all
     cdef readonly object cls                # of an INSTANCE or a record; the choices of a LITERAL
     cdef readonly object dtype              # of a TENSOR: the only dtype that passes, in native byte order
@@ -41,6 +42,7 @@ cdef class Check:
     cdef int accept_array(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_list(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_tuple(self, PyObject *x, rank_t *rank) except -1
+    cdef int accept_union(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_dict(self, PyObject *x, rank_t *rank) except -1
 
 
@@ -48,11 +50,13 @@ cdef class Arguments:
     cdef readonly tuple names
     cdef readonly tuple checks
     cdef readonly tuple defaults            # () where there is none, (value,) where there is
+    cdef tuple renewed                      # which defaults hold a list or a dict, of which each call gets its own; None: none
     cdef readonly tuple keyword_names       # of the keyword-only ones, in schema order; they come last
     cdef readonly Py_ssize_t count, positional, positional_only
     cdef Py_ssize_t direct                  # how many positional arguments make a call that needs no binding, or -1
     cdef PyObject *kernel_keywords          # keyword_names (borrowed), or NULL where there are none
     cdef unsigned char *kinds
 
+    cdef list renew(self, PyObject **full)
     cdef bint bind(self, PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyObject **full) noexcept
     cdef int accept(self, Py_ssize_t i, PyObject *x, rank_t *rank) except -1

@@ -25,6 +25,7 @@ class Kind(IntEnum):
     RESIDUAL = 17
     DEVICE = 18
     LITERAL = 19
+    UNION = 20
 
 @disjoint_base
 class Check:

@@ -8,8 +8,8 @@ from cpython.object cimport PyObject
 
 import numpy as np
 
-from .arrays cimport Size, device_number, is_array, is_exact, is_number, key_of
-from .flatten cimport held, items_of, walk
+from .arrays cimport Size, device_number, is_exact, is_number, is_numpy, key_of
+from .flatten cimport held, items_of, mapped, walk
 from .keys cimport rank_t
 from .python cimport (
     Py_None, PyBool_Check, PyBytes_Check, PyCallable_Check, PyComplex_Check, PyFloat_Check, PyFloat_CheckExact, PyLong_Check,
@@ -77,7 +77,7 @@ cdef class Check:
 
     def __cinit__(self, kind not None, *, optional=False, Check element=None, tuple members not None=(), Py_ssize_t size=-1,
                   cls=None, dtype=None, written=False):
-        if not ANY <= kind <= LITERAL:
+        if not ANY <= kind <= UNION:
             raise ValueError(f"there is no kind of check {kind!r}.")
         self.kind = kind
         self.optional = optional
@@ -88,6 +88,7 @@ cdef class Check:
         self.dtype = dtype
         self.written = written
         if (self.kind in (LIST, DICT) and element is None or self.kind == DICT and len(members) != 1
+                or self.kind == UNION and not members
                 or not all([isinstance(member, Check) for member in members])):
             raise ValueError(f"a check of {kind!r} is made of the checks of what is in it: element=, members=.")
 
@@ -144,6 +145,8 @@ cdef class Check:
             return is_one_of(<object>x, self.cls)
         if kind == INSTANCE:
             return isinstance(<object>x, self.cls)
+        if kind == UNION:
+            return self.accept_union(x, rank)
         return kind == ANY
 
     cdef int accept_array(self, PyObject *x, rank_t *rank) except -1:
@@ -162,7 +165,7 @@ cdef class Check:
                 return self.kind == TENSOR_OR_NUMBER and is_number(x)
             if <rank_t>key > rank[0]:
                 rank[0] = key
-        if self.written and is_array(x) and not (<object>x).flags.writeable:
+        if self.written and is_numpy(x) and not (<object>x).flags.writeable:
             return False
         return self.dtype is None or (<object>x).dtype == self.dtype
 
@@ -195,6 +198,15 @@ cdef class Check:
                 return False
         return True
 
+    cdef int accept_union(self, PyObject *x, rank_t *rank) except -1:
+        cdef rank_t found
+        for member in self.members:
+            found = rank[0]                 # a member that does not fit has perhaps seen some of the arrays
+            if (<Check>member).accept(x, &found):
+                rank[0] = found
+                return True
+        return False
+
     cdef int accept_dict(self, PyObject *x, rank_t *rank) except -1:
         cdef Check key
         if not isinstance(<object>x, dict):
@@ -216,6 +228,14 @@ cdef bint accept_wrapped(PyObject *x, rank_t *rank) noexcept:
 
 cdef int escaped(object x, tuple items, void *rank) except -1:
     return is_wrapped(<PyObject *>x) and not accept_wrapped(<PyObject *>x, <rank_t *>rank)
+
+
+cdef int is_mutable(object x, tuple items, void *context) except -1:
+    return items is not None and not isinstance(x, tuple)
+
+
+cdef object same(object x, void *context):
+    return x
 
 
 cdef class Arguments:
@@ -242,6 +262,7 @@ cdef class Arguments:
             if not (isinstance(name, str) and isinstance(given, Check) and isinstance(default, tuple) and len(default) < 2):
                 raise TypeError(f"an argument is a str, a Check and a tuple, not {name!r}, {given!r} and {default!r}.")
         self.names, self.checks, self.defaults = names, checks, defaults
+        self.renewed = tuple([i for i, default in enumerate(defaults) if walk(default, is_mutable, NULL)]) or None
         self.count = len(names)
         self.positional = self.count - keyword_only
         self.positional_only = positional_only
@@ -261,6 +282,16 @@ cdef class Arguments:
 
     cdef int accept(self, Py_ssize_t i, PyObject *x, rank_t *rank) except -1:
         return (<Check>PyTuple_GET_ITEM(<PyObject *>self.checks, i)).accept(x, rank)
+
+    cdef list renew(self, PyObject **full):
+        """Put a copy in place of each default that a kernel could write to; the list that is returned holds the copies."""
+        cdef Py_ssize_t i
+        cdef list copies = []
+        for i in self.renewed:
+            if full[i] == PyTuple_GET_ITEM(PyTuple_GET_ITEM(<PyObject *>self.defaults, i), 0):
+                copies.append(mapped(<object>full[i], same, NULL))
+                full[i] = <PyObject *>copies[-1]
+        return copies
 
     cdef bint bind(self, PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyObject **full) noexcept:
         """Fill `full` with borrowed references, one an argument; no where the call does not fit Python's rules."""

@@ -14,7 +14,7 @@ import numpy as np
 from .arrays cimport is_exact, owner_of
 from .tensor cimport Wrapped
 
-from .arrays import freeze
+from .arrays import freeze, is_of_registered_class
 
 cnp.import_array()
 
@@ -124,7 +124,12 @@ cpdef object owned(x):
     """
     if isinstance(x, cnp.ndarray):
         return copied(<cnp.ndarray>x)
-    return np.array(x) if isinstance(x, GENERIC) else x
+    return np.array(x) if isinstance(x, GENERIC) else copied_by_class(x)
+
+
+cdef object copied_by_class(x):
+    """A copy of an array of a registered class that can be written to; anything else as it is."""
+    return x.copy() if hasattr(type(x), "__setitem__") and not isinstance(x, Wrapped) and is_of_registered_class(x) else x
 
 
 cpdef object unwritten(x, Py_ssize_t limit):
@@ -139,7 +144,9 @@ cpdef object unwritten(x, Py_ssize_t limit):
     """
     cdef PyObject *owner = owner_of(<PyObject *>x)
     if not isinstance(x, cnp.ndarray):
-        return another(<Wrapped>x, limit) if isinstance(x, Wrapped) and type(x) in rewritable_types else x
+        if isinstance(x, Wrapped):
+            return another(<Wrapped>x, limit) if type(x) in rewritable_types else x
+        return copied_by_class(x)
     if not PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE):
         if not isinstance(<object>owner, cnp.ndarray):
             if type(<object>owner) is bytes:

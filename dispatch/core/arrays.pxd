@@ -10,7 +10,7 @@ cdef class Size:                                               # a size that is 
 
 cdef int device_number(object device) noexcept                # the key of a device, or -1
 cdef int key_of(PyObject *x) noexcept                          # the backend's key, or -1 where x is no array
-cdef bint is_array(PyObject *x) noexcept                       # an ndarray or a NumPy scalar, of whatever class
+cdef bint is_numpy(PyObject *x) noexcept                       # an ndarray or a NumPy scalar, of whatever class
 cdef inline bint is_exact(PyObject *x) noexcept nogil:         # an ndarray and no subclass of it
     return Py_TYPE(x) == NDARRAY
 cdef bint is_number(PyObject *x) noexcept                      # a Python int, float, bool or complex, or a Size

@@ -47,9 +47,10 @@ cdef dict keys_by_device = {
     "cpu": DispatchKey.CPU, "cuda": DispatchKey.CUDA, "dask": DispatchKey.DASK, "xla": DispatchKey.XLA, "mps": DispatchKey.MPS,
     "ipu": DispatchKey.IPU, "xpu": DispatchKey.XPU,
 }
+cdef set devices_beside_numpy = set()
 
 
-cdef bint is_array(PyObject *x) noexcept:
+cdef bint is_numpy(PyObject *x) noexcept:
     return PyArray_Check(x) or PyType_IsSubtype(Py_TYPE(x), GENERIC)        # what `__class__` says does not count
 
 
@@ -99,8 +100,10 @@ def devices():
     return dict(keys_by_device)
 
 
-def set_array_type(cls not None, str device not None):
+def set_array_type(cls not None, str device not None, bint beside_numpy=False):
     """Let a class be an array type, whose values belong to a device; a device without a key gets the next free one.
+
+    With `beside_numpy` a call may have NumPy's arrays beside those of the device.
 
     Raises
     ------
@@ -121,8 +124,15 @@ def set_array_type(cls not None, str device not None):
             break
     else:
         keys_by_device[device] = key
+        if beside_numpy:
+            devices_beside_numpy.add(device)
         keys_of_types.append(int(key))
         array_types.append(cls)
+
+
+def is_beside_numpy(device):
+    """Whether a call may have NumPy's arrays beside those of a device."""
+    return device in devices_beside_numpy
 
 
 def device_of_key(int key):
@@ -162,6 +172,11 @@ def device_key(str device not None):
 def device_of(x):
     """The device whose kernels compute on `x`, or None where `x` is no array."""
     return device_of_key(key_of(<PyObject *>x))
+
+
+def is_of_registered_class(x):
+    """Whether `x` is an array of a class that was registered with `register_array_type`: none of NumPy's, and no wrapper."""
+    return key_of(<PyObject *>x) >= 0 and not is_numpy(<PyObject *>x)
 
 
 def is_array_type(cls not None):

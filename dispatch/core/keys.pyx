@@ -9,11 +9,11 @@ import enum
 
 
 class DispatchKey(enum.IntEnum):
-    """A key: where a kernel is registered, and which kernel of an operator runs.
+    """A key is a place in an operator's table of kernels. A call runs the kernel at the highest key of its arguments.
 
-    The value of a member is its priority: of all keys among a call's arguments the highest runs first. The last three are
-    aliases, places to register at that fill several slots: `CompositeExplicit` every backend, `CompositeImplicit` every
-    backend and, where no backend has a kernel of its own, every layer, `Autograd` the tape.
+    Those below FAKE are backends: their kernels compute on the arrays of a device. FAKE to VMAP are layers. The last three are
+    aliases, which stand for several keys in a registration: `CompositeExplicit` for every backend; `CompositeImplicit` for
+    every backend, and for every layer where no backend has a kernel of its own; `Autograd` for the tape, AUTOGRAD.
 
     Examples
     --------
@@ -52,12 +52,12 @@ class DispatchKey(enum.IntEnum):
 
     @property
     def is_backend(self):
-        """Whether kernels at this key compute on data (a layer's kernels never do)."""
+        """Whether kernels at this key compute on data. Those of layers call the operator again, at a lower key."""
         return self.value < FAKE
 
     @property
     def is_alias(self):
-        """Whether this is a place to register at that fills the slots of other keys."""
+        """Whether this stands for several keys in a registration."""
         return self.value >= COMPOSITE_EXPLICIT
 
     def __str__(self):

@@ -88,12 +88,11 @@ cpdef bint share_memory(object x, object y) except -1:
 
 
 class Residual:
-    """Hint of a last output that stays inside the operator: what the forward kept for the backward.
+    """The type hint of a last output that callers do not get: what the kernel keeps for the backward.
 
-    A factorisation, a handle, a pointer: any Python object. The caller of the operator never sees it; it travels up the
-    layers untouched, is `ctx.residual` in `setup_context` and in the backward rule, becomes a list under vmap's loop, and
-    is freed with its node. As the hint of a parameter it takes such an object back, so that the backward rule can be made
-    of operators too.
+    It may be any Python object, a factorisation or a handle say. `setup_context` and the backward find it as `ctx.residual`.
+    Under `vmap`'s loop it is the list of the items' objects. It is freed when the tape no longer needs it. A parameter with
+    this hint takes such an object, so that a backward can call another operator with it.
 
     Examples
     --------

@@ -17,7 +17,7 @@ It has more than 350 lines because the call and the same call taken apart (`boun
 """
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyObject_GenericSetAttr
 
 from .arguments cimport TENSOR_OR_NUMBER, Arguments
 from .arrays cimport NDARRAY, is_exact, key_of
@@ -141,6 +141,8 @@ cdef PyObject *call_bound(PyObject *self, Definition definition, PyObject *const
     try:
         if not arguments.bind(args, n, keywords, full):
             return refused(self, definition, args, n, keywords)
+        if arguments.renewed is not None:
+            _copies = arguments.renew(full)         # held until the call has ended
         for i in range(arguments.count):
             if arguments.kinds[i] <= TENSOR_OR_NUMBER and is_exact(full[i]):
                 continue
@@ -223,30 +225,26 @@ cdef bint one_device(PyObject *self, Definition definition, PyObject *const *arg
 
 @cython.final
 cdef class OpOverload:
-    """One schema and its kernels; what an operator's name stands for, and what is called.
+    """An operator: a schema, and a kernel for each key. A call checks its arguments, and runs the kernel of their highest key.
 
-    Made by `custom_op`, `define` and the tables, found under `dispatch.ops`. Calling it runs the kernel of the key that
-    the arguments decide. `register_kernel`, `register_fake`, `register_autograd` and `register_vmap`, and so one verb for
-    every layer, add rules; each is a decorator too.
+    `custom_op` and `Library.define` make operators; `dispatch.ops.<namespace>.<name>` finds them. An operator has a method for
+    each kind of rule, which is a decorator too: `register_kernel`, `register_fake`, `register_autograd`, `register_jvp`,
+    `register_vmap` and `register_dispatch`. `help(op.register_fake)` describes one.
 
     Parameters
     ----------
     definition : core.Definition
     hooks : core.Hooks
-        The functions that raise what is wrong with a call, print the operator, find its verbs: `dispatcher/operator_hooks.py`.
-
-    Attributes
-    ----------
-    schema : Schema
-    tags : tuple of Tag
-    name : str
-        `"ns::name"`, with `".overload"` where it has one.
+        The functions in Python that print operators and raise errors: `dispatcher/operator_hooks.py`.
 
     Examples
     --------
     >>> import numpy as np, dispatch
-    >>> dispatch.ops.np.add(np.ones(2), 1.0)
+    >>> add = dispatch.ops.np.add
+    >>> add(np.ones(2), 1.0)
     array([2., 2.])
+    >>> print(add.schema)
+    np::add(Tensor x, Tensor y) -> Tensor
     """
 
     def __cinit__(self, Definition definition not None, Hooks hooks not None):
@@ -254,11 +252,16 @@ cdef class OpOverload:
         self.definition, self.hooks = definition, hooks
 
     def __call__(self, *args, **keywords):
-        """What `op.__call__` is; `op(...)` itself goes by the slot, which is set when the module is loaded."""
+        """Call the operator. `op(...)` does it without this method, through a slot in C."""
         return call_with(self, args, keywords)
 
     def redefine(self, OpOverload other not None):
-        """Become `other`: its definition, so that old handles call that from here on, and its attributes."""
+        """Take over the definition and the attributes of `other`: whoever holds this operator calls that one from now on.
+
+        Parameters
+        ----------
+        other : OpOverload
+        """
         cdef Definition _old = self.definition       # let go of at the end, when nothing points to it
         attributes, others = vars(self), vars(other)
         self.definition = other.definition
@@ -268,31 +271,37 @@ cdef class OpOverload:
 
     @property
     def name(self):
+        """`"ns::name"`, or `"ns::name.overload"`."""
         return self.definition.schema.full_name
 
     @property
     def schema(self):
+        """What the operator takes, returns and writes to, a `Schema`."""
         return self.definition.schema
 
     @property
     def tags(self):
+        """What the operator promises, a tuple of `Tag`."""
         return self.definition.tags
 
     @property
     def arguments(self):
+        """The checks of the arguments, compiled from the schema."""
         return self.definition.arguments
 
     @property
     def outputs(self):
+        """The checks of the results, compiled from the schema."""
         return self.definition.outputs
 
     @property
     def table(self):
+        """The kernels by key, and all that was registered."""
         return self.definition.table
 
     @property
     def whole(self):
-        """The operator as a layer's kernel calls it: all arguments by position, and the residual comes back too."""
+        """The operator as kernels of layers call it: all arguments by position, and a `Residual` is returned too."""
         cdef Definition definition = self.definition
         cdef OpOverload inner = self.inner
         if self.primary is not None or (not definition.outputs.residual and definition.arguments.kernel_keywords == NULL):
@@ -305,25 +314,53 @@ cdef class OpOverload:
 
     @property
     def kernels(self):
-        """What is registered and which of it runs at each key; prints as a table."""
+        """What is registered at each key and which of it runs. It prints as a table."""
         return self.hooks.kernels(self)
 
     def explain(self, *args, **keywords):
-        """What a call would run in each step, and what it passes over; without arguments what runs at every key."""
+        """Say which kernels a call would run, in order, and which it would not and why. Nothing is run.
+
+        Parameters
+        ----------
+        *args, **keywords
+            The arguments of the call. Without any, it lists what runs at each key.
+
+        Returns
+        -------
+        Explanation
+            It prints as a table.
+
+        Examples
+        --------
+        >>> import numpy as np, dispatch
+        >>> [step.name for step in dispatch.ops.np.sin.explain(dispatch.tensor(1.0, requires_grad=True)).steps]
+        ['AUTOGRAD', 'CPU']
+        """
         return self.hooks.explain(self, args, keywords)
 
     def at(self, key):
-        """The kernel that runs at a key, which a layer calls to ask another layer's answer.
+        """Return the kernel that runs at a key. With it one layer can ask for the answer of another.
 
         Parameters
         ----------
         key : DispatchKey
-            A key, no alias.
+            A key, and no alias of several.
 
         Returns
         -------
         callable
-            At a backend's key with the operator's own signature; at a layer's it takes every argument by position.
+            At the key of a backend it has the operator's own signature. At that of a layer it takes every argument by position.
+
+        Raises
+        ------
+        NoKernelError, NoRuleError
+            If nothing runs at the key.
+
+        Examples
+        --------
+        >>> import dispatch
+        >>> dispatch.ops.np.sin.at(dispatch.DispatchKey.CPU)
+        <ufunc 'sin'>
         """
         if not isinstance(key, int) or not 0 <= key < KEYS:
             raise self.hooks.refused_key(self, key)
@@ -331,16 +368,45 @@ cdef class OpOverload:
         return definition.table.resolve(self, key)
 
     def set_kernel_enabled(self, device_type, enabled=True):
-        """A `with` block in which the kernel for a device, or several, is off (or on again) in this thread.
+        """Return a `with` block that turns off, for this thread, the kernel for a device, or turns it on again.
 
-        A call then runs what that kernel covers: the one registered before it, or the one for every device.
+        While it is off, a call runs the kernel that was registered before it, or the one for every device.
+
+        Parameters
+        ----------
+        device_type : str or sequence of str
+        enabled : bool
+            False turns the kernel off; True turns it on inside a block that turned it off.
+
+        Returns
+        -------
+        context manager
+
+        Raises
+        ------
+        DefinitionError
+            If the operator has no kernel of its own for the device.
+
+        Examples
+        --------
+        >>> import numpy as np, dispatch
+        >>> @dispatch.custom_op("doc_enabled::name", mutates_args=())
+        ... def name() -> str:
+        ...     return "for every device"
+        >>> @dispatch.custom_op("doc_enabled::first", mutates_args=())
+        ... def first(x: np.ndarray) -> float:
+        ...     return 1.0
+        >>> _ = first.register_kernel("cpu", lambda x: 2.0)
+        >>> with first.set_kernel_enabled("cpu", False):
+        ...     first(np.ones(3))
+        1.0
         """
         return self.hooks.switch(self, device_type, enabled)
 
     def redispatch(self, below, *args, **keywords):
-        """Call the operator at the keys below one: what a kernel at that key does to go on.
+        """Call the operator below a key, as a kernel at that key does to go on.
 
-        Values and modes of the keys from `below` up are seen through, as if they were constants and off, for this call.
+        For this call, values that belong to `below` or a higher key are constants, and modes there are off.
 
         Parameters
         ----------
@@ -348,10 +414,24 @@ cdef class OpOverload:
         *args, **keywords
             As in a call of the operator.
 
+        Returns
+        -------
+        object
+            What the operator returns.
+
         Raises
         ------
+        DefinitionError
+            If no key is below `below`.
         GuardError
             If a batched or a fake value would have to be a constant.
+
+        Examples
+        --------
+        >>> import dispatch
+        >>> x = dispatch.tensor([0.0, 1.0], requires_grad=True)
+        >>> dispatch.ops.np.multiply.redispatch(dispatch.DispatchKey.AUTOGRAD, x, 2.0)  # the tape records nothing
+        array([0., 2.])
         """
         if not 0 < below < KEYS:
             raise DefinitionError(f"{self.name}: redispatch goes below a key, and nothing is below {below}.")
@@ -361,34 +441,66 @@ cdef class OpOverload:
         return redispatched(self, keys, args)
 
     def register(self, layer, rule):
-        """Give this operator a layer's rule; the one verb behind all the others.
+        """Register a layer's rule for this operator. `register_fake` and the other methods end here.
 
         Parameters
         ----------
         layer : Layer
         rule : object
-            What the layer needs to know; `layer.check` refuses it here, `layer.lower` makes a kernel of it at the first call.
+            What the layer needs. `layer.check` may refuse it now; `layer.lower` makes a kernel of it at the first call.
 
         Returns
         -------
         Registration
-            The handle with which `unregister` takes it away again.
+            `unregister` takes it.
         """
         layer.check(self, rule)
         return self.register_at(layer.key, rule, layer)
 
     def register_at(self, key, rule, layer=None, *, keyed=False):
-        """Register a kernel, or with a layer a rule, at a key or an alias of keys, unchecked."""
+        """Register a kernel, or the rule of a layer, at a key or an alias. It is not checked.
+
+        Parameters
+        ----------
+        key : DispatchKey
+        rule : callable, or object that the layer knows
+        layer : Layer, optional
+            Makes the kernel of the rule. Without it the rule is the kernel.
+        keyed : bool
+            Whether the kernel takes the key at which it runs, before its arguments.
+
+        Returns
+        -------
+        Registration
+            `unregister` takes it.
+        """
         registration = Registration(key, rule, layer, keyed=keyed)
         self.definition.table.add(registration)
         return registration
 
     def unregister(self, Registration registration not None):
-        """Take a registration away; the one it covered is live again."""
+        """Remove a registration. The one that it had replaced runs again.
+
+        Parameters
+        ----------
+        registration : Registration
+            What `register` or `register_at` returned.
+        """
         self.definition.table.remove(registration)
 
     def fallthrough(self, keys):
-        """A kernel that goes on below some keys, bit k for key k, whose values count as constants."""
+        """Return a kernel that calls the operator without some keys: their values are constants to it.
+
+        Parameters
+        ----------
+        keys : int
+            Bit k stands for key k.
+
+        Returns
+        -------
+        callable
+            It takes every argument by position.
+        """
         cdef OpOverload whole = self.whole
 
         def through(*args):
@@ -416,6 +528,17 @@ cdef class OpOverload:
             return self.hooks.signature(self) if name == "__signature__" else self.hooks.functional(self)
         raise AttributeError(f"{self.name} has no attribute {name!r}.")
 
+    def __setattr__(self, str name, value):
+        if not (name.startswith("__") and name.endswith("__")):
+            raise AttributeError(
+                f"{self.name}: the attribute {name!r} cannot be set. What an operator has is registered: "
+                f"op.register_kernel('cpu', fn), op.register_fake(rule), op.register_autograd(backward).")
+        PyObject_GenericSetAttr(self, name, value)
+
+    def __delattr__(self, str name):
+        getattr(self, name)                 # which raises for a name that it does not have
+        raise AttributeError(f"{self.name}: the attribute {name!r} cannot be deleted.")
+
     def __repr__(self):
         return self.hooks.describe(self)
 
@@ -431,6 +554,8 @@ def bound(OpOverload op not None, tuple args not None, dict keywords not None):
     try:
         if not definition.arguments.bind(items(<PyObject *>given), len(args), <PyObject *>names, places):
             raise op.hooks.refused(definition, args, keywords)
+        if definition.arguments.renewed is not None:
+            _copies = definition.arguments.renew(places)
         return tuple([<object>places[i] for i in range(n)])
     finally:
         PyMem_Free(places)

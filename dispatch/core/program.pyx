@@ -50,8 +50,9 @@ cdef class Slot:
         self.number = number
 
 
-cdef int is_slot(object x, tuple items, void *context) except -1:
-    return type(x) is Slot
+cdef int is_filled_or_mutable(object x, tuple items, void *context) except -1:
+    """Whether a run needs a container of its own: with its values, or because a kernel could write to a list or a dict."""
+    return type(x) is Slot or (items is not None and not isinstance(x, tuple))
 
 
 cdef int check_filled(object x, tuple items, void *filled) except -1:
@@ -177,7 +178,7 @@ cdef class Program:
             if type(args[i]) is Slot:
                 call.sources[i] = (<Slot>args[i]).number
             else:
-                call.sources[i] = BUILT if walk(args[i], is_slot, NULL) else STATIC
+                call.sources[i] = BUILT if walk(args[i], is_filled_or_mutable, NULL) else STATIC
         return 0
 
     def __call__(self, *values):

@@ -40,12 +40,22 @@ def slot_keys(int key):
 
 
 def fallthrough_kernel(*args, **keywords):
-    """Registered as a kernel it makes the key transparent: its values count as constants, and the call goes on below.
+    """A mark to register in place of a kernel: calls pass the key, and its values are constants to them.
 
     Raises
     ------
     NotImplementedError
-        If it is called: it is a sign, and computes nothing.
+        If it is called: it computes nothing.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> from dispatch.library import Library, fallthrough_kernel
+    >>> x = dispatch.tensor([0.0, 1.0], requires_grad=True)
+    >>> with Library("np", "IMPL") as lib:
+    ...     lib.impl("floor", fallthrough_kernel, "Autograd")
+    ...     dispatch.ops.np.floor(x)
+    array([0., 1.])
     """
     raise NotImplementedError("fallthrough_kernel is registered as a kernel, to let calls through, and is never called.")
 

@@ -8,7 +8,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from .arrays cimport is_exact
+from .arrays cimport is_exact, key_of
 from .flatten cimport mapped, walk
 from .keys cimport FAKE, VMAP, key_at, rank_at, rank_t
 from .python cimport PyType_IsSubtype, Py_TYPE, Py_XDECREF, Py_XINCREF, is_plain
@@ -65,10 +65,11 @@ cdef bint is_wrapped(PyObject *x) noexcept:
 
 
 class Tensor(Wrapped):
-    """The base of the wrappers: fake, tracked and batched values.
+    """The base class of the wrappers: fake, tracked, dual, batched, traced and functional values.
 
-    A wrapper behaves as the array it stands for: infix operators, NumPy's functions and the methods of the table in
-    `numpy.protocols` work on it. A function that takes arrays need not know whether it was given one.
+    A wrapper behaves as the array it stands for: infix operators, NumPy's functions and the methods of an ndarray work on it,
+    so a function that is written for arrays need not know whether it was given one. Transforms and modes make wrappers;
+    calling the class raises.
 
     Attributes
     ----------
@@ -77,9 +78,18 @@ class Tensor(Wrapped):
     level : Level
         The transform it belongs to.
     rank : int
-        `level.number * 64 + key`; the highest rank of a call's arguments decides which layer acts.
+        `level.number * 64 + key`. The argument of the highest rank decides which kernel of an operator runs.
     read_only : bool
-        Whether operators that write refuse it: the gradient that a backward is given is somebody else's too.
+        Whether operators that write refuse it. The gradient that a backward gets is used by others too, and so is read-only.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> def shape_of_item(x):
+    ...     assert isinstance(x, dispatch.Tensor)
+    ...     return np.array(x.shape)
+    >>> dispatch.vmap(shape_of_item, out_dims=None)(np.ones((2, 3)))
+    array([3])
     """
 
     __slots__ = ()
@@ -93,18 +103,22 @@ class Tensor(Wrapped):
 
     @property
     def shape(self):
+        """The length of each axis, a tuple of int or SymInt."""
         return self.value.shape
 
     @property
     def dtype(self):
+        """The type of the elements, a NumPy dtype."""
         return self.value.dtype
 
     @property
     def ndim(self):
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self):
+        """The number of elements."""
         size = 1
         for length in self.shape:
             size *= length
@@ -112,6 +126,7 @@ class Tensor(Wrapped):
 
     @property
     def device(self):
+        """The name of the device, `"cpu"` for NumPy's arrays."""
         return getattr(self.value, "device", "cpu")
 
     def __len__(self):
@@ -355,6 +370,11 @@ def check_open(Wrapped x not None):
         raise EscapedValueError(
             f"a {type(x).__name__} of {x.level!r} is used after that transform has ended: it escaped through a variable, a "
             "list or a closure. Return it from the transformed function instead.")
+
+
+def is_array(x):
+    """Whether `x` is an array: of NumPy, of a class that was registered with `register_array_type`, or a wrapper."""
+    return is_wrapped(<PyObject *>x) or key_of(<PyObject *>x) >= 0
 
 
 def ground():

@@ -11,30 +11,36 @@ from .layer import names_of_keys
 C = TypeVar("C", bound=type)
 
 
-def register_array_type(cls: C, /, *, device: str) -> C:
+def register_array_type(cls: C, /, *, device: str, beside_numpy: bool = False) -> C:
     """Register a class as an array type of a device.
 
     Operators then take its instances wherever a schema says Tensor, and run the kernels registered for the device, or for
-    every device. A subclass belongs to its nearest registered base. The layers read three attributes of an array:
-    `shape`, `dtype` and, for strides, `strides`.
+    every device. A subclass belongs to its nearest registered base. Every transform carries them as they are, and reads
+    three attributes: `shape`, `dtype` and, for strides, `strides`.
+
+    NumPy's own functions reach them, inside transforms too, by `__array_ufunc__` and `__array_function__` where the class
+    has these, else by `__array_namespace__`. A class whose arrays can be written to, by `x[i] = y`, needs a method `copy`,
+    for what a tape saves.
 
     Parameters
     ----------
     cls : type
         The class of the arrays.
     device : str
-        `"cpu"`, `"cuda"`, `"xla"`, `"mps"`, `"ipu"`, `"xpu"`, `"dask"`, or a name of your
-        own, which gets one of nine free keys.
+        `"cpu"`, `"cuda"`, `"xla"`, `"mps"`, `"ipu"`, `"xpu"`, `"dask"`, or a name of your own. There are keys for nine of
+        your own.
+    beside_numpy : bool
+        Whether the functions of the class take NumPy's arrays beside its own, as Dask's do; else a call with both is refused.
 
     Returns
     -------
     type
-        The class.
+        The class, so that `functools.partial` of this can decorate it.
 
     Raises
     ------
     DefinitionError
-        If it is no class, cannot be an array type, belongs to another device already, or no key is free.
+        If it is no class, cannot be an array type, or belongs to another device already; or if no key is free.
 
     Examples
     --------
@@ -63,5 +69,5 @@ def register_array_type(cls: C, /, *, device: str) -> C:
         raise DefinitionError(f"a device is known by its name, a string, and {kind_of(device)} was given.")
     if device not in devices() and device.lower() in names_of_keys():
         raise DefinitionError(f"a device cannot be named {device!r}: that is the name of a key. Take another.")
-    set_array_type(cls, device)
+    set_array_type(cls, device, beside_numpy)
     return cls

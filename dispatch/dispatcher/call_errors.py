@@ -21,6 +21,7 @@ from ..core import (
     device_of,
     device_of_key,
     devices,
+    is_beside_numpy,
     share_memory,
 )
 from ..core.pytree import items_of, leaves, steps
@@ -36,7 +37,7 @@ from ..errors import (
     did_you_mean,
 )
 from ..schema.schema import Argument, Return
-from ..schema.types import DEVICE, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type
+from ..schema.types import DEVICE, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, UnionOf
 from .printing import brief, describe_value
 
 
@@ -100,9 +101,12 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
         )
     if isinstance(value, Tensor):
         if not argument.type.has_tensor:
+            kind = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
+            listed = value.shape and any(isinstance(part, ListOf) for part in (kind, *kind.parts))
+            what, hint = ("a list of numbers", "`.") if listed else ("a number", " | float`, so that it takes both.")
             advice = (
-                f" A {type(value).__name__} cannot become a number without losing what it tracks: "
-                f"hint the parameter `{argument.name}: np.ndarray | float`, so that it takes both."
+                f" A {type(value).__name__} cannot become {what} without losing what it tracks: "
+                f"hint the parameter `{argument.name}: np.ndarray{hint}"
             )
     elif argument.dtype is not None and hasattr(value, "dtype"):
         said = (
@@ -148,12 +152,19 @@ def _about_parts(definition: Definition, argument: Argument, value: Any) -> str 
     """What keeps a value from being the container or the choice that is asked for; None for a type without parts."""
     check: Check = definition.arguments.checks[definition.arguments.names.index(argument.name)]
     kind: Type = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
+    return _about_part(argument, kind, check, value)
+
+
+def _about_part(argument: Argument, kind: Type, check: Check, value: Any) -> str | None:
     if isinstance(kind, LiteralOf):
         return did_you_mean(value, [x for x in kind.choices if isinstance(x, str)]) if isinstance(value, str) else ""
+    if isinstance(kind, UnionOf):
+        found = [_about_part(argument, k, c, value) for k, c in zip(kind.members, check.members, strict=True)]
+        return next(filter(None, found), "")
     items = items_of(value)
     if isinstance(kind, ListOf):
         if not isinstance(value, (list, tuple)):
-            return " Write a list around it." if check.element is not None and check.element(value) else ""
+            return _about_list(argument, kind, check, value)
         checks = [check.element] * len(value)
     elif isinstance(kind, DictOf):
         if not isinstance(value, dict):
@@ -181,6 +192,15 @@ def _about_parts(definition: Definition, argument: Argument, value: Any) -> str 
     return ""
 
 
+def _about_list(argument: Argument, kind: ListOf, check: Check, value: Any) -> str:
+    """What a message says of a value that is no list, where one is asked for."""
+    if check.element is not None and check.element(value):
+        return " Write a list around it."
+    if isinstance(value, np.ndarray) and value.ndim and not kind.has_tensor:
+        return f" Write {argument.name}.tolist(), or hint the parameter `{argument.name}: np.ndarray`."
+    return ""
+
+
 def _two_devices(definition: Definition, values: list[Any]) -> DispatchError:
     listed = ", ".join(f"{brief(x)} on {device_of(x)}" for x in leaves(values) if device_of(x) is not None)
     return DeviceMismatchError(
@@ -190,10 +210,11 @@ def _two_devices(definition: Definition, values: list[Any]) -> DispatchError:
 
 
 def on_device(x: Any, key: int) -> bool:
-    """Whether every array in `x` belongs to the backend of `key`, 0-d ones of the CPU aside."""
+    """Whether every array in `x` may stand in a call of the backend of `key`: its own, and 0-d ones of the CPU."""
+    own = device_of_key(key)
     for array in leaves(x):
         device = device_of(array)
-        if device is not None and device != device_of_key(key) and not (device == "cpu" and np.ndim(array) == 0):
+        if device not in (None, own) and not (device == "cpu" and (np.ndim(array) == 0 or is_beside_numpy(own))):
             return False
     return True
 

@@ -85,15 +85,15 @@ class CallLog(Watcher):
 
 
 def log_calls(file: TextIO | None = None) -> CallLog:
-    """Print a line for each step of each call of this thread, while the block lasts.
+    """Return a `with` block that prints a line for each kernel that runs in this thread.
 
-    A line has operator, key, kernel, arguments, result and microseconds, with the steps inside included. Those follow indented.
-    The lines of a call are printed when it has ended.
+    A line has the operator, the key, the kernel, the arguments, the result, and the microseconds that it took. Kernels that it
+    called follow, indented, and count in its time. The lines are printed when the outermost call has ended.
 
     Parameters
     ----------
     file : file, optional
-        Where `print` writes; the standard output by default.
+        A file open for text; the standard output by default.
 
     Returns
     -------
@@ -198,12 +198,12 @@ class Profile(Watcher):
 
 
 def profile() -> Profile:
-    """Sum up this thread's calls by operator and key, while the block lasts.
+    """Return a `with` block that sums up the time of this thread's calls, by operator and key.
 
     Returns
     -------
     Profile
-        A context manager that keeps the sums: `rows`, and a table when it is printed. Entered again it continues.
+        A context manager. Its `rows` are the sums, and it prints as a table. Entered again it goes on adding.
 
     Examples
     --------

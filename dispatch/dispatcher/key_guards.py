@@ -7,17 +7,17 @@ from .observer import Watcher, watchers
 
 
 class ExcludeDispatchKeyGuard(Watcher):
-    """Skips some keys in this thread while the block lasts: their values count as constants, their modes as off.
+    """A `with` block in which the calls of this thread pass some keys: values of these layers are constants, modes are off.
 
     Parameters
     ----------
     *keys : DispatchKey or str
-        Keys of layers, except VMAP and FAKE, whose values cannot be constants.
+        Keys of layers. VMAP and FAKE cannot be among them: a batch is not one value, and a fake has no data.
 
     Raises
     ------
     GuardError
-        If a key cannot be left out.
+        If a key is VMAP, FAKE, a backend's or an alias.
 
     Examples
     --------
@@ -51,19 +51,28 @@ def layer_key(name: str | DispatchKey, what: str, *, transparent: bool = False) 
 
 
 class IncludeDispatchKeyGuard(ModeGuard):
-    """Sends each call of this thread through the key of modes while the block lasts, as if an argument had it.
+    """A `with` block in which each call of this thread runs the kernel at the key MODE, as if a mode were on.
 
-    The call goes to what is registered there, for the operator or as the key's fallback, or else to the next key below.
+    That is the kernel that the operator has there, or the fallback of the key; without either the next key below runs.
 
     Parameters
     ----------
     key : DispatchKey or str
-        MODE, the key of modes; other keys need a wrapper among the arguments.
+        MODE. A call has every other key by its arguments alone.
 
     Raises
     ------
     GuardError
-        If the key belongs to wrappers or to a backend.
+        If it is another key.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> from dispatch.library import IncludeDispatchKeyGuard, Library
+    >>> with Library("np", "IMPL", "MODE") as lib, IncludeDispatchKeyGuard("MODE"):
+    ...     lib.impl("exp", lambda x: "the kernel at MODE")
+    ...     dispatch.ops.np.exp(np.ones(2))
+    'the kernel at MODE'
     """
 
     def __init__(self, key: str | DispatchKey) -> None:

@@ -239,7 +239,7 @@ def key_of_name(name: str | DispatchKey) -> DispatchKey:
 
 
 class Kernels(Layer):
-    """What answers for the backends: a rule is the kernel itself, and nothing stands in for a missing one."""
+    """What answers for the backends: a rule is the kernel itself, and of a missing one stands in what can be derived."""
 
     def attach(self, op: OpOverload, devices: Any = None, rule: Any = None, /, *args: Any, **options: Any) -> Any:
         """Register a kernel for a device, several, or None: any that has no kernel of its own."""
@@ -257,7 +257,10 @@ class Kernels(Layer):
         return (self.key, *[key for key in DispatchKey if key.is_backend])
 
     def default(self, op: OpOverload) -> Kernel:
-        """Raise: without a kernel there is nothing to run."""
+        """The kernel that is derived from the one for NumPy's arrays; else raise: without a kernel there is nothing to run."""
+        derived = self.derived(op)
+        if derived is not None:
+            return derived.make()
         registered = ", ".join(str(r.key) for r in op.table.all() if r.layer is None) or "none"
         one = "'cpu'), or another device's name."
         if takes_arrays(op.schema):

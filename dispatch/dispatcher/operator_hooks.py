@@ -1,6 +1,8 @@
 """What the core asks of Python, plugged in: the one `Hooks` that every operator has."""
 
+import re
 from collections.abc import Callable
+from functools import cache
 from inspect import Parameter, Signature, signature
 from typing import Any
 
@@ -13,7 +15,10 @@ from .layer import find_layer
 from .observer import observed
 from .printing import describe, kernels
 
-__all__ = ["hooks"]
+__all__ = ["documented", "hooks"]
+
+documented: dict[str, Callable[..., Any]] = {}  # `register_<name>(op, ...)`, by name: what `op.register_<name>` says of itself
+NOT_OF_METHODS = ("op", "lib", "allow_override")  # parameters that these functions have, and the methods do not
 
 
 def signature_of(op: OpOverload) -> Signature:
@@ -36,8 +41,20 @@ def verb(op: OpOverload, name: str) -> Callable[..., Any]:
         return layer.attach(op, *args, **options)
 
     register.__name__ = f"register_{name}"
-    register.__doc__ = layer.attach.__doc__
+    if name in documented:
+        register.__doc__, register.__signature__ = _as_method(documented[name])  # type: ignore[attr-defined]
+    else:
+        register.__doc__ = layer.attach.__doc__
     return register
+
+
+@cache
+def _as_method(function: Callable[..., Any]) -> tuple[str, Signature]:
+    """The docstring and the signature of `register_<name>(op, ...)`, for the method of an operator."""
+    found = signature(function)
+    kept = [parameter for name, parameter in found.parameters.items() if name not in NOT_OF_METHODS]
+    entry = rf"^    (?:{'|'.join(NOT_OF_METHODS)}) : .*\n(?:     +.*\n)*"
+    return re.sub(entry, "", function.__doc__ or "", flags=re.MULTILINE), found.replace(parameters=kept)
 
 
 hooks = Hooks(

@@ -14,11 +14,11 @@ R = TypeVar("R")
 
 
 def carry(f: Callable[P, R]) -> Callable[P, R]:
-    """Make a function run in any thread under the modes and settings of this one.
+    """Return a function that runs `f` in any thread under the modes and settings that are on here and now.
 
-    Modes and settings such as `FakeTensorMode` and `no_grad` belong to the thread that entered them. While the returned
-    function runs, those that are on now are on in its thread; it may run in several threads at once. It may use values of
-    a `grad` or `vmap` that is running here until that has ended.
+    Modes and settings such as `FakeTensorMode` and `no_grad` belong to the thread that entered them. The returned function
+    turns them on in the thread that calls it, until it returns. Several threads may call it at once. It may use values of a
+    `grad` or `vmap` that is running here, until that ends.
 
     Parameters
     ----------

@@ -55,6 +55,16 @@ class Graph(Body):
 
         A value is released after its last use. Each run copies the constants that it may write to or return.
 
+        Parameters
+        ----------
+        *args
+            As in a call of the function that was traced: arrays of any shapes that the guards allow, in the same containers.
+
+        Returns
+        -------
+        object
+            What the function would return.
+
         Raises
         ------
         GraphError
@@ -67,6 +77,15 @@ class Graph(Body):
 
     def holds(self, *args: Any) -> bool:
         """Return whether the graph can run with these arguments: their structure fits, and every guard holds.
+
+        Parameters
+        ----------
+        *args
+            As in a call of the graph.
+
+        Returns
+        -------
+        bool
 
         Examples
         --------
@@ -81,7 +100,7 @@ class Graph(Body):
 
     @property
     def code(self) -> str:
-        """The graph as a Python function `f`; `exec(graph.code, scope := graph.scope)` defines it."""
+        """The text of a Python module that defines the graph as a function `f`: `exec(graph.code, scope := graph.scope)`."""
         return Code(self).text
 
     @property
@@ -96,6 +115,11 @@ class Graph(Body):
         ----------
         print_output : bool, optional
             If False, only return it.
+
+        Returns
+        -------
+        str
+            `code`.
         """
         code = self.code
         if print_output:
@@ -112,7 +136,7 @@ class Graph(Body):
         return html(self)
 
     def to_dot(self) -> str:
-        """Return the graph as DOT text for Graphviz."""
+        """Return the graph as text in the DOT language; `dot -Tsvg`, of Graphviz, makes a picture of it."""
         return dot(self)
 
     def to_svg(self) -> str:
@@ -122,7 +146,11 @@ class Graph(Body):
     # -- saving --------------------------------------------------------------------------------------------------------
 
     def dumps(self) -> str:
-        """Return the graph as text; docs/graphs.md describes the format.
+        """Return the graph as text, which `Graph.loads` reads; docs/graphs.md describes the format.
+
+        Returns
+        -------
+        str
 
         Raises
         ------
@@ -132,7 +160,17 @@ class Graph(Body):
         return written(self)
 
     def save(self, file: "File") -> None:
-        """Write the graph to a file: a path, or a file open for text.
+        """Write the graph to a file, which `Graph.load` reads.
+
+        Parameters
+        ----------
+        file : str, path, or file open for text
+            A file at the path is replaced.
+
+        Raises
+        ------
+        GraphError
+            As from `dumps`. Nothing is written then.
 
         Examples
         --------
@@ -153,6 +191,17 @@ class Graph(Body):
     def loads(cls, text: str, name: str = "") -> Self:
         """Return the graph that a text describes. Reading never runs code from the text.
 
+        Parameters
+        ----------
+        text : str
+            What `dumps` returned.
+        name : str, optional
+            The name of the file, for messages.
+
+        Returns
+        -------
+        Graph
+
         Raises
         ------
         GraphError
@@ -165,7 +214,22 @@ class Graph(Body):
 
     @classmethod
     def load(cls, file: "File") -> Self:
-        """Return the graph in a file: a path, or a file open for text or bytes. It raises the errors of `loads`."""
+        """Return the graph in a file.
+
+        Parameters
+        ----------
+        file : str, path, or file open for text or bytes
+            What `save` wrote.
+
+        Returns
+        -------
+        Graph
+
+        Raises
+        ------
+        GraphError
+            As from `loads`.
+        """
         if isinstance(file, (str, os.PathLike)):
             with open(file, "rb") as opened:
                 text: Any = opened.read()

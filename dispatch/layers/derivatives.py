@@ -1,24 +1,38 @@
-"""What the tape and forward mode do alike with derivatives: zeros, and what rules give completed by a broadcast and a cast.
+"""What the tape and forward mode do alike with derivatives: zeros, constants, and a rule's result broadcast and cast.
 
 The derivative of a value, a cotangent or a tangent, is an array of the value's shape and dtype. A rule may leave a broadcast
 or a cast to its layer, and may give None for zero.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..core import Tensor
+from ..core import Tensor, descend, is_array, is_of_registered_class
 from ..core.pytree import field_names, items_of
+from ..dispatcher.layer import Kernel
 from ..operators.prims import astype, broadcast_to, sum_to
+from ..operators.registered_arrays import filled
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]
 
 
+def constant_kernel(whole: Callable[..., Any]) -> Kernel:
+    """The kernel of an operator whose result has no derivative: it runs the operator on the unwrapped values."""
+
+    def kernel(*args: Any) -> Any:
+        return descend(whole, args)[0]
+
+    return kernel
+
+
 def zeros(layout: Layout, like: Any) -> Any:
-    """A derivative of zeros: an array; where `like` is a wrapper, a value of the same kind, so that fakes meet fakes."""
+    """A derivative of zeros: an array; where `like` is a wrapper or of a registered class, a value of the same kind."""
     shape, dtype = layout
-    return np.zeros_like(like, dtype=dtype, shape=shape) if isinstance(like, Tensor) else np.zeros(shape, dtype)
+    if isinstance(like, Tensor):
+        return np.zeros_like(like, dtype=dtype, shape=shape)
+    return filled(like, 0, shape, dtype) if is_of_registered_class(like) else np.zeros(shape, dtype)
 
 
 def fitted(x: Any, layout: Layout, *, summed: bool) -> Any:
@@ -30,7 +44,7 @@ def fitted(x: Any, layout: Layout, *, summed: bool) -> Any:
     shape, dtype = layout
     if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
         x = np.asarray(x, complex if isinstance(x, complex) else dtype)
-    if not isinstance(x, (np.ndarray, np.generic, Tensor)):
+    if not is_array(x):
         return None
     given = x.shape
     if len(given) != len(shape) or given != shape:  # their lengths first: tuples compare items of these, which may be symbols

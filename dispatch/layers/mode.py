@@ -37,10 +37,10 @@ T = TypeVar("T")
 
 
 class Mode(ModeBlock):
-    """A `with` block that receives every operator call of this thread below the transforms. Subclass it, and say what happens.
+    """A `with` block that receives every operator call of this thread. A subclass says in `__dispatch__` what a call does.
 
-    `vmap`, `grad` and the tape act before a mode, and the calls in their rules reach it too. Fake tensors are still fake there.
-    The mode that was entered last receives a call first; the next one receives it when the first calls the operator again.
+    `vmap`, `grad` and the tape come first: a mode receives the calls that their rules make. Of several modes the one that was
+    entered last receives a call first, and the next one when that calls the operator again.
 
     Examples
     --------

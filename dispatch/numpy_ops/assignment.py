@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from ..core import OpOverload, Tensor
+from ..core import Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators.prims import astype, broadcast_to
 from . import indexing, pointwise, shape
@@ -81,7 +81,7 @@ def _hollow(x: Any) -> Any:
     return np.broadcast_to(np.ones((), x.dtype), x.shape) if hasattr(x, "dtype") else x
 
 
-def augmented(op: OpOverload, ufunc: Any) -> Function:
+def augmented(op: Function, ufunc: Any) -> Function:
     """Return the method for `x += other`. A 0-d value counts as a number, as in NumPy: the result is a new value."""
 
     def augment(self: Tensor, other: Any) -> Any:
@@ -208,7 +208,10 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     if value.shape[0] != len(ind):
         value = indexing.getitem(value, (np.arange(len(ind)) % max(1, value.shape[0]),))
     flat = np.take(np.arange(a.size), ind, mode=mode)  # raises NumPy's own error
-    setitem_(a, np.unravel_index(flat, a.shape), value)
+    if a.shape:
+        setitem_(a, np.unravel_index(flat, a.shape), value)
+    elif len(flat):
+        setitem_(a, Ellipsis, indexing.getitem(value, -1))
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:

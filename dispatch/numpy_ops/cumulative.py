@@ -99,25 +99,29 @@ def others(x: Any) -> Any:
 
 def recurrence(g: Any, x: Any) -> Any:
     """Solve `s[i] = g[i] + x[i + 1] s[i + 1]` along the last axis, by doubling: k steps for 2 ** k elements."""
-    n = x.shape[-1]
-    x, step = _ahead(x, 1), 1
+    n = g.shape[-1]
+    x, step = _after(x, 1), 1  # of step elements after each, the product; there is none for the last ones
     while step < n:
-        g = add(g, multiply(x, _ahead(g, step)))
-        x, step = multiply(x, _ahead(x, step)), 2 * step
+        g = concatenate([add(_but(g, step), multiply(x, _after(g, step))), _after(g, n - step)], -1)
+        x, step = multiply(_but(x, step), _after(x, step)), 2 * step
     return g
 
 
-def _ahead(x: Any, step: int) -> Any:
-    """Shift the elements by some places towards the front, with zeros at the end."""
-    rest = getitem(x, (Ellipsis, slice(step, None)))
-    return concatenate([rest, ops.np.zeros_like(getitem(x, (Ellipsis, slice(step))))], -1)
+def _after(x: Any, count: int) -> Any:
+    return getitem(x, (Ellipsis, slice(count, None)))
+
+
+def _but(x: Any, count: int) -> Any:
+    """Return all elements but some at the end."""
+    return getitem(x, (Ellipsis, slice(0, -count)))
 
 
 def _cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
     return np.cumprod(x, axis, dtype)
 
 
-def _cumprod_pullback(g: Any, x: Any, axis: Any) -> Any:
+def _cumprod_pullback(g: Any, x: Any, axis: Any, dtype: Any) -> Any:
+    x = x if dtype is None else ops.np.astype(x, dtype)  # the factors, whose derivatives are real where these are
     factors = conjugated(last(x, axis))
     return back(multiply(before(factors), recurrence(last(g, axis), factors)), x.shape, axis)
 

@@ -16,12 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.rules.partials import pullback_of
 from ..core import DispatchKey, OpOverload
 from ..core.source import caller
 from ..dispatcher.layer import find_layer
 from ..errors import DefinitionError, kind_of
-from ..layers.autograd import Pullback, Pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.gufunc.rules import Calls
 from ..operators.gufunc.signature import Signature
@@ -34,7 +32,7 @@ from .numpy_functions import UFUNCS
 from .result_layouts import REMEMBERED, elementwise, elementwise_order
 from .symbolic_layouts import dense
 
-Partial = Callable[..., Any] | float | Pullback | None
+Partial = Callable[..., Any] | complex | None
 
 FEW = "xyz"  # the names of up to three arguments, as in NumPy's table; x0, x1, ... for more
 
@@ -50,8 +48,9 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
         `"namespace::name"`. By default the ufunc's own name in the namespace of its module, `scipy_special::erf`; the same
         ufunc gives the same operator, and one of NumPy's table gives that.
     derivative : callable, number, or sequence of these, optional
-        The partial derivative in each argument, None where there is none. It names what it reads: arguments, or `out`. For
-        anything else `register_autograd` is there as for every operator.
+        The partial derivative by each argument, None if there is none, as `register_autograd(elementwise=)` takes it: a
+        function whose parameters name what it reads, arguments or `out` for the result; or a ufunc, of all arguments or of
+        this one. Without it, `register_autograd` gives the operator a derivative.
 
     Returns
     -------
@@ -89,7 +88,7 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
         if f is inner and inner.nin <= len(FEW):
             UFUNCS.setdefault(f, op)  # so that f(x) of a wrapper finds it
     if derivative is not None:
-        find_layer("autograd").attach(op, _gradient(op, inner, derivative))
+        find_layer("autograd").attach(op, elementwise=_partials(op, inner, derivative))
     return op
 
 
@@ -123,6 +122,16 @@ def _known(f: Any, name: str) -> OpOverload | None:
 
 def _define(f: Any, inner: np.ufunc, name: str) -> OpOverload:
     module, place = caller()
+    op = _built(f, inner, name)
+    vars(op)["__module__"] = module
+    op = add(op, module, place)
+    for other in [other for other, known in UFUNCS.items() if known is op]:
+        del UFUNCS[other]  # the operator has been another ufunc's
+    return op
+
+
+def _built(f: Any, inner: np.ufunc, name: str) -> OpOverload:
+    """The operator of a ufunc, not registered by name yet."""
     names = FEW[: inner.nin] if inner.nin <= len(FEW) else [f"x{i}" for i in range(inner.nin)]
     arguments = ", ".join(f"Tensor {x}" for x in names)
     returns = "Tensor" if inner.nout == 1 else f"({', '.join(['Tensor'] * inner.nout)})"
@@ -139,10 +148,7 @@ def _define(f: Any, inner: np.ufunc, name: str) -> OpOverload:
         fake, vmap = _fake_elementwise(f, inner), batched_pointwise(op)
     find_layer("fake").attach(op, fake)
     find_layer("vmap").attach(op, vmap)
-    vars(op).update(__name__=schema.name, __qualname__=schema.name, __doc__=f.__doc__, __module__=module, __wrapped__=f)
-    op = add(op, module, place)
-    for other in [other for other, known in UFUNCS.items() if known is op]:
-        del UFUNCS[other]  # the operator has been another ufunc's
+    vars(op).update(__name__=schema.name, __qualname__=schema.name, __doc__=f.__doc__, __wrapped__=f)
     return op
 
 
@@ -233,8 +239,8 @@ def _fake_generalised(f: Any, inner: np.ufunc, calls: Calls) -> Callable[..., An
 # -- derivatives -----------------------------------------------------------------------------------------------------------
 
 
-def _gradient(op: OpOverload, inner: np.ufunc, derivative: Partial | Sequence[Partial]) -> Pullbacks:
-    partials = derivative if isinstance(derivative, (tuple, list)) and not isinstance(derivative, Pullback) else (derivative,)
+def _partials(op: OpOverload, inner: np.ufunc, derivative: Partial | Sequence[Partial]) -> tuple[Partial, ...]:
+    partials = tuple(derivative) if isinstance(derivative, (tuple, list)) else (derivative,)
     names = op.arguments.names
     if inner.signature or inner.nout > 1:
         what = "generalised" if inner.signature else f"of {inner.nout} results"
@@ -249,8 +255,18 @@ def _gradient(op: OpOverload, inner: np.ufunc, derivative: Partial | Sequence[Pa
             "Give one for each, None where there is none.",
             operator=op.name,
         )
-    found = zip(names, partials, strict=True)
-    return Pullbacks({x: p if isinstance(p, Pullback) else pullback_of(p) for x, p in found if p is not None})
+    return partials
+
+
+def operator_of(f: Any) -> OpOverload:
+    """The operator of a ufunc that is a partial derivative; one without a name of its own is known to nobody by name."""
+    known = UFUNCS.get(f) if isinstance(f, np.ufunc) else None
+    if known is not None:
+        return known
+    try:
+        return from_ufunc(f)
+    except DefinitionError:
+        return _built(f, f if isinstance(f, np.ufunc) else f.ufunc, f"ufunc::{f.__name__ if f.__name__.isidentifier() else 'f'}")
 
 
 # -- names -----------------------------------------------------------------------------------------------------------------

@@ -131,7 +131,15 @@ def without_masks(index: Any) -> list[Any]:
     """Return an index with the places where masks are True instead of the masks."""
     found: list[Any] = []
     for i in map(as_array, index if isinstance(index, tuple) else (index,)):
+        if is_mask(i) and isinstance(i, FakeTensor) and i.constant is not None:
+            i = i.constant
         if is_mask(i) and isinstance(i, FakeTensor):
+            if not i.shape:
+                raise DataDependentError(
+                    "np::getitem: whether an index of a truth value without axes selects depends on its data, which a fake has not. "
+                    "Write np.where(condition, x, other), which keeps the shape.",
+                    operator="np::getitem",
+                )
             found += [fake_tensor((count_of("np::getitem", i, "a mask of shape {} selects"),), np.dtype(np.intp))] * len(i.shape)
         else:
             found += i.nonzero() if is_mask(i) and len(i.shape) else [bool(i) if is_mask(i) else i]

@@ -44,14 +44,14 @@ def _scatter_add(x: Any, index: Any, shape: Any, arrays: Any = ()) -> Any:
         made[index] = x
         return made
     index = placed(index, arrays)
-    if _is_basic(index):
+    if is_basic(index):
         made[index] = x  # no element is met twice
     else:
         np.add.at(made, index, x)
     return made
 
 
-def _is_basic(index: Any) -> bool:
+def is_basic(index: Any) -> bool:
     """Whether an index is made of numbers, slices, None and Ellipsis alone, so that it gives a view."""
     return all(
         i is None or i is Ellipsis or (isinstance(i, (int, slice, np.integer, SymInt)) and not isinstance(i, bool))
@@ -77,7 +77,7 @@ def _is_view(x: FakeTensor, index: Any) -> bool:
     """Whether an index gives a view: it is basic, an array without axes a number in it, and no number for each axis."""
     items = index if isinstance(index, tuple) else (index,)
     items = tuple([0 if getattr(i, "shape", None) == () and not is_mask(i) else i for i in items])
-    return _is_basic(items) and not (len(items) == len(x.shape) and all(isinstance(i, (int, np.integer, SymInt)) for i in items))
+    return is_basic(items) and not (len(items) == len(x.shape) and all(isinstance(i, (int, np.integer, SymInt)) for i in items))
 
 
 def _fake_scatter_add(x: Any, index: Any, shape: Any, arrays: Any) -> FakeTensor:
@@ -122,7 +122,7 @@ def _batched_getitem(info: Any, in_dims: Any, x: Any, index: Any, arrays: Any) -
     ndim = len(x.shape) - (in_dims[0] is not None)
     found = read(index, [item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], ndim)
     x = in_front(x, in_dims[0])
-    if in_dims[2] is None:
+    if in_dims[2] is None and not (found.advanced and in_dims[0] is not None):
         out = getitem(x, (slice(None), *index), arrays)
         if not found.advanced and not any(i is None or i is Ellipsis or isinstance(i, slice) for i in (*index, *found.items)):
             out = copy(out)  # a number of an array, which is no view of it
@@ -130,6 +130,7 @@ def _batched_getitem(info: Any, in_dims: Any, x: Any, index: Any, arrays: Any) -
     arrays = with_batch(info, "np::getitem", arrays, dims, found.width)
     if in_dims[0] is None:
         return getitem(x, index, arrays), read(index, arrays, ndim).position
+    # With the batch an array too, an item lies in memory as NumPy's would, so that what is a view of it is one.
     out = getitem(x, (ARRAY, *index), [numbered(info, found.width), *arrays])
     return moved(out, found, 1, found.position + 1), 0
 

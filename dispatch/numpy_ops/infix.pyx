@@ -30,6 +30,21 @@ def infix(op not None):
     return infix
 
 
+def power(op not None, dict others not None):
+    """`x ** y`, where x is a Tensor. NumPy runs other ufuncs for some numbers, and these round otherwise than `np.power` does.
+
+    `others` has their rows by type and value of the number. In double and single precision real numbers have the same bits.
+    """
+    infixed = infix(op)
+
+    def power(self, other):
+        if (type(other) is int or type(other) is float) and (type(other), other) in others:
+            if self.dtype.char in "FDGe" and self.shape:
+                return others[type(other), other](self)
+        return infixed(self, other)
+    return power
+
+
 def reflected(op not None):
     """`y + x`, where x is a Tensor and y does not know it."""
     def reflected(self, other):

@@ -14,7 +14,7 @@ from ..dispatcher.layer import kernels
 from ..dispatcher.operator_hooks import hooks
 from ..layers import mode
 from ..layers.autograd.batched_backward import batching_rule, pull_all
-from ..layers.autograd.derivative_sources import makers
+from ..layers.autograd.derivative_sources import makers, plugged
 from ..layers.autograd.layer import layer as autograd
 from ..layers.fake.layer import layer as fake
 from ..layers.functionalize.layer import layer as functionalize
@@ -45,7 +45,7 @@ ON_TENSORS = """
     __iadd__ __isub__ __imul__ __itruediv__ __ipow__ __ifloordiv__ __imod__ __imatmul__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__
     __divmod__ __rdivmod__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __getitem__ __reversed__ __setitem__
     sum mean max min prod var std all any argmax argmin argsort sort cumsum cumprod clip round repeat diagonal trace nonzero
-    searchsorted swapaxes squeeze dot take copy compress fill put itemsize nbytes reshape transpose ravel flatten astype conj conjugate detach T mT real imag
+    searchsorted swapaxes squeeze dot take copy compress fill flat view put itemsize nbytes reshape transpose ravel flatten astype conj conjugate detach T mT real imag
 """
 
 
@@ -58,7 +58,9 @@ def install() -> None:
     hooks.functional = functional
     frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
+    plugged["ufunc"] = LazyFunction(__package__, ".from_ufunc", "operator_of")
     jvp.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
+    kernels.derivations = (LazyFunction(__package__, ".array_protocols", "kernel_by_protocols"),)
     autograd.derivations = (LazyFunction(RULES, ".transpose", "vjp_from_jvp"),)
     pull_all.register_vmap(batching_rule)
     pickling.install()

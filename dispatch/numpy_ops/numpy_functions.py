@@ -89,12 +89,16 @@ def spelling_of(function: Function) -> str:
     return f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
 
 
+SPELLED: dict[OpOverload, tuple[Function, dict[str, str]]] = {}  # a row's function of NumPy, and its parameters: theirs -> ours
+
+
 def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Function, Function]:
     """Make an entry of FUNCTIONS from a function, its parameters in order (`a:x`: the row calls `a` `x`), and the row."""
     pairs = [text.partition(":") for text in parameters.split()]
     names = {theirs: ours or theirs for theirs, _, ours in pairs}
     order = tuple(names.values())
     spelling = spelling_of(function)
+    SPELLED.setdefault(op, (function, names))
     ours = op.arguments.names[: op.arguments.positional]
     direct = next((i for i, (name, own) in enumerate(zip(order, ours, strict=False)) if name != own), min(len(order), len(ours)))
     known = {theirs for theirs, own in names.items() if theirs == own and own in op.arguments.names}
@@ -145,7 +149,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     """Return all elements along one axis."""
     if order not in ("C", "F"):
         raise UnsupportedError(f"np.ravel: order={order!r} asks for the order in memory. Write order='C' or order='F'.")
-    return shape.reshape(a if order == "C" else shape.transpose(a), (-1,))
+    return shape.ravel(a if order == "C" else shape.transpose(a))
 
 
 def _where(condition: Any, *choices: Any) -> Any:

@@ -1,6 +1,7 @@
 """Pointwise rows: ufuncs, each with its partial derivatives.
 
-At a corner the derivative is the mean of the two sides: 0 for `abs` at 0, a half each for `maximum` and `minimum` at a tie.
+At a corner the derivative is the mean of the two sides: 0 for `abs` at 0, a half each for `maximum` and `minimum` at a tie. A derivative
+that depends on the value is nan where the value is. docs/conventions.md lists the points where JAX and torch say something else.
 """
 
 from typing import Any
@@ -8,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.rules.partials import Both, conjugated
+from ..core import OpOverload
 from ..layers.autograd import Pullback
 from ..layers.jvp import Pushforward
 from ..operators import prims
+from ..operators.prims import define
 from ..operators.registry import ops
+from ..schema.tags import Tag
 from ..symbolic import same
 from .families import comparison, pointwise, pointwise_rules
 
@@ -31,7 +35,7 @@ negative      = pointwise("negative",        np.negative,      -1.0)
 positive      = pointwise("positive",        np.positive,      1.0)
 reciprocal    = pointwise("reciprocal",      np.reciprocal,    lambda out: negative(square(out)))
 square        = pointwise("square",          np.square,        lambda x: multiply(x, 2))
-remainder     = pointwise("remainder",       np.remainder,     1.0, lambda x, y: negative(floor(divide(x, y))))
+remainder     = pointwise("remainder",       np.remainder,     1.0, lambda x, y: negative(floor_divide(x, y)))
 conjugate     = pointwise("conjugate",       np.conjugate,     Both(Pullback(("g",), lambda g: conjugate(g)), Pushforward(("t",), lambda t: conjugate(t))))
 
 # exponential and trigonometric
@@ -46,10 +50,10 @@ sqrt          = pointwise("sqrt",            np.sqrt,          lambda out: divid
 sign          = pointwise("sign",            np.sign,          Both(Pullback(("g", "x", "out"), lambda g, x, out: turned(g, x, out)),
                                                                     Pushforward(("t", "x", "out"), lambda t, x, out: turned(t, x, out))))
 absolute      = pointwise("absolute",        np.absolute,      lambda x, out: direction(x, out))
-maximum       = pointwise("maximum",         np.maximum,       lambda x, y: share(greater(x, y), equal(x, y)),
-                                                               lambda x, y: share(less(x, y), equal(x, y)))
-minimum       = pointwise("minimum",         np.minimum,       lambda x, y: share(less(x, y), equal(x, y)),
-                                                               lambda x, y: share(greater(x, y), equal(x, y)))
+maximum       = pointwise("maximum",         np.maximum,       lambda x, y, out: share(greater(x, y), equal(x, y), out),
+                                                               lambda x, y, out: share(less(x, y), equal(x, y), out))
+minimum       = pointwise("minimum",         np.minimum,       lambda x, y, out: share(less(x, y), equal(x, y), out),
+                                                               lambda x, y, out: share(greater(x, y), equal(x, y), out))
 
 # without a derivative
 floor         = comparison("floor",          np.floor)
@@ -68,17 +72,23 @@ bitwise_or    = comparison("bitwise_or",     np.bitwise_or)
 bitwise_xor   = comparison("bitwise_xor",    np.bitwise_xor)
 invert        = comparison("invert",         np.invert)
 isfinite      = comparison("isfinite",       np.isfinite)
+isnan         = comparison("isnan",          np.isnan)
 # fmt: on
 
 
-def share(alone: Any, tied: Any) -> Any:
-    """Return 1 where one argument decides the result, and a half where both do."""
-    return ops.np.where(tied, 0.5, alone)
+def share(alone: Any, tied: Any, out: Any) -> Any:
+    """Return 1 where one argument decides the result, a half where both do, and nan where the result is nan."""
+    return nan_where_nan(out, ops.np.where(tied, 0.5, alone))
+
+
+def nan_where_nan(out: Any, partial: Any) -> Any:
+    """Return a derivative that comparisons of values gave, which are all False for nan, with nan where the result is nan."""
+    return ops.np.where(isnan(out), np.nan, partial)
 
 
 def direction(x: Any, out: Any) -> Any:
     """The partial of `abs`: the sign; of a complex value the conjugate of `x / |x|`, and of its product the real part counts."""
-    return conjugated(divide(x, one_for_zero(out))) if x.dtype.kind == "c" else sign(x)
+    return conjugated(divide_no_nan(x, out)) if x.dtype.kind == "c" else sign(x)
 
 
 def turned(g: Any, x: Any, out: Any) -> Any:
@@ -86,7 +96,7 @@ def turned(g: Any, x: Any, out: Any) -> Any:
     if x.dtype.kind != "c":
         return None
     along = ops.np.real(multiply(g, conjugate(out)))
-    return divide(subtract(g, multiply(out, along)), one_for_zero(absolute(x)))
+    return divide_no_nan(subtract(g, multiply(out, along)), absolute(x))
 
 
 def pulled_to_divisor(g: Any, y: Any, y_shape: Any, out: Any) -> Any:
@@ -98,14 +108,35 @@ def pulled_to_divisor(g: Any, y: Any, y_shape: Any, out: Any) -> Any:
 
 
 def power_slope(x: Any, y: Any) -> Any:
-    """`y * x ** (y - 1)`, which is 0 for y = 0 whatever x is."""
+    """`y * x ** (y - 1)`, which is 0 for `0 ** 0`, too."""
     if isinstance(y, (int, float)):
         if y == 2:  # the commonest power, whose slope needs none
             return multiply(x, y)
         return multiply(power(x, y - 1), y) if y else 0.0
-    return multiply(y, power(x, ops.np.where(equal(y, 0), 1, subtract(y, 1))))
+    none = logical_and(equal(x, 0), equal(y, 0))
+    return multiply(y, power(ops.np.where(none, 1, x), subtract(y, 1)))  # in place of x, so that the slope of this by y is right
 
 
 def one_for_zero(x: Any) -> Any:
-    """`x` with 1 for 0, where a quotient or a logarithm would make a nan of a gradient that is 0."""
+    """`x` with 1 for 0, where a logarithm would make a nan of a gradient that is 0."""
     return ops.np.where(equal(x, 0), 1, x)
+
+
+# -- quotients of what is 0 together -----------------------------------------------------------------------------------------
+
+
+def _divide_no_nan(x: Any, y: Any) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.divide(x, y)
+    none = np.equal(y, 0)
+    return np.where(none, found.dtype.type(0), found)[()] if none.any() else found
+
+
+# TensorFlow's name. `x / |x|` at 0 is the first derivative of a norm, where 0 is a choice. A second derivative it has not, and none is
+# made up: those of the quotient are a quotient's, inf and nan at 0.
+divide_no_nan: OpOverload = pointwise_rules(
+    define("np::divide_no_nan(Tensor x, Tensor y) -> Tensor", _divide_no_nan, (Tag.pointwise,)),
+    np.divide,
+    lambda y: divide(1.0, y),
+    lambda x, y: negative(divide(divide(x, y), y)),
+)

@@ -4,27 +4,32 @@ At a corner the derivative is torch's: 1 at the bounds of `clip`, the mean of th
 result counts as a constant.
 """
 
+from math import factorial, pi
 from math import log as ln
-from math import pi
 from typing import Any
 
 import numpy as np
 
+from ..autodiff.rules.partials import conjugated
 from ..core import OpOverload
 from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype
 from ..operators.registry import ops
+from ..schema.tags import Tag
 from .families import aligned, comparison, composite, pointwise, row
 from .indexing import where
 from .pointwise import (
     absolute,
     add,
+    cos,
     divide,
+    divide_no_nan,
     equal,
     exp,
     greater,
+    isnan,
     less,
     less_equal,
     log,
@@ -32,17 +37,18 @@ from .pointwise import (
     logical_not,
     logical_or,
     multiply,
+    nan_where_nan,
     negative,
     one_for_zero,
+    power,
     power_slope,
     share,
     sign,
-    sin,
     sqrt,
     square,
     subtract,
 )
-from .result_layouts import elementwise, weak
+from .result_layouts import elementwise, ufunc_dtype, weak
 from .shape import copy, imag, real
 
 # A table reads by its columns.
@@ -55,8 +61,8 @@ exp2          = pointwise("exp2",            np.exp2,          lambda out: multi
 log1p         = pointwise("log1p",           np.log1p,         lambda x: divide(1.0, add(x, 1.0)))
 log2          = pointwise("log2",            np.log2,          lambda x: divide(1 / ln(2), x))
 log10         = pointwise("log10",           np.log10,         lambda x: divide(1 / ln(10), x))
-logaddexp     = pointwise("logaddexp",       np.logaddexp,     lambda x, out: exp(subtract(x, out)), lambda y, out: exp(subtract(y, out)))
-logaddexp2    = pointwise("logaddexp2",      np.logaddexp2,    lambda x, out: exp2(subtract(x, out)), lambda y, out: exp2(subtract(y, out)))
+logaddexp     = pointwise("logaddexp",       np.logaddexp,     lambda x, y: exp(negative(logaddexp(0.0, subtract(y, x)))), lambda x, y: exp(negative(logaddexp(0.0, subtract(x, y)))))
+logaddexp2    = pointwise("logaddexp2",      np.logaddexp2,    lambda x, y: exp2(negative(logaddexp2(0.0, subtract(y, x)))), lambda x, y: exp2(negative(logaddexp2(0.0, subtract(x, y)))))
 cbrt          = pointwise("cbrt",            np.cbrt,          lambda out: divide(1 / 3, square(out)))
 float_power   = pointwise("float_power",     np.float_power,   lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(x))))
 
@@ -65,8 +71,8 @@ tan           = pointwise("tan",             np.tan,           lambda out: add(s
 arcsin        = pointwise("arcsin",          np.arcsin,        lambda x: divide(1.0, sqrt(subtract(1.0, square(x)))))
 arccos        = pointwise("arccos",          np.arccos,        lambda x: divide(-1.0, sqrt(subtract(1.0, square(x)))))
 arctan        = pointwise("arctan",          np.arctan,        lambda x: divide(1.0, add(square(x), 1.0)))
-arctan2       = pointwise("arctan2",         np.arctan2,       lambda x, y: divide(y, squares(x, y)), lambda x, y: negative(divide(x, squares(x, y))))
-hypot         = pointwise("hypot",           np.hypot,         lambda x, out: divide(x, one_for_zero(out)), lambda y, out: divide(y, one_for_zero(out)))
+arctan2       = pointwise("arctan2",         np.arctan2,       lambda x, y: divide_no_nan(y, add(square(x), square(y))), lambda x, y: negative(divide_no_nan(x, add(square(x), square(y)))))
+hypot         = pointwise("hypot",           np.hypot,         lambda x, out: divide_no_nan(x, out), lambda y, out: divide_no_nan(y, out))
 sinh          = pointwise("sinh",            np.sinh,          lambda x: cosh(x))
 cosh          = pointwise("cosh",            np.cosh,          lambda x: sinh(x))
 arcsinh       = pointwise("arcsinh",         np.arcsinh,       lambda x: divide(1.0, sqrt(add(square(x), 1.0))))
@@ -79,19 +85,18 @@ degrees       = pointwise("degrees",         np.degrees,       180 / pi)
 
 # corners
 fabs          = pointwise("fabs",            np.fabs,          lambda x: sign(x))
-fmax          = pointwise("fmax",            np.fmax,          lambda x, y: share(logical_or(greater(x, y), isnan(y)), equal(x, y)),
-                                                               lambda x, y: share(logical_or(less(x, y), isnan(x)), equal(x, y)))
-fmin          = pointwise("fmin",            np.fmin,          lambda x, y: share(logical_or(less(x, y), isnan(y)), equal(x, y)),
-                                                               lambda x, y: share(logical_or(greater(x, y), isnan(x)), equal(x, y)))
-copysign      = pointwise("copysign",        np.copysign,      lambda x, out: divide(out, one_for_zero(x)))
-fmod          = pointwise("fmod",            np.fmod,          1.0, lambda x, y: negative(trunc(divide(x, y))))
-heaviside     = pointwise("heaviside",       np.heaviside,     None, lambda x: equal(x, 0))
+fmax          = pointwise("fmax",            np.fmax,          lambda x, y, out: share(logical_or(greater(x, y), isnan(y)), equal(x, y), out),
+                                                               lambda x, y, out: share(logical_or(less(x, y), isnan(x)), equal(x, y), out))
+fmin          = pointwise("fmin",            np.fmin,          lambda x, y, out: share(logical_or(less(x, y), isnan(y)), equal(x, y), out),
+                                                               lambda x, y, out: share(logical_or(greater(x, y), isnan(x)), equal(x, y), out))
+copysign      = pointwise("copysign",        np.copysign,      lambda x, y: multiply(sign(x), copysign(1.0, y)))
+fmod          = pointwise("fmod",            np.fmod,          1.0, lambda x, y, out: negative(rint(divide(subtract(x, out), y))))
+heaviside     = pointwise("heaviside",       np.heaviside,     None, lambda x: nan_where_nan(x, equal(x, 0)))
 
 # without a derivative
 ceil          = comparison("ceil",           np.ceil)
 rint          = comparison("rint",           np.rint)
 trunc         = comparison("trunc",          np.trunc)
-isnan         = comparison("isnan",          np.isnan)
 isinf         = comparison("isinf",          np.isinf)
 signbit       = comparison("signbit",        np.signbit)
 logical_xor   = comparison("logical_xor",    np.logical_xor)
@@ -100,33 +105,28 @@ right_shift   = comparison("right_shift",    np.right_shift)
 # fmt: on
 
 
-def squares(x: Any, y: Any) -> Any:
-    """Return the sum of the squares, with 1 for 0."""
-    return one_for_zero(add(square(x), square(y)))
-
-
 # -- bounds ----------------------------------------------------------------------------------------------------------------
 
 
 def _inside(x: Any, min: Any, max: Any) -> Any:
-    """Return where a value lies between the bounds, which count as inside, and so does nan."""
+    """Return where a value lies between the bounds, which count as inside."""
     if min is None or max is None:
         return logical_not(greater(x, max) if min is None else less(x, min))
     return logical_not(logical_or(less(x, min), greater(x, max)))
 
 
-def _clip_x(g: Any, x: Any, min: Any, max: Any) -> Any:
-    return g if min is None and max is None else where(_inside(x, min, max), g, 0.0)
+def _clip_x(g: Any, x: Any, min: Any, max: Any, out: Any) -> Any:
+    return g if min is None and max is None else nan_where_nan(out, where(_inside(x, min, max), g, 0.0))
 
 
-def _clip_min(g: Any, x: Any, min: Any, max: Any) -> Any:
+def _clip_min(g: Any, x: Any, min: Any, max: Any, out: Any) -> Any:
     cut = less(x, min)
-    return where(cut if max is None else logical_and(cut, less(min, max)), g, 0.0)
+    return nan_where_nan(out, where(cut if max is None else logical_and(cut, less(min, max)), g, 0.0))
 
 
-def _clip_max(g: Any, x: Any, min: Any, max: Any) -> Any:
+def _clip_max(g: Any, x: Any, min: Any, max: Any, out: Any) -> Any:
     cut = greater(x, max)
-    return where(cut if min is None else logical_or(cut, less(max, min)), g, 0.0)
+    return nan_where_nan(out, where(cut if min is None else logical_or(cut, less(max, min)), g, 0.0))
 
 
 def _fake_clip(x: Any, min: Any, max: Any) -> Any:
@@ -154,11 +154,72 @@ clip: OpOverload = row(
     fake=_fake_clip,
     autograd=pullbacks(x=_clip_x, min=_clip_min, max=_clip_max),
     jvp=pushforwards(
-        x=lambda t, x, min, max: _clip_x(t, x, min, max),  # noqa: A006 - np.clip's names
-        min=lambda t, x, min, max: _clip_min(t, x, min, max),  # noqa: A006
-        max=lambda t, x, min, max: _clip_max(t, x, min, max),  # noqa: A006
+        x=lambda t, x, min, max, out: _clip_x(t, x, min, max, out),  # noqa: A006 - np.clip's names
+        min=lambda t, x, min, max, out: _clip_min(t, x, min, max, out),  # noqa: A006
+        max=lambda t, x, min, max, out: _clip_max(t, x, min, max, out),  # noqa: A006
     ),
     vmap=_batched_clip,
+)
+
+
+# -- points that a formula divides by ----------------------------------------------------------------------------------------
+
+
+def _root(x: Any, n: float = 2.0) -> Any:
+    return np.sqrt(x) if n == 2 else np.power(x, 1 / n)
+
+
+def _fake_root(x: Any, n: float) -> Any:
+    return elementwise(ufunc_dtype(np.sqrt, (x.dtype,)), [x]) if isinstance(x, FakeTensor) else _root(x, n)
+
+
+def _root_slope(x: Any, n: float, out: Any) -> Any:
+    if n < 1:  # 0 or inf at 0, both right
+        return multiply(power(x, 1 / n - 1), 1 / n)
+    return divide_no_nan(1 / n, out if n == 2 else power(x, 1 - 1 / n))
+
+
+# What norms and deviations end with: its derivative at 0 is 0, torch's choice among the subgradients of a norm.
+root: OpOverload = row(
+    "root(Tensor x, float n=2.0) -> Tensor",
+    numpy=_root,
+    fake=_fake_root,
+    autograd=pullbacks(x=lambda g, x, n, out: multiply(g, conjugated(_root_slope(x, n, out)))),
+    jvp=pushforwards(x=lambda t, x, n, out: multiply(t, _root_slope(x, n, out))),
+    vmap=lambda info, in_dims, x, n: (root(x, n), in_dims[0]),
+    tags=(Tag.pointwise,),
+)
+
+# of the derivative of sin(t) / t divided by t, in powers of t squared: enough for |t| < pi / 2, at which the last is 1e-19
+SERIES = [(-1) ** k * 2 * k / factorial(2 * k + 1) for k in range(1, 13)]
+
+
+def _sinc_slope(x: Any) -> Any:
+    """`(cos(pi x) - sinc(x)) / x`, and near 0, where that is a difference of what is equal, its series, at 0 of every order."""
+    near = less(absolute(x), 0.5)
+    t = multiply(where(near, x, 0.0), pi)
+    squared, found = square(t), SERIES[-1]
+    for coefficient in reversed(SERIES[:-1]):
+        found = add(multiply(found, squared), coefficient)
+    far = where(near, 1.0, x)
+    quotient = divide(subtract(cos(multiply(far, pi)), sinc(far)), far)
+    return where(near, multiply(multiply(found, t), pi), quotient)
+
+
+def _fake_sinc(x: Any) -> Any:
+    if not isinstance(x, FakeTensor):
+        return np.sinc(x)
+    return elementwise(x.dtype if x.dtype.kind in "fc" else np.dtype(np.float64), [x])
+
+
+sinc: OpOverload = row(
+    "sinc(Tensor x) -> Tensor",
+    numpy=np.sinc,
+    fake=_fake_sinc,
+    autograd=pullbacks(x=lambda g, x: multiply(g, conjugated(_sinc_slope(x)))),
+    jvp=pushforwards(x=lambda t, x: multiply(t, _sinc_slope(x))),
+    vmap=lambda info, in_dims, x: (sinc(x), in_dims[0]),
+    tags=(Tag.pointwise,),
 )
 
 
@@ -176,11 +237,6 @@ def _round(x: Any, decimals: int = 0) -> Any:
         return rint(x)
     scale = 10.0 ** abs(decimals)
     return divide(rint(multiply(x, scale)), scale) if decimals > 0 else multiply(rint(divide(x, scale)), scale)
-
-
-def _sinc(x: Any) -> Any:
-    y = multiply(where(equal(x, 0), 1.0e-20, x), pi)
-    return divide(sin(y), y)
 
 
 def _angle(z: Any, deg: bool = False) -> Any:
@@ -201,7 +257,6 @@ def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) 
 
 
 round = composite("round(Tensor x, int decimals=0) -> Tensor", _round)
-sinc = composite("sinc(Tensor x) -> Tensor", _sinc)
 angle = composite("angle(Tensor x, bool deg=False) -> Tensor", _angle)
 nan_to_num = composite("nan_to_num(Tensor x, Scalar nan=0.0, Scalar? posinf=None, Scalar? neginf=None) -> Tensor", _nan_to_num)
 isposinf = composite("isposinf(Tensor x) -> Tensor", lambda x: logical_and(isinf(x), logical_not(signbit(x))))

@@ -18,7 +18,7 @@ from ..core import OpOverload, Tensor, device_of
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
-from . import pointwise, pointwise_more, reduction, shape, statistics
+from . import indexing, pointwise, pointwise_more, reduction, shape, statistics
 from .assignment import (
     add_at,
     augmented,
@@ -32,10 +32,10 @@ from .assignment import (
     ufunc_where,
 )
 from .families import kernel_of
-from .infix import infix, is_operand, method, reflected, unary
+from .infix import infix, is_operand, method, power, reflected, unary
 from .linalg import matmul
 from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, ravel, spelling_of
-from .row_arguments import as_value, call, converted
+from .row_arguments import as_item, as_value, call, converted
 
 Function = Callable[..., Any]
 
@@ -65,6 +65,8 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
     """Run the row of a ufunc."""
     if method == "__call__" and not options:
         op = UFUNCS.get(ufunc)
+        if ufunc is np.divmod:
+            return tuple([_array_ufunc(self, part, method, *inputs) for part in (np.floor_divide, np.remainder)])
         if op is None:
             raise _no_row(f"np.{ufunc.__name__}")
         try:
@@ -96,8 +98,19 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
         options = {"axis": 0, **options, "out": options.get("out", (None,))[0]}
         return call_row(f"np.{ufunc.__name__}.reduce", REDUCTIONS[ufunc], {"x": inputs[0], **options})
     if method != "__call__" or ufunc not in UFUNCS:
-        raise _no_row(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"))
+        return _by_method(ufunc, method, inputs, options)
     return call_row(f"np.{ufunc.__name__}", UFUNCS[ufunc], dict(zip("xyz", inputs, strict=False)) | options)
+
+
+def _by_method(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Run `np.add.outer(x, y)` or `np.add.accumulate(x)`."""
+    if method == "outer" and ufunc in UFUNCS and not options:
+        x, y = map(as_item, inputs)
+        return UFUNCS[ufunc](shape.reshape(x, (*x.shape, *[1] * len(y.shape))), y)
+    if method == "accumulate" and ufunc in (np.add, np.multiply):
+        options = {"axis": 0, **options, "out": options.get("out", (None,))[0]}
+        return FUNCTIONS[np.cumsum if ufunc is np.add else np.cumprod](inputs[0], **options)
+    raise _no_row(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"))
 
 
 def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
@@ -135,8 +148,8 @@ def _array_function(self: Tensor, function: Function, types: Iterable[type], arg
 # -- infix and methods -------------------------------------------------------------------------------------------------
 
 
-def _augmented(op: OpOverload) -> Function:
-    augment = augmented(op, kernel_of(op))
+def _augmented(op: OpOverload, infixed: Function | None = None) -> Function:
+    augment = augmented(infixed or op, kernel_of(op))
 
     def inplace(self: Tensor, other: Any) -> Any:
         try:
@@ -175,6 +188,32 @@ def _nonzero(self: Tensor) -> Any:
     return FUNCTIONS[np.nonzero](self)
 
 
+class Flat:
+    """`x.flat`: the elements in C order, one number each."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Tensor) -> None:
+        self._of = of
+
+    def __getitem__(self, index: Any) -> Any:
+        return getitem(_flatten(self._of), index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        put(self._of, np.arange(self._of.size)[index], value)
+
+    def __len__(self) -> int:
+        return int(self._of.size)
+
+    def __iter__(self) -> Any:
+        return iter(_flatten(self._of))
+
+
+def _view(self: Tensor) -> Any:
+    """Return a view of all elements."""
+    return indexing.getitem(self, Ellipsis)
+
+
 def _ravel(self: Tensor, order: str = "C") -> Any:
     """Return all elements along one axis."""
     return ravel(self, order)
@@ -201,7 +240,7 @@ def _compress(self: Tensor, condition: Any, axis: int | None = None, out: Any = 
 
 
 def detach(x: Any) -> Any:
-    """Return the value of `x` as a constant: no gradient flows through it.
+    """Return the value of `x` as a constant: no gradient and no tangent flows through it.
 
     Parameters
     ----------
@@ -210,7 +249,8 @@ def detach(x: Any) -> Any:
     Returns
     -------
     ndarray or Tensor
-        A read-only view; a Tensor only if another transform, such as vmap, wraps the value too.
+        The value, of the same shape and dtype, as a read-only view. It is a Tensor if another transform, such as `vmap`,
+        wraps it too.
 
     Examples
     --------
@@ -227,6 +267,9 @@ _BINARY = {
     "and": pointwise.bitwise_and, "or": pointwise.bitwise_or, "xor": pointwise.bitwise_xor,
     "lshift": pointwise_more.left_shift, "rshift": pointwise_more.right_shift,
 }  # fmt: skip
+_power = power(
+    pointwise.power, {(int, 2): pointwise.square, (int, -1): pointwise.reciprocal, (float, 0.5): pointwise.sqrt}
+)
 _COMPARISONS = {
     "eq": pointwise.equal, "ne": pointwise.not_equal, "lt": pointwise.less, "le": pointwise.less_equal, "gt": pointwise.greater,
     "ge": pointwise.greater_equal,
@@ -236,8 +279,10 @@ ON_TENSORS: dict[str, Any] = {
     "__array_ufunc__": _array_ufunc,
     "__array_function__": _array_function,
     **{f"__{name}__": infix(op) for name, op in (_BINARY | _COMPARISONS).items()},
+    "__pow__": _power,
     **{f"__r{name}__": reflected(op) for name, op in _BINARY.items()},
     **{f"__i{name}__": _augmented(op) for name, op in _BINARY.items()},
+    "__ipow__": _augmented(pointwise.power, _power),
     "__neg__": unary(pointwise.negative),
     "__pos__": unary(pointwise.positive),
     "__abs__": unary(pointwise.absolute),
@@ -277,6 +322,8 @@ ON_TENSORS: dict[str, Any] = {
     "copy": method(FUNCTIONS[np.copy]),
     "compress": _compress,
     "fill": fill,
+    "flat": property(Flat, lambda self, value: put(self, np.arange(self.size), value)),
+    "view": _view,
     "put": _put,
     "itemsize": property(lambda self: self.dtype.itemsize),
     "nbytes": property(lambda self: self.size * self.dtype.itemsize),
@@ -293,3 +340,7 @@ ON_TENSORS: dict[str, Any] = {
     "real": property(unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, value)),
     "imag": property(unary(shape.imag), lambda self, value: setitem(shape.imag(self), Ellipsis, value)),
 }
+
+for _name, _method in ON_TENSORS.items():  # for `help(x.sum)`
+    if hasattr(np.ndarray, _name) and not _name.startswith("__"):
+        _method.__doc__ = f"Do what `numpy.ndarray.{_name}` does, on a wrapper."

@@ -75,10 +75,13 @@ def spread_mean(g: Any, x_shape: Shape, axis: Any, keepdims: Any) -> Any:
 
 
 def shared(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
-    """Compute the pullback of a largest or smallest value: those that equal it share the gradient, as torch's amax has it."""
+    """Compute the pullback of a largest or smallest value: those that equal it share the gradient, as torch's amax has it.
+
+    Where the value is nan no element equals it, and `0 / 0` makes nan of every gradient.
+    """
     chosen = equal(x, kept(out, x.shape, axis, keepdims))
     count = sum(chosen, axis, g.dtype, keepdims=True)
-    return ops.np.where(chosen, divide(kept(g, x.shape, axis, keepdims), count), 0.0)
+    return divide(ops.np.where(chosen, kept(g, x.shape, axis, keepdims), 0.0), count)
 
 
 def pushed(t: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:

@@ -14,7 +14,7 @@ from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.prims import astype, broadcast_to, detach, moveaxis, select, stack, sum_to
 from ..operators.registry import ops
-from ..symbolic import agreeing, guesses, is_one, same
+from ..symbolic import agreeing, contiguous, guesses, has_zero, is_one, same
 from . import symbolic_layouts
 from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
 from .result_layouts import (
@@ -121,6 +121,36 @@ reshape: OpOverload = row(
     jvp=linear("x"),
 )
 complete(reshape, vmap=batched_in_front(reshape, lambda shape, new: ((shape[0], *filled(shape[1:], plain(new))),)))
+
+
+
+def _ravel(x: Any, start: int = 0) -> Any:
+    x = np.asanyarray(x)
+    flat = x.reshape((*x.shape[:start], prod(x.shape[start:])))
+    if not x.size or x[(0,) * start].flags.c_contiguous or not np.may_share_memory(x, flat):
+        return flat
+    return flat.copy()
+
+
+def _fake_ravel(x: Any, start: int = 0) -> Any:
+    if not isinstance(x, FakeTensor):
+        return _ravel(x, start)
+    shape, strides = x.shape[start:], contiguous(x.shape[start:], x.dtype.itemsize)
+    in_order = all([is_one(n) or same((a,), (b,)) for n, a, b in zip(shape, x.strides[start:], strides, strict=True)])
+    if in_order or has_zero(x.shape):
+        return _fake_reshape(x, (*x.shape[:start], prod(shape)))
+    return fake_tensor((*x.shape[:start], prod(shape)), x.dtype, None, x.device, x.mode)
+
+
+# `np.ravel(x)`, of the axes from `start` on: a view where these are in C order, else a copy, also where `reshape` finds a view.
+ravel: OpOverload = row(
+    "ravel_from(Tensor(a) x, int start=0) -> Tensor(a)",
+    numpy=_ravel,
+    fake=_fake_ravel,
+    autograd=pullbacks(x=lambda g, x_shape: reshape(g, x_shape)),
+    jvp=linear("x"),
+)
+complete(ravel, vmap=batched_in_front(ravel, lambda shape, start: (start + 1,)))
 
 expand_dims = view(
     "expand_dims(Tensor(a) x, int[1] axis) -> Tensor(a)",

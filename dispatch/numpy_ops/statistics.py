@@ -15,8 +15,8 @@ from ..symbolic import SymInt, agree, agreeing, guesses, is_zero, larger
 from .cumulative import others
 from .families import batched_reduction, complete, composite, fake_reduction, reduction
 from .indexing import where
-from .pointwise import add, divide, logical_not, multiply, not_equal, sqrt, square, subtract
-from .pointwise_more import isnan
+from .pointwise import add, divide, isnan, logical_not, multiply, not_equal, square, subtract
+from .pointwise_more import root
 from .reduction import kept, max, mean, min, sum, summed
 from .result_layouts import INTEGERS, axes_of, plain
 from .shape import imag, real, reshape
@@ -26,7 +26,8 @@ Shape = tuple[int, ...]
 # -- rows ------------------------------------------------------------------------------------------------------------------
 
 
-def _prod_pullback(g: Any, x: Any, axis: Any, keepdims: Any) -> Any:
+def _prod_pullback(g: Any, x: Any, axis: Any, dtype: Any, keepdims: Any) -> Any:
+    x = x if dtype is None else ops.np.astype(x, dtype)  # the factors, whose derivatives are real where these are
     axes = axes_of(plain(axis), len(x.shape))
     ends = tuple(range(len(x.shape) - len(axes), len(x.shape)))
     moved = moveaxis(x, axes, ends)
@@ -85,7 +86,7 @@ def _var(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims
 
 
 def _std(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
-    return sqrt(_var(x, axis, dtype, ddof, keepdims=keepdims))
+    return root(_var(x, axis, dtype, ddof, keepdims=keepdims))
 
 
 SPREAD = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, Scalar ddof=0, *, bool keepdims=False) -> Tensor"
@@ -130,7 +131,8 @@ def _nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fa
         return mean(x, axis, dtype, keepdims=keepdims)
     count = sum(logical_not(isnan(x)), axis, np.intp, keepdims=keepdims)
     found = sum(without_nans(x), axis, dtype, keepdims=keepdims)
-    return ops.np.astype(divide(found, count), found.dtype)
+    none = logical_not(count)  # where a quotient has the tangent 0 / 0, and a gradient of 0
+    return where(none, np.nan, ops.np.astype(divide(found, where(none, 1, count)), found.dtype))
 
 
 REDUCED = "(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor"

@@ -51,7 +51,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    tags: Tag | Sequence[Tag] | None = (),
+    tags: Tag | Sequence[Tag] | None = None,
     signature: str | None = None,
     broadcasts: bool = False,
     workers: int = 1,
@@ -66,7 +66,7 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    tags: Tag | Sequence[Tag] | None = (),
+    tags: Tag | Sequence[Tag] | None = None,
     signature: str | None = None,
     broadcasts: bool = False,
     workers: int = 1,
@@ -80,26 +80,26 @@ def custom_op(
     mutates_args: str | Iterable[str],
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    tags: Tag | Sequence[Tag] | None = (),
+    tags: Tag | Sequence[Tag] | None = None,
     signature: str | None = None,
     broadcasts: bool = False,
     workers: int = 1,
     functional: bool | str = False,
 ) -> Any:
-    """Make an operator from a function of arrays.
+    """Make an operator of a function that takes arrays.
 
     Parameters
     ----------
     name : str
         `"namespace::name"`.
     fn : callable, optional
-        The kernel. Without it `custom_op` is a decorator.
+        The kernel. Without it this is a decorator.
     mutates_args : iterable of str, or "unknown"
-        The arguments that the function writes to; `"unknown"` says it may write to any.
+        The names of the arguments that the function writes to; `"unknown"` says that it may write to any.
     device_types : str or sequence of str, optional
-        The devices whose arrays the function computes on; by default any.
+        The devices whose arrays the function computes on, `"cpu"` say; by default any.
     schema : str, optional
-        `"(Tensor x, float factor=2.0) -> Tensor"`, in place of the function's type hints.
+        `"(Tensor x, float factor=2.0) -> Tensor"`. By default it is read from the function's type hints.
     tags : Tag or sequence of Tag, optional
         What the operator promises, such as `Tag.inplace` or `Tag.out`.
     signature : str, optional

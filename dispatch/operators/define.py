@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, overload
 
 from ..core import DispatchKey, OpOverload
 from ..core.source import caller
@@ -15,29 +16,75 @@ from .register import register_fake
 from .registry import add
 
 Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+Types = str | DispatchKey | Sequence[str | DispatchKey]
 
 
-def define(
-    qualname: str | Library,
-    schema: str,
-    alias_analysis: str = "",
-    *,
-    lib: Library | None = None,
-    tags: Tag | Sequence[Tag] = (),
-) -> Any:
-    """Define an operator without kernels; with a library, decorate a function as its composite kernel.
+def or_of_library(form: Function) -> Callable[[Function], Function]:
+    """Make a function go by another form where its first argument is a library.
+
+    A frame of `functools.singledispatch` would count as the user's, who defines.
+    """
+
+    def around(fn: Function) -> Function:
+        @wraps(fn)
+        def chosen(*args: Any, **keywords: Any) -> Any:
+            return (form if args and isinstance(args[0], Library) else fn)(*args, **keywords)
+
+        return chosen
+
+    return around
+
+
+def define_in(lib: Library, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> Callable[[F], F]:
+    """Define an operator by a schema that begins with its name, and decorate its composite kernel."""
+    name = lib.define(schema, alias_analysis, tags=tags)
+    return lambda fn: _implemented(lib, name, fn, "CompositeImplicit")
+
+
+def impl_in(lib: Library, name: str | OpOverload, dispatch_key: str | DispatchKey = "") -> Callable[[F], F]:
+    """Decorate a kernel of an operator of a library."""
+    return lambda fn: _implemented(lib, name, fn, dispatch_key)
+
+
+def _implemented(lib: Library, name: str | OpOverload, fn: F, key: str | DispatchKey) -> F:
+    lib.impl(name, fn, key)
+    return fn
+
+
+@overload
+def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Tag | Sequence[Tag] = ()) -> None: ...
+@overload
+def define(qualname: Library, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> Callable[[F], F]: ...
+@or_of_library(define_in)
+def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Tag | Sequence[Tag] = ()) -> Any:
+    """Define an operator by its schema, without a kernel.
+
+    `define(library, "name(Tensor x) -> Tensor", alias_analysis="")` is a decorator: the function that it decorates becomes the
+    kernel for every key, `CompositeImplicit`.
 
     Parameters
     ----------
-    qualname : str or Library
-        `"ns::name"`; or a library, and then the schema begins with the name.
+    qualname : str
+        The name, `"ns::name"` or `"ns::name.overload"`.
     schema : str
         `"(arguments) -> returns"`.
-    alias_analysis : str
-        See `Library.define`.
     lib : Library, optional
-        The library that the definition is removed with; without one it stays.
+        The definition is removed when this library is destroyed. Without it the definition stays.
     tags : Tag or sequence of Tag
+        What the operator promises; see `Tag`.
+
+    Returns
+    -------
+    callable or None
+        The decorator, if a library is given in place of the name.
+
+    Raises
+    ------
+    SchemaError
+        If the schema cannot be read, or the name is no name.
+    DefinitionError
+        If another module has defined the name, or the schema contradicts a tag.
 
     Examples
     --------
@@ -50,76 +97,100 @@ def define(
     >>> dispatch.ops.docs_define.third(np.array([3.0]))
     array([1.])
     """
-    if isinstance(qualname, Library):
-        library = qualname
-        name = library.define(schema, alias_analysis, tags=tags)
-
-        def decorate(fn: Function) -> Function:
-            library.impl(name, fn, "CompositeImplicit")
-            return fn
-
-        return decorate
     if not isinstance(qualname, str):
         raise DefinitionError(f"define asks for the name 'ns::name' or a Library, and {kind_of(qualname)} was given.")
     split_name(qualname)
     if lib is None:
-        add(definition(schema, qualname, alias_analysis, tags), *caller())
+        add(definition(schema, qualname, "", tags), *caller())
     else:
         if "(" not in schema or schema.partition("(")[0].strip():
             raise DefinitionError(f"{qualname}: the schema begins with '(': the name is given already.", operator=qualname)
-        lib.define(qualname + schema, alias_analysis, tags=tags)
+        lib.define(qualname + schema, tags=tags)
     return None
 
 
-def impl(
-    qualname: str | Library,
-    types: str | DispatchKey | Sequence[str | DispatchKey],
-    func: Any = None,
-    *,
-    lib: Library | None = None,
-) -> Any:
-    """Register a kernel for devices or keys; without the function this is a decorator.
+@overload
+def impl(qualname: str | OpOverload, types: Types, func: None = None, *, lib: Library | None = None) -> Callable[[F], F]: ...
+@overload
+def impl(qualname: str | OpOverload, types: Types, func: F, *, lib: Library | None = None) -> F: ...
+@overload
+def impl(qualname: Library, name: str | OpOverload, dispatch_key: str | DispatchKey = "") -> Callable[[F], F]: ...
+@or_of_library(impl_in)
+def impl(qualname: Any, types: Types, func: Any = None, *, lib: Library | None = None) -> Any:
+    """Register a kernel of an operator, for devices or at keys.
+
+    `impl(library, "name", dispatch_key="")` is a decorator too, as in torch: of a kernel at one key, by default the library's.
 
     Parameters
     ----------
-    qualname : str or Library
-        `"ns::name"`, of an operator that is defined or will be; or a library, and then `types` is the operator's name and
-        `func` the key.
+    qualname : str or OpOverload
+        An operator, or its name: of one that is defined or will be.
     types : str, DispatchKey, or sequence of these
-        Devices (`"cpu"`), keys, or `"default"` for every device.
+        Devices, as `"cpu"`; keys, as `"Autograd"`; or `"default"` for every device.
     func : callable, optional
-        The kernel.
+        The kernel. Without it this is a decorator.
     lib : Library, optional
-        The library that the kernel is removed with; without one it stays.
+        The kernel is removed when this library is destroyed. Without it the kernel stays.
+
+    Returns
+    -------
+    callable
+        `func`, unchanged.
+
+    Raises
+    ------
+    DefinitionError
+        If `func` is no function, or there is no such device or key.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> from dispatch.library import define, impl
+    >>> define("docs_impl::twice", "(Tensor x) -> Tensor")
+    >>> @impl("docs_impl::twice", "default")
+    ... def twice(x):
+    ...     return 2 * x
+    >>> dispatch.ops.docs_impl.twice(np.array([3.0]))
+    array([6.])
     """
-    if isinstance(qualname, Library):
-        library, name, key = qualname, str(types), "" if func is None else func
-
-        def decorate(fn: Function) -> Function:
-            library.impl(name, fn, key)
-            return fn
-
-        return decorate
-    if not isinstance(qualname, str):
-        raise DefinitionError(f"impl asks for the name 'ns::name' or a Library, and {kind_of(qualname)} was given.")
+    if not isinstance(qualname, (str, OpOverload)):
+        given = kind_of(qualname)
+        raise DefinitionError(f"impl asks for an operator, its name 'ns::name' or a Library, and {given} was given.")
+    name = qualname if isinstance(qualname, str) else qualname.name
     keys = [key_of_name(t) for t in ([types] if isinstance(types, (str, DispatchKey)) else list(types))]
     if not keys:
-        raise DefinitionError(f"{qualname}: impl names no device. Write 'default' for a kernel that computes on any.")
+        raise DefinitionError(f"{name}: impl names no device. Write 'default' for a kernel that computes on any.")
     if func is None:
         return lambda fn: impl(qualname, keys, fn, lib=lib)
-    library = lib or Library(split_name(qualname)[0], "IMPL")
+    library = lib or Library(split_name(name)[0], "IMPL")
     for key in keys:
         library.impl(qualname, func, key)
     return func
 
 
-def impl_abstract(op: OpOverload | str, func: Function | None = None, /, *, lib: Library | None = None) -> Any:
-    """Register a fake rule: the old name of `register_fake`.
+def impl_abstract(qualname: OpOverload | str, func: Function | None = None, *, lib: Library | None = None) -> Any:
+    """Register a fake rule: the old name of `register_fake`, which torch keeps too. It warns.
 
     Parameters
     ----------
-    op, func, lib
-        See `register_fake`.
+    qualname, func, lib
+        As in `register_fake`.
+
+    Returns
+    -------
+    callable
+        `func`, unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch, warnings
+    >>> from dispatch.library import define, impl_abstract
+    >>> define("docs_impl::copied", "(Tensor x) -> Tensor")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", FutureWarning)
+    ...     _ = impl_abstract("docs_impl::copied", lambda x: np.empty_like(x))
+    >>> dispatch.eval_shape(dispatch.ops.docs_impl.copied, np.ones(3))
+    FakeTensor(shape=(3,), dtype=float64)
     """
     warnings.warn("impl_abstract is the old name of register_fake. Write register_fake.", FutureWarning, stacklevel=2)
-    return register_fake(op, func, lib=lib)
+    return register_fake(qualname, func, lib=lib)

@@ -31,7 +31,20 @@ class KernelFunction:
         return self._kernel(self.key, *args, **keywords) if self._registration.keyed else self._kernel(*args, **keywords)
 
     def call_boxed(self, keyset: object, *args: Any, **keywords: Any) -> Any:
-        """Call the kernel with the key first, as torch's handle does."""
+        """Call the kernel. It has torch's name and form; a call of the handle itself does the same.
+
+        Parameters
+        ----------
+        keyset : object
+            Stands where torch has a set of keys. It is not used: a handle knows its key.
+        *args, **keywords
+            The arguments of the operator.
+
+        Returns
+        -------
+        object
+            What the kernel returns.
+        """
         return self(*args, **keywords)
 
     def __repr__(self) -> str:
@@ -45,12 +58,19 @@ def get_kernel(op: OpOverload | str, dispatch_key: str | DispatchKey) -> KernelF
     ----------
     op : OpOverload or str
     dispatch_key : str or DispatchKey
-        A key, no alias.
+        A key, or the name of a device; no alias.
+
+    Returns
+    -------
+    KernelFunction
+        A call of it runs this kernel, whatever has been registered since.
 
     Raises
     ------
     NoKernelError
-        If nothing is registered that fills the key.
+        If the operator has no kernel at the key.
+    DefinitionError
+        If there is no such key, or it is an alias.
 
     Examples
     --------

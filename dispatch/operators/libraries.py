@@ -10,14 +10,14 @@ from types import TracebackType
 from typing import Any
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
-from ..core.source import caller, where
+from ..core.source import caller, warn_of_brother, where
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.layer import find_layer, key_of_name
 from ..errors import DefinitionError, LibraryError, kind_of
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import check_name, split_name
-from .namespaces import known, ops, stop_waiting, wait
+from .namespaces import known, ops, stop_waiting, wait, waiting_for
 from .registry import RESERVED, add, build, remove
 
 Function = Callable[..., Any]
@@ -32,6 +32,7 @@ class Waiting:
     def __init__(self, library: "Library", name: str, key: DispatchKey, fn: Function, *, keyed: bool, module: str) -> None:
         self.library, self.name, self.key, self.fn, self.keyed, self.module = library, name, key, fn, keyed, module
         self.place = where(fn)
+        self.epoch = 0  # which definition of the operator it was registered with first; 0 is none yet
 
     def __call__(self, op: OpOverload, module: str, again: bool) -> None:
         """Register the kernel with an operator that `module` has just defined, for the first time or again."""
@@ -98,20 +99,31 @@ class Library:
                 _owners[ns] = self
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Tag | Sequence[Tag] = ()) -> str:
-        """Define an operator without kernels.
+        """Define an operator of this namespace by its schema, without a kernel.
 
         Parameters
         ----------
         schema : str
             `"name(arguments) -> returns"` or `"name.overload(arguments) -> returns"`.
         alias_analysis : str
-            `"FROM_SCHEMA"`, or `"CONSERVATIVE"` for an operator whose schema does not say all that is shared or written.
+            `"FROM_SCHEMA"`, the default; or `"CONSERVATIVE"`, for an operator that may write to arguments or share memory
+            with them although the schema does not say so.
         tags : Tag or sequence of Tag
+            What the operator promises; see `Tag`.
 
         Returns
         -------
         str
             The name, with the overload, as `impl` takes it.
+
+        Raises
+        ------
+        LibraryError
+            If the library is of kind `"IMPL"`, or was destroyed.
+        SchemaError
+            If the schema cannot be read.
+        DefinitionError
+            If another module has defined the name, or the schema contradicts a tag.
         """
         self._check("define an operator")
         if not isinstance(schema, str):
@@ -134,21 +146,30 @@ class Library:
         with_keyset: bool = False,
         allow_override: bool = True,
     ) -> None:
-        """Register a kernel at a key.
+        """Register a kernel of an operator at a key.
 
         Parameters
         ----------
         op_name : str or OpOverload
-            One that is not defined yet gets the kernel when it is.
+            The operator, or its name in this namespace. It may be defined later: it gets the kernel then.
         fn : callable
-            At a backend's key with the operator's own signature, at a layer's with every argument by position;
-            `fallthrough_kernel` makes the key transparent.
+            The kernel. At the key of a device it has the operator's own signature. At the key of a layer it takes every
+            argument by position. `fallthrough_kernel` lets calls pass this key.
         dispatch_key : str or DispatchKey, optional
-            The library's key by default, else CompositeImplicit.
+            By default the key of the library; CompositeImplicit if that has none.
         with_keyset : bool
-            Give the kernel, before its arguments, the key at which it runs, for `op.redispatch(key, *args)`.
+            Whether the kernel takes the key at which it runs, before its arguments. It can go on below that key with
+            `op.redispatch(key, *args)`.
         allow_override : bool
-            False refuses a key that has a kernel.
+            If False, raise where the key has a kernel already. By default the new kernel replaces the old one.
+
+        Raises
+        ------
+        LibraryError
+            If the name is of another namespace, or the library was destroyed; or if the key has a kernel and
+            `allow_override` is False.
+        DefinitionError
+            If `fn` is no function, or there is no such key.
         """
         self._check("register a kernel")
         given = self._key(dispatch_key)
@@ -166,6 +187,10 @@ class Library:
                     f"{name} has a kernel at {key} already, {where(held.rule)}, and allow_override is False.", operator=name
                 )
             waiting = Waiting(self, name, key, fn, keyed=with_keyset, module=caller().module)
+            waiting.epoch = 0 if op is None else vars(op).get("epoch", 0)
+            before = [each for each in waiting_for(name) if isinstance(each, Waiting) and each.key is key]
+            if before and before[-1].epoch < waiting.epoch:  # defined again, not covered on purpose
+                warn_of_brother(name, fn, before[-1].fn)
             if op is not None:
                 waiting(op, "", False)
             self._waiting.append(waiting)
@@ -177,11 +202,16 @@ class Library:
         Parameters
         ----------
         fn : callable
-            `fn(op, *args, **kwargs)`; `fallthrough_kernel` makes the key transparent.
+            `fn(op, *args, **kwargs)`; or `fallthrough_kernel`, which lets calls pass this key.
         dispatch_key : str or DispatchKey, optional
-            The library's key by default.
+            By default the key of the library.
         with_keyset : bool
-            As in `impl`; the key comes before the operator.
+            As in `impl`. The key comes before the operator.
+
+        Raises
+        ------
+        LibraryError
+            If the library is not `Library("_", "IMPL")`, was destroyed, or the key is missing or an alias of keys.
         """
         self._check("register a fallback")
         if self.ns != "_":
@@ -198,12 +228,22 @@ class Library:
             _forget_slots()
 
     def keep(self, op: OpOverload, registration: Registration) -> None:
-        """Remove a registration together with this library."""
+        """Remove a registration when this library is destroyed.
+
+        Parameters
+        ----------
+        op : OpOverload
+        registration : Registration
+            What `op.register` returned.
+        """
         self._check("keep a registration")
         self._kept.append((op, registration))
 
     def destroy(self) -> None:
-        """Remove all definitions and registrations of this library, if that is not done yet; what they covered counts again."""
+        """Remove all definitions and registrations of this library. The kernels that they had replaced run again.
+
+        A second call does nothing.
+        """
         with registration_lock:
             if self.destroyed:
                 return

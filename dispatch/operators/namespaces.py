@@ -126,6 +126,21 @@ class Namespace:
             self.__dict__[name] = found  # the next look-up finds it without this function
             return found
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise AttributeError(
+                f"{self._name}::{name} cannot be set: a namespace holds operators, which are defined by a name. "
+                f'Write custom_op("{self._name}::{name}", fn, mutates_args=()).'
+            )
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        getattr(self, name)  # which raises for a name that there is not
+        raise AttributeError(
+            f"{self._name}::{name} cannot be deleted: an operator goes with the library that defined it. Define it by "
+            f'Library("{self._name}", "FRAGMENT"), and call its destroy().'
+        )
+
     def __iter__(self) -> Iterator[OpOverload]:
         self._complete()
         return (op for operator in list(self._operators.values()) for op in list(operator._overloads.values()))
@@ -140,7 +155,16 @@ class Namespace:
 
 
 class Namespaces:
-    """Every namespace: `dispatch.ops`."""
+    """All operators by name: `dispatch.ops.<namespace>.<name>`.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> dispatch.ops.np.hypot(3.0, np.array([4.0]))
+    array([5.])
+    >>> "sin" in dir(dispatch.ops.np)
+    True
+    """
 
     def __init__(self) -> None:
         self._namespaces: dict[str, Namespace] = {}
@@ -154,6 +178,21 @@ class Namespaces:
             )
         self.__dict__[name] = self._namespaces[name]
         return self._namespaces[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise AttributeError(
+                f"the namespace {name!r} cannot be set: it exists once an operator is defined in it. Write "
+                f'custom_op("{name}::...", fn, mutates_args=()).'
+            )
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        getattr(self, name)
+        raise AttributeError(
+            f"the namespace {name!r} cannot be deleted: its operators go with the libraries that defined them. Call the "
+            "libraries' destroy()."
+        )
 
     def __iter__(self) -> Iterator[OpOverload]:
         return (op for namespace in list(self._namespaces.values()) for op in namespace)

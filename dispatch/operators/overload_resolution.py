@@ -18,7 +18,21 @@ from ..dispatcher import call_errors as calls
 from ..errors import ArgumentError, DefinitionError
 from ..schema.opaque_types import find_class
 from ..schema.schema import Argument, Schema
-from ..schema.types import CALLABLE, DEVICE, NONE, STR, Base, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type
+from ..schema.types import (
+    CALLABLE,
+    DEVICE,
+    NONE,
+    STR,
+    Base,
+    ClassType,
+    DictOf,
+    ListOf,
+    LiteralOf,
+    OptionalOf,
+    TupleOf,
+    Type,
+    UnionOf,
+)  # fmt: skip
 
 # The one type whose values fit a word exactly; NumPy's scalars and other subclasses of it widen.
 _OWN = {
@@ -80,7 +94,7 @@ def fit(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> t
                 return None, True
             fits = False
         by_type = by_type and decided
-        exactly.append(fits and is_exact(argument.type, x))
+        exactly.append(fits and is_exact(argument.type, check, x))
     return (tuple(exactly) if fits else None), by_type
 
 
@@ -108,16 +122,22 @@ def _spelled(op: OpOverload) -> str:
     return f"dispatch.ops.{op.schema.namespace}.{op.schema.name}.{op.schema.overload or 'default'}"
 
 
-def is_exact(kind: Type, x: Any) -> bool:
-    """Whether a value that fits a schema type fits it exactly, not by widening."""
+def is_exact(kind: Type, check: Check | None, x: Any) -> bool:
+    """Whether a value that fits a schema type, and so its check, fits it exactly, not by widening."""
+    assert check is not None
     if isinstance(kind, OptionalOf):
-        return x is None or is_exact(kind.element, x)
+        return x is None or is_exact(kind.element, check, x)
+    if isinstance(kind, UnionOf):
+        return any([part(x) and is_exact(member, part, x) for member, part in zip(kind.members, check.members, strict=True)])
     if isinstance(kind, ListOf):
-        return type(x) is range or (type(x) in (list, tuple) and all([is_exact(kind.element, item) for item in x]))
+        element, inside = kind.element, check.element
+        return type(x) is range or (type(x) in (list, tuple) and all([is_exact(element, inside, item) for item in x]))
     if isinstance(kind, TupleOf):
-        return type(x) is tuple and all([is_exact(member, item) for member, item in zip(kind.members, x, strict=True)])
+        parts = zip(kind.members, check.members, x, strict=True) if type(x) is tuple else ()
+        return type(x) is tuple and all([is_exact(*part) for part in parts])
     if isinstance(kind, DictOf):
-        return type(x) is dict and all([is_exact(kind.key, key) and is_exact(kind.value, x[key]) for key in x])
+        key, value = check.members[0], check.element
+        return type(x) is dict and all([is_exact(kind.key, key, k) and is_exact(kind.value, value, x[k]) for k in x])
     if isinstance(kind, ClassType):
         return type(x) is find_class(kind)
     if isinstance(kind, LiteralOf):
@@ -137,6 +157,8 @@ def is_decided_by_type(kind: Type, check: Check, argument: Argument, x: Any) -> 
     """Whether the type of a value says if, and how exactly, it fits: for a list, a dtype or a device it takes a look inside."""
     if isinstance(kind, OptionalOf):
         return x is None or is_decided_by_type(kind.element, check, argument, x)
+    if isinstance(kind, UnionOf):
+        return all([is_decided_by_type(k, part, argument, x) for k, part in zip(kind.members, check.members, strict=True)])
     if isinstance(kind, ListOf):
         if isinstance(x, (list, tuple, range)):
             return False
@@ -204,6 +226,10 @@ def overlap(a: Type, b: Type, *, apart: bool = False) -> str | None:
         inside = [kind.element if isinstance(kind, OptionalOf) else kind for kind in (a, b)]
         none = all(isinstance(kind, OptionalOf) or kind == NONE for kind in (a, b))
         return overlap(inside[0], inside[1], apart=apart) or ("None" if none else None)
+    if isinstance(a, UnionOf) or isinstance(b, UnionOf):
+        left, right = [kind.members if isinstance(kind, UnionOf) else (kind,) for kind in (a, b)]
+        both = [overlap(x, y, apart=apart) for x in left for y in right]
+        return next((word for word in both if word is not None), None)
     if isinstance(a, ListOf) and isinstance(b, ListOf):
         sizes = {n for n in (a.size, b.size) if n is not None and n > 1}
         word = overlap(a.element, b.element, apart=apart)

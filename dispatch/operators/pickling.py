@@ -19,15 +19,15 @@ _OVERLOAD, _WHOLE, _OPERATOR = "overload", "whole", "operator"
 
 
 class MissingOperator:
-    """What a pickled operator becomes in a process that does not know it.
+    """Stands for a pickled operator in a process that does not have it.
 
-    It looks for the operator at each call, and is it from the moment on that its module is imported. Until then it raises
-    `OperatorNotFoundError`. Pickled again it is what was pickled before.
+    Each call looks for the operator again. Once its module is imported the call runs it; until then it raises
+    `OperatorNotFoundError`. It can be pickled, and is the operator again in a process that has it.
 
     Attributes
     ----------
     name : str
-        Of the operator, `"ns::name.overload"`.
+        The name of the operator, `"ns::name.overload"`.
 
     Examples
     --------

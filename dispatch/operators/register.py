@@ -1,5 +1,7 @@
-"""Registers kernels and rules by operator or name: every function here calls `op.register(layer, rule)`."""
+"""Registers kernels and rules by operator or name: every function here calls `op.register(layer, rule)`.
 
+It has more than 350 lines because the docstrings are whole: `help(op.register_fake)` shows them too.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -7,7 +9,9 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from ..core import OpOverload, Registration, registration_lock
 from ..core.source import where
 from ..dispatcher.layer import find_layer
+from ..dispatcher.operator_hooks import documented
 from ..errors import ArgumentError, DefinitionError, kind_of
+from .namespaces import Operator
 from .registry import find
 
 Function = Callable[..., Any]
@@ -17,12 +21,15 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-def resolve(op: OpOverload | str) -> OpOverload:
+def resolve(op: object) -> OpOverload:
     """The operator itself, given it or its name."""
     if isinstance(op, OpOverload):
         return op
     if isinstance(op, str):
         return find(op)
+    if isinstance(op, Operator):
+        listed = ", ".join(op.name.replace("::", ".") + f".{name}" for name in op.overloads())
+        raise ArgumentError(f"{op.name} has several overloads, and one is asked for. Write dispatch.ops.{listed}.")
     raise ArgumentError(f"an operator or its name, 'ns::name', is asked for, and {kind_of(op)} was given.")
 
 
@@ -67,17 +74,25 @@ def register_kernel(
     Parameters
     ----------
     op : OpOverload or str
+        The operator, or its name `"ns::name"`.
     device_types : str or sequence of str, or None
-        None: for every device that has no kernel of its own.
+        The devices, `"cpu"` say. None means every device that has no kernel of its own.
     func : callable, optional
-        With the operator's own signature. Without it this is a decorator.
+        The kernel. It has the operator's own signature. Without it this is a decorator.
     lib : Library, optional
-        What the kernel goes with; without it the kernel stays.
+        The kernel is removed when this library is destroyed. Without it the kernel stays.
 
     Returns
     -------
     callable
         `func`, unchanged.
+
+    Raises
+    ------
+    DefinitionError
+        If `func` is no function, there is no such device, or no call of the operator can ask for one.
+    OperatorNotFoundError
+        If no operator has the name.
 
     Examples
     --------
@@ -97,18 +112,48 @@ def register_kernel(
 def register_fake(
     op: OpOverload | str, func: Function | None = None, /, *, lib: Keeper | None = None, allow_override: bool = True
 ) -> Any:
-    """Give an operator its fake rule, which says shape and dtype of the outputs without data; see `dispatch.layers.fake`.
+    """Give an operator its fake rule: a function that computes the shape and dtype of each output, without data.
 
     Parameters
     ----------
     op : OpOverload or str
+        The operator, or its name `"ns::name"`.
     func : callable, optional
-        Takes the operator's arguments, by its parameter names, with fake tensors for arrays; returns fake tensors, or plain
-        arrays of which only the metadata is read. Without it this is a decorator.
+        The rule. Its parameters have the names of the operator's. Each array arrives as a `FakeTensor`, which has `shape`,
+        `dtype` and `strides`. The rule returns fake tensors or plain arrays; of a plain array only shape, dtype and strides
+        are read, and `np.empty` allocates no memory that is touched. Without `func` this is a decorator.
     lib : Library, optional
-        What the rule goes with; without it the rule stays.
+        The rule is removed when this library is destroyed. Without it the rule stays.
     allow_override : bool
-        False refuses an operator that has a fake rule.
+        If False, raise DefinitionError where the operator has a fake rule already. By default the new rule replaces it.
+
+    Returns
+    -------
+    callable
+        `func`, unchanged.
+
+    Raises
+    ------
+    DefinitionError
+        If the rule's parameters do not have the operator's names.
+    OperatorNotFoundError
+        If no operator has the name.
+
+    See Also
+    --------
+    dispatch.library.get_ctx : sizes that depend on data.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> @dispatch.custom_op("doc::outer", mutates_args=())
+    ... def outer(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    ...     return np.outer(x, y)
+    >>> @dispatch.register_fake(outer)
+    ... def _(x, y):
+    ...     return np.empty((x.size, y.size), np.result_type(x.dtype, y.dtype))
+    >>> dispatch.eval_shape(outer, np.ones(3), np.ones(4, np.float32))
+    FakeTensor(shape=(3, 4), dtype=float64)
     """
     op = resolve(op)
     held = op.table.source(find_layer("fake").key)
@@ -133,50 +178,72 @@ def register_autograd(
     finite_difference: bool | float | None = None,
     lib: Keeper | None = None,
 ) -> Any:
-    """Give an operator its derivative, from exactly one source; gradients and tangents both follow from it.
+    """Give an operator its derivative. `grad`, `backward()`, `jvp` and the Jacobians all follow from it.
 
-    Which to choose, with an example of each, is told in `docs/derivatives_rules.md`; a source without a backward is described
-    in `dispatch.autodiff.rules`.
+    The usual source is a backward. Each of the keywords from `linear` to `finite_difference` is a source that takes its place.
+    docs/derivatives_rules.md says which to choose, with an example of each.
 
     Parameters
     ----------
     op : OpOverload or str
+        The operator, or its name `"ns::name"`.
     backward : callable, optional
-        `backward(ctx, *grads)`, a gradient for each output, returns one for each input, None for those without. Without any
-        source this is a decorator of one.
+        `backward(ctx, *grads)` gets one gradient for each output, of the output's shape and dtype. It returns one for each
+        argument of the operator: an array of that argument's shape, or None. Without any source this is a decorator of a
+        backward.
     setup_context : callable, optional
-        `setup_context(ctx, inputs, output)` keeps on `ctx` what the backward needs.
+        `setup_context(ctx, inputs, output)` runs after the kernel, and keeps on `ctx` what the backward needs:
+        `ctx.save_for_backward(x)` for arrays, an attribute for anything else.
     batched : bool
-        The backward takes any number of cotangents at once, along a leading axis, and returns gradients with that axis. Then
-        `jacrev`, and vmap over cotangents, call it once, with plain arrays, whatever code it is.
+        Whether the backward takes several gradients at once, stacked along a new first axis, and returns gradients with that
+        axis. Then `jacrev` calls it once for all rows, and with plain arrays, so that it may be code in C.
     linear : bool, str or sequence of str
-        The arguments in which the operator is jointly linear; True for every array. A backward may stand beside it: the
-        transpose. Without one the transpose costs a call of the operator for each input element.
+        The array arguments in which the operator is linear, all of them together; True for every array. A backward beside it
+        is the transpose. Without one the transpose calls the operator once for each element of these arguments.
     elementwise : callable, number, or tuple or dict of these
-        The partial derivative by each array argument, of an operator that works element by element and broadcasts.
+        For an operator that works element by element and broadcasts: the partial derivative by each array argument. A
+        function's parameters name what it reads: arguments, or `out` for the result.
     jacobian : callable
-        `jacobian(*args)` gives the Jacobian, of shape `output.shape + input.shape`; for several arrays a tuple or a dict.
-    implicit : tuple of callable
-        `(residual, solve)`: the output `y` solves `residual(y, *args) == 0`, and `solve(A, b)` the linear system `A(x) == b`;
-        the residual alone, or None for `solve`, takes a dense one.
+        `jacobian(*args)` returns the Jacobian, of shape `output.shape + input.shape`. For several array arguments it returns
+        a tuple of them, or a dict by name.
+    implicit : tuple of callable, or callable
+        `(residual, solve)`. The output `y` is the solution of `residual(y, *args) == 0`, and `solve(A, b)` solves the linear
+        system `A(x) == b`. With the residual alone, NumPy solves the system as a dense matrix.
     finite_difference : bool or float
-        Central differences of this step, True for one that fits the dtype: two calls of the operator for each input element.
+        Central differences with this step; True chooses a step for the dtype. They call the operator twice for each element
+        of the arguments.
     lib : Library, optional
-        What the derivative goes with; without it the derivative stays.
+        The derivative is removed when this library is destroyed. Without it the derivative stays.
 
     Returns
     -------
     callable
-        `backward`, unchanged.
+        `backward`, unchanged; None with another source.
 
     Raises
     ------
     DefinitionError
-        If there is more than one source, or what was given does not fit the operator.
+        If there is more than one source, or a source does not fit the operator.
+    OperatorNotFoundError
+        If no operator has the name.
 
     Examples
     --------
     >>> import numpy as np, dispatch
+    >>> @dispatch.custom_op("doc::square", mutates_args=())
+    ... def square(x: np.ndarray) -> np.ndarray:
+    ...     return x * x
+    >>> def setup_context(ctx, inputs, output):
+    ...     ctx.save_for_backward(*inputs)
+    >>> @dispatch.register_autograd(square, setup_context=setup_context)
+    ... def backward(ctx, g):
+    ...     (x,) = ctx.saved_tensors
+    ...     return 2 * x * g
+    >>> dispatch.grad(lambda x: square(x).sum())(np.array([1.0, 2.0]))
+    array([2., 4.])
+
+    An operator that works element by element needs no backward:
+
     >>> @dispatch.custom_op("doc::cubic", mutates_args=())
     ... def cubic(x: np.ndarray) -> np.ndarray:
     ...     return x**3
@@ -198,18 +265,35 @@ def register_autograd(
 
 
 def register_jvp(op: OpOverload | str, rule: Function | None = None, /, *, lib: Keeper | None = None) -> Any:
-    """Say what an operator does to tangents: its derivative in forward mode; see `dispatch.layers.jvp`.
+    """Give an operator its derivative in forward mode: a rule that computes the tangent of the output.
+
+    A tangent is the rate at which a value changes as the inputs of `dispatch.jvp` move. An operator that has a backward needs
+    no such rule: one is made of it. An operator that has only this rule has gradients too.
 
     Parameters
     ----------
     op : OpOverload or str
+        The operator, or its name `"ns::name"`.
     rule : callable, optional
-        `rule(tangents, output, *args)` gives the tangent of the output, a tuple of them for several outputs, None for one
-        without. The other parameters carry the operator's own names. `tangents` holds one for each argument: an array for an
-        array of floating-point or complex numbers, zeros where it is a constant; a list for a list; None for anything else.
-        `output` is what the operator gave, a Residual last. Without the rule this is a decorator.
+        `rule(tangents, output, *args)`; after the first two, its parameters have the names of the operator's. It returns the
+        tangent of the output, of the same shape and dtype; a tuple of them for several outputs; None for an output that has
+        no tangent. `tangents` has one item for each argument: an array for an array of floating-point or complex numbers,
+        zeros if that array is a constant; a list for a list; None for anything else. `output` is what the operator returned,
+        with a `Residual` last. Without the rule this is a decorator.
     lib : Library, optional
-        What the rule goes with; without it the rule stays.
+        The rule is removed when this library is destroyed. Without it the rule stays.
+
+    Returns
+    -------
+    callable
+        `rule`, unchanged.
+
+    Raises
+    ------
+    DefinitionError
+        If the rule's parameters do not have the operator's names.
+    OperatorNotFoundError
+        If no operator has the name.
 
     Examples
     --------
@@ -220,6 +304,8 @@ def register_jvp(op: OpOverload | str, rule: Function | None = None, /, *, lib: 
     >>> @dispatch.register_jvp(cubed)
     ... def _(tangents, output, x):
     ...     return 3 * x**2 * tangents[0]
+    >>> dispatch.jvp(cubed, (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
+    (array([1., 8.]), array([3., 0.]))
     """
     return _attach("jvp", op, lib, rule)
 
@@ -227,19 +313,33 @@ def register_jvp(op: OpOverload | str, rule: Function | None = None, /, *, lib: 
 def register_dispatch(
     op: OpOverload | str, cls_or_mode: type, func: Function | None = None, /, *, lib: Keeper | None = None
 ) -> Any:
-    """Say what one operator does under a class of modes, or where a class of arrays is among its arguments; see `Mode`.
+    """Say what one operator does under a mode, or with an array class among its arguments; torch's `register_torch_dispatch`.
 
     Parameters
     ----------
     op : OpOverload or str
+        The operator, or its name `"ns::name"`.
     cls_or_mode : type
-        A subclass of `Mode`, or an array type: a subclass of `numpy.ndarray`, or a class given to `register_array_type`.
-        Subclasses inherit the rule; of two rules for one class the newer runs.
+        A subclass of `Mode`; or an array class: a subclass of `numpy.ndarray`, or a class given to `register_array_type`.
+        The rule holds for its subclasses too. A newer rule for the same class replaces an older one.
     func : callable, optional
-        `rule(mode_or_class, op, types, args, kwargs)` gives the result: for modes in place of `__dispatch__`, for arrays in
-        place of the kernel. Without it this is a decorator.
+        `rule(mode_or_class, op, types, args, kwargs)` returns the result of the call. `types` are the classes of the arrays
+        that are not plain. For a mode it runs in place of `__dispatch__`, for an array class in place of the kernel. Without
+        it this is a decorator.
     lib : Library, optional
-        What the rule goes with; without it the rule stays.
+        The rule is removed when this library is destroyed. Without it the rule stays.
+
+    Returns
+    -------
+    callable
+        `func`, unchanged.
+
+    Raises
+    ------
+    DefinitionError
+        If the class is neither, or the rule does not take five arguments.
+    OperatorNotFoundError
+        If no operator has the name.
 
     Examples
     --------
@@ -255,15 +355,58 @@ def register_dispatch(
 
 
 def register_vmap(op: OpOverload | str, func: Function | str | None = None, /, *, lib: Keeper | None = None) -> Any:
-    """Give an operator its batching rule; see `dispatch.vmap`.
+    """Give an operator its batching rule, which computes all items of a `vmap` in one call.
+
+    Without a rule `vmap` calls the operator once for each item, and warns.
 
     Parameters
     ----------
     op : OpOverload or str
+        The operator, or its name `"ns::name"`.
     func : callable or str, optional
-        `rule(info, in_dims, *args)` returns `(output, out_dims)`. Without it this is a decorator. A kernel that broadcasts
-        needs none but the name of one: `"broadcast_all"`, `"expand_dims"`, `"broadcast"`; `"sequential"` asks for the loop.
+        `rule(info, in_dims, *args)` returns `(output, out_dims)`; after the first two, its parameters have the names of the
+        operator's. `info.batch_size` is the number of items and `info.randomness` the option of `vmap`. `in_dims` has one
+        item for each argument: the axis of the batch, None for an argument that all items share, a list for a list.
+        `out_dims` is the axis of the batch in the output; a tuple of axes for several outputs.
+        A kernel that broadcasts needs no function but the name of a rule: `"broadcast_all"`, `"expand_dims"` or
+        `"broadcast"` (docs/batching.md). `"sequential"` asks for the loop, without the warning.
+        Without `func` this is a decorator.
     lib : Library, optional
-        What the rule goes with; without it the rule stays.
+        The rule is removed when this library is destroyed. Without it the rule stays.
+
+    Returns
+    -------
+    callable or str
+        `func`, unchanged.
+
+    Raises
+    ------
+    DefinitionError
+        If the rule's parameters do not have the operator's names, or no rule has the name that was given.
+    OperatorNotFoundError
+        If no operator has the name.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> @dispatch.custom_op("doc::centred", mutates_args=())
+    ... def centred(x: np.ndarray) -> np.ndarray:
+    ...     return x - x.mean(axis=-1, keepdims=True)
+    >>> @dispatch.register_vmap(centred)
+    ... def _(info, in_dims, x):
+    ...     return centred(np.moveaxis(x, in_dims[0], 0)), 0
+    >>> dispatch.vmap(centred)(np.array([[0.0, 2.0], [3.0, 5.0]]))
+    array([[-1.,  1.],
+           [-1.,  1.]])
     """
     return _attach("vmap", op, lib, func)
+
+
+documented.update(
+    kernel=register_kernel,
+    fake=register_fake,
+    autograd=register_autograd,
+    jvp=register_jvp,
+    dispatch=register_dispatch,
+    vmap=register_vmap,
+)

@@ -5,7 +5,7 @@ import sys
 from functools import cache
 
 from ..core import Arguments, Check, Definition, Kind, OpOverload, Outputs, registration_lock
-from ..core.source import Caller
+from ..core.source import Caller, warn_of_brother
 from ..dispatcher.operator_hooks import hooks
 from ..errors import DefinitionError, LibraryError, SchemaError
 from ..schema.opaque_types import find_class
@@ -35,6 +35,7 @@ from ..schema.types import (
     OptionalOf,
     TupleOf,
     Type,
+    UnionOf,
 )  # fmt: skip
 from .namespaces import Namespace, Operator, define_on_first_use, find, known, ops, waiting_for
 from .overload_resolution import refuse_ambiguous
@@ -74,6 +75,8 @@ def check_of(kind: Type, argument: Argument | Field | None = None, *, optional: 
         written = argument is not None and argument.is_write
         members = tuple(check_of(field.type, field._replace(is_write=written)) for field in kind.fields)
         return Check(Kind.TUPLE, optional=optional, members=members, cls=find_class(kind))
+    if isinstance(kind, UnionOf):
+        return Check(Kind.UNION, optional=optional, members=tuple(check_of(member, argument) for member in kind.members))
     if isinstance(kind, LiteralOf):
         return Check(Kind.LITERAL, optional=optional, cls=kind.choices)
     assert isinstance(kind, Base)
@@ -147,6 +150,8 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         existing = operator._overloads.get(schema.overload)
         check_definable(schema, module, place)
         found = op if existing is None else existing
+        if existing is not None:
+            warn_of_brother(schema.full_name, vars(op).get("__wrapped__"), vars(existing).get("__wrapped__"))
         attributes = vars(op)
         attributes["defined_in"] = Caller(module, place)
         attributes["epoch"] = 1 if existing is None else vars(existing)["epoch"] + 1

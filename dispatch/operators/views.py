@@ -15,10 +15,11 @@ from weakref import ref
 
 import numpy as np
 
-from ..core import DispatchKey, OpOverload, Tensor, unwrap
+from ..core import DispatchKey, OpOverload, Tensor, is_of_registered_class, unwrap
 from ..core.pytree import arrays, mapped_arrays
 from ..dispatcher.layer import Kernel
 from .prims import define
+from .registered_arrays import check_writable
 
 FEW = 8  # views that are noted before the first look at which of them are gone
 
@@ -95,7 +96,9 @@ def _view_scatter(x: Any, value: Any, look: Look) -> Any:
     if isinstance(value, Tensor):  # a copy that can hold whatever the value is of
         made: Any = np.where(True, x, np.zeros_like(value, dtype=x.dtype, shape=x.shape))
     else:
-        made = x.copy() if isinstance(x, Tensor) else np.array(x)
+        if is_of_registered_class(x):
+            check_writable(x)
+        made = x.copy() if isinstance(x, Tensor) or is_of_registered_class(x) else np.array(x)
     look.at(made)[...] = value
     return made
 

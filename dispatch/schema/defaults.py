@@ -1,12 +1,14 @@
 """Default values of arguments: checks them against their type, and prints them.
 
-A default is kept as it was written in Python (a list becomes a tuple), because the kernel must get what the undecorated
-function would get. Reading its text gives a value with the same text, and two defaults are equal when their texts are.
+A default is kept as it was written in Python, because the kernel must get what the undecorated function would get; lists and
+dicts are copied here, and again for each call (`core.Arguments`), so that no write to one is seen by the next call. Reading its
+text gives a value with the same text, and two defaults are equal when their texts are.
 Functions and other objects without a text print as `...`, which cannot be read.
 """
 
 from collections.abc import Callable, Iterable
 from enum import Enum, Flag
+from typing import cast
 
 import numpy as np
 
@@ -34,6 +36,7 @@ from .types import (
     OptionalOf,
     TupleOf,
     Type,
+    UnionOf,
 )  # fmt: skip
 
 NO_TEXT = "..."
@@ -82,19 +85,21 @@ def _holds_array(value: object) -> bool:
 
 
 def accept(kind: Type, value: object) -> object:
-    """Return a default as it is kept, a tuple for a list or a range; raise if it does not fit its type."""
+    """Return a default as it is kept: of containers a copy, a list for a range; raise if it does not fit its type."""
     takes = _TAKES.get(kind)
     if takes is not None and takes(value):
         return value
     if isinstance(kind, OptionalOf):
         return None if value is None else accept(kind.element, value)
+    if isinstance(kind, UnionOf) and (member := _member_of(kind, value)) is not None:
+        return accept(member, value)
     if isinstance(value, (list, tuple, range)):
         if isinstance(kind, ListOf) and kind.size in (None, len(value)):
-            return tuple(accept(kind.element, item) for item in value)
+            return _like(value, [accept(kind.element, item) for item in value])
         if isinstance(kind, TupleOf) and len(kind.members) == len(value):
             return tuple(map(accept, kind.members, value))
         if kind == ANY and type(value) in (list, tuple, range):
-            return tuple(accept(kind, item) for item in value)
+            return _like(value, [accept(kind, item) for item in value])
     if isinstance(kind, ListOf) and kind.size is not None and kind.element == INT and _TAKES[INT](value):
         return value
     if isinstance(value, dict) and (isinstance(kind, DictOf) or kind == ANY):
@@ -113,6 +118,21 @@ def accept(kind: Type, value: object) -> object:
     raise SchemaError(f"a default of type {_named(value)} does not fit {kind}.")
 
 
+def _member_of(kind: UnionOf, value: object) -> Type | None:
+    """Return the first type of a union that a default fits."""
+    for member in kind.members:
+        try:
+            accept(member, value)
+        except SchemaError:
+            continue
+        return member
+    return None
+
+
+def _like(value: object, items: list[object]) -> object:
+    return tuple(items) if isinstance(value, tuple) else items
+
+
 def _named(value: object) -> str:
     if isinstance(value, (list, tuple, range)):
         return f"{type(value).__name__} of length {len(value)}"
@@ -125,12 +145,15 @@ def spell(kind: Type, value: object) -> str:
         kind = kind.element
     if value is None:
         return "None"
+    if isinstance(kind, UnionOf):
+        kind = _member_of(kind, value) or kind
     if isinstance(kind, ClassType):
         return _spell_member(value) if isinstance(value, Enum) else NO_TEXT
     if isinstance(value, tuple) and isinstance(kind, TupleOf):
         return _joined("(", map(spell, kind.members, value), ")")
-    if type(value) is tuple:
-        return _joined("[", (spell(_element(kind), item) for item in value), "]")
+    if type(value) in (list, tuple):  # of a list type both are a list's text, as torch writes them
+        left, right = ("(", ",)" if len(value) == 1 else ")") if kind == ANY and type(value) is tuple else ("[", "]")
+        return _joined(left, [spell(_element(kind), item) for item in cast("list[object]", value)], right)
     if isinstance(value, dict):
         keys, values = (kind.key, kind.value) if isinstance(kind, DictOf) else (ANY, ANY)
         items = [(spell(keys, name), spell(values, item)) for name, item in value.items()]

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core import Residual, Tensor
 from ..errors import HintError, SchemaError, did_you_mean
+from ..symbolic import SymInt
 from .dimensions import Tree, dtype_of_array, is_array_hint, tree_of
 from .dtype_hints import dtype_of, is_dtype_like, is_numpys_own, unaliased
 from .hint_scopes import names_around
@@ -46,6 +47,7 @@ from .types import (
     OptionalOf,
     TupleOf,
     Type,
+    UnionOf,
 )  # fmt: skip
 
 LAYOUTS = ("C", "F", "writeable")
@@ -57,7 +59,7 @@ _WORDS: dict[object, Type] = {
     np.ndarray: TENSOR, Tensor: TENSOR, int: INT, float: FLOAT, bool: BOOL, complex: COMPLEX, str: STR, bytes: BYTES,
     numbers.Number: SCALAR, numbers.Complex: SCALAR, numbers.Real: SCALAR, numbers.Integral: INT,
     np.dtype: SCALAR_TYPE, type: SCALAR_TYPE, Any: ANY, typing.Callable: CALLABLE, collections.abc.Callable: CALLABLE,
-    Residual: RESIDUAL, None: NONE, _NONE_TYPE: NONE,
+    Residual: RESIDUAL, None: NONE, _NONE_TYPE: NONE, SymInt: INT,
 }  # fmt: skip
 
 
@@ -276,9 +278,12 @@ class HintReader:
     def _union(self, hints: tuple[object, ...]) -> Type:
         members = self._members(hints)
         rest = [member for member in members if member is not None and member is not _NONE_TYPE]
+        optional = 0 < len(rest) < len(members)
         choices = [x for member in rest if typing.get_origin(member) is Literal for x in typing.get_args(member)]
-        if len(choices) < len(rest):  # beside other hints a choice counts as its type
-            rest = [type(typing.get_args(m)[0]) if typing.get_origin(m) is Literal else m for m in rest]
+        if len(choices) < len(rest):  # beside other hints only a choice of text is one; any other counts as its type
+            texts = tuple(x for x in choices if type(x) in (str, bytes) and type(x) not in rest)
+            kinds_of_choices = [Literal[texts] if x in texts else type(x) for x in choices]
+            rest = list(dict.fromkeys([m for m in rest if typing.get_origin(m) is not Literal] + kinds_of_choices))
             choices = []
         if choices:
             found = self._literal(choices)
@@ -290,26 +295,25 @@ class HintReader:
             raise self._unknown("np.ndarray")  # numpy.typing.ArrayLike
         else:
             outside, self._dtypes = self._dtypes, set()
-            kinds = set(map(self._read, rest))
+            kinds = tuple(dict.fromkeys(map(self._read, rest)))
             # Either of two dtypes will do: then none is asked for.
             self._dtypes = outside | (self._dtypes if len(self._dtypes) < 2 else {None})
             found = self._one_of(kinds)
-        return OptionalOf(found) if rest and len(rest) < len(members) else found
+        return OptionalOf(found) if optional else found
 
-    def _one_of(self, kinds: set[Type]) -> Type:
-        if len(kinds) == 1:
-            return kinds.pop()
-        if kinds <= _NUMERIC:
-            return SCALAR
-        if kinds - {TENSOR} <= _NUMERIC:
+    def _one_of(self, kinds: tuple[Type, ...]) -> Type:
+        """The type of what has one of several: a word that covers them, where there is one, else a union."""
+        if ANY in kinds or RESIDUAL in kinds:
+            raise self._unknown("typing.Any")
+        numeric = [kind for kind in kinds if kind in _NUMERIC]
+        if TENSOR in kinds and numeric:
             self.numbers = True
-            return TENSOR
-        lists = [kind for kind in kinds if isinstance(kind, ListOf)]
-        if kinds == {INT, *lists} and len(lists) == 1 and lists[0].element == INT and lists[0].size is not None:
-            return lists[0]  # int[2] takes a single int as well
-        if lists and all(kind == lists[0].element or kind in lists for kind in kinds):
-            raise self._unknown("list[int]" if lists[0].element == INT else "list[np.ndarray]")
-        raise self._unknown("typing.Any")
+            kinds = tuple(kind for kind in kinds if kind not in _NUMERIC)
+        elif len(numeric) > 1:
+            kinds = tuple(dict.fromkeys(SCALAR if kind in _NUMERIC else kind for kind in kinds))
+        if any(isinstance(kind, ListOf) and kind.element == INT and kind.size is not None for kind in kinds):
+            kinds = tuple(kind for kind in kinds if kind != INT)  # int[2] takes a single int as well
+        return kinds[0] if len(kinds) == 1 else UnionOf(kinds)
 
 
 def class_of_text(name: str) -> ClassType:

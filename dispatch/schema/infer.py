@@ -117,12 +117,19 @@ def infer_schema(
     op_name : str, optional
         What the text begins with; nothing by default.
     tags : Tag or iterable of Tag
-        See `infer`.
+        With `Tag.inplace`, `Tag.out` or `Tag.view` the result is an argument or a view of one, and the schema says so.
 
     Returns
     -------
     str
         `"(arguments) -> returns"`, after the name if there is one.
+
+    Raises
+    ------
+    HintError
+        If a hint is missing, or no schema type belongs to it.
+    DefinitionError
+        If `mutates_args` names no argument that can be written to.
 
     Examples
     --------

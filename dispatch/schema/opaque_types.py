@@ -16,17 +16,22 @@ _opaque: "weakref.WeakKeyDictionary[type, ClassType]" = weakref.WeakKeyDictionar
 
 
 def register_opaque_type(cls: C, /) -> C:
-    """Make a class a schema type.
+    """Let operators take instances of a class. They are passed through as they are: no layer looks into them.
 
     Parameters
     ----------
     cls : type
-        A class at the top of its module. Enumerations need no registration.
+        A class at the top level of its module. An enumeration needs no registration.
 
     Returns
     -------
     type
-        The class, so that this can be used as a decorator.
+        The class, so that this is a decorator too.
+
+    Raises
+    ------
+    DefinitionError
+        If it is no class, is defined inside a function, or has a schema type already.
 
     Examples
     --------

@@ -11,7 +11,21 @@ import numpy as np
 from ..errors import SchemaError
 from .hints import class_of_text
 from .opaque_types import find_class
-from .types import WORDS, Alias, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, unknown_type
+from .types import (
+    INT,
+    TENSOR,
+    WORDS,
+    Alias,
+    ClassType,
+    DictOf,
+    ListOf,
+    LiteralOf,
+    OptionalOf,
+    TupleOf,
+    Type,
+    UnionOf,
+    unknown_type,
+)  # fmt: skip
 
 T = TypeVar("T")
 
@@ -108,36 +122,7 @@ class Reader:
             self.fail(str(error), start)
 
     def _type(self) -> tuple[Type, Alias | None]:
-        found: Type
-        alias = None
-        if self.take("("):
-            members = self._types()
-            found = TupleOf(tuple(member for member, _ in members))
-            alias = self._shared_alias(members)
-        else:
-            start = self.at
-            word = self.word("a type")
-            if word == "Dict":
-                self.expect("(")
-                members = self._types()
-                if len(members) != 2:
-                    self.fail("Dict has two types, Dict(K, V).", start)
-                found = DictOf(members[0][0], members[1][0])
-                alias = self._shared_alias(members)
-            elif "." in word:
-                found = class_of_text(word)
-                if found.has_tensor and self.take("("):
-                    alias = self._alias()
-            elif word == "Literal":
-                found = LiteralOf(self._choices())
-            elif word in WORDS:
-                found = WORDS[word]
-                if word == "Tensor" and self.take("("):
-                    alias = self._alias()
-                elif self.peek("!"):
-                    self.fail("a write names its set: Tensor(a!).")
-            else:
-                self.fail(unknown_type(word), start)
+        found, alias = self._made_of() if self.peek("(") else self._of_word(self.at, self.word("a type"))
         while True:
             if self.take("?"):
                 found = OptionalOf(found)
@@ -154,6 +139,35 @@ class Reader:
                 )
             else:
                 return found, alias
+
+    def _of_word(self, start: int, word: str) -> tuple[Type, Alias | None]:
+        """Read what a word begins, up to its suffixes."""
+        if word in ("Dict", "Union"):
+            return self._made_of(word, start)
+        if "." in word:
+            found: Type = class_of_text(word)
+            return found, self._alias() if found.has_tensor and self.take("(") else None
+        if word == "Literal":
+            return LiteralOf(self._choices()), None
+        if word == "SymInt":  # torch's word for a size that may be symbolic, as every int may be here
+            return INT, None
+        if word not in WORDS:
+            self.fail(unknown_type(word), start)
+        if word == "Tensor" and self.take("("):
+            return TENSOR, self._alias()
+        if self.peek("!"):
+            self.fail("a write names its set: Tensor(a!).")
+        return WORDS[word], None
+
+    def _made_of(self, word: str = "", start: int = 0) -> tuple[Type, Alias | None]:
+        """Read `(A, B)`, after no word, `Dict` or `Union`."""
+        self.expect("(")
+        members = self._types()
+        kinds = tuple(member for member, _ in members)
+        if word == "Dict" and len(kinds) != 2:
+            self.fail("Dict has two types, Dict(K, V).", start)
+        found = DictOf(*kinds) if word == "Dict" else UnionOf(kinds) if word == "Union" else TupleOf(kinds)
+        return found, self._shared_alias(members)
 
     def _choices(self) -> tuple[Any, ...]:
         self.expect("[")
@@ -205,7 +219,7 @@ class Reader:
                         self.expect(",", right)
                     if not items or not self.peek(right):  # (1,) as Python prints it
                         items.append(self.literal(whose))
-                return tuple(items)
+                return items if left == "[" else tuple(items)
         if self.take("{"):
             return self._dictionary(whose)
         if found := _STRING.match(self.text, start) or _NUMBER.match(self.text, start):

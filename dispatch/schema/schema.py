@@ -216,6 +216,11 @@ class Schema(Spelled):
         Schema
             `str` of it is the text, up to spaces.
 
+        Raises
+        ------
+        SchemaError
+            If the text is no schema; the message points at the place.
+
         Examples
         --------
         >>> str(Schema.parse("( Tensor(a!)x,*,int n=1 )->()", name="mylib::fill"))

@@ -13,10 +13,12 @@ from .types import TENSOR
 
 
 class Tag(Enum):
-    """A promise about an operator.
+    """What an operator promises beside its schema. The value of a tag says what; the names are torch's.
 
     Examples
     --------
+    >>> Tag.reduction.value
+    'some axes of the arguments are gone from the result'
     >>> Tag.nondeterministic_seeded is Tag.random
     True
     """

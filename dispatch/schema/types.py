@@ -2,7 +2,7 @@
 
     type   := base [alias] suffix*            suffix  := "[]" | "[" int "]" | "?"
     base   := Tensor | int | float | bool | complex | str | bytes | Scalar | ScalarType | Device | Any | Callable
-            | Residual | None | module.Class | Literal[value, ...] | Dict(K, V) | (T1, T2, ...)
+            | Residual | None | module.Class | Literal[value, ...] | Dict(K, V) | (T1, T2, ...) | Union(T1, T2, ...)
     alias  := "(" set ["!"] ["->" set] ")"    set     := name ("|" name)* | "*"
 
 The alias stands right after `Tensor`, or a class that holds arrays, inside all suffixes: `Tensor(a!)[]`, `Tensor(a!)?`.
@@ -24,10 +24,10 @@ BASES = (
 
 # What people write who come from C++, torch or Python, and what the type is called here.
 _INSTEAD = {
-    "SymInt": "int", "int64_t": "int", "DeviceIndex": "int", "double": "float", "SymFloat": "float", "SymBool": "bool",
+    "int64_t": "int", "DeviceIndex": "int", "double": "float", "SymFloat": "float", "SymBool": "bool",
     "Number": "Scalar", "dtype": "ScalarType", "device": "Device", "string": "str", "object": "Any",
     "ndarray": "Tensor", "NoneType": "None", "Optional": "T?", "List": "T[]", "list": "T[]", "Sequence": "T[]",
-    "Tuple": "(A, B)", "tuple": "(A, B)", "dict": "Dict(str, T)", "Union": "Scalar for numbers, or Any",
+    "Tuple": "(A, B)", "tuple": "(A, B)", "dict": "Dict(str, T)",
 }  # fmt: skip
 _NO_MEANING = frozenset((
     "Layout", "MemoryFormat", "Storage", "QScheme", "Quantizer", "Generator", "Stream", "Dimname", "Capsule", "Future",
@@ -286,6 +286,36 @@ class DictOf(Type):
     def spell(self, alias: str = "") -> str:
         """Return `Dict(K, V)`."""
         return f"Dict({self.key.spell(alias)}, {self.value.spell(alias)})"
+
+
+class UnionOf(Type):
+    """A value of one of a few types, `Union(float, float[])`, as TorchScript writes it.
+
+    None is no member: the union is optional, `Union(A, B)?`. Nor is what takes any value, or another union.
+    """
+
+    __slots__ = ("members",)
+
+    members: tuple[Type, ...]
+
+    def __init__(self, members: tuple[Type, ...]) -> None:
+        self._set(members)
+        if len(set(members)) < max(len(members), 2):
+            raise SchemaError(f"{self}: a union is of two different types at least, each once.")
+        _check_parts(self)
+        for member in members:
+            if isinstance(member, (OptionalOf, UnionOf)) or member in (WORDS["None"], WORDS["Any"]):
+                advice = "Write Union(A, B)? where None is taken, Any for any value."
+                raise SchemaError(f"{self}: {member} stands in no union. {advice}")
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        """The types of which a value has one."""
+        return self.members
+
+    def spell(self, alias: str = "") -> str:
+        """Return `Union(A, B)`."""
+        return f"Union({', '.join(member.spell(alias) for member in self.members)})"
 
 
 class Alias(Spelled):

@@ -12,10 +12,10 @@ from .sym_bool import SymBool
 
 
 def check(condition: Any, message: str | Callable[[], str] | None = None) -> None:
-    """Raise unless a condition holds; `torch._check` in torch.
+    """Raise unless a condition holds, as `torch._check` does.
 
-    A plain truth value is tested at once, as by `assert`. A condition on symbolic sizes becomes a guard of the trace. If a size
-    depends on data, the condition counts as a fact for later questions, and each run tests it.
+    A bool is tested at once. A condition on symbolic sizes becomes a guard of the trace. If it depends on data, the trace takes
+    it as true from here on, and each later run tests it.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""ShapeEnv: the symbols of one trace, and the guards that the trace rests on."""
+"""ShapeEnv: the symbols of one trace, and the guards that the trace rests on.
+
+It has more than 350 lines because each of its public methods has a whole docstring.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
@@ -19,16 +22,18 @@ GUESS = 4099  # stands for sizes that depend on data, where an order of strides 
 class ShapeEnv:
     """The symbolic sizes of a trace: `s0`, `s1` for sizes of arrays, `u0`, `u1` for sizes that depend on data.
 
-    Equal sizes share a symbol. The sizes 0 and 1 get none, because NumPy treats them unlike the others; so an `s` is at least
-    2. Each decision of the trace by the number of a size leaves a guard.
+    Equal sizes share a symbol. The sizes 0 and 1 stay numbers, because NumPy treats them unlike the others; so each `s` is at
+    least 2. Where the traced function asks what number a size is, or compares it, the answer of this run leaves a guard: the
+    trace holds only for sizes that give the same answer.
 
     Attributes
     ----------
     symbols : dict of str to SymInt
+        The symbols by name.
     guards : list of Guard
-        The conditions that other sizes must meet. Each prints as Python, and has the `line` that asked for it.
+        The conditions that the sizes of another run must meet. Each prints as Python, and has the `line` that asked.
     checks : list of Check
-        The conditions on sizes that depend on data, which each run tests; see `dispatch.check`.
+        The conditions on sizes that depend on data. Each run tests them; see `dispatch.check`.
 
     Examples
     --------
@@ -56,7 +61,18 @@ class ShapeEnv:
     # -- symbols -----------------------------------------------------------------------------------------------------------
 
     def new_size(self, hint: int) -> Any:
-        """Return the symbol of the sizes that are this number in this run; 0 and 1 are returned themselves."""
+        """Return the symbol for a size of an array.
+
+        Parameters
+        ----------
+        hint : int
+            The number that the size is in this run.
+
+        Returns
+        -------
+        SymInt or int
+            The same symbol for the same number; for 0 and 1 the number itself.
+        """
         if hint in (0, 1):
             return hint
         with self.expressions.making:
@@ -72,7 +88,11 @@ class ShapeEnv:
         ----------
         min : int
         max : int or SymInt, optional
-            The bounds, included.
+            The least and the greatest number that it can be.
+
+        Returns
+        -------
+        SymInt
         """
         with self.expressions.making:
             count = sum(name.startswith("u") for name in self.symbols)
@@ -82,7 +102,19 @@ class ShapeEnv:
             return made
 
     def new_symbol(self, name: str, *, hint: int | None = None, low: int = 0, high: int | None = None) -> SymInt:
-        """Return a new symbol of a given name, for a graph that is loaded.
+        """Return a new symbol of a given name, for a graph that is read from a file.
+
+        Parameters
+        ----------
+        name : str
+        hint : int, optional
+            The number that it is in this run; None for a size that depends on data.
+        low, high : int, optional
+            The least and the greatest number that it can be.
+
+        Returns
+        -------
+        SymInt
 
         Raises
         ------
@@ -97,7 +129,18 @@ class ShapeEnv:
         return made
 
     def sizes_of(self, array: Any) -> tuple[Any, Any]:
-        """Return the symbolic shape and strides of an array."""
+        """Return the shape and the strides of an array, with symbols for sizes.
+
+        Parameters
+        ----------
+        array : ndarray or array of a device
+
+        Returns
+        -------
+        shape : tuple of int or SymInt
+        strides : tuple of int or SymInt, or None
+            In bytes; None for an array that has none.
+        """
         shape = tuple([self.new_size(n) for n in array.shape])
         strides = getattr(array, "strides", None)
         if strides is None or all(type(n) is int for n in shape):
@@ -122,6 +165,10 @@ class ShapeEnv:
         ----------
         sizes : mapping of str to int
             The numbers of the symbols, except those that depend on data.
+
+        Returns
+        -------
+        bool
 
         Examples
         --------
@@ -175,7 +222,12 @@ class ShapeEnv:
         return values if all(n.evaluate(values) == length for n, length in later) else None
 
     def run_checks(self, sizes: Mapping[str, int]) -> None:
-        """Test the checks of sizes that depend on data.
+        """Test the conditions on sizes that depend on data.
+
+        Parameters
+        ----------
+        sizes : mapping of str to int
+            The numbers of the symbols.
 
         Raises
         ------
@@ -189,7 +241,19 @@ class ShapeEnv:
     # -- conditions ---------------------------------------------------------------------------------------------------------
 
     def compared(self, op: str, a: Any, b: Any) -> Any:
-        """Return a comparison: a bool if it is known, else a condition."""
+        """Return the comparison of two sizes.
+
+        Parameters
+        ----------
+        op : str
+            `"=="`, `"<"` and so on.
+        a, b : int or SymInt
+
+        Returns
+        -------
+        bool or SymBool
+            A bool if the answer is the same for all sizes that the guards and checks allow.
+        """
         key = op, a if type(a) is int else (id(a),), b if type(b) is int else (id(b),)
         found = self._compared.get(key)
         if found is None:
@@ -200,7 +264,17 @@ class ShapeEnv:
         return found
 
     def known(self, condition: SymBool) -> bool | None:
-        """Return whether a condition holds for all sizes that the guards and checks allow; None if that is open."""
+        """Return whether a condition holds for all sizes that the guards and checks allow.
+
+        Parameters
+        ----------
+        condition : SymBool
+
+        Returns
+        -------
+        bool or None
+            False if it holds for none of them, None if it holds for some.
+        """
         if condition.op in NUMBERS:
             return self.facts.answer(condition.op, condition.left, condition.right)
         left, right = self.known(condition.left), self.known(condition.right)
@@ -210,7 +284,21 @@ class ShapeEnv:
         return None if left is None or right is None else not decisive
 
     def truth(self, condition: SymBool) -> bool:
-        """Return whether a condition holds in this run, and leave a guard. Raise if it depends on data."""
+        """Return whether a condition holds in this run, and leave a guard.
+
+        Parameters
+        ----------
+        condition : SymBool
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        DataDependentSizeError
+            If the condition depends on data.
+        """
         found = self.known(condition)
         if found is not None:
             return found
@@ -230,13 +318,37 @@ class ShapeEnv:
         return hint
 
     def truth_or(self, condition: SymBool, otherwise: bool) -> bool:
-        """Return whether a condition holds in this run, and leave a guard; return `otherwise` if it depends on data."""
+        """Return whether a condition holds in this run, and leave a guard; or `otherwise` if it depends on data.
+
+        Parameters
+        ----------
+        condition : SymBool
+        otherwise : bool
+
+        Returns
+        -------
+        bool
+        """
         if self.known(condition) is None and self.facts.hint(condition) is None:
             return otherwise
         return self.truth(condition)
 
     def number(self, size: SymInt) -> int:
-        """Return the number of a size in this run, and leave a guard. Raise if it depends on data."""
+        """Return the number of a size in this run, and leave a guard.
+
+        Parameters
+        ----------
+        size : SymInt
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        DataDependentSizeError
+            If the size depends on data.
+        """
         hint = size.hint
         if hint is None:
             resolved = self.facts.resolved(size.terms)
@@ -253,6 +365,12 @@ class ShapeEnv:
 
     def assume(self, condition: SymBool, message: str | Callable[[], str] | None = None) -> None:
         """Take a condition as true: leave a guard if it holds in this run, or a check if it depends on data.
+
+        Parameters
+        ----------
+        condition : SymBool
+        message : str or callable, optional
+            The message of the error, or a function that returns it.
 
         Raises
         ------

@@ -9,10 +9,10 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 class SymBool:
-    """A condition on sizes that holds for some sizes only.
+    """A condition on sizes that holds for some sizes and not for others, `n > 5` say.
 
-    `bool(condition)`, for example in an `if`, answers for the sizes of this run and leaves a guard. It raises if a size depends
-    on data.
+    An `if` asks for its truth: it gets the answer for the sizes of this run, which leaves a guard. It raises
+    DataDependentSizeError if a size depends on data.
 
     Attributes
     ----------
@@ -66,7 +66,16 @@ class SymBool:
         return tuple(found)
 
     def evaluate(self, values: Mapping[str, int]) -> bool:
-        """Return whether the condition holds for these numbers of its symbols."""
+        """Return whether the condition holds for these numbers of its symbols.
+
+        Parameters
+        ----------
+        values : mapping of str to int
+
+        Returns
+        -------
+        bool
+        """
         left = self.left if isinstance(self.left, int) else self.left.evaluate(values)
         right = self.right if isinstance(self.right, int) else self.right.evaluate(values)
         if self.op in NUMBERS:

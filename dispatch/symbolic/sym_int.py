@@ -68,6 +68,10 @@ class SymInt(Size):
         ----------
         values : mapping of str to int
 
+        Returns
+        -------
+        int
+
         Examples
         --------
         >>> from dispatch.symbolic import ShapeEnv

@@ -28,7 +28,19 @@ Path = str | PathLike[str]
 
 
 class OpProfile(NamedTuple):
-    """One recorded call: each argument and each output, as lists of words and numbers for JSON."""
+    """One recorded call, as `record_op_profiles` makes it.
+
+    Attributes
+    ----------
+    args, outputs : tuple
+        For each argument and each output a tuple of words and numbers, which JSON can hold: an array's shape and dtype, and of
+        an output its strides too, in bytes.
+
+    Examples
+    --------
+    >>> OpProfile(args=(("array", (3,), "<f8"),), outputs=(("array", (3,), "<f8", (8,)),)).args
+    (('array', (3,), '<f8'),)
+    """
 
     args: tuple[Any, ...]
     outputs: tuple[Any, ...]
@@ -81,7 +93,8 @@ class _Recorder(Watcher):
     def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]) -> Any:
         given = tuple(map(_metadata, args))  # before the kernel writes
         result = proceed()
-        if rank == 0 and op.schema.namespace in self.namespaces:
+        wanted = not self.namespaces or op.schema.namespace in self.namespaces
+        if rank == 0 and wanted:
             count = len(op.schema.returns) - op.outputs.residual
             outputs = list(result)[:count] if len(op.schema.returns) > 1 else [result][:count]
             profile = OpProfile(given, tuple(map(_layout, outputs)))
@@ -93,7 +106,17 @@ class _Recorder(Watcher):
 
 @contextmanager
 def record_op_profiles(*namespaces: str) -> Iterator[Profiles]:
-    """Record calls on plain arrays of all operators in some namespaces, while the block lasts.
+    """Record, while the block lasts, the calls on plain arrays of all operators in some namespaces, by default in every one.
+
+    Parameters
+    ----------
+    *namespaces : str
+        `"mylib"` records every operator `mylib::name`.
+
+    Yields
+    ------
+    dict of str to list of OpProfile
+        The recorded calls by operator, each once.
 
     Examples
     --------
@@ -110,12 +133,29 @@ def record_op_profiles(*namespaces: str) -> Iterator[Profiles]:
 
 @contextmanager
 def generate_fake_kernels(profiles: Profiles) -> Iterator[None]:
-    """Give each operator in some profiles a fake rule that answers from them, while the block lasts.
+    """Give operators, while the block lasts, fake rules that look up what was recorded.
+
+    Parameters
+    ----------
+    profiles : dict of str to list of OpProfile
+        What `record_op_profiles` or `load_op_profiles` gave.
 
     Raises
     ------
     MissingOpProfileError
         In the block, for a call that was not recorded.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> @dispatch.custom_op("doc_profiles::halved", mutates_args=())
+    ... def halved(x: np.ndarray) -> np.ndarray:
+    ...     return x / 2
+    >>> with record_op_profiles("doc_profiles") as profiles:
+    ...     _ = halved(np.ones(3))
+    >>> with generate_fake_kernels(profiles):
+    ...     dispatch.eval_shape(halved, np.zeros(3))
+    FakeTensor(shape=(3,), dtype=float64)
     """
     layer = find_layer("fake")
     registered = []
@@ -147,19 +187,50 @@ def _rule(op: OpOverload, known: list[OpProfile]) -> Callable[..., Any]:
 
 
 def save_op_profiles(profiles: Profiles, path: Path) -> None:
-    """Write profiles to a JSON file, sorted, so that two recordings can be compared line by line."""
+    """Write profiles to a JSON file, sorted, so that two recordings can be compared line by line.
+
+    Parameters
+    ----------
+    profiles : dict of str to list of OpProfile
+    path : str or path
+        A file there is replaced.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "profiles.json")
+    ...     save_op_profiles({"np::sin": [OpProfile((), ())]}, path)
+    ...     load_op_profiles(path)
+    {'np::sin': [OpProfile(args=(), outputs=())]}
+    """
     data = {name: sorted([list(profile) for profile in known], key=repr) for name, known in sorted(profiles.items())}
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"version": VERSION, "profiles": data}, file, indent=1)
 
 
 def load_op_profiles(path: Path) -> Profiles:
-    """Read profiles from a JSON file.
+    """Read profiles from a JSON file that `save_op_profiles` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    dict of str to list of OpProfile
+        By the names of the operators.
 
     Raises
     ------
     SchemaError
-        If it is no file of profiles, or has another version.
+        If the file holds no profiles, or those of another version.
+
+    Examples
+    --------
+    >>> load_op_profiles("/dev/null")
+    Traceback (most recent call last):
+    dispatch.errors.SchemaError: /dev/null holds no profiles. save_op_profiles writes a file that does.
     """
     with open(path, encoding="utf-8") as file:
         try:

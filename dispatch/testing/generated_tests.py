@@ -35,7 +35,27 @@ DESCRIPTION = [
 
 
 def dont_generate_opcheck_tests(reason: str) -> Callable[[F], F]:
-    """Exclude a test from `generate_opcheck_tests`, with a reason."""
+    """Return a decorator that excludes a test from `generate_opcheck_tests`.
+
+    Parameters
+    ----------
+    reason : str
+        Why; for those who read the test.
+
+    Returns
+    -------
+    callable
+        The decorator, which returns the test itself.
+
+    Examples
+    --------
+    >>> class TestSlow:
+    ...     @dont_generate_opcheck_tests("it calls np::sin a million times")
+    ...     def test_sin(self): ...
+    >>> _ = generate_opcheck_tests(TestSlow, ["np"])
+    >>> [name for name in vars(TestSlow) if name.startswith("test")]
+    ['test_sin']
+    """
 
     def mark(test: F) -> F:
         setattr(test, _MARK, reason)
@@ -45,7 +65,17 @@ def dont_generate_opcheck_tests(reason: str) -> Callable[[F], F]:
 
 
 def is_inside_opcheck_mode() -> bool:
-    """Whether a check of `generate_opcheck_tests` is running the operator in this thread."""
+    """Return whether this code runs because a check of `generate_opcheck_tests` called an operator in this thread.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_inside_opcheck_mode()
+    False
+    """
     return setting(OBSERVE) is not None
 
 

@@ -21,17 +21,16 @@ def gradcheck(
     Parameters
     ----------
     f : callable
-        Returns an array, or a tuple, list or dict of arrays; those that are not floating-point are passed over.
+        Returns an array, or a tuple, list or dict of arrays. Arrays that are not floating-point are not compared.
     inputs : tuple
-        Its arguments, which may be lists of arrays and plain values too. Derivatives are taken with respect to the
-        tracked ones, `dispatch.tensor(a, requires_grad=True)`; if there are none, to all arrays of float64 or
-        complex128.
+        Its arguments: arrays, lists of arrays and plain values. Derivatives are taken by the tracked ones,
+        `dispatch.tensor(a, requires_grad=True)`; if there are none, by all arrays of float64 or complex128.
     eps : float
-        How far each element is moved, to both sides.
+        The step of the differences: each element is moved by it, up and down.
     atol, rtol : float
         A derivative may differ from the numeric one by `atol + rtol * abs(numeric)`.
     raise_exception : bool
-        Whether a difference raises; otherwise it returns False. Every other exception is raised all the same.
+        Whether to raise if a derivative is wrong; if False, return False. Every other exception is raised in any case.
 
     Returns
     -------

@@ -38,30 +38,30 @@ def opcheck(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> Report:
-    """Check an operator on a sample of arguments: its kernel against its schema, its rules against its kernel.
+    """Check an operator on a sample of arguments: its kernel against its schema, and its rules against its kernel.
 
-    - `test_schema`: undeclared writes to arguments and beside them, outputs that share memory with arguments or each
-      other, results that change from call to call, or with the layout of the arguments.
-    - `test_autograd_registration`: where an argument comes tracked, floating-point outputs come tracked.
-    - `test_faketensor`: the fake rule gives the outputs' number, shapes, dtypes, strides and devices, on the sample and
-      on every other layout and size that the kernel accepts.
+    - `test_schema`: the kernel writes only where the schema says, also next to its arguments in memory; its outputs share no
+      memory with arguments or each other; its results are the same in a second call, and for every layout of the arguments.
+    - `test_autograd_registration`: if an argument is tracked, so are the floating-point outputs.
+    - `test_faketensor`: the fake rule gives the number, shapes, dtypes, strides and devices of the outputs, for the sample and
+      for other layouts and sizes that the kernel accepts.
     - `test_vmap`: a batch gives what a loop over its items gives, wherever the mapped axes are.
-    - `test_gradients`: the gradients of tracked arguments against finite differences.
+    - `test_gradients`: the gradients of tracked arguments agree with finite differences.
 
     Parameters
     ----------
     op : OpOverload or str
     args : sequence
-        Positional arguments. The gradient is checked for those given as `dispatch.tensor(a, requires_grad=True)`, in
-        double precision best. Sizes that differ pairwise find swapped axes.
+        Positional arguments. Gradients are checked for those given as `dispatch.tensor(a, requires_grad=True)`; float64 is
+        best. Give each axis another length: then a rule that swaps two axes is found.
     kwargs : dict, optional
         Keyword arguments.
     test_utils : str or sequence of str
         The checks to run, `"ALL"` of them by default.
     raise_exception : bool
-        Whether failures are raised at the end, all in one, or returned in the report.
+        Whether to raise at the end, one error for all failures. If False, the report has them.
     atol, rtol : float, optional
-        Both or neither, for comparing values; by default what the dtypes allow.
+        How much values may differ; both or neither. By default what the dtypes allow, as in `assert_close`.
 
     Returns
     -------
@@ -71,9 +71,9 @@ def opcheck(
     Raises
     ------
     OpCheckError
-        With every failure; the first, or what caused it, is its `__cause__`.
+        If a check failed. The message lists all failures; `__cause__` is the first, or the exception behind that.
     ArgumentError
-        If the arguments are not the operator's, or there is no such check.
+        If the arguments do not fit the operator, or there is no such check.
 
     Examples
     --------

@@ -46,20 +46,28 @@ class Findings:
 
 
 class Report(Mapping[str, "str | OpCheckError"]):
-    """The outcome of each check of an operator, as `opcheck` returns it.
+    """The outcome of each check of an operator, as `opcheck` returns it. It prints as a table.
 
-    A mapping from the name of a check to `"SUCCESS"`, `"SKIPPED: why"`, or the exception that says what is wrong.
+    It is a mapping. Its keys are the names of the checks; a value is `"SUCCESS"`, `"SKIPPED: why"`, or the exception that says
+    what is wrong.
 
     Attributes
     ----------
     operator : str
-        Its qualified name.
+        The name of the operator.
     sample : str
-        The arguments in brief.
+        The arguments, as text.
     failures : dict
         The checks that failed, and their exceptions.
     advice : list of str
-        Advice that is no fault.
+        What could be better and is no fault.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> report = dispatch.testing.opcheck("np::sin", (np.ones(3),), test_utils=["test_schema", "test_vmap"])
+    >>> dict(report), report.failures
+    ({'test_schema': 'SUCCESS', 'test_vmap': 'SUCCESS'}, {})
     """
 
     def __init__(self, operator: str, sample: str, found: dict[str, Findings]) -> None:
@@ -84,12 +92,12 @@ class Report(Mapping[str, "str | OpCheckError"]):
         return {name: outcome for name, outcome in self._outcomes.items() if isinstance(outcome, OpCheckError)}
 
     def raise_failures(self) -> None:
-        """Raise one OpCheckError that lists all failures, if there are any.
+        """Raise if a check failed: one OpCheckError that lists all failures.
 
         Raises
         ------
         OpCheckError
-            The first failure, or what caused it, is its `__cause__`.
+            Its `__cause__` is the first failure, or the exception behind that.
         """
         failures = self.failures
         if failures:
@@ -100,7 +108,7 @@ class Report(Mapping[str, "str | OpCheckError"]):
 
     @property
     def rows(self) -> list[tuple[str, str, str]]:
-        """`(check, outcome, remark)`."""
+        """The rows of the table: for each check its name, `"SUCCESS"`, `"SKIPPED"` or `"FAILED"`, and a remark."""
         found = []
         for name, outcome in self._outcomes.items():
             if isinstance(outcome, OpCheckError):

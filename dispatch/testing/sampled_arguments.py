@@ -10,7 +10,7 @@ from ..core import OpOverload
 from ..errors import ArgumentError
 from ..operators.register import resolve
 from ..schema.schema import Argument
-from ..schema.types import INT, Base, ListOf, OptionalOf, TupleOf, Type
+from ..schema.types import INT, Base, ListOf, OptionalOf, TupleOf, Type, UnionOf
 from .cases import bind
 from .check_schema import run, written_arrays
 
@@ -39,7 +39,12 @@ class Sample(NamedTuple):
     args : tuple
     kwargs : dict
     what : str
-        Describes the shapes of its arrays.
+        The shapes of its arrays, as text.
+
+    Examples
+    --------
+    >>> Sample((np.ones(3), 2.0), {}, "(3,)").what
+    '(3,)'
     """
 
     args: tuple[Any, ...]
@@ -104,6 +109,9 @@ def _array_argument(a: Argument, kind: Type, shapes: list[Shape], random: "np.ra
     if isinstance(kind, ListOf):
         count = kind.size or 2
         return [_array_argument(a, kind.element, shapes, random, dtype) for _ in range(count)]
+    if isinstance(kind, UnionOf):
+        member = next(member for member in kind.members if member.has_tensor)
+        return _array_argument(a, member, shapes, random, dtype)
     if isinstance(kind, TupleOf):
         return tuple(_array_argument(a, member, shapes, random, dtype) for member in kind.parts)
     dtype = a.dtype or np.dtype(dtype)
@@ -144,4 +152,6 @@ def _small(kind: Type) -> list[Any] | None:
         if kind.element == INT and kind.size in {None, 1}:
             return [[0, 1], [1], []] if kind.size is None else [[-1], [0]]  # axes, or a shape to take on
         return None if inside is None else [[inside[i % len(inside)] for i in range(kind.size or 2)]]
+    if isinstance(kind, UnionOf):
+        return [value for member in kind.members for value in _small(member) or ()] or None
     return _SMALL.get(kind.name) if isinstance(kind, Base) else None

@@ -224,15 +224,15 @@ def _share(x: Any, y: Any) -> bool:
 
 
 def validate(level: str) -> Validation:
-    """Set how much of this thread's calls is checked, while the block lasts.
+    """Return a `with` block that sets how much of this thread's calls is checked.
 
     Parameters
     ----------
     level : str
-        `"full"`: on each call of a kernel its outputs are compared with its fake rule, if it has one; arguments that are not
-        declared as written are passed as read-only views and compared by a checksum; the memory of the outputs is compared
-        with that of every argument. `"default"` ends that for an inner block. `"off"` is the same as `"default"`: the checks
-        in C cost some nanoseconds, and leaving them out would gain nothing.
+        `"full"` checks each call of a kernel: its outputs against the fake rule, if there is one; that it writes only to
+        arguments that the schema says it writes to; that outputs share memory with arguments only as the schema says.
+        `"default"` leaves these checks out, in a block inside a `"full"` one. `"off"` does the same: the checks of every call
+        cost nanoseconds, and are never left out.
 
     Returns
     -------
@@ -243,7 +243,7 @@ def validate(level: str) -> Validation:
     ArgumentError
         If there is no such level.
     OutputError
-        At a call under `"full"`, if its kernel does not keep to its schema or its fake rule.
+        From a call under `"full"`, if the kernel does something that its schema or its fake rule does not say.
 
     Examples
     --------

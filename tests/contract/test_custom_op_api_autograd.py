@@ -227,8 +227,8 @@ def test_register_autograd_error_cases(ns):
     assert repr(op).endswith("| no rules]")  # a rule that was refused left nothing behind
 
 
-@pytest.mark.parametrize("door", ["method", "decorator", "function", "name"])
-def test_library_register_autograd(door, ns):
+@pytest.mark.parametrize("spelling", ["method", "decorator", "function", "name"])
+def test_library_register_autograd(spelling, ns):
     """A gradient is registered by method or function, on the operator or by its name; the newest holds."""
     op = custom_op(f"{ns}::sin", lambda x: np.sin(x), mutates_args=(), schema="(Tensor x) -> Tensor")
     op.register_autograd(lambda ctx, g: 1 / 0)
@@ -244,7 +244,7 @@ def test_library_register_autograd(door, ns):
         "decorator": lambda: op.register_autograd(setup_context=setup)(backward),
         "function": lambda: register_autograd(op, backward, setup_context=setup),
         "name": lambda: register_autograd(f"{ns}::sin", backward, setup_context=setup),
-    }[door]()
+    }[spelling]()
     x = leaf(X)
     op(x).sum().backward()
     assert np.allclose(x.grad, np.cos(X))

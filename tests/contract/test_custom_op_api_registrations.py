@@ -21,9 +21,9 @@ def simple(ns, kernel=lambda x: x * 1, **options):
 
 
 @pytest.mark.parametrize("key", ["cpu", ["cpu", "remote"], None], ids=str)
-@pytest.mark.parametrize("door", ["operator", "name", "decorator", "method"])
-def test_library_register_kernel(door, key, ns, remote):
-    """A kernel is registered for one device, several or every one, by any door; the function comes back as it was.
+@pytest.mark.parametrize("spelling", ["operator", "name", "decorator", "method"])
+def test_library_register_kernel(spelling, key, ns, remote):
+    """A kernel is registered for one device, several or every one, in every spelling; the function comes back as it was.
 
     Difference: each device keeps its own kernel; in torch those of a list of devices are taken one for the other.
     """
@@ -37,7 +37,7 @@ def test_library_register_kernel(door, key, ns, remote):
         "name": lambda: register_kernel(f"{ns}::op", key, kernel),
         "decorator": lambda: register_kernel(op, key)(kernel),
         "method": lambda: op.register_kernel(key)(kernel),
-    }[door]()
+    }[spelling]()
     assert returned is kernel
     assert np.array_equal(op(X), 2 * X)
     if key == "cpu":
@@ -100,7 +100,7 @@ def by_the_old_name(op, lib):
 
 @pytest.mark.parametrize("register", [by_method, by_function, by_name, by_library, by_key, by_the_old_name])
 def test_library_register_fake_source(register, ns, lib):
-    """Where a shape rule is written is known, file and line, through whichever of six doors it came."""
+    """Where a shape rule is written is known, file and line, in whichever of six spellings it was registered."""
     op = simple(ns)
     register(op, lib)
     place = next(place for key, _, place in op.kernels.rows if key == "FAKE")
@@ -179,9 +179,9 @@ def test_library_register_torch_dispatch_rule_mode(ns):
     assert seen == ["np::sin"]
 
 
-@pytest.mark.parametrize("door", ["function", "name", "decorator", "method"])
-def test_library_register_torch_dispatch(door, ns):
-    """A rule for a mode is registered by any door, and a newer one takes its place.
+@pytest.mark.parametrize("spelling", ["function", "name", "decorator", "method"])
+def test_library_register_torch_dispatch(spelling, ns):
+    """A rule for a mode is registered in every spelling, and a newer one takes its place.
 
     Difference: torch refuses a second rule for the same class.
     """
@@ -194,14 +194,14 @@ def test_library_register_torch_dispatch(door, ns):
     def adding(n):
         return lambda mode, func, types, args, kwargs: func(*args, **kwargs) + n
 
-    doors = {
+    spellings = {
         "function": lambda rule: dispatch.library.register_dispatch(op, Plain, rule),
         "name": lambda rule: dispatch.library.register_dispatch(f"{ns}::op", Plain, rule),
         "decorator": lambda rule: dispatch.library.register_dispatch(op, Plain)(rule),
         "method": lambda rule: op.register_dispatch(Plain, rule),
     }
     for n in (1, 2):
-        doors[door](adding(n))
+        spellings[spelling](adding(n))
         with Plain():
             assert np.array_equal(op(X), X + n)
 

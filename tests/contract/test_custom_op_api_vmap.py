@@ -1,4 +1,4 @@
-"""TestCustomOpAPI, batching rules: every door to them, and what is held against them."""
+"""TestCustomOpAPI, batching rules: every spelling of a registration, and what rules are checked for."""
 
 import numpy as np
 import pytest
@@ -30,8 +30,8 @@ def expected(x, dim=0):
     return loop(lambda item: (item**3).sum(), (dim,), x)
 
 
-@pytest.mark.parametrize("door", ["function", "name", "function as decorator", "name as decorator", "method", "method as decorator"])
-def test_library_register_vmap(door, ns):
+@pytest.mark.parametrize("spelling", ["function", "name", "function as decorator", "name as decorator", "method", "method as decorator"])
+def test_library_register_vmap(spelling, ns):
     """A batching rule is registered by function, for the operator or its name, or by method, as a call or as a decorator.
 
     Also: library_register_vmap_op_decorator
@@ -41,8 +41,8 @@ def test_library_register_vmap(door, ns):
         "function": lambda *rule: register_vmap(op, *rule),
         "name": lambda *rule: register_vmap(f"{ns}::cube_sum", *rule),
         "method": op.register_vmap,
-    }[door.partition(" ")[0]]
-    assert (register()(rule) if "decorator" in door else register(rule)) is rule
+    }[spelling.partition(" ")[0]]
+    assert (register()(rule) if "decorator" in spelling else register(rule)) is rule
     assert np.array_equal(dispatch.vmap(op)(X), expected(X))
     assert np.array_equal(dispatch.vmap(op, in_dims=1)(X), expected(X, 1))
     assert calls == [(2, (0,)), (3, (1,))]

@@ -220,7 +220,6 @@ class Handle:
         ("(Tensor a) -> asdfasdf", "there is no type 'asdfasdf'. Types: Tensor, int, "),
         ("(asdf a) -> Tensor", "there is no type 'asdf'. Types: Tensor, int, "),
         ("(int64_t a) -> Tensor", "there is no type 'int64_t'. Write int."),
-        ("(SymInt a) -> Tensor", "there is no type 'SymInt'. Write int."),
         ("(double a) -> Tensor", "there is no type 'double'. Write float."),
         ("(PyObject a) -> Tensor", "there is no type 'PyObject'. Types: Tensor, int, "),
         ("(no.such.Class a) -> Tensor", "the class no.such.Class is not known. Import its module, or register_opaque_type it."),
@@ -228,9 +227,9 @@ class Handle:
 )
 def test_incorrect_schema_types(text, message, lib, ops, ns):
     """A type that is none is refused with the one to write instead; a class of a user's is a type once it is registered.
-
-    Difference: SymInt is written int here, for every size is one.
+    `SymInt` is one, and is printed as `int`.
     """
+    assert str(Schema.parse("ns::f(SymInt a, SymInt[2]? b=None) -> Tensor")) == "ns::f(int a, int[2]? b=None) -> Tensor"
     assert said(lambda: lib.define(f"foo12{text}"), SchemaError).startswith(f"{ns}::foo12: {message}")
     register_opaque_type(Handle)
     lib.define(f"foo12({Handle.__module__}.Handle a) -> Tensor")

@@ -234,7 +234,7 @@ ORACLES |= {f"{kind}?": optional(one) for kind, one in ORACLES.items() if kind n
 @pytest.mark.parametrize("kind", ORACLES)
 def test_a_type_takes_what_is_of_it_and_nothing_else_and_hands_it_on_unchanged(kind):
     op = made(f"({kind} x, int y=0, Tensor? z=None) -> ()", lambda x, y, z: seen.append(x))
-    # the wrapper's floor has a kernel too: a wrapper inside makes it run
+    # the wrapper's key has a kernel too: a wrapper inside makes it run
     op.register_at(type(X).key, lambda x, y, z: seen.append(x))
     (check, *_) = op.arguments.checks
     for value in VALUES:

@@ -6,24 +6,24 @@ import pytest
 
 from dispatch.core import DispatchKey
 
-FLOORS = [key for key in DispatchKey if not key.is_alias]
+KEYS = [key for key in DispatchKey if not key.is_alias]
 ALIASES = [key for key in DispatchKey if key.is_alias]
 
 
 def test_backends_stand_below_every_layer():
     backends = [key for key in DispatchKey if key.is_backend]
-    assert all(backend < layer for backend in backends for layer in FLOORS if not layer.is_backend)
+    assert all(backend < layer for backend in backends for layer in KEYS if not layer.is_backend)
     assert backends[:3] == [DispatchKey.CPU, DispatchKey.CUDA, DispatchKey.DASK]
     assert DispatchKey.CPU == 0  # a call without any array is the CPU's
 
 
 def test_the_layers_stand_in_the_order_of_the_design():
     order = ["FAKE", "TRACE", "FUNCTIONALIZE", "LAYER", "MODE", "JVP", "AUTOGRAD", "VMAP"]
-    assert [key.name for key in sorted(FLOORS) if not key.is_backend] == order
+    assert [key.name for key in sorted(KEYS) if not key.is_backend] == order
 
 
 def test_every_floor_has_a_slot_and_no_alias_has_one():
-    assert all(0 <= key < 32 for key in FLOORS)
+    assert all(0 <= key < 32 for key in KEYS)
     assert all(key >= 64 for key in ALIASES)
     assert {key.name for key in ALIASES} == {"CompositeExplicit", "CompositeImplicit", "Autograd"}
 

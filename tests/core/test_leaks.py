@@ -1,4 +1,4 @@
-"""Ten thousand calls of every path through the compiled floor leave nothing behind: no block, no reference."""
+"""Ten thousand calls of every path through the compiled part leave nothing behind: no block, no reference."""
 
 import contextlib
 import gc
@@ -110,7 +110,7 @@ def test_a_path_leaves_no_block_of_memory_and_no_reference(name):
 
 
 def alive():
-    """How many objects of the compiled floor the collector knows."""
+    """How many objects of the compiled part the collector knows."""
     return sum(type(x).__name__ in {"OpOverload", "KernelTable", "Arguments", "Outputs", "Check"} for x in gc.get_objects())
 
 

@@ -1,4 +1,4 @@
-"""The call: which floor, which kernel, what reaches it and what comes back; and what an operator is besides."""
+"""The call: which key, which kernel, what reaches it and what comes back; and what an operator is besides."""
 
 import copy
 import functools
@@ -106,7 +106,7 @@ def test_plain_arguments_are_handed_on_as_they_are(value):
     assert seen[0] is value
 
 
-# -- which floor -----------------------------------------------------------------------------------------------------------
+# -- which key -------------------------------------------------------------------------------------------------------------
 
 
 def layered(text="(Tensor x) -> str"):

@@ -121,9 +121,9 @@ def test_lowering_may_redefine_the_operator_whose_slot_it_fills():
 def test_redefined_an_operator_is_the_new_one_to_every_handle():
     op = made("(Tensor x) -> str", lambda x: "old")
     handle, whole = op, op.whole
-    op.old_attribute = 1
+    vars(op)["old_attribute"] = 1
     other = made("(Tensor x, int n) -> str", lambda x, n: "new")
-    other.new_attribute = 2
+    vars(other)["new_attribute"] = 2
     op.redefine(other)
     assert handle(A, 1) == whole(A, 1) == "new"
     assert (op.schema, op.new_attribute) == (other.schema, 2)

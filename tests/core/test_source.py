@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dispatch import ops
-from dispatch.core import source as room
+from dispatch.core import source as module
 from dispatch.core.source import Line, caller, here, innermost, line, raised_at, where
 
 FILE = __file__.rpartition("/")[2]
@@ -108,9 +108,9 @@ def test_the_caller_is_the_code_outside_the_package():
 
 def test_frames_of_the_package_are_passed_over():
     inside = types.FunctionType(
-        compile("lambda caller: caller()", "inside.py", "eval").co_consts[0], {"__name__": room.__name__ + ".sub"}
+        compile("lambda caller: caller()", "inside.py", "eval").co_consts[0], {"__name__": module.__name__ + ".sub"}
     )
-    namesake = types.FunctionType(inside.__code__, {"__name__": room.__name__.partition(".")[0] + "_other"})
+    namesake = types.FunctionType(inside.__code__, {"__name__": module.__name__.partition(".")[0] + "_other"})
     assert inside(caller).place.startswith(FILE)
     assert namesake(caller) == (namesake.__globals__["__name__"], "inside.py:1")
 

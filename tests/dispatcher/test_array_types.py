@@ -140,7 +140,7 @@ class Accelerated:
     shape, dtype, ndim = (2,), X.dtype, 1
 
 
-DOORS = {
+SPELLINGS = {
     "custom_op": lambda name, device: custom_op(
         name, lambda x: "there", mutates_args=(), schema="(Tensor x) -> Any", device_types=device
     ),
@@ -154,12 +154,12 @@ DOORS = {
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda", "xla", "mps", "ipu", "xpu"])
-@pytest.mark.parametrize("door", DOORS)
-def test_kernels_wait_for_the_devices_that_torch_documents(door, device):
-    name = f"waiting::{''.join(c for c in door.lower() if c.isalpha())}_{device}"
-    if door != "custom_op":
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_kernels_wait_for_the_devices_that_torch_documents(spelling, device):
+    name = f"waiting::{''.join(c for c in spelling.lower() if c.isalpha())}_{device}"
+    if spelling != "custom_op":
         library_define(name, "(Tensor x) -> Any")
-    DOORS[door](name, device)
+    SPELLINGS[spelling](name, device)
     op = find(name)
     assert op.table.live(device_key(device)) is not None
     if device == "cpu":
@@ -172,12 +172,12 @@ def test_kernels_wait_for_the_devices_that_torch_documents(door, device):
 
 
 @pytest.mark.parametrize("device", ["cdua", "hip", "meta device"])
-@pytest.mark.parametrize("door", [door for door in DOORS if "key" not in door])
-def test_a_device_that_nobody_knows_is_refused_at_every_door(door, device):
-    name = f"waiting::{''.join(c for c in door.lower() if c.isalpha())}_none"
-    if door != "custom_op" and not hasattr(dispatch.ops.waiting, name.partition("::")[2]):
+@pytest.mark.parametrize("spelling", [spelling for spelling in SPELLINGS if "key" not in spelling])
+def test_a_device_that_nobody_knows_is_refused_in_every_spelling(spelling, device):
+    name = f"waiting::{''.join(c for c in spelling.lower() if c.isalpha())}_none"
+    if spelling != "custom_op" and not hasattr(dispatch.ops.waiting, name.partition("::")[2]):
         library_define(name, "(Tensor x) -> Any")
-    message = said(lambda: DOORS[door](name, device), DefinitionError)
+    message = said(lambda: SPELLINGS[spelling](name, device), DefinitionError)
     assert message.startswith(("there is no device ", "there is no dispatch key "))
     assert "Did you mean 'cuda'" in message.replace("CUDA", "cuda") or device != "cdua"
     assert "Devices: cpu, cuda, dask" in message

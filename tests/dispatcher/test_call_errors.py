@@ -1,4 +1,4 @@
-"""The words for a refused call, held against Python's own binding and against the compiled floor that refused it."""
+"""The message of a refused call, held against Python's own binding and against the compiled checks that refused it."""
 
 import inspect
 import itertools
@@ -8,6 +8,7 @@ import pytest
 from hint_table import Colour, Heir, Layer, State
 from hypothesis import given
 from hypothesis import strategies as st
+from making import leaf, made
 
 import dispatch
 from dispatch import DispatchKey, Residual, custom_op, ops
@@ -390,3 +391,24 @@ def test_arrays_of_another_device_are_told_apart(monkeypatch):
 
 def test_residual_is_a_hint_and_no_value():
     assert Residual is dispatch.Residual
+
+
+@pytest.mark.parametrize("kind", ["float[]", "int[]?", "float[3]", "Union(float, float[])", "Union(float, float[])?"])
+def test_an_array_for_a_list_of_numbers_says_the_line_to_write(kind):
+    op = made(f"({kind} x) -> ()", lambda x: None)
+    given = A if kind != "int[]?" else A.astype(int)
+    assert said(op, given) == (
+        f"f: argument 'x' is {kind}, and was given an ndarray of shape (3,) and dtype {given.dtype}. Write x.tolist(), or "
+        "hint the parameter `x: np.ndarray`."
+    )
+    op(given.tolist())
+    message = said(op, leaf())
+    assert message.endswith(
+        " A TrackedTensor cannot become a list of numbers without losing what it tracks: hint the parameter `x: np.ndarray`."
+    )
+
+
+def test_in_a_union_the_words_are_those_of_the_member_that_was_meant():
+    op = made("(Union(Literal['same', 'valid'], float[]) x) -> ()", lambda x: None)
+    assert said(op, "vaild").endswith("was given a str. Did you mean 'valid'?")
+    assert said(op, [1.0, "x"]).endswith("was given a list of length 2. Item 1 is a str.")

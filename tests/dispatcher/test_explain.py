@@ -1,4 +1,4 @@
-"""What a call would run: its floors as it meets them, what fills each, what does not and why; and nothing is run."""
+"""What a call would run: its keys in order, what fills each, what does not and why; and nothing is run."""
 
 import re
 from itertools import pairwise
@@ -44,11 +44,11 @@ def place(fn):
 
 
 def names(explanation):
-    return [floor.name for floor in explanation.steps]
+    return [step.name for step in explanation.steps]
 
 
 def passed(explanation, name):
-    return next(floor.passed for floor in explanation.steps if floor.name == name)
+    return next(step.passed for step in explanation.steps if step.name == name)
 
 
 def stacked():
@@ -59,7 +59,7 @@ def stacked():
     return op
 
 
-def test_a_call_prints_as_its_floors():
+def test_a_call_prints_as_its_steps():
     op = stacked()
     assert repr(op.explain(X)) == (
         "making::op(x: float64[3])\n"
@@ -73,16 +73,16 @@ def test_a_call_prints_as_its_floors():
 def test_without_arguments_every_floor_is_there():
     op = stacked()
     found = op.explain()
-    assert [floor[:3] for floor in found.steps] == op.kernels.rows
+    assert [step[:3] for step in found.steps] == op.kernels.rows
     assert repr(found).splitlines()[0] == "making::op"
-    assert all(floor.reason == "" for floor in found.steps)
+    assert all(step.reason == "" for step in found.steps)
 
 
 @pytest.mark.parametrize(
     "op", [ops.np.sin, ops.np.add, ops.np.reshape, made("(Tensor x) -> Tensor", one, DispatchKey.CompositeImplicit)]
 )
-def test_the_table_of_all_floors_has_the_rows_of_kernels(op):
-    assert [floor[:3] for floor in op.explain().steps] == op.kernels.rows
+def test_the_table_of_all_keys_has_the_rows_of_kernels(op):
+    assert [step[:3] for step in op.explain().steps] == op.kernels.rows
 
 
 def test_an_operator_without_kernels_runs_nothing():
@@ -122,7 +122,7 @@ def test_tracked_at_level_0_and_in_a_list():
     assert op.explain([X, leaf()]).steps[0].reason == "argument 'xs' holds a TrackedTensor"
 
 
-def test_modes_are_floors_and_fakes_the_last_one():
+def test_modes_are_steps_and_fakes_the_last_one():
     with FakeTensorMode() as mode:
         found = ops.np.sin.explain(mode.from_array(X))
         factory = ops.np.zeros.explain((2,))
@@ -136,7 +136,7 @@ def test_modes_and_wrappers_alternate_by_rank():
     op = made("(Tensor x) -> Tensor", one)
     with ModeGuard(DispatchKey.MODE, "low"), Level("t") as level, ModeGuard(DispatchKey.MODE, "high", level):
         found = op.explain(shadow(leaf(), level))
-        assert [(floor.name, floor.reason.partition(" of ")[0]) for floor in found.steps] == [
+        assert [(step.name, step.reason.partition(" of ")[0]) for step in found.steps] == [
             ("JVP", "argument 'x' is a Shadow"), ("MODE", "'high' is on"), ("AUTOGRAD", "argument 'x' is a TrackedTensor"),
             ("MODE", "'low' is on"), ("CPU", "the arrays are on cpu"),
         ]  # fmt: skip
@@ -185,7 +185,7 @@ def test_an_excluded_key_is_left_out():
     assert repr(found).endswith(found.notes[0])
 
 
-def test_transparent_floors_and_fallbacks():
+def test_transparent_keys_and_fallbacks():
     op = made("(Tensor x) -> Tensor", one)
     traced = type("Traced", (Tensor,), {"__slots__": (), "key": DispatchKey.LAYER})
     assert op.explain(wrap(traced, X, ground())).steps[0].runs == "nothing: the call goes on below"
@@ -253,7 +253,7 @@ KEYS = [
 def test_what_is_said_to_run_is_what_the_table_holds(keys):
     op = made("(Tensor x) -> Tensor")
     registrations = [op.register_at(key, lambda x: x + 1) for key in keys]
-    rows = {floor.name: floor for floor in op.explain().steps}
+    rows = {step.name: step for step in op.explain().steps}
     for key in (DispatchKey.CPU, DispatchKey.AUTOGRAD, DispatchKey.VMAP):
         live = op.table.source(key)
         row = rows[key.name] if key.name in rows else rows["every device"]

@@ -68,7 +68,7 @@ def test_a_watcher_sees_what_modes_do():
     op.register_at(DispatchKey.MODE, lambda x: op.redispatch(DispatchKey.MODE, x))
     with ModeGuard(DispatchKey.MODE, "a mode"), Diary() as diary:
         op(X)
-    assert [floor for _, floor in diary.pages] == ["MODE", "CPU"]
+    assert [key for _, key in diary.pages] == ["MODE", "CPU"]
 
 
 def test_a_residual_stays_inside_a_watched_call():

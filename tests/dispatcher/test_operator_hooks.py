@@ -1,12 +1,14 @@
 """The hooks of every operator: none is missing, and what they give is the operator's own."""
 
 import inspect
+import re
 
+import pytest
 from making import made
 
-from dispatch.core import Hooks
-from dispatch.dispatcher.layer import layers
-from dispatch.dispatcher.operator_hooks import hooks
+from dispatch.core import DispatchKey, Hooks
+from dispatch.dispatcher.layer import Layer, layers
+from dispatch.dispatcher.operator_hooks import NOT_OF_METHODS, documented, hooks
 
 
 def test_no_hook_is_missing():
@@ -15,10 +17,30 @@ def test_no_hook_is_missing():
     assert made("() -> ()").hooks is hooks
 
 
-def test_a_verb_is_named_after_its_layer_and_says_what_the_layer_s_says():
-    register = made("(Tensor x) -> Tensor").register_vmap
-    assert register.__name__ == "register_vmap"
-    assert register.__doc__ == layers["vmap"].attach.__doc__
+@pytest.mark.parametrize("name", sorted(layers.keys() - {"trace", "functionalize"}))
+def test_help_of_a_verb_is_that_of_the_function_without_the_operator(name):
+    register, function = getattr(made("(Tensor x) -> Tensor"), f"register_{name}"), documented[name]
+    assert register.__name__ == f"register_{name}"
+    parameters = list(inspect.signature(register).parameters)
+    assert [p for p in inspect.signature(function).parameters if p not in NOT_OF_METHODS] == parameters
+    said, whole = register.__doc__, function.__doc__
+    described = re.findall(r"^    (\w+) : ", said.partition("Returns\n")[0], flags=re.MULTILINE)
+    assert described == parameters
+    assert said.splitlines()[0] == whole.splitlines()[0]
+    assert said.partition("Returns\n")[2] == whole.partition("Returns\n")[2]
+
+
+def test_a_verb_that_no_function_describes_says_what_its_layer_says():
+    class Own(Layer):
+        def attach(self, op, rule=None, /, *args, **options):
+            """Take a rule."""
+
+    own = Own("own_verb", DispatchKey.LAYER)
+    layers["own_verb"] = own
+    try:
+        assert made("(Tensor x) -> Tensor").register_own_verb.__doc__ == "Take a rule."
+    finally:
+        del layers["own_verb"]
 
 
 def test_an_operator_without_a_function_has_its_schema_s_signature():

@@ -83,9 +83,9 @@ def test_the_listing_of_kernels_shows_what_runs_on_each_floor():
     assert ("CPU", "kernel", where(listed.__wrapped__)) in rows
     assert ("FAKE", "fake rule", where(rule)) in rows
     assert ("VMAP", "the layer's default", "") in rows
-    floors = [DispatchKey[key] for key, _, _ in rows]
-    assert floors == sorted(floors, reverse=True)
-    assert not any(key.is_alias for key in floors)
+    keys = [DispatchKey[key] for key, _, _ in rows]
+    assert keys == sorted(keys, reverse=True)
+    assert not any(key.is_alias for key in keys)
     lines = repr(listed.kernels).splitlines()
     assert lines[0] == "listingtests::listed"
     assert len(lines) == 1 + len(rows)

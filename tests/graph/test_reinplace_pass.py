@@ -189,7 +189,7 @@ def test_another_layout_than_the_copy_has_is_not_written_to():
     """An operator that asks for a layout gets it of the copy."""
 
     @custom_op("reinplacetests::first_", mutates_args=("x",))
-    def first_(x: Annotated[np.ndarray, "C"]) -> None:
+    def first_(x: Annotated[np.ndarray, "C", "writeable"]) -> None:
         x.reshape(-1)[1] = 9.0
 
     def f(x):

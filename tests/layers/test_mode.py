@@ -715,7 +715,7 @@ def test_explain_says_where_a_rule_answers_and_what_it_stands_around():
     op.register_dispatch(Mode, lambda mode, op, types, args, kwargs: op(*args))
 
     def rows(*args):
-        return [(floor.name, floor.runs, floor.place.partition(":")[0], floor.passed) for floor in op.explain(*args).steps]
+        return [(step.name, step.runs, step.place.partition(":")[0], step.passed) for step in op.explain(*args).steps]
 
     label = X.view(Lettered)
     kernel = ("CPU", "kernel", "<ufunc sin>", ())

@@ -437,3 +437,73 @@ def test_numbas_ufuncs_are_operators():
     assert said(lambda: from_ufunc(writing, "ufunctests::writing"), DefinitionError).startswith(
         "from_ufunc: writing writes to its arguments, "
     )
+
+
+# -- a ufunc as a derivative -------------------------------------------------------------------------------------------------
+
+ONE = np.array([0.3, 0.7, 1.6])
+
+
+WAYS = {
+    "grad": lambda f, xs: dispatch.grad(lambda *xs: np.sum(f(*xs)))(*xs),
+    "vmap of grad": lambda f, xs: dispatch.vmap(dispatch.grad(lambda *xs: np.sum(f(*xs))))(*[x[:, None] for x in xs])[:, 0],
+    "jacfwd": lambda f, xs: np.diagonal(dispatch.jacfwd(f)(*xs)),
+    "jvp": lambda f, xs: dispatch.jvp(lambda x: f(x, *xs[1:]), xs[:1], (np.ones(3),))[1],
+    "make_fx": lambda f, xs: dispatch.make_fx(dispatch.grad(lambda *xs: np.sum(f(*xs))))(*xs)(*xs),
+    "make_fx, fake": lambda f, xs: dispatch.make_fx(dispatch.grad(lambda *xs: np.sum(f(*xs))), "fake")(*xs)(*xs),
+    "compile": lambda f, xs: dispatch.compile(dispatch.grad(lambda *xs: np.sum(f(*xs))))(*xs),
+    "functionalize": lambda f, xs: dispatch.functionalize(dispatch.grad(lambda *xs: np.sum(f(*xs))))(*xs),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_ufunc_as_a_derivative_goes_both_ways(way):
+    gammaln = from_ufunc(special.gammaln, "ways::gammaln", derivative=special.digamma)
+    assert np.allclose(WAYS[way](gammaln, (ONE,)), special.digamma(ONE), rtol=1e-14)
+    expm1 = from_ufunc(special.expm1, "ways::expm1", derivative=np.exp)
+    assert np.allclose(WAYS[way](expm1, (ONE,)), np.exp(ONE), rtol=1e-14)
+    # of two arguments: a ufunc of both, in their order, and one of the argument itself
+    hypot = from_ufunc(np.hypot, "ways::hypot", derivative=(lambda x, out: x / out, lambda y, out: y / out))
+    xlog1py = from_ufunc(special.xlog1py, "ways::xlog1py", derivative=(special.xlog1py, np.negative))
+    assert np.allclose(WAYS[way](xlog1py, (ONE, ONE + 1)), special.xlog1py(ONE, ONE + 1))
+    assert np.allclose(WAYS[way](hypot, (ONE, ONE + 1)), ONE / np.hypot(ONE, ONE + 1))
+    swapped = WAYS[way](lambda y, x: xlog1py(x, y), (ONE + 1, ONE))
+    assert np.allclose(swapped, -(ONE + 1))
+
+
+def test_a_ufunc_of_a_row_is_differentiated_again_and_another_says_what_to_write():
+    expm1 = from_ufunc(special.expm1, "again::expm1", derivative=np.exp)
+    assert np.allclose(dispatch.hessian(lambda x: np.sum(expm1(x)))(ONE), np.diag(np.exp(ONE)))
+    ellipe = from_ufunc(special.ellipe, "again::ellipe", derivative=special.ellipk)
+    with pytest.raises(NoRuleError) as caught:
+        dispatch.grad(lambda x: np.sum(dispatch.grad(lambda x: np.sum(ellipe(x)))(x)))(ONE / 2)
+    assert str(caught.value).startswith(
+        "a gradient was asked of scipy_special::ellipk, which has no derivative. Add one: ellipk.register_autograd("
+    )
+    from_ufunc(special.ellipk, derivative=lambda x: x * 0 + 7.0)
+    assert np.allclose(dispatch.hessian(lambda x: np.sum(ellipe(x)))(ONE / 2), 7.0 * np.eye(3))
+
+
+def test_a_ufunc_without_a_name_of_its_own_may_be_a_derivative():
+    cube = np.frompyfunc(lambda x: x**3, 1, 1)
+    op = dispatch.custom_op("unnamed::quarter", lambda x: x**4 / 4, mutates_args=(), schema="(Tensor x) -> Tensor")
+    op.register_autograd(elementwise=cube)
+    x = np.array([0.5, 2.0])
+    assert np.allclose(dispatch.grad(lambda x: np.sum(op(x)))(x), x**3)
+
+
+@pytest.mark.parametrize(
+    ("f", "what"),
+    [
+        (np.add, "add, which is of 2 arrays and 1 results"),
+        (np.modf, "modf, which is of 1 arrays and 2 results"),
+        (np.matmul, "matmul, which is generalised"),
+    ],
+)
+def test_a_ufunc_that_is_no_derivative_is_refused_when_it_is_registered(f, what):
+    with pytest.raises(DefinitionError) as caught:
+        from_ufunc(special.i0, "refused::i0", derivative=f)
+    assert str(caught.value) == (
+        f"refused::i0: the partial derivative by 'x' is the ufunc {what}. It is one of all arrays (x), or of x alone, with one "
+        "result; or a function that names what it reads."
+    )

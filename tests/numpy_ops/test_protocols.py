@@ -74,7 +74,7 @@ def test_every_spelling_is_tried() -> None:
     for function in FUNCTIONS.keys() - asked - factories - elsewhere:
         assert spelling_of(function) in text
     for name in ON_TENSORS:
-        assert name.startswith("__") or name in ("detach", "fill", "sort", "nonzero", "put", "compress", "itemsize", "nbytes") or f"x.{name}" in text
+        assert name.startswith("__") or name in ("detach", "fill", "sort", "nonzero", "put", "compress", "itemsize", "nbytes", "flat", "view") or f"x.{name}" in text
 
 
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
@@ -254,8 +254,16 @@ def test_a_function_without_a_row_says_how_to_make_one() -> None:
     assert "np.nanmax has no row" in refused(lambda: np.nanmax(x))
     assert "np.fmin.reduce has no row" in refused(lambda: np.fmin.reduce(x))
     assert " Did you mean 'isnan'" in refused(lambda: np.isnat(x))
-    assert "np.add.accumulate has no row" in refused(lambda: np.add.accumulate(x))
-    assert "np.multiply.outer has no row" in refused(lambda: np.multiply.outer(x, x))
+    assert "np.fmin.accumulate has no row" in refused(lambda: np.fmin.accumulate(x))
+
+
+def test_methods_of_ufuncs_are_what_they_are_made_of() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    np.testing.assert_array_equal(plain(np.add.accumulate(x)), np.add.accumulate(A))
+    np.testing.assert_array_equal(plain(np.multiply.accumulate(x, axis=1)), np.multiply.accumulate(A, axis=1))
+    np.testing.assert_array_equal(plain(np.multiply.outer(x, [1.0, 2.0])), np.multiply.outer(A, [1.0, 2.0]))
+    for mine, own in zip(np.divmod(x, 0.7), np.divmod(A, 0.7), strict=True):
+        np.testing.assert_array_equal(plain(mine), own)
 
 
 def test_the_advice_runs() -> None:

@@ -144,6 +144,9 @@ METHODS: dict[str, Callable[[Any], Any]] = {
     "ravel F": lambda x: x.ravel("F"),
     "flatten F": lambda x: x.flatten(order="F"),
     "np.ravel": lambda x: np.ravel(x, order="F"),
+    "flat": lambda x: flat(x),
+    "view": lambda x: viewed(x),
+    "ravel backwards": lambda x: raveled(x[0, ::-1] * 1.0, x),
     "divmod": lambda x: divmod(x, 0.7)[1] + divmod(2.0, x + 7.0)[0],
     "sort": lambda x: in_order(x),
     "compress": lambda x: x.compress([True, False, True], axis=1),
@@ -155,6 +158,27 @@ def in_order(x: Any) -> Any:
     y = x * 1.0
     y.sort(0)
     return y
+
+
+def flat(x: Any) -> Any:
+    y = x.T * 1.0
+    y.flat[[0, -1]] = [x[0, 0], 5.0]
+    y.flat[1:3] = 2.0
+    return y * len(y.flat) + y.flat[2:3] + sum(y.flat)
+
+
+def viewed(x: Any) -> Any:
+    y = x * 1.0
+    y.view()[0] = 1.0
+    return y
+
+
+def raveled(row: Any, x: Any) -> Any:
+    y = row[::-1]
+    y.ravel()[...] = 0.0  # NumPy's is a copy, for it is no view in C order
+    z = x * 1.0
+    z.ravel()[1] = 3.0
+    return y + z
 
 
 CASES = {f"{kind}: {name}": f for kind, table in (

@@ -1,10 +1,12 @@
 """Defining operators: what is taken, what is refused, and that a refused definition leaves nothing behind."""
 
 import functools
+from typing import Any
 
 import numpy as np
 import pytest
 
+import dispatch
 from dispatch import OpOverload, Tag, custom_op, ops
 from dispatch.errors import DefinitionError, HintError, OperatorNotFoundError, SchemaError
 
@@ -89,3 +91,90 @@ def test_a_definition_that_is_refused_leaves_nothing_behind(name, function, opti
         custom_op(name, function, **{"mutates_args": (), **options})
     with pytest.raises(OperatorNotFoundError):
         ops.registrationtests.nothing
+
+
+# -- defaults that can be written to ---------------------------------------------------------------------------------------
+
+LIST = [9]
+WRITTEN = []  # what the kernel found in its defaults, call by call
+
+
+@custom_op("customoptests::forgetful", mutates_args=())
+def forgetful(
+    x: np.ndarray,
+    sizes: list[int] = [1, 2],  # noqa: B006
+    nested: list[list[int]] = [[1], []],  # noqa: B006
+    options: dict[str, list[int]] = {"a": [3]},  # noqa: B006
+    pair: tuple[int, list[int]] = (1, [2]),
+    anything: Any = [{"b": 1}],  # noqa: B006
+    *,
+    fixed: tuple[int, ...] = (1, 2),
+    last: list[str] = [],  # noqa: B006
+) -> np.ndarray:
+    WRITTEN.append(repr((sizes + LIST, nested, options, pair, anything, fixed, last)))
+    sizes.append(5)
+    nested[0].append(5)
+    options["a"].append(5)
+    options["c"] = []
+    pair[1].clear()
+    anything[0]["b"] = 5
+    last.append("written")
+    return x * 1.0
+
+
+forgetful.register_fake(lambda x, *rest, fixed, last: np.empty(x.shape))
+forgetful.register_autograd(lambda ctx, g: (g, *[None] * 7))
+forgetful.register_vmap("sequential")
+OWN = "([1, 2, 9], [[1], []], {'a': [3]}, (1, [2]), [{'b': 1}], (1, 2), [])"
+
+
+def in_blocks(block):
+    def way(x):
+        with block():
+            return forgetful(x)
+
+    return way
+
+
+WAYS = {
+    "plain": forgetful,
+    "by keyword": lambda x: forgetful(x=x),
+    "some given": lambda x: forgetful(x, fixed=(1, 2)),
+    "grad": dispatch.grad(lambda x: np.sum(forgetful(x))),
+    "jvp": lambda x: dispatch.jvp(forgetful, (x,), (x,)),
+    "vmap": dispatch.vmap(forgetful),
+    "vmap of grad": dispatch.vmap(dispatch.grad(forgetful)),
+    "make_fx": dispatch.make_fx(lambda x: forgetful(forgetful(x)))(np.ones(3)),
+    "compile": dispatch.compile(lambda x: forgetful(forgetful(x))),
+    "functionalize": dispatch.functionalize(forgetful),
+    "export": dispatch.export(lambda x: forgetful(x), (np.ones(3),)),
+    "validate": in_blocks(lambda: dispatch.validate("full")),
+    "redispatch": lambda x: forgetful.redispatch(dispatch.DispatchKey.VMAP, x),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_list_default_reaches_the_kernel_as_a_list_fresh_each_call(way):
+    WRITTEN.clear()
+    for _ in range(3):
+        WAYS[way](np.ones(3))
+    assert len(WRITTEN) >= 3
+    assert set(WRITTEN) == {OWN}
+    assert str(forgetful.schema) == (
+        'customoptests::forgetful(Tensor x, int[] sizes=[1, 2], int[][] nested=[[1], []], Dict(str, int[]) options={"a": [3]}, '
+        '(int, int[]) pair=(1, [2]), Any anything=[{"b": 1}], *, int[] fixed=[1, 2], str[] last=[]) -> Tensor'
+    )
+
+
+def test_a_list_default_of_a_schema_s_text_is_a_list_too():
+    found = []
+    op = custom_op(
+        "customoptests::text",
+        lambda x, sizes=[1, 2]: found.append(sizes) or sizes.append(3),
+        mutates_args=(),
+        schema="(Tensor x, int[] sizes=[1, 2]) -> ()",
+    )
+    op(np.ones(2))
+    op(np.ones(2))
+    assert found == [[1, 2, 3], [1, 2, 3]]
+    assert found[0] is not found[1]

@@ -57,7 +57,7 @@ def test_impl_waits_for_the_definition(ns):
     ("call", "error", "message"),
     [
         (lambda: define("a::b::c", "(Tensor x) -> Tensor"), SchemaError, "does not name an operator"),
-        (lambda: impl(3, "cpu", np.sin), DefinitionError, "impl asks for the name 'ns::name' or a Library"),
+        (lambda: impl(3, "cpu", np.sin), DefinitionError, "impl asks for an operator, its name 'ns::name' or a Library"),
         (lambda: impl("d::f", [], np.sin), DefinitionError, "impl names no device. Write 'default'"),
         (lambda: impl("f", "cpu", np.sin), SchemaError, "does not name an operator"),
     ],

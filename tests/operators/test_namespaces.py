@@ -36,6 +36,55 @@ def pick():
     return ops.namespacetests.pick
 
 
+# -- what is looked up is not assigned to ----------------------------------------------------------------------------------
+
+
+def test_an_operator_takes_no_attribute_that_is_misspelt():
+    def rule(x):
+        return x
+
+    for name in ("regster_fake", "register_fake", "fake", "schema"):
+        with pytest.raises(AttributeError) as caught:
+            setattr(scale, name, rule)
+        assert str(caught.value) == (
+            f"namespacetests::scale: the attribute {name!r} cannot be set. What an operator has is registered: "
+            "op.register_kernel('cpu', fn), op.register_fake(rule), op.register_autograd(backward)."
+        )
+    with pytest.raises(AttributeError, match=r"namespacetests::scale: the attribute .schema. cannot be deleted\."):
+        del scale.schema
+    with pytest.raises(AttributeError, match=r"namespacetests::scale has no attribute .typo.\."):
+        del scale.typo
+    before = scale.__doc__
+    scale.__doc__ = "Scale."  # what a decorator writes
+    assert scale.__doc__ == "Scale."
+    scale.__doc__ = before
+
+
+def test_a_namespace_is_not_assigned_to():
+    assert ops.namespacetests.scale is scale
+    with pytest.raises(AttributeError) as caught:
+        ops.namespacetests.scale = 3
+    assert str(caught.value) == (
+        "namespacetests::scale cannot be set: a namespace holds operators, which are defined by a name. "
+        'Write custom_op("namespacetests::scale", fn, mutates_args=()).'
+    )
+    with pytest.raises(AttributeError) as caught:
+        del ops.namespacetests.scale
+    assert str(caught.value) == (
+        "namespacetests::scale cannot be deleted: an operator goes with the library that defined it. Define it by "
+        'Library("namespacetests", "FRAGMENT"), and call its destroy().'
+    )
+    with pytest.raises(OperatorNotFoundError, match=r"there is no operator namespacetests::scal\. Did you mean 'scale'"):
+        del ops.namespacetests.scal
+    with pytest.raises(AttributeError, match="the namespace 'mine' cannot be set: it exists once"):
+        ops.mine = 3
+    with pytest.raises(AttributeError, match="the namespace 'namespacetests' cannot be deleted: its operators go with"):
+        del ops.namespacetests
+    with pytest.raises(OperatorNotFoundError, match="there is no namespace 'nobodys'"):
+        del ops.nobodys
+    assert ops.namespacetests.scale is scale
+
+
 # -- by name ---------------------------------------------------------------------------------------------------------------
 
 

@@ -92,6 +92,9 @@ EXACT = [
     ("Any", [], [1, A, None]),
     ("ScalarType", [np.dtype("f4"), np.float32, float], ["float64"]),
     ("Device", ["cpu"], []),
+    ("Union(float, float[])", [1.0, [1.0], (1.0, 2.0)], [1, [1]]),
+    ("Union((int, str), str)", ["a", (1, "a")], []),
+    ("Union(Tensor, Tensor[])?", [A, [A, A], None], []),
     ("Callable", [len, lambda: 0, np.sin, Derived()], [np.float32, float]),
     ("Tensor?", [None, A], []),
     ("int[]", [[1], (1, 2), range(3), []], [[np.int32(1)]]),
@@ -113,7 +116,7 @@ def test_what_fits_exactly_and_what_by_widening(text, exact, widening):
     for values, exactly in ((exact, True), (widening, False)):
         for x in values:
             assert fit(op, (x,), {})[0] == (exactly,), repr(x)
-            assert is_exact(kind(text), x) is exactly
+            assert is_exact(kind(text), op.arguments.checks[0], x) is exactly
 
 
 def test_a_number_for_an_array_widens():

@@ -274,9 +274,7 @@ def test_a_return_has_the_dtype_of_its_hint_each_its_own():
         (fractions.Fraction | None, "typing.Any, or register_opaque_type(Fraction)"),
         (T, "typing.Any"),
         (3, "typing.Any"),
-        (int | str, "typing.Any"),
-        (int | tuple[int, ...], "list[int]"),
-        (np.ndarray | list[np.ndarray], "list[np.ndarray]"),
+        (int | Any, "typing.Any"),
         (list[set[int]], "list[int]"),
     ],
 )

@@ -207,7 +207,8 @@ def test_a_default_is_the_functions_own_object():
     x, f, shape = infer(fn, "ns::op", mutates_args=()).arguments
     assert x.default is MISSING
     assert f.default is value
-    assert shape.default == (1, 2)
+    assert shape.default == [1, 2]
+    assert shape.default is not fn.__defaults__[1]
 
 
 # --------------------------------------------------------------------------------------------------------- infer_schema

@@ -119,10 +119,13 @@ def test_schemas_are_frozen_and_say_what_they_are():
 
 
 # ----------------------------------------------------------------------------------------------------------- properties
-def test_a_mutable_default_is_kept_as_a_tuple_and_anything_else_as_it_is():
-    value = np.float32(0.5)
-    assert Argument("n", ListOf(INT), [1, 2]).default == (1, 2)
-    assert Argument("n", ListOf(INT), range(3)).default == (0, 1, 2)
+def test_a_default_that_can_be_written_to_is_kept_as_a_copy_and_anything_else_as_it_is():
+    value, sizes = np.float32(0.5), [1, 2]
+    kept = Argument("n", ListOf(INT), sizes)
+    sizes.append(3)
+    assert (kept.default, str(kept)) == ([1, 2], "int[] n=[1, 2]")
+    assert Argument("n", ListOf(INT), (1, 2)).default == (1, 2)
+    assert Argument("n", ListOf(INT), range(3)).default == [0, 1, 2]
     assert Argument("x", FLOAT, value).default is value
 
 
@@ -182,11 +185,16 @@ def test_the_parts_of_the_name_and_of_the_arguments():
         ("Tensor None", "'None' cannot name an argument: it is a keyword"),
         ("Tensr x", "there is no type 'Tensr'. Did you mean 'Tensor'?"),
         ("quux x", "there is no type 'quux'. Types: Tensor, int,"),
-        ("SymInt n", "there is no type 'SymInt'. Write int."),
         ("int64_t n", "there is no type 'int64_t'. Write int."),
         ("double n", "there is no type 'double'. Write float."),
         ("Optional(Tensor) x", "there is no type 'Optional'. Write T?."),
-        ("Union(int, float) x", "there is no type 'Union'. Write Scalar for numbers, or Any."),
+        ("Union(int) x", "Union(int): a union is of two different types at least, each once."),
+        ("Union(int, int) x", "Union(int, int): a union is of two different types at least, each once."),
+        ("Union(int, str?) x", "Union(int, str?): str? stands in no union. Write Union(A, B)? where None is taken, Any for any"),
+        ("Union(Any, str) x", "Union(Any, str): Any stands in no union. Write Union(A, B)? where None is taken, Any for any"),
+        ("Union(int, Union(str, bytes)) x", "Union(str, bytes) stands in no union."),
+        ("Union(Tensor(a!), Tensor[]) x", "the Tensors of one argument share one alias: write the same after each."),
+        ("Union[int, str] x", "expected '(', found '['"),
         (
             "Layout x",
             "the type 'Layout' has no meaning for arrays. For a Python object write its class, module.Class, or Any",
@@ -237,7 +245,7 @@ def test_the_parts_of_the_name_and_of_the_arguments():
         ("Tensor? x=0", "the default of a Tensor can only be None"),
         ("Tensor[] x=[0]", "the default of a Tensor can only be None"),
         ("int[] n=3", "a default of type int does not fit int[]"),
-        ("int[2] n=[1]", "a default of type tuple of length 1 does not fit int[2]"),
+        ("int[2] n=[1]", "a default of type list of length 1 does not fit int[2]"),
         ("float[2] f=1.0", "a default of type float does not fit float[2]"),
         ("(int, str) p=(1,)", "a default of type tuple of length 1 does not fit (int, str)"),
         ("(int, str) p=(1, 2)", "a default of type int does not fit str"),

@@ -77,6 +77,13 @@ def test_only_plain_calls_of_the_named_namespaces_are_recorded(op):
     assert len(profiles["np::sin"]) == 1
 
 
+def test_without_a_namespace_calls_of_every_one_are_recorded(op):
+    with record_op_profiles() as profiles:
+        op(X, 2)
+        dispatch.ops.np.cos(X)
+    assert {op.name, "np::cos"} <= set(profiles)
+
+
 def test_a_call_that_was_not_recorded_says_so(op):
     with record_op_profiles(op.schema.namespace) as profiles:
         op(X, 2)

@@ -1,18 +1,23 @@
 """The form `elementwise=`: partial derivatives of an operator that works element by element and broadcasts as ufuncs do.
 
-A partial names what it reads, arguments or `out`, the result. The derivative is a product with it, element by element: of a
+A partial names what it reads, arguments or `out`, the result; a ufunc, which has no names, reads all arrays, or if it takes one
+the argument itself. The derivative is a product with it, element by element: of a
 tangent `t * partial`, of a gradient `g * conj(partial)`, which is torch's convention for complex values: the gradient of a real
 function is the direction in which it grows fastest.
 """
 
+from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
+
+import numpy as np
 
 from ...core import OpOverload
 from ...core.array_memory import is_complex
 from ...dispatcher.rule_parameters import parameter_names
 from ...errors import DefinitionError, GradientError, kind_of
 from ...layers.autograd import Pullback, Pullbacks, Rule
-from ...layers.autograd.derivative_sources import Form
+from ...layers.autograd.derivative_sources import Form, plugged
 from ...layers.jvp import Pushforward, Pushforwards
 from .argument_selection import array_names, by_argument, check_single, raising
 from .partials import pullback_of, pushforward_of
@@ -21,7 +26,10 @@ from .partials import pullback_of, pushforward_of
 def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     """The form `elementwise=`."""
     check_single(op, "elementwise")
-    partials = by_argument(op, given, "elementwise=")
+    partials = {
+        name: _of_ufunc(op, name, partial) if ufunc_of(partial) is not None else partial
+        for name, partial in by_argument(op, given, "elementwise=").items()
+    }
     pulls: dict[str, Pullback] = {}
     pushes: dict[str, Pushforward] = {}
     for name in array_names(op):
@@ -31,8 +39,39 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
         elif (partial := partials[name]) is not None:
             _check(op, name, partial)
             pulls[name], pushes[name] = _held(op, name, partial)
-    function = next((p for p in partials.values() if callable(p)), None)
+    function = next((getattr(p, "__wrapped__", p) for p in partials.values() if callable(p)), None)
     return Form(Pullbacks(pulls), Pushforwards(pushes), function)
+
+
+def ufunc_of(f: Any) -> np.ufunc | None:
+    """The ufunc that a partial is, or that is in it, as in Numba's; None of anything else."""
+    found = f if isinstance(f, np.ufunc) else getattr(f, "ufunc", None)
+    return found if isinstance(found, np.ufunc) else None
+
+
+def _of_ufunc(op: OpOverload, name: str, f: Any) -> Callable[..., Any]:
+    """A partial that reads by name, and calls a ufunc as the operator that it is under every transform."""
+    inner, names = ufunc_of(f), array_names(op)
+    assert inner is not None
+    reads = names if inner.nin == len(names) else [name] if inner.nin == 1 else None
+    if reads is None or inner.nout != 1 or inner.signature:
+        what = "generalised" if inner.signature else f"of {inner.nin} arrays and {inner.nout} results"
+        raise DefinitionError(
+            f"{op.name}: the partial derivative by {name!r} is the ufunc {f.__name__}, which is {what}. It is one of all "
+            f"arrays ({', '.join(names)}), or of {name} alone, with one result; or a function that names what it reads.",
+            operator=op.name,
+            argument=name,
+        )
+    made: list[OpOverload] = []
+
+    def partial(*read: Any) -> Any:
+        if not made:
+            made.append(plugged["ufunc"](f))
+        return made[0](*read)
+
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    vars(partial).update(__signature__=Signature([Parameter(read, kind) for read in reads]), __wrapped__=f)
+    return partial
 
 
 def _check(op: OpOverload, name: str, partial: Any) -> None:

@@ -12,14 +12,14 @@ _backends: dict[str, Backend] = {}
 
 
 def register_backend(name: str, fn: Backend | None = None) -> Any:
-    """Register a backend for `compile(f, backend=name)`; also a decorator.
+    """Register a function that makes a program of a graph, for `compile(f, backend=name)`. It is also a decorator.
 
     Parameters
     ----------
     name : str
     fn : callable
-        `fn(graph, metadata)` gets a graph and the metadata of its inputs. It returns a function that takes the arrays for the
-        inputs, one after the other, and returns the outputs of the graph. It may change the graph.
+        `fn(graph, metadata)` gets a graph, and the shape, dtype and strides of each input. It returns a function that takes
+        the arrays of the inputs by position, and returns the outputs of the graph. It may change the graph.
 
     Returns
     -------

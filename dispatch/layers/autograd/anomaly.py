@@ -1,7 +1,7 @@
-"""Anomaly mode: names the line of a call whose backward fails or gives a nan.
+"""Anomaly mode: names the line of the call whose backward fails or gives nan.
 
-It is a watcher, so that it costs nothing while it is off: it sees each step of each call after it has been recorded, and
-leaves the line on the nodes that are new. A node without a line is one that was recorded before.
+It observes calls, and costs nothing while it is off. After a call has been recorded it puts the line on the new nodes. A node
+without a line was recorded before.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,21 +22,21 @@ AUTOGRAD = DispatchKey.AUTOGRAD
 
 
 class detect_anomaly(Watcher):
-    """Say of a backward that fails which line called what it belongs to, and refuse gradients that are nan.
+    """A `with` block that finds the line whose backward fails, or gives nan.
 
-    What is recorded in the block remembers the line that called it: an exception in its backward, inside the block or
-    after it, gets a note with that line. A backward that runs in the block raises where a gradient is nan. It makes each
-    call several times slower, and is for finding a fault.
+    Each operator call in the block keeps the line of your code that made it. If its backward raises, in the block or after
+    it, the exception gets a note with that line. A backward that runs in the block raises if a gradient is nan. Calls are
+    several times slower: it is for finding a fault.
 
     Parameters
     ----------
     check_nan : bool
-        Whether a gradient that is nan raises.
+        Whether a gradient with a nan raises.
 
     Raises
     ------
     GradientError
-        From a backward in the block: if a gradient is nan.
+        From a backward in the block, if a gradient has a nan.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class detect_anomaly(Watcher):
 
 
 class Checked(dict[Node, tuple[Any, Any]]):
-    """What runs of each node, its rule with a look at what it gives."""
+    """The rule of a node, which also looks for nan in what it returns."""
 
     def __init__(self, only: Mapping[Node, tuple[Any, Any]] | None) -> None:
         super().__init__()
@@ -87,13 +87,13 @@ class Checked(dict[Node, tuple[Any, Any]]):
 
 
 def checked(only: Mapping[Node, tuple[Any, Any]] | None) -> Mapping[Node, tuple[Any, Any]] | None:
-    """What a backward runs, where anomaly mode is on in this thread with a look for nans."""
+    """Return what a backward runs: with a look for nan if anomaly mode is on in this thread."""
     on = any(isinstance(watcher, detect_anomaly) and watcher.check_nan for watcher in watchers())
     return Checked(only) if on else only
 
 
 def note_line(node: Node) -> None:
-    """Let a node that is made by no operator remember the line that called it, where anomaly mode is on."""
+    """Put the line that made a call on a node that no operator makes, if anomaly mode is on."""
     if active_mode(OBSERVE) is not None and any(isinstance(watcher, detect_anomaly) for watcher in watchers()):
         node.place = str(line())
 

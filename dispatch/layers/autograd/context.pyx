@@ -10,7 +10,7 @@ from .node cimport Node, Output
 
 import numpy as np
 
-from ...core import Tensor, wrap
+from ...core import Tensor, is_array, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import leaves
 from ...errors import GradientError, kind_of
@@ -43,18 +43,14 @@ cdef frozenset INERT = frozenset((bool, int, float, complex, str, type(None)))
 
 
 cdef class Context(Node):
-    """What `setup_context` fills and `backward` reads.
+    """The `ctx` of an operator's backward: `setup_context` puts on it what the backward needs.
 
-    Any attribute may be set on it; it lives until the backward has run.
+    Any attribute may be set on it. It is freed when the backward has run.
 
     Attributes
     ----------
-    needs_input_grad : tuple
-        One bool for each argument of the operator; a list of them, in order, for a list, dict or record of arrays.
-    saved_tensors : tuple
-        What `save_for_backward` was given: plain values, or tracked ones under `create_graph=True`.
     residual : object
-        The operator's Residual output, where it has one.
+        The object that the operator returned as its `Residual`, if it has one.
     """
 
     def __cinit__(self):
@@ -71,14 +67,16 @@ cdef class Context(Node):
 
     @property
     def needs_input_grad(self):
+        """For each argument of the operator, whether a gradient is wanted: a bool, or a list of them for a container."""
         if self.few == 2:
             return self.first is not None, self.second is not None
         return needed(self.inputs)
 
     def save_for_backward(self, *tensors):
-        """Keep arrays for the backward; the last call counts, None is allowed.
+        """Keep arrays for the backward, which reads them as `ctx.saved_tensors`. A second call replaces the first.
 
-        A plain array that is writeable is copied when small, and made read-only until the backward when large.
+        A later write would change the gradient, so a small writeable array is copied, and a large one is read-only until the
+        backward has run.
 
         Parameters
         ----------
@@ -91,6 +89,7 @@ cdef class Context(Node):
 
     @property
     def saved_tensors(self):
+        """What `save_for_backward` was given, a tuple: plain arrays, or tracked ones under `create_graph=True`."""
         cdef tuple saved
         if self.rule is released:
             released(self, None, False)
@@ -102,12 +101,12 @@ cdef class Context(Node):
         return unwrapped(saved, rank_at(self.level.number, AUTOGRAD))
 
     def mark_non_differentiable(self, *outputs):
-        """Name outputs that carry no gradient; they come out untracked.
+        """Say which outputs have no gradient: they are returned untracked.
 
         Parameters
         ----------
         *outputs : Tensor
-            Outputs as `setup_context` was given them. Arrays that are not floating-point have no gradient as it is.
+            Outputs, as `setup_context` got them. Integers and bools need not be named: they have no gradient anyway.
         """
         numbers = [number_of(self, x) for x in outputs if not hasattr(x, "dtype") or inexact_layout(x) is not None]
         if -1 in numbers:
@@ -119,7 +118,13 @@ cdef class Context(Node):
         self.undifferentiable = tuple(numbers)
 
     def set_materialize_grads(self, value):
-        """Whether a missing gradient of an output comes as zeros, the default, or as None."""
+        """Say what the backward gets for an output that has no gradient: zeros, or None.
+
+        Parameters
+        ----------
+        value : bool
+            True for zeros, the default.
+        """
         self.materialize = value
 
     cdef dict attributes(self):
@@ -143,6 +148,7 @@ cdef class Context(Node):
         return 0
 
     cpdef tuple all_kept(self):
+        """Return what it keeps for the backward: saved arrays, the residual and attributes."""
         cdef PyObject *attributes = dispatch_attributes(<PyObject *>self)
         return self.saved, self.residual, self.aside, None if attributes == NULL else <object>attributes
 
@@ -181,7 +187,7 @@ cdef object to_keep(Context node, x):
         return hidden(node, x)
     if items_of(x) is not None:
         return rebuilt(x, [to_keep(node, item) for item in items_of(x)])
-    if x is not None and not isinstance(x, (Tensor, np.ndarray, np.generic)):
+    if x is not None and not is_array(x):
         raise GradientError(
             f"{node.op.name}: save_for_backward keeps arrays, and was given {kind_of(x)}. "
             "Set anything else as an attribute: ctx.name = value.",

@@ -1,4 +1,4 @@
-"""Gradients of some values with respect to others, as torch.autograd has them: no `.grad` is touched unless asked."""
+"""Gradients of some values with respect to others, as `torch.autograd` has them: `backward` and `grad`."""
 
 from typing import Any
 
@@ -24,35 +24,36 @@ def grad(
     allow_unused: bool = False,
     materialize: bool = False,
 ) -> Any:
-    """The gradients of recorded values with respect to others. No `.grad` changes.
+    """Return the gradients of recorded values with respect to others. No `.grad` changes.
 
     Parameters
     ----------
     outputs : TrackedTensor or container of these
-        What to differentiate; the sum, where they are several.
+        The values to differentiate; the sum of them if they are several.
     inputs : TrackedTensor or container of these
-        With respect to what: leaves, and values in the middle. Only what leads to them runs.
+        The values to differentiate by: leaves, or values that were computed.
     grad_outputs : array_like or container of these, optional
-        The gradient that each output begins with, of its shape; may be left out, or None, for 0-d ones.
+        For each output, the gradient of the final result with respect to it, of its shape. A 0-d output needs none: None is 1.
     retain_graph : bool, optional
-        Keep what the nodes saved, for another backward; by default where `create_graph` is set.
+        Whether to keep what the recorded calls saved, for another backward; by default as `create_graph` says.
     create_graph : bool
-        Record the gradients, so that they can be differentiated again.
+        Whether to record the backward, so that the gradients can be differentiated again.
     allow_unused : bool
-        Give None for an input that the outputs do not depend on, rather than raise.
+        Whether to return None for an input on which no output depends. By default it raises.
     materialize : bool
-        Give zeros for it.
+        Whether to return zeros for such an input.
 
     Returns
     -------
     tuple, dict or record
-        For one value or a sequence a tuple with one gradient for each, as in torch; for a dict or a record one like it.
+        The gradients, each of the shape and dtype of its input. One input or a sequence of them gives a tuple, as in torch;
+        a dict or a record gives one like it.
 
     Raises
     ------
     GradientError
-        If the outputs do not depend on an input, an output or an input is not tracked, a gradient does not fit, or what a
-        node saved has been let go.
+        If no output depends on an input, if an output or an input is not tracked, if a gradient has another shape, or if what
+        a recorded call saved was freed by an earlier backward.
 
     Examples
     --------
@@ -92,20 +93,20 @@ def grad(
 def backward(
     tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, *, inputs: Any = None
 ) -> None:
-    """Add the gradients of several values to the `.grad` of every leaf they were made of, in one walk.
+    """Compute the gradients of several values at once, and add them to the `.grad` of every leaf they were computed from.
 
     Parameters
     ----------
     tensors : TrackedTensor or container of these
     grad_tensors : array_like or container of these, optional
-        The gradient that each begins with, of its shape; may be left out, or None, for 0-d ones.
+        For each value, the gradient of the final result with respect to it, of its shape. A 0-d value needs none: None is 1.
     retain_graph, create_graph, inputs
-        As for `TrackedTensor.backward`.
+        As in `TrackedTensor.backward`.
 
     Raises
     ------
     GradientError
-        As `TrackedTensor.backward`; and if one of them is not tracked, or they are tracked by several transforms.
+        As from `TrackedTensor.backward`; also if a value is not tracked, or they belong to different transforms.
 
     Examples
     --------
@@ -125,17 +126,18 @@ def backward(
 
 
 def nbytes(*values: Any) -> int:
-    """How many bytes of arrays the tape keeps alive for the backward of some values.
+    """Return how many bytes of arrays the tape keeps for the backward of some values.
 
     Parameters
     ----------
     *values : TrackedTensor, or container of these
-        What is not tracked keeps nothing.
+        A value that is not tracked keeps nothing.
 
     Returns
     -------
     int
-        Memory that several nodes keep, or several views share, counts once; arrays that the program holds too count as well.
+        In bytes. Memory that several recorded calls keep, or several views share, counts once. Arrays that your program
+        holds as well count too.
 
     Examples
     --------
@@ -149,7 +151,7 @@ def nbytes(*values: Any) -> int:
 
 
 def _begun(outputs: Any, gradients: Any, who: str) -> tuple[list[TrackedTensor], list[Any]]:
-    """The values that a backward begins at, and the gradients it begins with."""
+    """Return the values that a backward begins at, and the gradients that it begins with."""
     found: list[Any] = list(leaves(outputs))
     if not found:
         raise GradientError(f"{who} was given no outputs to begin at.")

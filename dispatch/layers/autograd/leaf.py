@@ -1,26 +1,39 @@
-"""Makes leaves: values that the tape begins with."""
+"""Makes leaves: the values that the tape begins with."""
 
 from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, active_modes, freeze, ground, level_of_rank, open_levels, wrap
+from ...core import (
+    DispatchKey,
+    Level,
+    Tensor,
+    active_modes,
+    freeze,
+    ground,
+    is_of_registered_class,
+    level_of_rank,
+    open_levels,
+    wrap,
+)
 from ...core.array_memory import unwritten
 from ...errors import GradientError
+from ...operators.prims import astype
 from .node import Leaf
 from .saved_tensors import COPIED_BYTES, protect
 from .tensor import TrackedTensor
 
 
 def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
-    """Copy data into a new array, tracked on request.
+    """Copy data into a new array. With `requires_grad`, operators on it are recorded for a backward.
 
     Parameters
     ----------
     data : array_like
     dtype : dtype, optional
+        By default that of the data, as in `numpy.array`.
     requires_grad : bool
-        Whether operators on it are recorded, for `backward`.
+        Whether to return a `TrackedTensor`.
 
     Returns
     -------
@@ -29,7 +42,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     Raises
     ------
     GradientError
-        If a gradient is asked of a dtype that has none.
+        If `requires_grad` is set and the dtype is not floating-point or complex, or the data is tracked already.
 
     Examples
     --------
@@ -42,6 +55,8 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     value: Any
     if isinstance(data, Tensor):
         value = data if dtype is None else data.astype(dtype)
+    elif is_of_registered_class(data):
+        value = data if dtype is None else astype(data, np.dtype(dtype))
     else:
         value = np.array(data, dtype=dtype)
     if not requires_grad:
@@ -55,13 +70,13 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
 
 
 def _level() -> Level:
-    """Where a leaf of nobody's belongs: on the ground, or above what takes down, at a level of its own, all that runs in it."""
+    """Return the level of a new leaf: 0; or inside make_fx or functionalize theirs, so that it ranks above their values."""
     number = max([level_of_rank(guard.rank) for guard in active_modes() if guard.key < DispatchKey.LAYER], default=0)
     return next((level for level in open_levels() if level.number == number), ground())
 
 
 def track(value: Any, level: Any, *, shared: bool = False) -> TrackedTensor:
-    """A leaf at a level; with `shared`, of a value that somebody else may write to while the tape needs it."""
+    """Return a leaf at a level. `shared`: somebody else may write to the value while the tape needs it, so protect it."""
     if shared:
         kept = unwritten(value, COPIED_BYTES)  # which settles the usual case in C
         value = protect(value) if kept is None else kept

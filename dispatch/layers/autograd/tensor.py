@@ -1,4 +1,4 @@
-"""TrackedTensor: a value whose history is recorded."""
+"""TrackedTensor: a value whose operator calls are recorded."""
 
 import weakref
 from collections.abc import Callable
@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, check_open, count_conversion, freeze
+from ...core import DispatchKey, Level, Tensor, check_open, count_conversion, freeze, is_of_registered_class
 from ...core.array_memory import set_rewritable
 from ...core.pytree import leaves, paths
 from ...errors import ConversionError, GradientError, kind_of
+from ...operators.registered_arrays import filled
 from .engine import add_to_leaf, add_to_leaves, grad_of, set_grad
 from .grad_mode import in_recorded_rule
 from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, retain
@@ -19,18 +20,25 @@ from .node import Leaf, Node, Output
 
 
 class TrackedTensor(Tensor):
-    """A value on the tape: made by `dispatch.tensor(a, requires_grad=True)`, by `grad`, and by operators on such values.
+    """A value whose operator calls are recorded for a backward: the tape.
+
+    `dispatch.tensor(a, requires_grad=True)` makes a leaf, and so does `dispatch.grad` of the arguments. Operators on such
+    values return such values.
 
     Attributes
     ----------
-    grad : ndarray or None
-        The gradient that `backward` added up, of a leaf, and of a value that was asked to keep it, by `retain_grad()` or
-        `backward(inputs=)`; a Tensor after `backward(create_graph=True)`.
-    grad_fn : Node or None
-        The recorded call that made the value; None for a leaf.
-    requires_grad, is_leaf : bool
-    version : int
-        How many calls have written to it in place; torch's `_version`.
+    grad : ndarray, Tensor or None
+        The sum of the gradients that backwards gave this value, of its shape and dtype. A leaf keeps it; another value after
+        `retain_grad()` or `backward(inputs=...)`. After `backward(create_graph=True)` it is a Tensor.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> x = dispatch.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = x * x
+    >>> y.sum().backward()
+    >>> x.grad, x.is_leaf, y.grad, y.grad_fn.name()
+    (array([2., 4.]), True, None, 'multiplyBackward')
     """
 
     __slots__ = ("family", "retained", "writes")  # unset on most: no view was taken, no gradient kept, nothing written
@@ -42,44 +50,49 @@ class TrackedTensor(Tensor):
 
     @property
     def version(self) -> int:
+        """How many calls have written to it in place; torch's `_version`."""
         return getattr(self, "writes", 0)
 
     @property
     def requires_grad(self) -> bool:
+        """True: an array without a gradient is no TrackedTensor."""
         return True
 
     @property
     def is_leaf(self) -> bool:
+        """Whether the tape begins here: no recorded call made the value."""
         return isinstance(self.data, Leaf)
 
     @property
     def grad_fn(self) -> Node | None:
+        """The recorded call that made the value; None for a leaf."""
         if isinstance(self.data, Leaf):
             return None
         return self.data if isinstance(self.data, Node) else self.data.node
 
-    grad = property(grad_of, set_grad, doc="What `backward` added up; see the class.")
+    grad = property(grad_of, set_grad, doc="The sum of the gradients that backwards gave this value; see the class.")
 
     def backward(
         self, gradient: Any = None, *, inputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False
     ) -> None:
-        """Add the gradient of this value to the `.grad` of every leaf it was made of.
+        """Compute the gradients of this value, and add them to the `.grad` of every leaf that it was computed from.
 
         Parameters
         ----------
         gradient : array_like, optional
-            The gradient of the final result with respect to this value, of its shape; may be left out for a 0-d value.
+            The gradient of the final result with respect to this value, of its shape. A 0-d value needs none: it is 1.
         inputs : TrackedTensor or container of these, optional
-            Add to the `.grad` of these alone, which need not be leaves; only what leads to them runs.
+            Add to the `.grad` of these only. They need not be leaves.
         retain_graph : bool, optional
-            Keep what the nodes saved, for another backward; by default where `create_graph` is set.
+            Whether to keep what the recorded calls saved, for another backward; by default as `create_graph` says.
         create_graph : bool
-            Record the backward itself, so that its result can be differentiated again.
+            Whether to record the backward itself, so that its result can be differentiated again.
 
         Raises
         ------
         GradientError
-            If the value has axes and no gradient is given, a gradient does not fit, or what a node saved has been let go.
+            If the value has axes and no gradient is given; if a gradient has another shape; or if what a recorded call saved
+            was freed by an earlier backward.
 
         Examples
         --------
@@ -90,9 +103,7 @@ class TrackedTensor(Tensor):
         array([2., 4.])
         """
         check_open(self)
-        shape, dtype = self.data.layout
-        usual = gradient is None and not shape and not isinstance(self.value, Tensor)
-        seed = _one(dtype) if usual else seed_of(self, gradient)
+        seed = one(self) if gradient is None and not self.data.layout[0] else seed_of(self, gradient)
         keep = create_graph if retain_graph is None else retain_graph
         if inputs is not None:
             add_at(inputs, (self.data,), (seed,), self.level, keep, create_graph)
@@ -100,18 +111,18 @@ class TrackedTensor(Tensor):
             add_to_leaves((self.data,), (seed,), self.level, keep, create_graph)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
-        """Call `hook(grad)` each time a backward has the whole gradient of this value.
+        """Call `hook(grad)` in each backward, with the gradient of this value.
 
         Parameters
         ----------
         hook : callable
-            Gets the gradient, once a backward, summed over everything that used the value; an array that it cannot write
-            to. Returns another of the same shape and dtype, which goes on in its place, or None.
+            Gets the gradient once a backward, when all calls that used the value have added to it. The array is read-only.
+            The hook returns None, or another gradient of the same shape and dtype to use in its place.
 
         Returns
         -------
         Handle
-            Takes the hook away again: `handle.remove()`, or a `with` block.
+            `handle.remove()` removes the hook, and so does the end of `with handle:`.
 
         Examples
         --------
@@ -133,6 +144,16 @@ class TrackedTensor(Tensor):
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> Handle:
         """Call `hook(x)` each time a backward has added to the `.grad` of this leaf.
+
+        Parameters
+        ----------
+        hook : callable
+            Gets this value. What it returns is not used.
+
+        Returns
+        -------
+        Handle
+            `handle.remove()` removes the hook, and so does the end of `with handle:`.
 
         Raises
         ------
@@ -156,7 +177,7 @@ class TrackedTensor(Tensor):
         return Handle(leaf_hooks(self.data).after, (weakref.ref(self), hook))
 
     def retain_grad(self) -> None:
-        """Keep the gradient of this value in `.grad`, as a leaf does.
+        """Keep the gradient of this value in `.grad`, as a leaf does, in the backwards from now on.
 
         Examples
         --------
@@ -175,12 +196,12 @@ class TrackedTensor(Tensor):
                 retain(*_place(self.data), retained)
 
     def item(self) -> Any:
-        """The value of a tensor of one element, as a Python number: a constant, to every derivative.
+        """Return the one element as a Python number, which every derivative takes for a constant.
 
         Raises
         ------
         GradientError
-            In a backward rule that is differentiated itself, which would lose the number's part in silence.
+            In a backward rule that is differentiated itself: the derivative would be wrong without the number's part.
         """
         if in_recorded_rule(self.level.number):
             raise GradientError(
@@ -223,8 +244,10 @@ set_rewritable(TrackedTensor, frozen=True)
 
 
 def one(x: TrackedTensor) -> Any:
-    """The gradient of a 0-d value with respect to itself: 1, which nobody can write to; of a fake's a fake."""
-    return np.ones_like(x.value) if isinstance(x.value, Tensor) else _one(x.data.layout[1])
+    """Return the gradient of a 0-d value with respect to itself: a read-only 1; a fake for a fake."""
+    if isinstance(x.value, (np.ndarray, np.generic)):
+        return _one(x.data.layout[1])
+    return np.ones_like(x.value) if isinstance(x.value, Tensor) else filled(x.value, 1, *x.data.layout)
 
 
 @lru_cache(maxsize=64)
@@ -233,12 +256,12 @@ def _one(dtype: np.dtype[Any]) -> Any:
 
 
 def _place(edge: Any) -> tuple[Node, int | None]:
-    """The node that made a value, and which of its outputs the value is, where it has several."""
+    """Return the node that made a value, and which of its outputs the value is, if it has several."""
     return (edge.node, edge.number) if isinstance(edge, Output) else (edge, None)
 
 
 def keep_retained(x: TrackedTensor) -> None:
-    """Let a value that was written keep the gradient of what it is now, if it was asked to keep one."""
+    """Let a value that was written keep the gradient of its new content, if it was asked to keep one."""
     if hasattr(x, "retained") and x.retained.asked:
         retain(*_place(x.data), x.retained)
 
@@ -250,7 +273,7 @@ def _retained(x: TrackedTensor) -> Retained:
 
 
 def add_at(inputs: Any, roots: Any, seeds: Any, level: Level, keep: bool, create_graph: bool) -> None:
-    """Run backward, and add to the `.grad` of some values alone."""
+    """Run backward, and add to the `.grad` of some values only."""
     values = checked_inputs(inputs, level, "backward")
     grads = gradients_at([x.data for x in values], roots, seeds, level, keep, create_graph)
     places = {id(x.data): x for x in values}
@@ -266,7 +289,7 @@ def add_at(inputs: Any, roots: Any, seeds: Any, level: Level, keep: bool, create
 
 
 def checked_inputs(inputs: Any, level: Level, who: str) -> list[TrackedTensor]:
-    """The values that gradients are asked at, held against the level of what they are the gradients of."""
+    """Return the values that gradients are asked at, or raise if they are of another level."""
     values: list[Any] = list(leaves(inputs))
     if not values:
         raise GradientError(f"{who} was given no inputs. Leave inputs= out to ask for the gradients of all leaves.")
@@ -285,7 +308,7 @@ def checked_inputs(inputs: Any, level: Level, who: str) -> list[TrackedTensor]:
 
 
 def seed_of(x: TrackedTensor, gradient: Any) -> Any:
-    """The gradient a backward begins with."""
+    """Return the gradient that a backward begins with."""
     if gradient is None:
         if x.shape:
             raise GradientError(
@@ -293,7 +316,7 @@ def seed_of(x: TrackedTensor, gradient: Any) -> Any:
                 "Sum it first, or pass gradient= of its shape."
             )
         return one(x)
-    if not isinstance(gradient, Tensor):
+    if not (isinstance(gradient, Tensor) or is_of_registered_class(gradient)):
         if x.dtype.kind != "c" and np.iscomplexobj(gradient):
             raise GradientError(
                 f"the gradient is complex, and the value it is of has dtype {x.dtype}. The imaginary part would be lost in "

@@ -24,15 +24,15 @@ class Shapes(FakeTensorMode):
 
 
 def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Return the shapes and dtypes of the result of a function without running a kernel, as `jax.eval_shape` does.
+    """Return the shapes and dtypes of what a function returns, without running a kernel, as `jax.eval_shape` does.
 
     Parameters
     ----------
     f : callable
         Calls operators and NumPy functions. It may be a transformed function, such as `grad(f)`.
     *args, **kwargs
-        The arguments of `f`. Of arrays, and of anything else with a shape and a dtype, only the metadata is read, also in
-        containers. Other values are passed to `f` as they are.
+        The arguments of `f`. Of an array, and of anything else with a shape and a dtype, only shape, dtype and strides are
+        read, also in containers. Other values are passed to `f` as they are.
 
     Returns
     -------
@@ -51,8 +51,8 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
     Notes
     -----
-    Arguments are never written to: `f` gets fakes, in new containers. A NumPy call that has only captured arrays as arguments
-    does run, because no operator receives it.
+    Arguments are never written to: `f` gets fakes, in new containers. A NumPy function whose arguments are all real arrays,
+    which `f` closes over, does run: no operator receives it.
 
     Examples
     --------

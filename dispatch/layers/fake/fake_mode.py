@@ -54,11 +54,11 @@ class FakeTensorMode(ModeBlock):
     Parameters
     ----------
     allow_non_fake_inputs : bool
-        Make fakes of real arrays that an operator gets. By default such arrays raise an error.
-    shape_env : ShapeSource, optional
-        Makes the sizes of fakes symbolic, and gives fake rules sizes that depend on data.
+        Whether an operator may get real arrays: fakes are made of them. By default it raises FakeTensorError.
+    shape_env : ShapeEnv, optional
+        Makes the sizes of fakes symbols, and makes symbols for the sizes that depend on data.
     static_shapes : bool, optional
-        Whether the sizes of fakes are numbers in spite of a `shape_env`.
+        If True, the sizes of arrays are numbers all the same, and only sizes that depend on data are symbols.
 
     Examples
     --------
@@ -121,9 +121,10 @@ class FakeTensorMode(ModeBlock):
         return self._converted(a, device, self.static_shapes if static_shapes is None else static_shapes)
 
     def constant(self, value: Any) -> FakeTensor:
-        """Return a fake whose one element is known, so that it can become a number, and so can what NumPy operators make of it.
+        """Return a fake whose one element is known, so that `int(x)` and `if x:` work on it.
 
-        `allow_non_fake_inputs` makes such a fake of each array with one element. A write to it forgets the element.
+        They work also on what NumPy operators compute from such fakes. After a write to it the element is unknown. With
+        `allow_non_fake_inputs` the mode makes such a fake of each real array of one element.
 
         Parameters
         ----------
@@ -158,9 +159,17 @@ class FakeTensorMode(ModeBlock):
         return made
 
     def captured(self, a: Any) -> FakeTensor:
-        """Return the fake of a real array that an operator got. The element of one is known, and so are all those of a mask.
+        """Return the fake of a real array that an operator got. An array of one element stays known, and so does a mask.
 
         A mask says how many elements an index selects, so that the shapes of what follows depend on it.
+
+        Parameters
+        ----------
+        a : ndarray or array of a device
+
+        Returns
+        -------
+        FakeTensor
         """
         return self._converted(a, str(device_of(a)), self.static_shapes or a.dtype == bool, hold=True)
 

@@ -7,7 +7,7 @@ from ...errors import DataDependentError, DefinitionError, FakeTensorError
 
 
 class FakeContext:
-    """What `get_ctx()` returns in a fake rule: it makes sizes that depend on data."""
+    """What `get_ctx()` returns in a fake rule: makes sizes that depend on data."""
 
     def __init__(self, op: OpOverload) -> None:
         self.op = op
@@ -18,19 +18,19 @@ class FakeContext:
         Parameters
         ----------
         min, max : int, optional
-            The bounds, included; by default any size.
+            The least and the greatest size that is possible; by default 0 and no bound.
 
         Returns
         -------
-        size
-            A symbolic size of the `shape_env` of the mode.
+        SymInt
+            A symbol of the mode's `shape_env`.
 
         Raises
         ------
         DataDependentError
             If the mode has no `shape_env`.
         DefinitionError
-            If the bounds are no bounds of a size.
+            If `min` is negative or above `max`.
         """
         if min < 0 or (max is not None and max < min):
             raise DefinitionError(
@@ -48,12 +48,31 @@ class FakeContext:
 
 
 def get_ctx() -> FakeContext:
-    """Return the context of the fake rule that is running.
+    """Return the context of the fake rule that is running. It makes sizes that depend on data.
+
+    Returns
+    -------
+    FakeContext
+        `new_dynamic_size()` returns a symbol for a size that no shape and no argument tells.
 
     Raises
     ------
     FakeTensorError
         Outside a fake rule.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> from dispatch.library import get_ctx
+    >>> @dispatch.custom_op("doc::positive", mutates_args=())
+    ... def positive(x: np.ndarray) -> np.ndarray:
+    ...     return x[x > 0]
+    >>> @positive.register_fake
+    ... def _(x):
+    ...     return np.empty_like(x, shape=(get_ctx().new_dynamic_size(max=x.size),))
+    >>> with dispatch.FakeTensorMode(shape_env=dispatch.ShapeEnv()) as mode:
+    ...     positive(mode.from_array(np.ones(5))).shape
+    (u0,)
     """
     found: FakeContext | None = setting(DispatchKey.FAKE)
     if found is None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import OpOverload, device_key, device_of
+from ...core import OpOverload, device_key, device_of, is_beside_numpy
 from ...core.pytree import arrays, items_of, leaves, rebuilt
 from ...dispatcher.printing import brief
 from ...errors import DeviceMismatchError, FakeTensorError
@@ -72,7 +72,7 @@ def device_for(op: OpOverload, args: tuple[Any, ...], places: list[int]) -> str:
     fakes = [x for value in args for x in arrays(value) if type(x) is FakeTensor]
     asked = [args[i] for i in places if args[i] is not None]
     device = max([x.device for x in fakes] + asked, key=device_key, default="cpu")
-    if any(x.device != device and (x.device != "cpu" or x.shape) for x in fakes):
+    if any(x.device != device and (x.device != "cpu" or (x.shape and not is_beside_numpy(device))) for x in fakes):
         listed = ", ".join(f"{brief(x)} on {x.device}" for x in fakes)
         raise DeviceMismatchError(
             f"{op.name}: the arrays of one call live on one device, and these do not: {listed}. Move them together first.",

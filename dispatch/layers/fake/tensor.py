@@ -33,17 +33,24 @@ class Kept:
 
 
 class FakeTensor(Tensor):
-    """The metadata of an array, without its elements.
+    """The shape, dtype, strides and device of an array, without its elements.
 
     Attributes
     ----------
-    shape : tuple of int
+    shape : tuple of int or SymInt
     dtype : dtype
-    strides : tuple of int
+    strides : tuple of int or SymInt
         In bytes. Those of axes of length 1 and of empty arrays mean nothing.
     device : str
     mode : FakeTensorMode or None
         The mode that made it.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x = dispatch.FakeTensorMode().from_array(np.ones((1000, 3), np.float32))
+    >>> x, x.strides, x.nbytes
+    (FakeTensor(shape=(1000, 3), dtype=float32), (12, 4), 12000)
     """
 
     __slots__ = ("device", "dtype", "mode", "shape", "strides")
@@ -58,12 +65,12 @@ class FakeTensor(Tensor):
 
     @property
     def base(self) -> "FakeTensor | None":
-        """The fake that it is a view of; None if it owns its memory."""
+        """The fake that this one is a view of; None if it owns its memory."""
         return None if self.data is None else self.data.base
 
     @property
     def constant(self) -> Any:
-        """Its one element, or all elements of a mask, as an array, if they are known; else None."""
+        """The one element, or all elements of a mask, as an array, if they are known; otherwise None."""
         kept = self.data
         if kept is None or kept.constant is None:
             return None
@@ -72,6 +79,7 @@ class FakeTensor(Tensor):
 
     @property
     def nbytes(self) -> int:
+        """How many bytes the elements of the array take."""
         return self.size * self.dtype.itemsize
 
     def _element(self, what: str, instead: str = NUMBER) -> Any:
@@ -82,9 +90,11 @@ class FakeTensor(Tensor):
         return constant
 
     def item(self, *args: Any) -> Any:
+        """Return the element as a Python number if it is known, and raise DataDependentError otherwise."""
         return self._element("one number").item(*args)
 
     def tolist(self) -> Any:
+        """Return the element in lists if it is known, and raise DataDependentError otherwise."""
         return self._element("a list", f"{BY_SHAPE}; keep it an array.").tolist()
 
     def __bool__(self) -> bool:

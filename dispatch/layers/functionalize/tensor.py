@@ -7,7 +7,18 @@ from ...core.array_memory import set_rewritable
 
 
 class FunctionalTensor(Tensor):
-    """A wrapper that can be written to: a write replaces the wrapped value by a new one."""
+    """A value inside `functionalize`. A write to it replaces the wrapped value by a new one, and changes no array.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> def f(x):
+    ...     x += 1
+    ...     print(type(x).__name__)
+    ...     return x
+    >>> _ = dispatch.functionalize(f)(np.ones(2))
+    FunctionalTensor
+    """
 
     __slots__ = ("family",)  # unset on most: no view was taken
     key = DispatchKey.FUNCTIONALIZE
@@ -16,13 +27,16 @@ class FunctionalTensor(Tensor):
 
     @property
     def strides(self) -> tuple[int, ...]:
+        """The steps between elements along each axis, in bytes."""
         found: tuple[int, ...] = self.value.strides
         return found
 
     def item(self) -> Any:
+        """Return the one element as a Python number."""
         return self.value.item()
 
     def tolist(self) -> Any:
+        """Return the elements as a nested list of Python numbers."""
         return self.value.tolist()
 
     def __bool__(self) -> bool:

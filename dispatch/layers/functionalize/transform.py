@@ -10,10 +10,10 @@ from .run import FUNCTIONALIZE, Functional
 
 
 def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that does what `f` does, with functional forms in place of operators that write.
+    """Return a function that does what `f` does, with operators that return new values in place of operators that write.
 
-    Each argument that `f` writes to is written once, when `f` has run. Results that are arguments or views of arguments still
-    are. The arrays contain the same values in the end as after `f`. If `f` raises, nothing is written.
+    An argument that `f` writes to is written once, when `f` has returned; if `f` raises, it is not. Afterwards all arrays have
+    the values that `f` would give them, and results that are arguments or views of arguments still are.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
     Raises
     ------
     MutationError
-        Inside `f`, for a write to an argument that shares memory with another, or of a value of another transform to a plain
-        array that is no argument.
+        From a call: if `f` writes to an argument that shares memory with another; or writes a value of another transform
+        to a plain array that is no argument.
 
     Examples
     --------

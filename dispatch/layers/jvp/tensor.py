@@ -1,4 +1,4 @@
-"""DualTensor: a value that carries its tangent along."""
+"""DualTensor: a value together with its tangent."""
 
 from typing import Any
 
@@ -8,12 +8,17 @@ from ...errors import ConversionError
 
 
 class DualTensor(Tensor):
-    """A value and its tangent: the rate at which it changes where the inputs of a `jvp` move.
+    """A value and its tangent, inside `jvp`. The tangent is the rate at which the value changes as the inputs move.
 
-    Attributes
-    ----------
-    tangent : ndarray or Tensor
-        Of the value's shape and dtype.
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> def f(x):
+    ...     print(type(x).__name__, x.tangent)
+    ...     return np.sin(x)
+    >>> dispatch.jvp(f, (0.0,), (2.0,))
+    DualTensor 2.0
+    (array(0.), array(2.))
     """
 
     __slots__ = ("family",)  # unset on most: no view was taken
@@ -23,10 +28,11 @@ class DualTensor(Tensor):
 
     @property
     def tangent(self) -> Any:
+        """The tangent: an array or Tensor of the value's shape and dtype."""
         return self.data
 
     def item(self) -> Any:
-        """The value of a tensor of one element, as a Python number: a constant, to every derivative."""
+        """Return the one element as a Python number, which every derivative takes for a constant."""
         count_conversion()
         return self.value.item()
 

@@ -31,6 +31,7 @@ class TracedTensor(Tensor):
 
     @property
     def strides(self) -> tuple[int, ...]:
+        """The steps between elements along each axis, in bytes."""
         found: tuple[int, ...] = self.value.strides
         return found
 
@@ -46,12 +47,15 @@ class TracedTensor(Tensor):
         )
 
     def item(self, *args: Any) -> NoReturn:
+        """Raise TracingError: a graph holds for every input, and this would keep a number of one."""
         raise self._read("a number", ARRAYS)
 
     def tolist(self) -> NoReturn:
+        """Raise TracingError, as `item` does."""
         raise self._read("a list", ARRAYS)
 
     def tobytes(self, *args: Any) -> NoReturn:
+        """Raise TracingError, as `item` does."""
         raise self._read("its bytes", ARRAYS)
 
     def __bool__(self) -> bool:

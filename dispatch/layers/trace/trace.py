@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, device_of, wrap
+from ...core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, device_of, is_array, wrap
 from ...core.pytree import items_of, leaves, rebuilt
 from ...core.source import line
 from ...errors import DataDependentError, DispatchError, TracingError
@@ -110,7 +110,7 @@ class Trace:
         """What a call gave, as traced values; `node` gave x, an output of it or all."""
         if (items := items_of(x)) is not None:
             return rebuilt(x, [self._item(op, part, node, i) for i, part in enumerate(items)])
-        if isinstance(x, (Tensor, np.ndarray)) or device_of(x) is not None:
+        if is_array(x):
             self.read_sizes(node, x)
             return wrap(TracedTensor, x, self.level, node)
         if type(x) is SymInt:

@@ -9,15 +9,15 @@ from .kernel import item_shape
 
 
 class Batch:
-    """What a rule gets as `info`: the size of the batch, and how to draw random numbers.
+    """The `info` that a batching rule gets: the size of the batch, and how to draw random numbers.
 
     Attributes
     ----------
     batch_size : int
-        How many items it has; of the chunk, where the batch is cut.
-    randomness : str
-        `"same"` or `"different"`: whether an operator that draws gives all items one draw or each its own. Rules of other
-        operators may meet `"error"`, the default.
+        The number of items; of a chunk, if the batch is cut.
+    randomness : {"error", "same", "different"}
+        The option of `vmap`: whether an operator that draws gives all items one draw or each its own. A rule of an operator
+        tagged `random` never gets `"error"`: the call raises before.
     """
 
     __slots__ = ("batch_size", "randomness")
@@ -31,18 +31,30 @@ class Batch:
 
 
 class BatchedTensor(Tensor):
-    """Stands for one item of a batch; `value` holds all items along the axis `dim`."""
+    """Stands for one item inside `vmap`. `value` holds all items of the batch, along the axis `dim`.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> def f(x):
+    ...     print(type(x).__name__, x.shape, x.value.shape)
+    ...     return x
+    >>> _ = dispatch.vmap(f)(np.ones((5, 2)))
+    BatchedTensor (2,) (5, 2)
+    """
 
     __slots__ = ()
     key = DispatchKey.VMAP
 
     @property
     def dim(self) -> int:
+        """The axis of `value` along which the items lie."""
         return int(self.data)
 
     shape = property(item_shape)
 
     def item(self) -> Any:
+        """Raise BatchingError: each item has a number of its own."""
         raise BatchingError(
             f"one number was asked of a batched value: each of the {self.level.payload.batch_size} items has its own. "
             "Use np.where for a choice, and return the value from the mapped function to look at it; to write it into an "
@@ -66,7 +78,7 @@ set_rewritable(BatchedTensor, frozen=False)
 
 
 class Residuals(Tensor):
-    """The residuals of a loop's items, as a list; the operators that take one get them item by item."""
+    """The residuals of the items of a loop, as a list. An operator that takes a residual gets that of its item."""
 
     __slots__ = ()
     key = DispatchKey.VMAP

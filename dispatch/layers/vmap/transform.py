@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Level, Tensor
+from ...core import Level, is_array
 from ...core.pytree import items_of, rebuilt, steps
 from ...errors import BatchingError, kind_of
 from ...operators.prims import broadcast_to, moveaxis
@@ -29,36 +29,38 @@ def vmap(
     chunk_size: int | None = None,
     workers: int | None = None,
 ) -> Callable[..., Any]:
-    """Map a function over an axis of its arguments, in one call instead of a loop.
+    """Return a function that calls `f` for each item along an axis of its arguments, all items in one call instead of a loop.
 
     Parameters
     ----------
     f : callable
-        Written for one item: it sees its arguments without the mapped axis.
+        Written for one item: its arguments do not have the mapped axis.
     in_dims : int, None, or tuple of these
-        The mapped axis of each positional argument, None for an argument that every item gets whole; one for all. An axis
-        holds for every array in an argument that is a list, tuple, dict or record; a container of axes with the structure of
-        the argument gives each its own. Keyword arguments are not mapped.
+        The mapped axis of each positional argument, or None for an argument that all items share; a single value holds for
+        all arguments. For an argument that is a list, tuple, dict or record, an axis holds for every array in it; a container
+        of axes with the same structure gives each array its own. Keyword arguments are not mapped.
     out_dims : int, None, or a container of these
-        Where the mapped axis goes in each output; None for an output that does not depend on the item. It reads as `in_dims`
-        does, for the result.
+        The place of the mapped axis in each output, or None for an output that is the same for all items. It is read as
+        `in_dims` is.
     randomness : {"error", "same", "different"}
-        What an operator tagged `random` does with a batch: raises, gives all items one draw, or each its own. What a NumPy
-        Generator draws inside `f` is one draw for all items, as is everything else that `f` computes of no mapped value.
+        What an operator tagged `random` does with a batch: it raises, draws once for all items, or draws for each. A NumPy
+        Generator that `f` calls itself draws once for all items, like everything that `f` computes from no mapped value.
     chunk_size : int, optional
-        The most items of one call; a larger batch is cut, and the results are joined. It bounds the memory.
+        How many items one call of `f` gets at most. A larger batch is cut into chunks and the results are joined, which takes
+        less memory.
     workers : int, optional
-        How many threads share the chunks. Without `chunk_size` there is one chunk for each.
+        How many threads share the chunks. Without `chunk_size` each thread gets one chunk.
 
     Returns
     -------
     callable
-        What it is given needs the mapped axes; its results have them.
+        Takes the arguments with the mapped axes, and returns results with the mapped axis.
 
     Raises
     ------
     BatchingError
-        If there is no mapped axis, the mapped axes differ in length, or axes do not have the structure of what they are for.
+        From a call: if no argument has a mapped axis, if mapped axes differ in length, or if a container of axes has another
+        structure than the argument or result that it is for.
 
     Examples
     --------
@@ -113,7 +115,7 @@ def _check_options(in_dims: Any, randomness: Any, chunk_size: Any, workers: Any)
 
 
 def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any], int]:
-    """The axis of every array in the arguments, and the length that all have."""
+    """Return the axis of every array in the arguments, and the length that all these axes have."""
     sizes: list[tuple[str, int]] = []
     axes = [mapped_axes(dim, x, f"argument {i}", sizes) for i, (x, dim) in enumerate(zip(args, dims, strict=True))]
     if not sizes:
@@ -124,7 +126,7 @@ def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any],
 
 
 def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the result") -> Any:
-    """A result without its wrapper, the mapped axis where it was asked for; one that ignores the batch is repeated."""
+    """Return a result without its wrapper, with the mapped axis in its place; one without a batch is repeated."""
     if type(dim) is list:
         parts = zip(items_of(out) or (), dim, steps(out), strict=True)
         return rebuilt(out, [_out_of(x, d, level, size, place + step) for x, d, step in parts])
@@ -133,7 +135,7 @@ def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the resul
         if batched:
             raise BatchingError(f"vmap: out_dims is None for {place}, which differs from item to item. Give it an axis.")
         return out
-    if not batched and not isinstance(out, (Tensor, np.ndarray, np.generic, bool, int, float, complex)):
+    if not batched and not (is_array(out) or isinstance(out, (bool, int, float, complex))):
         raise BatchingError(f"vmap: {place} is {kind_of(out)}, which makes no batch. Return arrays, or out_dims=None for it.")
     shape = getattr(out, "shape", ())
     if not -len(shape) - 1 <= dim <= len(shape):
@@ -143,5 +145,5 @@ def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the resul
         )
     if batched:
         return out.value if dim % len(out.value.shape) == out.data else moveaxis(out.value, out.data, dim)
-    whole = broadcast_to(np.asarray(out) if not isinstance(out, Tensor) else out, (size, *shape))
+    whole = broadcast_to(out if is_array(out) else np.asarray(out), (size, *shape))
     return whole if dim == 0 else moveaxis(whole, 0, dim)

@@ -1,11 +1,11 @@
-"""A function of one item as one of arrays: NumPy's `np.vectorize`, run by vmap in place of the loop.
+"""`vectorize`: makes a function of arrays from a function of one item, by `vmap` in place of the loop of `np.vectorize`.
 
     f = dispatch.vectorize(solve, signature="(n,n),(n)->(n)")
 
-The axes named in the signature are an item's; all before them are loop dimensions, which broadcast. Loop dimensions that the
-same arguments have are one vmap together, so that two arrays that share all of theirs are mapped once; an argument that lacks
-a loop dimension, or has it with length 1, is handed on whole and never repeated. Nothing is called once for each item, and
-tracked, dual and batched values go through.
+The axes named in the signature are those of one item. All axes before them are loop dimensions, which broadcast. Loop
+dimensions that the same arguments have are mapped by one vmap: two arrays that share all of theirs are mapped once. An argument
+that lacks a loop dimension, or has it with length 1, is passed whole and is never repeated. The function runs once for all
+items, and takes tracked, dual and batched values.
 """
 
 import inspect
@@ -29,36 +29,37 @@ Function = Callable[..., Any]
 def vectorize(
     f: Function | None = None, /, *, signature: str | None = None, excluded: Iterable[int | str] = (), otypes: Any = None
 ) -> Function:
-    """Let a function of one item take arrays of them, as `np.vectorize` does, without a call for each.
+    """Return a function that applies `f` to every item of arrays that broadcast, as `np.vectorize` does, in one call of `f`.
 
     Parameters
     ----------
     f : callable, optional
         Written for one item, with NumPy's functions and operators. Without it this is a decorator.
     signature : str, optional
-        The axes of an item's arrays, as in `np.vectorize`: `"(m,n),(n)->(m)"`; `"n?"` for one that may be absent. Without it
-        an item is one number of each argument.
+        The axes of one item in each argument and result, as in `np.vectorize`: `"(m,n),(n)->(m)"`; `"n?"` is an axis that may
+        be absent. By default an item is one number of each argument.
     excluded : iterable of int or str, optional
-        Arguments, by position or name, that every item gets as they are.
+        The arguments that all items share as they are, by position or name.
     otypes : str or sequence of dtype, optional
-        The dtypes of the outputs. Without it they are what `f` gives.
+        The dtypes of the outputs; by default those that `f` returns.
 
     Returns
     -------
     callable
-        Takes arrays, and by keyword too; its results have the loop dimensions in front.
+        Takes arrays, by position or keyword. The axes in front of an item's are loop dimensions, which broadcast; the results
+        have them in front.
 
     Raises
     ------
     ArgumentError
-        At a call whose shapes do not fit the signature or each other.
+        From a call, if shapes do not fit the signature or each other.
     OutputError
-        If `f` returns something else than the signature says.
+        From a call, if `f` returns something else than the signature says.
 
     Notes
     -----
-    `f` runs once for all items: it may not ask one of them for a number, by `if x > 0` or `math.sin(x)` say, which raises.
-    Operators that draw give each item its own draw.
+    `f` runs once for all items, so it cannot ask for the number that one item is: `if x > 0` and `math.sin(x)` raise. Write
+    `np.where` and `np.sin`. Operators that draw random numbers draw for each item.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def _apart(excluded: Any) -> frozenset[Any]:
 
 
 def _parameter_names(f: Function) -> list[str]:
-    """What the arguments given by position are called, as far as it is known."""
+    """Return the names of the arguments that are given by position, if they are known."""
     try:
         parameters = inspect.signature(f).parameters.values()
     except ValueError:  # some builtins
@@ -142,7 +143,7 @@ def _as_array(x: Any) -> Any:
 
 
 class Outputs:
-    """What one item gives, held against the signature."""
+    """Checks what the function returns for one item against the signature."""
 
     def __init__(self, name: str, signature: Signature | None, binding: Binding) -> None:
         self.name, self.signature = name, signature
@@ -152,7 +153,7 @@ class Outputs:
         self.shapes: list[Shape] = []
 
     def of_item(self, out: Any) -> tuple[Any, ...]:
-        """The outputs of an item, as many as there are."""
+        """Return the outputs of an item as a tuple, or raise if they do not fit the signature."""
         if self.cores is None:
             self.single = not isinstance(out, (tuple, list))
         found = (out,) if self.single else tuple(out) if isinstance(out, (tuple, list)) else None
@@ -184,7 +185,7 @@ class Outputs:
 
 
 def _mapped(item: Function, arrays: list[Any], binding: Binding, outputs: Outputs) -> list[Any]:
-    """The outputs for all items: a vmap for each run of loop dimensions that the same arguments have."""
+    """Return the outputs for all items: one vmap for each run of loop dimensions that the same arguments have."""
     loop = binding.loop
     shapes = [(1,) * (len(loop) - n) + getattr(x, "shape", ())[:n] for x, n in zip(arrays, binding.ndims, strict=True)]
     owners = {k: tuple([shape[k] != 1 for shape in shapes]) for k in range(len(loop)) if loop[k] != 1}

@@ -1,6 +1,6 @@
 """Norms of vectors and matrices; all are composites.
 
-At 0 the gradient of a 2-norm is 0, torch's choice among the subgradients.
+At 0 the gradient of a norm is 0, torch's choice among the subgradients, and its second derivative nan: it has none.
 """
 
 from typing import Any
@@ -11,19 +11,14 @@ from numpy.lib.array_utils import normalize_axis_index
 from ...operators.prims import moveaxis
 from ..families import composite
 from ..indexing import where
-from ..pointwise import absolute, add, equal, multiply, not_equal, power, sqrt, square
+from ..pointwise import absolute, add, equal, multiply, not_equal, power, square
+from ..pointwise_more import root
 from ..reduction import max as largest
 from ..reduction import min as smallest
 from ..reduction import sum as total
 from ..result_layouts import as_shape
 from ..shape import expand_dims, imag, real, reshape
 from .decompositions import svdvals
-
-
-def root(x: Any) -> Any:
-    """Return a square root whose derivative at 0 is 0."""
-    none = equal(x, 0)
-    return where(none, 0.0, sqrt(where(none, 1.0, x)))
 
 
 def _squared(x: Any) -> Any:
@@ -43,7 +38,12 @@ def _vector_norm(x: Any, axis: Any = None, ord: Any = 2, *, keepdims: bool = Fal
         return total(not_equal(x, 0), axis, size.dtype, keepdims=keepdims)
     if ord == 1:
         return total(size, axis, keepdims=keepdims)
-    return power(total(power(size, ord), axis, keepdims=keepdims), 1 / ord)
+    if 0 < ord < 1:  # a cusp at 0, of slope 0
+        none = equal(size, 0)
+        powers = where(none, 0.0, power(where(none, 1.0, size), ord))
+    else:
+        powers = power(size, ord)
+    return root(total(powers, axis, keepdims=keepdims), ord)
 
 
 SINGULAR = {2: largest, -2: smallest, "nuc": total}

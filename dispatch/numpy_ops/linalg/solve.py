@@ -5,12 +5,13 @@ differentiation" (2008), conjugated for complex matrices as torch has them, with
 
     x = inv(a) b     b: inv(a)^H G      a: -(inv(a)^H G) x^H
     y = inv(a)       -y^H G y^H, of which an inverse of lower triangles has the lower one
-    y = det(a)       G conj(y) inv(a)^H
+    y = det(a)       G conj(C), with the cofactors C, which are y inv(a)^T where that exists
     y = log |det|    G inv(a)^H
     pinv(a)          G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
                      problems whose variables separate" (1973)
 
-The gradient of a determinant needs an invertible matrix; for a singular one it raises NumPy's LinAlgError.
+The gradient of `slogdet` needs an invertible matrix; for a singular one it raises NumPy's LinAlgError. That of `det` does not; its
+second derivative is nan there.
 """
 
 from contextlib import suppress
@@ -172,7 +173,37 @@ def _matrices(x: Any) -> Any:
 
 
 det = of_matrices("linalg_det(Tensor a) -> Tensor", np.linalg.det, lambda m, n: [()])
-complete(det, autograd=pullbacks(a=lambda g, a, out: multiply(_matrices(multiply(g, conjugate(out))), adjoint(inv(a)))))
+complete(det, autograd=pullbacks(a=lambda g, a: multiply(_matrices(g), conjugated(cofactors(a)))))
+
+
+def _cofactors(a: Any) -> Any:
+    size = np.linalg.det(a)
+    if (size != 0).all() or not np.isfinite(a).all():
+        made = np.linalg.inv(a)  # whose memory, laid out as LAPACK's functions lay out a stack, takes the result
+        made[...] = np.swapaxes(made, -1, -2) * size[..., None, None]
+        return made
+    u, s, vh = np.linalg.svd(a)
+    ones = np.ones((*s.shape[:-1], 1), s.dtype)
+    before = np.concatenate([ones, np.cumprod(s[..., :-1], -1)], -1)
+    after = np.concatenate([np.cumprod(s[..., :0:-1], -1)[..., ::-1], ones], -1)
+    turned = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]  # whose conjugate is its inverse
+    u[...] = np.conj((u * (before * after)[..., None, :]) @ vh) * turned
+    return u
+
+
+def _turned_cofactors(t: Any, c: Any, size: Any) -> Any:
+    """`(<c, t> c - c t^T c) / det`: how cofactors follow a change of the matrix, and the transpose of that."""
+    along = multiply(_matrices(ops.np.sum(multiply(c, t), (-2, -1))), c)
+    return ops.np.divide(subtract(along, matmul(c, matmul(swapaxes(t, -1, -2), c))), _matrices(size))
+
+
+# Of each element the determinant of what is left without its row and column: the derivative of det, of a singular matrix, too.
+cofactors: OpOverload = of_matrices("linalg_cofactors(Tensor a) -> Tensor", _cofactors, lambda m, n: [(n, n)])
+complete(
+    cofactors,
+    autograd=pullbacks(a=lambda g, a, out: _turned_cofactors(g, conjugated(out), conjugated(det(a)))),
+    jvp=pushforwards(a=lambda t, a, out: _turned_cofactors(t, out, det(a))),
+)
 
 slogdet = of_matrices(
     "linalg_slogdet(Tensor a) -> (Tensor, Tensor)", lambda a: tuple(np.linalg.slogdet(a)), lambda m, n: [(), ()]

@@ -450,8 +450,8 @@ def test_listings_name_the_rule():
     place = f"{cube_back.__code__.co_filename.rpartition('/')[2]}:{cube_back.__code__.co_firstlineno}"
     f = reverse_cube()
     assert ("JVP", "derived from the autograd rule", place) in f.kernels.rows
-    floor = next(floor for floor in f.explain().steps if floor.name == "JVP")
-    assert (floor.runs, floor.place) == ("derived from the autograd rule", place)
+    step = next(step for step in f.explain().steps if step.name == "JVP")
+    assert (step.runs, step.place) == ("derived from the autograd rule", place)
     place = f"{cube_forward.__code__.co_filename.rpartition('/')[2]}:{cube_forward.__code__.co_firstlineno}"
     f = forward_cube()
     assert ("AUTOGRAD", "derived from the jvp rule", place) in f.kernels.rows

@@ -49,7 +49,7 @@ def hooked_node(f, c):
     y.backward(c)
 
 
-DOORS = {
+SPELLINGS = {
     "backward": lambda f, c: f(leaf()).backward(c),
     "autograd.backward": lambda f, c: dispatch.autograd.backward(f(leaf()), c),
     "autograd.grad": lambda f, c: (lambda x: dispatch.autograd.grad(f(x), x, c))(leaf()),
@@ -75,13 +75,13 @@ DOORS = {
 
 
 @pytest.mark.parametrize("write", [doubling, writing_a_view, filling])
-@pytest.mark.parametrize("door", DOORS)
-def test_no_backward_changes_an_array_through_its_gradient(door, write):
-    if (door, write) == ("make_fx, fake", writing_a_view):
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_no_backward_changes_an_array_through_its_gradient(spelling, write):
+    if (spelling, write) == ("make_fx, fake", writing_a_view):
         pytest.skip("a view of a fake has no memory that could be read-only; the same function on arrays is refused")
     c = ONE.copy()
     with pytest.raises((ValueError, ArgumentError, GradientError), match=r"read-only|is a view of a leaf"):
-        DOORS[door](op_with(write), c)
+        SPELLINGS[spelling](op_with(write), c)
     assert np.array_equal(c, ONE)
 
 
@@ -138,14 +138,14 @@ FORWARD = {
 
 @pytest.mark.parametrize("write", [doubling, writing_a_view, filling])
 @pytest.mark.parametrize("what", ["tangent", "result"])
-@pytest.mark.parametrize("door", FORWARD)
-def test_no_jvp_rule_changes_a_tangent_or_the_result(door, what, write):
+@pytest.mark.parametrize("spelling", FORWARD)
+def test_no_jvp_rule_changes_a_tangent_or_the_result(spelling, what, write):
     def rule(tangents, output, x):
         return write(None, tangents[0] if what == "tangent" else output)
 
     c = ONE.copy()
     with pytest.raises((ValueError, ArgumentError), match="read-only"):
-        FORWARD[door](making.define("(Tensor x) -> Tensor", lambda x: x * 2, jvp=rule), c)
+        FORWARD[spelling](making.define("(Tensor x) -> Tensor", lambda x: x * 2, jvp=rule), c)
     assert np.array_equal(c, ONE)
 
 

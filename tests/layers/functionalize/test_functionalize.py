@@ -244,7 +244,7 @@ def test_handles_and_effects_stay_as_they_are():
 
 def test_layouts_that_a_kernel_asks_for():
     @custom_op("functionalizetests::first_", mutates_args=("x",))
-    def first_(x: Annotated[np.ndarray, "C"]) -> None:
+    def first_(x: Annotated[np.ndarray, "C", "writeable"]) -> None:
         x.reshape(-1)[0] = 9.0
 
     leaves_the_same(lambda x: first_(x), M)

@@ -390,7 +390,7 @@ def test_a_rule_that_loses_the_residual_is_told_how_to_hand_it_on():
 
 
 def test_an_operator_finds_the_batch_in_what_was_kept_of_it():
-    """The arrays in a residual lead to the floor of vmap, where none of the other arguments does."""
+    """The arrays in a residual lead to the key of vmap, where none of the other arguments does."""
     op = define("(Tensor x) -> (Tensor, Residual)", lambda x: (x * 1, {"parts": (x, [x * 2]), "size": len(x)}))
     reader = define("(Residual kept, Tensor y) -> Tensor", lambda kept, y: y * kept["parts"][1][0] + kept["size"])
     op.register_autograd(lambda ctx, g: g * reader(ctx.residual, B[:, 0]))

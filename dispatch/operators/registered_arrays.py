@@ -1,0 +1,71 @@
+"""Finds the functions that compute on arrays of a registered class: by NumPy's protocols, else in the class's own namespace.
+
+A class with `__array_function__` (and `__array_ufunc__` for ufuncs) is handed NumPy's functions. One without is asked for its
+namespace, `x.__array_namespace__()`, in which functions have the names of the array API standard. Which of the two is decided
+by the class alone, never by whether a call succeeds.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import NoKernelError, UnsupportedError
+
+Function = Callable[..., Any]
+STANDARD_NAMES = {  # of the array API, where NumPy's own name is another
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctan2": "atan2", "arctanh": "atanh", "conjugate": "conj", "concatenate": "concat", "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift", "power": "pow", "right_shift": "bitwise_right_shift", "transpose": "permute_dims",
+}  # fmt: skip
+
+
+def function_for(x: Any, function: Function) -> Function:
+    """Return the function that does to arrays of the class of `x` what one of NumPy's does to NumPy's.
+
+    Raises
+    ------
+    NoKernelError
+        If the class has neither NumPy's protocol for the function nor a namespace with one of its name.
+    """
+    cls = type(x)
+    protocol = "__array_ufunc__" if isinstance(function, np.ufunc) else "__array_function__"
+    if getattr(cls, protocol, None) is not None:
+        return function
+    name = function.__name__
+    if hasattr(cls, "__array_namespace__"):
+        module = function.__module__.rpartition("numpy")[2].lstrip(".")
+        namespace = x.__array_namespace__()
+        found = getattr(getattr(namespace, module, namespace) if module else namespace, STANDARD_NAMES.get(name, name), None)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+        lacks = f"its namespace {getattr(namespace, '__name__', namespace)!s} has no {STANDARD_NAMES.get(name, name)}"
+    else:
+        lacks = f"it has neither {protocol} nor __array_namespace__"
+    raise NoKernelError(
+        f"np::{name} was called with a {cls.__qualname__}, and no function computes it: {lacks}. Register a kernel for its "
+        f"device: dispatch.register_kernel('np::{name}', device, function)."
+    )
+
+
+def filled(like: Any, value: float, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Make an array of the class of `like`, of a shape and dtype, that holds one value."""
+    if getattr(type(like), "__array_function__", None) is not None:
+        return np.full_like(like, value, dtype=dtype, shape=shape)
+    return like.__array_namespace__().full(shape, value, dtype=dtype)
+
+
+def converted(x: np.ndarray[Any, Any], like: Any) -> Any:
+    """Make an array of the class of `like` of one of NumPy's."""
+    if getattr(type(like), "__array_function__", None) is not None:
+        return np.asarray(x, like=like)
+    return like.__array_namespace__().asarray(x)
+
+
+def check_writable(x: Any) -> None:
+    """Raise UnsupportedError if the arrays of the class of `x` cannot be written to."""
+    if not hasattr(type(x), "__setitem__"):
+        raise UnsupportedError(
+            f"a write was asked of a {type(x).__name__}, and its class has no __setitem__. Compute the whole instead: "
+            "np.where(mask, new, x), np.concatenate([...])."
+        )

@@ -1,0 +1,164 @@
+"""Where a derivative at an edge is a choice: the lines of docs/conventions.md.
+
+A line says for which arguments of which rows our answer may be neither JAX's nor torch's, and why; the answers themselves are worked
+out when the page is written. `python tests/conventions.py` writes the table; `tests/numpy_ops/test_edges.py` holds the page to it.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from edges import ROWS, by_jax, by_torch, inf, is_array, nan, numbers, places, reverse
+
+A = np.array
+
+
+class Convention(NamedTuple):
+    """One line: the rows, the point in words, why, an example, and for which arguments the rows may differ from both oracles.
+
+    `example` is a row, its case, and the number of the array that the derivative is by. `differs` gets a case and returns a mask,
+    or one truth value for all of it; None where our answer is one of the two.
+    """
+
+    rows: str
+    point: str
+    why: str
+    example: tuple[str, tuple[Any, ...], int]
+    differs: Callable[..., Any] | None = None
+    arguments: tuple[int, ...] = (0, 1, 2)
+
+
+def some(test: Callable[[Any], Any]) -> Callable[..., bool]:
+    """Whether some number among the arguments passes a test."""
+    return lambda *case: any(bool(np.any(test(x))) for x in [*numbers(case), *[x for x in case if isinstance(x, float)]])
+
+
+def has_nan(*case: Any) -> bool:
+    return some(np.isnan)(*case)
+
+
+def has_inf(*case: Any) -> bool:
+    return some(np.isinf)(*case)
+
+
+def singular(a: Any, *rest: Any) -> bool:
+    return np.isfinite(a).all() and bool(np.any(np.linalg.matrix_rank(a) < min(a.shape[-2:])))
+
+
+def undetermined(a: Any, *rest: Any) -> bool:
+    return has_nan(a) or has_inf(a) or singular(a) or bool(np.any(np.abs(np.diff(np.linalg.svd(a)[1])) < 1e-9))
+
+
+def is_complex(*case: Any) -> bool:
+    return some(np.iscomplexobj)(*case)
+
+
+NAN = "a derivative that depends on the value is nan where the value is"
+MIDDLE = "the mean of the two sides"
+LEAST = "the subgradient of least norm; nan in a minimisation would spread to everything"
+
+CONVENTIONS = [
+    Convention("maximum minimum", "x = y", MIDDLE, ("maximum", (A(1.0), A(1.0)), 0)),
+    Convention("maximum minimum", "x or y is nan", NAN, ("maximum", (A(nan), A(1.0)), 0), lambda x, y: np.isnan(x) | np.isnan(y)),
+    Convention("fmax fmin", "x = y", MIDDLE, ("fmax", (A(1.0), A(1.0)), 0), lambda x, y: x == y),
+    Convention("fmax fmin", "x and y are nan", NAN, ("fmax", (A(nan), A(nan)), 0), lambda x, y: np.isnan(x) & np.isnan(y)),
+    Convention("max min ptp", "several elements are the largest", "they share the gradient", ("max", (A([1.0, 1.0]), None, False), 0)),
+    Convention("max min ptp median", "an element is nan", NAN, ("max", (A([1.0, nan]), None, False), 0), has_nan),
+    Convention("clip", "x is a bound", "a bound counts as inside", ("clip", (A(1.0), A(0.0), A(1.0)), 0)),
+    Convention("clip", "x or a bound is nan", NAN, ("clip", (A(nan), A(0.0), A(1.0)), 0), has_nan),
+    Convention("clip median sort max min ptp maximum minimum fmax fmin", "complex values", "NumPy orders them by real part, then by imaginary "
+        "part; JAX and torch refuse", ("sort", (A([2j, 1.0]), -1), 0), is_complex),
+    Convention("absolute fabs", "0", MIDDLE, ("absolute", (A(0.0),), 0)),
+    Convention("absolute fabs", "nan", NAN, ("absolute", (A(nan),), 0), np.isnan),
+    Convention("absolute", "0, complex", LEAST, ("absolute", (A(0j),), 0)),
+    Convention("sign", "0, complex", "as for real values", ("sign", (A(0j),), 0)),
+    Convention("copysign", "x = 0", MIDDLE, ("copysign", (A(0.0), A(-1.0)), 0)),
+    Convention("copysign", "x = inf", "it is a sign everywhere but at 0", ("copysign", (A(inf), A(-1.0)), 0)),
+    Convention("heaviside", "x is nan", "0, as of every step; by the value at 0: " + NAN, ("heaviside", (A(nan), A(0.5)), 1), lambda x, y: np.isnan(x)),
+    Convention("hypot", "(0, 0)", LEAST, ("hypot", (A(0.0), A(0.0)), 0), lambda x, y: (x == 0) & (y == 0)),
+    Convention("arctan2", "(0, 0)", "torch's; a point that is met by rounding alone", ("arctan2", (A(0.0), A(0.0)), 0)),
+    Convention("angle", "0, real", "constant on either side", ("angle", (A(0.0), False), 0)),
+    Convention("power float_power", "0 ** 0, by the base", "a polynomial's constant term has the slope 0", ("power", (A(0.0), A(0.0)), 0)),
+    Convention("power float_power", "0 ** 0, by the exponent", "0 ** y is 0 on the side that counts", ("power", (A(0.0), A(0.0)), 1)),
+    Convention("power float_power", "a base of 0 to a negative power, by the exponent", "inf * log(0) has no value", ("power", (A(0.0), A(-1.0)), 1)),
+    Convention("power float_power", "0 to a complex power, by the exponent", "the limit of x ** y * log(x)", ("power", (A(0j), A(0.5 + 0.5j)), 1),
+        lambda x, y: np.iscomplexobj(x) & (x == 0), (1,)),
+    Convention("arccosh", "x < 1", "the value is nan there", ("arccosh", (A(-2.0),), 0), lambda x: x < 1),
+    Convention("remainder", "x = inf, by y", "the value is nan there", ("remainder", (A(inf), A(1.0)), 1)),
+    Convention("fmod", "x = inf or y = 0, by y", "the value is nan there", ("fmod", (A(1.0), A(0.0)), 1), lambda x, y: np.isinf(x) | (y == 0), (1,)),
+    Convention("logaddexp logaddexp2", "x = y = inf", "the limit depends on the way", ("logaddexp", (A(inf), A(inf)), 0)),
+    Convention("divide_no_nan root", "0", "0 by definition: what norms and deviations end with", ("root", (A(0.0), 2.0), 0), lambda x, y: True),
+    Convention("linalg_norm linalg_vector_norm linalg_matrix_norm", "0", LEAST, ("linalg_norm", (A([0.0, 0.0]), None, None, False), 0)),
+    Convention("linalg_norm linalg_vector_norm linalg_matrix_norm", "an element is nan, order 1 or inf", NAN,
+        ("linalg_norm", (A([1.0, nan]), 1, None, False), 0), has_nan),
+    Convention("std", "all elements are equal, or there is one", LEAST, ("std", (A([1.0]), None, None, 0, False), 0)),
+    Convention("nanmean", "every element is nan", "nan is left out, and here that is all", ("nanmean", (A([nan, nan]), None, None, False), 0),
+        lambda x, *rest: np.isnan(x).all()),
+    Convention("prod cumprod trapezoid einsum linalg_multi_dot linalg_matrix_power", "inf or nan among factors", "inf * 0 is nan; whether they meet depends on the order of the products",
+        ("cumprod", (A([0.0, inf, 1.0]), 0, None), 0), lambda *case: has_inf(*case) or has_nan(*case)),
+    Convention("linalg_det", "a singular matrix", "the cofactors, by singular values", ("linalg_det", (A([[1.0, 2.0], [2.0, 4.0]]),), 0)),
+    Convention("linalg_cofactors", "a singular matrix", "what the first derivative of `det` is; its own divides by `det`",
+        ("linalg_cofactors", (A([[1.0, 2.0], [2.0, 4.0]]),), 0), singular),
+    Convention("linalg_slogdet", "a singular matrix", "NumPy's LinAlgError: the value is -inf", ("linalg_slogdet", (A([[1.0, 2.0], [2.0, 4.0]]),), 0), singular),
+    Convention("linalg_qr linalg_tall_qr", "columns that depend on each other", "NumPy's LinAlgError, or large numbers: Q is not determined",
+        ("linalg_qr", (A([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),), 0), lambda a: singular(a[..., : a.shape[-2]])),
+    Convention("linalg_svd linalg_eigh", "equal or zero singular values, equal eigenvalues", "vectors are not determined; the derivative of the values alone is right",
+        ("linalg_eigh", (A([[1.0, 0.0], [0.0, 1.0]]), "L"), 0), undetermined),
+    Convention("linalg_det linalg_cofactors linalg_inv linalg_inv_lower linalg_solve linalg_slogdet linalg_cholesky linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals linalg_qr linalg_tall_qr linalg_pinv linalg_norm linalg_matrix_norm",
+        "nan or inf in a matrix", "LAPACK's: nan in other elements, or NumPy's LinAlgError", ("linalg_slogdet", (A([[inf, 1.0], [1.0, 1.0]]),), 0),
+        lambda *case: has_inf(*case) or has_nan(*case)),
+]  # fmt: skip
+
+
+def covered(name: str, at: int, case: Any) -> Any:
+    """A mask of where a row may differ from both, in one of its arguments."""
+    found: Any = False
+    for line in CONVENTIONS:
+        if name in line.rows.split() and line.differs is not None and at in line.arguments:
+            found = found | line.differs(*case)
+    return found
+
+
+def said(answer: Callable[[], Any]) -> str:
+    try:
+        with np.errstate(all="ignore"):
+            found = np.asarray(answer())
+    except AttributeError:
+        return "no such function"
+    except Exception as error:
+        name = type(error).__name__.lstrip("_")
+        return "LinAlgError" if name.startswith("LinAlg") else "refused"
+    return "`" + np.array2string(found + 0.0, separator=", ", precision=4, suppress_small=True).replace("\n", "") + "`"
+
+
+def ours(line: Convention) -> str:
+    """What we answer at the example of a line."""
+    name, case, number = line.example
+    return said(lambda: reverse(ROWS[name], case, list(places(case))[number]))
+
+
+def theirs(line: Convention) -> tuple[str, str]:
+    """What JAX and torch answer there."""
+    name, case, number = line.example
+    op, place = ROWS[name], list(places(case))[number]
+    return said(lambda: by_jax(op, [case], place)[0]), said(lambda: by_torch(op, case, place))
+
+
+def spelled(line: Convention) -> str:
+    name, case, _ = line.example
+    text = ", ".join(str(np.asarray(x).tolist()) if is_array(x) else repr(x) for x in case if x is not None and x is not False)
+    return f"`{name}({text})`"
+
+
+def table() -> str:
+    """The table of docs/conventions.md."""
+    lines = ["| rows | point | example | here | JAX | torch | why |", "|---|---|---|---|---|---|---|"]
+    for line in CONVENTIONS:
+        rows = ", ".join(f"`{name}`" for name in line.rows.split())
+        lines.append(f"| {rows} | {line.point} | {spelled(line)} | {ours(line)} | {' | '.join(theirs(line))} | {line.why} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table())

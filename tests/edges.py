@@ -1,0 +1,372 @@
+"""Arguments at the edges of every row (zeros, ties, nan, infinities, singular matrices), and the derivatives of JAX and torch there.
+
+`cases_at(op)` gives the cases of `samples.py` with their numbers replaced by each pattern of EDGES; pointwise rows meet every pair of
+numbers of GRID. The functions of JAX and torch that take a row's cases have the row's name, or stand in JAX and TORCH.
+"""
+
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from samples import ARRAY, Case, Make, cases, indexed, maker
+
+import dispatch
+from dispatch import ops
+from dispatch.core import OpOverload
+from dispatch.schema.tags import Tag
+
+inf, nan = np.inf, np.nan
+
+GRID = [0.0, -0.0, 1.0, -1.0, inf, -inf, nan, 0.5, -0.5, 2.0, -2.0, 3.0]
+COMPLEX_GRID = [0j, 1 + 0j, -1 + 0j, 1j, -1j, 0.5 + 0.5j, 2 - 1j]
+EDGES = {
+    "zeros": [0.0],
+    "negative zeros": [-0.0, 0.0, -0.0],
+    "ones": [1.0],
+    "two zeros": [0.0, 1.0, -1.0, 0.0, 2.0, 1.0],
+    "one zero": [2.0, 0.0, 3.0, 1.0, 0.5, -1.0],
+    "negative": [-1.0, -2.0, -1.0, -3.0],
+    "nan": [1.0, 2.0, nan, 3.0, -1.0, 2.0],
+    "nans": [nan],
+    "inf": [1.0, inf, 2.0, 3.0, -1.0, 0.5],
+    "-inf": [1.0, 2.0, -inf, 2.0, -1.0],
+}
+FINITE = ["zeros", "ones", "two zeros"]  # for complex values, of which each library has its own nan and infinities
+UNSET = {"empty", "empty_like", "unique", "unique_all"}  # what they hold is nobody's business, or there is no derivative
+LARGEST = 12  # elements of an argument: no more is needed for an edge
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+
+def edge_maker(values: list[float], dtype: Any) -> Make:
+    """A function that makes arrays of a pattern, repeated; truth values and whole numbers are those of `samples.maker`."""
+    others = maker(dtype)
+
+    def make(shape: tuple[int, ...] = (2, 3), kind: Any = dtype) -> Any:
+        kind = np.dtype(kind)
+        return others(shape, kind) if kind.kind in "biu" else np.resize(np.asarray(values, kind), shape)
+
+    return make
+
+
+def singular(make: Make) -> list[Any]:
+    """Matrices without an inverse, of equal eigenvalues, and of equal singular values."""
+    kind = make(()).dtype
+    made = [[[0, 0], [0, 0]], [[1, 1], [1, 1]], [[1, 0], [0, 1]], [[2, 0], [0, 0]], [[1, 2, 3], [2, 4, 6], [1, 0, 1]],
+        [[0, 0, 0], [0, 0, 0], [0, 0, 1]], [[0, 1], [1, 0]]]  # fmt: skip
+    return [np.asarray(a, kind) for a in made]
+
+
+def tied(make: Make) -> Any:
+    return np.asarray([1, 2, 2, 1], make(()).dtype)
+
+
+EXTRA: dict[str, Callable[[Make], list[Case]]] = {
+    **dict.fromkeys(["linalg_det", "linalg_slogdet", "linalg_svdvals", "linalg_cofactors"], lambda make: [(a,) for a in singular(make)]),
+    "linalg_eigvalsh": lambda make: [(a, "L") for a in singular(make) if np.array_equal(a, a.T)],
+    "linalg_norm": lambda make: [(make((3,)), order, None, False) for order in (0.5, 1.5, 3, -1, -2.0, 0)]
+    + [(a, order, None, False) for a in singular(make) for order in ("fro", "nuc", 2, -2)],
+    **dict.fromkeys(["var", "std"], lambda make: [(make((1,)), None, None, ddof, False) for ddof in (0, 1)]),
+    **dict.fromkeys(["max", "min", "ptp"], lambda make: [(tied(make), None, False), (make((1,)), 0, True)]),
+    "median": lambda make: [(tied(make), None, False), (make((1,)), 0, True)],
+    "sort": lambda make: [(tied(make), 0)],
+    "clip": lambda make: [(make((3,)), make((3,)), make((3,))), (make((3,)), 0.0, 1.0), (make((3,)), 2.0, 1.0)],
+    "prod": lambda make: [(make((3,)), None, "c16", False), (make((1,)), None, None, False)],
+    "cumprod": lambda make: [(make((4,)), 0, "c16")],
+    "take": lambda make: [(make((3,)), np.array([1, 1, 0, 1]), 0)],
+    "setitem": lambda make: [(make((3,)), (ARRAY,), make((3,)), [np.array([1, 1, 0])])],
+    "where": lambda make: [(np.array([True, False, True]), make((3,)), np.sqrt(np.abs(make((3,)))))],
+}
+
+
+def cases_at(op: OpOverload, dtype: Any, patterns: Any = tuple(EDGES)) -> Iterator[tuple[str, list[Case]]]:
+    """Each case of a row, and with every pattern; the items of a case differ in floating-point numbers alone."""
+    found = []
+    for name in patterns:
+        make = edge_maker(EDGES[name], np.dtype(dtype))
+        found.append([*cases(op, make), *EXTRA.get(op.schema.name, lambda make: [])(make)])
+    for column in zip(*found, strict=True):
+        if max((x.size for x in numbers(column[0])), default=0) <= LARGEST:
+            yield described(column[0]), list(column)
+
+
+def grid(op: OpOverload, values: list[Any]) -> list[Any]:
+    """Every combination of some numbers, as one array for each argument of a pointwise row."""
+    columns = np.meshgrid(*[np.asarray(values)] * len(op.schema.arguments), indexing="ij")
+    return [np.ascontiguousarray(x.reshape(-1)) for x in columns]
+
+
+def is_array(x: Any) -> bool:
+    return isinstance(x, (np.ndarray, np.generic))
+
+
+def numbers(case: Case) -> list[Any]:
+    return [x for item in case for x in (item if isinstance(item, (list, tuple)) else [item]) if is_array(x)]
+
+
+def described(case: Case) -> str:
+    return ", ".join(str(x.shape) if is_array(x) else str([y.shape for y in x]) if numbers((x,)) else repr(x) for x in case)
+
+
+def places(case: Case) -> Iterator[tuple[int, int | None]]:
+    """Where a case has an array that a derivative can be asked for: its argument, and its place in a list."""
+    for at, x in enumerate(case):
+        if is_array(x):
+            if x.dtype.kind in "fc":
+                yield at, None
+        elif isinstance(x, (list, tuple)) and x and all(map(is_array, x)):
+            yield from [(at, part) for part, y in enumerate(x) if y.dtype.kind in "fc"]
+
+
+def at_place(case: Case, place: tuple[int, int | None]) -> Any:
+    at, part = place
+    return case[at] if part is None else case[at][part]
+
+
+def replaced(case: Case, place: tuple[int, int | None], x: Any) -> Case:
+    at, part = place
+    return (*case[:at], x if part is None else [*case[at][:part], x, *case[at][part + 1 :]], *case[at + 1 :])
+
+
+# -- derivatives -------------------------------------------------------------------------------------------------------
+
+
+def weights(shape: Any) -> Any:
+    """What the elements of a result count: numbers that differ, none of them 0, which times inf is nan."""
+    return np.resize([1.0, 2.5, 0.75, 1.5, 3.0], shape) if np.prod(shape) else np.ones(shape)
+
+
+def total(out: Any, np: Any) -> Any:
+    """One number of all results that have a derivative."""
+    parts = [y for y in (out if isinstance(out, (list, tuple)) else [out]) if y.dtype.kind in "fc"]
+    return sum((np.sum(np.real(y) * weights(y.shape)) for y in parts), 0.0)
+
+
+def run(op: OpOverload, case: Case) -> Any:
+    count = op.arguments.positional
+    return op(*case[:count], **dict(zip(op.arguments.keyword_names, case[count:], strict=True)))
+
+
+def scalar(op: OpOverload, case: Case, place: tuple[int, int | None]) -> Callable[[Any], Any]:
+    """One number of the result, as a function of one array."""
+    return lambda x: total(run(op, replaced(case, place, x)), np)
+
+
+def reverse(op: OpOverload, case: Case, place: tuple[int, int | None]) -> Any:
+    return dispatch.grad(scalar(op, case, place))(np.asarray(at_place(case, place)))
+
+
+def forward(op: OpOverload, case: Case, place: tuple[int, int | None]) -> tuple[Any, Any]:
+    """The derivative along a direction without zeros, and the direction."""
+    x = np.asarray(at_place(case, place))
+    direction = np.asarray(np.resize([1.0, 0.5, 2.0, 1.25], x.shape), x.dtype)
+    return dispatch.jvp(scalar(op, case, place), (x,), (direction,))[1], direction
+
+
+def by_jax(op: OpOverload, columns: list[Case], place: tuple[int, int | None]) -> Any:
+    """The gradient by JAX of each of some cases, which differ in floating-point numbers alone; conjugated, as torch's and ours are."""
+    jax = importlib.import_module("jax")
+    function = in_jax(op, jax.numpy)
+    count = len(list(places(columns[0])))
+    stacked = [np.stack([at_place(case, list(places(case))[i]) for case in columns]) for i in range(count)]
+
+    def gradient(*arrays: Any) -> Any:
+        case = columns[0]
+        for x, where in zip(arrays, places(columns[0]), strict=True):
+            case = replaced(case, where, x)
+
+        def f(x: Any) -> Any:
+            return total(function(*replaced(case, place, x)), jax.numpy)
+
+        value, pull = jax.vjp(f, at_place(case, place))
+        return pull(jax.numpy.ones((), value.dtype))[0] if hasattr(value, "dtype") else jax.numpy.zeros_like(at_place(case, place))
+
+    with float64(jax):
+        return np.conj(np.asarray(jax.vmap(gradient)(*stacked)))
+
+
+def float64(jax: Any) -> Any:
+    return jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()
+
+
+def by_torch(op: OpOverload, case: Case, place: tuple[int, int | None]) -> Any:
+    """The gradient by torch."""
+    torch = importlib.import_module("torch")
+    function = in_torch(op, torch)
+
+    def converted(x: Any) -> Any:
+        if is_array(x):
+            return torch.tensor(np.asarray(x))
+        return [converted(y) for y in x] if isinstance(x, (list, tuple)) and x and all(map(is_array, x)) else x
+
+    given = tuple(map(converted, case))
+    x = at_place(given, place).requires_grad_(True)
+    out = function(*given)
+    made = [y for y in (out if isinstance(out, (list, tuple)) else [out]) if y.is_floating_point() or y.is_complex()]
+    value = sum(((torch.real(y) if y.is_complex() else y) * torch.tensor(weights(tuple(y.shape)))).sum() for y in made)
+    if not (hasattr(value, "requires_grad") and value.requires_grad):
+        return np.zeros(np.shape(at_place(case, place)))
+    value.backward()
+    return x.grad.resolve_conj().numpy() if x.grad is not None else np.zeros(tuple(x.shape))
+
+
+# -- the functions of JAX and torch --------------------------------------------------------------------------------------------
+
+
+def placed(index: Any, arrays: list[Any]) -> Any:
+    queue = iter(arrays)
+    return tuple([next(queue) if i is ARRAY else i for i in index]) if isinstance(index, tuple) else index
+
+
+def _listed(name: str) -> Callable[..., Any]:
+    return lambda np, arrays: getattr(np, name)(*arrays)
+
+
+JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under its name; the first argument is jax.numpy
+    "getitem": lambda np, x, index, arrays: indexed(x, index, arrays),
+    "select_index": lambda np, x, axis, i: np.take(x, i, axis),
+    "scatter_add": lambda np, x, index, shape, arrays: np.zeros(shape).at[placed(index, arrays)].add(x),
+    "setitem": lambda np, x, index, v, arrays: x.at[placed(index, arrays)].set(v),
+    "fabs": lambda np, x: np.abs(x),
+    "divide_no_nan": lambda np, x, y: np.divide(x, y),
+    "root": lambda np, x, n: np.power(x, 1 / n),
+    "average": lambda np, x, axis, by, keep: np.average(x, axis, by, keepdims=keep),
+    "broadcast_arrays": _listed("broadcast_arrays"),
+    "einsum": lambda np, text, operands: np.einsum(text, *operands),
+    "full_like": lambda np, x, fill, dtype, shape: np.full_like(x, fill, dtype, shape=shape),
+    "linalg_svd": lambda np, x: np.linalg.svd(x, full_matrices=False),
+    "linalg_svdvals": lambda np, x: np.linalg.svd(x, compute_uv=False),
+    "linalg_cofactors": lambda np, x: np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2),
+    "linalg_inv_lower": lambda np, x: np.linalg.inv(np.tril(x)),
+    "linalg_tall_qr": lambda np, x: np.linalg.qr(x),
+    "linalg_pinv": lambda np, x, rcond: np.linalg.pinv(x) if rcond is None else np.linalg.pinv(x, rcond),
+    "linalg_vector_norm": lambda np, x, axis, order, keep: np.linalg.vector_norm(x, axis=axis, ord=order, keepdims=keep),
+    "linalg_matrix_norm": lambda np, x, order, keep: np.linalg.matrix_norm(x, ord=order, keepdims=keep),
+    "linspace": lambda np, a, b, n, end, dtype, axis: np.linspace(a, b, n, end, False, dtype, axis),
+    "nan_to_num": lambda np, x, nan, above, below: np.nan_to_num(x, nan=nan, posinf=above, neginf=below),
+    **{
+        name: lambda np, x, axis, dtype, keep, name=name: getattr(np, name)(x, axis, dtype, keepdims=keep)
+        for name in ("prod", "mean", "sum", "nansum", "nanmean")
+    },
+    **{
+        name: lambda np, x, axis, dtype, ddof, keep, name=name: getattr(np, name)(x, axis, dtype, ddof=ddof, keepdims=keep)
+        for name in ("var", "std")
+    },
+    "pad": lambda np, x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
+    "trapezoid": lambda np, y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
+    "unstack": lambda np, x, axis: np.unstack(x, axis=axis),
+    "vecdot": lambda np, x, y, axis: np.vecdot(x, y, axis=axis),
+    "take": lambda np, x, i, axis: np.take(x, i, axis, mode="wrap"),
+    "clip": lambda np, x, low, high: np.clip(x, low, high),
+}
+
+
+def in_jax(op: OpOverload, np: Any) -> Callable[..., Any]:
+    """The function of JAX that takes a row's cases. Raises AttributeError where there is none."""
+    name = op.schema.name
+    if name in JAX:
+        return lambda *case: JAX[name](np, *case)
+    function = getattr(np.linalg, name.removeprefix("linalg_")) if name.startswith("linalg_") else getattr(np, name)
+    count = op.arguments.positional
+    return lambda *case: function(*case[:count], **dict(zip(op.arguments.keyword_names, case[count:], strict=True)))
+
+
+def _axes(x: Any, axis: Any) -> Any:
+    return tuple(range(x.ndim)) if axis is None else axis
+
+
+TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
+    "absolute": lambda t, x: t.abs(x),
+    "fabs": lambda t, x: t.abs(x),
+    "sign": lambda t, x: t.sgn(x),
+    "conjugate": lambda t, x: t.conj(x),
+    "power": lambda t, x, y: t.pow(x, y),
+    "sum": lambda t, x, axis, dtype, keep: t.sum(x, _axes(x, axis), keep),
+    "mean": lambda t, x, axis, dtype, keep: t.mean(x, _axes(x, axis), keep),
+    "max": lambda t, x, axis, keep: t.amax(x, _axes(x, axis), keep) if axis != () else x * 1.0,
+    "min": lambda t, x, axis, keep: t.amin(x, _axes(x, axis), keep) if axis != () else x * 1.0,
+    "ptp": lambda t, x, axis, keep: t.amax(x, _axes(x, axis), keep) - t.amin(x, _axes(x, axis), keep),
+    "prod": lambda t, x, axis, dtype, keep: _prod(t, x if dtype is None else x.to(t.complex128), axis, keep),
+    "var": lambda t, x, axis, dtype, ddof, keep: t.var(x, axis, correction=ddof, keepdim=keep),
+    "std": lambda t, x, axis, dtype, ddof, keep: t.std(x, axis, correction=ddof, keepdim=keep),
+    "nansum": lambda t, x, axis, dtype, keep: t.nansum(x, axis, keep),
+    "nanmean": lambda t, x, axis, dtype, keep: t.nanmean(x, axis, keep),
+    "cumprod": lambda t, x, axis, dtype: t.cumprod(
+        (x if dtype is None else x.to(t.complex128)).reshape((-1,) if axis is None else x.shape), axis or 0
+    ),
+    "sort": lambda t, x, axis: t.sort(x.reshape(-1) if axis is None else x, dim=axis or 0, stable=True)[0],
+    "linalg_norm": lambda t, x, order, axis, keep: t.linalg.norm(x, order, axis, keep),
+    "linalg_vector_norm": lambda t, x, axis, order, keep: t.linalg.vector_norm(x, order, axis, keep),
+    "linalg_matrix_norm": lambda t, x, order, keep: t.linalg.matrix_norm(x, order, keepdim=keep),
+    "linalg_slogdet": lambda t, a: tuple(t.linalg.slogdet(a)),
+    "linalg_svd": lambda t, a: tuple(t.linalg.svd(a, full_matrices=False)),
+    "linalg_qr": lambda t, a: tuple(t.linalg.qr(a)),
+    "linalg_tall_qr": lambda t, a: tuple(t.linalg.qr(a)),
+    "linalg_eigh": lambda t, a, triangle: tuple(t.linalg.eigh((a + a.mH) / 2, triangle)),
+    "linalg_eigvalsh": lambda t, a, triangle: t.linalg.eigvalsh((a + a.mH) / 2, triangle),
+    "linalg_cholesky": lambda t, a, upper: t.linalg.cholesky((a + a.mH) / 2, upper=upper),
+    "linalg_pinv": lambda t, a, rcond: t.linalg.pinv(a) if rcond is None else t.linalg.pinv(a, rtol=rcond),
+    "linalg_cofactors": lambda t, a: t.linalg.det(a)[..., None, None] * t.linalg.inv(a).mT,
+    "linalg_inv_lower": lambda t, a: t.linalg.inv(t.tril(a)),
+    "average": lambda t, x, axis, by, keep: _average(t, x, axis, by, keep),
+    "cross": lambda t, x, y, a, b, c, axis: t.linalg.cross(
+        *t.broadcast_tensors(x.movedim(a if axis is None else axis, -1), y.movedim(b if axis is None else axis, -1))
+    ).movedim(-1, c if axis is None else axis),
+    "dot": lambda t, x, y: x * y if 0 in (x.ndim, y.ndim) else t.tensordot(x, y, ([-1], [max(y.ndim - 2, 0)])),
+    "inner": lambda t, x, y: x * y if 0 in (x.ndim, y.ndim) else t.inner(x, y),
+    "outer": lambda t, x, y: t.outer(x.reshape(-1), y.reshape(-1)),
+    "vdot": lambda t, x, y: t.vdot(x.reshape(-1), y.reshape(-1)),
+    "vecdot": lambda t, x, y, axis: t.linalg.vecdot(x, y, dim=axis),
+    "tensordot": lambda t, x, y, axes: t.tensordot(x, y, axes if isinstance(axes, int) else [[i] if isinstance(i, int) else list(i) for i in axes]),
+    "trapezoid": lambda t, y, x, dx, axis: t.trapezoid(y, dx=1.0 if dx is None else dx, dim=axis) if x is None else t.trapezoid(y, x, dim=axis),
+    "einsum": lambda t, text, operands: t.einsum(text, *operands),
+    "root": lambda t, x, n: t.pow(x, 1 / n),
+    "median": lambda t, x, axis, keep: _median(t, x, axis, keep),
+    "clip": lambda t, x, low, high: t.clamp(*_broadcast(t, x, low, high)),
+    "angle": lambda t, x, deg: t.angle(x) * (180 / np.pi if deg else 1),
+    "round": lambda t, x, decimals: t.round(x, decimals=decimals),
+}
+
+
+def _prod(t: Any, x: Any, axis: Any, keep: bool) -> Any:
+    for i in sorted((i % x.ndim for i in ([axis] if isinstance(axis, int) else _axes(x, axis))), reverse=True):
+        x = t.prod(x, i, keep)
+    return x
+
+
+def _average(t: Any, x: Any, axis: Any, by: Any, keep: bool) -> Any:
+    by = t.ones_like(x) if by is None else by.broadcast_to(x.shape)
+    return t.sum(x * by, _axes(x, axis), keep) / t.sum(by, _axes(x, axis), keep)
+
+
+def _median(t: Any, x: Any, axis: Any, keep: bool) -> Any:
+    """The mean of the middle two, of sorted elements: torch's own takes the lower of them."""
+    if isinstance(axis, tuple):
+        raise AttributeError("median")  # noqa: TRY004 - there is no such function
+    x = t.sort(x.reshape(-1) if axis is None else x, dim=axis or 0, stable=True)[0]
+    n = x.shape[axis or 0]
+    return x.narrow(axis or 0, (n - 1) // 2, 2 - n % 2).mean(axis or 0)
+
+
+def _broadcast(t: Any, x: Any, *bounds: Any) -> Any:
+    shape = t.broadcast_shapes(x.shape, *[b.shape for b in bounds if t.is_tensor(b)])
+    return [x.broadcast_to(shape), *[b.broadcast_to(shape) if t.is_tensor(b) else b for b in bounds]]
+
+
+def in_torch(op: OpOverload, torch: Any) -> Callable[..., Any]:
+    """The function of torch that takes a row's cases; of pointwise rows and of linear algebra it has NumPy's name.
+
+    Raises AttributeError where there is none.
+    """
+    name = op.schema.name
+    if name in TORCH:
+        return lambda *case: TORCH[name](torch, *case)
+    if name.startswith("linalg_"):
+        return getattr(torch.linalg, name.removeprefix("linalg_"))  # type: ignore[no-any-return]
+    if Tag.pointwise not in op.tags and name not in ("where", "matmul", "diff", "kron", "sinc", "nan_to_num"):
+        raise AttributeError(name)
+    return getattr(torch, name)  # type: ignore[no-any-return]
+
+
+ROWS = {op.schema.name: op for op in ops.np if not op.schema.is_mutable and op.schema.name not in UNSET}
