@@ -59,9 +59,9 @@ def test_a_batch_is_a_call_for_each_item(op, args):
 
 def test_an_operator_has_one_of_each_until_it_is_defined_anew():
     assert pullback_of(db.numpy_mul) is pullback_of(db.numpy_mul)
-    define = lambda k: dispatch.custom_op("derived::again", lambda x: k * x, mutates_args=(), schema="(Tensor x) -> Tensor")
-    first = pullback_of(define(2.0))
-    assert pullback_of(define(3.0)) is not first
+    define = lambda f: dispatch.custom_op("derived::again", f, mutates_args=(), schema="(Tensor x) -> Tensor")
+    first = pullback_of(define(lambda x: 2 * x))
+    assert pullback_of(define(lambda x: 3 * x)) is not first
 
 
 def test_a_name_that_the_operator_has_too_is_told_apart():

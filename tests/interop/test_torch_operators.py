@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from making import define
 
 import dispatch
 from dispatch.errors import (
@@ -351,10 +352,7 @@ def test_tensors_of_every_layout_arrive_without_a_copy_where_memory_allows(make)
 def test_arrays_of_every_layout_leave_without_a_copy_where_memory_allows(make, shared):
     made = make()
 
-    @dispatch.custom_op("torch_tests::made", mutates_args=())
-    def given(x: np.ndarray) -> np.ndarray:
-        return made
-
+    given = define("(Tensor x) -> Tensor", lambda x: made)
     before = np.array(made)
     out = export(given)(torch.ones(1))
     assert np.array_equal(out.numpy(), before)
@@ -514,15 +512,13 @@ def test_a_dtype_that_the_other_does_not_have_is_named():
 
 
 def test_an_operator_that_is_defined_anew_is_exported_anew():
-    def define(factor, more=""):
-        scope = {"np": np, "factor": factor}
-        exec(f"def again(x: np.ndarray{more}) -> np.ndarray:\n    return x * factor", scope)
-        return dispatch.custom_op("torch_tests::again", scope["again"], mutates_args=())
+    def again(f, schema="(Tensor x) -> Tensor"):
+        return export(dispatch.custom_op("torch_tests::again", f, mutates_args=(), schema=schema))
 
-    first = export(define(2.0))
-    assert torch.equal(export(define(3.0))(torch.ones(1)), torch.tensor([3.0]))
+    first = again(lambda x: 2 * x)
+    assert torch.equal(again(lambda x: 3 * x)(torch.ones(1)), torch.tensor([3.0]))
     assert torch.equal(first(torch.ones(1)), torch.tensor([3.0]))
-    assert torch.equal(export(define(4.0, ", n: int = 1"))(torch.ones(1), 2), torch.tensor([4.0]))
+    assert torch.equal(again(lambda x, n: x * n, "(Tensor x, int n=4) -> Tensor")(torch.ones(1)), torch.tensor([4.0]))
 
 
 def test_eight_threads_at_once():
