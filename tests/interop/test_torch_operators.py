@@ -518,7 +518,7 @@ def test_an_operator_that_is_defined_anew_is_exported_anew():
     first = again(lambda x: 2 * x)
     assert torch.equal(again(lambda x: 3 * x)(torch.ones(1)), torch.tensor([3.0]))
     assert torch.equal(first(torch.ones(1)), torch.tensor([3.0]))
-    assert torch.equal(again(lambda x, n: x * n, "(Tensor x, int n=4) -> Tensor")(torch.ones(1)), torch.tensor([4.0]))
+    assert torch.equal(again(lambda x, n=4: x * n, "(Tensor x, int n=4) -> Tensor")(torch.ones(1)), torch.tensor([4.0]))
 
 
 def test_eight_threads_at_once():
