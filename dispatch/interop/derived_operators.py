@@ -16,7 +16,7 @@ import numpy as np
 from ..autodiff import jvp
 from ..autodiff.function_outputs import left
 from ..autodiff.reverse_mode import edges_at
-from ..core import DispatchKey, Level, OpOverload, Reopened, Tensor, registration_lock
+from ..core import DispatchKey, Level, OpOverload, Reopened, Tensor, registration_lock, share_memory
 from ..core.array_memory import owned
 from ..core.pytree import leaves, mapped
 from ..layers.autograd import TrackedTensor, run_backward, track
@@ -209,7 +209,7 @@ def fresh(results: list[Any], args: Any) -> list[Any]:
     made: list[Any] = []
     for x in results:
         if isinstance(x, np.ndarray):
-            if any([np.may_share_memory(x, y) for y in seen]):
+            if any([share_memory(x, y) for y in seen]):
                 x = x.copy()
             seen.append(x)
         made.append(x)

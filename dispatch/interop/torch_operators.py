@@ -27,6 +27,8 @@ from .torch_values import Place, Plan, Tensor, array_of, check_namespace, tensor
 
 torch = require("torch", "torch", needed_by="dispatch.interop.torch")
 
+FIRST = tuple(map(Place, range(16)))
+
 # Torch tells by no public name what is turned on.
 _dispatch_modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._len_torch_function_stack  # noqa: SLF001
 _transforms_active, forward_ad = torch._C._are_functorch_transforms_active, torch.autograd.forward_ad  # noqa: SLF001
@@ -234,7 +236,7 @@ class Call:
     def __init__(self, of: Exported, values: Sequence[Any]) -> None:
         self.of = of
         self.tensors: list[Any] = []
-        self.values = _taken(list(values), self.tensors)
+        self.values = [_taken(x, self.tensors) for x in values]
         self.out: Any = None  # the result, with a `Place` for each of its tensors
         self.floats: list[int] = []
         self.pull: Callable[[Sequence[Any]], list[Any]] | None = None
@@ -242,10 +244,14 @@ class Call:
 
     def put(self, tensors: Sequence[Any]) -> list[Any]:
         """The values with these tensors."""
-        return [_put(x, tensors) for x in self.values]
+        return [tensors[x.number] if type(x) is Place else _put(x, tensors) for x in self.values]
 
     def apart(self, out: Any) -> tuple[Any, ...]:
         """The tensors of a result, of which the rest is kept."""
+        if type(out) is Tensor:  # the usual case, without a walk
+            self.out = FIRST[0]
+            self.floats = [0] if out.is_floating_point() or out.is_complex() else []
+            return (out,)
         flat: list[Any] = []
         self.out = _taken(out, flat)
         self.floats = [i for i, x in enumerate(flat) if x.is_floating_point() or x.is_complex()]
@@ -253,6 +259,8 @@ class Call:
 
     def together(self, flat: Sequence[Any]) -> Any:
         """The result, with these tensors."""
+        if self.out is FIRST[0]:
+            return flat[0]
         return _put(self.out, flat)
 
     def record(self, values: list[Any]) -> Any:
@@ -278,7 +286,7 @@ def _taken(x: Any, tensors: list[Any]) -> Any:
     """A value with a `Place` for each tensor, which are added to a list."""
     if isinstance(x, Tensor):
         tensors.append(x)
-        return Place(len(tensors) - 1)
+        return FIRST[len(tensors) - 1] if len(tensors) <= len(FIRST) else Place(len(tensors) - 1)
     # no closure: it would hold itself, and the tensors
     if isinstance(x, list):
         return [_taken(y, tensors) for y in x]
