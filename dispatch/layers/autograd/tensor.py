@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, check_open, count_conversion, freeze, is_of_registered_class
+from ...core import DispatchKey, Level, Tensor, check_data, check_open, count_conversion, freeze, is_of_registered_class
 from ...core.array_memory import set_rewritable
 from ...core.pytree import leaves, paths
 from ...errors import ConversionError, GradientError, kind_of
@@ -322,6 +322,7 @@ def seed_of(x: TrackedTensor, gradient: Any) -> Any:
                 f"the gradient is complex, and the value it is of has dtype {x.dtype}. The imaginary part would be lost in "
                 "silence: write .real where it has no meaning."
             )
+        check_data(gradient)
         gradient = np.asarray(gradient, dtype=x.dtype)
     if gradient.shape != x.shape:
         raise GradientError(f"the gradient has shape {gradient.shape}, and the value it is of {x.shape}. Make them equal.")
