@@ -34,7 +34,7 @@ RULE = (
 PLACES: dict[str, int] = {
     folder: number for number, place in enumerate(RULE) for folder in ({place} if isinstance(place, str) else place)
 }
-PLANNED = {"control_flow", "numpy", "scipy", "interop"}  # in the rule, and not there yet
+PLANNED = {"control_flow", "numpy", "scipy"}  # in the rule, and not there yet
 FOLDERS = set(PLACES) - PLANNED - {"errors", "faces"}
 MODULES = {"__init__", "library", "autograd", "errors", "__main__"}
 APART = "layers/"  # what stands in it does not import each other

@@ -34,7 +34,7 @@ from ..schema.tags import Tag
 
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
 INTEROP = f"{__package__.partition('.')[0]}.interop"
-FRAMEWORKS: dict[str, str] = {}  # by the package that a class of arrays comes from, the module that takes a call over
+FRAMEWORKS = {"torch": ".torch"}  # by the package that a class of arrays comes from, the module that takes a call over
 FORMS = {  # of a derivative, by their keywords in `register_autograd`
     "elementwise": ".elementwise",
     "finite_difference": ".finite_differences",
