@@ -6,6 +6,7 @@ NEEDS = {
     "dask.md": "dask",
     "derivatives_rules.md": "scipy",
     "dimensions.md": "jaxtyping",
+    "interop.md": "torch",
     "symbolic.md": "sympy",
     "ufuncs.md": "scipy",
 }
