@@ -254,6 +254,10 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make(np.shape(indexed(np.zeros(shape), index, arrays))), index, shape, turned(make, arrays))
         for shape, index, arrays in INDICES
     ],
+    **dict.fromkeys(("add_at", "subtract_at"), lambda make: [
+        (make(shape), index, make(np.shape(indexed(np.zeros(shape), index, arrays))), turned(make, arrays))
+        for shape, index, arrays in INDICES
+    ]),
     "setitem": written,
     "view_scatter": looks,
     "take": lambda make: [
@@ -507,7 +511,7 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 
 OWN = {  # what the layers need, and NumPy has under no name
-    "getitem", "scatter_add", "select_index", "sum_to", "ravel_from", "detach", "empty", "empty_like", "linalg_tall_qr",
+    "getitem", "scatter_add", "select_index", "sum_to", "ravel_from", "add_at", "subtract_at", "detach", "empty", "empty_like", "linalg_tall_qr",
     "setitem", "view_scatter", "divide_no_nan", "root", "linalg_cofactors",
 }  # fmt: skip
 NUMPYS: dict[str, Callable[..., Any]] = {
