@@ -32,7 +32,7 @@ EDGES = {
     "inf": [1.0, inf, 2.0, 3.0, -1.0, 0.5],
     "-inf": [1.0, 2.0, -inf, 2.0, -1.0],
 }
-FINITE = [name for name in EDGES if name not in ("nan", "nans", "inf", "-inf")]
+FINITE = ["zeros", "ones", "two zeros"]  # for complex values, of which each library has its own nan and infinities
 UNSET = {"empty", "empty_like", "unique", "unique_all"}  # what they hold is nobody's business, or there is no derivative
 LARGEST = 12  # elements of an argument: no more is needed for an edge
 
@@ -284,8 +284,8 @@ TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
     "power": lambda t, x, y: t.pow(x, y),
     "sum": lambda t, x, axis, dtype, keep: t.sum(x, _axes(x, axis), keep),
     "mean": lambda t, x, axis, dtype, keep: t.mean(x, _axes(x, axis), keep),
-    "max": lambda t, x, axis, keep: t.amax(x, _axes(x, axis), keep),
-    "min": lambda t, x, axis, keep: t.amin(x, _axes(x, axis), keep),
+    "max": lambda t, x, axis, keep: t.amax(x, _axes(x, axis), keep) if axis != () else x * 1.0,
+    "min": lambda t, x, axis, keep: t.amin(x, _axes(x, axis), keep) if axis != () else x * 1.0,
     "ptp": lambda t, x, axis, keep: t.amax(x, _axes(x, axis), keep) - t.amin(x, _axes(x, axis), keep),
     "prod": lambda t, x, axis, dtype, keep: _prod(t, x if dtype is None else x.to(t.complex128), axis, keep),
     "var": lambda t, x, axis, dtype, ddof, keep: t.var(x, axis, correction=ddof, keepdim=keep),
@@ -311,7 +311,7 @@ TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
     "linalg_inv_lower": lambda t, a: t.linalg.inv(t.tril(a)),
     "average": lambda t, x, axis, by, keep: _average(t, x, axis, by, keep),
     "cross": lambda t, x, y, a, b, c, axis: t.linalg.cross(
-        x.movedim(a if axis is None else axis, -1), y.movedim(b if axis is None else axis, -1)
+        *t.broadcast_tensors(x.movedim(a if axis is None else axis, -1), y.movedim(b if axis is None else axis, -1))
     ).movedim(-1, c if axis is None else axis),
     "dot": lambda t, x, y: x * y if 0 in (x.ndim, y.ndim) else t.tensordot(x, y, ([-1], [max(y.ndim - 2, 0)])),
     "inner": lambda t, x, y: x * y if 0 in (x.ndim, y.ndim) else t.inner(x, y),

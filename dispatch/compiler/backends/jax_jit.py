@@ -59,6 +59,8 @@ class _Engine:
             "astype": lambda x, dtype: x.astype(dtype),
             "select_index": lambda x, axis, index: self.jnp.take(x, index, axis),
             "sum_to": self._sum_to,
+            "divide_no_nan": lambda x, y: self.jnp.where(y == 0, 0, x / y),
+            "root": lambda x, n: self.jnp.sqrt(x) if n == 2 else self.jnp.power(x, 1 / n),
         }
 
     def float64(self) -> AbstractContextManager[Any]:

@@ -23,7 +23,7 @@ RENAMED = {"power": "pow", "equal": "eq", "conjugate": "conj", "invert": "bitwis
 SAME = {
     "sum": "sum", "prod": "prod", "mean": "mean", "max": "amax", "min": "amin", "where": "where", "reshape": "reshape",
     "swapaxes": "swapaxes", "moveaxis": "movedim", "broadcast_to": "broadcast_to", "stack": "stack",
-    "concatenate": "concatenate", "cumsum": "cumsum", "einsum": "einsum",
+    "concatenate": "concatenate", "cumsum": "cumsum", "einsum": "einsum", "sinc": "sinc",
 }  # fmt: skip
 
 
@@ -109,13 +109,24 @@ class _Engine:
         name = node.op.schema.name
         if node.op.schema.namespace != "np":
             return None
-        own = {"getitem": operator.getitem, "astype": self.torch.Tensor.to, "sum_to": self.torch.Tensor.sum_to_size}
+        own: dict[str, Callable[..., Any]] = {
+            "getitem": operator.getitem,
+            "astype": self.torch.Tensor.to,
+            "sum_to": self.torch.Tensor.sum_to_size,
+            "divide_no_nan": self._divide_no_nan,
+            "root": self._root,
+        }
         if name in own:
-            found: Callable[..., Any] = own[name]
-            return found
+            return own[name]
         if isinstance(node.op.at(DispatchKey.CPU), np.ufunc):
             return getattr(self.torch, RENAMED.get(name, name), None)
         return getattr(self.torch, SAME[name], None) if name in SAME else None
+
+    def _divide_no_nan(self, x: Any, y: Any) -> Any:
+        return self.torch.where(y == 0, 0.0, x / y)
+
+    def _root(self, x: Any, n: float = 2.0) -> Any:
+        return self.torch.sqrt(x) if n == 2 else self.torch.pow(x, 1 / n)
 
     def _fits(self, node: Node, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
         """Whether a function returns the shape and dtype that the operator returns; tried on tensors without data."""

@@ -60,6 +60,20 @@ def test_rows(engine, f):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.linalg.norm(x) + np.std(x) + np.linalg.norm(x, 3, axis=0)[0],
+        lambda x: np.sum(np.sinc(x) + np.hypot(x, 0.0) + np.maximum(x, 0.0) + np.logaddexp(x, 0.0)),
+    ],
+)
+def test_an_engine_has_the_gradients_of_norms_and_corners_at_0(engine, f):
+    slope = dispatch.grad(f)
+    for x in np.zeros((3, 4)), rng.normal(size=(3, 4)):
+        close(dispatch.compile(slope, fullgraph=True, backend=engine)(x), slope(x))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_custom_operator_is_a_callback(engine):
     runs = []
 
