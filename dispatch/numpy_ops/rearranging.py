@@ -1,6 +1,7 @@
 """Rows that join, split, repeat, roll and rotate arrays: composites of views, indices and `concatenate`.
 
-Indices that depend on numbers only are computed with NumPy and are constants in the row.
+Indices that depend on numbers only are computed with NumPy and are constants in the row. More than 350 lines, because the rows
+are one table.
 """
 
 from itertools import pairwise
