@@ -142,7 +142,7 @@ def theirs(line: Convention) -> tuple[str, str]:
     """What JAX and torch answer there."""
     name, case, number = line.example
     op, place = ROWS[name], list(places(case))[number]
-    return said(lambda: by_jax(op, [case], place)[0]), said(lambda: by_torch(op, case, place))
+    return said(lambda: by_jax(op, case, place)), said(lambda: by_torch(op, case, place))
 
 
 def spelled(line: Convention) -> str:

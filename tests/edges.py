@@ -164,26 +164,18 @@ def forward(op: OpOverload, case: Case, place: tuple[int, int | None]) -> tuple[
     return dispatch.jvp(scalar(op, case, place), (x,), (direction,))[1], direction
 
 
-def by_jax(op: OpOverload, columns: list[Case], place: tuple[int, int | None]) -> Any:
-    """The gradient by JAX of each of some cases, which differ in floating-point numbers alone; conjugated, as torch's and ours are."""
+def by_jax(op: OpOverload, case: Case, place: tuple[int, int | None]) -> Any:
+    """The gradient by JAX, conjugated, as torch's and ours are."""
     jax = importlib.import_module("jax")
     function = in_jax(op, jax.numpy)
-    count = len(list(places(columns[0])))
-    stacked = [np.stack([at_place(case, list(places(case))[i]) for case in columns]) for i in range(count)]
-
-    def gradient(*arrays: Any) -> Any:
-        case = columns[0]
-        for x, where in zip(arrays, places(columns[0]), strict=True):
-            case = replaced(case, where, x)
-
-        def f(x: Any) -> Any:
-            return total(function(*replaced(case, place, x)), jax.numpy)
-
-        value, pull = jax.vjp(f, at_place(case, place))
-        return pull(jax.numpy.ones((), value.dtype))[0] if hasattr(value, "dtype") else jax.numpy.zeros_like(at_place(case, place))
-
     with float64(jax):
-        return np.conj(np.asarray(jax.vmap(gradient)(*stacked)))
+        given = case
+        for where in places(case):
+            given = replaced(given, where, jax.numpy.asarray(at_place(case, where)))
+        value, pull = jax.vjp(lambda x: total(function(*replaced(given, place, x)), jax.numpy), at_place(given, place))
+        if not hasattr(value, "dtype"):  # no result that has a derivative
+            return np.zeros(np.shape(at_place(case, place)))
+        return np.conj(np.asarray(pull(jax.numpy.ones((), value.dtype))[0]))
 
 
 def float64(jax: Any) -> Any:
