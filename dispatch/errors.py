@@ -159,6 +159,10 @@ class GradcheckError(DispatchError, AssertionError):
     """A gradient that differs from its finite differences."""
 
 
+class RedefinitionWarning(UserWarning):
+    """A function that makes operators has made one of a name again, of the same code with other values."""
+
+
 class PerformanceWarning(UserWarning):
     """A result that is right but slow; the message gives the line that makes it fast."""
 

@@ -9,9 +9,12 @@ import linecache
 import os
 import sys
 import types
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ..errors import RedefinitionWarning
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -185,6 +188,78 @@ def caller() -> Caller:
     """
     frame = outer_frame()
     return Caller(frame.f_globals.get("__name__", "?"), _line_of(frame).place)
+
+
+def made_otherwise(fn: object, before: object) -> list[str]:
+    """Return what a function has other values of than one of the same code that was made before: closure and defaults.
+
+    Only functions made inside others, `<locals>`, have brothers of the same code. A module that is run again, or a cell of a
+    notebook, has code of its own.
+
+    Examples
+    --------
+    >>> def scaling(k):
+    ...     return lambda x: x * k
+    >>> made_otherwise(scaling(3), scaling(2)), made_otherwise(scaling(3), scaling(3))
+    (['k'], [])
+    """
+    new, old = innermost(fn), innermost(before)
+    if not _are_brothers(new, old):
+        return []
+    return [name for name, x, y in zip(*_values(new), _values(old)[1], strict=True) if not _is_same(x, y, set())]
+
+
+def _are_brothers(new: Any, old: Any) -> bool:
+    if new is old or type(new) is not types.FunctionType or type(old) is not types.FunctionType:
+        return False
+    return new.__code__ is old.__code__ and "<locals>" in new.__qualname__
+
+
+def _values(fn: Any) -> tuple[list[str], list[Any]]:
+    """What a function holds beside its code, by name: its defaults and the cells of its closure."""
+    code = fn.__code__
+    defaults = fn.__defaults__ or ()
+    named = dict(zip(code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount], defaults, strict=True))
+    named |= fn.__kwdefaults__ or {}
+    named |= dict(zip(code.co_freevars, fn.__closure__ or (), strict=True))
+    return list(named), list(named.values())
+
+
+def _is_same(x: Any, y: Any, seen: set[tuple[int, int]]) -> bool:
+    """Whether two values are one object, or of a type whose values are what they say; functions inside are looked into."""
+    if x is y or (id(x), id(y)) in seen:
+        return True
+    seen.add((id(x), id(y)))
+    if type(x) is not type(y):
+        return False
+    if type(x) is types.CellType:
+        try:
+            return _is_same(x.cell_contents, y.cell_contents, seen)
+        except ValueError:  # an empty one: its variable has not been set yet
+            return False
+    if isinstance(x, (int, float, complex, str, bytes, np.generic, np.dtype)):
+        return repr(x) == repr(y)
+    if isinstance(x, tuple):
+        return len(x) == len(y) and all(_is_same(a, b, seen) for a, b in zip(x, y, strict=True))
+    if not _are_brothers(x, y):
+        return False
+    return all(_is_same(a, b, seen) for a, b in zip(_values(x)[1], _values(y)[1], strict=True))
+
+
+def warn_of_brother(name: str, fn: object, before: object) -> None:
+    """Warn where a function that makes operators has made one of this name before: the first now runs what the second does."""
+    others = made_otherwise(fn, before)
+    if others:
+        maker = getattr(innermost(fn), "__qualname__", "").rpartition(".<locals>")[0]
+        frame = outer_frame()
+        # Each time, where `warnings.warn` would say the same once for a line.
+        warnings.warn_explicit(
+            f"{maker} has made {name} before, of the same code and another {', '.join(others)}: whoever holds the first calls "
+            f'the new one from here on. Give each a name of its own, of what tells them apart: f"{name}_{{{others[0]}}}".',
+            RedefinitionWarning,
+            frame.f_code.co_filename,
+            frame.f_lineno,
+        )
 
 
 def levels_out() -> int:

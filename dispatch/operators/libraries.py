@@ -10,14 +10,14 @@ from types import TracebackType
 from typing import Any
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
-from ..core.source import caller, where
+from ..core.source import caller, warn_of_brother, where
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.layer import find_layer, key_of_name
 from ..errors import DefinitionError, LibraryError, kind_of
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import check_name, split_name
-from .namespaces import known, ops, stop_waiting, wait
+from .namespaces import known, ops, stop_waiting, wait, waiting_for
 from .registry import RESERVED, add, build, remove
 
 Function = Callable[..., Any]
@@ -32,6 +32,7 @@ class Waiting:
     def __init__(self, library: "Library", name: str, key: DispatchKey, fn: Function, *, keyed: bool, module: str) -> None:
         self.library, self.name, self.key, self.fn, self.keyed, self.module = library, name, key, fn, keyed, module
         self.place = where(fn)
+        self.epoch = 0  # which definition of the operator it was registered with first; 0 is none yet
 
     def __call__(self, op: OpOverload, module: str, again: bool) -> None:
         """Register the kernel with an operator that `module` has just defined, for the first time or again."""
@@ -186,6 +187,10 @@ class Library:
                     f"{name} has a kernel at {key} already, {where(held.rule)}, and allow_override is False.", operator=name
                 )
             waiting = Waiting(self, name, key, fn, keyed=with_keyset, module=caller().module)
+            waiting.epoch = 0 if op is None else vars(op).get("epoch", 0)
+            before = [each for each in waiting_for(name) if isinstance(each, Waiting) and each.key is key]
+            if before and before[-1].epoch < waiting.epoch:  # defined again, not covered on purpose
+                warn_of_brother(name, fn, before[-1].fn)
             if op is not None:
                 waiting(op, "", False)
             self._waiting.append(waiting)

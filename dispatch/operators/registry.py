@@ -5,7 +5,7 @@ import sys
 from functools import cache
 
 from ..core import Arguments, Check, Definition, Kind, OpOverload, Outputs, registration_lock
-from ..core.source import Caller
+from ..core.source import Caller, warn_of_brother
 from ..dispatcher.operator_hooks import hooks
 from ..errors import DefinitionError, LibraryError, SchemaError
 from ..schema.opaque_types import find_class
@@ -150,6 +150,8 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         existing = operator._overloads.get(schema.overload)
         check_definable(schema, module, place)
         found = op if existing is None else existing
+        if existing is not None:
+            warn_of_brother(schema.full_name, vars(op).get("__wrapped__"), vars(existing).get("__wrapped__"))
         attributes = vars(op)
         attributes["defined_in"] = Caller(module, place)
         attributes["epoch"] = 1 if existing is None else vars(existing)["epoch"] + 1

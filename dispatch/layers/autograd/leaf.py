@@ -1,4 +1,4 @@
-"""Makes leaves: values that the tape begins with."""
+"""Makes leaves: the values that the tape begins with."""
 
 from typing import Any
 
@@ -70,13 +70,13 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
 
 
 def _level() -> Level:
-    """Where a leaf of nobody's belongs: on the ground, or above what takes down, at a level of its own, all that runs in it."""
+    """Return the level of a new leaf: 0; or inside make_fx or functionalize theirs, so that it ranks above their values."""
     number = max([level_of_rank(guard.rank) for guard in active_modes() if guard.key < DispatchKey.LAYER], default=0)
     return next((level for level in open_levels() if level.number == number), ground())
 
 
 def track(value: Any, level: Any, *, shared: bool = False) -> TrackedTensor:
-    """A leaf at a level; with `shared`, of a value that somebody else may write to while the tape needs it."""
+    """Return a leaf at a level. `shared`: somebody else may write to the value while the tape needs it, so protect it."""
     if shared:
         kept = unwritten(value, COPIED_BYTES)  # which settles the usual case in C
         value = protect(value) if kept is None else kept

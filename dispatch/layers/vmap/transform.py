@@ -115,7 +115,7 @@ def _check_options(in_dims: Any, randomness: Any, chunk_size: Any, workers: Any)
 
 
 def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any], int]:
-    """The axis of every array in the arguments, and the length that all have."""
+    """Return the axis of every array in the arguments, and the length that all these axes have."""
     sizes: list[tuple[str, int]] = []
     axes = [mapped_axes(dim, x, f"argument {i}", sizes) for i, (x, dim) in enumerate(zip(args, dims, strict=True))]
     if not sizes:
@@ -126,7 +126,7 @@ def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any],
 
 
 def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the result") -> Any:
-    """A result without its wrapper, the mapped axis where it was asked for; one that ignores the batch is repeated."""
+    """Return a result without its wrapper, with the mapped axis in its place; one without a batch is repeated."""
     if type(dim) is list:
         parts = zip(items_of(out) or (), dim, steps(out), strict=True)
         return rebuilt(out, [_out_of(x, d, level, size, place + step) for x, d, step in parts])
