@@ -139,7 +139,7 @@ def test_a_derivative_that_depends_on_the_value_is_nan_where_the_value_is(op: Op
             assert not lost.any(), (place, axis, lost)
 
 
-@pytest.mark.parametrize("name", ["max", "min", "ptp", "linalg_norm", "var", "std", "mean", "sum", "prod", "average"])
+@pytest.mark.parametrize("name", ["max", "min", "ptp", "median", "linalg_norm", "var", "std", "mean", "sum", "prod", "average"])
 @pytest.mark.parametrize("at", [0, 1, 2])
 @np.errstate(all="ignore")
 def test_the_derivative_of_a_reduction_is_nan_where_its_value_is(name: str, at: int) -> None:
