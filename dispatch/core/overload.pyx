@@ -526,6 +526,8 @@ cdef class OpOverload:
             return self.hooks.verb(self, name[len("register_"):])
         if name in ("__signature__", "functional"):
             return self.hooks.signature(self) if name == "__signature__" else self.hooks.functional(self)
+        if name.endswith("_rule") and (found := self.hooks.rule_operator(self, name)) is not None:
+            return found
         raise AttributeError(f"{self.name} has no attribute {name!r}.")
 
     def __setattr__(self, str name, value):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, OpOverload, is_array, split, wrap
+from ...core import DispatchKey, OpOverload, check_data, is_array, split, wrap
 from ...core.pytree import field_names, items_of, mapped, rebuilt
 from ...core.source import levels_out
 from ...dispatcher.layer import Kernel
@@ -126,6 +126,7 @@ def _column(op: OpOverload, like: BatchedTensor, column: Any, *, field: bool = F
         shapes = {getattr(x, "shape", ()) for x in column}
         if len(shapes) > 1:
             raise _unlike(op, f"outputs of different shapes, {', '.join(map(str, sorted(shapes)[:3]))}")
+        check_data(list(column))
         column = [x if is_array(x) else np.asarray(x) for x in column]
         return wrap(BatchedTensor, stack(list(column), 0), like, 0)
     if all(x == first for x in column):
