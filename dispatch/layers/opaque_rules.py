@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, OpOverload, Tensor, active_modes, answered, is_array, key_of_rank, requests
+from ..core import DispatchKey, OpOverload, Tensor, active_modes, answered, is_array, key_of_rank, registration_lock, requests
 from ..core.pytree import leaves, unflatten
 from ..dispatcher.layer import layers
 from ..errors import DefinitionError, DispatchError, kind_of
@@ -46,6 +46,14 @@ class Opacity:
         self.declare(declared)
         self.asked: frozenset[frozenset[int]] = frozenset()
         self.operator: OpOverload | None = None
+
+    def operator_made_by(self, make: Callable[[], OpOverload]) -> OpOverload:
+        """The rule's operator, made once, whichever thread needs it first."""
+        if self.operator is None:
+            with registration_lock:
+                if self.operator is None:
+                    self.operator = make()
+        return self.operator
 
     def declare(self, declared: bool | None) -> None:
         """Keep what the author said; nothing has been seen yet."""

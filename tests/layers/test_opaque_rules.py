@@ -2,6 +2,7 @@
 
 import ctypes
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from making import define, leaf, said
 import dispatch
 from dispatch import autograd, grad, hessian, jacfwd, jacrev, jvp, make_fx, vmap
 from dispatch.core import answered, note_request, requests
-from dispatch.errors import ConversionError, DefinitionError, NoRuleError
+from dispatch.errors import ConversionError, DefinitionError, NoRuleError, PerformanceWarning
 from dispatch.layers.opaque_rules import Opacity, apart, keys_of, together
 
 X = np.array([0.5, 1.0, 2.0])
@@ -118,6 +119,22 @@ def test_it_is_seen_whatever_the_rule_does_with_the_exception(ask):
     assert SEEN[op.name] == ["BatchedTensor", *["ndarray"] * 3]
     np.testing.assert_allclose(vmap(grad(summed(op)))(XS), SLOPES)
     assert SEEN[op.name][4:] == ["ndarray"] * 3  # from then on: nothing runs twice
+
+
+def test_a_loop_that_nobody_asked_for_warns_once():
+    op = cube()
+    with pytest.warns(PerformanceWarning, match=f"^{op.name} has") as found:
+        vmap(grad(summed(op)))(XS)
+    assert str(found[-1].message) == (
+        f"{op.name}.backward_rule has no vmap rule, and runs once for each of 3 items. It is a rule of {op.name} that asks what it is "
+        "given for a NumPy array. Write it with NumPy's functions and operators, and it runs once; a backward may take all gradients "
+        "at once, register_autograd(..., batched=True). To keep the loop, without this warning, register the rule with opaque=True."
+    )
+    assert len(found) == 2  # of the operator itself, and of its rule
+    for other in (op, cube(opaque=True)):
+        other.register_vmap("sequential")
+        with warnings.catch_warnings(action="error"):
+            np.testing.assert_allclose(vmap(grad(summed(other)))(XS), SLOPES)
 
 
 def test_no_other_exception_is_taken_so():

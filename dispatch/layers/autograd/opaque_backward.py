@@ -47,10 +47,7 @@ class Stand(NamedTuple):
 
 def operator_of(op: OpOverload, rule: Rule) -> OpOverload:
     """The operator of a rule, made when it is first needed."""
-    found = rule.opacity.operator
-    if found is None:
-        found = rule.opacity.operator = _made(op, rule)
-    return found
+    return rule.opacity.operator_made_by(lambda: _made(op, rule))
 
 
 def kept_by(ctx: Context) -> tuple[Any, ...]:
@@ -110,7 +107,8 @@ def _made(op: OpOverload, rule: Rule) -> OpOverload:
         return [np.zeros_like(grads[0], shape=(*batch, *shape), dtype=dtype) for shape, dtype in rest["layouts"]]
 
     made = make(named, WORD, SCHEMA, kernel, fake, f"The backward of {named.name}, called as one operator.")
-    made.register(find_layer("vmap"), batching_rule_of(made) if rule.batched else "sequential")
+    if rule.batched or rule.opacity.declared:  # a loop that nobody asked for warns
+        made.register(find_layer("vmap"), batching_rule_of(made) if rule.batched else "sequential")
     return made
 
 

@@ -51,9 +51,7 @@ def attempting(op: OpOverload, rule: UserRule) -> Callable[..., Any]:
 
 def operator_of(op: OpOverload, rule: UserRule) -> OpOverload:
     """The operator of a rule, made when it is first needed."""
-    if rule.opacity.operator is None:
-        rule.opacity.operator = _made(op, rule)
-    return rule.opacity.operator
+    return rule.opacity.operator_made_by(lambda: _made(op, rule))
 
 
 def _without_residuals(op: OpOverload, output: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
@@ -80,7 +78,8 @@ def _made(op: OpOverload, rule: UserRule) -> OpOverload:
         return [zeros(layout, x) for x in leaves(outputs) if (layout := inexact_layout(x)) is not None]
 
     made = make(named, WORD, SCHEMA, kernel, fake, f"The jvp rule of {named.name}, called as one operator.")
-    made.register(find_layer("vmap"), "sequential")
+    if rule.opacity.declared:  # a loop that nobody asked for warns
+        made.register(find_layer("vmap"), "sequential")
     return made
 
 

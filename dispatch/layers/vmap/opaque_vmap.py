@@ -71,9 +71,7 @@ def _axis(x: Any, level: Level) -> int | None:
 
 def operator_of(op: OpOverload, rule: UserRule) -> OpOverload:
     """The operator of a rule, made when it is first needed."""
-    if rule.opacity.operator is None:
-        rule.opacity.operator = _made(op, rule)
-    return rule.opacity.operator
+    return rule.opacity.operator_made_by(lambda: _made(op, rule))
 
 
 def _arguments(op: OpOverload, rest: Any, arrays: Any, residual: Any) -> list[Any]:
@@ -125,7 +123,7 @@ def _made(op: OpOverload, rule: UserRule) -> OpOverload:
     made = make(named, WORD, schema, kernel, fake, f"The vmap rule of {named.name}, called as one operator.")
     for key in (DispatchKey.AUTOGRAD, DispatchKey.JVP):
         made.register_at(key, by_items)
-    made.register_at(DispatchKey.VMAP, looped(made, asked=True))
+    made.register_at(DispatchKey.VMAP, looped(made, asked=bool(rule.opacity.declared)))
     return made
 
 
