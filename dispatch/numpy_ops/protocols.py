@@ -269,7 +269,8 @@ _BINARY = {
     "lshift": pointwise_more.left_shift, "rshift": pointwise_more.right_shift,
 }  # fmt: skip
 _power = power(
-    pointwise.power, {(int, 2): pointwise.square, (int, -1): pointwise.reciprocal, (float, 0.5): pointwise.sqrt}
+    pointwise.power,
+    {(int, 2): (pointwise.square, "?FDG"), (int, -1): (pointwise.reciprocal, "FDG"), (float, 0.5): (pointwise.sqrt, "eFDG")},
 )
 _COMPARISONS = {
     "eq": pointwise.equal, "ne": pointwise.not_equal, "lt": pointwise.less, "le": pointwise.less_equal, "gt": pointwise.greater,
