@@ -74,7 +74,7 @@ def dual(x: Any, t: Any, level: Level) -> Any:
     if t is None:
         return x
     if not isinstance(x, Tensor):
-        x = x if is_of_registered_class(x) else np.asarray(x) if is_array(x) else beside(np.asarray(x))
+        x = x if is_of_registered_class(x) or isinstance(x, np.generic) else np.asarray(x) if is_array(x) else beside(np.asarray(x)[()])
     # protected: the caller's own array, which the function could write to
     return wrap(DualTensor, protect(x), level, protect(t), True)
 

@@ -53,7 +53,7 @@ class FakeTensor(Tensor):
     (FakeTensor(shape=(1000, 3), dtype=float32), (12, 4), 12000)
     """
 
-    __slots__ = ("device", "dtype", "mode", "shape", "strides")
+    __slots__ = ("device", "dtype", "mode", "number", "shape", "strides")
     key = DispatchKey.FAKE
 
     shape: Shape
@@ -61,6 +61,7 @@ class FakeTensor(Tensor):
     strides: Shape
     device: str
     mode: Any  # a FakeTensorMode, which is made of fakes
+    number: bool  # whether NumPy has the value as a scalar, of which there are no views
     data: Kept | None
 
     @property
@@ -123,7 +124,8 @@ class FakeTensor(Tensor):
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "FakeTensor":
-        made = fake_tensor(self.shape, self.dtype, self.strides, self.device, self.mode, deepcopy(self.base, memo))
+        base = deepcopy(self.base, memo)
+        made = fake_tensor(self.shape, self.dtype, self.strides, self.device, self.mode, base, self.number)
         if (constant := self.constant) is not None:
             made.data = Kept(made.base, constant)
         return made
@@ -146,15 +148,20 @@ def fake_tensor(
     device: str = "cpu",
     mode: Any = None,
     base: FakeTensor | None = None,
+    number: bool = False,
 ) -> FakeTensor:
-    """Return a fake tensor, in C order unless strides, in bytes, are given; `base` is the fake that it is a view of."""
+    """Return a fake tensor, in C order unless strides, in bytes, are given.
+
+    `base` is the fake that it is a view of; of a number there are none. `number` says whether it is one itself.
+    """
     made: FakeTensor = wrap(FakeTensor, None, GROUND)
     made.shape = shape
     made.dtype = dtype
     made.strides = contiguous(shape, dtype.itemsize) if strides is None else strides
     made.device = device
     made.mode = mode
-    if base is not None:
+    made.number = number or (base is not None and base.number and not shape)
+    if base is not None and not base.number:
         made.data = Kept(memory_of(base))
     return made
 

@@ -19,6 +19,7 @@ from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import BatchingError, DefinitionError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import broadcast_to
+from ...operators.views import ALIKE, ARRAYS_OF_NO_AXES, gives_number, is_number, owner_of
 from .axes import each
 from .fallback_loop import looped
 from .kernel import Ruled
@@ -83,7 +84,37 @@ def _ruled(op: OpOverload, rule: Callable[..., Any]) -> Kernel:
         _check_outputs(op, out)
         return form.returning(_wrapped(op, like, out, dim), args)
 
-    return Ruled(BatchedTensor, rule, single, returned)
+    return _with_numbers(op, Ruled(BatchedTensor, rule, single, returned))
+
+
+def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
+    """A kernel that tells items which are numbers from those that are arrays of no axes, and gives no view of a number."""
+    places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None and not a.is_write]
+    if op in ARRAYS_OF_NO_AXES or op in ALIKE:
+
+        def making(*args: Any) -> Any:
+            out = kernel(*args)
+            if type(out) is BatchedTensor and not out.shape:
+                out.is_array = not gives_number(op, args)
+            return out
+
+        return making
+    if not op.schema.is_view or len(places) != 1:
+        return kernel
+    place = places[0]
+
+    def viewing(*args: Any) -> Any:
+        out, x = kernel(*args), args[place]
+        if type(out) is not BatchedTensor or type(x) is not BatchedTensor or (x.shape and out.shape) or x.rank != out.rank:
+            return out
+        shared = owner_of(out) is owner_of(x)
+        if shared and not x.shape and is_number(x):
+            return wrap(BatchedTensor, out.value.copy(), out, out.data) if out.shape else out
+        if shared and not out.shape:
+            out.is_array = True
+        return out
+
+    return viewing
 
 
 def _as_batch(x: Any, like: BatchedTensor) -> Any:
