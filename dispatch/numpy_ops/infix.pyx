@@ -39,7 +39,7 @@ def power(op not None, dict others not None):
 
     def power(self, other):
         if (type(other) is int or type(other) is float) and (type(other), other) in others:
-            if self.dtype.char in "FDGe" and self.shape:
+            if (self.dtype.char in "FDGe" and self.shape) or (self.dtype.char == "?" and type(other) is int and other == 2):
                 return others[type(other), other](self)
         return infixed(self, other)
     return power

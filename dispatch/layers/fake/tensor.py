@@ -64,6 +64,14 @@ class FakeTensor(Tensor):
     number: bool  # whether NumPy has the value as a scalar, of which there are no views
     data: Kept | None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("shape", "strides", "dtype"):
+            raise AttributeError(
+                f"x.{name} = {value!r} would change in place how a fake tensor is read, and not its views. Write x = "
+                + {"shape": f"x.reshape({value!r})", "dtype": f"x.astype({value!r})"}.get(name, "a view, x[::2] say") + "."
+            )
+        object.__setattr__(self, name, value)
+
     @property
     def base(self) -> "FakeTensor | None":
         """The fake that this one is a view of; None if it owns its memory."""
@@ -141,6 +149,12 @@ class FakeTensor(Tensor):
         return f"FakeTensor(shape={self.shape}, dtype={self.dtype}{where})"
 
 
+# `made.shape = shape` is refused, and what sets it without `__setattr__` is quicker too
+_set_shape, _set_dtype, _set_strides, _set_device, _set_mode, _set_number = [
+    vars(FakeTensor)[name].__set__ for name in ("shape", "dtype", "strides", "device", "mode", "number")
+]
+
+
 def fake_tensor(
     shape: Shape,
     dtype: Any,
@@ -155,12 +169,12 @@ def fake_tensor(
     `base` is the fake that it is a view of; of a number there are none. `number` says whether it is one itself.
     """
     made: FakeTensor = wrap(FakeTensor, None, GROUND)
-    made.shape = shape
-    made.dtype = dtype
-    made.strides = contiguous(shape, dtype.itemsize) if strides is None else strides
-    made.device = device
-    made.mode = mode
-    made.number = number or (base is not None and base.number and not shape)
+    _set_shape(made, shape)
+    _set_dtype(made, dtype)
+    _set_strides(made, contiguous(shape, dtype.itemsize) if strides is None else strides)
+    _set_device(made, device)
+    _set_mode(made, mode)
+    _set_number(made, number or (base is not None and base.number and not shape))
     if base is not None and not base.number:
         made.data = Kept(memory_of(base))
     return made
