@@ -19,7 +19,7 @@ from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import BatchingError, DefinitionError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import broadcast_to
-from ...operators.views import ALIKE, ARRAYS_OF_NO_AXES, gives_number, is_number, owner_of
+from ...operators.views import ALIKE, ARRAYS_OF_NO_AXES, is_number, owner_of
 from .axes import each
 from .fallback_loop import looped
 from .kernel import Ruled
@@ -91,11 +91,12 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
     """A kernel that tells items which are numbers from those that are arrays of no axes, and gives no view of a number."""
     places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None and not a.is_write]
     if op in ARRAYS_OF_NO_AXES or op in ALIKE:
+        alike = op in ALIKE
 
         def making(*args: Any) -> Any:
             out = kernel(*args)
             if type(out) is BatchedTensor and not out.shape:
-                out.is_array = not gives_number(op, args)
+                out.is_array = not (alike and is_number(args[0]))
             return out
 
         return making
@@ -107,6 +108,8 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
         out, x = kernel(*args), args[place]
         if type(out) is not BatchedTensor or type(x) is not BatchedTensor or (x.shape and out.shape) or x.rank != out.rank:
             return out
+        if out.shape and type(out.value) is np.ndarray and not out.value.flags.writeable:
+            return out  # nothing is written through it
         shared = owner_of(out) is owner_of(x)
         if shared and not x.shape and is_number(x):
             return wrap(BatchedTensor, out.value.copy(), out, out.data) if out.shape else out
