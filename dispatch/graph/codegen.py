@@ -25,6 +25,7 @@ from ..core.pytree import field_names, items_of, leaves, made_of, paths, steps
 from ..core.source import Line
 from ..errors import GraphError
 from ..operators.registry import ops
+from ..operators.rule_operators import origin_of_name
 from .array_literals import Unwritable, dtype_text
 from .body import Body
 from .literals import BY_CLASS, TYPES, Writer, find_class, is_known
@@ -144,9 +145,11 @@ class Code(Writer):
     def operator(self, op: OpOverload) -> str:
         """Return an operator as an expression."""
         path = f"{op.schema.namespace}.{op.schema.name}"
-        own = op.schema.overload.removesuffix("functional").removesuffix("_")  # of the operator whose functional form it is
-        form = f".{own or 'default'}.functional"
-        for found in (path, f"{path}.{op.schema.overload or 'default'}", f"{path}.functional", path + form):
+        paths = [path, f"{path}.{op.schema.overload or 'default'}"]
+        if (goes_by := origin_of_name(op)) is not None:  # a functional form, or the operator of a rule
+            origin, form = goes_by
+            paths += [f"{path}.{form}", f"{path}.{origin.schema.overload or 'default'}.{form}"]
+        for found in paths:
             try:
                 if attrgetter(found)(ops) is op:
                     return f"ops.{found}"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, descend, is_array, is_of_registered_class
+from ..core import Tensor, check_data, descend, is_array, is_of_registered_class
 from ..core.pytree import field_names, items_of
 from ..dispatcher.layer import Kernel
 from ..operators.prims import astype, broadcast_to, sum_to
@@ -46,6 +46,7 @@ def fitted(x: Any, layout: Layout, *, summed: bool) -> Any:
         x = np.asarray(x, complex if isinstance(x, complex) else dtype)
     if not is_array(x):
         return None
+    check_data(x)
     given = x.shape
     if len(given) != len(shape) or given != shape:  # their lengths first: tuples compare items of these, which may be symbols
         small, large = (shape, given) if summed else (given, shape)

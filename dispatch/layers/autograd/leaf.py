@@ -9,6 +9,7 @@ from ...core import (
     Level,
     Tensor,
     active_modes,
+    check_data,
     freeze,
     ground,
     is_of_registered_class,
@@ -58,6 +59,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     elif is_of_registered_class(data):
         value = data if dtype is None else astype(data, np.dtype(dtype))
     else:
+        check_data(data)
         value = np.array(data, dtype=dtype)
     if not requires_grad:
         return value

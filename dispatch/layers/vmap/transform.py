@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Level, is_array
+from ...core import Level, check_data, is_array
 from ...core.pytree import items_of, rebuilt, steps
 from ...errors import BatchingError, kind_of
 from ...operators.prims import broadcast_to, moveaxis
@@ -145,5 +145,6 @@ def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the resul
         )
     if batched:
         return out.value if dim % len(out.value.shape) == out.data else moveaxis(out.value, out.data, dim)
+    check_data(out)
     whole = broadcast_to(out if is_array(out) else np.asarray(out), (size, *shape))
     return whole if dim == 0 else moveaxis(whole, 0, dim)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Tensor
+from ...core import Tensor, check_data
 from ...errors import ArgumentError, DefinitionError, OutputError, kind_of
 from ...operators.gufunc.signature import Binding, Shape, Signature
 from ...operators.prims import astype
@@ -139,6 +139,7 @@ def _parameter_names(f: Function) -> list[str]:
 
 
 def _as_array(x: Any) -> Any:
+    check_data(x)
     return np.asarray(x) if isinstance(x, (list, tuple)) else x
 
 
