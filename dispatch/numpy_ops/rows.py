@@ -6,7 +6,7 @@ This module is imported when the first row is looked up, or before the first wra
 from ..core import Tensor, before_first_wrapper
 from ..core.array_memory import no_sequence
 from ..operators.registry import alias, define_on_first_use, ops
-from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES
+from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, READ_ONLY_VIEWS
 from . import graph_syntax
 from .protocols import ON_TENSORS
 
@@ -41,6 +41,7 @@ def install() -> None:
     """Connect the rows: their second names, how graphs print them, what is a number, and the methods of `Tensor`."""
     ARRAYS_OF_NO_AXES.update(getattr(ops.np, name) for name in MAKING_ARRAYS.split())
     ALIKE.add(ops.np.astype)
+    READ_ONLY_VIEWS.update((ops.np.broadcast_to, ops.np.detach, ops.np.diagonal))
     for name, row in SECOND_NAMES.items():
         alias(getattr(ops.np, row), name)
     graph_syntax.install()

@@ -186,6 +186,7 @@ def owner_of(x: Any) -> Any:
 
 
 ARRAYS_OF_NO_AXES: set[OpOverload] = set()  # operators whose results are arrays, also where they have no axes
+READ_ONLY_VIEWS: set[OpOverload] = set()  # operators through whose views nothing can be written
 ALIKE: set[OpOverload] = set()  # operators that give a number of a number, and an array of an array
 
 

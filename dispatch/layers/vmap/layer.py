@@ -7,8 +7,6 @@ None. It returns the output and the axis of the batch in it.
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ...core import DispatchKey, OpOverload, split, wrap
 from ...core.pytree import mapped_arrays
 from ...core.source import where
@@ -17,7 +15,7 @@ from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import DefinitionError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import broadcast_to
-from ...operators.views import ALIKE, ARRAYS_OF_NO_AXES, is_number, owner_of
+from ...operators.views import ALIKE, ARRAYS_OF_NO_AXES, READ_ONLY_VIEWS, is_number, owner_of
 from ..opaque_rules import Opacity, UserRule, checked_opaque
 from .batched_outputs import rule_output
 from .fallback_loop import looped
@@ -123,7 +121,7 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
             return out
 
         return making
-    if not op.schema.is_view or len(places) != 1:
+    if not op.schema.is_view or len(places) != 1 or op in READ_ONLY_VIEWS:
         return kernel
     place = places[0]
 
@@ -131,8 +129,6 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
         out, x = kernel(*args), args[place]
         if type(out) is not BatchedTensor or type(x) is not BatchedTensor or (x.shape and out.shape) or x.rank != out.rank:
             return out
-        if out.shape and type(out.value) is np.ndarray and not out.value.flags.writeable:
-            return out  # nothing is written through it
         shared = owner_of(out) is owner_of(x)
         if shared and not x.shape and is_number(x):
             return wrap(BatchedTensor, out.value.copy(), out, out.data) if out.shape else out
