@@ -4,6 +4,7 @@ No module changes another by being imported. `install` makes all such connection
 """
 
 import os
+from warnings import filterwarnings
 
 from ..core import Tensor, before_first_wrapper
 from ..core.lazy import LazyAttribute, LazyFunction, Loader
@@ -15,7 +16,7 @@ from ..dispatcher.operator_hooks import hooks
 from ..layers import mode
 from ..layers.autograd.batched_backward import batching_rule_of, pull_all
 from ..layers.autograd.derivative_sources import makers, plugged
-from ..layers.autograd.layer import backward_rule
+from ..layers.autograd.layer import backward_rule, partial_rule
 from ..layers.autograd.layer import layer as autograd
 from ..layers.fake.layer import layer as fake
 from ..layers.functionalize.layer import layer as functionalize
@@ -62,7 +63,7 @@ def install() -> None:
     observer.install()
     around_kernels[Tag.random] = around_kernel
     hooks.functional, hooks.rule_operator = functional, rule_operator
-    rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule)
+    rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule, partial_rule=partial_rule)
     frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
     plugged["ufunc"] = LazyFunction(__package__, ".from_ufunc", "operator_of")
@@ -76,5 +77,7 @@ def install() -> None:
     before_first_wrapper(load_rows)
     for name in ON_TENSORS.split():
         setattr(Tensor, name, LazyAttribute(name, load_rows))
+    # It swaps items by views of them, so that some would be there twice: NumPy warns of that, and nothing else tells us.
+    filterwarnings("error", r"you are shuffling a '\w*Tensor' object", UserWarning)
     if os.environ.get("DISPATCH_VALIDATE"):
         Loader(__package__, "..testing.validate")()
