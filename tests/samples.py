@@ -324,6 +324,34 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "linalg_svdvals": oblong,
     "linalg_qr": oblong,
     "linalg_tall_qr": lambda make: [case for case in oblong(make) if case[0].shape[-2] >= case[0].shape[-1]],
+    "copy": lambda make: [(make(shape), "K") for shape in SHAPES] + [(make((2, 3, 4)), order) for order in "CF"],
+    **dict.fromkeys(
+        ["sum_where", "prod_where", "nansum_where"],
+        lambda make: [
+            (make((2, 3)), np.array([True, False, True]), None, 1, None, False), (make((2, 3)), MASK, 2, None, None, True),
+            (make((2, 3, 4)), None, 1, (0, 2), None, False),
+        ],
+    ),
+    **dict.fromkeys(
+        ["max_where", "min_where"],
+        lambda make: [
+            (make((2, 3)), np.array([True, False, True]), 2, 1, None, False), (make((2, 3)), MASK, 1, None, None, True),
+            (make((0, 3)), None, 1, 0, None, False),
+        ],
+    ),
+    **dict.fromkeys(["all_where", "any_where"], lambda make: [(make((2, 3)), MASK, 0, False), (make((2, 3)), MASK[0], None, True)]),
+    **dict.fromkeys(
+        ["mean_where", "nanmean_where"], lambda make: [(make((2, 3)), MASK[0], 1, None, False), (make((2, 3)), MASK, None, None, True)]
+    ),
+    **dict.fromkeys(
+        ["var_where", "std_where"],
+        lambda make: [
+            (make((2, 3)), MASK[0], None, 1, None, 0, False), (make((2, 3)), MASK, None, None, None, 1, True),
+            (make((2, 3)), None, make((2, 1)), 1, None, 0, True),
+        ],
+    ),
+    "writeable_diagonal": lambda make: [(make((2, 3)), 0, 1), (make((2, 3, 4)), 2, -2), (make((3, 3)), 0, 1)],
+    "checked_weights": lambda make: [(make(shape),) for shape in SHAPES],
     "diagonal": lambda make: [
         (make((2, 3)), 0, 0, 1), (make((2, 3)), 1, 0, 1), (make((3, 2)), -1, 1, 0), (make((2, 3, 4)), 2, -1, 0),
         (make((2, 3)), 5, 0, 1), (make((0, 3)), 0, 0, 1),
@@ -350,7 +378,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "nan_to_num": lambda make: [(make((2, 3)), 0.0, None, None), (make((3,)), 1.0, 2.0, -2.0)],
     "isclose": lambda make: [(make((2, 3)), make((3,)), 0.1, 1e-8, False), (make((3,)), make(()), 0.5, 0.0, True)],
     "einsum": lambda make: [
-        (text, [make(shape) for shape in shapes]) for text, *shapes in EINSUMS
+        (text, [make(shape) for shape in shapes], False) for text, *shapes in EINSUMS
     ],
     "tensordot": lambda make: [
         (make((2, 3, 4)), make((3, 4, 2)), 2), (make((2, 3)), make((4, 3)), ((1,), (1,))), (make((3, 2)), make((2, 3)),
@@ -428,7 +456,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     ],
     "linspace": lambda make: [
         (make(()), make(()), 4, True, None, 0), (make((2,)), make((3, 1)), 3, False, None, 0),
-            (1.0, make((2,)), 1, True, None, 0), (make((2,)), 3, 4, True, "f8", -1),
+            (1.0, make((2,)), 1, True, None, 0), (make((2,)), 3, 4, True, "c16" if make(()).dtype.kind == "c" else "f8", -1),
         (make((2,)), make((2,)), 0, True, None, 0),
     ],
     **dict.fromkeys(["atleast_1d", "atleast_2d", "atleast_3d"], lambda make: [(make(shape),) for shape in [*SHAPES,
@@ -507,17 +535,16 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 
 OWN = {  # what the layers need, and NumPy has under no name
-    "getitem", "scatter_add", "select_index", "sum_to", "ravel_from", "detach", "empty", "empty_like", "linalg_tall_qr",
-    "setitem", "view_scatter", "divide_no_nan", "root", "linalg_cofactors",
+    "getitem", "scatter_add", "select_index", "sum_to", "detach", "empty", "empty_like", "linalg_tall_qr",
+    "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "divide_no_nan", "root", "linalg_cofactors", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
+    "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where",  # their kernels are NumPy's functions of other names
 }  # fmt: skip
 NUMPYS: dict[str, Callable[..., Any]] = {
     "astype": lambda x, dtype: (x.real if np.dtype(dtype).kind != "c" else x).astype(dtype),
     "average": lambda x, axis, weights, keep: np.average(x, axis, weights, keepdims=keep),
     "arange": lambda start, stop, step, dtype: np.arange(start, stop, step, dtype),
     "broadcast_arrays": lambda arrays: np.broadcast_arrays(*arrays),
-    "einsum": lambda text, operands: np.einsum(text, *operands),
-    "dot": lambda x, y: np.multiply(x, y) if isinstance(x, float) else np.dot(x, y),  # which makes a float64 of a number
-    "inner": lambda x, y: np.multiply(x, y) if isinstance(y, float) else np.inner(x, y),
+    "einsum": lambda text, operands, optimize: np.einsum(text, *operands),
     "eye": lambda n, m, k, dtype: np.eye(n, m, k, dtype or float),
     "identity": lambda n, dtype: np.identity(n, dtype or float),
     "full_like": lambda x, fill, dtype, shape: np.full_like(x, fill, dtype, shape=shape),

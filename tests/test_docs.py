@@ -96,6 +96,21 @@ def test_the_page_of_floors_draws_every_file():
     assert drawn() == {path for path in package if not path.endswith("/__init__.py")}
 
 
+@pytest.mark.parametrize(
+    ("looked_for", "file"),
+    [
+        ("a batching rule's fallback", "layers/vmap/fallback_loop.py"),
+        ("a saved tensor's protection", "layers/autograd/saved_tensors.py"),
+        ("the guard it leaves", "symbolic/guards.py"),
+        ("np.cumsum", "numpy_ops/cumulative.py"),
+    ],
+)
+def test_the_page_of_floors_leads_to_a_file(looked_for, file):
+    (line,) = [line for line in (DOCS / "floors.md").read_text().splitlines() if looked_for in line and line.startswith("      ")]
+    assert Path(file).stem in line.strip().partition("   ")[0].split()
+    assert (ROOT / "dispatch" / file).exists()
+
+
 def test_the_page_of_floors_is_short_and_says_the_rule():
     text = (DOCS / "floors.md").read_text()
     assert len(text.splitlines()) <= 150

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, is_array, is_of_registered_class
+from ..core import Tensor, check_data, is_array, is_of_registered_class
 from ..core.pytree import items_of, paths, unflatten
 from ..errors import GradientError, kind_of
 from .structures import beside, flattened
@@ -90,6 +90,7 @@ class Arguments:
         """A leaf that is no usual array as one, or None for what goes along in a container: text, None, flags, objects."""
         if isinstance(x, (float, complex)) and not isinstance(x, np.generic):
             return beside(np.asarray(x))
+        check_data(x)
         if is_array(x) and x.dtype.kind in "fc":
             return x if is_of_registered_class(x) else np.asarray(x)
         place, argument, number = self.place_of(i)

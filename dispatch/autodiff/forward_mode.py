@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Level, Tensor, is_array, is_of_registered_class, wrap
+from ..core import Level, Tensor, check_data, is_array, is_of_registered_class, wrap
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
 from ..errors import GradientError, kind_of
@@ -73,6 +73,7 @@ def dual(x: Any, t: Any, level: Level) -> Any:
     """A value with a tangent, as it goes into a function; the value itself where there is no tangent."""
     if t is None:
         return x
+    check_data(x)
     if not isinstance(x, Tensor):
         x = x if is_of_registered_class(x) else np.asarray(x) if is_array(x) else beside(np.asarray(x))
     # protected: the caller's own array, which the function could write to

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, Tensor, active_mode, is_array, is_of_registered_class
+from ..core import DispatchKey, Tensor, active_mode, check_data, is_array, is_of_registered_class
 from ..core.array_memory import has_layout, inexact_layout
 from ..core.pytree import field_names, leaves, leaves_like, opened, paths, steps
 from ..errors import GradientError, kind_of
@@ -121,6 +121,7 @@ def _fitted(x: Any, layout: Layout | None, like: Any, i: int, who: str, names: t
         x = beside(np.asarray(x, complex if isinstance(x, complex) else dtype))
     if not is_array(x):
         raise GradientError(f"{who}: {here} is {described(x)}, and {there} an array of shape {shape}. Give an array.")
+    check_data(x)
     if x.shape != shape:
         raise GradientError(f"{who}: {here} has shape {x.shape}, and {there} has shape {shape}. Make them equal.")
     if x.dtype == dtype:

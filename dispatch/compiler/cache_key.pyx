@@ -9,7 +9,7 @@ cimport numpy as cnp
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 
-from ..core.arrays cimport is_exact, key_of
+from ..core.arrays cimport has_more, is_exact, key_of
 from ..core.flatten cimport walk
 from ..core.state cimport thread_state
 from ..core.tensor cimport is_wrapped
@@ -106,8 +106,10 @@ cdef class Signature:
             self.values.append(x)
             self.wrapped = True
         elif key_of(<PyObject *>x) >= 0:
-            if isinstance(x, cnp.ndarray) or not hasattr(x, "dtype"):
+            if has_more(<PyObject *>x) or not hasattr(x, "dtype"):
                 self.foreign = cls
+            if isinstance(x, cnp.ndarray):
+                self.parts.append(layout_of(<cnp.ndarray>x))
             self.parts.append(getattr(x, "dtype", None))
             self.parts.append(getattr(x, "shape", None))
             self.values.append(x)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..core import device_of
+from ..core import check_data, device_of
 from ..core.pytree import items_of, rebuilt, steps
 from ..dispatcher.printing import describe_value
 from ..errors import GraphError, did_you_mean, kind_of
@@ -239,6 +239,7 @@ def opened(names: tuple[str, ...], values: tuple[Any, ...], dynamic_shapes: Mapp
             if axes is not None:
                 raise GraphError(f"export: dynamic_shapes says {axes!r} for {path}, which is {kind_of(x)}. Leave it out.")
             return x
+        check_data(x)
         made = mode.from_array(np.asarray(x), static_shapes=True)
         shape = list(made.shape)
         for axis, name in _named_axes(axes, len(shape), path):

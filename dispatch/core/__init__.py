@@ -49,15 +49,27 @@ from .state import (
     turned_on,
 )
 from .table import Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback, set_layer, slot_keys
-from .tensor import Tensor, before_first_wrapper, check_open, descend, ground, is_array, seen_through, split, unwrap, wrap
+from .tensor import (
+    Tensor,
+    before_first_wrapper,
+    check_data,
+    check_open,
+    descend,
+    ground,
+    is_array,
+    seen_through,
+    split,
+    unwrap,
+    wrap,
+)
 
 __all__ = [
     "ABOVE", "AROUND", "OBSERVE", "Arguments", "Check", "Definition", "DispatchKey", "Guard", "Hooks", "Kind", "Level",
     "ModeGuard", "OpOverload", "Outputs", "Program", "Registration", "Reopened", "Residual", "Setting", "Size", "Slot",
     "Tensor", "Without", "about_devices", "active_mode", "active_modes", "add_fallback", "before_first_wrapper", "bound",
-    "check_open", "conversions", "count_conversion", "descend", "device_key", "device_of", "device_of_key", "devices",
-    "fallthrough_kernel", "freeze", "ground", "is_array", "is_array_type",
-    "is_beside_numpy", "is_of_registered_class", "items_of", "key_of_rank", "level_of_rank", "newest_level",
+    "check_data", "check_open", "conversions", "count_conversion", "descend", "device_key", "device_of", "device_of_key",
+    "devices", "fallthrough_kernel", "freeze", "ground", "is_array", "is_array_type", "is_beside_numpy",
+    "is_of_registered_class", "items_of", "key_of_rank", "level_of_rank", "newest_level",
     "open_levels", "rank_of", "rank_of_call", "rebuilt", "redispatched", "registration_lock", "remove_fallback", "run_at",
     "seen_through", "set_array_type", "set_layer", "set_record", "setting", "share_memory", "slot_keys", "split",
     "turned_on", "unwrap", "wrap",

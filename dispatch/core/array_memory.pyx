@@ -11,8 +11,8 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from .arrays cimport is_exact, owner_of
-from .tensor cimport Wrapped
+from .arrays cimport has_more, is_exact, owner_of
+from .tensor cimport Wrapped, no_more
 
 from .arrays import freeze, is_of_registered_class
 
@@ -90,8 +90,8 @@ cpdef bint has_layout(x, tuple layout) except -1:
     if not isinstance(x, cnp.ndarray):
         given = getattr(x, "shape", None)  # lengths first: tuples compare items before them, and these may be symbols
         return type(given) is tuple and len(<tuple>given) == n and given == shape and x.dtype == dtype
-    if cnp.PyArray_NDIM(<cnp.ndarray>x) != n:
-        return False
+    if cnp.PyArray_NDIM(<cnp.ndarray>x) != n or has_more(<PyObject *>x):
+        return False                        # the second is refused where it does not fit
     for i in range(n):
         if cnp.PyArray_DIM(<cnp.ndarray>x, i) != <Py_ssize_t>shape[i]:
             return False
@@ -147,6 +147,8 @@ cpdef object unwritten(x, Py_ssize_t limit):
         if isinstance(x, Wrapped):
             return another(<Wrapped>x, limit) if type(x) in rewritable_types else x
         return copied_by_class(x)
+    if not is_exact(<PyObject *>x):
+        no_more(x, None, NULL)
     if not PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE):
         if not isinstance(<object>owner, cnp.ndarray):
             if type(<object>owner) is bytes:

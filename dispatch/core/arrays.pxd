@@ -13,5 +13,6 @@ cdef int key_of(PyObject *x) noexcept                          # the backend's k
 cdef bint is_numpy(PyObject *x) noexcept                       # an ndarray or a NumPy scalar, of whatever class
 cdef inline bint is_exact(PyObject *x) noexcept nogil:         # an ndarray and no subclass of it
     return Py_TYPE(x) == NDARRAY
+cdef bint has_more(PyObject *x) noexcept                       # an ndarray of a class that has more than its data
 cdef bint is_number(PyObject *x) noexcept                      # a Python int, float, bool or complex, or a Size
 cdef PyObject *owner_of(PyObject *x) noexcept                  # borrowed: whose memory an ndarray shows; x itself if its own

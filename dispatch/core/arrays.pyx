@@ -40,8 +40,9 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef PyTypeObject *NDARRAY = <PyTypeObject *><PyObject *>np.ndarray
 cdef PyTypeObject *GENERIC = <PyTypeObject *><PyObject *>np.generic
-cdef list array_types = [np.ndarray, np.generic]        # kept for good: kernels of a device were written for its arrays
-cdef list keys_of_types = [int(DispatchKey.CPU), int(DispatchKey.CPU)]
+# Kept for good: kernels of a device were written for its arrays. Of a memory map, too, the data is all there is.
+cdef list array_types = [np.ndarray, np.generic, np.memmap]
+cdef list keys_of_types = [int(DispatchKey.CPU)] * 3
 # Those that torch documents have a key of their own, so that a kernel can wait for arrays which another package brings.
 cdef dict keys_by_device = {
     "cpu": DispatchKey.CPU, "cuda": DispatchKey.CUDA, "dask": DispatchKey.DASK, "xla": DispatchKey.XLA, "mps": DispatchKey.MPS,
@@ -77,6 +78,21 @@ cdef int key_of_class(PyTypeObject *cls) noexcept:
             if PyList_GET_ITEM(<PyObject *>array_types, k) == base:
                 return <int>PyLong_AsLong(PyList_GET_ITEM(<PyObject *>keys_of_types, k))
     return -1
+
+
+cdef bint has_more(PyObject *x) noexcept:
+    cdef PyObject *mro
+    cdef PyObject *base
+    cdef Py_ssize_t i, k
+    if is_exact(x) or not PyArray_Check(x):
+        return False
+    mro = dispatch_mro(Py_TYPE(x))
+    for i in range(0 if mro == NULL else PyTuple_GET_SIZE(mro)):
+        base = PyTuple_GET_ITEM(mro, i)
+        for k in range(len(array_types)):
+            if PyList_GET_ITEM(<PyObject *>array_types, k) == base:
+                return base == <PyObject *>NDARRAY      # its own class is not registered, nor one between
+    return False
 
 
 cdef PyObject *owner_of(PyObject *x) noexcept:

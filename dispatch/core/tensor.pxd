@@ -14,6 +14,7 @@ cdef class Wrapped:
     cdef object __weakref__
 
 
+cdef int no_more(object x, tuple items, void *context) except -1       # raises for an array that has more than its data
 cdef bint is_wrapped(PyObject *x) noexcept
 cdef Wrapped highest(object x, Wrapped found, PyTypeObject *cls)
 cdef tuple taken_off(object whole, tuple args)

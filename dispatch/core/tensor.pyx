@@ -8,13 +8,13 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from .arrays cimport is_exact, key_of
+from .arrays cimport has_more, is_exact, key_of
 from .flatten cimport mapped, walk
 from .keys cimport FAKE, VMAP, key_at, rank_at, rank_t
 from .python cimport PyType_IsSubtype, Py_TYPE, Py_XDECREF, Py_XINCREF, is_plain
 from .state cimport GROUND, Level, thread_state
 
-from ..errors import ConversionError, EscapedValueError, GuardError
+from ..errors import ArgumentError, ConversionError, EscapedValueError, GuardError
 from .keys import DispatchKey
 from .arrays import freeze
 
@@ -180,13 +180,41 @@ def wrap(type cls not None, value, like not None, data=None, bint frozen=False):
     else:
         made.level = like
         made.rank = rank_at(made.level.number, cls.key)
-    if isinstance(value, Wrapped) and (<Wrapped>value).rank >= made.rank:
-        raise EscapedValueError(
-            f"a {cls.__name__} of {made.level!r} was asked around a {type(value).__name__} of {(<Wrapped>value).level!r}, "
-            "which stands above it. Make it outside the inner transform, or wrap the value that went into that.")
+    if isinstance(value, Wrapped):
+        if (<Wrapped>value).rank >= made.rank:
+            raise EscapedValueError(
+                f"a {cls.__name__} of {made.level!r} was asked around a {type(value).__name__} of {(<Wrapped>value).level!r}, "
+                "which stands above it. Make it outside the inner transform, or wrap the value that went into that.")
+    elif not is_exact(<PyObject *>value):
+        no_more(value, None, NULL)
     made.value = freeze(value) if frozen else value
     made.data = data
     return made
+
+
+cdef int no_more(object x, tuple items, void *context) except -1:
+    cdef object cls
+    if has_more(<PyObject *>x):
+        cls = type(x)
+        raise ArgumentError(
+            f"the data of a {cls.__module__}.{cls.__qualname__} of shape {x.shape} would be taken here, and what it has "
+            "beside its data, a mask, a unit or a meaning of its own, would be lost. A plain call of an operator hands it on "
+            f"as it is. Write np.asarray(x) for the data alone; register_array_type({cls.__name__}, device='cpu') says that "
+            "it is all.")
+    return 0
+
+
+def check_data(x):
+    """Raise where `x`, or an item of a container, is an ndarray of a class that has more than its data.
+
+    Exact arrays, memory maps and classes that are registered as array types pass, and so does whatever is no array.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    if not is_exact(<PyObject *>x):
+        walk(x, no_more, NULL)
 
 
 cdef struct Highest:
@@ -196,6 +224,7 @@ cdef struct Highest:
 
 cdef int note_highest(object x, tuple items, void *context) except -1:
     cdef Highest *highest = <Highest *>context
+    no_more(x, items, NULL)
     if PyType_IsSubtype(Py_TYPE(<PyObject *>x), highest.cls) and (
             highest.found == NULL or (<Wrapped>x).rank > (<Wrapped>highest.found).rank):
         Py_XDECREF(highest.found)

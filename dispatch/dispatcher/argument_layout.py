@@ -1,8 +1,8 @@
 """Gives kernels their arrays in the memory layout of their hints: `Annotated[np.ndarray, "C"]`, `"F"`, `"writeable"`.
 
 A C kernel that reads `double *` is wrong on a transposed array. With the layout in its hint it gets a contiguous copy of
-such an array; an array that is contiguous already is passed as it is. An array that is written to cannot be replaced by a
-copy, so `"writeable"` is only checked.
+such an array; an array that is contiguous already is passed as it is, and one of a class that has more than its data is
+refused. An array that is written to cannot be replaced by a copy, so `"writeable"` is only checked.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload
+from ..core import OpOverload, check_data
 from ..core.pytree import items_of, rebuilt
 from ..errors import ArgumentError
 from ..schema.schema import Argument
@@ -57,6 +57,7 @@ def _adapter(op: OpOverload, argument: Argument) -> Adapter:
             return np.asarray(x)
         if not isinstance(x, np.ndarray):
             return x
+        check_data(x)
         if writeable and not x.flags.writeable:
             raise ArgumentError(
                 f"{op.name}: argument {argument.name!r} is written to, and was given a read-only array of shape {x.shape} and "
@@ -74,6 +75,6 @@ def _adapter(op: OpOverload, argument: Argument) -> Adapter:
                 operator=op.name,
                 argument=argument.name,
             )
-        return np.array(x, order=order or "K", subok=True)
+        return np.array(x, order=order or "K")
 
     return adapt

@@ -8,7 +8,7 @@ NEVER = 1 << 60  # the last read of memory that code outside the graph may read 
 
 
 def last_uses(body: Body) -> dict[Node, list[Node]]:
-    """For each node, the nodes whose values nothing needs after it. Outputs are never among them."""
+    """Return for each node the nodes whose values nothing needs after it. Outputs are never among them."""
     done: dict[Node, list[Node]] = {}
     seen = set(nodes_in(body.outputs))
     for node in reversed(body.nodes):
@@ -40,9 +40,9 @@ class Lifetimes:
                 self.reads(node).append(NEVER)
 
     def reads(self, node: Node) -> list[int]:
-        """The places of the nodes that read the memory of a node, and `NEVER` where code outside may read it."""
+        """Return the places of the nodes that read the memory of a node, and `NEVER` if code outside may read it."""
         return self._reads.setdefault(self.aliases.of(node), [])
 
     def last_read(self, node: Node) -> int:
-        """The place of the last node that reads the memory of a node: -1 where none does, `NEVER` where code outside may."""
+        """Return the place of the last node that reads the memory of a node: -1 if none does, `NEVER` if code outside may."""
         return max(self.reads(node), default=-1)

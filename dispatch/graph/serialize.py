@@ -1,15 +1,15 @@
 """Writes graphs as text and reads them: one line for each node. A digest in each line tells which line is damaged.
 
     graph(1)                                              the version of the format
-    operator('np::sin(Tensor x) -> Tensor', 'dispatch')   an operator that is called, with its schema, and who defines it
-    line('file.py', 12, 'f')                              where the calls below it come from; line() for nowhere
+    operator('np::sin(Tensor x) -> Tensor', 'dispatch')   an operator that is called: its schema, and the module that defines it
+    line('file.py', 12, 'f')                              the line of code that made the calls below; line() if it is unknown
     x = placeholder(array('float64', (3,)))
     constant = constant(array(...), data('float64', (2,), 'AAAA...'))
-    sin = call('np::sin', (x,), array('float64', (3,)))   operator, arguments, what it gives
+    sin = call('np::sin', (x,), array('float64', (3,)))   operator, arguments, result
     svd_0 = item(svd, 0, array(...))
-    symbol('s0', x, 0)                                    a size, the node it is read of, and the axis
-    guard('s0 > 5', 'file.py', 12, 'f')                   what has to hold for sizes; check(...) with a message, of data
-    note('versions', {'numpy': '2.4.0'})                  what somebody wrote on it, a name and a value
+    symbol('s0', x, 0)                                    a size, the node that it is read from, and the axis
+    guard('s0 > 5', 'file.py', 12, 'f')                   a condition on sizes; check(...) is one that depends on data
+    note('versions', {'numpy': '2.4.0'})                  a note of the user's: a name and a value
     inputs(x, {'y': y})                                   the arguments that the function was called with
     outputs(sin)                                          what it returned
     end()

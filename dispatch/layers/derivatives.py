@@ -1,19 +1,30 @@
-"""What the tape and forward mode do alike with derivatives: zeros, and what rules give completed by a broadcast and a cast.
+"""What the tape and forward mode do alike with derivatives: zeros, constants, and a rule's result broadcast and cast.
 
 The derivative of a value, a cotangent or a tangent, is an array of the value's shape and dtype. A rule may leave a broadcast
 or a cast to its layer, and may give None for zero.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, is_array, is_of_registered_class
+from ..core import Tensor, check_data, descend, is_array, is_of_registered_class
 from ..core.pytree import field_names, items_of
+from ..dispatcher.layer import Kernel
 from ..operators.prims import astype, broadcast_to, sum_to
 from ..operators.registered_arrays import filled
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+def constant_kernel(whole: Callable[..., Any]) -> Kernel:
+    """The kernel of an operator whose result has no derivative: it runs the operator on the unwrapped values."""
+
+    def kernel(*args: Any) -> Any:
+        return descend(whole, args)[0]
+
+    return kernel
 
 
 def zeros(layout: Layout, like: Any) -> Any:
@@ -35,6 +46,7 @@ def fitted(x: Any, layout: Layout, *, summed: bool) -> Any:
         x = np.asarray(x, complex if isinstance(x, complex) else dtype)
     if not is_array(x):
         return None
+    check_data(x)
     given = x.shape
     if len(given) != len(shape) or given != shape:  # their lengths first: tuples compare items of these, which may be symbols
         small, large = (shape, given) if summed else (given, shape)

@@ -35,18 +35,27 @@ def _parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
     return index, value, arrays
 
 
-def array(given: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0, **options: Any) -> Any:
-    """Run `np.array(..., like=x)`: nested lists are stacked, a single value is copied."""
-    for name, value in options.items():
-        if value not in ("K", "C", False):
-            raise UnsupportedError(f"np.array: {name}={value!r} is not taken with like=. Leave it out.")
+def array(given: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0, subok: bool = False, **options: Any) -> Any:
+    """Run `np.array(..., like=x)`: nested lists are stacked, a single value is copied. Of subclasses there are none."""
+    np.array((), order=order)  # raises NumPy's own error
+    np.empty(0, **{name: value for name, value in options.items() if name == "device"})
+    unknown = options.keys() - {"device"}
+    if unknown:
+        raise UnsupportedError(f"np.array: {min(unknown)}= is not taken with like=. Leave it out.")
     made = as_value(given)
     if not isinstance(made, (Tensor, np.ndarray)):
         made = np.asarray(made)
     if dtype is not None and made.dtype != dtype:
         made = astype(made, np.dtype(dtype))
+        made = made if order in ("K", None) or len(made.shape) < 2 else shape.copy(made, order)
     elif made is given and copy:
-        made = shape.copy(made)
+        made = shape.copy(made, order or "K")
+    elif order in ("C", "F") and made.shape:
+        if made is given and not copy:
+            raise UnsupportedError(
+                f"np.asarray: order={order!r} copies or not by the strides of a value. Write np.copy(x, {order!r}), or leave it out."
+            )
+        made = shape.copy(made, order)
     missing = ndmin - len(made.shape)
     return shape.reshape(made, (*[1] * missing, *made.shape)) if missing > 0 else made
 
@@ -115,6 +124,8 @@ def result_into(spelling: str, value: Any, out: Any) -> Any:
         check_target(f"{spelling}: out=", out)
     if value.shape != out.shape:
         raise ArgumentError(f"{spelling}: out= has shape {out.shape}, and the result {value.shape}. Give one of that shape.")
+    if value.dtype != out.dtype:  # in which NumPy computes, or casts, or raises, each function in its own way
+        raise UnsupportedError(f"{spelling}: out= has dtype {out.dtype}, and the result {value.dtype}. Give one of that dtype.")
     return write_result(out, value, lambda value, out: np.copyto(out, value))
 
 
@@ -125,6 +136,8 @@ def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
     """Run `np.add.at(x, index, value)`, or `subtract`: an element that the index has twice is added to twice."""
     index, _, arrays = _parted(index)
     value = broadcast_to(as_item(as_value(value)), indexing.getitem(x, index, arrays).shape)
+    dtype = np.result_type(x.dtype, value.dtype)  # in which NumPy adds each up
+    value = value if value.dtype == dtype else astype(value, dtype)
     op = pointwise.add if ufunc is np.add else pointwise.subtract
     ufunc_into(ufunc, op, (x, indexing.scatter_add(value, index, x.shape, arrays)), x)
 

@@ -32,11 +32,12 @@ def along(text: str, kernel: Rule, dtype_of: Rule, laid_out: Rule, pullback: Rul
     `dtype_of` returns the default dtype of the result, `laid_out` its fake. `pullback` sees the axis as the last one.
     """
     op = define(f"np::{text}", kernel)
+    typed = "dtype" in op.arguments.names
 
     def fake(x: Any, axis: Any, *options: Any) -> Any:
         if not isinstance(x, FakeTensor):
             x = fake_tensor((), np.asarray(x).dtype)
-        dtype = dtype_of(x.dtype) if not options or options[0] is None else np.dtype(options[0])
+        dtype = dtype_of(x.dtype) if not typed or options[0] is None else np.dtype(options[0])
         if axis is None or not x.shape:
             kernel(np.zeros((1,) * len(x.shape)), axis)  # raises NumPy's own error where there is no such axis
             return fake_tensor((x.size,), dtype, None, x.device, x.mode)
@@ -134,6 +135,8 @@ cumprod = along(
 
 
 def _diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+    if n == 0:
+        return x
     if n < 0 or not x.shape:
         np.diff(np.zeros((1,) * len(x.shape)), n, axis)  # raises NumPy's own error
     ahead = (slice(None),) * normalize_axis_index(axis, len(x.shape))
@@ -154,4 +157,8 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = None, axis: int = -1) -> Any:
 
 
 diff = composite("diff(Tensor(a) x, int n=1, int axis=-1) -> Tensor(a)", _diff)
-trapezoid = composite("trapezoid(Tensor y, Tensor? x=None, Tensor? dx=None, int axis=-1) -> Tensor", _trapezoid)
+trapezoid = composite(
+    "trapezoid(Tensor y, Tensor? x=None, Tensor? dx=None, int axis=-1) -> Tensor",
+    _trapezoid,
+    numpy=lambda y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
+)

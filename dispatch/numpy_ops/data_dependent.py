@@ -130,8 +130,9 @@ def _compress(condition: Any, x: Any, axis: int | None = None) -> Any:
     return getitem(x, along(axis, len(x.shape), ARRAY), [flatnonzero(condition)])
 
 
-compress = composite("compress(Tensor condition, Tensor x, int? axis=None) -> Tensor", _compress)
+compress = composite("compress(Tensor condition, Tensor x, int? axis=None) -> Tensor", _compress, numpy=np.compress, laid_out=True)
 extract = composite(
     "extract(Tensor condition, Tensor x) -> Tensor",
     lambda condition, x: getitem(reshape(x, (-1,)), (ARRAY,), [flatnonzero(condition)]),
+    numpy=np.extract,
 )

@@ -59,6 +59,22 @@ diagonal = view(
 )
 
 
+def _writeable_diagonal(x: Any, axis1: int, axis2: int) -> Any:
+    found = np.diagonal(x, 0, axis1, axis2)
+    if x.flags.writeable:
+        found.flags.writeable = True  # np.diagonal's views are not, those of np.einsum("ii->i") are
+    return found
+
+
+writeable_diagonal = view(
+    "writeable_diagonal(Tensor(a) x, int axis1, int axis2) -> Tensor(a)",
+    _writeable_diagonal,
+    adjoint=lambda g, x_shape, axis1, axis2: _put_back(g, x_shape, 0, axis1, axis2),
+    batched=lambda shape, axis1, axis2: (*behind(axis1, len(shape) - 1, "axis1"), *behind(axis2, len(shape) - 1, "axis2")),
+    opened=lambda layout, axis1, axis2: symbolic_layouts.diagonal(layout, 0, axis1, axis2),
+)
+
+
 def _diag(x: Any, k: int = 0) -> Any:
     if len(x.shape) == 2:
         return diagonal(x, k)
@@ -73,7 +89,7 @@ def _diagflat(x: Any, k: int = 0) -> Any:
 
 
 def _trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    return total(diagonal(x, offset, axis1, axis2), -1, dtype)
+    return total(diagonal(x, offset, axis1, axis2), -1, None if dtype is None else np.dtype(dtype).newbyteorder("="))
 
 
 diag = composite("diag(Tensor(a) x, int k=0) -> Tensor(a)", _diag)
@@ -108,12 +124,12 @@ def triangle(name: str, kernel: Any) -> OpOverload:
 
 
 def _tril(x: Any, k: int = 0) -> Any:
-    made = kept_of(x, k, False) if type(x) is np.ndarray else None
+    made = kept_of(x, k, False) if type(x) is np.ndarray and x.dtype.isnative else None
     return np.tril(x, k) if made is None else made
 
 
 def _triu(x: Any, k: int = 0) -> Any:
-    made = kept_of(x, k, True) if type(x) is np.ndarray else None
+    made = kept_of(x, k, True) if type(x) is np.ndarray and x.dtype.isnative else None
     return np.triu(x, k) if made is None else made
 
 

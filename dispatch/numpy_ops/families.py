@@ -6,7 +6,7 @@
     view         the adjoint, and the arguments     -> derivatives both ways, shape rule, batching
                  for a batch in front
     creation     nothing                            -> shape rule; no derivative
-    composite    a function of other operators      -> everything, from theirs
+    composite    a function of other operators      -> everything, from theirs; NumPy's own kernel where bits would differ
 
 A partial derivative names what it reads, arguments or `out`; what it does not name is not kept alive:
 
@@ -27,17 +27,30 @@ import numpy as np
 
 from ..autodiff.rules.partials import Partial, pullback_of, pushforward_of
 from ..core import DispatchKey, OpOverload
+from ..core.pytree import arrays, mapped_arrays
 from ..dispatcher.layer import CONSTANT, Constant, find_layer
 from ..layers.autograd import Pullback, Pullbacks, pullbacks
 from ..layers.derivatives import zeros
-from ..layers.fake import FakeTensor, Pure, fake_tensor
+from ..layers.fake import FakeTensor, Pure, fake_tensor, memory_of
 from ..layers.jvp import Pushforward, Pushforwards
 from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag
 from ..symbolic import guesses, has_zero, is_open, layout_is_open
-from .result_layouts import as_shape, axes_of, elementwise, fake_reduced, layout_of, plain, ufunc_dtype, viewed, weak
-from .symbolic_layouts import rearranged
+from .result_layouts import (
+    as_shape,
+    axes_of,
+    check_axis,
+    elementwise,
+    fake_reduced,
+    layout_of,
+    orders_by,
+    plain,
+    ufunc_dtype,
+    viewed,
+    weak,
+)
+from .symbolic_layouts import dense, rearranged
 
 Rule = Callable[..., Any]
 ARGUMENTS = "xyz"
@@ -173,17 +186,19 @@ def in_front(x: Any, dim: int | None) -> Any:
 # -- reductions ------------------------------------------------------------------------------------------------------------
 
 
-def reduction(text: str, kernel: Rule, dtype_of: Rule, pullback: Rule, jvp: Any = None) -> OpOverload:
+def reduction(text: str, kernel: Rule, dtype_of: Rule, pullback: Rule, jvp: Any = None, *, strict: bool = False) -> OpOverload:
     """Make a row that reduces axes, with the schema `(Tensor x, int[1]? axis=None, ..., *, bool keepdims=False)`.
 
-    `dtype_of` gives the dtype of the result for the dtype of `x`, where the call does not say it.
+    `dtype_of` gives the dtype of the result for the dtype of `x`, where the call does not say it. A `strict` row has no axis 0 of a
+    0-d array, which others let pass as NumPy does.
     """
     op = define(f"np::{text}", kernel, (Tag.reduction,))
-    complete(op, fake=fake_reduction(kernel, dtype_of), autograd=pullbacks(x=pullback), vmap=batched_reduction(op))
+    fake, vmap = fake_reduction(kernel, dtype_of, strict=strict), batched_reduction(op, strict=strict)
+    complete(op, fake=fake, autograd=pullbacks(x=pullback), vmap=vmap)
     return op if jvp is None else complete(op, jvp=jvp)
 
 
-def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
+def fake_reduction(kernel: Rule, dtype_of: Rule, *, strict: bool = False) -> Rule:
     """Return the shape rule of a reduction."""
     of_something = getattr(getattr(kernel, "__self__", None), "identity", 0) is None  # the largest of nothing is none
 
@@ -192,6 +207,8 @@ def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
         if not isinstance(x, FakeTensor):  # a Python number, which has no axes
             x = fake_tensor((), np.asarray(x).dtype)
         chosen = dtype_of(x.dtype) if not dtype or dtype[0] is None else np.dtype(dtype[0])
+        if strict:
+            check_axis(plain(axis), len(x.shape))
         axes = axes_of(plain(axis), len(x.shape))
         if of_something and has_zero(tuple([x.shape[i] for i in axes])):
             kernel(np.empty(0), None, keepdims=False)  # raises NumPy's own error
@@ -200,11 +217,13 @@ def fake_reduction(kernel: Rule, dtype_of: Rule) -> Rule:
     return rule
 
 
-def batched_reduction(op: OpOverload) -> Rule:
+def batched_reduction(op: OpOverload, *, strict: bool = False) -> Rule:
     """Return the batching rule of a reduction: the item's axes, counted with the batch."""
 
     def rule(info: Any, in_dims: tuple[Any, ...], x: Any, axis: Any, *options: Any) -> tuple[Any, int]:
         dim = in_dims[0]
+        if strict:
+            check_axis(plain(axis), len(x.shape) - 1)
         axes = tuple([i + (i >= dim) for i in axes_of(plain(axis), len(x.shape) - 1)])
         before = 0 if options[-1] else sum(i < dim for i in axes)
         return op(x, axes, *options[:-1], keepdims=options[-1]), dim - before
@@ -276,6 +295,45 @@ def fake_creation(*args: Any) -> FakeTensor:
 # -- composites ----------------------------------------------------------------------------------------------------------------
 
 
-def composite(text: str, function: Rule) -> OpOverload:
-    """Make a row of other rows: every layer runs the function and uses their rules; its result shapes are cached."""
-    return complete(define(f"np::{text}", function, (), DispatchKey.CompositeImplicit), fake=function)
+def composite(text: str, function: Rule, *, numpy: Rule | None = None, laid_out: Rule | bool = False) -> OpOverload:
+    """Make a row of other rows: every layer runs the function and uses their rules; its result shapes are cached.
+
+    Where the function does not end in the very bits of NumPy's own, `numpy` is the kernel for plain arrays: the tape, forward mode
+    and vmap run the function, a trace records the row. `laid_out` says that NumPy lays the result out in another way than the
+    function does; the shape rule then asks the kernel how, or the function that it is, on arrays of a few elements.
+    """
+    op = define(f"np::{text}", function, (), DispatchKey.CompositeImplicit)
+    layout = numpy if laid_out is True else laid_out or None
+    complete(op, fake=function if layout is None else fake_laid_out(op, function, layout))
+    if numpy is not None:
+        op.register_at(DispatchKey.CPU, numpy)
+        for key in (DispatchKey.AUTOGRAD, DispatchKey.JVP, DispatchKey.VMAP):
+            op.register_at(key, function)
+    return op
+
+
+def fake_laid_out(op: OpOverload, function: Rule, kernel: Rule) -> Rule:
+    """Return the shape rule of a composite whose kernel lays its result out otherwise."""
+    count, names = op.arguments.positional, op.arguments.keyword_names
+
+    def rule(*args: Any) -> Any:
+        made = function(*args[:count], **dict(zip(names, args[count:], strict=True)))
+        if not any(_has_order(x, args) for x in arrays(made)):
+            return made
+        orders = iter(orders_by(kernel, tuple(map(layout_of, args[:count])), tuple(zip(names, args[count:], strict=True))))
+
+        def laid_out(x: Any) -> Any:
+            order = next(orders)
+            if not _has_order(x, args):
+                return x
+            return fake_tensor(x.shape, x.dtype, dense(x.shape, x.dtype.itemsize, order), x.device, x.mode)
+
+        return mapped_arrays(laid_out, made)
+
+    return rule
+
+
+def _has_order(x: Any, args: Any) -> bool:
+    """Whether there is a choice in which order a fake result has its axes: it is no view of an argument."""
+    views = isinstance(x, FakeTensor) and any(x.base is memory_of(y) for y in arrays(args) if isinstance(y, FakeTensor))
+    return isinstance(x, FakeTensor) and len(x.shape) > 1 and not views

@@ -19,6 +19,7 @@ from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import broadcast_to, moveaxis
+from ..operators.registry import ops
 from ..symbolic import SymInt
 from .creation import arange
 from .families import aligned, composite, in_front, linear, row
@@ -200,7 +201,17 @@ def _take(x: Any, indices: Any, axis: int | None = None) -> Any:
     if axis is None:
         return getitem(reshape(x, (-1,)), (ARRAY,), [indices])
     before = (slice(None),) * normalize_axis_index(axis, len(x.shape))
-    return getitem(x, (*before, ARRAY), [indices])
+    found = getitem(x, (*before, ARRAY), [indices])
+    return found if getattr(indices, "shape", ()) else ops.np.copy(found) if found.shape else found  # np.take gives no views
 
 
-take = composite("take(Tensor(a) x, Tensor indices, int? axis=None) -> Tensor(a)", _take)
+def as_number(x: Any) -> Any:
+    """Return a result of one element as NumPy does where it gives a scalar."""
+    return x if x.shape else getitem(x, ())
+
+
+def _taken(x: Any, indices: Any, axis: int | None = None) -> Any:
+    return np.take(x, indices, axis)
+
+
+take = composite("take(Tensor x, Tensor indices, int? axis=None) -> Tensor", _take, numpy=_taken, laid_out=True)

@@ -20,6 +20,7 @@ from . import (
     cumulative,
     data_dependent,
     diagonals,
+    flags,
     indexing,
     pointwise,
     pointwise_more,
@@ -33,10 +34,10 @@ from .assignment import ARRAYS, WRITES, result_into
 from .families import kernel_of
 from .index_parsing import ARRAY
 from .linalg import decompositions, einsum, matmul, norms, solve
+from .masked import CHOOSING
 from .row_arguments import as_value, call, converted
 
 Function = Callable[..., Any]
-NO_VALUE = type(np._NoValue)  # noqa: SLF001 - how NumPy's functions spell a parameter that was left out
 
 UFUNCS: dict[Any, OpOverload] = {
     kernel_of(op): op
@@ -50,36 +51,26 @@ REDUCTIONS: dict[Any, OpOverload] = {
     np.logical_and: statistics.all, np.logical_or: statistics.any,
 }  # fmt: skip
 
-# What NumPy's functions take beside what a row does, and the values that ask for nothing.
-_HARMLESS: dict[str, tuple[Any, ...]] = {
-    "order": ("C", "K"), "subok": (True, False), "casting": ("same_kind",), "device": ("cpu",), "copy": (True, False),
-    "where": (True,),
-    "kind": ("quicksort", "stable", "mergesort", "heapsort"), "stable": (True, False), "mode": ("raise", "reduced"),
-    "retstep": (False,), "hermitian": (False,), "overwrite_input": (True, False), "returned": (False,),
-    "optimize": (True, False, "greedy", "optimal"),
-}  # fmt: skip
 
-
-def _is_harmless(name: str, value: Any) -> bool:
-    known = _HARMLESS.get(name, ())
-    return value in known if isinstance(value, str) else any(value is one for one in known)
-
-
-def call_row(spelling: str, op: OpOverload, given: dict[str, Any]) -> Any:
-    """Call a row with NumPy's parameters by name; a parameter that the row lacks must have its default."""
+def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dict[str, Any]) -> Any:
+    """Call a row with NumPy's parameters by name; a parameter that nothing honours must have NumPy's default."""
     names = op.arguments.names
-    bound = {}
-    out = None if given.get("out") is np._NoValue else given.get("out")  # noqa: SLF001
+    bound = {name: value for name, value in given.items() if name in names and value is not flags.NO_VALUE}
+    out = None if given.get("out") is flags.NO_VALUE else given.get("out")
+    honoured = {"out"}
+    if op in CHOOSING and not given.keys().isdisjoint(("where", "initial", "mean")):
+        op, bound = flags.chosen(op, bound, given)
+        honoured |= {"where", "initial", "mean"} if op in CHOOSING.values() or "where" in defaults else set()
+    if "device" in given:
+        flags.check_device(given["device"])
+        honoured.add("device")
     for name, value in given.items():
-        if value is np._NoValue:  # noqa: SLF001 - how NumPy's functions spell a parameter that was left out
+        if name in names or name in honoured or name in flags.UNREAD or flags.is_default(value, defaults.get(name, flags.NO_VALUE)):
             continue
-        if name in names:
-            bound[name] = value
-        elif name != "out" and value is not None and not _is_harmless(name, value):
-            raise UnsupportedError(
-                f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). "
-                "Leave it out and write it as an operation of its own."
-            )
+        raise UnsupportedError(
+            f"{spelling}: {name}= is not a parameter of {op.name}({', '.join(names)}). "
+            "Leave it out and write it as an operation of its own."
+        )
     value = call(op, **bound)
     return value if out is None else result_into(spelling, value, out)
 
@@ -101,10 +92,11 @@ def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Functi
     SPELLED.setdefault(op, (function, names))
     ours = op.arguments.names[: op.arguments.positional]
     direct = next((i for i, (name, own) in enumerate(zip(order, ours, strict=False)) if name != own), min(len(order), len(ours)))
+    defaults = {names.get(name, name): value for name, value in flags.defaults_of(function).items()}
     known = {theirs for theirs, own in names.items() if theirs == own and own in op.arguments.names}
 
     def entry(*args: Any, **keywords: Any) -> Any:
-        if len(args) <= direct and (not keywords or (keywords.keys() <= known and NO_VALUE not in map(type, keywords.values()))):
+        if len(args) <= direct and (not keywords or (keywords.keys() <= known and not any(x is flags.NO_VALUE for x in keywords.values()))):
             try:
                 return op(*args, **keywords)  # the usual call, spared 2 us
             except ArgumentError:
@@ -116,7 +108,7 @@ def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Functi
             raise ArgumentError(f"{spelling} takes {len(order)} arguments by position and was given {len(args)}.")
         given = dict(zip(order, args, strict=False))
         given.update({names.get(name, name): value for name, value in keywords.items()})
-        return call_row(spelling, op, given)
+        return call_row(spelling, op, given, defaults)
 
     return function, entry
 
@@ -133,23 +125,8 @@ def getitem(x: Any, index: Any) -> Any:
     return indexing.getitem(x, tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else i for i in index]), arrays)
 
 
-def _take(a: Any, indices: Any, axis: int | None = None) -> Any:
-    return call(indexing.take, a, indices, axis)
-
-
-def _size(a: Any, axis: int | None = None) -> Any:
-    return a.size if axis is None else a.shape[axis]
-
-
 def _result_type(*values: Any) -> Any:
     return np.result_type(*[x.dtype if isinstance(x, Tensor) else x for x in values])
-
-
-def ravel(a: Any, order: str = "C") -> Any:
-    """Return all elements along one axis."""
-    if order not in ("C", "F"):
-        raise UnsupportedError(f"np.ravel: order={order!r} asks for the order in memory. Write order='C' or order='F'.")
-    return shape.ravel(a if order == "C" else shape.transpose(a))
 
 
 def _where(condition: Any, *choices: Any) -> Any:
@@ -158,21 +135,6 @@ def _where(condition: Any, *choices: Any) -> Any:
 
 def _nonzero(a: Any) -> Any:
     return tuple(data_dependent.nonzero(a))
-
-
-def _einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
-    if not isinstance(subscripts, str):
-        subscripts, *operands = _lettered(subscripts, *operands)  # type: ignore[assignment]
-    return call_row("np.einsum", einsum.einsum, {"subscripts": subscripts, "operands": list(operands), **options})
-
-
-def _lettered(*given: Any) -> list[Any]:
-    """Return the text and the operands of `np.einsum(x, [0, 1], y, [1, 2], [0, 2])`, whose axes are numbers."""
-    words = ["".join(["..." if i is Ellipsis else einsum.LETTERS[i] for i in axes]) for axes in given[1::2]]
-    if len(given) % 2 == 0:
-        return [",".join(words), *given[::2]]
-    last = "".join(["..." if i is Ellipsis else einsum.LETTERS[i] for i in given[-1]])
-    return [f"{','.join(words)}->{last}", *given[:-1:2]]
 
 
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
@@ -200,7 +162,7 @@ def _each(op: OpOverload) -> Function:
 
 
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    return tuple(call(rearranging.meshgrid, list(xi), indexing=indexing, sparse=sparse))
+    return tuple(call(rearranging.meshgrid, list(xi), indexing=indexing, sparse=sparse, copy=bool(copy)))
 
 
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
@@ -208,7 +170,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     if np.shape(a1) != np.shape(a2):
         return False
     same = pointwise_more.isclose(a1, a2, 0.0, 0.0, True) if equal_nan else pointwise.equal(a1, a2)
-    return statistics.all(same)
+    return flags.truth(statistics.all(same))
 
 
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
@@ -231,6 +193,18 @@ def returning(made: type, entry: tuple[Function, Function]) -> tuple[Function, F
     return function, lambda *args, **keywords: made(*call(*args, **keywords))
 
 
+def of_numbers(entry: tuple[Function, Function]) -> tuple[Function, Function]:
+    """Make an entry of FUNCTIONS whose arguments after the first say how large the result is: an array of them is a list, no data."""
+    function, call = entry
+
+    def listed(x: Any) -> Any:
+        return x.tolist() if isinstance(x, (np.ndarray, np.generic)) else x
+
+    return function, lambda *args, **keywords: call(
+        *args[:1], *map(listed, args[1:]), **{name: listed(x) if name not in ("a", "arr", "array") else x for name, x in keywords.items()}
+    )
+
+
 FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.sum, "a:x axis dtype out keepdims initial where", reduction.sum),
     spelled(np.mean, "a:x axis dtype out keepdims where", reduction.mean),
@@ -238,7 +212,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.min, "a:x axis out keepdims initial where", reduction.min),
     spelled(np.amax, "a:x axis out keepdims initial where", reduction.max),
     spelled(np.amin, "a:x axis out keepdims initial where", reduction.min),
-    spelled(np.reshape, "a:x shape order copy", shape.reshape),
+    (np.reshape, flags.reshape),
     spelled(np.transpose, "a:x axes", shape.transpose),
     spelled(np.swapaxes, "a:x axis1 axis2", shape.swapaxes),
     spelled(np.moveaxis, "a:x source destination", prims.moveaxis),
@@ -248,21 +222,17 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.real, "val:x", shape.real),
     spelled(np.imag, "val:x", shape.imag),
     spelled(np.copy, "a:x order subok", shape.copy),
-    spelled(np.concatenate, "arrays axis out dtype casting", shape.concatenate),
-    spelled(np.stack, "arrays axis out dtype casting", prims.stack),
+    (np.concatenate, flags.joined(np.concatenate, shape.concatenate)),
+    (np.stack, flags.joined(np.stack, prims.stack)),
     (np.where, _where),
-    spelled(np.empty_like, "prototype:x dtype order subok shape device", creation.empty_like),
-    spelled(np.zeros_like, "a:x dtype order subok shape device", creation.zeros_like),
-    spelled(np.ones_like, "a:x dtype order subok shape device", creation.ones_like),
-    spelled(np.full_like, "a:x fill_value dtype order subok shape device", creation.full_like),
-    spelled(np.empty, "shape dtype order device", creation.empty),
-    spelled(np.zeros, "shape dtype order device", creation.zeros),
-    spelled(np.ones, "shape dtype order device", creation.ones),
-    spelled(np.full, "shape fill_value dtype order device", creation.full),
+    (np.empty_like, flags.like(creation.empty_like)), (np.zeros_like, flags.like(creation.zeros_like)),
+    (np.ones_like, flags.like(creation.ones_like)), (np.full_like, flags.like(creation.full_like)),
+    (np.empty, flags.made(creation.empty)), (np.zeros, flags.made(creation.zeros)),
+    (np.ones, flags.made(creation.ones)), (np.full, flags.made(creation.full)),
     spelled(np.dot, "a:x b:y out", matmul.dot),
     spelled(np.linalg.solve, "a b", solve.solve),
     spelled(np.linalg.inv, "a", solve.inv),
-    spelled(np.linalg.pinv, "a rcond hermitian rtol", solve.pinv),
+    (np.linalg.pinv, flags.pinv),
     spelled(np.linalg.matrix_power, "a n", solve.matrix_power),
     spelled(np.linalg.det, "a", solve.det),
     returning(SLOGDET, spelled(np.linalg.slogdet, "a", solve.slogdet)),
@@ -271,21 +241,21 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.linalg.eigvalsh, "a UPLO", decompositions.eigvalsh),
     (np.linalg.svd, _svd),
     spelled(np.linalg.svdvals, "x:a", decompositions.svdvals),
-    returning(QR, spelled(np.linalg.qr, "a mode", decompositions.qr)),
+    (np.linalg.qr, flags.qr),
     spelled(np.linalg.norm, "x ord axis keepdims", norms.norm),
     spelled(np.linalg.vector_norm, "x axis keepdims ord", norms.vector_norm),
     spelled(np.linalg.matrix_norm, "x keepdims ord", norms.matrix_norm),
     spelled(np.linalg.multi_dot, "arrays out", einsum.multi_dot),
     spelled(np.linalg.matmul, "x1:x x2:y", matmul.matmul),
-    spelled(np.linalg.outer, "x1:x x2:y", einsum.outer),
+    (np.linalg.outer, flags.outer),
     spelled(np.linalg.tensordot, "x1:x x2:y axes", einsum.tensordot),
     spelled(np.linalg.vecdot, "x1:x x2:y axis", einsum.vecdot),
-    spelled(np.linalg.cross, "x1:x x2:y axis", einsum.cross),
+    (np.linalg.cross, flags.cross),
     (np.linalg.diagonal, _last_two(diagonals.diagonal)),
     (np.linalg.trace, _last_two(diagonals.trace)),
     (np.linalg.matrix_transpose, lambda x: shape.swapaxes(x, -1, -2)),
     (np.matrix_transpose, lambda x: shape.swapaxes(x, -1, -2)),
-    (np.einsum, _einsum),
+    (np.einsum, flags.numpy_einsum),
     (np.einsum_path, _einsum_path),
     spelled(np.tensordot, "a:x b:y axes", einsum.tensordot),
     spelled(np.inner, "a:x b:y", einsum.inner),
@@ -301,47 +271,44 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.triu, "m:x k", diagonals.triu),
     spelled(np.cumsum, "a:x axis dtype out", cumulative.cumsum),
     spelled(np.cumprod, "a:x axis dtype out", cumulative.cumprod),
-    spelled(np.diff, "a:x n axis prepend append", cumulative.diff),
+    (np.diff, flags.diff),
     (np.trapezoid, _trapezoid),
-    spelled(np.sort, "a:x axis kind order stable", sorting.sort),
-    spelled(np.argsort, "a:x axis kind order stable", sorting.argsort),
+    (np.sort, flags.ordered(sorting.sort)), (np.argsort, flags.ordered(sorting.argsort)),
     spelled(np.median, "a:x axis out overwrite_input keepdims", sorting.median),
     spelled(np.argmax, "a:x axis out keepdims", sorting.argmax),
     spelled(np.argmin, "a:x axis out keepdims", sorting.argmin),
-    spelled(np.searchsorted, "a v side sorter", sorting.searchsorted),
+    (np.searchsorted, flags.searchsorted),
     spelled(np.take_along_axis, "arr:x indices axis", sorting.take_along_axis),
     (np.nonzero, _nonzero), (np.unique, data_dependent.unique_with),
     spelled(np.flatnonzero, "a:x", data_dependent.flatnonzero),
     spelled(np.argwhere, "a:x", data_dependent.argwhere),
-    spelled(np.compress, "condition a:x axis out", data_dependent.compress),
-    spelled(np.extract, "condition arr:x", data_dependent.extract),
+    (np.compress, flags.compress), (np.extract, flags.extract),
     spelled(np.prod, "a:x axis dtype out keepdims initial where", statistics.prod),
     spelled(np.all, "a:x axis out keepdims where", statistics.all),
     spelled(np.any, "a:x axis out keepdims where", statistics.any),
     spelled(np.var, "a:x axis dtype out ddof keepdims where mean correction:ddof", statistics.var),
     spelled(np.std, "a:x axis dtype out ddof keepdims where mean correction:ddof", statistics.std),
-    spelled(np.average, "a:x axis weights returned keepdims", statistics.average),
+    (np.average, flags.average),
     spelled(np.ptp, "a:x axis out keepdims", statistics.ptp),
     spelled(np.count_nonzero, "a:x axis keepdims", statistics.count_nonzero),
     spelled(np.nansum, "a:x axis dtype out keepdims initial where", statistics.nansum),
     spelled(np.nanmean, "a:x axis dtype out keepdims where", statistics.nanmean),
-    spelled(np.clip, "a:x a_min:min a_max:max out", pointwise_more.clip),
+    (np.clip, flags.clip),
     spelled(np.round, "a:x decimals out", pointwise_more.round),
     spelled(np.around, "a:x decimals out", pointwise_more.round),
     spelled(np.sinc, "x", pointwise_more.sinc),
     spelled(np.angle, "z:x deg", pointwise_more.angle),
-    spelled(np.nan_to_num, "x copy nan posinf neginf", pointwise_more.nan_to_num),
+    (np.nan_to_num, flags.nan_to_num),
     spelled(np.isposinf, "x out", pointwise_more.isposinf),
     spelled(np.isneginf, "x out", pointwise_more.isneginf),
     spelled(np.isclose, "a:x b:y rtol atol equal_nan", pointwise_more.isclose),
-    (np.allclose, lambda *args, **options: statistics.all(FUNCTIONS[np.isclose](*args, **options))),
+    (np.allclose, lambda *args, **options: flags.truth(statistics.all(FUNCTIONS[np.isclose](*args, **options)))),
     (np.array_equal, _array_equal),
-    spelled(np.vstack, "tup:arrays dtype casting", rearranging.vstack),
-    spelled(np.hstack, "tup:arrays dtype casting", rearranging.hstack),
+    (np.vstack, flags.joined(np.vstack, rearranging.vstack)), (np.hstack, flags.joined(np.hstack, rearranging.hstack)),
     spelled(np.dstack, "tup:arrays", rearranging.dstack),
     spelled(np.column_stack, "tup:arrays", rearranging.column_stack),
     spelled(np.append, "arr:x values axis", rearranging.append),
-    spelled(np.delete, "arr:x obj axis", rearranging.delete),
+    of_numbers(spelled(np.delete, "arr:x obj axis", rearranging.delete)),
     spelled(np.split, "ary:x indices_or_sections axis", rearranging.split),
     spelled(np.array_split, "ary:x indices_or_sections axis", rearranging.array_split),
     spelled(np.vsplit, "ary:x indices_or_sections", rearranging.vsplit),
@@ -353,21 +320,21 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.broadcast_arrays, lambda *args, subok=False: tuple(call(rearranging.broadcast_arrays, list(args)))),
     (np.meshgrid, _meshgrid),
     spelled(np.tile, "A:x reps", rearranging.tile),
-    spelled(np.repeat, "a:x repeats axis", rearranging.repeat),
+    of_numbers(spelled(np.repeat, "a:x repeats axis", rearranging.repeat)),
     spelled(np.flip, "m:x axis", rearranging.flip),
     spelled(np.fliplr, "m:x", rearranging.fliplr),
     spelled(np.flipud, "m:x", rearranging.flipud),
     spelled(np.roll, "a:x shift axis", rearranging.roll),
     spelled(np.rollaxis, "a:x axis start", rearranging.rollaxis),
     spelled(np.rot90, "m:x k axes", rearranging.rot90),
-    spelled(np.pad, "array:x pad_width mode constant_values", rearranging.pad),
+    of_numbers(spelled(np.pad, "array:x pad_width mode constant_values", rearranging.pad)),
     spelled(np.linspace, "start stop num endpoint retstep dtype axis device", rearranging.linspace),
-    (np.take, _take),
-    spelled(np.astype, "x dtype copy device", prims.astype),
-    (np.ravel, ravel),
+    (np.take, flags.take),
+    (np.astype, flags.numpy_astype),
+    (np.ravel, flags.ravel),
     (np.shape, lambda a: a.shape),
     (np.ndim, lambda a: a.ndim),
-    (np.size, _size),
+    (np.size, flags.size),
     (np.result_type, _result_type),
     (np.iscomplexobj, lambda x: x.dtype.kind == "c"),
     (np.isrealobj, lambda x: x.dtype.kind != "c"),

@@ -19,7 +19,7 @@ from ..operators.prims import astype
 from ..operators.registry import ops
 from ..schema.tags import Tag
 from .families import aligned, comparison, composite, pointwise, row
-from .indexing import where
+from .indexing import as_number, where
 from .pointwise import (
     absolute,
     add,
@@ -229,7 +229,7 @@ sinc: OpOverload = row(
 def _round(x: Any, decimals: int = 0) -> Any:
     if x.dtype.kind in "iu":
         if decimals >= 0:
-            return copy(x)
+            return as_number(copy(x))
         return astype(multiply(rint(divide(x, 10.0**-decimals)), 10.0**-decimals), x.dtype)
     if x.dtype.kind == "c":
         return add(_round(real(x), decimals), multiply(_round(imag(x), decimals), 1j))
@@ -240,34 +240,41 @@ def _round(x: Any, decimals: int = 0) -> Any:
 
 
 def _angle(z: Any, deg: bool = False) -> Any:
-    found = arctan2(imag(z), real(z)) if z.dtype.kind == "c" else arctan2(multiply(z, 0), z)
-    return rad2deg(found) if deg else found
+    found = arctan2(imag(z), real(z)) if z.dtype.kind == "c" else arctan2(0, z)
+    return multiply(found, 180 / pi) if deg else found
 
 
 def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     if x.dtype.kind == "c":
         parts = [_nan_to_num(part, nan, posinf, neginf) for part in (real(x), imag(x))]
-        return add(parts[0], multiply(parts[1], 1j))
+        return add(parts[0], multiply(parts[1], parts[1].dtype.type(1) * 1j))
     if x.dtype.kind != "f":
-        return copy(x)
+        return as_number(copy(x))
     limits = np.finfo(x.dtype)
     x = where(isnan(x), nan, x)
     x = where(equal(x, np.inf), float(limits.max) if posinf is None else posinf, x)
-    return where(equal(x, -np.inf), float(limits.min) if neginf is None else neginf, x)
+    return as_number(where(equal(x, -np.inf), float(limits.min) if neginf is None else neginf, x))
 
 
-round = composite("round(Tensor x, int decimals=0) -> Tensor", _round)
-angle = composite("angle(Tensor x, bool deg=False) -> Tensor", _angle)
-nan_to_num = composite("nan_to_num(Tensor x, Scalar nan=0.0, Scalar? posinf=None, Scalar? neginf=None) -> Tensor", _nan_to_num)
+round = composite("round(Tensor x, int decimals=0) -> Tensor", _round, numpy=np.round)
+angle = composite("angle(Tensor x, bool deg=False) -> Tensor", _angle, numpy=np.angle)
+nan_to_num = composite(
+    "nan_to_num(Tensor x, Scalar nan=0.0, Scalar? posinf=None, Scalar? neginf=None) -> Tensor",
+    _nan_to_num,
+    numpy=lambda x, nan, posinf, neginf: np.nan_to_num(x, True, nan, posinf, neginf),
+)
 isposinf = composite("isposinf(Tensor x) -> Tensor", lambda x: logical_and(isinf(x), logical_not(signbit(x))))
 isneginf = composite("isneginf(Tensor x) -> Tensor", lambda x: logical_and(isinf(x), signbit(x)))
 isclose = composite(
     "isclose(Tensor x, Tensor y, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
     lambda x, y, rtol=1e-05, atol=1e-08, equal_nan=False: _isclose(x, y, rtol, atol, equal_nan),
+    numpy=np.isclose,
 )
 
 
 def _isclose(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    if y.dtype.kind in "iub" if hasattr(y, "dtype") else isinstance(y, int):  # np.isclose's own promotion
+        y = astype(y, np.result_type(y, 1.0) if not hasattr(y, "dtype") else np.result_type(y.dtype, 1.0))
     near = less_equal(absolute(subtract(x, y)), add(multiply(absolute(y), rtol), atol))
     found = logical_or(logical_and(near, ops.np.isfinite(y)), equal(x, y))
     return logical_or(found, logical_and(isnan(x), isnan(y))) if equal_nan else found

@@ -18,7 +18,7 @@ from ..core import OpOverload, Tensor, device_of
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
-from . import indexing, pointwise, pointwise_more, reduction, shape, statistics
+from . import flags, indexing, pointwise, pointwise_more, reduction, shape, statistics
 from .assignment import (
     add_at,
     augmented,
@@ -34,7 +34,7 @@ from .assignment import (
 from .families import kernel_of
 from .infix import infix, is_operand, method, power, reflected, unary
 from .linalg import matmul
-from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, ravel, spelling_of
+from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, spelling_of
 from .row_arguments import as_item, as_value, call, converted
 
 Function = Callable[..., Any]
@@ -96,10 +96,10 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
         return ufunc_where(ufunc, UFUNCS[ufunc], inputs, options["out"][0], options["where"])
     if method == "reduce" and ufunc in REDUCTIONS:
         options = {"axis": 0, **options, "out": options.get("out", (None,))[0]}
-        return call_row(f"np.{ufunc.__name__}.reduce", REDUCTIONS[ufunc], {"x": inputs[0], **options})
+        return call_row(f"np.{ufunc.__name__}.reduce", REDUCTIONS[ufunc], {"x": inputs[0], **options}, flags.REDUCE_DEFAULTS)
     if method != "__call__" or ufunc not in UFUNCS:
         return _by_method(ufunc, method, inputs, options)
-    return call_row(f"np.{ufunc.__name__}", UFUNCS[ufunc], dict(zip("xyz", inputs, strict=False)) | options)
+    return flags.ufunc_with(ufunc, UFUNCS[ufunc], inputs, options)
 
 
 def _by_method(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -162,10 +162,10 @@ def _augmented(op: OpOverload, infixed: Function | None = None) -> Function:
     return inplace
 
 
-def _reshape(self: Tensor, *sizes: Any, order: str = "C") -> Any:
+def _reshape(self: Tensor, *sizes: Any, order: str = "C", copy: Any = None) -> Any:
     """Return `x.reshape(...)`; the shape is one tuple or several numbers."""
     given = sizes[0] if len(sizes) == 1 else sizes
-    return call(shape.reshape, self, given) if order == "C" else FUNCTIONS[np.reshape](self, given, order=order)
+    return call(shape.reshape, self, given) if order == "C" and copy is None else flags.reshape(self, given, order, copy=copy)
 
 
 def _transpose(self: Tensor, *axes: Any) -> Any:
@@ -173,14 +173,14 @@ def _transpose(self: Tensor, *axes: Any) -> Any:
     return call(shape.transpose, self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
 
-def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Any:
-    """Return `x.astype(dtype)`."""
-    return shape.copy(self) if copy and self.dtype == dtype else prims.astype(self, dtype)
+def _copy(self: Tensor, order: str = "C") -> Any:
+    """Return `x.copy()`, in C order by default, unlike `np.copy(x)`."""
+    return shape.copy(self, order)
 
 
-def _flatten(self: Tensor, order: str = "C") -> Any:
-    """Return a copy of all elements along one axis."""
-    return shape.copy(ravel(self, order))
+def _clip(self: Tensor, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+    """Return `x.clip(min, max)`."""
+    return flags.clip(self, min, max, out, **options)
 
 
 def _nonzero(self: Tensor) -> Any:
@@ -197,7 +197,7 @@ class Flat:
         self._of = of
 
     def __getitem__(self, index: Any) -> Any:
-        return getitem(_flatten(self._of), index)
+        return getitem(flags.flatten(self._of), index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         put(self._of, np.arange(self._of.size)[index], value)
@@ -206,17 +206,12 @@ class Flat:
         return int(self._of.size)
 
     def __iter__(self) -> Any:
-        return iter(_flatten(self._of))
+        return iter(flags.flatten(self._of))
 
 
 def _view(self: Tensor) -> Any:
     """Return a view of all elements."""
     return indexing.getitem(self, Ellipsis)
-
-
-def _ravel(self: Tensor, order: str = "C") -> Any:
-    """Return all elements along one axis."""
-    return ravel(self, order)
 
 
 def _put(self: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
@@ -308,7 +303,7 @@ ON_TENSORS: dict[str, Any] = {
     "sort": _sort,
     "cumsum": method(FUNCTIONS[np.cumsum]),
     "cumprod": method(FUNCTIONS[np.cumprod]),
-    "clip": method(FUNCTIONS[np.clip]),
+    "clip": _clip,
     "round": method(FUNCTIONS[np.round]),
     "repeat": method(FUNCTIONS[np.repeat]),
     "diagonal": method(FUNCTIONS[np.diagonal]),
@@ -319,7 +314,7 @@ ON_TENSORS: dict[str, Any] = {
     "squeeze": method(FUNCTIONS[np.squeeze]),
     "dot": method(FUNCTIONS[np.dot]),
     "take": method(FUNCTIONS[np.take]),
-    "copy": method(FUNCTIONS[np.copy]),
+    "copy": _copy,
     "compress": _compress,
     "fill": fill,
     "flat": property(Flat, lambda self, value: put(self, np.arange(self.size), value)),
@@ -329,9 +324,9 @@ ON_TENSORS: dict[str, Any] = {
     "nbytes": property(lambda self: self.size * self.dtype.itemsize),
     "reshape": _reshape,
     "transpose": _transpose,
-    "ravel": _ravel,
-    "flatten": _flatten,
-    "astype": _astype,
+    "ravel": method(FUNCTIONS[np.ravel]),
+    "flatten": flags.flatten,
+    "astype": flags.astype,
     "conj": _conjugate,
     "conjugate": _conjugate,
     "detach": detach,

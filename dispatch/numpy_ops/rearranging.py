@@ -18,7 +18,7 @@ from .families import composite
 from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
 from .pointwise import add, divide, multiply, subtract
-from .result_layouts import INTEGERS, broadcast_shape, plain
+from .result_layouts import INTEGERS, broadcast_shape, plain, weak
 from .shape import concatenate, expand_dims, reshape, swapaxes
 from .symbolic_layouts import bounds, check_index
 
@@ -62,17 +62,20 @@ broadcast_arrays = composite(
 )
 
 
-def _meshgrid(arrays: Any, *, indexing: str = "xy", sparse: bool = False) -> list[Any]:
+def _meshgrid(arrays: Any, *, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> list[Any]:
     if indexing not in {"xy", "ij"}:
         np.meshgrid(indexing=indexing)  # type: ignore[call-overload] # raises NumPy's own error
     n = len(arrays)
     found = [reshape(x, (1,) * i + (-1,) + (1,) * (n - i - 1)) for i, x in enumerate(arrays)]
     if indexing == "xy" and n > 1:
         found = [swapaxes(x, 0, 1) for x in found]
-    return found if sparse else [ops.np.copy(x) for x in broadcast_arrays(found)]
+    found = found if sparse else broadcast_arrays(found)
+    return [ops.np.copy(x, "C") for x in found] if copy else list(found)
 
 
-meshgrid = composite("meshgrid(Tensor(a)[] arrays, *, str indexing='xy', bool sparse=False) -> Tensor(a)[]", _meshgrid)
+meshgrid = composite(
+    "meshgrid(Tensor(a)[] arrays, *, str indexing='xy', bool sparse=False, bool copy=True) -> Tensor(a)[]", _meshgrid
+)
 
 # -- joined ----------------------------------------------------------------------------------------------------------------
 
@@ -119,7 +122,7 @@ def _between(x: Any, axis: int, pairs: list[tuple[Any, Any]]) -> Any:
     return getitem(x, along(axis, len(x.shape), ARRAY), [concatenate([getitem(numbers, slice(*pair)) for pair in pairs], 0)])
 
 
-delete = composite("delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delete)
+delete = composite("delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delete, numpy=np.delete)
 
 # -- split -----------------------------------------------------------------------------------------------------------------
 
@@ -146,19 +149,26 @@ def _split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return _array_split(x, indices_or_sections, axis)
 
 
+def _with_axes(x: Any, least: int, function: Any) -> Any:
+    """Return the array, which has axes enough for a function that splits it; else raise NumPy's error."""
+    if len(x.shape) < least:
+        function(np.zeros((1,) * len(x.shape)), 1)
+    return x
+
+
 array_split = composite("array_split(Tensor(a) x, Any indices_or_sections, int axis=0) -> Tensor(a)[]", _array_split)
 split = composite("split(Tensor(a) x, Any indices_or_sections, int axis=0) -> Tensor(a)[]", _split)
 vsplit = composite(
     "vsplit(Tensor(a) x, Any indices_or_sections) -> Tensor(a)[]",
-    lambda x, indices_or_sections: _split(x, indices_or_sections, 0),
+    lambda x, indices_or_sections: _split(_with_axes(x, 2, np.vsplit), indices_or_sections, 0),
 )
 hsplit = composite(
     "hsplit(Tensor(a) x, Any indices_or_sections) -> Tensor(a)[]",
-    lambda x, indices_or_sections: _split(x, indices_or_sections, int(len(x.shape) > 1)),
+    lambda x, indices_or_sections: _split(_with_axes(x, 1, np.hsplit), indices_or_sections, int(len(x.shape) > 1)),
 )
 dsplit = composite(
     "dsplit(Tensor(a) x, Any indices_or_sections) -> Tensor(a)[]",
-    lambda x, indices_or_sections: _split(x, indices_or_sections, 2),
+    lambda x, indices_or_sections: _split(_with_axes(x, 3, np.dsplit), indices_or_sections, 2),
 )
 unstack = composite(
     "unstack(Tensor(a) x, *, int axis=0) -> Tensor(a)[]",
@@ -181,7 +191,7 @@ def _tile(x: Any, reps: Any) -> Any:
 
 
 def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
-    if axis is None:
+    if axis is None or (not x.shape and axis in (0, -1)):  # np.repeat lets axis 0 of a 0-d array pass
         x, axis = reshape(x, (-1,)), 0
     at = normalize_axis_index(axis, len(x.shape))
     n = x.shape[at]
@@ -195,8 +205,8 @@ def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     return ops.np.copy(reshape(wide, (*x.shape[:at], n * count, *x.shape[at + 1 :])))
 
 
-tile = composite("tile(Tensor x, int[1] reps) -> Tensor", _tile)
-repeat = composite("repeat(Tensor x, Any repeats, int? axis=None) -> Tensor", _repeat)
+tile = composite("tile(Tensor x, int[1] reps) -> Tensor", _tile, numpy=np.tile)
+repeat = composite("repeat(Tensor x, Any repeats, int? axis=None) -> Tensor", _repeat, numpy=np.repeat)
 
 # -- turned ----------------------------------------------------------------------------------------------------------------
 
@@ -210,6 +220,8 @@ def _flip(x: Any, axis: Any = None) -> Any:
 def _roll(x: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         return reshape(_roll(reshape(x, (-1,)), shift, 0), x.shape)
+    if not np.size(shift) or not np.size(axis):
+        return ops.np.copy(x)
     shifts, axes = [plain(i) if isinstance(plain(i), tuple) else (i,) for i in (shift, axis)]
     for by, at in zip(*np.broadcast_arrays(np.arange(len(shifts)), np.arange(len(axes))), strict=True):
         by, at = shifts[by], normalize_axis_index(axes[at], len(x.shape))
@@ -241,7 +253,7 @@ def _rollaxis(x: Any, axis: int, start: int = 0) -> Any:
 flip = composite("flip(Tensor(a) x, int[1]? axis=None) -> Tensor(a)", _flip)
 fliplr = composite("fliplr(Tensor(a) x) -> Tensor(a)", lambda x: _flip(x, 1))
 flipud = composite("flipud(Tensor(a) x) -> Tensor(a)", lambda x: _flip(x, 0))
-roll = composite("roll(Tensor x, int[1] shift, int[1]? axis=None) -> Tensor", _roll)
+roll = composite("roll(Tensor x, int[1] shift, int[1]? axis=None) -> Tensor", _roll, numpy=np.roll, laid_out=True)
 rollaxis = composite("rollaxis(Tensor(a) x, int axis, int start=0) -> Tensor(a)", _rollaxis)
 rot90 = composite("rot90(Tensor(a) x, int k=1, int[2] axes=[0, 1]) -> Tensor(a)", _rot90)
 
@@ -252,6 +264,9 @@ CHOOSING = ("edge", "reflect", "symmetric", "wrap")  # modes that repeat element
 
 def _pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
     ndim = len(x.shape)
+    if isinstance(pad_width, dict):
+        at = {normalize_axis_index(axis, ndim): width for axis, width in pad_width.items()}
+        pad_width = [np.broadcast_to(at.get(axis, 0), 2) for axis in range(ndim)]
     widths = np.broadcast_to(np.asarray(pad_width, int), (ndim, 2)).tolist()
     if mode in CHOOSING:
         for axis, width in enumerate(widths):
@@ -260,7 +275,7 @@ def _pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 
                 continue
             places = np.pad(np.arange(x.shape[axis]), width, mode)  # type: ignore[call-overload]
             x = getitem(x, along(axis, ndim, places)) if any(width) else x
-        return x
+        return x if any(map(any, widths)) else ops.np.copy(x)
     if mode != "constant":
         raise UnsupportedError(
             f"np::pad: mode is {mode!r}, which computes what it pads with. Modes: constant, {', '.join(CHOOSING)}.",
@@ -299,13 +314,22 @@ def _framed(x: Any, axis: int, width: list[int], mode: str) -> Any:
     return getitem(x, along(axis, len(x.shape), ARRAY), [concatenate([first, numbers(n), last], 0)])
 
 
-pad = composite("pad(Tensor x, Any pad_width, str mode='constant', Any constant_values=0) -> Tensor", _pad)
+def _padded(x: Any, pad_width: Any, mode: str, constant_values: Any) -> Any:
+    return np.pad(x, pad_width, mode, **({"constant_values": constant_values} if mode == "constant" else {}))  # type: ignore[call-overload]
+
+
+pad = composite(
+    "pad(Tensor x, Any pad_width, str mode='constant', Any constant_values=0) -> Tensor", _pad, numpy=_padded, laid_out=True
+)
 
 # -- from one number to another ------------------------------------------------------------------------------------------
 
 
 def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     steps = num - 1 if endpoint else num
+    inexact = np.result_type(*[x.dtype if hasattr(x, "dtype") else weak(x) for x in (start, stop)], 1.0)
+    # np.linspace's own: a difference of whole numbers might wrap
+    start, stop = [(x if x.dtype == inexact else astype(x, inexact)) if hasattr(x, "dtype") else inexact.type(x) for x in (start, stop)]
     shape = broadcast_shape((shape_of(start), shape_of(stop)))
     step = divide(subtract(stop, start), max(steps, 1))
     numbers = expand_dims(ops.np.arange(0, num, 1, step.dtype), tuple(range(1, 1 + len(shape))))
@@ -313,10 +337,14 @@ def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     if endpoint and num > 1:  # the last one exactly
         found = concatenate([getitem(found, slice(-1)), ops.np.full_like(getitem(found, slice(1)), stop)], 0)
     found = moveaxis(found, 0, axis)
-    return found if dtype is None else astype(found, dtype)
+    if dtype is None:
+        return found
+    return astype(ops.np.floor(found) if np.dtype(dtype).kind in "iu" else found, dtype)
 
 
 linspace = composite(
     "linspace(Tensor start, Tensor stop, int num=50, bool endpoint=True, ScalarType? dtype=None, int axis=0) -> Tensor",
     _linspace,
+    numpy=lambda start, stop, num, endpoint, dtype, axis: np.linspace(start, stop, num, endpoint, False, dtype, axis),
+    laid_out=True,
 )

@@ -14,7 +14,7 @@ from ..operators.registry import ops
 from ..symbolic import larger
 from .families import linear, reduction
 from .pointwise import divide, equal
-from .result_layouts import axes_of, plain, reduced
+from .result_layouts import axes_of, check_axis, plain, reduced
 
 Shape = tuple[int, ...]
 
@@ -24,6 +24,7 @@ Shape = tuple[int, ...]
 def _mean(x: Any, axis: Any, dtype: Any, *, keepdims: Any) -> Any:
     # np.mean's own steps: integers are added up as float64, half precision as float32, and the quotient is cast
     x = np.asanyarray(x)
+    check_axis(axis, x.ndim)
     half = x.dtype == np.float16 and dtype is None
     inner = dtype or ("f8" if x.dtype.kind in "iub" else "f4" if half else None)
     total = np.add.reduce(x, axis, inner, keepdims=keepdims)
@@ -98,7 +99,7 @@ def pushed(t: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
 sum  = reduction("sum(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor",
                                                                                 np.add.reduce,     summed,    spread,      linear("x"))
 mean = reduction("mean(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor",
-                                                                                _mean,             averaged,  spread_mean, linear("x"))
+                                                                                _mean,             averaged,  spread_mean, linear("x"), strict=True)
 max  = reduction("max(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor",
                                                                                 np.maximum.reduce, unchanged, shared,      pushforwards(x=pushed))
 min  = reduction("min(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor",

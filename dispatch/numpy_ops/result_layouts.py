@@ -19,6 +19,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.lib.stride_tricks import as_strided
 
+from ..core.pytree import arrays
 from ..layers.fake import FakeTensor, fake_tensor
 from ..symbolic import SymInt, broadcast, contiguous, guesses, has_zero, is_open, layout_is_open, same
 from . import symbolic_layouts
@@ -76,6 +77,23 @@ def viewed(kernel: Kernel, layout: Layout, *args: Any) -> Seen:
     """Return the layout of a view, and whether it is one: a number, or `imag` of a real array, is not."""
     found = kernel(seen(layout), *args)
     return Seen(found.shape, found.strides, found.dtype, isinstance(found, np.ndarray) and found.base is not None)
+
+
+def orders_by(kernel: Kernel, args: tuple[Any, ...], keywords: tuple[tuple[str, Any], ...]) -> list[Order]:
+    """Return the order of the axes of each result that a kernel gives for such layouts, from a run on arrays of a few elements."""
+    return _orders_by(kernel, *[_guessed(x) for x in (args, keywords)])
+
+
+@lru_cache(REMEMBERED)
+def _orders_by(kernel: Kernel, args: tuple[Any, ...], keywords: tuple[tuple[str, Any], ...]) -> list[Order]:
+    return [order_of(np.asarray(x)) for x in arrays(kernel(*[small(x) for x in args], **dict(keywords)))]
+
+
+def _guessed(x: Any) -> Any:
+    """Return a layout, a number or a container of such, which can be hashed, with the values of this run for symbolic sizes."""
+    if isinstance(x, Layout):
+        return Layout(guesses(x.shape), guesses(x.strides), x.dtype)
+    return tuple([_guessed(item) for item in x]) if isinstance(x, (list, tuple)) else weak(x)
 
 
 def order_of(x: Any) -> Order:
@@ -240,6 +258,12 @@ def axes_of(axis: Any, ndim: int) -> Shape:
     if len(set(axes)) < len(axes):
         np.add.reduce(np.empty((0,) * ndim), axis)  # raises NumPy's own error
     return tuple(sorted(axes))
+
+
+def check_axis(axis: Any, ndim: int) -> None:
+    """Raise NumPy's AxisError for an axis of a 0-d array, which a sum lets pass and a mean does not."""
+    if axis is not None and not ndim:
+        normalize_axis_tuple(axis, 0)
 
 
 def reduced(shape: Shape, axis: Any, keepdims: Any) -> Shape:

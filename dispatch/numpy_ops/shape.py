@@ -1,6 +1,6 @@
 """Rows that give elements another shape, order or dtype, and rows that join arrays.
 
-All of them are linear: the gradient is the reverse operation.
+All of them are linear: the gradient is the reverse operation. The file has more than 350 lines: each row has its shape rule beside it.
 """
 
 from math import prod
@@ -19,6 +19,7 @@ from . import symbolic_layouts
 from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
 from .result_layouts import (
     INTEGERS,
+    Layout,
     as_shape,
     fake_like,
     fake_reduced,
@@ -28,6 +29,7 @@ from .result_layouts import (
     layout_of,
     plain,
     reshaped,
+    seen,
     with_axes,
 )
 from .symbolic_layouts import dense
@@ -37,8 +39,13 @@ Shape = tuple[int, ...]
 # -- one array -------------------------------------------------------------------------------------------------------------
 
 
+def as_numpy(x: Any) -> Any:
+    """Return an array as it is, and a number as NumPy's: whose methods give numbers, where an array's give arrays of no axes."""
+    return x if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x)[()]
+
+
 def _reshape(x: Any, shape: Any) -> Any:
-    return np.asanyarray(x).reshape(shape)
+    return as_numpy(x).reshape(shape)
 
 
 def _fake_reshape(x: Any, shape: Any) -> Any:
@@ -50,27 +57,25 @@ def _fake_reshape(x: Any, shape: Any) -> Any:
 
 
 def _expand_dims(x: Any, axis: Any) -> Any:
-    x = np.asanyarray(x)
+    x = as_numpy(x)
     return x.reshape(with_axes(x.shape, plain(axis)))  # a third of np.expand_dims' 1.8 us
 
 
 def _squeeze(x: Any, axis: Any = None) -> Any:
-    return np.asanyarray(x).squeeze(plain(axis))
+    return as_numpy(x).squeeze(plain(axis))
 
 
 def _transpose(x: Any, axes: Any = None) -> Any:
-    return np.asanyarray(x).transpose(axes)
+    return as_numpy(x).transpose(axes)
 
 
 def _fake_astype(x: FakeTensor, dtype: Any) -> FakeTensor:
     dtype = np.dtype(dtype)
-    if x.dtype.kind == "c" and dtype.kind != "c":
-        x = fake_tensor(x.shape, np.empty(0, x.dtype).real.dtype, x.strides, x.device, x.mode, x)
     return x if x.dtype == dtype else fake_like(x, dtype)
 
 
 def _swapaxes(x: Any, axis1: int, axis2: int) -> Any:
-    return np.asanyarray(x).swapaxes(axis1, axis2)
+    return as_numpy(x).swapaxes(axis1, axis2)
 
 
 def inverse(axes: Any) -> Any:
@@ -192,10 +197,10 @@ view_rules(
     batched=lambda shape, axis, index: (*behind(axis, len(shape) - 1), index),
     opened=symbolic_layouts.select,
 )
-real = view("real(Tensor(a) x) -> Tensor(a)", lambda x: np.asanyarray(x).real, adjoint=lambda g: g, batched=lambda shape: ())
+real = view("real(Tensor(a) x) -> Tensor(a)", lambda x: as_numpy(x).real, adjoint=lambda g: g, batched=lambda shape: ())
 imag = view(
     "imag(Tensor(a) x) -> Tensor(a)",
-    lambda x: np.asanyarray(x).imag,
+    lambda x: as_numpy(x).imag,
     adjoint=lambda g: ops.np.multiply(g, 1j),
     batched=lambda shape: (),
 )
@@ -209,13 +214,38 @@ complete(
     vmap=lambda info, in_dims, x, dtype: (astype(x, dtype), in_dims[0]),
 )
 
+
+
+def _fake_copy(x: FakeTensor, order: str) -> FakeTensor:
+    layout = layout_of(x)
+    if order in "KA" and not (order == "A" and not fortran(layout)):
+        return fake_like(x, x.dtype)
+    axes = tuple(range(len(x.shape)))
+    strides = dense(x.shape, x.dtype.itemsize, axes if order == "F" else axes[::-1])
+    return fake_tensor(x.shape, x.dtype, strides, x.device, x.mode)
+
+
+def fortran(layout: Any) -> bool:
+    """Whether an array lies in Fortran's order and not in C's."""
+    flags = seen(Layout(guesses(layout.shape), guesses(layout.strides), layout.dtype)).flags
+    return bool(flags.fnc)
+
+
+def _batched_copy(info: Any, in_dims: Any, x: Any, order: str) -> tuple[Any, int]:
+    if order == "C":
+        return copy(in_front(x, in_dims[0]), order), 0
+    if order == "F":  # with the batch behind, each item lies in Fortran's order too
+        return copy(moveaxis(x, in_dims[0], -1), order), len(x.shape) - 1
+    return copy(x), in_dims[0]
+
+
 copy: OpOverload = row(
-    "copy(Tensor x) -> Tensor",
-    numpy=lambda x: np.array(x, order="K"),
-    fake=lambda x: fake_like(x, x.dtype),
+    "copy(Tensor x, str order='K') -> Tensor",
+    numpy=lambda x, order="K": np.array(x, order=order),
+    fake=_fake_copy,
     autograd=pullbacks(x=lambda g: g),
     jvp=linear("x"),
-    vmap=lambda info, in_dims, x: (copy(x), in_dims[0]),
+    vmap=_batched_copy,
 )
 
 # The sum that undoes broadcasting; the argument itself where there is nothing to add.

@@ -15,12 +15,12 @@ from ..symbolic import SymInt, guesses, is_zero
 from .cumulative import along, back, last
 from .families import complete, composite, in_front, row
 from .index_parsing import ARRAY
-from .indexing import getitem
+from .indexing import as_number, getitem, where
 from .linalg.matmul import item_shape
-from .pointwise import less, less_equal
+from .pointwise import isnan, less, less_equal, logical_and, logical_not, logical_or
 from .reduction import mean, unchanged
 from .reduction import sum as total
-from .result_layouts import fake_like
+from .result_layouts import fake_like, plain
 from .shape import expand_dims, reshape
 
 Shape = tuple[int, ...]
@@ -38,27 +38,27 @@ def in_c_order(x: FakeTensor, dtype: np.dtype[Any]) -> FakeTensor:
     return fake_tensor(x.shape, dtype, None, x.device, x.mode)
 
 
-def _argsort(x: Any, axis: int | None = -1) -> Any:
-    return np.argsort(x, axis, kind="stable")
+def _argsort(x: Any, axis: int | None = -1, kind: Any = None) -> Any:
+    return np.argsort(x, axis, kind)
 
 
-argsort = along("argsort(Tensor x, int? axis=-1) -> Tensor", _argsort, _places, in_c_order, None)
+argsort = along("argsort(Tensor x, int? axis=-1, str? kind=None) -> Tensor", _argsort, _places, in_c_order, None)
 
 
-def _sort(x: Any, axis: int | None = -1) -> Any:
-    return np.sort(x, axis)
+def _sort(x: Any, axis: int | None = -1, kind: Any = None) -> Any:
+    return np.sort(x, axis, kind)
 
 
 def _sort_pullback(g: Any, x: Any, axis: Any) -> Any:
-    order = argsort(last(x, axis), -1)
+    order = argsort(last(x, axis), -1, "stable")
     return back(take_along_axis(last(g, axis), argsort(order, -1), -1), x.shape, axis)  # the order of an order undoes it
 
 
-sort = along("sort(Tensor x, int? axis=-1) -> Tensor", _sort, unchanged, fake_like, _sort_pullback)
+sort = along("sort(Tensor x, int? axis=-1, str? kind=None) -> Tensor", _sort, unchanged, fake_like, _sort_pullback)
 
 
 def _sort_pushforward(t: Any, x: Any, axis: Any) -> Any:
-    found = take_along_axis(last(t, axis), argsort(last(x, axis), -1), -1)
+    found = take_along_axis(last(t, axis), argsort(last(x, axis), -1, "stable"), -1)
     return found if axis is None else back(found, x.shape, axis)
 
 
@@ -75,15 +75,24 @@ def _median(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         found = _median(x, -1)
         return reshape(found, kept) if keepdims else found
     axis = axis[0] if isinstance(axis, (tuple, list)) else axis
+    if axis is not None:
+        normalize_axis_index(axis, len(x.shape))
     in_order = last(sort(x, axis), 0 if axis is None else axis)
     n = in_order.shape[-1]
     found = mean(getitem(in_order, (Ellipsis, slice((n - 1) // 2, n // 2 + 1))), -1)
+    if x.dtype.kind in "fc" and not is_zero(n):  # a nan is in the last place, and is the median
+        largest = getitem(in_order, (Ellipsis, -1))
+        found = as_number(where(isnan(largest), largest, found))
     if not keepdims:
         return found
     return reshape(found, (1,) * len(x.shape)) if axis is None else expand_dims(found, axis)
 
 
-median = composite("median(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor", _median)
+median = composite(
+    "median(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor",
+    _median,
+    numpy=lambda x, axis, *, keepdims: np.median(x, plain(axis), keepdims=keepdims),
+)
 
 # -- places ----------------------------------------------------------------------------------------------------------------
 
@@ -145,7 +154,10 @@ def _batched_searchsorted(info: Any, in_dims: Any, a: Any, v: Any, side: Any) ->
     ndim = len(item_shape(v, None if in_dims[1] is None else 0))
     a = reshape(a, (a.shape[0], *(1,) * ndim, a.shape[1]))
     v = expand_dims(v, -1) if hasattr(v, "shape") else v
-    return total((less if side == "left" else less_equal)(a, v), -1, INDEX), 0
+    below = (less if side == "left" else less_equal)(a, v)
+    if (v if hasattr(v, "dtype") else np.asarray(v)).dtype.kind in "fc":  # a nan goes behind all numbers, and to the right of its like
+        below = logical_or(below, logical_and(isnan(v), logical_not(isnan(a))) if side == "left" else isnan(v))
+    return total(below, -1, INDEX), 0
 
 
 searchsorted: OpOverload = row(

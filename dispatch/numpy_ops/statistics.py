@@ -4,22 +4,23 @@ from math import prod as product_of
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..autodiff.rules.partials import conjugated
 from ..core import OpOverload
-from ..layers.autograd import CONSTANT
+from ..layers.autograd import CONSTANT, pullbacks
 from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag
-from ..symbolic import SymInt, agree, agreeing, guesses, is_zero, larger
+from ..symbolic import SymInt, agreeing, guesses, is_zero, larger
 from .cumulative import others
-from .families import batched_reduction, complete, composite, fake_reduction, reduction
-from .indexing import where
+from .families import batched_reduction, complete, composite, fake_reduction, linear, reduction
+from .indexing import as_number, where
 from .pointwise import add, divide, isnan, logical_not, multiply, not_equal, square, subtract
 from .pointwise_more import root
 from .reduction import kept, max, mean, min, sum, summed
-from .result_layouts import INTEGERS, axes_of, plain
-from .shape import imag, real, reshape
+from .result_layouts import axes_of, check_axis, plain
+from .shape import imag, real, reshape, transpose
 
 Shape = tuple[int, ...]
 
@@ -63,17 +64,19 @@ any = truth("any", np.logical_or)
 
 
 def counted(x: Any, axis: Any) -> int:
-    """Return how many elements are reduced into each result."""
+    """Return how many elements are reduced into each result. Unlike a sum, these rows know no axis of a 0-d array."""
+    check_axis(axis, len(x.shape))
     return product_of([x.shape[i] for i in axes_of(plain(axis), len(x.shape))])
 
 
 def _var(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
     if dtype is None and x.dtype.kind in "iub":
         dtype = np.float64
-    half = dtype is None and x.dtype == np.float16
     count = counted(x, axis)
     # np.var's own steps
-    middle = divide(sum(x, axis, np.float32 if half else dtype, keepdims=True), np.nan if is_zero(count) else count)
+    total = sum(x, axis, dtype, keepdims=True)
+    middle = divide(total, np.nan if is_zero(count) else count)
+    middle = middle if middle.dtype == total.dtype else ops.np.astype(middle, total.dtype)
     away = subtract(x, middle)
     if away.dtype.kind == "c":
         away = add(square(real(away)), square(imag(away)))
@@ -81,8 +84,9 @@ def _var(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims
         away = square(away)
     into = dtype if dtype is None or np.dtype(dtype).kind == away.dtype.kind else None
     free = count - ddof
-    found = divide(sum(away, axis, into, keepdims=keepdims), larger(free, 0) if type(free) is SymInt else free if free > 0 else 0.0)
-    return ops.np.astype(found, np.float16) if half else found
+    total = sum(away, axis, into, keepdims=keepdims)
+    found = divide(total, larger(free, 0) if type(free) is SymInt else free if free > 0 else 0.0)
+    return found if found.dtype == total.dtype else ops.np.astype(found, total.dtype)
 
 
 def _std(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
@@ -90,23 +94,47 @@ def _std(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims
 
 
 SPREAD = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, Scalar ddof=0, *, bool keepdims=False) -> Tensor"
-var = composite("var" + SPREAD, _var)
-std = composite("std" + SPREAD, _std)
+var = composite("var" + SPREAD, _var, numpy=lambda x, axis, dtype, ddof, *, keepdims: np.var(x, axis, dtype, None, ddof, keepdims))
+std = composite("std" + SPREAD, _std, numpy=lambda x, axis, dtype, ddof, *, keepdims: np.std(x, axis, dtype, None, ddof, keepdims))
+
+
+def _check_weights(total: Any) -> Any:
+    if np.any(total == 0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")  # np.average's own
+    return total
+
+
+# The sum of some weights itself, which is not 0.
+checked_weights = complete(
+    define("np::checked_weights(Tensor(a) total) -> Tensor(a)", _check_weights),
+    fake=lambda total: total,
+    autograd=pullbacks(total=lambda g: g),
+    jvp=linear("total"),
+    vmap=lambda info, in_dims, total: (checked_weights(total), in_dims[0]),
+)
 
 
 def _average(x: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
     if weights is None:
         return mean(x, axis, keepdims=keepdims)
+    dtype = np.result_type(x.dtype, weights.dtype, *([np.float64] if x.dtype.kind in "iub" else []))
+    axes = None if axis is None else normalize_axis_tuple(plain(axis), len(x.shape), "axis")
     if not agreeing([weights.shape, x.shape]):
-        if not isinstance(axis, INTEGERS) or len(weights.shape) != 1 or not agree(weights.shape[0], x.shape[axis]):
+        if axes is None or not agreeing([weights.shape, tuple([x.shape[i] for i in axes])]):
             np.average(np.broadcast_to(1.0, guesses(x.shape)), axis, np.broadcast_to(1.0, guesses(weights.shape)))  # raises NumPy's own error
-        weights = reshape(weights, (-1,) + (1,) * (len(x.shape) - 1 - axis % len(x.shape)))
-        weights = ops.np.broadcast_to(weights, x.shape)
-    found = sum(multiply(x, weights), axis, keepdims=keepdims)
-    return divide(found, sum(weights, axis, keepdims=keepdims))
+        among = axes or ()
+        weights = transpose(weights, tuple(np.argsort(among).tolist())) if len(among) > 1 else weights
+        weights = reshape(weights, tuple([n if i in among else 1 for i, n in enumerate(x.shape)]))
+    scale = checked_weights(sum(weights, axes, dtype, keepdims=keepdims))
+    x, weights = [a if a.dtype == dtype else ops.np.astype(a, dtype) for a in (x, weights)]
+    return divide(sum(multiply(x, weights), axes, dtype, keepdims=keepdims), scale)
 
 
-average = composite("average(Tensor x, int[1]? axis=None, Tensor? weights=None, *, bool keepdims=False) -> Tensor", _average)
+average = composite(
+    "average(Tensor x, int[1]? axis=None, Tensor? weights=None, *, bool keepdims=False) -> Tensor",
+    _average,
+    numpy=lambda x, axis, weights, *, keepdims: np.average(x, axis, weights, keepdims=keepdims),
+)
 
 
 def _ptp(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -129,15 +157,17 @@ def _nansum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
 def _nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
     if x.dtype.kind not in "fc":
         return mean(x, axis, dtype, keepdims=keepdims)
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        np.nanmean(np.zeros(1, x.dtype), dtype=dtype)  # raises NumPy's own error
     count = sum(logical_not(isnan(x)), axis, np.intp, keepdims=keepdims)
     found = sum(without_nans(x), axis, dtype, keepdims=keepdims)
     none = logical_not(count)  # where a quotient has the tangent 0 / 0, and a gradient of 0
-    return where(none, np.nan, ops.np.astype(divide(found, where(none, 1, count)), found.dtype))
+    return as_number(where(none, np.nan, ops.np.astype(divide(found, where(none, 1, count)), found.dtype)))
 
 
 REDUCED = "(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor"
-ptp = composite("ptp" + REDUCED, _ptp)
+ptp = composite("ptp" + REDUCED, _ptp, numpy=lambda x, axis, *, keepdims: np.ptp(x, axis, keepdims=keepdims))
 count_nonzero = composite("count_nonzero" + REDUCED, _count_nonzero)
 TYPED = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor"
-nansum = composite("nansum" + TYPED, _nansum)
-nanmean = composite("nanmean" + TYPED, _nanmean)
+nansum = composite("nansum" + TYPED, _nansum, numpy=lambda x, axis, dtype, *, keepdims: np.nansum(x, axis, dtype, keepdims=keepdims))
+nanmean = composite("nanmean" + TYPED, _nanmean, numpy=lambda x, axis, dtype, *, keepdims: np.nanmean(x, axis, dtype, keepdims=keepdims))

@@ -74,10 +74,12 @@ def _stack(arrays: Any, axis: int = 0) -> Any:
 
 
 def _astype(x: Any, dtype: Any) -> Any:
-    """Cast, as NumPy does, a complex array's real part for a real dtype."""
+    """Cast, as NumPy does, a complex array's real part for a real dtype; the array itself where there is nothing to cast."""
     dtype = np.dtype(dtype)
-    x = np.asanyarray(x)
-    return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype, copy=False)
+    x = x if isinstance(x, (np.ndarray, np.generic)) else np.asarray(x)[()]
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
+        return x.real.astype(dtype)
+    return x.astype(dtype, copy=False)
 
 
 def _detach(x: Any) -> Any:

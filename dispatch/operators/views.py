@@ -95,10 +95,11 @@ def look_of(view: View, rank: int) -> Look:
 def _view_scatter(x: Any, value: Any, look: Look) -> Any:
     if isinstance(value, Tensor):  # a copy that can hold whatever the value is of
         made: Any = np.where(True, x, np.zeros_like(value, dtype=x.dtype, shape=x.shape))
+    elif is_of_registered_class(x):
+        check_writable(x)
+        made = x.copy()
     else:
-        if is_of_registered_class(x):
-            check_writable(x)
-        made = x.copy() if isinstance(x, Tensor) or is_of_registered_class(x) else np.array(x)
+        made = x.copy("K") if isinstance(x, Tensor) else np.array(x)
     look.at(made)[...] = value
     return made
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import Tensor, ground
+from ..core import Tensor, check_data, ground
 from ..core.pytree import field_names, mapped
 from ..dispatcher.printing import describe_value
 from ..dispatcher.rule_parameters import parameter_names
@@ -41,6 +41,7 @@ class Probe(NamedTuple):
     def of(cls, f: Function, inputs: Any, names: tuple[str, ...] = ()) -> "Probe":
         """Make a probe of a function and its inputs; without tracked inputs it differentiates by those in double precision."""
         template = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+        check_data(template)
         found = arrays_in(template)
         for x in found:
             if isinstance(x, Tensor) and (not isinstance(x, TrackedTensor) or isinstance(x.value, Tensor)):

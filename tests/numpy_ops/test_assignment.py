@@ -430,7 +430,8 @@ def test_what_is_not_taken() -> None:
         "np.sum: out= has shape (3, 3), and the result (3,). Give one of that shape."
     )
     assert said(lambda: np.add(y, 1, where=y > 0), UnsupportedError) == (
-        "np.add: where= is not a parameter of np::add(x, y). Leave it out and write it as an operation of its own."
+        "np.add: where=a ndarray has no row. Elsewhere the result would be whatever memory held: give out= too, or write "
+        "np.where(mask, ..., y)."
     )
     assert said(lambda: np.fill_diagonal(y, 1, wrap=True), UnsupportedError) == (
         "np.fill_diagonal: wrap= is not taken. Leave it out, and fill the diagonal of each block a[i:]."

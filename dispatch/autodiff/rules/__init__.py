@@ -1,15 +1,15 @@
-"""The forms, other than a backward, in which a derivative is given: each makes a rule for the tape and one for forward mode.
+"""The forms of a derivative other than a backward. Each makes a rule for the tape and one for forward mode.
 
-    elementwise         the partial derivatives of an operator that works element by element
-    linear              where an operator is linear its derivative is itself
-    full_jacobian       the whole Jacobian, as an array
-    implicit            the equation that the output solves
-    finite_differences  central differences, on request
-    by_columns          a gradient, one column of the Jacobian at a time
+    elementwise         from partial derivatives, for operators that work element by element
+    linear              for operators that are their own derivative
+    full_jacobian       from the whole Jacobian, as an array
+    implicit            from an equation that the output solves
+    finite_differences  by central differences
 
-    transpose           a derivative in one direction, made of the rule for the other
-    forms               forward mode by the form that a derivative was given in
+    transpose           makes the rule for one direction of the rule for the other
+    forms               gives forward mode what a form made for it
+    partials, by_columns, argument_selection   what the forms share
 
-They stand above the layers, of which each needs two. `numpy_ops.install` tells the layers of them: the tape finds the forms in
-`derivative_sources.makers`, and `Layer.derivations` are what is made of another layer's rule.
+These modules need two layers each, and so stand above the layers. `numpy_ops.install` makes them known: the tape finds the
+forms in `derivative_sources.makers`, and a layer finds what can be made of another's rule in `Layer.derivations`.
 """

@@ -1,4 +1,4 @@
-"""Reads for which arguments of an operator a derivative is given."""
+"""Reads by which arguments of an operator a derivative is given."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -9,12 +9,12 @@ from ...schema.types import TENSOR, OptionalOf
 
 
 def array_names(op: OpOverload) -> list[str]:
-    """The arguments that hold arrays."""
+    """Return the names of the arguments that hold arrays."""
     return [a.name for a in op.schema.arguments if a.type.has_tensor]
 
 
 def check_single(op: OpOverload, form: str) -> None:
-    """Refuse operators of several outputs, and those whose arrays come in containers."""
+    """Raise if an operator has several outputs, or arguments that are containers of arrays."""
     returns = op.schema.returns[: len(op.schema.returns) - op.outputs.residual]
     if [r.type for r in returns] != [TENSOR]:
         raise DefinitionError(
@@ -33,7 +33,7 @@ def check_single(op: OpOverload, form: str) -> None:
 
 
 def by_argument(op: OpOverload, given: Any, form: str, error: type[Exception] = DefinitionError) -> dict[str, Any]:
-    """What was given for each array argument, by name: one thing alone, a tuple of one for each, or a dict."""
+    """Return what was given for each array argument, by name. It may be one thing alone, a tuple of one for each, or a dict."""
     names = array_names(op)
     listed = ", ".join(names)
     if isinstance(given, dict):
@@ -52,13 +52,13 @@ def by_argument(op: OpOverload, given: Any, form: str, error: type[Exception] = 
 
 
 def check_function(op: OpOverload, form: str, given: Any) -> None:
-    """Refuse what is no function."""
+    """Raise if something is no function."""
     if not callable(given):
         raise DefinitionError(f"{op.name}: {form} is a function, and {kind_of(given)} was given.", operator=op.name)
 
 
 def without_derivative(op: OpOverload, name: str, form: str) -> NoRuleError:
-    """What to raise where an argument is differentiated that a form says nothing of."""
+    """Return the error for a derivative by an argument that the form does not name."""
     return NoRuleError(
         f"a derivative by argument {name!r} was asked of {op.name}, and its {form} does not name it. Add it; or pass "
         "dispatch.detach(...) of the argument, where a constant is meant.",
@@ -68,7 +68,7 @@ def without_derivative(op: OpOverload, name: str, form: str) -> NoRuleError:
 
 
 def raising(op: OpOverload, name: str, form: str) -> Callable[[Any], NoReturn]:
-    """A rule for an argument that a form says nothing of."""
+    """Return a rule that raises, for an argument that the form does not name."""
 
     def rule(g: Any) -> NoReturn:
         raise without_derivative(op, name, form)

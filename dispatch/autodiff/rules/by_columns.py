@@ -1,7 +1,8 @@
 """Computes gradients from the columns of a Jacobian: one derivative along each element of the inputs.
 
-The product of a column with a cotangent, `Re sum conj(column) g`, is an element of the gradient; of a complex one the column
-along the imaginary unit gives the imaginary part, so that functions that are linear in the real sense alone come out right too.
+The product of a column with a cotangent, `Re sum conj(column) g`, is one element of the gradient. For a complex input, the
+column along the imaginary unit gives the imaginary part of that element; so a function that is linear only over the real
+numbers comes out right too.
 """
 
 from collections.abc import Callable
@@ -20,10 +21,10 @@ from .argument_selection import without_derivative
 def gradients(
     op: OpOverload, args: tuple[Any, ...], needs: tuple[Any, ...], cotangents: tuple[Any, ...], column: Callable[..., Any]
 ) -> tuple[Any, ...]:
-    """A gradient for each argument that needs one, with the leading axis of the cotangents; `needs` is `ctx.needs_input_grad`.
+    """Return a gradient for each argument that needs one, with the leading axis of the cotangents.
 
-    `column(path, unit)` gives the outputs' derivatives along `unit`, an array of zeros and one 1 or 1j, of the array at a path:
-    the number of the argument, and the place in each container.
+    `needs` is `ctx.needs_input_grad`. `column(path, unit)` returns the derivatives of the outputs along `unit`, an array of
+    zeros and one 1 or 1j. The path says by which array: the number of the argument, and the place in each container.
     """
     flowing = [g for grad in cotangents for g in leaves(grad)]
 
@@ -50,14 +51,14 @@ def _gradient(x: Any, flowing: list[Any], column: Callable[[Any], Any]) -> Any:
 
 
 def unit_array(shape: tuple[int, ...], dtype: np.dtype[Any], i: int, value: complex) -> Any:
-    """An array of zeros but for element `i`."""
+    """Return an array of zeros with one element, number `i`, of another value."""
     made = np.zeros(shape, dtype)
     made.reshape(-1)[i] = value
     return made
 
 
 def _products(flowing: list[Any], column: Any, count: int) -> Any:
-    """The inner product of each cotangent with one column, over all outputs."""
+    """Return the inner product of each cotangent with one column, summed over all outputs."""
     found: Any = np.zeros(count)
     for g, c in zip(flowing, leaves(column), strict=True):
         if g is not None and inexact_layout(c) is not None:
@@ -67,14 +68,14 @@ def _products(flowing: list[Any], column: Any, count: int) -> Any:
 
 
 def outputs_of(op: OpOverload, found: Any) -> Any:
-    """What `op.whole` gave, without the residual; several outputs as a tuple."""
+    """Return what `op.whole` returned without the residual; several outputs as a tuple."""
     if not op.outputs.residual:
         return found
     return found[0] if len(found) == 2 else found[:-1]
 
 
 def check_needs(op: OpOverload, needs: tuple[Any, ...], held: frozenset[str], form: str) -> None:
-    """Refuse a gradient of an argument of which a form says nothing."""
+    """Raise if a gradient is needed for an argument that the form does not name."""
     for name, needed in zip(op.arguments.names, needs, strict=True):
         if name in held and any(leaves(needed)):
             raise without_derivative(op, name, form)

@@ -21,7 +21,7 @@ from .by_columns import gradients, outputs_of
 
 
 def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
-    """The form `finite_difference=`."""
+    """Make the form `finite_difference=`."""
     if given is not True and not (isinstance(given, (int, float)) and given > 0):
         what = "a step that is not positive" if isinstance(given, (int, float)) else kind_of(given)
         raise DefinitionError(
@@ -30,7 +30,7 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     fixed = None if given is True else float(given)
 
     def along(args: tuple[Any, ...], tangents: tuple[Any, ...], h: Any) -> Any:
-        """The derivative in one direction."""
+        """Return the derivative in one direction."""
         ahead = outputs_of(op, op.whole(*[_moved(x, t, h) for x, t in zip(args, tangents, strict=True)]))
         behind = outputs_of(op, op.whole(*[_moved(x, t, -h) for x, t in zip(args, tangents, strict=True)]))
         return _quotient(ahead, behind, 2 * h)
@@ -87,7 +87,7 @@ def _quotient(ahead: Any, behind: Any, width: Any) -> Any:
 
 
 def _alone(x: Any, path: tuple[int, ...], unit: Any) -> Any:
-    """The direction in which one array alone moves."""
+    """Return the direction in which only one array moves."""
     if not path:
         return unit
     items = items_of(x) or ()

@@ -1,4 +1,4 @@
-"""Forward mode by the form that an operator's derivative was given in: asked before a general construction is tried."""
+"""Forward mode for an operator whose derivative was given in one of the forms. It is tried before a general construction."""
 
 from ...core import OpOverload
 from ...dispatcher.layer import Derived, Kernel
@@ -9,7 +9,7 @@ from .transpose import jvp_from_vjp
 
 
 def jvp_from_form(op: OpOverload) -> Derived | None:
-    """Make the forward derivative of the form, for an operator that has one."""
+    """Return the forward derivative that a form made, if the operator has one."""
     general = jvp_from_vjp(op)
     if general is None or not isinstance(general.source.rule, Form):
         return None

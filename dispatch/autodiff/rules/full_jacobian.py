@@ -21,7 +21,7 @@ from .by_columns import outputs_of
 
 
 def make(op: OpOverload, given: Callable[..., Any], rule: Rule | None) -> Form:
-    """The form `jacobian=`."""
+    """Make the form `jacobian=`."""
     check_single(op, "jacobian")
     check_function(op, "jacobian=", given)
     check_parameters(op, given, what="jacobian")
@@ -62,7 +62,7 @@ def make(op: OpOverload, given: Callable[..., Any], rule: Rule | None) -> Form:
 
 
 def matrices(op: OpOverload, given: Any, args: tuple[Any, ...], shape: tuple[int, ...]) -> dict[str, Any]:
-    """The Jacobians as matrices, of the arguments that have one."""
+    """Return the Jacobians as matrices, for the arguments that have one."""
     found = by_argument(op, given, "what jacobian= returns", GradientError)
     made = {}
     for name, x in zip(op.arguments.names, args, strict=True):

@@ -47,7 +47,7 @@ Function = Callable[..., Any]
 
 @dataclass(slots=True)
 class System:
-    """A linear map that depends on some arrays, its adjoint, and what solves a system of either."""
+    """A linear map that depends on some arrays, its adjoint, and a function that solves linear systems of either."""
 
     apply: Function  # apply(x, *at)
     adjoint: Function
@@ -60,7 +60,7 @@ class System:
 
 
 def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
-    """The form `implicit=`."""
+    """Make the form `implicit=`."""
     outputs = op.schema.returns[: len(op.schema.returns) - op.outputs.residual]
     if [r.type for r in outputs] != [TENSOR]:
         raise DefinitionError(
@@ -76,7 +76,7 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     function = by_position(op, residual, leading=1)
 
     def equation(structure: Any) -> Function:
-        """The residual as a function of the output and the arrays alone."""
+        """Return the residual as a function of the output and the arrays only."""
 
         def of(y: Any, *arrays: Any) -> Any:
             found = function(y, *put_back(structure, arrays))
@@ -124,7 +124,7 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
 
 
 def _matching(x: Any, t: Any) -> list[Any]:
-    """The tangents of the arrays among some arguments, None for those without."""
+    """Return the tangents of the arrays in some arguments, None for arrays without one."""
     items = items_of(x)
     if items is not None:
         parts = [None] * len(items) if t is None else items_of(t) or ()
@@ -133,7 +133,7 @@ def _matching(x: Any, t: Any) -> list[Any]:
 
 
 def _linear_solve(system: System, b: Any, at: Any, leading: int) -> Any:
-    """The solution of `A x == b` for plain arrays; `leading` axes of `b` are as many right-hand sides."""
+    """Return the solution of `A x == b` for plain arrays. `b` has `leading` axes of right-hand sides."""
     batch, shape = b.shape[:leading], b.shape[leading:]
     sides = np.reshape(b, (prod(batch), *shape))
     solve = system.solve
@@ -154,7 +154,10 @@ def _linear_solve(system: System, b: Any, at: Any, leading: int) -> Any:
 
 
 def _dense(A: Function, sides: Any) -> Any:
-    """Solve with the matrix; of complex values as twice as many real ones, so that A need be linear in the real sense alone."""
+    """Solve with the matrix of A.
+
+    A complex system is solved as a real one of twice the size, so that A may be linear only over the real numbers.
+    """
     count, n = len(sides), prod(sides.shape[1:])
     if not sides.size:
         return sides
@@ -175,7 +178,7 @@ linear_solve.register_at(DispatchKey.CPU, _linear_solve)
 
 
 def _applied(system: System, leading: int) -> Function:
-    """A(x) for each of the right-hand sides."""
+    """Return a function that computes A(x) for each of the right-hand sides."""
 
     def applied(x: Any, *at: Any) -> Any:
         f = system.apply
@@ -229,7 +232,7 @@ vmap_layer.attach(linear_solve, _solve_batched)
 
 
 def pulled_back(f: Function, values: list[Any], cotangent: Any) -> list[Any]:
-    """The gradient of each value under a cotangent of `f(*values)`: zeros where nothing depends; None for integers."""
+    """Return the gradient of each value, given the cotangent of `f(*values)`: zeros without dependence, None for integers."""
     with Level("pullback") as level:
         inside = [x if inexact_layout(x) is None else track(x, level) for x in values]
         out = f(*inside)
@@ -243,7 +246,7 @@ def pulled_back(f: Function, values: list[Any], cotangent: Any) -> list[Any]:
 
 
 def pushed_forward(f: Function, values: list[Any], tangents: list[Any]) -> Any:
-    """The tangent of `f(*values)` under tangents of the values, None for those without."""
+    """Return the tangent of `f(*values)`, given a tangent for each value or None."""
     with Level("pushforward") as level:
         out = f(*[x if t is None else wrap(DualTensor, x, level, t) for x, t in zip(values, tangents, strict=True)])
         if isinstance(out, Tensor) and out.level is level:

@@ -1,7 +1,7 @@
-"""The form `linear=`: an operator is linear in some arguments, so that its derivative is the operator, on the tangents.
+"""The form `linear=`: the operator is linear in some arguments, and so is its own derivative.
 
-`op(x + t) = op(x) + op(t)`, jointly in the arguments that are named, the others held. Its transpose is the gradient's rule: the
-backward that was given beside it, or else one made of the operator's values on the unit arrays, a call for each element.
+`op(x + t) = op(x) + op(t)`, in all the named arguments together, while the others stay the same. The gradient is the transpose:
+the backward that was given beside it, or one made of the operator's values on unit arrays, a call for each element.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ __all__ = ["make", "where_held"]
 
 
 def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
-    """The form `linear=`."""
+    """Make the form `linear=`."""
     names = array_names(op)
     linear = tuple(names) if given is True else (given,) if isinstance(given, str) else tuple(given)
     for name in linear:
@@ -46,7 +46,7 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
 
 
 def _tangent(x: Any, t: Any) -> Any:
-    """A tangent that the operator takes: zeros where there can be none, an integer's say."""
+    """Return a tangent that the operator takes: zeros for an argument that has none, an integer say."""
     items = items_of(x)
     if items is not None:
         return rebuilt(x, [_tangent(item, part) for item, part in zip(items, items_of(t) or (), strict=True)])
@@ -54,7 +54,7 @@ def _tangent(x: Any, t: Any) -> Any:
 
 
 def _transposed(op: OpOverload, held: frozenset[str], push: Any) -> Rule:
-    """The gradient of a linear operator from its values."""
+    """Return the rule of the gradient, made of the operator's values."""
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.given = inputs
@@ -73,7 +73,7 @@ def _transposed(op: OpOverload, held: frozenset[str], push: Any) -> Rule:
 
 
 def _with(x: Any, path: tuple[int, ...], value: Any) -> Any:
-    """A container with another value at one place."""
+    """Return a container with another value at one place."""
     if not path:
         return value
     items = list(items_of(x) or ())
@@ -82,7 +82,7 @@ def _with(x: Any, path: tuple[int, ...], value: Any) -> Any:
 
 
 def where_held(op: OpOverload, held: frozenset[str], kernel: Kernel, general: Kernel) -> Kernel:
-    """The kernel of forward mode: the operator on tangents, unless an argument has one in which the operator is not linear."""
+    """Return the kernel of forward mode: `general` if an argument has a tangent in which the operator is not linear."""
     mask = sum(1 << i for i, name in enumerate(op.arguments.names) if name in held)
 
     def choosing(*args: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Makes pullbacks and pushforwards from partial derivatives of functions that work element by element.
+"""Makes pullbacks and pushforwards of partial derivatives, for functions that work element by element.
 
-A partial names what it reads, arguments or `out`, the result.
+The parameters of a partial name what it reads: arguments, or `out` for the result.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Partial = Rule | complex | Both | Pullback | None
 
 
 def pullback_of(partial: Rule | complex | Both | Pullback) -> Pullback:
-    """`g * conj(partial)`, which reads what the partial reads: torch's convention for complex values."""
+    """Return the pullback `g * conj(partial)`, torch's convention for complex values. It reads what the partial reads."""
     if isinstance(partial, Pullback):
         return partial
     if isinstance(partial, Both):
@@ -47,7 +47,7 @@ def pullback_of(partial: Rule | complex | Both | Pullback) -> Pullback:
 
 
 def pushforward_of(partial: Rule | complex | Both) -> Pushforward:
-    """`t * partial`, which reads what the partial reads."""
+    """Return the pushforward `t * partial`. It reads what the partial reads."""
     if isinstance(partial, Both):
         return partial.pushforward
     if isinstance(partial, (int, float, complex)):
@@ -59,12 +59,12 @@ def pushforward_of(partial: Rule | complex | Both) -> Pushforward:
 
 
 def times(g: Any, partial: Any) -> Any:
-    """The pullback of a multiplication: `g * conj(partial)`."""
+    """Return the pullback of a multiplication: `g * conj(partial)`."""
     return multiply(g, conjugated(partial))
 
 
 def conjugated(x: Any) -> Any:
-    """The conjugate of a complex value; a real one as it is, which spares a copy."""
+    """Return the conjugate of a complex value; a real one as it is, without a copy."""
     if not is_complex(x):
         return x
     return ops.np.conjugate(x) if hasattr(x, "dtype") else x.conjugate()

@@ -1,11 +1,12 @@
-"""Makes a forward-mode rule from an autograd rule, and an autograd rule from a jvp rule.
+"""Makes a forward-mode rule of an autograd rule, and an autograd rule of a jvp rule.
 
-Both constructions use that a derivative is linear in what it carries. An autograd rule, which gives J^T g of a cotangent g,
-is recorded in g at a fresh level, and the tangent is pulled back through that record: J t comes out. A jvp rule, which gives
-J t of tangents t, is recorded in these, and the cotangent is pulled back. Where a rule cannot be recorded in what it carries,
-because it hands it to a kernel that is no operator, it runs once for each element: one vjp an output, one jvp an input.
+Both use that a rule is linear: a backward in its cotangent, a jvp rule in its tangents. An autograd rule computes `J^T g` of a
+cotangent `g`. It runs on a `g` that is recorded at a fresh level; the transpose of that record, applied to a tangent `t`, is
+`J t`. A jvp rule computes `J t`; it runs on recorded tangents, and the transpose of that record, applied to `g`, is `J^T g`.
+A rule that passes `g` or `t` to code that is no operator cannot be recorded. Such a rule runs once for each element: a backward
+for each element of the outputs, a jvp for each element of the inputs.
 
-The layers do not import this module: their defaults ask what stands in `Layer.derivations`.
+The layers do not import this module. They find its functions in `Layer.derivations`.
 
 Source: J. Townsend, "A new trick for calculating Jacobian vector products" (2017); A. Radul, A. Paszke, R. Frostig,
 M. Johnson, D. Maclaurin, "You Only Linearize Once: Tangents Transpose to Gradients", POPL 2023.
@@ -22,12 +23,11 @@ from ...core import Level, OpOverload, Registration, Tensor, conversions, split,
 from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, leaves, mapped, rebuilt, unflatten
 from ...dispatcher.layer import CONSTANT, Constant, Derived, Kernel, Layer
-from ...errors import GradientError
 from ...layers.autograd import Rule, TrackedTensor, run_backward, track
 from ...layers.autograd.layer import layer as tape_layer
 from ...layers.derivatives import zeros
 from ...layers.fake import FakeTensor
-from ...layers.jvp import DualTensor, rule_of, with_tangents
+from ...layers.jvp import DualTensor, number_taken, rule_of, with_tangents
 from ...layers.jvp.layer import layer as forward_layer
 from ...operators.functional_variant import origin_of
 from ...operators.prims import add, astype, stack
@@ -35,7 +35,7 @@ from .by_columns import unit_array
 
 
 def rule_at(op: OpOverload, layer: Layer) -> Registration | None:
-    """The rule that an operator has at a layer, of a functional form that of the operator it was made of."""
+    """Return the rule that an operator has at a layer; for a functional form that of the operator it was made of."""
     found = op.table.source(layer.key)
     origin = origin_of(op)
     if found is None and origin is not None:
@@ -44,7 +44,7 @@ def rule_at(op: OpOverload, layer: Layer) -> Registration | None:
 
 
 def jvp_from_vjp(op: OpOverload) -> Derived | None:
-    """The forward mode of an operator that has an autograd rule alone."""
+    """Return forward mode for an operator that has only an autograd rule."""
     source = rule_at(op, tape_layer)
     if source is None:
         return None
@@ -54,7 +54,7 @@ def jvp_from_vjp(op: OpOverload) -> Derived | None:
 
 
 def vjp_from_jvp(op: OpOverload) -> Derived | None:
-    """The gradient of an operator that has a jvp rule alone."""
+    """Return the gradient of an operator that has only a jvp rule."""
     source = rule_at(op, forward_layer)
     if source is None:
         return None
@@ -67,7 +67,7 @@ def vjp_from_jvp(op: OpOverload) -> Derived | None:
 
 
 def _pulling(op: OpOverload) -> Kernel:
-    """The kernel that records the operator, and pulls tangents back through what its autograd rule does to a cotangent."""
+    """Return the kernel that records what the autograd rule does to a cotangent, and applies the transpose to the tangents."""
     whole, residual = op.whole, op.outputs.residual
 
     def kernel(*args: Any) -> Any:
@@ -95,7 +95,7 @@ def _pulling(op: OpOverload) -> Kernel:
 
 
 def _pushed(outputs: list[TrackedTensor], inputs: list[TrackedTensor], tangents: list[Any], level: Level) -> list[Any]:
-    """The tangent of each output of what was recorded at a level, None where it is zero."""
+    """Return the tangent of each output that was recorded at a level, None if it is zero."""
     edges, ends = [y.data for y in outputs], [x.data for x in inputs]
 
     def pulled_back() -> list[Any] | None:
@@ -116,7 +116,7 @@ def _pushed(outputs: list[TrackedTensor], inputs: list[TrackedTensor], tangents:
 
 
 def _transposed(op: OpOverload, given: Any) -> Rule:
-    """The autograd rule that records a jvp rule in its tangents, and pulls the cotangents back."""
+    """Return the autograd rule that records what a jvp rule does to tangents, and applies the transpose to the cotangents."""
     rule, by_row = rule_of(op, given), not callable(given)
     taking = [a.type.has_tensor for a in op.schema.arguments]
     single = len(op.schema.returns) == 1 + op.outputs.residual
@@ -131,7 +131,7 @@ def _transposed(op: OpOverload, given: Any) -> Rule:
         like: list[Any] = []  # the arrays that a gradient is asked for
 
         def place(x: Any, needed: Any) -> Any:
-            """The structure of a tangent: the number of an array in `like`, an array of zeros, or None."""
+            """Return the structure of a tangent: for an array its number in `like`, or zeros, or None."""
             items = items_of(x)
             if items is not None:
                 wanted = needed if isinstance(needed, list) else [False] * len(items)
@@ -165,11 +165,7 @@ def _transposed(op: OpOverload, given: Any) -> Rule:
             before = conversions()
             found = pushed([unit if i == k else zeros((x.shape, x.dtype), x) for i, x in enumerate(like)])
             if conversions() != before:
-                raise GradientError(
-                    f"a second derivative was asked of {op.name}, whose jvp rule turned a value into a number by x.item(): "
-                    "the derivative of that number would be lost in silence. Compute with the array.",
-                    operator=op.name,
-                )
+                raise number_taken(op)
             return _inner(zip(cotangents, found, strict=True))
 
         found = _unless_opaque(pulled_back)
@@ -186,9 +182,9 @@ def _transposed(op: OpOverload, given: Any) -> Rule:
 def _recorded_back(
     roots: Iterable[Any], seeds: Iterable[Any], linear: Level, given: Iterable[TrackedTensor]
 ) -> list[Any] | None:
-    """Pull seeds back through what a linear rule computed of `given`, and return the gradient of each; None where it cannot.
+    """Apply the transpose of what a linear rule computed from `given`, and return the gradient of each; None if it cannot.
 
-    A result that does not depend on what the rule was given is zero, or the rule took it off the tape: nobody knows which.
+    A result that does not depend on `given` may be zero, or the rule may have taken it off the tape: that cannot be told apart.
     """
     edges, flowing = [], []
     for x, seed in zip(roots, seeds, strict=True):
@@ -202,10 +198,10 @@ def _recorded_back(
 
 
 def _unless_opaque(recorded: Callable[[], list[Any] | None]) -> list[Any] | None:
-    """What a rule gives that is recorded in what it carries; None where it turns that into something no operator sees.
+    """Return what a rule computes on recorded values; None if it passes them to code that is no operator.
 
-    It may say so in any way: a kernel in C raises TypeError, an operator without a rule NoRuleError, np.asarray our own. A
-    rule that is wrong raises again, and is heard, where it runs on arrays.
+    Such code may raise anything: a kernel in C TypeError, an operator without a rule NoRuleError, np.asarray our own. A rule
+    that is wrong raises again when it runs on arrays, and that error is not caught.
     """
     before = conversions()
     try:
@@ -216,7 +212,7 @@ def _unless_opaque(recorded: Callable[[], list[Any] | None]) -> list[Any] | None
 
 
 def _by_elements(like: Any, product: Callable[[int, Any], Any], k: int) -> Any:
-    """An array like another, whose elements are products with unit arrays, and their imaginary parts with imaginary units."""
+    """Return an array whose elements are products with unit arrays; imaginary parts come from imaginary units."""
     layout = shape, dtype = like.shape, like.dtype
     if not prod(shape):
         return None
@@ -239,6 +235,6 @@ def _is_fake(x: Any) -> bool:
 
 
 def _inner(pairs: Iterable[tuple[Any, Any]]) -> Any:
-    """The inner product of some arrays with as many others, `Re sum conj(x) y`; None counts as zero."""
+    """Return the inner product of some arrays with as many others, `Re sum conj(x) y`; None counts as zero."""
     found = [np.sum(np.real(np.multiply(np.conjugate(x), y))) for x, y in pairs if x is not None and y is not None]
     return reduce(add, found) if found else np.zeros(())

@@ -1,1 +1,1 @@
-"""Other programs that can run a graph."""
+"""Backends of `compile`: other engines that can run a graph."""

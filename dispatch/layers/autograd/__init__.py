@@ -1,16 +1,20 @@
 """The tape: reverse-mode differentiation as a layer.
 
-    grad_mode      whether it records: no_grad, enable_grad
-    saved_tensors  protects what is kept from later writes
-    node, record   the graph; how a call becomes a node of it; hooks, what users put into it; visualize, its picture and bytes
-    engine         the walk back; cotangents, what it makes of gradients; inputs, the walk to chosen values
-    anomaly        names the line whose backward fails
-    tensor         TrackedTensor, its methods; leaf, how a value comes onto the tape
-    backward, checkpoint   what users call beside it
-    context        ctx, the node of a user's rule; residuals, rules that read a Residual
-    kernels        the kernels that record; pullbacks and user_rules, the two kinds of rules
-    inplace        operators that write, and what is made to be written to
-    layer          which of them an operator gets
+    grad_mode      no_grad, enable_grad: whether calls are recorded
+    node, record   Node, a recorded call; how a call becomes one
+    tensor, leaf   TrackedTensor; how an array becomes a leaf
+    engine         runs backward: from a result to the leaves
+    cotangents     gives each gradient the shape and dtype that it must have
+    inputs         runs backward to chosen values only
+    gradients, checkpoints   backward() and grad(); checkpoint
+    gradient_hooks, anomaly, visualize   users' functions in a backward; the line whose backward fails; pictures and bytes
+    saved_tensors  protects what is saved from later writes
+    context        ctx, which is also the node of a user's rule
+    user_rules, pullback_rules   the two kinds of rules: a user's backward; a row's pullbacks
+    batched_backward, residuals, derivative_sources   batched=True; rules that read a Residual; the other forms of a derivative
+    kernels        the kernels that record
+    inplace        operators that write
+    layer          gives an operator its kernel
 """
 
 from ...dispatcher.layer import CONSTANT

@@ -1,7 +1,7 @@
-"""Anomaly mode: names the line of a call whose backward fails or gives a nan.
+"""Anomaly mode: names the line of the call whose backward fails or gives nan.
 
-It is a watcher, so that it costs nothing while it is off: it sees each step of each call after it has been recorded, and
-leaves the line on the nodes that are new. A node without a line is one that was recorded before.
+It observes calls, and costs nothing while it is off. After a call has been recorded it puts the line on the new nodes. A node
+without a line was recorded before.
 """
 
 from collections.abc import Callable, Mapping
@@ -75,7 +75,7 @@ class detect_anomaly(Watcher):
 
 
 class Checked(dict[Node, tuple[Any, Any]]):
-    """What runs of each node, its rule with a look at what it gives."""
+    """The rule of a node, which also looks for nan in what it returns."""
 
     def __init__(self, only: Mapping[Node, tuple[Any, Any]] | None) -> None:
         super().__init__()
@@ -87,13 +87,13 @@ class Checked(dict[Node, tuple[Any, Any]]):
 
 
 def checked(only: Mapping[Node, tuple[Any, Any]] | None) -> Mapping[Node, tuple[Any, Any]] | None:
-    """What a backward runs, where anomaly mode is on in this thread with a look for nans."""
+    """Return what a backward runs: with a look for nan if anomaly mode is on in this thread."""
     on = any(isinstance(watcher, detect_anomaly) and watcher.check_nan for watcher in watchers())
     return Checked(only) if on else only
 
 
 def note_line(node: Node) -> None:
-    """Let a node that is made by no operator remember the line that called it, where anomaly mode is on."""
+    """Put the line that made a call on a node that no operator makes, if anomaly mode is on."""
     if active_mode(OBSERVE) is not None and any(isinstance(watcher, detect_anomaly) for watcher in watchers()):
         node.place = str(line())
 

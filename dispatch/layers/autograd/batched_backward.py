@@ -1,8 +1,9 @@
 """Backwards that take all cotangents at once: `register_autograd(backward, batched=True)`.
 
-A backward of plain code, one that calls SciPy say, cannot be handed batched values. So the tape calls it through an operator
-that nobody knows by name, `pull_all`: under vmap over the cotangents alone its rule moves the batch to the front and calls the
-backward once, with arrays. Every other layer runs the backward itself, so that one written with operators is differentiable.
+A backward of plain code, SciPy's say, cannot take batched values. So the tape calls it through an operator of its own,
+`pull_all`. Under a vmap over the cotangents, the batching rule of `pull_all` moves the batch to the front and calls the
+backward once, with arrays. Every other layer runs the backward itself, so that one written with operators can be
+differentiated.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from .user_rules import unset
 
 @dataclass(slots=True)
 class Place:
-    """Stands for an array that is passed beside what it was in."""
+    """Stands in a container for an array that is passed beside it."""
 
     number: int
 
@@ -42,7 +43,7 @@ class Call:
 
 
 class Handed:
-    """What a batched backward gets as `ctx`: what the context kept, with unwrapped arrays."""
+    """The `ctx` of a batched backward: what the context kept, with plain arrays."""
 
     def __init__(self, call: Call, arrays: Any, residual: Any) -> None:
         self.__dict__.update({name: put_back(x, arrays) for name, x in call.attributes.items()})
@@ -61,7 +62,7 @@ class Handed:
 
 
 def at_once(op: OpOverload, backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A backward of one cotangent, made of one of many."""
+    """Return a backward of one cotangent, made of a backward of many."""
 
     def pull_one(ctx: Context, *grads: Any) -> Any:
         flowing: list[Any] = []
@@ -75,7 +76,7 @@ def at_once(op: OpOverload, backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def taken_out(x: Any, found: list[Any]) -> Any:
-    """A container with a `Place` for each of its arrays, which are added to `found`."""
+    """Return a container with a `Place` for each of its arrays, and add the arrays to `found`."""
 
     def place(leaf: Any) -> Any:
         if not is_array(leaf):
@@ -87,12 +88,12 @@ def taken_out(x: Any, found: list[Any]) -> Any:
 
 
 def put_back(x: Any, arrays: Any) -> Any:
-    """The container that `taken_out` was given, with these arrays."""
+    """Return the container that `taken_out` was given, with these arrays in their places."""
     return mapped(lambda leaf: arrays[leaf.number] if type(leaf) is Place else leaf, x)
 
 
 def _pull_all(call: Call, cotangents: Any, kept: Any, residual: Any, leading: int) -> Any:
-    """Run the backward; the cotangents have `leading` axes in front, which it sees as one."""
+    """Run the backward. The cotangents have `leading` first axes, which the backward gets as one."""
     batch = tuple(cotangents[0].shape[:leading])
     count = prod(batch)
     merged = [np.reshape(g, (count, *g.shape[leading:])) for g in cotangents] if leading != 1 else list(cotangents)
@@ -126,7 +127,7 @@ pull_all.register_at(DispatchKey.CompositeImplicit, _pull_all)
 
 
 def batching_rule(info: Any, in_dims: Any, call: Call, cotangents: Any, kept: Any, residual: Any, leading: int) -> Any:
-    """The rule of `pull_all` for batches: one call for all cotangents; one for each item where what was kept has items too."""
+    """Compute a batch by one call for all cotangents; by one for each item if what was kept has items too."""
     size = info.batch_size
     _, flowing, keeping, of_residual, _ = in_dims
     if keeping is None and of_residual is None:
@@ -150,7 +151,7 @@ def _item(values: Any, dims: Any, i: int) -> list[Any]:
 
 
 def _kept_item(residual: Any, dims: Any, i: int) -> Any:
-    """The residual of one item, of which the arrays in it have an axis for items, and what is none is a list."""
+    """Return the residual of one item: from its arrays, which have an axis for items, and from lists of other objects."""
     if dims is None:
         return residual
     if isinstance(dims, list):
@@ -172,7 +173,7 @@ def _unbatched(op: OpOverload, count: int, x: Any) -> GradientError:
 
 
 def opaque(op: OpOverload, error: ConversionError, *, batched: bool) -> ConversionError:
-    """What to say where a backward of plain code was handed a value of a transform."""
+    """Return the error for a backward of plain code that got a value of a transform."""
     if error.operator:  # a rule that was called in this one has said it
         return error
     advice = (

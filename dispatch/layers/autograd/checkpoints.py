@@ -1,8 +1,8 @@
-"""Checkpoints: a function that is computed again in the backward, in place of keeping what it computed on the way.
+"""Checkpoints: a function runs again in the backward, so that what it computes need not be kept.
 
-The function runs and is recorded as ever, so that what it reads need not be declared: what its results were made of and was
-there before the call, arguments in containers and variables of the function around alike, becomes the inputs of one node.
-The graph between is let go. The backward runs the function again and carries the gradient back through that graph alone.
+The first run is recorded as usual. What its results were computed from and was there before the call becomes the inputs of one
+node: arguments in containers, and variables that the function closes over. Nothing of it need be declared. The record between
+is freed. The backward runs the function again, and carries the gradient back through that second record only.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ OPERATOR = build(Schema.parse("tape::checkpoint() -> ()"))  # for its name: the 
 
 
 class Recomputed(Node):
-    """One call of a checkpointed function."""
+    """The node of one call of a checkpointed function."""
 
     __slots__ = ("layouts",)
 
@@ -97,7 +97,7 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
 
 
 def _again(node: Recomputed, grads: dict[int, Any], create_graph: bool) -> list[Any]:
-    """The gradients of a call's inputs: the function once more, recorded, and back through what it recorded."""
+    """Run the function again, recorded, and return the gradients of the call's inputs."""
     f, args, keywords, quiet = node.saved
     edges: Any = node.edges
     begin = next_order()
@@ -113,13 +113,13 @@ def _again(node: Recomputed, grads: dict[int, Any], create_graph: bool) -> list[
 
 
 def _made_since(begin: int, tracked: list[TrackedTensor], level: Level | None) -> list[TrackedTensor]:
-    """The values of a level that were recorded since, each once."""
+    """Return the values of a level that were recorded since, each once."""
     found = {id(x): x for x in tracked if x.level is level and x.grad_fn is not None and x.grad_fn.order < begin}
     return list(found.values())
 
 
 def _read_since(begin: int, made: list[TrackedTensor]) -> tuple[Edge, ...]:
-    """What was there before, and the graph of some values was made of."""
+    """Return the values from before that others were computed from."""
     found: dict[Any, Edge] = {}
     seen: set[Node] = set()
     waiting: list[Any] = [x.grad_fn for x in made]

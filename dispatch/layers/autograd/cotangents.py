@@ -1,4 +1,4 @@
-"""Completes the gradients that rules give, so that each has the shape and dtype of the value that it is of."""
+"""Gives the gradients that rules return the shape and dtype of the values that they belong to."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +11,13 @@ from ..derivatives import fitted as of_layout
 
 
 def added(grad: Any, other: Any) -> Any:
-    """The sum of two gradients, in an array that nobody else holds."""
+    """Return the sum of two gradients, in an array that nobody else holds."""
     total = add(grad, other)
     return np.array(total) if isinstance(total, np.generic) else total
 
 
 def fitted(node: Any, edges: Sequence[Any], target: Any, grad: Any) -> Any:
-    """A gradient summed and cast to the shape and dtype of its input, where broadcasting explains the difference."""
+    """Return a gradient summed and cast to the shape and dtype of its input, if broadcasting explains the difference."""
     made = of_layout(grad, target.layout, summed=True)
     if made is not None:
         written = hasattr(type(node), "save_for_backward")  # by a user: in a row's formula the real part is what is meant
@@ -46,7 +46,7 @@ def _dtype_of(grad: Any) -> np.dtype[Any]:
 
 
 def input_of(node: Any, edges: Sequence[Any], target: Any) -> str:
-    """Which argument an edge stands for, in words; of lists the edges do not tell."""
+    """Describe the argument that an edge belongs to; edges do not tell which item of a list."""
     arguments = node.op.schema.arguments
     if len(edges) != len(arguments) or any(a.type.parts and a.type.has_tensor for a in arguments):
         return "a tracked input"

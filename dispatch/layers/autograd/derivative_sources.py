@@ -1,7 +1,7 @@
-"""What a derivative is made of: a backward, or one of the forms that say less and give both directions.
+"""The sources of a derivative: a backward, or one of the forms that take its place.
 
-A form is made by a module above the layers, which puts its maker into `makers`: what it gives holds the rule of the tape, and
-what forward mode makes of the same source.
+A form is made by a module above the layers, which puts its maker into `makers`. It has the rule of the tape, and what forward
+mode makes of the same source.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from .user_rules import Rule
 
 
 class Form(NamedTuple):
-    """A derivative in another form than a backward: what it is on the tape and in forward mode, and what the user gave."""
+    """A derivative in another form than a backward: its rules for the tape and for forward mode, and the source."""
 
     rule: Rule | Pullbacks
     jvp: Any
@@ -29,14 +29,14 @@ plugged: dict[str, Callable[[Any], OpOverload]] = {}
 
 
 def is_given(source: Any) -> bool:
-    """Whether a keyword names a source: False and None do not, a step of 0.0 would."""
+    """Return whether a keyword names a source. False and None do not; a step of 0.0 does."""
     return source is not None and source is not False
 
 
 def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any]) -> Form:
-    """The one derivative that a call of `register_autograd` gives, where it is not a backward alone.
+    """Return the derivative that a call of `register_autograd` gives by another source than a backward.
 
-    `rule` is the backward with what goes along, if one was given: it may stand beside `linear=`, whose transpose it then is.
+    `rule` is the backward, if there is one too: it may stand beside `linear=`, as the transpose.
     """
     for name in given:
         if name not in makers:
@@ -62,7 +62,7 @@ def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any]) -> F
 
 
 def check_alone(op: OpOverload, given: dict[str, Any], **options: Any) -> None:
-    """Refuse what goes along with a backward where there is none."""
+    """Raise if an option of a backward is given without a backward."""
     for name, value in options.items():
         if value:
             raise DefinitionError(

@@ -1,7 +1,7 @@
 """Whether the tape records: per thread, and per level.
 
-`no_grad` covers the levels that are open when it is entered, the ground included. A transform opened inside it has a larger
-number and records, so that a gradient computed inside a `no_grad` block is not silently zero.
+`no_grad` holds for the levels that are open when it is entered, level 0 included. A transform that begins inside it has a
+larger level and records, so that a gradient computed inside a `no_grad` block is not zero without a word.
 """
 
 import functools
@@ -15,7 +15,7 @@ AUTOGRAD = int(DispatchKey.AUTOGRAD)
 
 
 class Quiet:
-    """The levels whose values count as constants: all up to one number, and some more; and whether rules run backward."""
+    """The levels whose values are constants: all up to one number, and some more; and whether a backward is running."""
 
     __slots__ = ("levels", "pulling", "up_to")
 
@@ -25,7 +25,7 @@ class Quiet:
         self.pulling = pulling
 
     def covers(self, number: int) -> bool:
-        """Whether values of this level count as constants."""
+        """Return whether values of this level are constants."""
         return number <= self.up_to or number in self.levels
 
     def __repr__(self) -> str:
@@ -37,13 +37,13 @@ GROUND_ONLY = Quiet(levels=frozenset({0}), pulling=True)  # the commonest: a bac
 
 
 def quiet_now() -> Quiet:
-    """The levels that count as constants in this thread."""
+    """Return the levels whose values are constants in this thread."""
     found: Quiet | None = setting(AUTOGRAD)
     return RECORDING if found is None else found
 
 
 def quiet_with(number: int, *, recording: bool) -> Quiet:
-    """What holds in this thread while the tape of a level runs backward: its values are constants, or record again."""
+    """Return what holds while the tape of a level runs backward: its values are constants, or are recorded again."""
     found: Quiet | None = setting(AUTOGRAD)
     if found is None:
         found = RECORDING
@@ -53,13 +53,13 @@ def quiet_with(number: int, *, recording: bool) -> Quiet:
 
 
 def in_recorded_rule(number: int) -> bool:
-    """Whether this is inside a backward rule that is itself recorded at a level: what it computes has a derivative there."""
+    """Return whether a backward rule is running that is itself recorded at a level."""
     found: Quiet | None = setting(AUTOGRAD)
     return found is not None and found.pulling and not found.covers(number)
 
 
 def outside_rules() -> Setting:
-    """A guard for code that runs during a backward and is no rule of it, a hook say."""
+    """Return a guard for code that runs during a backward and is no rule of it, a hook say."""
     found = quiet_now()
     return Setting(AUTOGRAD, Quiet(found.up_to, found.levels))
 

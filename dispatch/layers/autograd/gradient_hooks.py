@@ -1,7 +1,7 @@
-"""Hooks: functions of a user's that see a gradient while a backward runs, and may put another in its place.
+"""Hooks: users' functions that get a gradient while a backward runs, and may replace it.
 
-A hook on a value gets its whole gradient, once; hooks on a node stand before and after its rule. They take the place of the
-node's rule, or stand at a leaf, so that a tape without hooks asks nowhere whether there are any.
+A hook on a value gets its whole gradient, once. Hooks on a node run before and after its rule. A hook takes the place of the
+node's rule or stands at a leaf, so that a tape without hooks never has to ask whether there are any.
 """
 
 import weakref
@@ -49,7 +49,7 @@ class Handle:
 
 
 class Retained:
-    """The gradient of a value that is no leaf, for those who asked to keep it."""
+    """Keeps the gradient of a value that is no leaf."""
 
     __slots__ = ("__weakref__", "grad", "handle")
 
@@ -63,7 +63,7 @@ class Retained:
         return self.handle is not None
 
     def add(self, grad: Any) -> None:
-        """Add what a backward brought."""
+        """Add the gradient of one backward."""
         self.grad = owned(grad) if self.grad is None else added(self.grad, grad)
 
 
@@ -84,14 +84,14 @@ class LeafHooks:
         return grad
 
     def accumulated(self) -> None:
-        """Tell those who wait for it that the gradient has been added."""
+        """Call the hooks that wait until the gradient has been added."""
         for found, hook in list(self.after.values()):
             if (x := found()) is not None:
                 hook(x)
 
 
 class Hooked:
-    """The rule of a node with hooks: theirs around its own."""
+    """The rule of a node with hooks: runs them before and after the node's own rule."""
 
     __slots__ = ("after", "before", "retained", "rule", "values")
 
@@ -106,7 +106,7 @@ class Hooked:
         return self.run(node, self.arrived(node, grad), create_graph)
 
     def arrived(self, node: Any, grad: Any) -> Any:
-        """The gradient of the node's outputs, after the hooks on those values."""
+        """Return the gradient of the node's outputs, after the hooks on those values."""
         for number, hook in list(self.values.values()):
             if number is None:
                 grad = _changed(hook, grad, node.layout)
@@ -119,7 +119,7 @@ class Hooked:
         return grad
 
     def run(self, node: Any, grad: Any, create_graph: bool) -> Any:
-        """The gradients of the node's inputs, by its rule and the hooks on the node."""
+        """Return the gradients of the node's inputs, by its rule and the hooks on the node."""
         layouts = getattr(node, "layouts", ()) or (node.layout,)
         for hook in list(self.before.values()):
             shown = _shown_all(grad, len(layouts))
@@ -146,7 +146,7 @@ class Hooked:
 
 
 def hooked(node: Any) -> Hooked:
-    """The hooks of a node."""
+    """Return the hooks of a node."""
     if type(node.rule) is not Hooked:
         node.replace_rule(Hooked(node.rule))
     found: Hooked = node.rule
@@ -154,13 +154,13 @@ def hooked(node: Any) -> Hooked:
 
 
 def check_hook(hook: Any) -> None:
-    """Refuse what cannot be called, where it is registered rather than where it would run."""
+    """Raise if a hook cannot be called: when it is registered, not when it would run."""
     if not callable(hook):
         raise GradientError(f"a hook is a function of the gradient, and {kind_of(hook)} was given.")
 
 
 def leaf_hooks(leaf: Any) -> LeafHooks:
-    """The hooks of a leaf."""
+    """Return the hooks of a leaf."""
     if leaf.hooks is None:
         leaf.hooks = LeafHooks(leaf.layout)
     found: LeafHooks = leaf.hooks
@@ -168,7 +168,7 @@ def leaf_hooks(leaf: Any) -> LeafHooks:
 
 
 def retain(node: Any, number: int | None, retained: Retained) -> None:
-    """Keep the gradient of an output in `retained` for as long as somebody holds that, and of no other output any more."""
+    """Keep the gradient of an output in `retained`, as long as somebody holds that."""
     if retained.handle is not None:
         retained.handle.remove()
     retained.handle = Handle(hooked(node).retained, (number, weakref.ref(retained)))
@@ -195,7 +195,7 @@ def _checked(made: Any, layout: Any, who: str) -> Any:
 
 
 def _tuple_of(made: Any, shown: tuple[Any, ...], layouts: Any, who: str) -> tuple[Any, ...]:
-    """What a hook on a node returned, held against what it was given."""
+    """Return what a hook on a node returned, or raise if it does not fit what the hook was given."""
     if not isinstance(made, (tuple, list)) or len(made) != len(shown):
         got = f"{len(made)} of them" if isinstance(made, (tuple, list)) else kind_of(made)
         raise GradientError(
@@ -208,5 +208,5 @@ def _tuple_of(made: Any, shown: tuple[Any, ...], layouts: Any, who: str) -> tupl
 
 
 def _shown_all(grad: Any, outputs: int) -> tuple[Any, ...]:
-    """The gradients of a node's outputs as a hook gets them."""
+    """Return the gradients of a node's outputs as a hook gets them."""
     return tuple(unwritable(grad.get(i)) for i in range(outputs)) if isinstance(grad, dict) else (unwritable(grad),)

@@ -1,4 +1,4 @@
-"""Gradients of some values with respect to others, as torch.autograd has them: no `.grad` is touched unless asked."""
+"""Gradients of some values with respect to others, as `torch.autograd` has them: `backward` and `grad`."""
 
 from typing import Any
 
@@ -151,7 +151,7 @@ def nbytes(*values: Any) -> int:
 
 
 def _begun(outputs: Any, gradients: Any, who: str) -> tuple[list[TrackedTensor], list[Any]]:
-    """The values that a backward begins at, and the gradients it begins with."""
+    """Return the values that a backward begins at, and the gradients that it begins with."""
     found: list[Any] = list(leaves(outputs))
     if not found:
         raise GradientError(f"{who} was given no outputs to begin at.")

@@ -1,9 +1,9 @@
-"""In-place operators on the tape: the functional form is recorded, and what is written gets its value and its place.
+"""In-place operators on the tape: the functional form is recorded, and the written value stands for its result.
 
-A write never changes an array that the tape may still read. The operator runs on copies of what it writes to, recorded as its
-functional form is, and each tracked value that it writes to then stands for the new array, made by the new node. So whatever
-was computed of the old value keeps its gradient, and nothing has to be refused because it was saved. Where nobody but the
-written value holds its array, and no rule may read it, the array itself is written to.
+A write never changes an array that the tape may still read. The operator runs on copies of what it writes to, and the call is
+recorded as one of its functional form. Each tracked value that it writes to then stands for the new array, made by the new
+node. What was computed from the old value keeps its gradient, and nothing has to be refused because it was saved. An array
+that only the written value holds, and that no rule may read, is written to without a copy.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,7 +32,7 @@ WORDS = Words(GradientError, "tracked value", "The tape")
 
 
 def made_kernel(op: OpOverload, record: Kernel | None) -> Kernel:
-    """The kernel of a row whose rule is `Made`; `record` the one that its other arguments' pullbacks give."""
+    """Return the kernel of a row whose rule is `Made`. `record` is the kernel for the pullbacks of its other arguments."""
     whole = op.whole
 
     def kernel(*args: Any) -> Any:
@@ -47,7 +47,7 @@ def made_kernel(op: OpOverload, record: Kernel | None) -> Kernel:
 
 
 def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool, atomic: bool = False) -> Kernel:
-    """The kernel of an operator that writes to its arguments.
+    """Return the kernel of an operator that writes to its arguments.
 
     `record` makes the kernel that records the functional form, given what runs it on the unwrapped values. `reads`: the rule
     may read the arguments as they were before the call. `atomic`: an operator that raises has written nothing.
@@ -103,7 +103,7 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
 
 
 def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...]) -> Any:
-    """Write without recording: the values of the rank are constants, and what is written keeps its place on the tape."""
+    """Write without recording: the values of the rank are constants, and a written value keeps its place on the tape."""
     own = {id(x): x for i in form.written for x in arrays(args[i]) if _of_rank(x, rank)}
     for x in own.values():
         check_views(op, args, x, list(own.values()), WORDS)
@@ -129,7 +129,7 @@ def _write_quietly(op: OpOverload, form: Form, rank: int, args: tuple[Any, ...])
 
 
 def _fresh(x: Any) -> Any:
-    """What the operator writes to in place of a value: a copy, or the array itself where it was given up, or is no float."""
+    """Return what is written to in place of a value: a copy; or the array itself, if nobody else holds it or it is no float."""
     if isinstance(x, np.ndarray) and x.flags.writeable:
         return x
     if isinstance(x, Tensor) and inexact_layout(x) is None:
@@ -138,7 +138,7 @@ def _fresh(x: Any) -> Any:
 
 
 def _given_up(op: OpOverload, rank: int, targets: Iterable[Any]) -> list[TrackedTensor]:
-    """The written values whose large arrays nobody else holds, made writeable: this reference and the wrapper's are all.
+    """Return the written values whose large arrays nobody else holds, and make these writeable.
 
     A small array is copied, which costs no more, so that an operator that raises midway leaves it as it was.
     """
@@ -160,7 +160,7 @@ def _replaced(x: Any, fresh: dict[int, Any]) -> Any:
 
 
 def _rebase(op: OpOverload, x: TrackedTensor, new: Any) -> None:
-    """Let a written value stand for what the functional form gave for it."""
+    """Let a written value stand for the result of the functional form."""
     if type(new) is TrackedTensor and new.rank == x.rank:
         rewrite(x, new.value, new.data)
     else:  # the rule says that it has no derivative
@@ -170,13 +170,13 @@ def _rebase(op: OpOverload, x: TrackedTensor, new: Any) -> None:
 
 
 def _renew(x: TrackedTensor, new: Any) -> None:
-    """Let a value have other elements, in its place on the tape."""
+    """Give a value other elements, and keep its place on the tape."""
     rewrite(x, new, x.data)
     x.writes = x.version + 1
 
 
 def _end(op: OpOverload, level: Any, layout: Any, rule: Any) -> Node:
-    """A node of no inputs."""
+    """Return a node without inputs."""
     node: Node = new_node(Node, op, level, rule, (), None, None, layout)
     return node
 
@@ -197,7 +197,7 @@ def _half_written(node: Node, grad: Any, create_graph: bool) -> Any:
 
 
 def _check(op: OpOverload, like: TrackedTensor, args: tuple[Any, ...], written: list[Any]) -> None:
-    """Refuse what would lose a gradient, or give it to the wrong value."""
+    """Raise if the write would lose a gradient, or give it to the wrong value."""
     for i, x in enumerate(written):
         if not isinstance(x, TrackedTensor) or x.rank != like.rank:
             if inexact_layout(x) is not None:

@@ -1,4 +1,4 @@
-"""Computes the gradients at chosen values: runs only the nodes that lead to them."""
+"""Computes the gradients at chosen values: runs only the nodes on the way to them."""
 
 from collections.abc import Sequence
 from math import inf
@@ -16,7 +16,7 @@ Key = Leaf | tuple[Node, int | None]
 def gradients_at(
     wanted: Sequence[Edge], roots: Sequence[Edge | None], seeds: Any, level: Level, keep: bool, create_graph: bool
 ) -> list[Any]:
-    """Carry gradients to some values, by the nodes that lead to them alone, as `run_backward` does; None where none arrives."""
+    """Run backward to some values only, like `run_backward`. A value that no gradient reaches gets None."""
     keys = [key_of(edge) for edge in wanted]
     found: dict[Any, Any] = {}
     only = _plan(roots, keys, found)
@@ -27,7 +27,7 @@ def gradients_at(
 
 
 def _plan(roots: Sequence[Edge | None], keys: Sequence[Key], found: dict[Any, Any]) -> dict[Node, tuple[Any, Any]]:
-    """For each node that leads to what is wanted its edges, those that lead elsewhere None, and its rule."""
+    """Return, for each node on the way to the wanted values, its edges (None for one that leads elsewhere) and its rule."""
     leaves = {key for key in keys if isinstance(key, Leaf)}
     numbers: dict[Node, list[int | None]] = {}
     for key in keys:
@@ -52,14 +52,14 @@ def _plan(roots: Sequence[Edge | None], keys: Sequence[Key], found: dict[Any, An
 
 
 def _kept(edge: Edge | None, leaves: set[Leaf], only: dict[Node, Any]) -> Edge | None:
-    """An edge that leads to what is wanted, else None."""
+    """Return an edge if it leads to what is wanted, otherwise None."""
     if edge is None or isinstance(edge, Leaf):
         return edge if edge in leaves else None
     return edge if (edge.node if isinstance(edge, Output) else edge) in only else None
 
 
 def _meeting(numbers: list[int | None], goes_on: bool, found: dict[Any, Any]) -> Any:
-    """The rule of a node whose gradient is wanted; it runs only where more is wanted beyond it."""
+    """Return the rule of a node whose gradient is wanted. It runs only if more is wanted beyond the node."""
 
     def meeting(node: Node, grad: Any, create_graph: bool) -> Any:
         rule = node.rule
@@ -73,7 +73,7 @@ def _meeting(numbers: list[int | None], goes_on: bool, found: dict[Any, Any]) ->
 
 
 def key_of(edge: Edge) -> Key:
-    """What tells a value from others: the leaf, or the node and the number of its output."""
+    """Return what tells a value from others: the leaf, or the node and the number of its output."""
     if isinstance(edge, Leaf):
         return edge
     return (edge.node, edge.number) if isinstance(edge, Output) else (edge, None)

@@ -1,8 +1,8 @@
-"""The tape as a layer: how a derivative rule becomes a kernel that records.
+"""The tape as a layer: makes a kernel that records of a derivative rule.
 
-Two kinds of rules: a user's pair of functions, `backward` and `setup_context` (user_rules.py), and a row's pullbacks, one for
-each argument (pullbacks.py). Both kernels take the tracked values off, call the operator again, and wrap what comes back with a
-node that refers to the nodes of what went in.
+There are two kinds of rules: a user's `backward` and `setup_context` (user_rules.py), and a row's pullbacks, one for each
+argument (pullback_rules.py). Both kinds of kernels unwrap the tracked values, call the operator again, and wrap the results
+with a node, which refers to the nodes of the arguments.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,7 @@ from ...errors import DefinitionError, NoRuleError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import detach
 from ...operators.views import with_views
+from ..derivatives import constant_kernel
 from .context import Context
 from .derivative_sources import Form, check_alone, derivative_of, is_given
 from .inplace import made_kernel, written_kernel
@@ -49,7 +50,7 @@ class Autograd(Layer):
         batched: bool = False,
         **sources: Any,
     ) -> Any:
-        """Register a derivative of whichever form; without one it is a decorator of a backward."""
+        """Register a derivative, by a backward or another source. Without any it is a decorator of a backward."""
         given = {name: source for name, source in sources.items() if is_given(source)}
         if backward is None and not given:
             return lambda backward: self.attach(op, backward, setup_context=setup_context, batched=batched)
@@ -93,7 +94,7 @@ class Autograd(Layer):
         )
 
     def _by_rule_of(self, op: OpOverload, origin: OpOverload, found: Registration | Derived | None) -> Kernel:
-        """The kernel of a functional form, by what there is for the operator that it was made of."""
+        """Return the kernel of a functional form, by the rule of the operator that it was made of."""
         if not isinstance(found, Registration):
             return self._without_rule(op, origin, found)
         if found.layer is self:
@@ -144,16 +145,16 @@ def _ruleless(op: OpOverload) -> Rule:
 
 
 def _recording(op: OpOverload, rule: Any, whole: Callable[..., Any]) -> Kernel:
-    """The kernel that records an operator by a rule; `whole` runs it on the unwrapped values."""
+    """Return the kernel that records an operator by a rule. `whole` runs the operator on the unwrapped values."""
     if isinstance(rule, Made):
         return made_kernel(op, None if rule.others is None else row_kernel(op, rule.others, whole))
     if isinstance(rule, Constant):
-        return _cutting(whole) if op is detach else _constant(whole)
+        return _cutting(whole) if op is detach else constant_kernel(whole)
     return row_kernel(op, rule, whole) if isinstance(rule, Pullbacks) else user_kernel(op, rule, whole)
 
 
 def _cutting(whole: Callable[..., Any]) -> Kernel:
-    """The kernel of what takes a value off the tape on purpose: a rule that keeps that has no second derivative."""
+    """Return the kernel of `detach`. It counts its calls: a setup_context that keeps the result has no second derivative."""
 
     def kernel(*args: Any) -> Any:
         out, like, _, _, _, quiet = descend(whole, args)
@@ -165,15 +166,8 @@ def _cutting(whole: Callable[..., Any]) -> Kernel:
 
 
 def _reads_what_is_written(op: OpOverload, rule: Any) -> bool:
-    """Whether a rule may read the written arguments as they were before the call."""
+    """Return whether a rule may read the written arguments as they were before the call."""
     if isinstance(rule, Pullbacks):
         read = {name for pullback in rule.by_argument.values() for name in pullback.reads}
         return not read.isdisjoint(op.schema.mutable_arguments)
     return rule.setup_context is not None
-
-
-def _constant(whole: Callable[..., Any]) -> Kernel:
-    def kernel(*args: Any) -> Any:
-        return descend(whole, args)[0]
-
-    return kernel

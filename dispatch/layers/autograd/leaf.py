@@ -1,4 +1,4 @@
-"""Makes leaves: values that the tape begins with."""
+"""Makes leaves: the values that the tape begins with."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from ...core import (
     Level,
     Tensor,
     active_modes,
+    check_data,
     freeze,
     ground,
     is_of_registered_class,
@@ -58,6 +59,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     elif is_of_registered_class(data):
         value = data if dtype is None else astype(data, np.dtype(dtype))
     else:
+        check_data(data)
         value = np.array(data, dtype=dtype)
     if not requires_grad:
         return value
@@ -70,13 +72,13 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
 
 
 def _level() -> Level:
-    """Where a leaf of nobody's belongs: on the ground, or above what takes down, at a level of its own, all that runs in it."""
+    """Return the level of a new leaf: 0; or inside make_fx or functionalize theirs, so that it ranks above their values."""
     number = max([level_of_rank(guard.rank) for guard in active_modes() if guard.key < DispatchKey.LAYER], default=0)
     return next((level for level in open_levels() if level.number == number), ground())
 
 
 def track(value: Any, level: Any, *, shared: bool = False) -> TrackedTensor:
-    """A leaf at a level; with `shared`, of a value that somebody else may write to while the tape needs it."""
+    """Return a leaf at a level. `shared`: somebody else may write to the value while the tape needs it, so protect it."""
     if shared:
         kept = unwritten(value, COPIED_BYTES)  # which settles the usual case in C
         value = protect(value) if kept is None else kept

@@ -1,8 +1,8 @@
-"""Turns the pullbacks of a row, one for each argument, into the kernel that records it.
+"""Makes the kernel that records a row of its pullbacks, one for each argument.
 
-The parameters of a pullback name what it reads: `g` (the gradient that comes in), `out` (the result), an argument, or an
+The parameters of a pullback name what it reads: `g`, the gradient of the result; `out`, the result; an argument, or an
 argument's `_shape` and `_dtype`. What no pullback reads is not kept. Which pullbacks run depends on which arguments are
-tracked: for each such set a plan says, once, what to save and how each parameter is found again.
+tracked: for each such set a plan is made once, which says what to save and where each parameter is found.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from .tensor import TrackedTensor
 
 
 class Pullback(NamedTuple):
-    """A function that carries a gradient from a result to an argument, and the names of what it is given."""
+    """A function that computes the gradient of an argument from that of the result, and the names of what it reads."""
 
     reads: tuple[str, ...]
     function: Callable[..., Any]
@@ -39,7 +39,7 @@ def pullbacks(**by_argument: Callable[..., Any]) -> Pullbacks:
 
 
 def row_kernel(op: OpOverload, rule: Pullbacks, whole: Callable[..., Any]) -> Kernel:
-    """The kernel that records an operator of the tables; `whole` runs it one step down."""
+    """Return the kernel that records an operator of the tables. `whole` runs the operator on the unwrapped values."""
     return compiled(lambda own: plan_for(op, rule, own), op, whole)
 
 
@@ -57,7 +57,7 @@ def pull(node, g, create_graph):
 
 
 def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
-    """What to record for one set of tracked arguments, bit i of `own` for argument i."""
+    """Return what to record for one set of tracked arguments: bit i of `own` for argument i."""
     names, schema = op.arguments.names, op.schema.arguments
     tracked = [i for i in range(len(names)) if own >> i & 1 and names[i] in rule.by_argument]
     if not tracked:
@@ -90,7 +90,7 @@ def plan_for(op: OpOverload, rule: Pullbacks, own: int) -> Plan:
 
 
 def _source(op: OpOverload, name: str, own: int, kept: dict[str, tuple[int, int]]) -> str:
-    """The expression for what a pullback reads; what has to be saved for that is noted in `kept`."""
+    """Return the expression for what a pullback reads, and note in `kept` what has to be saved for it."""
     names, schema = op.arguments.names, op.schema.arguments
     if name == "g":
         return name
@@ -119,7 +119,7 @@ def _source(op: OpOverload, name: str, own: int, kept: dict[str, tuple[int, int]
 
 
 def _tracked(value: Any, edge: Any, node: Node) -> Any:
-    """A saved value with its history, as it went in or came out, for a backward that is itself recorded."""
+    """Return a saved value with its history, for a backward that is itself recorded."""
     if edge is None:
         return value
     if type(edge) is list:
@@ -128,7 +128,7 @@ def _tracked(value: Any, edge: Any, node: Node) -> Any:
 
 
 def _flat(grads: tuple[Any, ...], data: tuple[Any, ...]) -> list[Any]:
-    """The gradients in the order of the edges: of a list those of its tracked arrays, one after the other."""
+    """Return the gradients in the order of the edges; for a list those of its tracked arrays."""
     found: list[Any] = []
     for grad, edge in zip(grads, data, strict=True):
         if type(edge) is list:

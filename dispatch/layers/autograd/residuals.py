@@ -1,7 +1,7 @@
-"""Guards backwards that read a residual, and finds values that a transform below differentiates.
+"""Guards backwards that read a residual, and finds values that another transform differentiates.
 
-A residual depends on the arguments in a way that nobody has recorded. While a backward that reads one is recorded itself, the
-numbers in it raise where their derivative is asked.
+How a residual depends on the arguments was not recorded. So while a backward that reads one is recorded itself, the numbers in
+it raise when their derivative is asked.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ DIFFERENTIATING = frozenset({int(DispatchKey.JVP), AUTOGRAD})
 
 
 def levels_of(values: tuple[Any, ...], level: Level) -> tuple[Level, ...]:
-    """The levels at which arguments are differentiated, theirs and those of what they wrap, the outermost wrapper's last."""
+    """Return the levels at which arguments, or values inside them, are differentiated, the outermost wrapper's last."""
     found = {level.number: level}
     for x in leaves(values):
         while isinstance(x, Tensor):
@@ -34,7 +34,7 @@ def levels_of(values: tuple[Any, ...], level: Level) -> tuple[Level, ...]:
 
 
 def is_differentiated(values: tuple[Any, ...]) -> bool:
-    """Whether a transform below differentiates these values, so that a backward that reads them is a part of its function."""
+    """Return whether a transform differentiates these values: then a backward that reads them is a part of its function."""
     for x in leaves(values):
         while isinstance(x, Tensor):
             if key_of_rank(x.rank) in DIFFERENTIATING:
@@ -44,10 +44,10 @@ def is_differentiated(values: tuple[Any, ...]) -> bool:
 
 
 def reading_residuals(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A backward of an operator with a residual, which depends on the arguments in a way that nobody has recorded.
+    """Return the backward of an operator with a residual, safe under a second derivative.
 
-    While it is recorded itself, the numbers in the residual are values whose own derivative raises, and the gradients are
-    tracked even where they are constants: an operator may take both, and code of anything else is refused them.
+    While it is recorded itself, the derivative of a number in the residual raises, and the gradients are tracked even if they
+    are constants. An operator may take both; other code is refused them.
     """
 
     def reading(ctx: Context, *grads: Any) -> Any:
@@ -74,7 +74,7 @@ def _unknown(ctx: Context, levels: list[Level], x: Any) -> Any:
 
 
 def _unknown_at(ctx: Context, level: Level, x: Any) -> Any:
-    """A value that depends on others of a level in a way nobody knows; of what a later transform has wrapped, the inside."""
+    """Return a value of a level whose derivative raises. If a later transform has wrapped it, the value inside is replaced."""
     if isinstance(x, Tensor) and x.rank >= rank_of(level.number, AUTOGRAD):
         return wrap(type(x), _unknown_at(ctx, level, x.value), x.level, x.data)
     node = new_node(Node, ctx.op, level, _unrecorded, (), None, None, (x.shape, x.dtype))
@@ -82,7 +82,7 @@ def _unknown_at(ctx: Context, level: Level, x: Any) -> Any:
 
 
 def _tracked(levels: list[Level], grad: Any) -> Any:
-    """A gradient as a value of some levels, to which nothing flows back."""
+    """Return a gradient as a value of some levels, to which no gradient flows."""
     layout = inexact_layout(grad)
     if layout is None:
         return grad

@@ -1,8 +1,8 @@
 """Protects what the tape saves from later writes.
 
-A backward rule reads what the forward saved, perhaps long after. A plain array that the caller can still write to would
-give a wrong gradient in silence once a workspace is reused, so it is copied when that is cheap, and else made read-only
-until the tape lets go of it: the write then raises, at its own line.
+A backward reads what the forward saved, perhaps much later. If the caller wrote to a saved array in between, the gradient
+would be wrong, and nothing would say so. So a small array is copied. A large one is made read-only until the tape needs it no
+longer: a write then raises, at its own line.
 """
 
 import threading
@@ -23,7 +23,7 @@ _holds: dict[int, int] = {}  # id of an array that is held -> how many times; th
 
 
 class Kept:
-    """An output that its own node keeps: the value and which output it is, since the wrapper refers to the node."""
+    """An output that its own node keeps: value and number, since the wrapper refers to the node and would be a cycle."""
 
     __slots__ = ("number", "value")
 
@@ -33,9 +33,10 @@ class Kept:
 
 
 def protect(x: Any) -> Any:
-    """What to save for `x`: itself, where nobody can write to it; a copy of a small array; a held view of a large one.
+    """Return what to save for `x`: itself, if nobody can write to it; a copy of a small array; a read-only view of a large one.
 
-    For a wrapper that an in-place operator changes, another one that stays as this one is now; a container, item by item.
+    For a wrapper that an in-place operator changes it is another one that stays as this one is now; containers go item by
+    item.
     """
     if items_of(x) is not None:
         return mapped(protect, x)
@@ -46,7 +47,7 @@ def protect(x: Any) -> Any:
 
 
 def _protect_large(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A held view of an array that owns its memory; of one that is read-only already, itself, unless that will pass."""
+    """Return a read-only view of an array that owns its memory; one that is and stays read-only is returned itself."""
     with _lock:
         if x.flags.writeable or id(x) in _holds:
             return _hold(x)

@@ -1,4 +1,4 @@
-"""TrackedTensor: a value whose history is recorded."""
+"""TrackedTensor: a value whose operator calls are recorded."""
 
 import weakref
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, check_open, count_conversion, freeze, is_of_registered_class
+from ...core import DispatchKey, Level, Tensor, check_data, check_open, count_conversion, freeze, is_of_registered_class
 from ...core.array_memory import set_rewritable
 from ...core.pytree import leaves, paths
 from ...errors import ConversionError, GradientError, kind_of
@@ -244,7 +244,7 @@ set_rewritable(TrackedTensor, frozen=True)
 
 
 def one(x: TrackedTensor) -> Any:
-    """The gradient of a 0-d value with respect to itself: 1, which nobody can write to; of a fake's a fake."""
+    """Return the gradient of a 0-d value with respect to itself: a read-only 1; a fake for a fake."""
     if isinstance(x.value, (np.ndarray, np.generic)):
         return _one(x.data.layout[1])
     return np.ones_like(x.value) if isinstance(x.value, Tensor) else filled(x.value, 1, *x.data.layout)
@@ -256,12 +256,12 @@ def _one(dtype: np.dtype[Any]) -> Any:
 
 
 def _place(edge: Any) -> tuple[Node, int | None]:
-    """The node that made a value, and which of its outputs the value is, where it has several."""
+    """Return the node that made a value, and which of its outputs the value is, if it has several."""
     return (edge.node, edge.number) if isinstance(edge, Output) else (edge, None)
 
 
 def keep_retained(x: TrackedTensor) -> None:
-    """Let a value that was written keep the gradient of what it is now, if it was asked to keep one."""
+    """Let a value that was written keep the gradient of its new content, if it was asked to keep one."""
     if hasattr(x, "retained") and x.retained.asked:
         retain(*_place(x.data), x.retained)
 
@@ -273,7 +273,7 @@ def _retained(x: TrackedTensor) -> Retained:
 
 
 def add_at(inputs: Any, roots: Any, seeds: Any, level: Level, keep: bool, create_graph: bool) -> None:
-    """Run backward, and add to the `.grad` of some values alone."""
+    """Run backward, and add to the `.grad` of some values only."""
     values = checked_inputs(inputs, level, "backward")
     grads = gradients_at([x.data for x in values], roots, seeds, level, keep, create_graph)
     places = {id(x.data): x for x in values}
@@ -289,7 +289,7 @@ def add_at(inputs: Any, roots: Any, seeds: Any, level: Level, keep: bool, create
 
 
 def checked_inputs(inputs: Any, level: Level, who: str) -> list[TrackedTensor]:
-    """The values that gradients are asked at, held against the level of what they are the gradients of."""
+    """Return the values that gradients are asked at, or raise if they are of another level."""
     values: list[Any] = list(leaves(inputs))
     if not values:
         raise GradientError(f"{who} was given no inputs. Leave inputs= out to ask for the gradients of all leaves.")
@@ -308,7 +308,7 @@ def checked_inputs(inputs: Any, level: Level, who: str) -> list[TrackedTensor]:
 
 
 def seed_of(x: TrackedTensor, gradient: Any) -> Any:
-    """The gradient a backward begins with."""
+    """Return the gradient that a backward begins with."""
     if gradient is None:
         if x.shape:
             raise GradientError(
@@ -322,6 +322,7 @@ def seed_of(x: TrackedTensor, gradient: Any) -> Any:
                 f"the gradient is complex, and the value it is of has dtype {x.dtype}. The imaginary part would be lost in "
                 "silence: write .real where it has no meaning."
             )
+        check_data(gradient)
         gradient = np.asarray(gradient, dtype=x.dtype)
     if gradient.shape != x.shape:
         raise GradientError(f"the gradient has shape {gradient.shape}, and the value it is of {x.shape}. Make them equal.")

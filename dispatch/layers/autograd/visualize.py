@@ -1,4 +1,4 @@
-"""Lists the nodes of a graph, counts the bytes that they keep, and draws them."""
+"""Lists the nodes of a tape, counts the bytes that they keep, and draws them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -14,7 +14,7 @@ dot_text = LazyFunction(__package__, "...graph.visualize", "dot_text")
 
 
 def nodes_from(starts: Iterable[Any]) -> Iterator[Any]:
-    """The nodes and leaves that the starts were made of, they themselves first; each once, without recursion."""
+    """Return the nodes and leaves that the starts were computed from, and the starts themselves, each once."""
     seen: set[int] = set()
     waiting = list(starts)[::-1]
     while waiting:
@@ -26,7 +26,7 @@ def nodes_from(starts: Iterable[Any]) -> Iterator[Any]:
 
 
 def kept_bytes(nodes: Iterable[Any]) -> int:
-    """How many bytes of arrays the nodes keep alive; memory that several share counts once."""
+    """Return how many bytes of arrays the nodes keep. Memory that several share counts once."""
     found: dict[int, int] = {}
     for node in nodes:
         waiting = list(node.all_kept()) if hasattr(node, "all_kept") else []
@@ -45,7 +45,7 @@ def kept_bytes(nodes: Iterable[Any]) -> int:
 
 
 def dot(start: Any) -> str:
-    """The graph as DOT text, an arrow for each value from what made it to what read it."""
+    """Return the tape as DOT text, with an arrow for each value, from what made it to what read it."""
     nodes = list(nodes_from([start]))
     names = {id(node): f"n{i}" for i, node in enumerate(nodes)}
     arrows: list[tuple[str, str, str]] = []
@@ -58,6 +58,6 @@ def dot(start: Any) -> str:
 
 
 def layouts_of(x: Any) -> str:
-    """Shapes and dtypes of what a node gives: `(3,) float64`."""
+    """Return the shapes and dtypes of a node's outputs as text: `(3,) float64`."""
     layouts = getattr(x, "layouts", ()) or [getattr(x, "layout", None)]
     return ", ".join("-" if layout is None else f"{layout[0]} {layout[1]}" for layout in layouts)

@@ -16,6 +16,6 @@ the shapes of a whole program are known before anything is computed or allocated
 from .fake_mode import FakeTensorMode
 from .rule_cache import Pure
 from .rule_context import FakeContext, get_ctx
-from .tensor import FakeTensor, counted, fake_tensor
+from .tensor import FakeTensor, counted, fake_tensor, memory_of
 
-__all__ = ["FakeContext", "FakeTensor", "FakeTensorMode", "Pure", "counted", "fake_tensor", "get_ctx"]
+__all__ = ["FakeContext", "FakeTensor", "FakeTensorMode", "Pure", "counted", "fake_tensor", "get_ctx", "memory_of"]

@@ -7,7 +7,7 @@ from weakref import ref
 
 import numpy as np
 
-from ...core import DispatchKey, device_of, freeze
+from ...core import DispatchKey, check_data, device_of, freeze
 from ...errors import FakeTensorError, kind_of
 from ..mode_block import ModeBlock
 from .tensor import FakeTensor, Kept, fake_tensor
@@ -147,6 +147,7 @@ class FakeTensorMode(ModeBlock):
         ...     int(n * n + 1)
         10
         """
+        check_data(value)
         array = None if isinstance(value, FakeTensor) else np.array(value)
         if array is None or array.dtype == object or array.size != 1:
             given = kind_of(value) if array is None or array.dtype == object else f"an array of shape {array.shape}"
@@ -174,6 +175,7 @@ class FakeTensorMode(ModeBlock):
         return self._converted(a, str(device_of(a)), self.static_shapes or a.dtype == bool, hold=True)
 
     def _converted(self, a: Any, device: str, static: bool, *, hold: bool = False) -> FakeTensor:
+        check_data(a)
         strides = getattr(a, "strides", None)
         layout = static, a.shape, strides, a.dtype
         with self._converting:

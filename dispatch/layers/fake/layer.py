@@ -1,4 +1,4 @@
-"""The fake layer: how a shape rule becomes a kernel."""
+"""The fake layer: makes a kernel of a shape rule."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -67,7 +67,7 @@ layer = Fake("fake", DispatchKey.FAKE)
 
 
 def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kernel:
-    """The kernel that runs a rule, on fakes and in their mode."""
+    """Return the kernel that runs a rule on fakes, with their mode on."""
     context = FakeContext(op)
     single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,) and not (results.sources[0] or op.outputs.typed)
     rule = by_position(op, rule)
@@ -116,7 +116,7 @@ def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kern
 
 
 def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:
-    """A kernel that computes the elements of a result where those of all arrays are known, one each."""
+    """Return a kernel that also computes the element of the result if each array has one element and it is known."""
     if Tag.random in op.tags or not op.table.has_backend():  # a composite is made of operators that know theirs
         return kernel
     positional, names = op.arguments.positional, op.arguments.keyword_names

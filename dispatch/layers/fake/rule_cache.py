@@ -1,4 +1,4 @@
-"""What is remembered of the answers of shape rules; kernel.pyx looks them up."""
+"""Keeps the answers of shape rules; kernel.pyx looks them up."""
 
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ class Pure(NamedTuple):
 
 
 def sizes_in(x: Any) -> set[str]:
-    """The symbols of sizes that depend on data, of all that is in a value."""
+    """Return the symbols in a value that are sizes which depend on data."""
     if type(x) is SymInt:
         return {name for name in x.names if x.env.symbols[name].hint is None} if x.hint is None else set()
     if type(x) is FakeTensor:
@@ -31,7 +31,7 @@ def sizes_in(x: Any) -> set[str]:
 
 
 class Single(NamedTuple):
-    """One fake of an answer; `seen` is the argument that it is a view of, or the argument and the item of that, or None."""
+    """One fake of an answer. `seen` is the argument that it is a view of, or that argument and an item of it, or None."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -41,7 +41,7 @@ class Single(NamedTuple):
 
 
 def answer_of(out: Any, args: tuple[Any, ...], *, alone: bool = True) -> Any:
-    """What is remembered of the outputs of a call; raises LookupError for more than fakes and containers of these."""
+    """Return what to keep of the outputs of a call. Raise LookupError if there is more than fakes and containers of them."""
     if type(out) is FakeTensor:
         seen = None if out.base is None else _place(out.base, args)
         if out.base is not None and seen is None and not alone:
@@ -53,7 +53,7 @@ def answer_of(out: Any, args: tuple[Any, ...], *, alone: bool = True) -> Any:
 
 
 def _place(base: FakeTensor, args: tuple[Any, ...]) -> int | tuple[int, int] | None:
-    """Which argument, or which item of one, has this memory."""
+    """Return the argument, or the argument and its item, that has this memory."""
     for i, arg in enumerate(args):
         if type(arg) is FakeTensor and memory_of(arg) is base:
             return i

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import OpOverload, device_key, device_of, is_beside_numpy
+from ...core import OpOverload, check_data, device_key, device_of, is_beside_numpy
 from ...core.pytree import arrays, items_of, leaves, rebuilt
 from ...dispatcher.printing import brief
 from ...errors import DeviceMismatchError, FakeTensorError
@@ -36,6 +36,7 @@ def _faked(op: OpOverload, x: Any, mode: FakeTensorMode | None, args: tuple[Any,
     device = device_of(x)
     if device is None:
         return x
+    check_data(x)
     if mode is None:
         return fake_tensor(x.shape, x.dtype, getattr(x, "strides", None), device)
     if not mode.allow_non_fake_inputs and not isinstance(x, np.generic):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, device_of, rank_of, wrap
+from ...core import DispatchKey, Level, Tensor, check_data, device_of, rank_of, wrap
 from ...core.pytree import items_of, mapped, rebuilt
 from ...operators.views import View, base_of
 from .tensor import FunctionalTensor
@@ -49,6 +49,7 @@ class Functional:
         if type(x) is np.ndarray:
             found = self.roots.get(id(x))
             return x if found is None else found[1]
+        check_data(x)
         items = items_of(x)
         return x if items is None else rebuilt(x, [self.lifted(item) for item in items])
 

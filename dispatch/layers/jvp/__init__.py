@@ -14,6 +14,15 @@ plain values and tangents, so that a rule written with operators is differentiat
 from .pushforward_rules import Pushforward, Pushforwards, pushforwards
 from .tangents import tangent_of, with_tangents
 from .tensor import DualTensor
-from .user_rules import rule_of
+from .user_rules import number_taken, rule_of
 
-__all__ = ["DualTensor", "Pushforward", "Pushforwards", "pushforwards", "rule_of", "tangent_of", "with_tangents"]
+__all__ = [
+    "DualTensor",
+    "Pushforward",
+    "Pushforwards",
+    "number_taken",
+    "pushforwards",
+    "rule_of",
+    "tangent_of",
+    "with_tangents",
+]

@@ -4,7 +4,6 @@ There are two kinds of rules: a user's function of all tangents (user_rules.py),
 argument (pushforwards.py). Both get plain values and tangents, without this layer's wrappers.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from ...core import DispatchKey, OpOverload, Registration, Tensor, descend, split
@@ -17,6 +16,7 @@ from ...errors import DefinitionError, NoRuleError, kind_of
 from ...operators.functional_variant import on_copies_of, origin_of
 from ...operators.views import with_views
 from ...schema.types import RESIDUAL
+from ..derivatives import constant_kernel
 from .inplace import made_kernel, writing_kernel
 from .pushforward_rules import Pushforwards, check_reads, row_kernel
 from .tensor import DualTensor
@@ -51,7 +51,7 @@ class Forward(Layer):
         if op.schema.is_mutable:  # its functional form finds the rule by itself
             return _writing(op)
         if isinstance(rule, Constant):
-            return _constant(op.whole)
+            return constant_kernel(op.whole)
         if isinstance(rule, Made):
             return made_kernel(op, None if rule.others is None else self.lower(op, rule.others))
         row = isinstance(rule, Pushforwards) and len(op.schema.returns) == 1
@@ -118,13 +118,6 @@ def _beside_residuals(op: OpOverload, kernel: Kernel) -> Kernel:
 def _writing(op: OpOverload) -> Kernel:
     kernel = writing_kernel(op)
     return with_views(op, kernel, DualTensor) if op.schema.is_view else kernel
-
-
-def _constant(whole: Callable[..., Any]) -> Kernel:
-    def kernel(*args: Any) -> Any:
-        return descend(whole, args)[0]
-
-    return kernel
 
 
 def _ruleless(op: OpOverload) -> Kernel:

@@ -31,14 +31,19 @@ def user_kernel(op: OpOverload, given: Any) -> Kernel:
         before = conversions()
         pushed = rule(mapped(unwritable, tangents), sealed(out), *values)
         if conversions() != before:
-            raise GradientError(
-                f"a second derivative was asked of {op.name}, whose jvp rule turned a value into a number by x.item(): the "
-                "derivative of that number would be lost in silence. Compute with the array.",
-                operator=op.name,
-            )
+            raise number_taken(op)
         return with_tangents(op, like, out, mapped(writable, pushed), by_row=by_row)
 
     return kernel
+
+
+def number_taken(op: OpOverload) -> GradientError:
+    """The error of a jvp rule that takes a number by `x.item()` while it is differentiated itself."""
+    return GradientError(
+        f"a second derivative was asked of {op.name}, whose jvp rule turned a value into a number by x.item(): the "
+        "derivative of that number would be lost in silence. Compute with the array.",
+        operator=op.name,
+    )
 
 
 def rule_of(op: OpOverload, rule: Any) -> Callable[..., Any]:

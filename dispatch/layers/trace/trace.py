@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, device_of, is_array, wrap
+from ...core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, check_data, device_of, is_array, wrap
 from ...core.pytree import items_of, leaves, rebuilt
 from ...core.source import line
 from ...errors import DataDependentError, DispatchError, TracingError
@@ -23,7 +23,7 @@ NUMBERS = (int, float, complex)
 
 
 class Constant:
-    """An array that a function captured: what it held when it was last used, what stands for it, its node."""
+    """An array that a function captured: its content at its last use, the value that stands for it, and its node."""
 
     __slots__ = ("array", "node", "seen", "value")
 
@@ -34,8 +34,8 @@ class Constant:
 class Trace:
     """Builds a graph while a function runs: the payload of the level, and the mode, of one `make_fx`.
 
-    `lift` gives what stands for an array of the graph's own while it is traced, a fake of it say; by default a copy, which an
-    operator may write to as one does when the graph runs. `env` is the ShapeEnv of sizes that are symbols.
+    `lift` makes the value that stands for a constant array during the trace, a fake say. By default that is a copy, because an
+    operator may write to it. `env` is the ShapeEnv, if sizes are symbols.
     """
 
     __slots__ = ("_constants", "_hidden", "env", "graph", "guard", "level", "lift", "lines", "objects", "off", "thread")
@@ -52,7 +52,7 @@ class Trace:
         self.lines: dict[Any, Any] = {}  # of the code that runs, as `here` keeps them
 
     def begin(self) -> ModeGuard:
-        """The guard of its mode, once its level is open."""
+        """Return the guard of the mode. Its level is open by then."""
         self.guard = ModeGuard(TRACE, self, self.level)
         self.off, self.thread = Without(self.guard), get_ident()
         found: ModeGuard = self.guard
@@ -67,6 +67,7 @@ class Trace:
                 f"a {type(x).__name__} of {x.level!r} is used in a function that is traced, and is none of its arguments. A "
                 "graph of its own holds arrays: give it to the function as an argument, or pass dispatch.detach(...) of it."
             )
+        check_data(x)
         found = self._constants.get(id(x))
         if found is None or not _same_bytes(found.seen, x):
             self._check_shown(x)
@@ -76,13 +77,13 @@ class Trace:
         return found.value, found.node
 
     def captured(self) -> list[tuple[Any, Node]]:
-        """The arrays that became constants, each with its node."""
+        """Return the arrays that became constants, each with its node."""
         return [(found.array, found.node) for found in self._constants.values()]
 
     taken = taken
 
     def check_written(self, op: OpOverload, form: Form, args: tuple[Any, ...]) -> None:
-        """Refuse a write of traced values to what is none: a graph has a copy of that, so that nobody would see the write."""
+        """Raise if traced values are written to an array that is not traced: the graph's copy would get them, not the array."""
         for i in form.written:
             for x in leaves(args[i]):
                 if not isinstance(x, Tensor) and device_of(x) is not None:
@@ -107,7 +108,7 @@ class Trace:
     # -- what comes out --------------------------------------------------------------------------------------------------
 
     def given(self, op: OpOverload, x: Any, node: Node) -> Any:
-        """What a call gave, as traced values; `node` gave x, an output of it or all."""
+        """Return the results of a call as traced values. `node` is the node of `x`, which is one output or all of them."""
         if (items := items_of(x)) is not None:
             return rebuilt(x, [self._item(op, part, node, i) for i, part in enumerate(items)])
         if is_array(x):
@@ -122,7 +123,7 @@ class Trace:
         return x
 
     def read_sizes(self, node: Node, x: Any) -> None:
-        """Keep where symbols are met first: sizes that an input or a call gives."""
+        """Note where each symbol occurs first: in an input, or in the result of a call."""
         for axis, n in enumerate(x.shape):
             if type(n) is SymInt:
                 self._read(node, axis, n)
@@ -136,16 +137,16 @@ class Trace:
 
     @staticmethod
     def with_residual(op: OpOverload, out: Any) -> Any:
-        """The outputs with something that can be recognised in place of a residual that is None."""
+        """Return the outputs with an object in place of a residual that is None, by which the graph recognises it."""
         if len(op.schema.returns) == 1:
             return Withheld(op) if out is None else out
         return (*out[:-1], Withheld(op)) if out[-1] is None else out
 
     @staticmethod
     def check_numbers(op: OpOverload, out: Any, values: tuple[Any, ...]) -> None:
-        """Refuse a number that an operator read from data: its tag says so, or its shape rule gives another, or none.
+        """Raise if an operator returned a number that it read from data: its tag or its shape rule says so.
 
-        An operator without such a rule may have it from shapes, as far as anybody knows; the graph lists it, `graph.held`.
+        The number of an operator without a shape rule may come from shapes. The graph lists such calls: `graph.held`.
         """
         found = [x for x in leaves(out) if isinstance(x, NUMBERS) and not isinstance(x, np.generic)]
         if found and not _is_of_layouts(op, found, values):
@@ -157,7 +158,7 @@ class Trace:
 
 
 class Withheld:
-    """Stands for a residual while fakes are traced: no kernel has run that would have made one."""
+    """Stands for a residual while fakes are traced: no kernel has run that could have made one."""
 
     __slots__ = ("_op",)
 
@@ -173,7 +174,7 @@ class Withheld:
 
 
 def _is_of_layouts(op: OpOverload, found: list[Any], values: tuple[Any, ...]) -> bool:
-    """Whether the numbers that an operator gave may depend on shapes, dtypes and plain arguments alone."""
+    """Return whether the numbers that an operator returned may depend only on shapes, dtypes and plain arguments."""
     if Tag.data_dependent_output in op.tags:
         return False
     if op.table.source(DispatchKey.FAKE) is None:
@@ -189,12 +190,12 @@ def _is_of_layouts(op: OpOverload, found: list[Any], values: tuple[Any, ...]) ->
 
 
 def copied(x: Any) -> Any:
-    """A copy of an array, laid out as it is."""
+    """Return a copy of an array, in the same memory order."""
     return x.copy(order="K") if isinstance(x, np.ndarray) else x if isinstance(x, np.generic) else x.copy()
 
 
 def _same_bytes(x: Any, y: Any) -> bool:
-    """Whether an array still holds what its copy does, bit for bit; arrays of other libraries are taken to."""
+    """Return whether an array still has the bytes of its copy. An array of another library is taken to have them."""
     if not isinstance(x, np.ndarray):
         return True
     if x.shape != y.shape or x.dtype != y.dtype:

@@ -1,15 +1,16 @@
-"""Batching: a function written for one item, called once for all of them.
+"""Batching: a function written for one item is called once for all of them.
 
-A `BatchedTensor` hides one axis of what it wraps, the batch, from everyone above.
+A `BatchedTensor` has the shape of one item and holds the whole batch; the layer works on the batch.
 
     tensor         BatchedTensor
-    axes           in_dims and out_dims, read for containers
-    randomness     what operators that draw from a random generator do
-    fallback_loop  an operator without a rule, item by item
-    methods        rules that go by a name: "sequential", "expand_dims", "broadcast", "broadcast_all"
-    layer          how a rule, or the loop, becomes a kernel
-    chunks         a batch in pieces, one after another or in threads
+    axes           reads in_dims and out_dims for containers
+    randomness     runs operators that draw random numbers
+    fallback_loop  runs an operator without a rule item by item
+    methods        rules by name: "sequential", "expand_dims", "broadcast", "broadcast_all"
+    layer          makes a kernel of a rule, or of the loop
+    chunks         cuts a batch, and runs the chunks one after another or in threads
     transform      vmap
+    vectorize      vectorize
 """
 
 from .tensor import Batch, BatchedTensor, Residuals

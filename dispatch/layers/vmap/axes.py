@@ -18,7 +18,7 @@ from ...errors import BatchingError, kind_of
 
 
 def checked_axes(dims: Any, what: str, where: str = "") -> Any:
-    """Axes as the user gave them, every number an `int`; raises BatchingError if something in them is no axis."""
+    """Return axes as the user gave them, every number as an `int`. Raise BatchingError if something in them is no axis."""
     if dims is None or type(dims) is int:
         return dims
     if isinstance(dims, np.integer):
@@ -30,14 +30,14 @@ def checked_axes(dims: Any, what: str, where: str = "") -> Any:
 
 
 def _names(x: Any) -> tuple[Any, ...] | None:
-    """The keys of a dict, the fields of a record; None for lists and tuples."""
+    """Return the keys of a dict or the fields of a record; None for lists and tuples."""
     return tuple(x) if isinstance(x, dict) else field_names(type(x))
 
 
 def each(dims: Any, x: Any, items: Any, refused: Callable[[str, str], Exception]) -> list[Any]:
-    """The axes of the items of a container: `dims` is one for all, or a container of as many.
+    """Return the axis of each item of a container. `dims` is one axis for all of them, or a container of as many.
 
-    For a record, a dict with some of its fields will do. `refused(given, wanted)` is the error for axes of another structure.
+    For a record, a dict of some of its fields is enough. `refused(given, wanted)` makes the error for axes of other structure.
     """
     if dims is None or isinstance(dims, int):
         return [dims] * len(items)
@@ -54,7 +54,7 @@ def each(dims: Any, x: Any, items: Any, refused: Callable[[str, str], Exception]
 
 
 def kind_and_size(x: Any) -> str:
-    """A value, or a container with what is in it, in the words of a sentence."""
+    """Describe a value for a message; of a container say what it has."""
     items = items_of(x)
     if items is None:
         return describe_value(x)
@@ -63,12 +63,12 @@ def kind_and_size(x: Any) -> str:
 
 
 def parts_of(x: Any) -> Any:
-    """The items of a container, also of a dataclass that holds arrays and that no schema has named yet; None for a leaf."""
+    """Return the items of a container, None for a leaf. A dataclass that holds arrays counts, in a schema or not."""
     return opened(x, lambda leaf: hasattr(leaf, "shape"))
 
 
 def _of_items(dims: Any, x: Any, items: Any, place: str, option: str) -> list[Any]:
-    """The axes of the items of an argument or a result; what is no array in a record goes whole."""
+    """Return the axes of the items of an argument or a result. What is no array in a record has none: all items share it."""
 
     def refused(given: str, wanted: str) -> BatchingError:
         return BatchingError(
@@ -83,9 +83,9 @@ def _of_items(dims: Any, x: Any, items: Any, place: str, option: str) -> list[An
 
 
 def mapped_axes(dims: Any, x: Any, place: str, sizes: list[tuple[str, int]]) -> Any:
-    """The axis of each array in an argument, none of them negative; a list for a container.
+    """Return the axis of each array in an argument, none of them negative; a list for a container.
 
-    `place` is what messages call the argument; `sizes` takes the length of each mapped axis, and where it was found.
+    `place` is the name of the argument in messages. The length of each mapped axis, and its place, are added to `sizes`.
     """
     if dims is None:
         return None
@@ -114,7 +114,7 @@ def _array_or_kind(x: Any) -> str:
 
 
 def placed_axes(dims: Any, x: Any, place: str) -> Any:
-    """`mapped_axes` for a result, whose arrays have the mapped axis in place: the axis of each leaf, as it was given."""
+    """Return the axis of each leaf of a result, as the user gave it; like `mapped_axes`, but the axis is not there yet."""
     items = parts_of(x)
     if items is not None:
         found = _of_items(dims, x, items, place, "out_dims")

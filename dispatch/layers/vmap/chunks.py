@@ -1,4 +1,4 @@
-"""Cuts a batch into chunks, and runs these one after another, to save memory, or in threads."""
+"""Cuts a batch into chunks and runs them one after another, which saves memory, or in several threads."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from .axes import kind_and_size
 
 
 def bounds_of(size: int, chunk_size: int | None, workers: int | None) -> list[tuple[int, int]] | None:
-    """Where the chunks begin and end, None where the batch is one.
+    """Return the begin and end of each chunk; None if there is only one.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def bounds_of(size: int, chunk_size: int | None, workers: int | None) -> list[tu
 
 
 def chunk_of(x: Any, dim: Any, start: int, stop: int) -> Any:
-    """Some items of an argument."""
+    """Return some items of an argument."""
     if dim is None:
         return x
     if isinstance(dim, list):
@@ -38,7 +38,7 @@ def chunk_of(x: Any, dim: Any, start: int, stop: int) -> Any:
 
 
 def run_all(calls: Sequence[Callable[[], Any]], workers: int | None) -> list[Any]:
-    """The results of the chunks, in order; of those that fail the first raises, and those that wait are not begun."""
+    """Return the results of the chunks, in order. If one raises, no further chunk begins, and the first error is raised."""
     if workers is None or workers == 1:
         return [call() for call in calls]
     # A context, in which np.errstate lives, can be run by one thread at a time: each chunk has its own.
@@ -80,7 +80,7 @@ def run_all(calls: Sequence[Callable[[], Any]], workers: int | None) -> list[Any
 
 
 def _one_thread_for_linear_algebra() -> AbstractContextManager[Any]:
-    """Keep each worker's BLAS to one thread, where the library that can is installed: they would be workers times cores."""
+    """Limit BLAS to one thread, if threadpoolctl is installed: each worker would start as many as there are cores."""
     try:
         limited: AbstractContextManager[Any] = require("threadpoolctl", "threads").threadpool_limits(1, "blas")
     except MissingExtraError:
@@ -89,7 +89,7 @@ def _one_thread_for_linear_algebra() -> AbstractContextManager[Any]:
 
 
 def joined(parts: list[Any], dim: Any) -> Any:
-    """The results of the chunks as one, along the mapped axis of each; what has none is that of the first chunk."""
+    """Return the results of the chunks as one, joined along the mapped axis of each; those without one are the first's."""
     first = parts[0]
     other = next((part for part in parts if _structure(part) != _structure(first)), None)
     if other is not None:
@@ -104,6 +104,6 @@ def joined(parts: list[Any], dim: Any) -> Any:
 
 
 def _structure(x: Any) -> Any:
-    """What two containers have in common where their items stand for the same; True of everything that is none."""
+    """Return what two containers have in common if their items correspond; True for anything that is no container."""
     items = items_of(x)
     return items is None or (type(x), tuple(x) if isinstance(x, dict) else len(items))

@@ -1,11 +1,11 @@
-"""Runs an operator without a batching rule in a loop: one call for each item, and the results as one batch."""
+"""Runs an operator without a batching rule in a loop: calls it for each item, and stacks the results."""
 
 import warnings
 from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, OpOverload, is_array, split, wrap
+from ...core import DispatchKey, OpOverload, check_data, is_array, split, wrap
 from ...core.pytree import field_names, items_of, mapped, rebuilt
 from ...core.source import levels_out
 from ...dispatcher.layer import Kernel
@@ -18,7 +18,7 @@ from .tensor import BatchedTensor, Residuals
 
 
 def looped(op: OpOverload, *, asked: bool) -> Kernel:
-    """The kernel that calls an operator once for each item; unless the loop is `asked` for, the first batch warns."""
+    """Return the kernel that calls an operator for each item. It warns once, unless the loop was `asked` for."""
     whole, form, draws = op.whole, form_of(op.schema), Tag.random in op.tags
     warned = [asked]
 
@@ -57,13 +57,13 @@ def _warn(op: OpOverload, size: int) -> None:
 
 
 def _arguments(values: tuple[Any, ...], dims: tuple[Any, ...], i: int, draw: Any) -> list[Any]:
-    """The arguments of one item."""
+    """Return the arguments of one item."""
     args = [_item(x, d, i) for x, d in zip(values, dims, strict=True)]
     return args if draw is None else draw(args, i)
 
 
 def _item(value: Any, dim: Any, i: int) -> Any:
-    """One item of an argument; a container is its own, so that what a kernel does to one is not seen by the next."""
+    """Return one item of an argument. Each item gets a container of its own: a kernel may change it."""
     if dim is None:
         return value if items_of(value) is None else mapped(lambda x: x, value)
     if isinstance(dim, list):
@@ -77,7 +77,7 @@ def _item(value: Any, dim: Any, i: int) -> Any:
 
 
 def _stacked(op: OpOverload, like: BatchedTensor, results: list[Any]) -> Any:
-    """The items' results as one batch."""
+    """Return the results of all items as one batch."""
     if len(op.schema.returns) == 0:
         return None
     if len(op.schema.returns) > 1:
@@ -106,9 +106,9 @@ def _residual(like: BatchedTensor, column: Any) -> Any:
 
 
 def _column(op: OpOverload, like: BatchedTensor, column: Any, *, field: bool = False) -> Any:
-    """One output of all items: a container of batches for a container, a batch of numbers for a number.
+    """Return one output of all items: for a container a container of batches, for numbers an array of them.
 
-    `field`: of a record, where a number that is the same for every item stays one, as the hint of the field has it.
+    `field`: the output is a field of a record. A number that is the same for every item stays one number, as its hint says.
     """
     first = column[0]
     if any(x is None for x in column):
@@ -126,6 +126,7 @@ def _column(op: OpOverload, like: BatchedTensor, column: Any, *, field: bool = F
         shapes = {getattr(x, "shape", ()) for x in column}
         if len(shapes) > 1:
             raise _unlike(op, f"outputs of different shapes, {', '.join(map(str, sorted(shapes)[:3]))}")
+        check_data(list(column))
         column = [x if is_array(x) else np.asarray(x) for x in column]
         return wrap(BatchedTensor, stack(list(column), 0), like, 0)
     if all(x == first for x in column):
@@ -138,12 +139,12 @@ def _unlike(op: OpOverload, what: str) -> BatchingError:
 
 
 def _none_of(op: OpOverload, like: BatchedTensor, values: tuple[Any, ...], dims: tuple[Any, ...]) -> Any:
-    """The result for a batch of no items, whose shape only the fake rule can tell."""
+    """Return the result for a batch of no items. Its shape comes from the fake rule."""
     return _empty(op.at(DispatchKey.FAKE)(*map(_logical, values, dims)), like)
 
 
 def _logical(x: Any, dim: Any) -> Any:
-    """An argument as one item sees it, in shape and dtype."""
+    """Return a fake of an argument as one item sees it."""
     if isinstance(dim, list):
         return rebuilt(x, [_logical(item, d) for item, d in zip(items_of(x) or (), dim, strict=True)])
     if not hasattr(x, "shape"):

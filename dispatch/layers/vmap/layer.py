@@ -1,7 +1,7 @@
-"""The batching layer: runs an operator's rule once for all items; where there is no rule, runs the operator in a loop.
+"""The batching layer: runs an operator's batching rule once for all items, or without a rule the operator in a loop.
 
-A rule says how an operator treats the batch: `rule(info, in_dims, *args)` gets the values with the axis in place and where
-it is in each (None where there is none), and returns the output and where the axis is in that.
+A rule is `rule(info, in_dims, *args)`. It gets arrays that have the axis of the batch, and in `in_dims` where that axis is, or
+None. It returns the output and the axis of the batch in it.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from .tensor import BatchedTensor
 
 
 class Vmap(Layer):
-    """Runs an operator's batching rule, or a loop."""
+    """Runs an operator's batching rule, or the loop."""
 
     def check(self, op: OpOverload, rule: Any) -> None:
         if isinstance(rule, str):
@@ -51,7 +51,7 @@ class Vmap(Layer):
         return loop if origin is None else self._shared(op, origin, loop)
 
     def _shared(self, op: OpOverload, origin: OpOverload, loop: Kernel) -> Kernel:
-        """The kernel of a functional form: by the rule of the operator it was made of, on copies, while there is one."""
+        """Return the kernel of a functional form, by the rule of its origin on copies; without a rule it is `loop`."""
         on_copies: Kernel = on_copies_of(op)
         written = form_of(origin.schema).written
 
@@ -69,7 +69,7 @@ layer = Vmap("vmap", DispatchKey.VMAP)
 
 
 def _ruled(op: OpOverload, rule: Callable[..., Any]) -> Kernel:
-    """The kernel that runs a rule."""
+    """Return the kernel that runs a rule."""
     plain = not (op.schema.is_mutable or op.outputs.typed)
     single = plain and len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
     form = form_of(op.schema)
@@ -87,7 +87,7 @@ def _ruled(op: OpOverload, rule: Callable[..., Any]) -> Kernel:
 
 
 def _as_batch(x: Any, like: BatchedTensor) -> Any:
-    """What is written, each item's own: an array that is one for all as a batch of itself."""
+    """Return arrays that are written as batches: one that all items share becomes a view, copied before the write."""
 
     def batch(array: Any) -> Any:
         if not hasattr(array, "shape") or (isinstance(array, BatchedTensor) and array.rank == like.rank):
@@ -102,7 +102,7 @@ def _as_batch(x: Any, like: BatchedTensor) -> Any:
 
 
 def _check_outputs(op: OpOverload, out: Any) -> None:
-    """Refuse what a rule returned where it is not the operator's outputs, the residual among them."""
+    """Raise if a rule returned something else than the operator's outputs, a residual included."""
     returns = op.schema.returns
     outputs = (out,) if len(returns) == 1 else out if isinstance(out, (tuple, list)) else () if out is None else (out,)
     bad = [
@@ -121,7 +121,7 @@ def _check_outputs(op: OpOverload, out: Any) -> None:
 
 
 def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
-    """The outputs of a rule as values of the level; `dim` is one for all, or a container of one for each."""
+    """Return the outputs of a rule as values of the level. `dim` is one axis for all, or a container of axes."""
     if (items := items_of(out)) is not None:
 
         def refused(given: str, wanted: str) -> BatchingError:

@@ -1,12 +1,12 @@
-"""Batching rules that go by a name, for kernels that need no rule of their own: `op.register_vmap("broadcast_all")`.
+"""Batching rules by name, for kernels that broadcast: `op.register_vmap("broadcast_all")`.
 
-The first three are JAX's `vmap_method`s. All arrays that have the batch come with it as their first axis, and the outputs have
-it there; the names tell what the others get:
+The first three are JAX's `vmap_method`s. Every array that has the batch comes with it as its first axis, and outputs have it
+there. The names say what happens to the other arrays:
 
     sequential       one call for each item: the loop
-    expand_dims      one call; an array without the batch gets an axis of length 1 in front
-    broadcast_all    one call; every array has the batch, as a view where it is the same for all items
-    broadcast        one call; an array that any vmap around the call maps has the axes of all of them, others have none
+    expand_dims      one call; an array without the batch gets a first axis of length 1
+    broadcast_all    one call; every array has the batch, as a view if all items share the array
+    broadcast        one call; an array that any open vmap maps has the axes of all of them, the others have none
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ SEQUENTIAL = "sequential"
 
 
 def rule_of(op: OpOverload, method: str) -> Rule:
-    """The rule of a name."""
+    """Return the rule of a name."""
     whole, method_of, form = op.whole, METHODS[method], form_of(op.schema)
     count = len(op.schema.returns)
     dims = (*[0] * (count - 1), None) if op.outputs.residual else 0
@@ -41,7 +41,7 @@ def rule_of(op: OpOverload, method: str) -> Rule:
 
 
 def _each(put: Put, x: Any, dim: Any) -> Any:
-    """An argument, what is done with an array done to all in it."""
+    """Apply a function to an argument if it is an array, and to each array in it if it is a container."""
     if (items := items_of(x)) is not None:
         dims = dim if isinstance(dim, list) else [None] * len(items)
         return rebuilt(x, [_each(put, item, d) for item, d in zip(items, dims, strict=True)])
@@ -84,7 +84,7 @@ METHODS: dict[str, Callable[[int, tuple[Any, ...]], Put]] = {
 
 
 def check_method(op: OpOverload, method: str) -> None:
-    """Refuse a name that is none, and one that is not for this operator."""
+    """Raise if there is no rule of this name, or the operator cannot use it."""
     names = [SEQUENTIAL, *METHODS]
     if method not in names:
         raise DefinitionError(

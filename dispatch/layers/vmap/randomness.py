@@ -1,7 +1,7 @@
 """Runs operators that draw random numbers in a batch: one draw for all items, one for each, or an error.
 
-What vmap was told is `info.randomness`. An operator that no batched value reaches draws as well, and each item may be owed a
-draw of its own, so that the kernels of operators tagged `random` look for the batches that are open around them.
+`info.randomness` is the option that was given to vmap. An operator draws even if no argument of the call is batched, and then
+each item may need a draw of its own. So the kernel of an operator tagged `random` looks for the batches open in its thread.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from .tensor import Batch, BatchedTensor
 
 
 def drawing(op: OpOverload, kernel: Kernel) -> Kernel:
-    """The layer's kernel of an operator; of one that draws, it raises where nobody has said for whom."""
+    """Return the layer's kernel of an operator. If the operator draws and `randomness` is `"error"`, the kernel raises."""
     if Tag.random not in op.tags:
         return kernel
 
@@ -37,7 +37,7 @@ def drawing(op: OpOverload, kernel: Kernel) -> Kernel:
 
 
 def _unmet() -> list[Level]:
-    """The batches open in this thread through which the call has not come down, the innermost last."""
+    """Return the batches open in this thread that no argument of the call belongs to, the innermost last."""
     met = setting(DispatchKey.VMAP) or ()
     return [level for level in open_levels() if type(level.payload) is Batch and level.number not in met]
 
@@ -52,7 +52,7 @@ def _check_decided(op: OpOverload, levels: list[Level]) -> None:
 
 
 def around_kernel(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel of an operator that draws, inside the batches that its call has not met."""
+    """Return the kernel of an operator that draws, inside batches that no argument of the call belongs to."""
     other = [r.type for r in op.schema.returns if not r.type.has_tensor]
 
     @wraps(kernel)
@@ -71,7 +71,7 @@ def around_kernel(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., A
 
 
 def _drawn(draw: Callable[[], Any], levels: list[Level]) -> Any:
-    """A draw for each item of those batches that ask for it, the innermost last."""
+    """Return a draw for each item of those batches that ask for one, the innermost batch last."""
     if not levels:
         return draw()
     *outer, level = levels
@@ -81,7 +81,7 @@ def _drawn(draw: Callable[[], Any], levels: list[Level]) -> Any:
 
 
 def _together(column: list[Any], level: Level) -> Any:
-    """The draws of all items as one batch."""
+    """Return the draws of all items as one batch."""
     first = column[0]
     if (items := items_of(first)) is not None:
         columns = zip(*[items_of(x) or () for x in column], strict=True) if items else ()
@@ -95,7 +95,7 @@ def _is_generator(x: Any) -> bool:
 
 
 def one_draw(op: OpOverload, values: tuple[Any, ...]) -> Any:
-    """What gives every item the draws of the first: the first moves the generator on, the others have copies."""
+    """Return a function that gives every item the draws of the first: the first one uses the generator, the others copies."""
     if not any(_is_generator(x) for value in values for x in leaves(value)):
         raise BatchingError(
             f"{op.name}: one draw for all items was asked, randomness='same', and its generator is none of its arguments, so "
@@ -118,5 +118,5 @@ def one_draw(op: OpOverload, values: tuple[Any, ...]) -> Any:
 
 
 def _again(copies: Iterator[Any], x: Any) -> Any:
-    """A generator as it was, for a generator."""
+    """Return the next copy in place of a generator; anything else as it is."""
     return next(copies) if _is_generator(x) else x

@@ -9,15 +9,15 @@ from .kernel import item_shape
 
 
 class Batch:
-    """What a rule gets as `info`: the size of the batch, and how to draw random numbers.
+    """The `info` that a batching rule gets: the size of the batch, and how to draw random numbers.
 
     Attributes
     ----------
     batch_size : int
-        How many items it has; of the chunk, where the batch is cut.
-    randomness : str
-        `"same"` or `"different"`: whether an operator that draws gives all items one draw or each its own. Rules of other
-        operators may meet `"error"`, the default.
+        The number of items; of a chunk, if the batch is cut.
+    randomness : {"error", "same", "different"}
+        The option of `vmap`: whether an operator that draws gives all items one draw or each its own. A rule of an operator
+        tagged `random` never gets `"error"`: the call raises before.
     """
 
     __slots__ = ("batch_size", "randomness")

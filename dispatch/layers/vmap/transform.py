@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Level, is_array
+from ...core import Level, check_data, is_array
 from ...core.pytree import items_of, rebuilt, steps
 from ...errors import BatchingError, kind_of
 from ...operators.prims import broadcast_to, moveaxis
@@ -115,7 +115,7 @@ def _check_options(in_dims: Any, randomness: Any, chunk_size: Any, workers: Any)
 
 
 def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any], int]:
-    """The axis of every array in the arguments, and the length that all have."""
+    """Return the axis of every array in the arguments, and the length that all these axes have."""
     sizes: list[tuple[str, int]] = []
     axes = [mapped_axes(dim, x, f"argument {i}", sizes) for i, (x, dim) in enumerate(zip(args, dims, strict=True))]
     if not sizes:
@@ -126,7 +126,7 @@ def _axes_and_size(args: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any],
 
 
 def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the result") -> Any:
-    """A result without its wrapper, the mapped axis where it was asked for; one that ignores the batch is repeated."""
+    """Return a result without its wrapper, with the mapped axis in its place; one without a batch is repeated."""
     if type(dim) is list:
         parts = zip(items_of(out) or (), dim, steps(out), strict=True)
         return rebuilt(out, [_out_of(x, d, level, size, place + step) for x, d, step in parts])
@@ -145,5 +145,6 @@ def _out_of(out: Any, dim: Any, level: Level, size: int, place: str = "the resul
         )
     if batched:
         return out.value if dim % len(out.value.shape) == out.data else moveaxis(out.value, out.data, dim)
+    check_data(out)
     whole = broadcast_to(out if is_array(out) else np.asarray(out), (size, *shape))
     return whole if dim == 0 else moveaxis(whole, 0, dim)

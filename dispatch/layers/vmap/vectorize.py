@@ -1,11 +1,11 @@
-"""A function of one item as one of arrays: NumPy's `np.vectorize`, run by vmap in place of the loop.
+"""`vectorize`: makes a function of arrays from a function of one item, by `vmap` in place of the loop of `np.vectorize`.
 
     f = dispatch.vectorize(solve, signature="(n,n),(n)->(n)")
 
-The axes named in the signature are an item's; all before them are loop dimensions, which broadcast. Loop dimensions that the
-same arguments have are one vmap together, so that two arrays that share all of theirs are mapped once; an argument that lacks
-a loop dimension, or has it with length 1, is handed on whole and never repeated. Nothing is called once for each item, and
-tracked, dual and batched values go through.
+The axes named in the signature are those of one item. All axes before them are loop dimensions, which broadcast. Loop
+dimensions that the same arguments have are mapped by one vmap: two arrays that share all of theirs are mapped once. An argument
+that lacks a loop dimension, or has it with length 1, is passed whole and is never repeated. The function runs once for all
+items, and takes tracked, dual and batched values.
 """
 
 import inspect
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Tensor
+from ...core import Tensor, check_data
 from ...errors import ArgumentError, DefinitionError, OutputError, kind_of
 from ...operators.gufunc.signature import Binding, Shape, Signature
 from ...operators.prims import astype
@@ -130,7 +130,7 @@ def _apart(excluded: Any) -> frozenset[Any]:
 
 
 def _parameter_names(f: Function) -> list[str]:
-    """What the arguments given by position are called, as far as it is known."""
+    """Return the names of the arguments that are given by position, if they are known."""
     try:
         parameters = inspect.signature(f).parameters.values()
     except ValueError:  # some builtins
@@ -139,11 +139,12 @@ def _parameter_names(f: Function) -> list[str]:
 
 
 def _as_array(x: Any) -> Any:
+    check_data(x)
     return np.asarray(x) if isinstance(x, (list, tuple)) else x
 
 
 class Outputs:
-    """What one item gives, held against the signature."""
+    """Checks what the function returns for one item against the signature."""
 
     def __init__(self, name: str, signature: Signature | None, binding: Binding) -> None:
         self.name, self.signature = name, signature
@@ -153,7 +154,7 @@ class Outputs:
         self.shapes: list[Shape] = []
 
     def of_item(self, out: Any) -> tuple[Any, ...]:
-        """The outputs of an item, as many as there are."""
+        """Return the outputs of an item as a tuple, or raise if they do not fit the signature."""
         if self.cores is None:
             self.single = not isinstance(out, (tuple, list))
         found = (out,) if self.single else tuple(out) if isinstance(out, (tuple, list)) else None
@@ -185,7 +186,7 @@ class Outputs:
 
 
 def _mapped(item: Function, arrays: list[Any], binding: Binding, outputs: Outputs) -> list[Any]:
-    """The outputs for all items: a vmap for each run of loop dimensions that the same arguments have."""
+    """Return the outputs for all items: one vmap for each run of loop dimensions that the same arguments have."""
     loop = binding.loop
     shapes = [(1,) * (len(loop) - n) + getattr(x, "shape", ())[:n] for x, n in zip(arrays, binding.ndims, strict=True)]
     owners = {k: tuple([shape[k] != 1 for shape in shapes]) for k in range(len(loop)) if loop[k] != 1}

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from ...autodiff.rules.partials import conjugated
 from ...errors import UnsupportedError
-from ...operators.prims import moveaxis, stack
+from ...operators.prims import astype, moveaxis, stack
 from ...symbolic import agree, guesses, is_one
-from ..diagonals import diagonal
+from ..diagonals import writeable_diagonal
 from ..families import composite
-from ..indexing import getitem
-from ..pointwise import conjugate, multiply, subtract
+from ..indexing import as_number, getitem
+from ..pointwise import multiply, subtract
 from ..reduction import sum as total
-from ..result_layouts import INTEGERS
+from ..result_layouts import INTEGERS, weak
 from ..shape import reshape, transpose
 from .matmul import dot, matmul
 
@@ -64,7 +65,10 @@ def contraction_order(terms: tuple[str, ...], shapes: tuple[Shape, ...], result:
     return path
 
 
-def _einsum(subscripts: str, operands: Any) -> Any:
+def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
+    dtype = np.result_type(*[weak(x) if np.isscalar(x) else x.dtype for x in operands]) if operands else None
+    operands = [np.asarray(x)[()] if np.isscalar(x) else x for x in operands]
+    operands = [x if x.dtype == dtype else astype(x, dtype) for x in operands]  # sums are of the common dtype
     shapes = tuple([tuple(getattr(x, "shape", ())) for x in operands])
     terms, result = read_subscripts(subscripts, shapes)
     sizes: dict[str, int] = {}
@@ -72,8 +76,10 @@ def _einsum(subscripts: str, operands: Any) -> Any:
         for letter, n in zip(term, shape, strict=True):
             if is_one(sizes.setdefault(letter, n)):
                 sizes[letter] = n
-    pairs = [pair for term, shape in zip(terms, shapes, strict=True) for pair in zip(term, shape, strict=True)]
-    if not set(result) <= set(sizes) or not all(n is sizes[letter] or is_one(n) or agree(n, sizes[letter]) for letter, n in pairs):
+    named = [list(zip(term, shape, strict=True)) for term, shape in zip(terms, shapes, strict=True)]
+    fits = all(n is sizes[letter] or is_one(n) or agree(n, sizes[letter]) for pairs in named for letter, n in pairs)
+    fits = fits and all(agree(n, dict(pairs)[letter]) for pairs in named if len(dict(pairs)) < len(pairs) for letter, n in pairs)
+    if not set(result) <= set(sizes) or not fits:
         np.einsum(subscripts, *[np.broadcast_to(0.0, guesses(shape)) for shape in shapes])  # raises NumPy's own error
     waiting = [_single(x, term, sizes) for x, term in zip(operands, terms, strict=True)]
     left = [(term, guesses([sizes[letter] for letter in term])) for _, term in waiting]
@@ -85,6 +91,8 @@ def _einsum(subscripts: str, operands: Any) -> Any:
             x, term = _pair(x, term, y, other, kept)
         waiting.append((x, term))
     x, term = _summed(*waiting[0], set(result))
+    if not term and not (len(operands) == 1 and not shapes[0]):
+        return as_number(x)
     return x if term == result else transpose(x, tuple([term.index(letter) for letter in result]))
 
 
@@ -95,7 +103,7 @@ def _single(x: Any, term: str, sizes: dict[str, int]) -> tuple[Any, str]:
             while term.count(letter) > 1:
                 first = term.index(letter)
                 second = term.index(letter, first + 1)
-                x = diagonal(x, 0, first, second)
+                x = writeable_diagonal(x, first, second)
                 term = term[:first] + term[first + 1 : second] + term[second + 1 :] + letter
     short = [i for i, letter in enumerate(term) if is_one(x.shape[i]) and not is_one(sizes[letter])]
     if short:
@@ -109,7 +117,7 @@ def _summed(x: Any, term: str, kept: set[str]) -> tuple[Any, str]:
     axes = tuple([i for i, letter in enumerate(term) if letter not in kept])
     if not axes:
         return x, term
-    return total(x, axes, x.dtype), "".join([letter for letter in term if letter in kept])
+    return total(x, axes, x.dtype.newbyteorder("=")), "".join([letter for letter in term if letter in kept])
 
 
 def _pair(x: Any, a: str, y: Any, b: str, kept: set[str]) -> tuple[Any, str]:
@@ -140,7 +148,12 @@ def _ordered(x: Any, term: str, wanted: str) -> Any:
     return x if term == wanted else transpose(x, tuple([term.index(letter) for letter in wanted]))
 
 
-einsum = composite("einsum(str subscripts, Tensor(a)[] operands) -> Tensor(a)", _einsum)
+einsum = composite(
+    "einsum(str subscripts, Tensor(a)[] operands, *, Any optimize=False) -> Tensor(a)",
+    _einsum,
+    numpy=lambda subscripts, operands, *, optimize: np.einsum(subscripts, *operands, optimize=optimize),
+    laid_out=True,
+)
 
 # -- cases of it -----------------------------------------------------------------------------------------------------------
 
@@ -164,10 +177,10 @@ def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
 
 def _inner(x: Any, y: Any) -> Any:
     if not _ndim(x) or not _ndim(y):
-        return multiply(x, y)
+        return dot(x, y)
     if not agree(x.shape[-1], y.shape[-1]):
         np.inner(np.broadcast_to(0.0, guesses(x.shape)), np.broadcast_to(0.0, guesses(y.shape)))  # raises NumPy's own error
-    return tensordot(x, y, ((-1,), (-1,)))
+    return as_number(tensordot(x, y, ((-1,), (-1,))))
 
 
 def _outer(x: Any, y: Any) -> Any:
@@ -175,14 +188,14 @@ def _outer(x: Any, y: Any) -> Any:
 
 
 def _vdot(x: Any, y: Any) -> Any:
-    return dot(conjugate(reshape(x, (-1,))), reshape(y, (-1,)))
+    return dot(conjugated(reshape(x, (-1,))), reshape(y, (-1,)))
 
 
 def _vecdot(x: Any, y: Any, axis: int = -1) -> Any:
-    x, y = conjugate(moveaxis(x, axis, -1)), moveaxis(y, axis, -1)
+    x, y = conjugated(moveaxis(x, axis, -1)), moveaxis(y, axis, -1)
     x, y = reshape(x, (*x.shape[:-1], 1, x.shape[-1])), reshape(y, (*y.shape, 1))
     out = matmul(x, y)
-    return reshape(out, out.shape[:-2])
+    return as_number(reshape(out, out.shape[:-2]))
 
 
 def _kron(x: Any, y: Any) -> Any:
@@ -213,9 +226,17 @@ def _cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
     return stack(found, normalize_axis_index(axisc, ndim) if ndim else axisc)
 
 
+def _cross_laid_out(x: Any, y: Any, axisa: int, axisb: int, axisc: int, axis: int | None) -> Any:
+    """Return an array laid out as np.cross does, whose vectors have to be of 3: new ones in C order, and then their axis moved."""
+    ndim = max(x.ndim, y.ndim)
+    return np.moveaxis(np.empty((2,) * (ndim - 1) + (3,)), -1, axisc if axis is None else axis)
+
+
 def _multi_dot(arrays: Any) -> Any:
-    if len(arrays) < 2:
-        np.linalg.multi_dot([np.zeros((1, 1)) for _ in arrays])  # raises NumPy's own error
+    shapes = [tuple(x.shape) for x in arrays]
+    meet = all(map(len, shapes)) and all(map(agree, [s[-1] for s in shapes[:-1]], [s[0] for s in shapes[1:]]))
+    if len(arrays) < 2 or not meet or not all(len(s) == 2 for s in shapes[1:-1]) or max(map(len, shapes)) > 2:
+        np.linalg.multi_dot([np.broadcast_to(0.0, guesses(s)) for s in shapes])  # raises NumPy's own error
     letters = [LETTERS[i : i + 2] for i in range(len(arrays))]
     if len(arrays[0].shape) == 1:
         letters[0] = letters[0][1]
@@ -229,11 +250,21 @@ def _ndim(x: Any) -> int:
     return len(getattr(x, "shape", ()))
 
 
-tensordot = composite("tensordot(Tensor x, Tensor y, Any axes=2) -> Tensor", _tensordot)
-inner = composite("inner(Tensor x, Tensor y) -> Tensor", _inner)
-outer = composite("outer(Tensor x, Tensor y) -> Tensor", _outer)
-vdot = composite("vdot(Tensor x, Tensor y) -> Tensor", _vdot)
-vecdot = composite("vecdot(Tensor x, Tensor y, int axis=-1) -> Tensor", _vecdot)
-kron = composite("kron(Tensor x, Tensor y) -> Tensor", _kron)
-cross = composite("cross(Tensor x, Tensor y, int axisa=-1, int axisb=-1, int axisc=-1, int? axis=None) -> Tensor", _cross)
-multi_dot = composite("linalg_multi_dot(Tensor[] arrays) -> Tensor", _multi_dot)
+tensordot = composite("tensordot(Tensor x, Tensor y, Any axes=2) -> Tensor", _tensordot, numpy=np.tensordot)
+inner = composite("inner(Tensor x, Tensor y) -> Tensor", _inner, numpy=np.inner, laid_out=True)
+outer = composite("outer(Tensor x, Tensor y) -> Tensor", _outer, numpy=np.outer)
+vdot = composite("vdot(Tensor x, Tensor y) -> Tensor", _vdot, numpy=np.vdot)
+vecdot = composite(
+    "vecdot(Tensor x, Tensor y, int axis=-1) -> Tensor",
+    _vecdot,
+    numpy=lambda x, y, axis: np.vecdot(x, y, axis=axis),  # type: ignore[call-overload]
+    laid_out=True,
+)
+kron = composite("kron(Tensor x, Tensor y) -> Tensor", _kron, numpy=np.kron, laid_out=True)
+cross = composite(
+    "cross(Tensor x, Tensor y, int axisa=-1, int axisb=-1, int axisc=-1, int? axis=None) -> Tensor",
+    _cross,
+    numpy=np.cross,
+    laid_out=_cross_laid_out,
+)
+multi_dot = composite("linalg_multi_dot(Tensor[] arrays) -> Tensor", _multi_dot, numpy=np.linalg.multi_dot, laid_out=True)

@@ -108,7 +108,7 @@ matmul: OpOverload = row(
 def _dot(x: Any, y: Any) -> Any:
     of_x, of_y = getattr(x, "shape", ()), getattr(y, "shape", ())
     if not of_x or not of_y:
-        return multiply(x, y)
+        return multiply(*[a if hasattr(a, "shape") else np.asarray(a)[()] for a in (x, y)])  # np.dot makes arrays of numbers
     if len(of_y) <= 2:
         return matmul(x, y)
     rows = moveaxis(y, -2, 0)
@@ -116,4 +116,4 @@ def _dot(x: Any, y: Any) -> Any:
     return reshape(product, (*of_x[:-1], *of_y[:-2], of_y[-1]))
 
 
-dot = composite("dot(Tensor x, Tensor y) -> Tensor", _dot)
+dot = composite("dot(Tensor x, Tensor y) -> Tensor", _dot, numpy=np.dot, laid_out=True)

@@ -70,7 +70,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         found = _vector_norm(reshape(x, (-1,)))
         return reshape(found, (1,) * ndim) if keepdims else found
     axes = tuple(range(ndim)) if axis is None else as_shape(axis)
-    if len(axes) not in (1, 2) or (len(axes) == 1 and isinstance(ord, str)):
+    if len(axes) not in (1, 2) or isinstance(axis, list) or (len(axes) == 1 and isinstance(ord, str)):
         np.linalg.norm(np.zeros((1,) * ndim), ord, axis)  # raises NumPy's own error
     if len(axes) == 1:
         return _vector_norm(x, axes, ord, keepdims=keepdims)
@@ -78,11 +78,19 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 
 
 def _of_last_two(x: Any, ord: Any = "fro", *, keepdims: bool = False) -> Any:
-    return _matrix_norm(x, ord, (-2, -1), keepdims)
+    return _matrix_norm(x, "fro" if ord is None else ord, (-2, -1), keepdims)
 
 
-norm = composite("linalg_norm(Tensor x, Any ord=None, int[1]? axis=None, bool keepdims=False) -> Tensor", _norm)
-vector_norm = composite(
-    "linalg_vector_norm(Tensor x, int[1]? axis=None, Scalar ord=2, *, bool keepdims=False) -> Tensor", _vector_norm
+norm = composite(
+    "linalg_norm(Tensor x, Any ord=None, int[1]? axis=None, bool keepdims=False) -> Tensor", _norm, numpy=np.linalg.norm
 )
-matrix_norm = composite("linalg_matrix_norm(Tensor x, Any ord='fro', *, bool keepdims=False) -> Tensor", _of_last_two)
+vector_norm = composite(
+    "linalg_vector_norm(Tensor x, int[1]? axis=None, Scalar? ord=2, *, bool keepdims=False) -> Tensor",
+    _vector_norm,
+    numpy=lambda x, axis, ord, *, keepdims: np.linalg.vector_norm(x, axis=axis, ord=ord, keepdims=keepdims),  # noqa: A006 - NumPy's names
+)
+matrix_norm = composite(
+    "linalg_matrix_norm(Tensor x, Any ord='fro', *, bool keepdims=False) -> Tensor",
+    _of_last_two,
+    numpy=lambda x, ord, *, keepdims: np.linalg.matrix_norm(x, ord=ord, keepdims=keepdims),  # noqa: A006 - NumPy's names
+)

@@ -1,0 +1,425 @@
+"""NumPy's flags that a row lacks, done by further rows: `order=`, `copy=`, `dtype=`, `casting=`, `where=`, `initial=` and others.
+
+A flag is honoured or refused by name. One that a row lacks, and nothing here knows, may have NumPy's own default only. The file has
+more than 350 lines, because each function of NumPy's with such flags has a short one here.
+"""
+
+from collections.abc import Callable
+from inspect import Parameter, signature
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from ..core import OpOverload, Tensor
+from ..errors import UnsupportedError
+from ..operators import prims
+from ..operators.registry import ops
+from . import cumulative, data_dependent, indexing, pointwise, pointwise_more, reduction, shape, sorting, statistics
+from .assignment import result_into, write_result
+from .linalg import decompositions, einsum, solve
+from .masked import CHOOSING
+from .row_arguments import as_item, as_value, call
+
+Function = Callable[..., Any]
+NO_VALUE = np._NoValue  # noqa: SLF001 - how NumPy's functions spell a parameter that was left out
+# What has no meaning for a Tensor: it is of no subclass of ndarray; what is left in an input that may be overwritten, NumPy does not say.
+UNREAD = frozenset({"subok", "overwrite_input"})
+REDUCE_DEFAULTS = {"where": True, "initial": NO_VALUE, "dtype": None, "keepdims": False}
+UFUNC_DEFAULTS = {"casting": "same_kind", "order": "K", "dtype": None, "where": True, "signature": None}
+
+
+def defaults_of(function: Any) -> dict[str, Any]:
+    """Return NumPy's defaults of a function's parameters."""
+    if isinstance(function, np.ufunc):
+        return UFUNC_DEFAULTS
+    return {p.name: p.default for p in signature(function).parameters.values() if p.default is not Parameter.empty}
+
+
+def is_default(value: Any, default: Any) -> bool:
+    """Whether a flag asks for what NumPy does without it."""
+    return value is NO_VALUE or value is default or (type(value) is type(default) and isinstance(value, (str, float, int)) and value == default)
+
+
+def refused(spelling: str, name: str, value: Any, instead: str) -> UnsupportedError:
+    """Return the error for a flag that no row honours."""
+    shown = repr(value) if isinstance(value, (str, bool, int, float, type(None))) else f"a {type(value).__name__}"
+    return UnsupportedError(f"{spelling}: {name}={shown} has no row. {instead}")
+
+
+# -- reductions ------------------------------------------------------------------------------------------------------------------
+
+
+def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tuple[OpOverload, dict[str, Any]]:
+    """Return the row that reduces chosen elements, with its arguments, where a call has `where=`, `initial=` or `mean=`."""
+    initial, mask, mean = [given.get(name, NO_VALUE) for name in ("initial", "where", "mean")]
+    if mask is True or mask is None or mask is np.True_:
+        mask = NO_VALUE
+    if initial is None and op in (reduction.sum, statistics.prod, statistics.nansum):
+        raise refused(op.name, "initial", None, "Leave it out.")
+    if initial is None:
+        initial = NO_VALUE
+    options = {name: value for name, value in (("initial", initial), ("mask", mask), ("mean", mean)) if value is not NO_VALUE}
+    if not options:
+        return op, bound
+    found = CHOOSING[op]
+    if "mask" in options and not hasattr(mask, "dtype"):
+        options["mask"] = np.asarray(mask)
+    return found, bound | options
+
+
+# -- ufuncs ----------------------------------------------------------------------------------------------------------------------
+
+
+def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Run `np.add(x, y, dtype=..., casting=..., order=...)`."""
+    spelling = f"np.{ufunc.__name__}"
+    given = {name: value for name, value in options.items() if name not in UNREAD and not is_default(value, UFUNC_DEFAULTS.get(name))}
+    unknown = given.keys() - {"dtype", "casting", "order", "where"}
+    if unknown:
+        name = min(unknown)
+        raise refused(spelling, name, given[name], "Leave it out and write it as an operation of its own.")
+    if "where" in given:
+        raise refused(spelling, "where", given["where"], "Elsewhere the result would be whatever memory held: give out= too, or write np.where(mask, ..., y).")
+    order = given.pop("order", "K")
+    if order == "A":
+        raise refused(spelling, "order", order, "Write 'C' or 'F'.")
+    if given:
+        small = [np.empty(0, x.dtype) if hasattr(x, "dtype") else x for x in inputs]
+        made = ufunc(*small, **given)  # raises NumPy's own error
+        kinds = [x.dtype if hasattr(x, "dtype") else np.dtype(bool) if isinstance(x, bool) else type(x) for x in inputs]
+        options = {"casting": given.get("casting", "same_kind")}
+        if "dtype" in given:
+            options["signature"] = (*[None] * ufunc.nin, made.dtype)
+        loop = ufunc.resolve_dtypes((*kinds, None), **options)
+        inputs = tuple([cast(x, dtype) for x, dtype in zip(inputs, loop, strict=False)])
+    out = op(*inputs)
+    return out if order == "K" else in_order(out, order)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """Return an operand in the dtype of a loop."""
+    if not hasattr(x, "dtype"):
+        return dtype.type(x)
+    return x if x.dtype == dtype else prims.astype(x, dtype)
+
+
+def in_order(x: Any, order: Any) -> Any:
+    """Return a result laid out in an order; NumPy's error for no order."""
+    if order not in ("C", "F", "A", "K", None):
+        np.copy(np.zeros(1), order)
+    return x if order in ("K", None) or len(x.shape) < 2 else shape.copy(x, order)
+
+
+# -- layouts ---------------------------------------------------------------------------------------------------------------------
+
+
+def reshape(a: Any, /, shape_: Any = None, order: str = "C", *, copy: Any = None, **named: Any) -> Any:
+    """`np.reshape`."""
+    wanted = named.pop("shape", shape_)
+    if named or wanted is None:
+        np.reshape(np.zeros(1), wanted, **named)  # raises NumPy's own error
+    if order not in ("C", "F"):
+        np.reshape(np.zeros(1), 1, order=order)  # type: ignore[call-overload] # raises NumPy's own error
+        raise refused("np.reshape", "order", order, "Write 'C' or 'F'.")
+    if copy is False:
+        raise refused("np.reshape", "copy", copy, "Whether there is a view hangs on strides: leave copy= out, which copies where it must.")
+    if order == "F":
+        sizes = tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)
+        found = shape.transpose(call(shape.reshape, shape.transpose(a), sizes[::-1]))
+        return shape.copy(found, "F") if copy else found
+    found = call(shape.reshape, a, wanted)
+    return shape.copy(found, "C") if copy else found
+
+
+def ravel(a: Any, order: str = "C") -> Any:
+    """`np.ravel`."""
+    if order not in ("C", "F"):
+        np.ravel(np.zeros(1), order)  # type: ignore[call-overload] # raises NumPy's own error
+        raise refused("np.ravel", "order", order, "Write 'C' or 'F'.")
+    a = as_value(a)
+    return shape.ravel(a if order == "C" else shape.transpose(a))
+
+
+def flatten(self: Any, order: str = "C") -> Any:
+    """`x.flatten()`: a copy always."""
+    if order not in ("C", "F"):
+        np.zeros(1).flatten(order)  # type: ignore[arg-type] # raises NumPy's own error
+        raise refused("x.flatten", "order", order, "Write 'C' or 'F'.")
+    return shape.copy(shape.reshape(self if order == "C" else shape.transpose(self), (-1,)), "C")
+
+
+def astype(self: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+    """`x.astype(dtype)`."""
+    dtype = np.dtype(dtype)
+    if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):
+        np.empty(0, self.dtype).astype(dtype, casting=casting)  # raises NumPy's own error
+    if self.dtype == dtype:
+        return shape.copy(self, order) if copy else in_order(self, order)
+    return in_order(prims.astype(self, dtype), order)
+
+
+def numpy_astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """`np.astype`."""
+    check_device(device)
+    return astype(x, dtype, copy=copy)
+
+
+def check_device(device: Any) -> None:
+    """Raise NumPy's error for a device that is none of its own."""
+    np.empty(0, device=device)
+
+
+def like(op: OpOverload) -> Function:
+    """Return `np.zeros_like` and its kin, of a row that keeps the order of the other array."""
+
+    def made_like(a: Any, *args: Any, **keywords: Any) -> Any:
+        names = [*op.arguments.names[1:-2], "dtype", "order", "subok", "shape"]
+        given = dict(zip(names, args, strict=False)) | keywords
+        check_device(given.pop("device", None))
+        given.pop("subok", None)
+        order, sizes = given.pop("order", "K"), given.get("shape")
+        if order != "K":
+            if sizes is not None:
+                raise refused(f"np.{op.schema.name}", "order", order, "Leave it out where shape= is given.")
+            a = in_order(a, order)
+        return call(op, a, **given)
+
+    return made_like
+
+
+def made(op: OpOverload) -> Function:
+    """Return `np.zeros` and its kin."""
+
+    def made_new(*args: Any, **keywords: Any) -> Any:
+        names = op.arguments.names
+        given = dict(zip([*names, "order"], args, strict=False)) | keywords
+        check_device(given.pop("device", None))
+        order = given.pop("order", "C")
+        given.pop("like", None)
+        if order not in ("C", "F"):
+            np.empty(0, order=order)  # raises NumPy's own error
+        if order == "F" and isinstance(given["shape"], (tuple, list)) and len(given["shape"]) > 1:
+            return in_order(call(op, **given), "F")
+        return call(op, **given)
+
+    return made_new
+
+
+def joined(function: Function, op: OpOverload) -> Function:
+    """Return `np.concatenate` and its kin, with `dtype=` and `casting=`."""
+    spelling, own = f"np.{function.__name__}", op.arguments.names
+
+    def join(arrays: Any, *args: Any, dtype: Any = None, casting: Any = "same_kind", **keywords: Any) -> Any:
+        given = dict(zip([*own[1:], "out"], args, strict=False)) | keywords
+        out = given.pop("out", None)
+        arrays = [as_value(x) for x in arrays]
+        if dtype is not None or casting != "same_kind":
+            parts = [np.zeros(0, x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype) for x in arrays]
+            kind = np.concatenate(parts, dtype=dtype, casting=casting).dtype  # raises NumPy's own error
+            if out is not None and dtype is not None:
+                np.concatenate(parts, out=np.zeros(0), dtype=dtype)  # raises NumPy's own error
+            arrays = [cast(x, kind) if hasattr(x, "dtype") else np.asarray(x, kind) for x in arrays]
+        found = call(op, arrays, **given)
+        found = found if dtype is None or found.dtype == kind else prims.astype(found, kind)  # in another byte order
+        return found if out is None else result_into(spelling, found, out)
+
+    return join
+
+
+# -- of single functions -----------------------------------------------------------------------------------------------------------
+
+
+def ordered(op: OpOverload) -> Function:
+    """Return `np.sort` or `np.argsort`."""
+
+    def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+        function = getattr(np, op.schema.name)
+        if order is not None or (kind is not None and stable is not None) or kind not in (None, "stable", "quicksort", "mergesort", "heapsort"):
+            function(np.zeros(1), -1, kind, order, stable=stable)  # raises NumPy's own error
+        kind = "stable" if stable else None if kind == "quicksort" else kind
+        return call(op, a, axis) if kind is None else call(op, a, axis, kind)
+
+    return sort
+
+
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+    """`np.searchsorted`."""
+    if sorter is not None:
+        a = call(indexing.take, a, sorter, 0)
+    return call(sorting.searchsorted, a, v, side)
+
+
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    """`np.take`."""
+    a, indices = as_value(a), as_value(indices)
+    if mode != "raise":
+        np.take(np.zeros(1), 0, mode=mode)  # raises NumPy's own error
+        n = prod(a.shape) if axis is None else a.shape[normalize_axis_index(axis, len(a.shape))]
+        if mode == "wrap":
+            indices = pointwise.remainder(indices, n)
+        else:
+            indices = pointwise.minimum(pointwise.maximum(indices, 0), n - 1)
+    found = call(indexing.take, a, indices, axis)
+    return found if out is None else result_into("np.take", found, out)
+
+
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    """`np.compress`."""
+    found = call(data_dependent.compress, condition, a, axis)
+    return found if out is None else result_into("np.compress", found, out)
+
+
+def extract(condition: Any, arr: Any) -> Any:
+    """`np.extract`."""
+    return call(data_dependent.extract, condition, arr)
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """`np.nan_to_num`; without a copy the array itself gets the numbers."""
+    if copy:
+        return pointwise_more.nan_to_num(x, nan, posinf, neginf)
+    if x.dtype.kind in "fc":
+        write_result(x, pointwise_more.nan_to_num(x, nan, posinf, neginf), lambda value, out: np.copyto(out, value))
+    return indexing.as_number(x)
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: Any = NO_VALUE) -> Any:
+    """`np.diff`."""
+    a = as_value(a)
+    if n == 0:
+        return a
+    if not a.shape or n < 0:
+        np.diff(np.zeros((1,) * len(a.shape)), n)  # raises NumPy's own error
+    at = normalize_axis_index(axis, len(a.shape))
+
+    def beside(x: Any) -> Any:
+        x = as_item(as_value(x))
+        return x if x.shape else prims.broadcast_to(x, (*a.shape[:at], 1, *a.shape[at + 1 :]))
+
+    parts = [*[beside(x) for x in (prepend,) if x is not NO_VALUE], a, *[beside(x) for x in (append,) if x is not NO_VALUE]]
+    return call(cumulative.diff, shape.concatenate(parts, at) if len(parts) > 1 else a, n, axis)
+
+
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NO_VALUE) -> Any:
+    """`np.average`."""
+    keep = False if keepdims is NO_VALUE else keepdims
+    a, weights = as_value(a), None if weights is None else as_item(as_value(weights))
+    found = call(statistics.average, a, axis, weights, keepdims=keep)
+    if not returned:
+        return found
+    if weights is None:
+        return found, indexing.as_number(ops.np.full_like(found, prod(a.shape) / max(1, prod(found.shape))))
+    ones = ops.np.ones_like(a, np.result_type(a.dtype, weights.dtype, *([np.float64] if a.dtype.kind in "iub" else [])))
+    if weights.shape == a.shape:
+        total = ops.np.sum(weights, axis, ones.dtype, keepdims=keep)
+    else:  # the sum is that of the average of ones, undivided
+        total = ops.np.sum(weights, None, ones.dtype)
+        total = ops.np.copy(prims.broadcast_to(total, found.shape)) if found.shape else total
+    return found, total
+
+
+def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, *, min: Any = NO_VALUE, max: Any = NO_VALUE, **more: Any) -> Any:
+    """`np.clip`."""
+    if more:
+        name = next(iter(more))
+        raise refused("np.clip", name, more[name], "Leave it out and write it as an operation of its own.")
+    if (a_min is not NO_VALUE or a_max is not NO_VALUE) and (min is not NO_VALUE or max is not NO_VALUE):
+        np.clip(np.zeros(1), 0, 1, min=0)  # raises NumPy's own error
+    low, high = [next((x for x in pair if x is not NO_VALUE), None) for pair in ((a_min, min), (a_max, max))]
+    if (a_min is NO_VALUE) != (a_max is NO_VALUE):
+        np.clip(np.zeros(1), *[0 for x in (a_min,) if x is not NO_VALUE], **({"a_max": 0} if a_max is not NO_VALUE else {}))  # type: ignore[call-overload] # raises NumPy's own error
+    found = call(pointwise_more.clip, a, low, high)
+    return found if out is None else write_result(out, found, lambda value, out: np.clip(value, None, None, out=out))
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """`np.linalg.qr`."""
+    if mode not in ("reduced", "r"):
+        np.linalg.qr(np.eye(1), mode)  # type: ignore[call-overload] # raises NumPy's own error
+        raise refused("np.linalg.qr", "mode", mode, "Modes: 'reduced', 'r'.")
+    found = decompositions.qr(a)
+    return found[1] if mode == "r" else QR(*found)
+
+
+QR: Any = type(np.linalg.qr(np.eye(1)))
+
+
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_VALUE) -> Any:
+    """`np.linalg.pinv`."""
+    if hermitian:
+        raise refused("np.linalg.pinv", "hermitian", True, "Leave it out: the inverse is the same.")
+    if rtol is not NO_VALUE and rcond is not None:
+        np.linalg.pinv(np.eye(1), rcond, rtol=rtol)  # raises NumPy's own error
+    return solve.pinv(a, rcond if rtol is NO_VALUE else rtol)
+
+
+def outer(x1: Any, x2: Any, /) -> Any:
+    """`np.linalg.outer`, of vectors alone."""
+    if len(x1.shape) != 1 or len(x2.shape) != 1:
+        np.linalg.outer(*[np.zeros((1,) * len(x.shape)) for x in (x1, x2)])  # raises NumPy's own error
+    return einsum.outer(x1, x2)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """`np.linalg.cross`, of vectors of three components."""
+    if not all(len(x.shape) and x.shape[axis] == 3 for x in (x1, x2)):
+        np.linalg.cross(*[np.broadcast_to(0.0, x.shape) for x in (x1, x2)], axis=axis)  # raises NumPy's own error
+    return einsum.cross(x1, x2, axis=axis)
+
+
+def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: str = "K", casting: Any = "safe", optimize: Any = False) -> Any:
+    """`np.einsum`, with letters or with lists of axes."""
+    text, *operands = args
+    if not isinstance(text, str):
+        text, operands = lettered(args)
+    operands = [as_item(as_value(x)) for x in operands]
+    if dtype is not None or casting != "safe":
+        kind = np.dtype(dtype) if dtype is not None else np.result_type(*operands_dtypes(operands))
+        wrong = next((x for x in operands if not np.can_cast(x.dtype, kind, casting)), None)
+        if wrong is not None:
+            np.einsum("i", np.zeros(1, wrong.dtype), dtype=kind, casting=casting)  # raises NumPy's own error
+        operands = [cast(x, kind) for x in operands]
+    found = einsum.einsum(text, operands, optimize=optimize)
+    found = in_order(found, order)
+    return found if out is None else result_into("np.einsum", found, out)
+
+
+def operands_dtypes(operands: list[Any]) -> list[Any]:
+    """Return the dtypes of some arrays."""
+    return [x.dtype for x in operands]
+
+
+def lettered(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """Return subscripts as text, and the operands, of `np.einsum(x, [0, 1], y, [1, 2], [0, 2])`."""
+    operands, lists = list(args[0 : len(args) - 1 : 2]), list(args[1::2])
+    out = args[-1] if len(args) % 2 else None
+
+    def letters(axes: Any) -> str:
+        return "".join(["..." if i is Ellipsis else einsum.LETTERS[int(i)] for i in axes])
+
+    if not all(isinstance(axes, (list, tuple)) for axes in lists) or not operands:
+        np.einsum(*[np.broadcast_to(0.0, x.shape) if hasattr(x, "shape") else x for x in args])  # raises NumPy's own error
+    text = ",".join(map(letters, lists))
+    if out is not None:
+        return f"{text}->{letters(out)}", operands
+    if any(Ellipsis in axes for axes in lists):
+        return text, operands
+    counts: dict[int, int] = {}
+    for i in (i for axes in lists for i in axes):
+        counts[int(i)] = counts.get(int(i), 0) + 1
+    return f"{text}->{letters(sorted(i for i, n in counts.items() if n == 1))}", operands
+
+
+def size(a: Any, axis: Any = None) -> Any:
+    """`np.size`."""
+    axes = range(len(a.shape)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    if axis is not None and not isinstance(axis, (int, np.integer)):
+        np.size(np.zeros((1,) * len(a.shape)), axis)  # raises NumPy's own error
+    return prod([a.shape[normalize_axis_index(i, len(a.shape))] for i in axes])
+
+
+def truth(found: Any) -> Any:
+    """Return an answer of np.allclose and np.array_equal: a bool, unless it is followed."""
+    return found if isinstance(found, Tensor) else bool(found)

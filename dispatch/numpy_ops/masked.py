@@ -1,0 +1,185 @@
+"""Reductions of chosen elements: the rows behind `where=`, `initial=` and `mean=` of np.sum, np.max, np.var and their kin.
+
+Their kernels are NumPy's functions with those parameters. The layers see them as reductions of arrays in which the elements that do
+not count are replaced by what changes nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload
+from ..operators.registry import ops
+from ..symbolic import guesses, has_zero, larger, same
+from . import reduction, statistics
+from .families import composite
+from .indexing import as_number, where
+from .pointwise import (
+    add,
+    divide,
+    isnan,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    multiply,
+    sqrt,
+    square,
+    subtract,
+)
+from .result_layouts import axes_of, broadcast_shape, plain, reduced
+from .shape import imag, real
+
+Function = Callable[..., Any]
+
+
+def _options(mask: Any, initial: Any = None, **more: Any) -> dict[str, Any]:
+    """Return NumPy's keywords; one that was left out is not among them."""
+    given = {"where": mask, "initial": initial, **more}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _fitting(x: Any, mask: Any) -> Any:
+    """Return the mask, which fits the array; NumPy's own error where it would make it larger."""
+    if not same(broadcast_shape((x.shape, mask.shape)), x.shape) or mask.dtype.kind != "b":
+        np.add.reduce(np.broadcast_to(0.0, guesses(x.shape)), None, where=np.broadcast_to(np.zeros((), mask.dtype), guesses(mask.shape)))
+    return mask
+
+
+def folding(name: str, op: OpOverload, neutral: Function | None, join: Function, function: Function, typed: bool) -> OpOverload:
+    """Make a row of a sum, a product, a largest or smallest value; `neutral(x)` replaces what does not count, or `initial` does."""
+
+    def decomposed(
+        x: Any, mask: Any = None, initial: Any = None, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
+    ) -> Any:
+        if mask is not None:
+            if neutral is None and initial is None:
+                function(np.zeros(1), where=np.ones(1, bool))  # raises NumPy's own error
+            other = ops.np.full_like(x, initial) if neutral is None else neutral(x)
+            x = where(_fitting(x, mask), x, other)
+        if neutral is None and has_zero(tuple([x.shape[i] for i in axes_of(plain(axis), len(x.shape))])):
+            return as_number(ops.np.full_like(x, initial, None, reduced(x.shape, plain(axis), keepdims)))
+        found = op(x, axis, dtype, keepdims=keepdims) if typed else op(x, axis, keepdims=keepdims)
+        if initial is None:
+            return found
+        joined = join(found, initial)
+        return joined if joined.dtype == found.dtype else ops.np.astype(joined, found.dtype)
+
+    def kernel(x: Any, mask: Any, initial: Any, axis: Any, dtype: Any, *, keepdims: bool) -> Any:
+        return function(x, axis, keepdims=keepdims, **({"dtype": dtype} if typed else {}), **_options(mask, initial))
+
+    return composite(
+        f"{name}(Tensor x, Tensor? mask=None, Scalar? initial=None, int[1]? axis=None, ScalarType? dtype=None, *, "
+        "bool keepdims=False) -> Tensor",
+        decomposed,
+        numpy=kernel,
+    )
+
+
+def _zeros(x: Any) -> Any:
+    return ops.np.zeros_like(x)
+
+
+def _ones(x: Any) -> Any:
+    return ops.np.ones_like(x)
+
+
+sum_where = folding("sum_where", reduction.sum, _zeros, add, np.sum, True)
+prod_where = folding("prod_where", statistics.prod, _ones, multiply, np.prod, True)
+nansum_where = folding("nansum_where", statistics.nansum, _zeros, add, np.nansum, True)
+max_where = folding("max_where", reduction.max, None, maximum, np.max, False)
+min_where = folding("min_where", reduction.min, None, minimum, np.min, False)
+
+TRUTH = "(Tensor x, Tensor mask, int[1]? axis=None, *, bool keepdims=False) -> Tensor"
+all_where = composite(
+    "all_where" + TRUTH,
+    lambda x, mask, axis=None, *, keepdims=False: statistics.all(logical_or(x, logical_not(_fitting(x, mask))), axis, keepdims=keepdims),
+    numpy=lambda x, mask, axis, *, keepdims: np.all(x, axis, keepdims=keepdims, where=mask),
+)
+any_where = composite(
+    "any_where" + TRUTH,
+    lambda x, mask, axis=None, *, keepdims=False: statistics.any(logical_and(x, _fitting(x, mask)), axis, keepdims=keepdims),
+    numpy=lambda x, mask, axis, *, keepdims: np.any(x, axis, keepdims=keepdims, where=mask),
+)
+
+
+def _count(x: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
+    """Return how many elements are chosen."""
+    if mask is None:
+        return statistics.counted(x, axis)
+    return reduction.sum(ops.np.broadcast_to(_fitting(x, mask), x.shape), axis, np.intp, keepdims=keepdims)
+
+
+def _mean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    statistics.counted(x, axis)
+    if dtype is None and x.dtype.kind in "iub":
+        dtype = np.float64
+    inner = np.float32 if dtype is None and x.dtype == np.float16 else dtype
+    total = sum_where(x, mask, None, axis, inner, keepdims=keepdims)
+    found = divide(total, _count(x, mask, axis, keepdims))
+    return ops.np.astype(found, x.dtype if inner is not dtype else total.dtype)
+
+
+def _nanmean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    there = logical_and(logical_not(isnan(x)), mask) if x.dtype.kind in "fc" else mask
+    return _mean_where(x, ops.np.broadcast_to(there, x.shape), axis, dtype, keepdims=keepdims)
+
+
+AVERAGED = "(Tensor x, Tensor mask, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor"
+mean_where = composite(
+    "mean_where" + AVERAGED,
+    _mean_where,
+    numpy=lambda x, mask, axis, dtype, *, keepdims: np.mean(x, axis, dtype, keepdims=keepdims, where=mask),
+)
+nanmean_where = composite(
+    "nanmean_where" + AVERAGED,
+    _nanmean_where,
+    numpy=lambda x, mask, axis, dtype, *, keepdims: np.nanmean(x, axis, dtype, keepdims=keepdims, where=mask),
+)
+
+
+def _var_where(
+    x: Any, mask: Any = None, mean: Any = None, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False
+) -> Any:
+    if dtype is None and x.dtype.kind in "iub":
+        dtype = np.float64
+    if mean is None:
+        total = sum_where(x, mask, None, axis, dtype, keepdims=True)
+        mean = ops.np.astype(divide(total, _count(x, mask, axis, True)), total.dtype)
+    away = subtract(x, mean)
+    away = add(square(real(away)), square(imag(away))) if away.dtype.kind == "c" else square(away)
+    into = None if dtype is None or np.dtype(dtype).kind == "c" else dtype  # the squares are real
+    total = sum_where(away, mask, None, axis, into, keepdims=keepdims)
+    count = _count(x, mask, axis, keepdims)
+    found = divide(total, maximum(subtract(count, ddof), 0) if hasattr(count, "shape") else larger(count - ddof, 0))
+    return found if found.dtype == total.dtype else ops.np.astype(found, total.dtype)
+
+
+SPREAD = (
+    "(Tensor x, Tensor? mask=None, Tensor? mean=None, int[1]? axis=None, ScalarType? dtype=None, Scalar ddof=0, *, "
+    "bool keepdims=False) -> Tensor"
+)
+var_where = composite(
+    "var_where" + SPREAD,
+    _var_where,
+    numpy=lambda x, mask, mean, axis, dtype, ddof, *, keepdims: np.var(
+        x, axis, dtype, ddof=ddof, keepdims=keepdims, **_options(mask, mean=mean)
+    ),
+)
+std_where = composite(
+    "std_where" + SPREAD,
+    lambda x, mask=None, mean=None, axis=None, dtype=None, ddof=0, *, keepdims=False: sqrt(
+        _var_where(x, mask, mean, axis, dtype, ddof, keepdims=keepdims)
+    ),
+    numpy=lambda x, mask, mean, axis, dtype, ddof, *, keepdims: np.std(
+        x, axis, dtype, ddof=ddof, keepdims=keepdims, **_options(mask, mean=mean)
+    ),
+)
+
+CHOOSING: dict[OpOverload, OpOverload] = {
+    reduction.sum: sum_where, statistics.prod: prod_where, statistics.nansum: nansum_where, reduction.max: max_where,
+    reduction.min: min_where, statistics.all: all_where, statistics.any: any_where, reduction.mean: mean_where,
+    statistics.nanmean: nanmean_where, statistics.var: var_where, statistics.std: std_where,
+}  # fmt: skip
