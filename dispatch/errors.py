@@ -39,11 +39,11 @@ class HintError(DispatchError, TypeError, ValueError):
     """A type hint that is missing or has no schema type."""
 
 
-class DefinitionError(DispatchError, ValueError):
+class DefinitionError(DispatchError, ValueError, TypeError):
     """A definition or registration that contradicts itself or what is already registered."""
 
 
-class ArgumentError(DispatchError, TypeError):
+class ArgumentError(DispatchError, TypeError, ValueError):
     """A call whose arguments do not fit the operator's schema."""
 
 

@@ -67,8 +67,9 @@ def test_register_autograd_defaulted_inputs_full(given, ns):
 def test_register_autograd_defaulted_inputs_actual(given, ns):
     """A gradient for each argument up to the last array is right too, whether those behind it are given or not.
 
-    Difference: torch leaves defaults out of what it passes on, so that `needs_input_grad` is as long as the call was; here a rule
-    sees every argument always, and `inputs` and `needs_input_grad` have one length.
+    Difference: torch leaves defaults out of what it passes on, so that `needs_input_grad` is as long as the call was, and an
+    optional array that was left out has no gradient to return; here a rule sees every argument always, and `inputs` and
+    `needs_input_grad` have one length.
     """
     lengths = []
 
