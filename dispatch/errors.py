@@ -115,6 +115,10 @@ class DataDependentSizeError(DataDependentError):
     """A program branched on a size that depends on data, and no `dispatch.check` answers it."""
 
 
+class NewSizeError(DataDependentError):
+    """A fake rule asked for a size that depends on data, in a mode whose sizes are numbers."""
+
+
 class CheckError(DispatchError):
     """A condition given to `dispatch.check` is false."""
 
