@@ -2,5 +2,11 @@
 
 from importlib.util import find_spec
 
-NEEDS = {"derivatives_rules.md": "scipy", "dimensions.md": "jaxtyping", "symbolic.md": "sympy", "ufuncs.md": "scipy"}
+NEEDS = {
+    "derivatives_rules.md": "scipy",
+    "dimensions.md": "jaxtyping",
+    "interop.md": "torch",
+    "symbolic.md": "sympy",
+    "ufuncs.md": "scipy",
+}
 collect_ignore = [page for page, library in NEEDS.items() if not find_spec(library)]

@@ -64,10 +64,10 @@ CONVENTIONS = [
     Convention("fmax fmin", "x = y", MIDDLE, ("fmax", (A(1.0), A(1.0)), 0), lambda x, y: x == y),
     Convention("fmax fmin", "x and y are nan", NAN, ("fmax", (A(nan), A(nan)), 0), lambda x, y: np.isnan(x) & np.isnan(y)),
     Convention("max min ptp", "several elements are the largest", "they share the gradient", ("max", (A([1.0, 1.0]), None, False), 0)),
-    Convention("max min ptp median", "an element is nan", NAN, ("max", (A([1.0, nan]), None, False), 0), has_nan),
+    Convention("max min ptp median max_where min_where", "an element is nan", NAN, ("max", (A([1.0, nan]), None, False), 0), has_nan),
     Convention("clip", "x is a bound", "a bound counts as inside", ("clip", (A(1.0), A(0.0), A(1.0)), 0)),
     Convention("clip", "x or a bound is nan", NAN, ("clip", (A(nan), A(0.0), A(1.0)), 0), has_nan),
-    Convention("clip median sort max min ptp maximum minimum fmax fmin", "complex values", "NumPy orders them by real part, then by imaginary "
+    Convention("clip median sort max min max_where min_where ptp maximum minimum fmax fmin", "complex values", "NumPy orders them by real part, then by imaginary "
         "part; JAX and torch refuse", ("sort", (A([2j, 1.0]), -1), 0), is_complex),
     Convention("absolute fabs", "0", MIDDLE, ("absolute", (A(0.0),), 0)),
     Convention("absolute fabs", "nan", NAN, ("absolute", (A(nan),), 0), np.isnan),
@@ -93,9 +93,13 @@ CONVENTIONS = [
     Convention("linalg_norm linalg_vector_norm linalg_matrix_norm", "an element is nan, order 1 or inf", NAN,
         ("linalg_norm", (A([1.0, nan]), 1, None, False), 0), has_nan),
     Convention("std", "all elements are equal, or there is one", LEAST, ("std", (A([1.0]), None, None, 0, False), 0)),
-    Convention("nanmean", "every element is nan", "nan is left out, and here that is all", ("nanmean", (A([nan, nan]), None, None, False), 0),
+    Convention("std_where", "all elements that count are equal", LEAST, ("std_where", (A([1.0, 1.0]), A([True, True]), None, None, None, 0, False), 0),
+        lambda *case: True),
+    Convention("var_where", "nan or inf among elements", "one that does not count has the gradient 0",
+        ("var_where", (A([nan, 1.0]), A([True, False]), None, None, None, 0, False), 0), lambda *case: has_inf(*case) or has_nan(*case)),
+    Convention("nanmean nanmean_where", "every element is nan", "nan is left out, and here that is all", ("nanmean", (A([nan, nan]), None, None, False), 0),
         lambda x, *rest: np.isnan(x).all()),
-    Convention("prod cumprod trapezoid einsum linalg_multi_dot linalg_matrix_power", "inf or nan among factors", "inf * 0 is nan; whether they meet depends on the order of the products",
+    Convention("prod prod_where cumprod trapezoid einsum linalg_multi_dot linalg_matrix_power", "inf or nan among factors", "inf * 0 is nan; whether they meet depends on the order of the products",
         ("cumprod", (A([0.0, inf, 1.0]), 0, None), 0), lambda *case: has_inf(*case) or has_nan(*case)),
     Convention("linalg_det", "a singular matrix", "the cofactors, by singular values", ("linalg_det", (A([[1.0, 2.0], [2.0, 4.0]]),), 0)),
     Convention("linalg_cofactors", "a singular matrix", "what the first derivative of `det` is; its own divides by `det`",
@@ -142,7 +146,7 @@ def theirs(line: Convention) -> tuple[str, str]:
     """What JAX and torch answer there."""
     name, case, number = line.example
     op, place = ROWS[name], list(places(case))[number]
-    return said(lambda: by_jax(op, [case], place)[0]), said(lambda: by_torch(op, case, place))
+    return said(lambda: by_jax(op, case, place)), said(lambda: by_torch(op, case, place))
 
 
 def spelled(line: Convention) -> str:

@@ -164,26 +164,18 @@ def forward(op: OpOverload, case: Case, place: tuple[int, int | None]) -> tuple[
     return dispatch.jvp(scalar(op, case, place), (x,), (direction,))[1], direction
 
 
-def by_jax(op: OpOverload, columns: list[Case], place: tuple[int, int | None]) -> Any:
-    """The gradient by JAX of each of some cases, which differ in floating-point numbers alone; conjugated, as torch's and ours are."""
+def by_jax(op: OpOverload, case: Case, place: tuple[int, int | None]) -> Any:
+    """The gradient by JAX, conjugated, as torch's and ours are."""
     jax = importlib.import_module("jax")
     function = in_jax(op, jax.numpy)
-    count = len(list(places(columns[0])))
-    stacked = [np.stack([at_place(case, list(places(case))[i]) for case in columns]) for i in range(count)]
-
-    def gradient(*arrays: Any) -> Any:
-        case = columns[0]
-        for x, where in zip(arrays, places(columns[0]), strict=True):
-            case = replaced(case, where, x)
-
-        def f(x: Any) -> Any:
-            return total(function(*replaced(case, place, x)), jax.numpy)
-
-        value, pull = jax.vjp(f, at_place(case, place))
-        return pull(jax.numpy.ones((), value.dtype))[0] if hasattr(value, "dtype") else jax.numpy.zeros_like(at_place(case, place))
-
     with float64(jax):
-        return np.conj(np.asarray(jax.vmap(gradient)(*stacked)))
+        given = case
+        for where in places(case):
+            given = replaced(given, where, jax.numpy.asarray(at_place(case, where)))
+        value, pull = jax.vjp(lambda x: total(function(*replaced(given, place, x)), jax.numpy), at_place(given, place))
+        if not hasattr(value, "dtype"):  # no result that has a derivative
+            return np.zeros(np.shape(at_place(case, place)))
+        return np.conj(np.asarray(pull(jax.numpy.ones((), value.dtype))[0]))
 
 
 def float64(jax: Any) -> Any:
@@ -233,7 +225,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "root": lambda np, x, n: np.power(x, 1 / n),
     "average": lambda np, x, axis, by, keep: np.average(x, axis, by, keepdims=keep),
     "broadcast_arrays": _listed("broadcast_arrays"),
-    "einsum": lambda np, text, operands: np.einsum(text, *operands),
+    "einsum": lambda np, text, operands, optimize: np.einsum(text, *operands),
     "full_like": lambda np, x, fill, dtype, shape: np.full_like(x, fill, dtype, shape=shape),
     "linalg_svd": lambda np, x: np.linalg.svd(x, full_matrices=False),
     "linalg_svdvals": lambda np, x: np.linalg.svd(x, compute_uv=False),
@@ -251,6 +243,22 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     },
     **{
         name: lambda np, x, axis, dtype, ddof, keep, name=name: getattr(np, name)(x, axis, dtype, ddof=ddof, keepdims=keep)
+        for name in ("var", "std")
+    },
+    **{
+        f"{name}_where": lambda np, x, mask, initial, axis, dtype, keep, name=name: getattr(np, name)(
+            x, axis, keepdims=keep, where=mask, initial=initial
+        )
+        for name in ("sum", "prod", "nansum", "max", "min")
+    },
+    **{
+        f"{name}_where": lambda np, x, mask, axis, dtype, keep, name=name: getattr(np, name)(x, axis, keepdims=keep, where=mask)
+        for name in ("mean", "nanmean")
+    },
+    **{
+        f"{name}_where": lambda np, x, mask, mean, axis, dtype, ddof, keep, name=name: getattr(np, name)(
+            x, axis, ddof=ddof, keepdims=keep, **{"where": mask, **({} if mean is None else {"mean": mean})}
+        )
         for name in ("var", "std")
     },
     "pad": lambda np, x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
@@ -320,7 +328,7 @@ TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
     "vecdot": lambda t, x, y, axis: t.linalg.vecdot(x, y, dim=axis),
     "tensordot": lambda t, x, y, axes: t.tensordot(x, y, axes if isinstance(axes, int) else [[i] if isinstance(i, int) else list(i) for i in axes]),
     "trapezoid": lambda t, y, x, dx, axis: t.trapezoid(y, dx=1.0 if dx is None else dx, dim=axis) if x is None else t.trapezoid(y, x, dim=axis),
-    "einsum": lambda t, text, operands: t.einsum(text, *operands),
+    "einsum": lambda t, text, operands, optimize: t.einsum(text, *operands),
     "root": lambda t, x, n: t.pow(x, 1 / n),
     "median": lambda t, x, axis, keep: _median(t, x, axis, keep),
     "clip": lambda t, x, low, high: t.clamp(*_broadcast(t, x, low, high)),

@@ -34,7 +34,7 @@ RULE = (
 PLACES: dict[str, int] = {
     folder: number for number, place in enumerate(RULE) for folder in ({place} if isinstance(place, str) else place)
 }
-PLANNED = {"control_flow", "numpy", "scipy", "interop"}  # in the rule, and not there yet
+PLANNED = {"control_flow", "numpy", "scipy"}  # in the rule, and not there yet
 FOLDERS = set(PLACES) - PLANNED - {"errors", "faces"}
 MODULES = {"__init__", "library", "autograd", "errors", "__main__"}
 APART = "layers/"  # what stands in it does not import each other
@@ -60,7 +60,7 @@ SHARED_STEMS = {"layer", "tensor", "kernel", "inplace", "transform", "visualize"
 HELD_BY_ONE_TEST = {"numpy_ops": "test_table"}  # every row by the same laws, so that a new row costs no test
 OWN_TESTS_ONLY = {"", "core", "schema", "graph"}  # folders that no one test speaks for
 MOST_LINES = 350  # above it a file says at its top why
-MOST_COMPILED_LINES = 4900  # of all .pyx beside their docstrings, an eighth of the package: who changes the core reads C
+MOST_COMPILED_LINES = 4930  # of all .pyx beside their docstrings, an eighth of the package: who changes the core reads C
 DOCSTRING = re.compile(r'(\A|^(?!cdef extern)[^\n]*:\n) *"""(?:[^"]|"(?!""))*"""\n', re.MULTILINE)
 PICTURES = re.compile(r"(?i)\b(floor|rooms?|houses?|doors?|mezzanine|riddles?)\b")  # of docs/floors.md, and of nothing else
 OPERATOR_NAME = re.compile(r"\w+::\w+(\.\w+)?")

@@ -71,7 +71,7 @@ MOVING = (
     "np.pad({x}, (1, 0), mode='edge')", "np.diag({x})", "np.diagonal({x})", "np.tril({x})", "np.triu({x}, 1)", "np.atleast_2d({x})", "np.atleast_1d({x})", "np.append({x}, {y})", "np.delete({x}, 0)",
     "np.copy({x})", "{x}.copy()", "{x}.copy('K')", "np.zeros_like({x})", "np.ones_like({x})",
     "np.full_like({x}, {s})", "np.zeros({x}.shape) + {x}", "np.empty_like({x}) * 0 + {x}", "np.column_stack([{x}, {x}])", "np.fliplr({x})",
-    "np.swapaxes({x}, 0, 1)", "np.concatenate([{x}, [1.0]])", "np.vstack({x})", "np.broadcast_arrays({x}, {y})[0]", "np.meshgrid({x}, {x})[0]", "np.ravel({x}, order='F')",
+    "np.swapaxes({x}, 0, 1)", "np.concatenate([{x}, [1.0]])", "np.vstack({x})", "np.broadcast_arrays({x}, {y})[0] * 1", "np.meshgrid({x}, {x})[0]", "np.ravel({x}, order='F')",
     "{x}.reshape(-1, 1)", "{x}.transpose(*range({x}.ndim))", "np.dstack([{x}, {x}])", "np.flipud({x})", "{x}[None].repeat(2, 0)",
     "np.expand_dims({x}, (0, -1))", "np.reshape({x}, {x}.shape[::-1])", "np.concatenate([{x}, {y}], axis=None)", "np.einsum('ij->ji', {x})", "np.einsum('ii->i', {x}[:1, :1])",
 )  # fmt: skip

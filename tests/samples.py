@@ -254,6 +254,10 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make(np.shape(indexed(np.zeros(shape), index, arrays))), index, shape, turned(make, arrays))
         for shape, index, arrays in INDICES
     ],
+    **dict.fromkeys(("add_at", "subtract_at"), lambda make: [
+        (make(shape), index, make(np.shape(indexed(np.zeros(shape), index, arrays))), turned(make, arrays))
+        for shape, index, arrays in INDICES
+    ]),
     "setitem": written,
     "view_scatter": looks,
     "take": lambda make: [
@@ -536,7 +540,7 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 OWN = {  # what the layers need, and NumPy has under no name
     "getitem", "scatter_add", "select_index", "sum_to", "detach", "empty", "empty_like", "linalg_tall_qr",
-    "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "divide_no_nan", "root", "linalg_cofactors", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
+    "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
     "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where",  # their kernels are NumPy's functions of other names
 }  # fmt: skip
 NUMPYS: dict[str, Callable[..., Any]] = {

@@ -11,6 +11,7 @@ cdef extern from *:
         PyObject *settings[32];             /* by key: the value of the newest Setting (borrowed from it), or NULL */
         int ending;                         /* whether the guards that are on are left when the thread ends */
         unsigned long long conversions;     /* how many wrappers have given up their data as numbers */
+        unsigned long long requests;        /* how many were asked for their data as an array, and nobody has answered yet */
     } dispatch_thread_state;
     """
     ctypedef struct ThreadState "dispatch_thread_state":
@@ -19,6 +20,7 @@ cdef extern from *:
         PyObject *settings[KEYS]
         bint ending
         rank_t conversions
+        rank_t requests
 
 
 cdef ThreadState *thread_state() noexcept nogil    # valid for the calling thread, as long as that thread lives

@@ -373,6 +373,21 @@ def count_conversion():
     thread_state().conversions += 1
 
 
+def requests():
+    """How many wrappers have refused their data as an array in this thread, those aside that `answered` took back."""
+    return thread_state().requests
+
+
+def note_request():
+    """Note that a wrapper was asked for its data as an array, or as a number, and refuses it."""
+    thread_state().requests += 1
+
+
+def answered(rank_t before):
+    """Take back all requests but the first `before`: what asked gets arrays in another way."""
+    thread_state().requests = before
+
+
 def open_levels():
     """The levels that are open in this thread, outermost first."""
     cdef ThreadState *thread = thread_state()

@@ -141,6 +141,7 @@ class Tensor(Wrapped):
     __hash__ = object.__hash__
 
     def __array__(self, dtype=None, copy=None):
+        thread_state().requests += 1
         raise ConversionError(
             f"a NumPy array was asked of a {type(self).__name__} of shape {self.shape} and dtype {self.dtype}, which would "
             "take it out of its transform. Call an operator on it, or a NumPy function that has a row in dispatch.ops.np.")

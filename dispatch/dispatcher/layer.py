@@ -129,6 +129,14 @@ class Layer:
         op.register(self, self.rule(rule, *args, **options))
         return rule
 
+    def mark(self) -> Callable[[], None] | None:
+        """What takes back all that the layer records from here on; None where it records into nothing of its own."""
+        return None
+
+    def remark(self, rule: Any) -> str:
+        """What listings say of a rule beside where it is written; empty for most."""
+        return ""
+
     def place(self, rule: Any) -> str:
         """Where a rule is written, for listings: `file.py:12`."""
         return where(rule)

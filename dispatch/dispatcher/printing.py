@@ -96,8 +96,10 @@ class KernelListing:
 
 def role_of(registration: Registration) -> str:
     """Describe a registration: `"vmap rule"`, `"kernel (CompositeExplicit)"`."""
-    if registration.layer is not None:
-        return f"{registration.layer.name} rule"
+    layer: Any = registration.layer
+    if layer is not None:
+        remark = layer.remark(registration.rule)
+        return f"{layer.name} rule{', ' * bool(remark)}{remark}"
     return "kernel" if not registration.key.is_alias else f"kernel ({registration.key.name})"
 
 
@@ -106,7 +108,8 @@ def default_of(op: OpOverload, key: DispatchKey) -> tuple[str, str]:
     derived = next(layer for layer in layers.values() if layer.key is key).derived(op)
     if derived is None:
         return "the layer's default", ""
-    return f"derived from the {role_of(derived.source)}", place_of(derived.source)
+    assert derived.source.layer is not None
+    return f"derived from the {derived.source.layer.name} rule", place_of(derived.source)
 
 
 def place_of(registration: Registration) -> str:

@@ -152,6 +152,16 @@ class Body:
         del self.nodes[place]
         self.constants.pop(node.name, None)
 
+    def cut(self, count: int) -> set[Node]:
+        """Remove all nodes but the first `count`, with what is known of them, and return those; nothing else may need them."""
+        del self.nodes[count:]
+        left = set(self.nodes)
+        names = {node.name for node in left}
+        self.constants = {name: x for name, x in self.constants.items() if name in names}
+        self.symbols = {name: (node, axis) for name, (node, axis) in self.symbols.items() if node in left}
+        self._names = dict.fromkeys(names, 0)
+        return left
+
     def _place(self, node: Node) -> int:
         try:
             return self.nodes.index(node)

@@ -25,6 +25,7 @@ from ..core.pytree import field_names, items_of, leaves, made_of, paths, steps
 from ..core.source import Line
 from ..errors import GraphError
 from ..operators.registry import ops
+from ..operators.rule_operators import origin_of_name
 from .array_literals import Unwritable, dtype_text
 from .body import Body
 from .literals import BY_CLASS, TYPES, Writer, find_class, is_known
@@ -46,6 +47,19 @@ def register_spelling(name: str, spelling: Spelling) -> None:
     spelling : callable
         `spelling(code, node)` returns the text, or None for the usual call. Text that begins with "=" is assigned to the name
         of the node; other text is a statement. `code.spell(x)` is the expression of an argument.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> @dispatch.custom_op("doc_spelling::twice", mutates_args=())
+    ... def twice(x: np.ndarray) -> np.ndarray:
+    ...     return 2 * x
+    >>> register_spelling("doc_spelling::twice", lambda code, node: f"= 2 * {code.spell(node.args[0])}")
+    >>> print(dispatch.make_fx(twice)(np.ones(3)))
+    def f(x):
+        # ...
+        twice = 2 * x  # float64[3]
+        return twice
     """
     SPELLINGS[name] = spelling
 
@@ -144,9 +158,11 @@ class Code(Writer):
     def operator(self, op: OpOverload) -> str:
         """Return an operator as an expression."""
         path = f"{op.schema.namespace}.{op.schema.name}"
-        own = op.schema.overload.removesuffix("functional").removesuffix("_")  # of the operator whose functional form it is
-        form = f".{own or 'default'}.functional"
-        for found in (path, f"{path}.{op.schema.overload or 'default'}", f"{path}.functional", path + form):
+        paths = [path, f"{path}.{op.schema.overload or 'default'}"]
+        if (goes_by := origin_of_name(op)) is not None:  # a functional form, or the operator of a rule
+            origin, form = goes_by
+            paths += [f"{path}.{form}", f"{path}.{origin.schema.overload or 'default'}.{form}"]
+        for found in paths:
             try:
                 if attrgetter(found)(ops) is op:
                     return f"ops.{found}"

@@ -26,7 +26,7 @@ from typing import Any
 from ..core import OpOverload
 from ..core.source import Line
 from ..errors import GraphError
-from ..operators.registry import known
+from ..operators.rule_operators import known_or_made, origin_of_name
 from .array_literals import Unwritable
 from .body import Body
 from .literals import Reader, Writer
@@ -58,9 +58,10 @@ def written(body: Body) -> str:
     operators = writer.operators | {node.op.name: node.op for node in body.nodes if node.op is not None}
     head = [f"graph({VERSION})"]
     for name, op in sorted(operators.items()):
-        if find_operator(name) is not op:
+        if known_or_made(name) is not op:
             raise GraphError(f"the graph cannot be saved: the operator {name} is known to nobody by its name. Define it.")
-        module = getattr(op, "defined_in", None) or ("", "")
+        found = origin_of_name(op)
+        module = getattr(op if found is None else found[0], "defined_in", None) or ("", "")
         head.append(f"operator{_call(writer, str(op.schema), module[0])}")
     return signed([*head, *lines, "end()"])
 
@@ -119,17 +120,6 @@ def _opaque(x: Any) -> str:
 
 def _call(writer: Writer, *values: Any) -> str:
     return f"({', '.join(map(writer.spell, values))})"
-
-
-def find_operator(name: str) -> OpOverload | None:
-    """Return the operator of a full name, or the functional form of one; None if there is none."""
-    op = known(name)
-    word, _, overload = name.partition(".")
-    if op is None and overload.endswith("functional"):
-        of = known(f"{word}.{overload.removesuffix('_functional')}" if overload != "functional" else word)
-        if of is not None and of.schema.is_mutable and of.functional.name == name:
-            return of.functional
-    return op
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------------
@@ -209,7 +199,7 @@ class _GraphReader:
 
     def say_operator(self, schema: str, module: str) -> None:
         name = schema.partition("(")[0]
-        op = find_operator(name)
+        op = known_or_made(name)
         if op is None:
             self.missing.append(f"{name} (defined in {module or 'no module'})")
             self.first_missing = self.first_missing or self.number

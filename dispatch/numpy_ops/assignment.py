@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from ..core import Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators.prims import astype, broadcast_to
-from . import indexing, pointwise, shape
+from . import indexing, shape
 from .index_parsing import ARRAY, as_array
 from .item_assignment import setitem_
 from .row_arguments import as_item, as_value
@@ -69,7 +69,9 @@ ARRAYS: dict[Any, Function] = {np.array: array, np.asarray: partial(array, copy=
 def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kind") -> Any:
     """Write a result into `out` by NumPy's casting rules; `again(value, out)` on arrays without data raises NumPy's error."""
     given = value if hasattr(value, "dtype") else np.asarray(value)
-    if not (_fits(given.shape, out.shape) and np.can_cast(given.dtype, out.dtype, casting)):
+    if type(value) in (bool, int, float, complex):  # whose dtype is what it is written to, where NumPy lets it be
+        np.copyto(np.empty((), out.dtype), value, casting)
+    elif not (_fits(given.shape, out.shape) and np.can_cast(given.dtype, out.dtype, casting)):
         again(_hollow(given), np.empty(out.shape, out.dtype))
     if isinstance(out, Tensor):
         setitem_(out, Ellipsis, value)
@@ -136,10 +138,7 @@ def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
     """Run `np.add.at(x, index, value)`, or `subtract`: an element that the index has twice is added to twice."""
     index, _, arrays = _parted(index)
     value = broadcast_to(as_item(as_value(value)), indexing.getitem(x, index, arrays).shape)
-    dtype = np.result_type(x.dtype, value.dtype)  # in which NumPy adds each up
-    value = value if value.dtype == dtype else astype(value, dtype)
-    op = pointwise.add if ufunc is np.add else pointwise.subtract
-    ufunc_into(ufunc, op, (x, indexing.scatter_add(value, index, x.shape, arrays)), x)
+    setitem_(x, Ellipsis, (indexing.add_at if ufunc is np.add else indexing.subtract_at)(x, index, value, arrays))
 
 
 def ufunc_at(ufunc: np.ufunc, op: Function, x: Any, index: Any, *values: Any) -> None:

@@ -20,11 +20,12 @@ from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import broadcast_to, moveaxis
 from ..operators.registry import ops
-from ..symbolic import SymInt
-from .creation import arange
+from ..symbolic import SymInt, agree, is_one
+from .creation import arange, zeros_like
 from .families import aligned, composite, in_front, linear, row
 from .index_parsing import ARRAY, Item, Reading, check_masks, indexed, is_mask, placed, read, spelled, without_masks
-from .result_layouts import Layout, elementwise, weak
+from .pointwise import negative
+from .result_layouts import Layout, elementwise, fake_like, weak
 from .shape import copy, reshape
 
 Shape = tuple[int, ...]
@@ -152,6 +153,23 @@ def _batched_scatter_add(info: Any, in_dims: Any, x: Any, index: Any, shape: Any
     return scatter_add(x, (ARRAY, *index), whole, [numbered(info, found.width), *arrays]), 0
 
 
+def _batched_at(info: Any, in_dims: Any, op: OpOverload, x: Any, index: Any, value: Any, arrays: Any) -> tuple[Any, int]:
+    dims = in_dims[3] or [None] * len(arrays)
+    index = index if isinstance(index, tuple) else (index,)
+    ndim = len(x.shape) - (in_dims[0] is not None)
+    found = read(index, [item_of(i, dim) for i, dim in zip(arrays, dims, strict=True)], ndim)
+    x, value = [
+        broadcast_to(y, (info.batch_size, *y.shape)) if dim is None else in_front(y, dim)
+        for y, dim in ((x, in_dims[0]), (value, in_dims[2]))
+    ]
+    if in_dims[3] is None:
+        value = value if found.together else moveaxis(value, 0, found.width)
+        return op(x, (slice(None), *index), value, arrays), 0
+    value = moved(value, found, found.position + 1, 1)
+    arrays = with_batch(info, op.name, arrays, dims, found.width)
+    return op(x, (ARRAY, *index), value, [numbered(info, found.width), *arrays]), 0
+
+
 def moved(x: Any, found: Reading, source: int, destination: int) -> Any:
     """Move the axes of an index's arrays from one place to another."""
     if source == destination or not found.width:
@@ -177,6 +195,46 @@ scatter_add: OpOverload = row(
     jvp=linear("x"),
     vmap=_batched_scatter_add,
 )
+
+
+# -- ufuncs at an index ----------------------------------------------------------------------------------------------------
+
+
+def _at(name: str, ufunc: np.ufunc, pulled: Any) -> OpOverload:
+    """Make the row of a copy of `x` after `np.add.at(x, index, value)`, with a value for every element that the index meets.
+
+    NumPy adds one after the other to what is there, which rounds otherwise than a sum of the values that is added at once.
+    """
+
+    def kernel(x: Any, index: Any, value: Any, arrays: Any = ()) -> Any:
+        made = np.array(x)
+        ufunc.at(made, placed(index, arrays), value)
+        return made
+
+    def fake(x: Any, index: Any, value: Any, arrays: Any) -> FakeTensor:
+        met = _fake_getitem(x, index, arrays).shape
+        given = getattr(value, "shape", ())
+        if len(given) > len(met) or not all(is_one(n) or agree(n, m) for n, m in zip(given[::-1], met[::-1], strict=False)):
+            raise ValueError("array is not broadcastable to correct shape")  # NumPy's own words
+        return fake_like(x, x.dtype)
+
+    def push(tangents: Any, output: Any, x: Any, index: Any, value: Any, arrays: Any) -> Any:
+        t = zeros_like(x) if tangents[0] is None else tangents[0]
+        return t if tangents[2] is None else op(t, index, tangents[2], arrays)
+
+    op: OpOverload = row(
+        f"{name}(Tensor x, Any index, Tensor value, Tensor[] arrays=[]) -> Tensor",
+        numpy=kernel,
+        fake=fake,
+        autograd=pullbacks(x=lambda g: g, value=lambda g, index, arrays: pulled(getitem(g, index, arrays))),
+        jvp=push,
+        vmap=lambda info, in_dims, *args: _batched_at(info, in_dims, op, *args),
+    )
+    return op
+
+
+add_at = _at("add_at", np.add, lambda g: g)
+subtract_at = _at("subtract_at", np.subtract, negative)
 
 
 def _fake_where(condition: Any, x: Any, y: Any) -> Any:

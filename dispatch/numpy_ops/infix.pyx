@@ -33,14 +33,15 @@ def infix(op not None):
 def power(op not None, dict others not None):
     """`x ** y`, where x is a Tensor. NumPy runs other ufuncs for some numbers, and these round otherwise than `np.power` does.
 
-    `others` has their rows by type and value of the number. In double and single precision real numbers have the same bits.
+    `others` has their rows, and the dtypes of which they give other bits, by type and value of the number.
     """
     infixed = infix(op)
 
     def power(self, other):
         if (type(other) is int or type(other) is float) and (type(other), other) in others:
-            if self.dtype.char in "FDGe" and self.shape:
-                return others[type(other), other](self)
+            row, dtypes = others[type(other), other]
+            if self.dtype.char in dtypes and self.shape:
+                return row(self)
         return infixed(self, other)
     return power
 

@@ -13,23 +13,28 @@ from ..dispatcher.frameworks import frameworks
 from ..dispatcher.layer import kernels
 from ..dispatcher.operator_hooks import hooks
 from ..layers import mode
-from ..layers.autograd.batched_backward import batching_rule, pull_all
+from ..layers.autograd.batched_backward import batching_rule_of, pull_all
 from ..layers.autograd.derivative_sources import makers, plugged
+from ..layers.autograd.layer import backward_rule, partial_rule
 from ..layers.autograd.layer import layer as autograd
 from ..layers.fake.layer import layer as fake
 from ..layers.functionalize.layer import layer as functionalize
+from ..layers.jvp.layer import jvp_rule
 from ..layers.jvp.layer import layer as jvp
 from ..layers.trace.layer import layer as trace
 from ..layers.vmap.layer import layer as vmap
+from ..layers.vmap.layer import vmap_rule
 from ..layers.vmap.randomness import around_kernel
 from ..operators import pickling
 from ..operators.functional_variant import functional
 from ..operators.registry import define_on_first_use
+from ..operators.rule_operators import makers as rule_makers
+from ..operators.rule_operators import rule_operator
 from ..schema.tags import Tag
 
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
 INTEROP = f"{__package__.partition('.')[0]}.interop"
-FRAMEWORKS: dict[str, str] = {}  # by the package that a class of arrays comes from, the module that takes a call over
+FRAMEWORKS = {"torch": ".torch"}  # by the package that a class of arrays comes from, the module that takes a call over
 FORMS = {  # of a derivative, by their keywords in `register_autograd`
     "elementwise": ".elementwise",
     "finite_difference": ".finite_differences",
@@ -46,6 +51,7 @@ ON_TENSORS = """
     __divmod__ __rdivmod__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __getitem__ __reversed__ __setitem__
     sum mean max min prod var std all any argmax argmin argsort sort cumsum cumprod clip round repeat diagonal trace nonzero
     searchsorted swapaxes squeeze dot take copy compress fill flat view put itemsize nbytes reshape transpose ravel flatten astype conj conjugate detach T mT real imag
+    ctypes _numba_type_
 """
 
 
@@ -55,14 +61,15 @@ def install() -> None:
         layer.install()
     observer.install()
     around_kernels[Tag.random] = around_kernel
-    hooks.functional = functional
+    hooks.functional, hooks.rule_operator = functional, rule_operator
+    rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule, partial_rule=partial_rule)
     frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
     plugged["ufunc"] = LazyFunction(__package__, ".from_ufunc", "operator_of")
     jvp.derivations = (LazyFunction(RULES, ".forms", "jvp_from_form"), LazyFunction(RULES, ".transpose", "jvp_from_vjp"))
     kernels.derivations = (LazyFunction(__package__, ".array_protocols", "kernel_by_protocols"),)
     autograd.derivations = (LazyFunction(RULES, ".transpose", "vjp_from_jvp"),)
-    pull_all.register_vmap(batching_rule)
+    pull_all.register_vmap(batching_rule_of(pull_all))
     pickling.install()
     load_rows = Loader(__package__, ".rows")
     define_on_first_use("np", load_rows)

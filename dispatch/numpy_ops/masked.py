@@ -25,10 +25,10 @@ from .pointwise import (
     maximum,
     minimum,
     multiply,
-    sqrt,
     square,
     subtract,
 )
+from .pointwise_more import root
 from .result_layouts import axes_of, broadcast_shape, plain, reduced
 from .shape import imag, real
 
@@ -48,18 +48,20 @@ def _fitting(x: Any, mask: Any) -> Any:
     return mask
 
 
-def folding(name: str, op: OpOverload, neutral: Function | None, join: Function, function: Function, typed: bool) -> OpOverload:
-    """Make a row of a sum, a product, a largest or smallest value; `neutral(x)` replaces what does not count, or `initial` does."""
+def folding(name: str, op: OpOverload, neutral: Function, join: Function, function: Function, typed: bool) -> OpOverload:
+    """Make a row of a sum, a product, a largest or smallest value; `neutral(x)` replaces what does not count.
+
+    A sum and a product may be `typed`; a largest value may not, and needs `initial` where elements are left out.
+    """
 
     def decomposed(
         x: Any, mask: Any = None, initial: Any = None, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
     ) -> Any:
         if mask is not None:
-            if neutral is None and initial is None:
+            if not typed and initial is None:
                 function(np.zeros(1), where=np.ones(1, bool))  # raises NumPy's own error
-            other = ops.np.full_like(x, initial) if neutral is None else neutral(x)
-            x = where(_fitting(x, mask), x, other)
-        if neutral is None and has_zero(tuple([x.shape[i] for i in axes_of(plain(axis), len(x.shape))])):
+            x = where(_fitting(x, mask), x, neutral(x))
+        if not typed and has_zero(tuple([x.shape[i] for i in axes_of(plain(axis), len(x.shape))])):
             return as_number(ops.np.full_like(x, initial, None, reduced(x.shape, plain(axis), keepdims)))
         found = op(x, axis, dtype, keepdims=keepdims) if typed else op(x, axis, keepdims=keepdims)
         if initial is None:
@@ -86,11 +88,30 @@ def _ones(x: Any) -> Any:
     return ops.np.ones_like(x)
 
 
+def _end(x: Any, sign: int) -> Any:
+    """Return an array of the value that is below all others of a dtype, or above them, so that it ties with none that counts."""
+    kind = x.dtype.kind
+    if kind == "b":
+        return ops.np.full_like(x, sign > 0)
+    if kind in "iu":
+        limits = np.iinfo(x.dtype)
+        return ops.np.full_like(x, limits.max if sign > 0 else limits.min)
+    return ops.np.full_like(x, complex(sign * np.inf, sign * np.inf) if kind == "c" else sign * np.inf)
+
+
+def _lowest(x: Any) -> Any:
+    return _end(x, -1)
+
+
+def _highest(x: Any) -> Any:
+    return _end(x, 1)
+
+
 sum_where = folding("sum_where", reduction.sum, _zeros, add, np.sum, True)
 prod_where = folding("prod_where", statistics.prod, _ones, multiply, np.prod, True)
 nansum_where = folding("nansum_where", statistics.nansum, _zeros, add, np.nansum, True)
-max_where = folding("max_where", reduction.max, None, maximum, np.max, False)
-min_where = folding("min_where", reduction.min, None, minimum, np.min, False)
+max_where = folding("max_where", reduction.max, _lowest, maximum, np.max, False)
+min_where = folding("min_where", reduction.min, _highest, minimum, np.min, False)
 
 TRUTH = "(Tensor x, Tensor mask, int[1]? axis=None, *, bool keepdims=False) -> Tensor"
 all_where = composite(
@@ -118,7 +139,9 @@ def _mean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, keepd
         dtype = np.float64
     inner = np.float32 if dtype is None and x.dtype == np.float16 else dtype
     total = sum_where(x, mask, None, axis, inner, keepdims=keepdims)
-    found = divide(total, _count(x, mask, axis, keepdims))
+    count = _count(x, mask, axis, keepdims)
+    none = logical_not(count)  # where a quotient has the tangent 0 / 0, and a gradient of 0
+    found = as_number(where(none, np.nan, divide(total, where(none, 1, count))))
     return ops.np.astype(found, x.dtype if inner is not dtype else total.dtype)
 
 
@@ -149,6 +172,8 @@ def _var_where(
         total = sum_where(x, mask, None, axis, dtype, keepdims=True)
         mean = ops.np.astype(divide(total, _count(x, mask, axis, True)), total.dtype)
     away = subtract(x, mean)
+    if mask is not None:  # before it is squared, so that the slope of an infinity that does not count is no nan
+        away = where(_fitting(x, mask), away, 0.0)
     away = add(square(real(away)), square(imag(away))) if away.dtype.kind == "c" else square(away)
     into = None if dtype is None or np.dtype(dtype).kind == "c" else dtype  # the squares are real
     total = sum_where(away, mask, None, axis, into, keepdims=keepdims)
@@ -170,7 +195,7 @@ var_where = composite(
 )
 std_where = composite(
     "std_where" + SPREAD,
-    lambda x, mask=None, mean=None, axis=None, dtype=None, ddof=0, *, keepdims=False: sqrt(
+    lambda x, mask=None, mean=None, axis=None, dtype=None, ddof=0, *, keepdims=False: root(
         _var_where(x, mask, mean, axis, dtype, ddof, keepdims=keepdims)
     ),
     numpy=lambda x, mask, mean, axis, dtype, ddof, *, keepdims: np.std(

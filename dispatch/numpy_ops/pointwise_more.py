@@ -4,6 +4,7 @@ At a corner the derivative is torch's: 1 at the bounds of `clip`, the mean of th
 result counts as a constant.
 """
 
+from functools import lru_cache
 from math import factorial, pi
 from math import log as ln
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from ..autodiff.rules.partials import conjugated
 from ..core import OpOverload
-from ..layers.autograd import pullbacks
+from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor
 from ..layers.jvp import pushforwards
 from ..operators.prims import astype
@@ -226,19 +227,6 @@ sinc: OpOverload = row(
 # -- composites --------------------------------------------------------------------------------------------------------------
 
 
-def _round(x: Any, decimals: int = 0) -> Any:
-    if x.dtype.kind in "iu":
-        if decimals >= 0:
-            return as_number(copy(x))
-        return astype(multiply(rint(divide(x, 10.0**-decimals)), 10.0**-decimals), x.dtype)
-    if x.dtype.kind == "c":
-        return add(_round(real(x), decimals), multiply(_round(imag(x), decimals), 1j))
-    if not decimals:
-        return rint(x)
-    scale = 10.0 ** abs(decimals)
-    return divide(rint(multiply(x, scale)), scale) if decimals > 0 else multiply(rint(divide(x, scale)), scale)
-
-
 def _angle(z: Any, deg: bool = False) -> Any:
     found = arctan2(imag(z), real(z)) if z.dtype.kind == "c" else arctan2(0, z)
     return multiply(found, 180 / pi) if deg else found
@@ -256,7 +244,19 @@ def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) 
     return as_number(where(equal(x, -np.inf), float(limits.min) if neginf is None else neginf, x))
 
 
-round = composite("round(Tensor x, int decimals=0) -> Tensor", _round, numpy=np.round)
+@lru_cache(None)
+def _rounded(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.round(np.zeros((), dtype)).dtype
+
+
+round: OpOverload = row(
+    "round(Tensor x, int decimals=0) -> Tensor",
+    numpy=np.round,
+    fake=lambda x, decimals: elementwise(_rounded(x.dtype), [x]) if isinstance(x, FakeTensor) else np.round(x, decimals),
+    autograd=CONSTANT,
+    vmap=lambda info, in_dims, x, decimals: (round(x, decimals), in_dims[0]),
+    tags=(Tag.pointwise,),
+)
 angle = composite("angle(Tensor x, bool deg=False) -> Tensor", _angle, numpy=np.angle)
 nan_to_num = composite(
     "nan_to_num(Tensor x, Scalar nan=0.0, Scalar? posinf=None, Scalar? neginf=None) -> Tensor",

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, Tensor, device_of
+from ..core import OpOverload, Tensor, device_of, note_request
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
@@ -42,6 +42,7 @@ Function = Callable[..., Any]
 
 def _no_row(spelling: str) -> UnsupportedError:
     """Return the error for a function without a row: its name, similar names, and how to make it an operator."""
+    note_request()  # the function would take the data, as an array
     name = spelling.rpartition(".")[2]
     return UnsupportedError(
         f"{spelling} has no row in dispatch.ops.np, so it cannot take a Tensor.{did_you_mean(name, dir(ops.np))} "
@@ -234,6 +235,11 @@ def _compress(self: Tensor, condition: Any, axis: int | None = None, out: Any = 
     return FUNCTIONS[np.compress](condition, self, axis, out)
 
 
+def _asked_for_memory(self: Tensor) -> Any:
+    """Refuse what ctypes and Numba ask of an array, as `np.asarray` is refused."""
+    return self.__array__()
+
+
 def detach(x: Any) -> Any:
     """Return the value of `x` as a constant: no gradient and no tangent flows through it.
 
@@ -263,7 +269,8 @@ _BINARY = {
     "lshift": pointwise_more.left_shift, "rshift": pointwise_more.right_shift,
 }  # fmt: skip
 _power = power(
-    pointwise.power, {(int, 2): pointwise.square, (int, -1): pointwise.reciprocal, (float, 0.5): pointwise.sqrt}
+    pointwise.power,
+    {(int, 2): (pointwise.square, "?FDG"), (int, -1): (pointwise.reciprocal, "FDG"), (float, 0.5): (pointwise.sqrt, "eFDG")},
 )
 _COMPARISONS = {
     "eq": pointwise.equal, "ne": pointwise.not_equal, "lt": pointwise.less, "le": pointwise.less_equal, "gt": pointwise.greater,
@@ -330,6 +337,8 @@ ON_TENSORS: dict[str, Any] = {
     "conj": _conjugate,
     "conjugate": _conjugate,
     "detach": detach,
+    "ctypes": property(_asked_for_memory),
+    "_numba_type_": property(_asked_for_memory),
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),
     "real": property(unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, value)),

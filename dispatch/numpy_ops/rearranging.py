@@ -1,6 +1,7 @@
 """Rows that join, split, repeat, roll and rotate arrays: composites of views, indices and `concatenate`.
 
-Indices that depend on numbers only are computed with NumPy and are constants in the row.
+Indices that depend on numbers only are computed with NumPy and are constants in the row. More than 350 lines, because the rows
+are one table.
 """
 
 from itertools import pairwise
@@ -13,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from ..errors import UnsupportedError
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
-from ..symbolic import SymInt, agree, guesses, larger, smaller
+from ..symbolic import SymInt, agree, guesses, larger, same, smaller
 from .families import composite
 from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
@@ -56,10 +57,12 @@ def _atleast_3d(x: Any) -> Any:
 atleast_1d = composite("atleast_1d(Tensor(a) x) -> Tensor(a)", _atleast_1d)
 atleast_2d = composite("atleast_2d(Tensor(a) x) -> Tensor(a)", _atleast_2d)
 atleast_3d = composite("atleast_3d(Tensor(a) x) -> Tensor(a)", _atleast_3d)
-broadcast_arrays = composite(
-    "broadcast_arrays(Tensor(a)[] arrays) -> Tensor(a)[]",
-    lambda arrays: [broadcast_to(x, broadcast_shape(tuple(map(shape_of, arrays)))) for x in arrays],
-)
+def _broadcast_arrays(arrays: Any) -> list[Any]:
+    shape = broadcast_shape(tuple(map(shape_of, arrays)))
+    return [x if same(shape_of(x), shape) and shape else broadcast_to(x, shape) for x in arrays]
+
+
+broadcast_arrays = composite("broadcast_arrays(Tensor(a)[] arrays) -> Tensor(a)[]", _broadcast_arrays)
 
 
 def _meshgrid(arrays: Any, *, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> list[Any]:

@@ -17,7 +17,7 @@ from .families import complete, composite, in_front, row
 from .index_parsing import ARRAY
 from .indexing import as_number, getitem, where
 from .linalg.matmul import item_shape
-from .pointwise import isnan, less, less_equal, logical_and, logical_not, logical_or
+from .pointwise import isnan, less, less_equal, logical_and, logical_not, logical_or, multiply
 from .reduction import mean, unchanged
 from .reduction import sum as total
 from .result_layouts import fake_like, plain
@@ -82,7 +82,11 @@ def _median(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     found = mean(getitem(in_order, (Ellipsis, slice((n - 1) // 2, n // 2 + 1))), -1)
     if x.dtype.kind in "fc" and not is_zero(n):  # a nan is in the last place, and is the median
         largest = getitem(in_order, (Ellipsis, -1))
-        found = as_number(where(isnan(largest), largest, found))
+        if x.dtype.kind == "f":
+            factor = where(isnan(largest), np.nan, 1.0)  # a constant: the derivative is nan, too, as that of a largest value
+            found = multiply(found, ops.np.astype(factor, found.dtype))
+        else:
+            found = as_number(where(isnan(largest), largest, found))
     if not keepdims:
         return found
     return reshape(found, (1,) * len(x.shape)) if axis is None else expand_dims(found, axis)

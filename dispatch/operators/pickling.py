@@ -13,6 +13,7 @@ from ..core import OpOverload
 from ..errors import DispatchError, OperatorNotFoundError
 from ..schema.types import split_name
 from .registry import Operator, find, ops
+from .rule_operators import known_or_made, origin_of_name
 
 Loader: TypeAlias = tuple[Callable[..., Any], tuple[str, tuple[str, ...], str]]
 _OVERLOAD, _WHOLE, _OPERATOR = "overload", "whole", "operator"
@@ -129,15 +130,18 @@ def _look_up(name: str, kind: str) -> Any:
         if kind == _OPERATOR:
             namespace, word, _ = split_name(name)
             return getattr(getattr(ops, namespace), word)
-        return find(name).whole if kind == _WHOLE else find(name)
+        op = known_or_made(name) or find(name)
     except (DispatchError, AttributeError):  # the second where another thread takes it away meanwhile
         return None
+    return op.whole if kind == _WHOLE else op
 
 
 def _reduce(op: OpOverload) -> Loader:
     known = _look_up(op.name, _OVERLOAD)
     kind = _WHOLE if known is not None and known is not op and known.whole is op else _OVERLOAD
-    owner = vars(op if kind == _OVERLOAD else known).get("defined_in")
+    found = op if kind == _OVERLOAD else known
+    goes_by = origin_of_name(found)
+    owner = vars(found if goes_by is None else goes_by[0]).get("defined_in")
     if owner is None:
         raise OperatorNotFoundError(
             f"{op.name} cannot be pickled: it goes by its name, and is not known by it.", operator=op.name

@@ -171,6 +171,7 @@ def register_autograd(
     *,
     setup_context: Function | None = None,
     batched: bool = False,
+    opaque: bool | None = None,
     linear: bool | str | Sequence[str] = False,
     elementwise: Any = None,
     jacobian: Function | None = None,
@@ -197,6 +198,11 @@ def register_autograd(
     batched : bool
         Whether the backward takes several gradients at once, stacked along a new first axis, and returns gradients with that
         axis. Then `jacrev` calls it once for all rows, and with plain arrays, so that it may be code in C.
+    opaque : bool, optional
+        Whether the rule hands what it gets to code that takes arrays alone, SciPy or C. Such a rule is called as one operator,
+        `op.backward_rule`: item by item under vmap, one call in a graph, and the next derivative is that of this operator. By
+        default that is found out where the rule first asks a value for its NumPy array, and what it did until then is done
+        again; True says it beforehand, False forbids it.
     linear : bool, str or sequence of str
         The array arguments in which the operator is linear, all of them together; True for every array. A backward beside it
         is the transpose. Without one the transpose calls the operator once for each element of these arguments.
@@ -260,11 +266,13 @@ def register_autograd(
     }
     given = {name: source for name, source in sources.items() if source is not None and source is not False}
     if backward is None and given:
-        return _registered("autograd", op, lib, None, setup_context=setup_context, batched=batched, **given)
-    return _attach("autograd", op, lib, backward, setup_context=setup_context, batched=batched, **given)
+        return _registered("autograd", op, lib, None, setup_context=setup_context, batched=batched, opaque=opaque, **given)
+    return _attach("autograd", op, lib, backward, setup_context=setup_context, batched=batched, opaque=opaque, **given)
 
 
-def register_jvp(op: OpOverload | str, rule: Function | None = None, /, *, lib: Keeper | None = None) -> Any:
+def register_jvp(
+    op: OpOverload | str, rule: Function | None = None, /, *, opaque: bool | None = None, lib: Keeper | None = None
+) -> Any:
     """Give an operator its derivative in forward mode: a rule that computes the tangent of the output.
 
     A tangent is the rate at which a value changes as the inputs of `dispatch.jvp` move. An operator that has a backward needs
@@ -280,6 +288,9 @@ def register_jvp(op: OpOverload | str, rule: Function | None = None, /, *, lib: 
         no tangent. `tangents` has one item for each argument: an array for an array of floating-point or complex numbers,
         zeros if that array is a constant; a list for a list; None for anything else. `output` is what the operator returned,
         with a `Residual` last. Without the rule this is a decorator.
+    opaque : bool, optional
+        Whether the rule hands what it gets to code that takes arrays alone; see `register_autograd`. Its operator is
+        `op.jvp_rule`.
     lib : Library, optional
         The rule is removed when this library is destroyed. Without it the rule stays.
 
@@ -307,7 +318,7 @@ def register_jvp(op: OpOverload | str, rule: Function | None = None, /, *, lib: 
     >>> dispatch.jvp(cubed, (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
     (array([1., 8.]), array([3., 0.]))
     """
-    return _attach("jvp", op, lib, rule)
+    return _attach("jvp", op, lib, rule, opaque=opaque)
 
 
 def register_dispatch(
@@ -354,7 +365,9 @@ def register_dispatch(
     return _attach("dispatch", op, lib, func, cls_or_mode)
 
 
-def register_vmap(op: OpOverload | str, func: Function | str | None = None, /, *, lib: Keeper | None = None) -> Any:
+def register_vmap(
+    op: OpOverload | str, func: Function | str | None = None, /, *, opaque: bool | None = None, lib: Keeper | None = None
+) -> Any:
     """Give an operator its batching rule, which computes all items of a `vmap` in one call.
 
     Without a rule `vmap` calls the operator once for each item, and warns.
@@ -371,6 +384,9 @@ def register_vmap(op: OpOverload | str, func: Function | str | None = None, /, *
         A kernel that broadcasts needs no function but the name of a rule: `"broadcast_all"`, `"expand_dims"` or
         `"broadcast"` (docs/batching.md). `"sequential"` asks for the loop, without the warning.
         Without `func` this is a decorator.
+    opaque : bool, optional
+        Whether the rule hands what it gets to code that takes arrays alone; see `register_autograd`. Its operator is
+        `op.vmap_rule`, whose derivative is that of `op`, item by item.
     lib : Library, optional
         The rule is removed when this library is destroyed. Without it the rule stays.
 
@@ -399,7 +415,7 @@ def register_vmap(op: OpOverload | str, func: Function | str | None = None, /, *
     array([[-1.,  1.],
            [-1.,  1.]])
     """
-    return _attach("vmap", op, lib, func)
+    return _attach("vmap", op, lib, func, opaque=opaque)
 
 
 documented.update(

@@ -194,7 +194,7 @@ def _check_free(schema: Schema, namespace: Namespace, existing: OpOverload | Non
             operator=name,
         )
     taken = overload in _KEPT or hasattr(Operator, overload) or hasattr(OpOverload, overload)
-    if overload and (taken or overload.startswith("register_")):
+    if overload and (taken or overload.startswith("register_") or overload.endswith("_rule")):
         raise DefinitionError(
             f"{name}: an overload cannot be named {overload!r}, which is an attribute of every operator. Take another name.",
             operator=name,

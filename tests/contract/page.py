@@ -1,9 +1,9 @@
 """docs/torch_library.md, made of the docstrings of the tests beside this file: `python -m tests.contract.page` writes it.
 
-A module's docstring begins with the name of the class whose entries it holds, and after it says which; a test has the name of
-its entry, and its docstring says the contract in one sentence, then, in paragraphs of these names, what was `Adapted:` and
-what is a `Difference:`. Where one test holds several entries, its docstring names the others, `Also: some_entry TestOther.another`. What is left out stands with its reason in `LEFT_OUT`, by class and name, and the names of all entries
-in `ENTRIES`. A test whose name is none of those is ours, and said to be beyond torch's.
+A module's docstring begins with the name of torch's test class, and then says which of its entries are here. A test has the name
+of its entry. Its docstring says the contract in one sentence, and then, in paragraphs of these names, what was `Adapted:` and what is
+a `Difference:`. A test of several entries names the others: `Also: some_entry TestOther.another`. `LEFT_OUT` has the entries that have
+no test, with the reason, by class and name; `ENTRIES` has the names of all. A test with another name is ours: beyond torch's.
 """
 
 import ast
@@ -17,10 +17,16 @@ PAGE = HERE.parents[1] / "docs" / "torch_library.md"
 HEAD = """\
 # The contract of torch.library, entry by entry
 
-Written by `python -m tests.contract.page` from the tests in [tests/contract](../tests/contract), where there is a test of the
-name of each entry, `test_` before it, or one that holds several entries. **same**: as torch has it, with arrays for tensors. **adapted**: what stands for it where
-torch's own has no meaning for arrays, said behind it. **differs**: another decision, on purpose, said behind it. **beyond**: a
-test of ours that torch has none for. How to move code over is on [from_torch.md](from_torch.md).
+For each test that torch has of `torch.library`, this page says whether this package does the same. For each entry there is a test in
+[tests/contract](../tests/contract), `test_` and its name, or one test for several entries. How to move code from torch is on
+[from_torch.md](from_torch.md).
+
+- **same**: as in torch, with arrays in place of tensors.
+- **adapted**: torch's own has no meaning for arrays; the remark says what replaces it.
+- **differs**: decided otherwise on purpose; the remark says how.
+- **beyond**: torch has no such test.
+
+`python -m tests.contract.page` writes this page from the tests.
 """
 
 

@@ -14,7 +14,8 @@ import dispatch
 from dispatch import Graph, grad, make_fx, ops
 from dispatch.errors import GraphError
 from dispatch.graph import Opaque, dumps, loads
-from dispatch.graph.serialize import digest, find_operator, signed
+from dispatch.graph.serialize import digest, signed
+from dispatch.operators.rule_operators import known_or_made
 
 X = np.array([0.3, 1.2])
 C = np.array([[1.0, -0.0], [np.nan, 2.5]], order="F")
@@ -231,8 +232,8 @@ def test_an_operator_that_is_known_to_nobody_is_not_saved():
 def test_functional_forms_are_found_by_way_of_their_operators():
     op = dispatch.custom_op("graph_text::bump", lambda x: x.__iadd__(1) and None, mutates_args=("x",), schema="(Tensor(a!) x) -> ()")
     form = op.functional
-    assert find_operator(form.name) is form
-    assert find_operator("graph_text::gone.functional") is None
+    assert known_or_made(form.name) is form
+    assert known_or_made("graph_text::gone.functional") is None
     graph = Graph()
     x = graph.placeholder("x", None)
     graph.inputs, graph.outputs = (x,), graph.call(form, (x,), None)

@@ -43,6 +43,8 @@ PINNED = {
     "var": "less a fraction of a degree of freedom, a float",
     "std": "less a fraction of a degree of freedom, a float",
     "setitem": "a value that is half as long as an axis",
+    "add_at": "values for half of an axis",
+    "subtract_at": "values for half of an axis",
     "repeat": "a number for each element",
 }
 UNREAD = {"scatter_add", "view_scatter"}  # whose rules do not ask whether all arguments fit

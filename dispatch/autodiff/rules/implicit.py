@@ -27,12 +27,12 @@ from ...core.pytree import items_of, mapped
 from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import DefinitionError, GradientError, kind_of
 from ...layers.autograd import Rule, run_backward, track
-from ...layers.autograd.batched_backward import Place, put_back, taken_out
 from ...layers.autograd.derivative_sources import Form
 from ...layers.autograd.layer import layer as tape_layer
 from ...layers.derivatives import zeros
 from ...layers.jvp import DualTensor
 from ...layers.jvp.layer import layer as jvp_layer
+from ...layers.opaque_rules import apart, together
 from ...layers.vmap import vmap
 from ...layers.vmap.layer import layer as vmap_layer
 from ...operators.prims import broadcast_to, moveaxis, select, stack
@@ -75,11 +75,11 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     check_parameters(op, residual, leading=1, what="residual")
     function = by_position(op, residual, leading=1)
 
-    def equation(structure: Any) -> Function:
-        """Return the residual as a function of the output and the arrays only."""
+    def equation(at: list[int], rest: Any) -> Function:
+        """The residual as a function of the output and the arrays alone."""
 
         def of(y: Any, *arrays: Any) -> Any:
-            found = function(y, *put_back(structure, arrays))
+            found = function(y, *together(arrays, at, rest))
             if getattr(found, "shape", None) != y.shape:
                 got = f"of shape {found.shape}" if hasattr(found, "shape") else kind_of(found)
                 raise GradientError(
@@ -104,19 +104,17 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
 
     def backward(ctx: Any, g: Any) -> Any:
         y = ctx.found
-        arrays: list[Any] = []
-        structure = taken_out(tuple(ctx.given), arrays)
-        F = equation(structure)
+        arrays, at, rest = apart(tuple(ctx.given))
+        F = equation(at, rest)
         u = linear_solve(system(F).transposed, g, [y, *arrays], 0)
         grads = pulled_back(lambda *xs: F(y, *xs), arrays, np.negative(u))
-        return tuple(mapped(lambda x: grads[x.number] if type(x) is Place else None, structure))
+        return tuple(together(grads, at, mapped(lambda _: None, rest)))
 
     def jvp(tangents: Any, output: Any, *args: Any) -> Any:
         y = outputs_of(op, output)
-        arrays: list[Any] = []
-        structure = taken_out(args, arrays)
+        arrays, at, rest = apart(args)
         flat = _matching(args, tangents)
-        F = equation(structure)
+        F = equation(at, rest)
         change = pushed_forward(lambda *xs: F(y, *xs), arrays, flat)
         return linear_solve(system(F), np.negative(change), [y, *arrays], 0)
 

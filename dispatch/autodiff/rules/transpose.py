@@ -15,20 +15,23 @@ M. Johnson, D. Maclaurin, "You Only Linearize Once: Tangents Transpose to Gradie
 from collections.abc import Callable, Iterable
 from functools import reduce
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from ...core import Level, OpOverload, Registration, Tensor, conversions, split, wrap
+from ...core import DispatchKey, Level, OpOverload, Registration, Tensor, conversions, split, wrap
 from ...core.array_memory import inexact_layout
 from ...core.pytree import items_of, leaves, mapped, rebuilt, unflatten
 from ...dispatcher.layer import CONSTANT, Constant, Derived, Kernel, Layer
 from ...layers.autograd import Rule, TrackedTensor, run_backward, track
+from ...layers.autograd.derivative_sources import Form
 from ...layers.autograd.layer import layer as tape_layer
 from ...layers.derivatives import zeros
 from ...layers.fake import FakeTensor
 from ...layers.jvp import DualTensor, number_taken, rule_of, with_tangents
 from ...layers.jvp.layer import layer as forward_layer
+from ...layers.opaque_rules import Opacity, UserRule
 from ...operators.functional_variant import origin_of
 from ...operators.prims import add, astype, stack
 from .by_columns import unit_array
@@ -50,7 +53,8 @@ def jvp_from_vjp(op: OpOverload) -> Derived | None:
         return None
     if isinstance(source.rule, Constant):
         return Derived(source, lambda: forward_layer.lower(op, CONSTANT))
-    return Derived(source, lambda: _pulling(op))
+    rule = source.rule.rule if isinstance(source.rule, Form) else source.rule
+    return Derived(source, lambda: _pulling(op, rule.opacity if isinstance(rule, Rule) else None))
 
 
 def vjp_from_jvp(op: OpOverload) -> Derived | None:
@@ -59,15 +63,16 @@ def vjp_from_jvp(op: OpOverload) -> Derived | None:
     if source is None:
         return None
     rule = source.rule
-    made = CONSTANT if isinstance(rule, Constant) else _transposed(op.functional, rule)
+    opacity = rule.opacity if isinstance(rule, UserRule) else None
+    made = CONSTANT if isinstance(rule, Constant) else _transposed(op.functional, rule, opacity)
     return Derived(source, lambda: tape_layer.lower(op, made))
 
 
 # -- forward mode from an autograd rule ------------------------------------------------------------------------------------
 
 
-def _pulling(op: OpOverload) -> Kernel:
-    """Return the kernel that records what the autograd rule does to a cotangent, and applies the transpose to the tangents."""
+def _pulling(op: OpOverload, opacity: Opacity | None) -> Kernel:
+    """The kernel that records the operator, and pulls tangents back through what its autograd rule does to a cotangent."""
     whole, residual = op.whole, op.outputs.residual
 
     def kernel(*args: Any) -> Any:
@@ -84,7 +89,7 @@ def _pulling(op: OpOverload) -> Kernel:
             out, kept = (found[:-1], found[-1:]) if residual else (found, ())
             flat = leaves(out)
             places = [i for i, x in enumerate(flat) if isinstance(x, Tensor) and x.level is level]
-            pushed = _pushed([flat[i] for i in places], inputs, tangents, level)
+            pushed = _pushed([flat[i] for i in places], inputs, tangents, level, opacity)
             for i, t in zip(places, pushed, strict=True):
                 value = flat[i].value
                 flat[i] = value if t is None else wrap(DualTensor, value, like, t, True)
@@ -94,8 +99,10 @@ def _pulling(op: OpOverload) -> Kernel:
     return kernel
 
 
-def _pushed(outputs: list[TrackedTensor], inputs: list[TrackedTensor], tangents: list[Any], level: Level) -> list[Any]:
-    """Return the tangent of each output that was recorded at a level, None if it is zero."""
+def _pushed(
+    outputs: list[TrackedTensor], inputs: list[TrackedTensor], tangents: list[Any], level: Level, opacity: Opacity | None
+) -> list[Any]:
+    """The tangent of each output of what was recorded at a level, None where it is zero."""
     edges, ends = [y.data for y in outputs], [x.data for x in inputs]
 
     def pulled_back() -> list[Any] | None:
@@ -108,15 +115,15 @@ def _pushed(outputs: list[TrackedTensor], inputs: list[TrackedTensor], tangents:
         found = run_backward([edges[k]], [unit], level, True, False)
         return _inner(zip(map(found.get, ends), tangents, strict=True))
 
-    found = _unless_opaque(pulled_back) if outputs else []
+    found = _unless_opaque(pulled_back, opacity) if outputs else []
     return [_by_elements(y.value, one_by_one, k) for k, y in enumerate(outputs)] if found is None else found
 
 
 # -- gradients from a jvp rule ---------------------------------------------------------------------------------------------
 
 
-def _transposed(op: OpOverload, given: Any) -> Rule:
-    """Return the autograd rule that records what a jvp rule does to tangents, and applies the transpose to the cotangents."""
+def _transposed(op: OpOverload, given: Any, opacity: Opacity | None) -> Rule:
+    """The autograd rule that records a jvp rule in its tangents, and pulls the cotangents back."""
     rule, by_row = rule_of(op, given), not callable(given)
     taking = [a.type.has_tensor for a in op.schema.arguments]
     single = len(op.schema.returns) == 1 + op.outputs.residual
@@ -168,7 +175,7 @@ def _transposed(op: OpOverload, given: Any) -> Rule:
                 raise number_taken(op)
             return _inner(zip(cotangents, found, strict=True))
 
-        found = _unless_opaque(pulled_back)
+        found = _unless_opaque(pulled_back, opacity)
         if found is None:
             found = [_by_elements(x, one_by_one, k) for k, x in enumerate(like)]
         return tuple([mapped(lambda x: found[x] if isinstance(x, int) else None, x) for x in places])
@@ -197,12 +204,14 @@ def _recorded_back(
     return [found.get(x.data) for x in given]
 
 
-def _unless_opaque(recorded: Callable[[], list[Any] | None]) -> list[Any] | None:
-    """Return what a rule computes on recorded values; None if it passes them to code that is no operator.
+def _unless_opaque(recorded: Callable[[], list[Any] | None], opacity: Opacity | None) -> list[Any] | None:
+    """What a rule gives that is recorded in what it carries; None where it turns that into something no operator sees.
 
     Such code may raise anything: a kernel in C TypeError, an operator without a rule NoRuleError, np.asarray our own. A rule
     that is wrong raises again when it runs on arrays, and that error is not caught.
     """
+    if opacity is not None and opacity.ends_at(DispatchKey.AUTOGRAD):
+        return None
     before = conversions()
     try:
         found = recorded()
@@ -216,22 +225,16 @@ def _by_elements(like: Any, product: Callable[[int, Any], Any], k: int) -> Any:
     layout = shape, dtype = like.shape, like.dtype
     if not prod(shape):
         return None
-    if _is_fake(like):  # has no elements, and the rule only to be asked whether it raises
+    if type(like) is FakeTensor:  # has no elements, and the rule only to be asked whether it raises; where it is traced it has
         product(k, zeros(layout, like))
         return zeros(layout, like)
-    found = []
+    found, shape = [], tuple(map(index, shape))  # of a symbolic size this leaves a guard: there is one product an element
     for i in range(prod(shape)):
         element = product(k, unit_array(shape, dtype, i, 1))
         if dtype.kind == "c":
             element = element + 1j * product(k, unit_array(shape, dtype, i, 1j))
         found.append(element)
     return astype(np.reshape(stack(found), shape), dtype)
-
-
-def _is_fake(x: Any) -> bool:
-    while isinstance(x, Tensor) and not isinstance(x, FakeTensor):
-        x = x.value
-    return isinstance(x, FakeTensor)
 
 
 def _inner(pairs: Iterable[tuple[Any, Any]]) -> Any:

@@ -7,49 +7,42 @@ differentiated.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core import DispatchKey, OpOverload, is_array
+from ...core import DispatchKey, OpOverload
+from ...core.array_memory import unwritable
 from ...core.pytree import items_of, leaves, mapped, rebuilt
 from ...errors import ConversionError, GradientError, kind_of
 from ...operators.prims import broadcast_to, moveaxis, select, stack
 from ...operators.registry import build
 from ...schema.schema import Schema
-from .context import Context, nothing_saved, saved_of
+from ..opaque_rules import apart, together
+from .context import Context, nothing_saved, saved_of, skeletons_of
+from .node import edges_of
 from .user_rules import unset
 
 
-@dataclass(slots=True)
-class Place:
-    """Stands in a container for an array that is passed beside it."""
-
-    number: int
-
-
-@dataclass(slots=True)
-class Call:
+class Call(NamedTuple):
     """A call of a backward without its arrays."""
 
     op: OpOverload
     backward: Callable[..., Any]
-    needs_input_grad: tuple[Any, ...]
-    cotangents: Any
-    saved: Any
-    attributes: dict[str, Any]
+    rest: dict[str, Any]  # plain data, as `rest_of` makes it
 
 
 class Handed:
-    """The `ctx` of a batched backward: what the context kept, with plain arrays."""
+    """What a backward gets as `ctx` where it is called by way of an operator: what the context kept, with unwrapped arrays."""
 
-    def __init__(self, call: Call, arrays: Any, residual: Any) -> None:
-        self.__dict__.update({name: put_back(x, arrays) for name, x in call.attributes.items()})
-        self.needs_input_grad = call.needs_input_grad
+    def __init__(self, call: Call, kept: Any, residual: Any) -> None:
+        at, tree = call.rest["kept"]
+        saved, attributes = together(kept[: len(at)], at, tree)
+        self.__dict__.update(attributes)
+        self.needs_input_grad = call.rest["needs_input_grad"]
         self.residual = residual
-        self._saved = call.op, put_back(call.saved, arrays)
+        self._saved = call.op, saved
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -61,35 +54,39 @@ class Handed:
         return found
 
 
+def rest_of(ctx: Context, grads: tuple[Any, ...]) -> tuple[list[Any], list[Any], dict[str, Any]]:
+    """The arrays among the gradients, those among what the context kept, and where each of them belongs."""
+    flowing, *of_grads = apart(grads)
+    kept, *of_kept = apart((saved_of(ctx), dict(vars(ctx))))
+    rest = {
+        "needs_input_grad": ctx.needs_input_grad,
+        "layouts": [edge.layout for edge in edges_of(ctx.edges)],
+        "skeletons": skeletons_of(ctx),
+        "grads": of_grads,
+        "kept": of_kept,
+    }
+    return flowing, kept, rest
+
+
+def handed(call: Call, kept: Any, residual: Any, grads: Any) -> Any:
+    """What a backward gives that is handed what its context kept, and gradients, which it cannot write to."""
+    ctx = Handed(call, kept, residual)
+    try:
+        return call.backward(ctx, *mapped(unwritable, grads))
+    except AttributeError as error:
+        if error.obj is ctx and error.name:
+            raise unset(call.op, "backward", error.name, call.rest["kept"][1][1]) from error
+        raise
+
+
 def at_once(op: OpOverload, backward: Callable[..., Any]) -> Callable[..., Any]:
     """Return a backward of one cotangent, made of a backward of many."""
 
     def pull_one(ctx: Context, *grads: Any) -> Any:
-        flowing: list[Any] = []
-        kept: list[Any] = []
-        cotangents = taken_out(grads, flowing)
-        saved, attributes = taken_out(saved_of(ctx), kept), taken_out(dict(vars(ctx)), kept)
-        call = Call(op, backward, ctx.needs_input_grad, cotangents, saved, attributes)
-        return pull_all(call, flowing, kept, ctx.residual, 0)
+        flowing, kept, rest = rest_of(ctx, grads)
+        return pull_all(Call(op, backward, rest), flowing, kept, ctx.residual, 0)
 
     return pull_one
-
-
-def taken_out(x: Any, found: list[Any]) -> Any:
-    """Return a container with a `Place` for each of its arrays, and add the arrays to `found`."""
-
-    def place(leaf: Any) -> Any:
-        if not is_array(leaf):
-            return leaf
-        found.append(leaf)
-        return Place(len(found) - 1)
-
-    return mapped(place, x)
-
-
-def put_back(x: Any, arrays: Any) -> Any:
-    """Return the container that `taken_out` was given, with these arrays in their places."""
-    return mapped(lambda leaf: arrays[leaf.number] if type(leaf) is Place else leaf, x)
 
 
 def _pull_all(call: Call, cotangents: Any, kept: Any, residual: Any, leading: int) -> Any:
@@ -99,13 +96,7 @@ def _pull_all(call: Call, cotangents: Any, kept: Any, residual: Any, leading: in
     merged = [np.reshape(g, (count, *g.shape[leading:])) for g in cotangents] if leading != 1 else list(cotangents)
     if count == 0:  # of no cotangents at all, plain code may make anything: it is called with one
         merged = [np.zeros_like(g, shape=(1, *g.shape[1:])) for g in merged]
-    handed = Handed(call, kept, residual)
-    try:
-        grads = call.backward(handed, *put_back(call.cotangents, merged))
-    except AttributeError as error:
-        if error.obj is handed and error.name:
-            raise unset(call.op, "backward", error.name, call.attributes) from error
-        raise
+    grads = handed(call, kept, residual, together(merged, *call.rest["grads"]))
 
     def split(x: Any) -> Any:
         if x is None:
@@ -121,28 +112,32 @@ def _pull_all(call: Call, cotangents: Any, kept: Any, residual: Any, leading: in
 
 
 pull_all = build(
-    Schema.parse("tape::pull_all(Any call, Tensor[] cotangents, Tensor[] kept, Residual residual, int leading) -> Any")
+    Schema.parse("tape::pull_all(Any rest, Tensor[] grads, Tensor[] kept, Residual residual, int leading) -> Any")
 )
 pull_all.register_at(DispatchKey.CompositeImplicit, _pull_all)
 
 
-def batching_rule(info: Any, in_dims: Any, call: Call, cotangents: Any, kept: Any, residual: Any, leading: int) -> Any:
-    """Compute a batch by one call for all cotangents; by one for each item if what was kept has items too."""
-    size = info.batch_size
-    _, flowing, keeping, of_residual, _ = in_dims
-    if keeping is None and of_residual is None:
-        dims = flowing or [None] * len(cotangents)
-        fronted = [
-            broadcast_to(g, (size, *g.shape)) if dim is None else moveaxis(g, dim, 0)
-            for g, dim in zip(cotangents, dims, strict=True)
+def batching_rule_of(pull: OpOverload) -> Callable[..., Any]:
+    """The rule for batches of what takes any number of cotangents: one call for all; one for each item of what was kept."""
+
+    def rule(info: Any, in_dims: Any, rest: Any, grads: Any, kept: Any, residual: Any, leading: int) -> Any:
+        size = info.batch_size
+        _, flowing, keeping, of_residual, _ = in_dims
+        if keeping is None and of_residual is None:
+            dims = flowing or [None] * len(grads)
+            fronted = [
+                broadcast_to(g, (size, *g.shape)) if dim is None else moveaxis(g, dim, 0)
+                for g, dim in zip(grads, dims, strict=True)
+            ]
+            return pull(rest, fronted, kept, residual, leading + 1), 0
+        results = [
+            pull(rest, _item(grads, flowing, i), _item(kept, keeping, i), _kept_item(residual, of_residual, i), leading)
+            for i in range(size)
         ]
-        return pull_all(call, fronted, kept, residual, leading + 1), 0
-    results = [
-        pull_all(call, _item(cotangents, flowing, i), _item(kept, keeping, i), _kept_item(residual, of_residual, i), leading)
-        for i in range(size)
-    ]
-    columns = zip(*map(leaves, results), strict=True)
-    return mapped(lambda _: _stacked(next(columns)), results[0]), 0
+        columns = zip(*map(leaves, results), strict=True)
+        return mapped(lambda _: _stacked(next(columns)), results[0]), 0
+
+    return rule
 
 
 def _item(values: Any, dims: Any, i: int) -> list[Any]:
@@ -172,20 +167,15 @@ def _unbatched(op: OpOverload, count: int, x: Any) -> GradientError:
     )
 
 
-def opaque(op: OpOverload, error: ConversionError, *, batched: bool) -> ConversionError:
-    """Return the error for a backward of plain code that got a value of a transform."""
+def refused(op: OpOverload, error: ConversionError, *, batched: bool) -> ConversionError:
+    """What to say where a backward that is not to be called as one operator asked a value of a transform for its array."""
     if error.operator:  # a rule that was called in this one has said it
         return error
-    advice = (
-        ""
-        if batched
-        else (
-            "for batches of cotangents register it with batched=True, or pass chunk_size=1 to jacrev; for second derivatives "
-        )
-    )
+    advice = "" if batched else "for batches of cotangents register it with batched=True; for second derivatives "
     return ConversionError(
-        f"{op.name}: its backward is plain code, and under vmap or jacrev, or where it is differentiated itself, it gets "
-        f"values of that transform. Write it with NumPy's functions and operators; {advice}make what it calls an operator "
-        f"with a derivative. The code met this: {error}",
+        f"{op.name}: its backward was registered with opaque=False, and under vmap or jacrev, or where it is differentiated "
+        "itself, it gets values of that transform. Leave opaque= out, so that it is called as one operator; or write it with "
+        f"NumPy's functions and operators; {advice}make what it calls an operator with a derivative. The code met this: "
+        f"{error}",
         operator=op.name,
     )

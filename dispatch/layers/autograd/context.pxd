@@ -22,3 +22,4 @@ cdef class Context(Node):
 
 cdef Py_ssize_t number_of(Context node, x)
 cdef dict shown(Context node)
+cdef dict copied_attributes(Context node)

@@ -213,9 +213,20 @@ cdef dict shown(Context node):
     return {name: from_kept(node, x) for name, x in node.aside.items()}
 
 
+cdef dict copied_attributes(Context node):
+    """A copy of the attributes that were set, None where there are none."""
+    cdef PyObject *found = dispatch_attributes(<PyObject *>node)
+    return None if found == NULL else (<dict><object>found).copy()
+
+
 def secret_levels(Context node not None):
     """The levels that the residual of a context depends on without a record of it."""
     return () if node.levels is None else node.levels
+
+
+def skeletons_of(Context node not None):
+    """The arguments without their values, where gradients come in dicts or records; else None."""
+    return node.skeletons
 
 
 def nothing_saved(op):

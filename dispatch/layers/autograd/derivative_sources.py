@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ...core import OpOverload
 from ...errors import DefinitionError, did_you_mean
+from ..opaque_rules import Opacity, UserRule
 from .pullback_rules import Pullbacks
 from .user_rules import Rule
 
@@ -20,6 +21,8 @@ class Form(NamedTuple):
     jvp: Any
     function: Any
     held: frozenset[str] = frozenset()
+    operator: Callable[[], OpOverload] | None = None  # of partial derivatives: the operator as which they are called if opaque
+    opacity: Opacity | None = None  # that of these
 
 
 makers: dict[str, Callable[[OpOverload, Any, Rule | None], Form]] = {}
@@ -33,8 +36,8 @@ def is_given(source: Any) -> bool:
     return source is not None and source is not False
 
 
-def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any]) -> Form:
-    """Return the derivative that a call of `register_autograd` gives by another source than a backward.
+def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any], opaque: bool | None = None) -> Form:
+    """The one derivative that a call of `register_autograd` gives, where it is not a backward alone.
 
     `rule` is the backward, if there is one too: it may stand beside `linear=`, as the transpose.
     """
@@ -58,7 +61,12 @@ def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any]) -> F
         raise DefinitionError(
             f"{op.name} {what}, and {name}= is for operators that return arrays alone. Give a backward.", operator=op.name
         )
-    return makers[name](op, source, rule)
+    form = makers[name](op, source, rule)
+    if isinstance(form.rule, Rule) and rule is None:
+        form.rule.opacity.declare(opaque)
+    if form.opacity is not None:
+        form.opacity.declare(opaque)
+    return form._replace(jvp=UserRule(form.jvp, Opacity(opaque))) if callable(form.jvp) else form
 
 
 def check_alone(op: OpOverload, given: dict[str, Any], **options: Any) -> None:

@@ -14,18 +14,19 @@ from ...core.arrays cimport is_exact
 from ...core.flatten cimport items_of, rebuilt
 from ...core.state cimport thread_state
 from ...core.tensor cimport Wrapped, taken_off
-from .context cimport Context, number_of, shown
+from .context cimport Context, copied_attributes, number_of, shown
 from .node cimport Output, Pull
 from .record cimport dispatch_made, fill, layout_of, record, wrapped
 
 from ...core.array_memory import inexact_layout, writable
 from ...core.pytree import mapped
-from ...errors import ConversionError
 from ...schema.types import RESIDUAL
-from .batched_backward import at_once, opaque
+from ..opaque_rules import marks
+from .batched_backward import at_once
 from .grad_mode import outside_rules
 from .node import edges_of
-from .residuals import is_differentiated, levels_of, reading_residuals
+from .opaque_backward import as_one, explained, kept_by, taken_back
+from .residuals import is_differentiated, levels_of, reading_residuals, secret_keys
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import protect
 from .tensor import TrackedTensor as Tracked
@@ -137,6 +138,7 @@ def user_kernel(op not None, rule not None, whole not None):
     cdef bint batched = rule.batched
     setup_context = setup_of(op, rule.setup_context)
     backward = at_once(op, rule.backward) if batched else rule.backward
+    opacity, one = rule.opacity, as_one(op, rule)
     if residual:
         backward = reading_residuals(backward)
     cdef tuple arguments = op.schema.arguments
@@ -149,25 +151,30 @@ def user_kernel(op not None, rule not None, whole not None):
 
     def pull(Context node not None, grad, bint create_graph):
         cdef dict attributes = None
+        cdef tuple given = NOTHING if single else tuple(materialized(node, grad, node.structure, node.materialize))
         node.recording = create_graph
         try:
             if node.aside is not None:
                 attributes = shown(node)
                 vars(node).update(attributes)
-            if single:
-                grads = backward(node, unwritable(grad))
+            if not opacity.is_open and opacity.holds((grad, given, kept_by(node)), secret_keys(node)):
+                return one(node, grad) if single else one(node, *given)
+            before, undo = thread_state().requests, marks() if thread_state().rank else NOTHING
+            were = copied_attributes(node)
+            try:
+                grads = backward(node, unwritable(grad)) if single else backward(node, *given)
+            except Exception as error:
+                if thread_state().requests == before or not opacity.learns((grad, given, kept_by(node)), secret_keys(node)):
+                    told = explained(op, error, node, (grad, given), batched)
+                    if told is error:
+                        raise
+                    raise told from error
+                asked = True
             else:
-                grads = backward(node, *materialized(node, grad, node.structure, node.materialize))
-        except ConversionError as error:
-            raise opaque(op, error, batched=batched) from error
-        except AttributeError as error:
-            if error.obj is node:
-                raise unset(op, "backward", error.name, vars(node)) from error
-            raise
-        except ValueError as error:
-            if "read-only" in str(error):   # NumPy's words
-                error.add_note("The gradient that a backward is given is read-only, for others hold it too: write to a copy.")
-            raise
+                asked = thread_state().requests != before and opacity.learns((grad, given, kept_by(node)), secret_keys(node))
+            if asked:                       # what it computed is let go of, and it is called as one operator
+                grads = taken_back(node, undo, before, were)
+                return one(node, grad) if single else one(node, *given)
         finally:
             node.recording = False
             if attributes is not None:

@@ -15,12 +15,15 @@ from ...dispatcher.rule_parameters import check_count
 from ...errors import DefinitionError, NoRuleError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import detach
+from ...operators.rule_operators import missing
 from ...operators.views import with_views
 from ..derivatives import constant_kernel
+from ..opaque_rules import Opacity, checked_opaque
 from .context import Context
 from .derivative_sources import Form, check_alone, derivative_of, is_given
 from .inplace import made_kernel, written_kernel
 from .kernels import user_kernel
+from .opaque_backward import operator_of
 from .pullback_rules import Pullbacks, row_kernel
 from .tensor import TrackedTensor
 from .user_rules import Rule, takes_keywords
@@ -36,9 +39,12 @@ class Autograd(Layer):
         *args: Any,
         setup_context: Callable[..., Any] | None = None,
         batched: bool = False,
+        opaque: bool | None = None,
         **options: Any,
     ) -> Any:
-        return backward if isinstance(backward, (Constant, Made, Pullbacks)) else Rule(backward, setup_context, batched)
+        if isinstance(backward, (Constant, Made, Pullbacks)):
+            return backward
+        return Rule(backward, setup_context, batched, Opacity(opaque))
 
     def attach(
         self,
@@ -48,16 +54,19 @@ class Autograd(Layer):
         *args: Any,
         setup_context: Callable[..., Any] | None = None,
         batched: bool = False,
+        opaque: bool | None = None,
         **sources: Any,
     ) -> Any:
         """Register a derivative, by a backward or another source. Without any it is a decorator of a backward."""
         given = {name: source for name, source in sources.items() if is_given(source)}
+        checked_opaque(op, opaque)
         if backward is None and not given:
-            return lambda backward: self.attach(op, backward, setup_context=setup_context, batched=batched)
+            return lambda backward: self.attach(op, backward, setup_context=setup_context, batched=batched, opaque=opaque)
         if backward is None:
             check_alone(op, given, setup_context=setup_context, batched=batched)
-        rule = None if backward is None else self.rule(backward, setup_context=setup_context, batched=batched)
-        op.register(self, derivative_of(op, rule, given) if given else rule)
+        options: dict[str, Any] = {"setup_context": setup_context, "batched": batched, "opaque": opaque}
+        rule = None if backward is None else self.rule(backward, **options)
+        op.register(self, derivative_of(op, rule, given, opaque) if given else rule)
         return backward
 
     def check(self, op: OpOverload, rule: Any) -> None:
@@ -85,6 +94,11 @@ class Autograd(Layer):
             rule = next(iter(rule.by_argument.values())).function
         return where(rule.backward if isinstance(rule, Rule) else rule)
 
+    def remark(self, rule: Any) -> str:
+        if isinstance(rule, Form):
+            rule = rule if rule.opacity is not None else rule.rule
+        return str(rule.opacity) if isinstance(rule, (Rule, Form)) else ""
+
     def default(self, op: OpOverload) -> Kernel:
         origin = origin_of(op)
         if origin is None:
@@ -107,6 +121,21 @@ class Autograd(Layer):
 
 
 layer = Autograd("autograd", DispatchKey.AUTOGRAD)
+
+
+def backward_rule(op: OpOverload) -> OpOverload | None:
+    """`op.backward_rule`: the operator of the backward that a user gave, None where there is none."""
+    registration = op.table.source(layer.key)
+    rule = None if registration is None else registration.rule
+    rule = rule.rule if isinstance(rule, Form) else rule
+    return operator_of(op.functional, rule) if isinstance(rule, Rule) else None
+
+
+def partial_rule(op: OpOverload) -> OpOverload | None:
+    """`op.partial_rule`: the operator of the partial derivatives that a user gave, None where there are none."""
+    registration = op.table.source(layer.key)
+    form = None if registration is None else registration.rule
+    return form.operator() if isinstance(form, Form) and form.operator is not None else None
 
 
 def _check_functions(op: OpOverload, rule: Rule) -> None:
@@ -136,8 +165,12 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
 def _ruleless(op: OpOverload) -> Rule:
     def backward(ctx: Context, *grads: Any) -> Any:
         raise NoRuleError(
-            f"a gradient was asked of {op.name}, which has no derivative. Add one: {op.schema.name}.register_autograd("
-            "backward, setup_context=...); or write dispatch.detach(...) around the call to make it a constant.",
+            f"a gradient was asked of {op.name}, which has no derivative. "
+            + missing(
+                op,
+                "register_autograd(backward, setup_context=...)",
+                "or write dispatch.detach(...) around the call to make it a constant.",
+            ),
             operator=op.name,
         )
 

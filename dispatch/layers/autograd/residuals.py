@@ -19,6 +19,8 @@ from .node import Leaf, Node
 from .record import new_node
 from .tensor import TrackedTensor
 
+NOTHING: frozenset[int] = frozenset()
+TRACKED = frozenset({AUTOGRAD})
 DIFFERENTIATING = frozenset({int(DispatchKey.JVP), AUTOGRAD})
 
 
@@ -43,6 +45,21 @@ def is_differentiated(values: tuple[Any, ...]) -> bool:
     return False
 
 
+def secret_keys(ctx: Context) -> frozenset[int]:
+    """The keys of values that a backward which is recorded gets beside those that it was given: numbers of a residual."""
+    return TRACKED if recorded_levels(ctx) else NOTHING
+
+
+def recorded_levels(ctx: Context) -> list[Level]:
+    """The levels that record the backward which runs, and that its residual depends on in secret."""
+    return [level for level in secret_levels(ctx) if in_recorded_rule(level.number)]
+
+
+def secrets(ctx: Context) -> list[Any]:
+    """For each such level a value that stands for what the residual depends on: whoever computes with it has a history."""
+    return [_unknown_at(ctx, level, np.zeros(())) for level in recorded_levels(ctx)]
+
+
 def reading_residuals(backward: Callable[..., Any]) -> Callable[..., Any]:
     """Return the backward of an operator with a residual, safe under a second derivative.
 
@@ -51,7 +68,7 @@ def reading_residuals(backward: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def reading(ctx: Context, *grads: Any) -> Any:
-        levels = [level for level in secret_levels(ctx) if in_recorded_rule(level.number)]
+        levels = recorded_levels(ctx)
         if not levels:
             return backward(ctx, *grads)
         residual = ctx.residual

@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, Tensor, check_data, check_open, count_conversion, freeze, is_of_registered_class
+from ...core import (
+    DispatchKey,
+    Level,
+    Tensor,
+    check_data,
+    check_open,
+    count_conversion,
+    freeze,
+    is_of_registered_class,
+    note_request,
+)
 from ...core.array_memory import set_rewritable
 from ...core.pytree import leaves, paths
 from ...errors import ConversionError, GradientError, kind_of
@@ -216,6 +226,7 @@ class TrackedTensor(Tensor):
 
     def _number(self) -> Any:
         # NumPy fills `array[i] = x` with float(x), and no protocol tells it from a float() that a user wrote.
+        note_request()
         raise ConversionError(
             f"a number was asked of a tracked value of shape {self.shape} and dtype {self.dtype}, by float() or by writing it "
             "into a plain array: its gradient would be lost in silence. Write x.item() where the number is meant; to write it "
@@ -228,6 +239,7 @@ class TrackedTensor(Tensor):
         return format(self.value if self.shape else self.value.item(), spec)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        note_request()
         raise ConversionError(
             f"a NumPy array was asked of a tracked value of shape {self.shape} and dtype {self.dtype}: its gradient would be "
             "lost in silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for np.array([x, y]); to "

@@ -1,7 +1,8 @@
 """Users' derivatives: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`, as torch has them."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from ...core import OpOverload
 from ...core.array_memory import unwritable
@@ -10,17 +11,20 @@ from ...dispatcher.rule_parameters import parameter_names
 from ...errors import GradientError, did_you_mean, kind_of
 from ...schema.types import ListOf, OptionalOf, Type
 from ..derivatives import parts_like, zeros
+from ..opaque_rules import Opacity
 from .context import Context
 from .node import Node
 from .tensor import TrackedTensor
 
 
-class Rule(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
     """A user's rule."""
 
     backward: Callable[..., Any]
     setup_context: Callable[..., Any] | None = None
     batched: bool = False  # whether the backward takes all cotangents at once
+    opacity: Opacity = field(default_factory=Opacity)
 
 
 def is_keyed(kind: Type) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...core import DispatchKey, Tensor, ground, wrap
+from ...core import DispatchKey, Tensor, ground, note_request, wrap
 from ...errors import DataDependentError
 from ...symbolic import contiguous
 
@@ -114,6 +114,7 @@ class FakeTensor(Tensor):
         return int(element.item().__index__())
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        note_request()
         raise DataDependentError(
             f"a NumPy array was asked of a fake tensor of shape {self.shape}, which has no data. Call an operator on it, or a "
             "NumPy function that has a row in dispatch.ops.np; for its metadata alone write np.empty(x.shape, x.dtype)."

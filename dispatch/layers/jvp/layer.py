@@ -14,10 +14,13 @@ from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, followin
 from ...dispatcher.rule_parameters import check_parameters
 from ...errors import DefinitionError, NoRuleError, kind_of
 from ...operators.functional_variant import on_copies_of, origin_of
+from ...operators.rule_operators import missing
 from ...operators.views import with_views
 from ...schema.types import RESIDUAL
 from ..derivatives import constant_kernel
+from ..opaque_rules import Opacity, UserRule, checked_opaque
 from .inplace import made_kernel, writing_kernel
+from .opaque_jvp import operator_of
 from .pushforward_rules import Pushforwards, check_reads, row_kernel
 from .tensor import DualTensor
 from .user_rules import user_kernel
@@ -26,10 +29,15 @@ from .user_rules import user_kernel
 class Forward(Layer):
     """The layer of forward mode."""
 
-    def rule(self, rule: Any, /) -> Any:
-        return rule
+    def rule(self, rule: Any, /, *, opaque: bool | None = None) -> Any:
+        return rule if isinstance(rule, (Constant, Made, Pushforwards)) else UserRule(rule, Opacity(opaque))
+
+    def attach(self, op: OpOverload, rule: Any = None, /, *args: Any, opaque: bool | None = None, **options: Any) -> Any:
+        """Register a jvp rule; without it this is a decorator."""
+        return super().attach(op, rule, *args, opaque=checked_opaque(op, opaque), **options)
 
     def check(self, op: OpOverload, rule: Any) -> None:
+        rule = rule.__wrapped__ if isinstance(rule, UserRule) else rule
         if isinstance(rule, (Constant, Made)):
             return
         if isinstance(rule, Pushforwards):
@@ -57,6 +65,9 @@ class Forward(Layer):
         row = isinstance(rule, Pushforwards) and len(op.schema.returns) == 1
         kernel = row_kernel(op, rule) if row else user_kernel(op, rule)
         return with_views(op, kernel, DualTensor) if op.schema.is_view else kernel
+
+    def remark(self, rule: Any) -> str:
+        return str(rule.opacity) if isinstance(rule, UserRule) else ""
 
     def place(self, rule: Any) -> str:
         if isinstance(rule, (Constant, Made)):
@@ -92,6 +103,13 @@ class Forward(Layer):
 layer = Forward("jvp", DispatchKey.JVP)
 
 
+def jvp_rule(op: OpOverload) -> OpOverload | None:
+    """`op.jvp_rule`: the operator of the jvp rule that a user gave, None where there is none."""
+    registration = op.table.source(layer.key)
+    rule = None if registration is None else registration.rule
+    return operator_of(op.functional, rule) if isinstance(rule, UserRule) else None
+
+
 def _beside_residuals(op: OpOverload, kernel: Kernel) -> Kernel:
     """The kernel, given residuals without wrappers: how numbers in a residual change is for the rule to say.
 
@@ -122,7 +140,7 @@ def _writing(op: OpOverload) -> Kernel:
 
 def _ruleless(op: OpOverload) -> Kernel:
     """The kernel of an operator without any derivative: returns integers as they are, and raises for anything else."""
-    whole, name = op.whole, (origin_of(op) or op).schema.name
+    whole, named = op.whole, origin_of(op) or op
 
     def kernel(*args: Any) -> Any:
         out = descend(whole, args)[0]
@@ -130,8 +148,12 @@ def _ruleless(op: OpOverload) -> Kernel:
         if any(inexact_layout(x) is not None for x in arrays(outputs)):
             raise NoRuleError(
                 f"a tangent was asked of {op.name}'s output, and it has neither a jvp rule nor an autograd rule to derive one "
-                f"from. Add one: {name}.register_jvp(rule), where rule(tangents, output, *args) returns the tangent of the "
-                "output; or pass dispatch.detach(...) of its arguments, where constants are meant.",
+                "from. "
+                + missing(
+                    named,
+                    "register_jvp(rule), where rule(tangents, output, *args) returns the tangent of the output",
+                    "or pass dispatch.detach(...) of its arguments, where constants are meant.",
+                ),
                 operator=op.name,
             )
         return out

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...core import DispatchKey, Tensor, count_conversion
+from ...core import DispatchKey, Tensor, count_conversion, note_request
 from ...core.array_memory import set_rewritable
 from ...errors import ConversionError
 
@@ -40,6 +40,7 @@ class DualTensor(Tensor):
         return bool(self.value)
 
     def _number(self) -> Any:
+        note_request()
         raise ConversionError(
             f"a number was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}, by float() or by "
             "writing it into a plain array: its tangent would be lost in silence. Write x.item() where the number is meant; "
@@ -52,6 +53,7 @@ class DualTensor(Tensor):
         return format(self.value if self.shape else self.value.item(), spec)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        note_request()
         raise ConversionError(
             f"a NumPy array was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}: the tangent "
             "would be lost in silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for "

@@ -9,6 +9,8 @@ from ...core.pytree import mapped
 from ...dispatcher.layer import CONSTANT, Constant, Kernel, Made
 from ...dispatcher.rule_parameters import by_position
 from ...errors import GradientError
+from ..opaque_rules import UserRule
+from .opaque_jvp import attempting
 from .pushforward_rules import Pushforwards
 from .tangents import added, tangent_of, with_tangents
 
@@ -53,7 +55,7 @@ def rule_of(op: OpOverload, rule: Any) -> Callable[..., Any]:
     if isinstance(rule, Constant):
         return lambda tangents, output, *args: None
     if not isinstance(rule, Pushforwards):
-        return by_position(op, rule, leading=2)
+        return attempting(op, rule) if isinstance(rule, UserRule) else by_position(op, rule, leading=2)
     names = op.arguments.names
 
     def by_rows(tangents: tuple[Any, ...], output: Any, *args: Any) -> Any:

@@ -1,8 +1,9 @@
 """The layer that records any operator as a call of itself."""
 
+from collections.abc import Callable
 from typing import Any
 
-from ...core import DispatchKey, OpOverload
+from ...core import DispatchKey, OpOverload, active_modes
 from ...core.lazy import LazyFunction
 from ...dispatcher.layer import Kernel, Layer
 from ...errors import DefinitionError
@@ -20,6 +21,17 @@ class TraceLayer(Layer):
             f"{op.name}: a call is traced as what it is, and no rule says how. Leave the rule out; a function of other "
             "operators that is to be looked into is no operator."
         )
+
+    def mark(self) -> Callable[[], None] | None:
+        traces = [guard.mode.mark() for guard in active_modes() if guard.key == self.key]
+        if not traces:
+            return None
+
+        def undo() -> None:
+            for each in traces:
+                each()
+
+        return undo
 
     def default(self, op: OpOverload) -> Kernel:
         return recorded(op)  # type: ignore[no-any-return]

@@ -2,7 +2,7 @@
 
 from typing import Any, NoReturn
 
-from ...core import DispatchKey, Tensor
+from ...core import DispatchKey, Tensor, note_request
 from ...core.source import line
 from ...errors import TracedDataError, TracingError
 from ...graph import Node
@@ -74,6 +74,7 @@ class TracedTensor(Tensor):
     __float__ = __int__ = __complex__ = _number
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        note_request()
         raise self._read("a NumPy array", OPERATOR)
 
     def __format__(self, spec: str) -> str:

@@ -6,7 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, Level, ModeGuard, OpOverload, Tensor, Without, check_data, device_of, is_array, wrap
+from ...core import (
+    DispatchKey,
+    Level,
+    ModeGuard,
+    OpOverload,
+    Tensor,
+    Without,
+    check_data,
+    device_of,
+    is_array,
+    note_request,
+    wrap,
+)
 from ...core.pytree import items_of, leaves, rebuilt
 from ...core.source import line
 from ...errors import DataDependentError, DispatchError, TracingError
@@ -57,6 +69,19 @@ class Trace:
         self.off, self.thread = Without(self.guard), get_ident()
         found: ModeGuard = self.guard
         return found
+
+    def mark(self) -> Callable[[], None]:
+        """What takes back every node from here on; the guards of sizes stay, as facts of the trace."""
+        count = len(self.graph.nodes)
+
+        def undo() -> None:
+            if len(self.graph.nodes) == count:
+                return
+            left = self.graph.cut(count)
+            self._constants = {key: found for key, found in self._constants.items() if found.node in left}
+            self.objects = {key: found for key, found in self.objects.items() if found[1] in left}
+
+        return undo
 
     # -- what goes into a call -------------------------------------------------------------------------------------------
 
@@ -166,6 +191,8 @@ class Withheld:
         self._op = op
 
     def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            note_request()
         raise AttributeError(  # and no other class, for hasattr() asks too
             f"{self._op.name}: what it keeps for its backward was asked for {name!r} while shapes alone are traced, "
             "and there is none. Hand it on to an operator that takes it, which is then traced; or trace real arrays, with "

@@ -12,6 +12,7 @@ from ...dispatcher.layer import Kernel
 from ...errors import BatchingError, PerformanceWarning
 from ...operators.functional_variant import check_mapped, form_of
 from ...operators.prims import select, stack
+from ...operators.rule_operators import about, spelled
 from ...schema.tags import Tag
 from .randomness import one_draw
 from .tensor import BatchedTensor, Residuals
@@ -41,16 +42,21 @@ def looped(op: OpOverload, *, asked: bool) -> Kernel:
 
 
 def _warn(op: OpOverload, size: int) -> None:
-    schema = op.schema
-    name = schema.name + (f".{schema.overload}" if schema.overload else "")
+    name, of = spelled(op), about(op)
     parameters = ", ".join(["info", "in_dims", *op.arguments.names])
-    warnings.warn(
-        f"{op.name} has no vmap rule, and runs once for each of {size} items. If its kernel takes arrays with one more axis in "
-        f"front, write {name}.register_vmap('broadcast_all'); else a rule, @{name}.register_vmap, `def _({parameters})` that "
-        f"returns (output, out_dims). To keep the loop, without this warning: {name}.register_vmap('sequential').",
-        PerformanceWarning,
-        stacklevel=levels_out(),
+    advice = (
+        f"If its kernel takes arrays with one more axis in front, write {name}.register_vmap('broadcast_all'); else a rule, "
+        f"@{name}.register_vmap, `def _({parameters})` that returns (output, out_dims). To keep the loop, without this "
+        f"warning: {name}.register_vmap('sequential')."
     )
+    if of is not None:
+        advice = (
+            f"It is a rule of {of.name} that asks what it is given for a NumPy array. Write it with NumPy's functions and "
+            "operators, and it runs once; a backward may take all gradients at once, register_autograd(..., batched=True). To "
+            "keep the loop, without this warning, register the rule with opaque=True."
+        )
+    text = f"{op.name} has no vmap rule, and runs once for each of {size} items. {advice}"
+    warnings.warn(text, PerformanceWarning, stacklevel=levels_out())
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------------

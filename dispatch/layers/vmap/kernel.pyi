@@ -12,6 +12,12 @@ def batched(cls: type[Tensor], args: Sequence[Any], dims: Sequence[Any], level: 
 @disjoint_base
 class Ruled:
     def __init__(
-        self, cls: type[Tensor], rule: Callable[..., Any], single: bool, returned: Callable[[Any, Any, tuple[Any, ...]], Any]
+        self,
+        cls: type[Tensor],
+        rule: Callable[..., Any],
+        single: bool,
+        returned: Callable[[Any, Any, tuple[Any, ...]], Any],
+        opacity: Any = None,
+        as_one: Callable[..., Any] | None = None,
     ) -> None: ...
     def __call__(self, *args: Any) -> Any: ...

@@ -6,9 +6,11 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 
 from ...core.arrays cimport is_exact
+from ...core.state cimport thread_state
 from ...core.tensor cimport Wrapped
 
 from ...core import items_of, rebuilt, split, wrap
+from ..opaque_rules import marks, take_back
 
 cnp.import_array()
 
@@ -56,15 +58,20 @@ def batched(type cls not None, args, dims, level not None):
     return [batch_of(cls, x, dim, level) for x, dim in zip(args, dims)]
 
 
+cdef tuple NOTHING = ()
+
+
 cdef class Ruled:
     """The kernel of an operator in a batch, by `rule(info, in_dims, *args)`, which returns the output and where the batch is.
 
     `single` says whether the operator returns one array, which is no argument. In any other case `returned(like, result, args)`
-    makes the call's result of what the rule returned, or raises.
+    makes the call's result of what the rule returned, or raises. `opacity` is that of a user's rule, and `as_one` is called
+    in its place where that is opaque.
     """
 
-    def __init__(self, type cls not None, rule not None, bint single, returned not None):
+    def __init__(self, type cls not None, rule not None, bint single, returned not None, opacity=None, as_one=None):
         self.cls, self.rule, self.single, self.returned = cls, rule, single, returned
+        self.opacity, self.as_one = opacity, as_one
 
     def __call__(self, *args):
         cdef Wrapped like
@@ -72,7 +79,7 @@ cdef class Ruled:
         like, values, dims, _, _ = split(args)
         if like is None:
             raise TypeError("the kernel of a batching rule takes a batched value, and no argument is one or holds one.")
-        result = self.rule(like.level.payload, dims, *values)
+        result = self.rule(like.level.payload, dims, *values) if self.opacity is None else self.attempted(like, dims, values)
         if self.single and type(result) is tuple and len(<tuple>result) == 2:
             out, dim = <tuple>result
             if is_exact(<PyObject *>out) and type(dim) is int:
@@ -81,3 +88,18 @@ cdef class Ruled:
                     if cnp.PyArray_DIM(<cnp.ndarray>out, <int>axis) == like.level.payload.batch_size:
                         return wrap(self.cls, out, like, dim)
         return self.returned(like, result, args)
+
+    cdef attempted(self, Wrapped like, tuple dims, tuple values):
+        """What a user's rule returns, or its operator."""
+        if self.opacity.is_open or not self.opacity.holds(values):
+            before, undo = thread_state().requests, marks() if thread_state().rank else NOTHING
+            try:
+                result = self.rule(like.level.payload, dims, *values)
+            except Exception:
+                if thread_state().requests == before or not self.opacity.learns(values):
+                    raise
+            else:
+                if thread_state().requests == before or not self.opacity.learns(values):
+                    return result
+            take_back(undo, before)
+        return self.as_one(like.level.payload, dims, *values)

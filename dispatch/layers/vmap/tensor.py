@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...core import DispatchKey, Tensor
+from ...core import DispatchKey, Tensor, note_request
 from ...core.array_memory import set_rewritable
 from ...errors import BatchingError, ConversionError
 from .kernel import item_shape
@@ -64,6 +64,7 @@ class BatchedTensor(Tensor):
     __bool__ = __float__ = __int__ = __index__ = __complex__ = item
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        note_request()
         raise ConversionError(
             f"a NumPy array was asked of a BatchedTensor of shape {self.shape} and dtype {self.dtype}, which would take it out "
             "of its transform. Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: "
@@ -88,3 +89,26 @@ class Residuals(Tensor):
 
     def __getitem__(self, i: Any) -> Any:
         return self.value[i]
+
+    def _refuse(self, *args: Any, **keywords: Any) -> Any:
+        note_request()
+        raise ConversionError(
+            f"what an operator kept for its backward was used as one object, and each of the {len(self)} items of a batch has "
+            "its own. Hand it on to an operator that takes it; or register the rule with opaque=True, to run it item by item."
+        )
+
+    __call__ = dot = transpose = __matmul__ = __rmatmul__ = __mul__ = __rmul__ = _refuse
+    T = property(_refuse)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and name not in _OF_ARRAYS:
+            note_request()
+        raise AttributeError(
+            f"{name!r} was asked of what an operator kept for its backward, and each of the {len(self)} items of a batch has "
+            "its own. Hand it on to an operator that takes it; or register the rule with opaque=True, to run it item by item.",
+            name=name,
+            obj=self,
+        )
+
+
+_OF_ARRAYS = frozenset(("shape", "dtype", "ndim", "size", "device", "strides"))  # by which layers know an array

@@ -130,7 +130,7 @@ def test_a_rule_that_hides_what_it_carries_runs_once_for_each_element(opaque):
 
     np.testing.assert_allclose(tangent(reverse_cube(back), X, T), 3 * X**2 * T)
     assert [type(g) for g in carried[-3:]] == [np.ndarray] * 3
-    assert len(carried) == 4
+    assert len(carried) == 4 + (opaque is as_array)  # which is found out by an attempt, as one operator
 
     def forward(tangents, output, x):
         return cube_forward((opaque(tangents[0]),), output, x)
@@ -187,11 +187,11 @@ def test_an_empty_output_that_is_hidden():
 def test_a_rule_that_hides_the_arguments_too_has_no_second_derivative():
     f = reverse_cube(lambda ctx, g: 3 * np.asarray(ctx.saved_tensors[0]) ** 2 * np.asarray(g))
     np.testing.assert_allclose(D(f)(X), 3 * X**2)
-    with pytest.raises(dispatch.errors.ConversionError, match="would be lost in silence"):
+    with pytest.raises(dispatch.errors.NoRuleError, match=r"backward_rule\.register_autograd"):
         D(D(f))(X)
     f = forward_cube(lambda t, out, x: 3 * np.asarray(x) ** 2 * np.asarray(t[0]))
     np.testing.assert_allclose(G(f)(X), 3 * X**2)
-    with pytest.raises(dispatch.errors.ConversionError, match="would be lost in silence"):
+    with pytest.raises(dispatch.errors.NoRuleError, match=r"jvp_rule\.register_autograd"):
         G(G(f))(X)
 
 

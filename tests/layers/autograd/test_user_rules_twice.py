@@ -6,7 +6,7 @@ from making import leaf, recorded, said
 
 import dispatch
 from dispatch import Residual, autograd, custom_op, grad, hessian, jvp, vmap
-from dispatch.errors import ConversionError, GradientError
+from dispatch.errors import GradientError, NoRuleError
 
 A = np.array([0.5, 1.0, 2.0])
 
@@ -116,7 +116,7 @@ class Handle:
 def test_a_residual_that_computes_outside_the_operators(second):
     op = recorded("(Tensor x) -> (Tensor, Residual)", lambda x: (np.sinh(x), Handle(x)), lambda ctx, g: ctx.residual.pull(g))
     assert np.allclose(grad(lambda x: np.sum(op(x)))(A), np.cosh(A))
-    assert "a NumPy array was asked of a tracked value" in said(lambda: second(op), ConversionError)
+    assert f"{op.schema.name}.backward_rule.register_autograd(backward, setup_context=...)" in said(lambda: second(op), NoRuleError)
 
 
 # What setup_context takes off the tape.

@@ -1,0 +1,237 @@
+"""What a framework asks of an operator beside its value, as operators: a pullback, a pushforward, a batch.
+
+Each takes all arguments of the operator by position and without defaults, and something after them. Its kernel is the transform
+itself, `vjp`, `jvp` or `vmap`, on a call of the operator; so it has all that operators have, a pullback of its own among it,
+and a framework that knows how to export one operator can export derivatives of any order.
+
+Arrays are counted along the arguments, through all containers, in the order of the schema: "flat".
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..autodiff import jvp
+from ..autodiff.function_outputs import left
+from ..autodiff.reverse_mode import edges_at
+from ..core import DispatchKey, Level, OpOverload, Reopened, Tensor, registration_lock, share_memory
+from ..core.array_memory import owned
+from ..core.pytree import leaves, mapped
+from ..layers.autograd import TrackedTensor, run_backward, track
+from ..layers.derivatives import zeros
+from ..layers.vmap import vmap
+from ..operators.registry import build
+from ..schema.schema import MISSING, Argument, Return, Schema
+from ..schema.types import INT, TENSOR, ListOf
+
+Parts = tuple[tuple[Argument, ...], tuple[Return, ...], Callable[..., Any]]  # of a schema, and a kernel
+ARRAYS = (np.ndarray, np.generic, Tensor)
+TENSORS, INTS = ListOf(TENSOR), ListOf(INT)
+WITH_DERIVATIVE = "fc"  # kinds of dtype
+
+
+def is_array(x: object) -> bool:
+    """Whether a leaf of an argument or of a result is an array."""
+    return isinstance(x, ARRAYS)
+
+
+def called(op: OpOverload, args: Sequence[Any]) -> Any:
+    """Call an operator with all of its arguments, in the order of its schema."""
+    names = op.arguments.keyword_names
+    if not names:
+        return op(*args)
+    positional = op.arguments.positional
+    return op(*args[:positional], **dict(zip(names, args[positional:], strict=True)))
+
+
+class FlatCall:
+    """A call of an operator as a function of its arrays, in the order in which they are counted.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> call = FlatCall(dispatch.ops.np.add, (np.ones(2), np.zeros(2)))
+    >>> call(call.arrays[0], np.ones(2))
+    array([2., 2.])
+    """
+
+    __slots__ = ("args", "arrays", "at", "op")
+
+    def __init__(self, op: OpOverload, args: Sequence[Any]) -> None:
+        self.op = op
+        self.args = args
+        self.arrays: list[Any] = []
+        self.at: list[int | None] = []  # the argument that each array is; None for one in a container
+        for i, argument in enumerate(op.schema.arguments):
+            if argument.type.has_tensor:
+                if isinstance(args[i], ARRAYS):
+                    self.arrays.append(args[i])
+                    self.at.append(i)
+                    continue
+                inside = [x for x in leaves(args[i]) if isinstance(x, ARRAYS)]
+                self.arrays += inside
+                self.at += [None] * len(inside)
+
+    def __call__(self, *arrays: Any) -> Any:
+        args = list(self.args)
+        if None in self.at:
+            rest = iter(arrays)
+            put = lambda x: next(rest) if isinstance(x, ARRAYS) else x
+            kinds = [a.type for a in self.op.schema.arguments]
+            args = [mapped(put, x) if kind.has_tensor else x for x, kind in zip(args, kinds, strict=True)]
+        else:
+            for i, x in zip(self.at, arrays, strict=True):
+                args[i] = x  # type: ignore[index]
+        return called(self.op, args)
+
+    def with_chosen(self, chosen: Sequence[int], arrays: Sequence[Any]) -> Any:
+        """The same call with other arrays in place of some."""
+        replaced = list(self.arrays)
+        for i, x in zip(chosen, arrays, strict=True):
+            replaced[i] = x
+        return self(*replaced)
+
+
+def has_derivative(x: Any) -> bool:
+    """Whether a leaf is an array of floating-point or complex numbers."""
+    return isinstance(x, ARRAYS) and x.dtype.kind in WITH_DERIVATIVE
+
+
+def _differentiable(result: Any) -> list[Any]:
+    return [x for x in leaves(result) if has_derivative(x)]
+
+
+def recorded(op: OpOverload, args: Sequence[Any], chosen: Sequence[int]) -> tuple[Any, Callable[[Sequence[Any]], list[Any]]]:
+    """Call an operator, and keep what its derivative needs.
+
+    Parameters
+    ----------
+    op : OpOverload
+    args : sequence
+        Every argument, in schema order.
+    chosen : sequence of int
+        The arrays whose gradients will be asked for.
+
+    Returns
+    -------
+    result : object
+        What the operator returned.
+    pull : callable
+        From a list of cotangents, one for each output with a derivative, to a list of gradients.
+    """
+    call = FlatCall(op, args)
+    arrays, ends = list(call.arrays), []
+    with Level("vjp") as level:
+        for i in chosen:
+            arrays[i] = inside = track(arrays[i], level, shared=True)
+            ends.append((inside.data, inside.value))
+        result = call(*arrays)
+        if type(result) is TrackedTensor and result.level is level:  # the usual case, without two walks
+            edges, out = [result.data], owned(result.value)
+        else:
+            edges, out = edges_at(_differentiable(result), level), left(result, level)
+    return out, partial(_pulled, edges, ends, level)
+
+
+def _pulled(edges: list[Any], ends: list[Any], level: Level, cotangents: Sequence[Any]) -> list[Any]:
+    """The gradients at the ends of a tape; the cotangents have the shapes and dtypes of the outputs."""
+    with Reopened(level):
+        found = run_backward(edges, list(cotangents), level, True, False)
+    return [found[leaf] if leaf in found else zeros(leaf.layout, value) for leaf, value in ends]
+
+
+def pullback_of(op: OpOverload) -> OpOverload:
+    """The operator of gradients: `(arguments..., Tensor[] cotangents, int[] wrt) -> Tensor[]`.
+
+    It runs the operator again. Who has kept the call, by `recorded`, need not call it.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> x = np.array([1.0, 2.0])
+    >>> pullback_of(dispatch.ops.np.multiply)(x, 3 * x, [np.ones(2)], [1, 0])
+    [array([1., 2.]), array([3., 6.])]
+    """
+    return _derived(op, "pullback", _pullback)
+
+
+def _pullback(op: OpOverload) -> Parts:
+    def kernel(*args: Any) -> list[Any]:
+        *values, cotangents, wrt = args
+        return fresh(recorded(op, values, wrt)[1](cotangents), args)
+
+    return (Argument("cotangents", TENSORS), Argument("wrt", INTS)), (Return(TENSORS),), kernel
+
+
+def pushforward_of(op: OpOverload) -> OpOverload:
+    """The operator of tangents: `(arguments..., Tensor[] tangents, int[] wrt) -> Tensor[]`, one an output with a derivative."""
+    return _derived(op, "pushforward", _pushforward)
+
+
+def _pushforward(op: OpOverload) -> Parts:
+    def kernel(*args: Any) -> list[Any]:
+        *values, tangents, wrt = args
+        call = FlatCall(op, values)
+        moving = tuple([call.arrays[i] for i in wrt])
+        _, moved = jvp(lambda *arrays: _differentiable(call.with_chosen(wrt, arrays)), moving, tuple(tangents))
+        return fresh(list(moved), args)
+
+    return (Argument("tangents", TENSORS), Argument("wrt", INTS)), (Return(TENSORS),), kernel
+
+
+def batch_of(op: OpOverload) -> OpOverload:
+    """The operator of a batch: `(arguments..., int[] in_dims)`, an axis for each array, -1 for none; results have it first."""
+    return _derived(op, "batch", _batch)
+
+
+def _batch(op: OpOverload) -> Parts:
+    def kernel(*args: Any) -> Any:
+        *values, in_dims = args
+        call = FlatCall(op, values)
+        results: list[Any] = []
+
+        def item(*arrays: Any) -> list[Any]:
+            results.append(call(*arrays))
+            return [x for x in leaves(results[-1]) if is_array(x)]
+
+        batched = iter(fresh(vmap(item, tuple([None if dim < 0 else dim for dim in in_dims]))(*call.arrays), args))
+        return mapped(lambda x: next(batched) if is_array(x) else x, results[-1])
+
+    returns = op.schema.returns[:-1] if op.schema.has_residual else op.schema.returns
+    return (Argument("in_dims", INTS),), tuple([Return(r.type) for r in returns]), kernel
+
+
+def fresh(results: list[Any], args: Any) -> list[Any]:
+    """Copies of those results that are arguments or views of some: a gradient may be the cotangent itself."""
+    seen = [x for x in leaves(args) if isinstance(x, np.ndarray)]
+    made: list[Any] = []
+    for x in results:
+        if isinstance(x, np.ndarray):
+            if any([share_memory(x, y) for y in seen]):
+                x = x.copy()
+            seen.append(x)
+        made.append(x)
+    return made
+
+
+def _derived(op: OpOverload, what: str, parts: Callable[[OpOverload], Parts]) -> OpOverload:
+    """The derived operator of that kind, made once for each definition of the operator."""
+    kept = f"__{what}__"
+    found: OpOverload | None = vars(op).get(kept)
+    if found is not None:
+        return found
+    with registration_lock:
+        found = vars(op).get(kept)
+        if found is None:
+            schema = op.schema
+            more, returns, kernel = parts(op)
+            taken = {a.name for a in schema.arguments}
+            after = [a if a.name not in taken else a.replace(name=f"{a.name}_of_{schema.name}") for a in more]
+            before = [a.replace(default=MISSING, kwarg_only=False, positional_only=False, alias=None) for a in schema.arguments]
+            name = "_".join(filter(None, (schema.name, schema.overload, what)))
+            found = build(Schema(schema.namespace, name, "", (*before, *after), returns))
+            found.register_at(DispatchKey.CompositeImplicit, kernel)
+            vars(op)[kept] = found
+    return found

@@ -1,0 +1,67 @@
+"""PyTorch: operators as torch operators, torch functions as operators, and tensors as arguments.
+
+    >>> from dispatch.interop.torch import export
+    >>> import dispatch
+    >>> add = export(dispatch.ops.np.add)
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..core import OpOverload
+from ..core.overload import bound
+from ..core.pytree import leaves
+from ..errors import ArgumentError, kind_of
+from ..operators.registry import Operator
+from .torch_functions import wrap
+from .torch_operators import exported
+from .torch_values import Tensor
+
+__all__ = ["export", "wrap"]
+
+
+def export(op: OpOverload) -> Callable[..., Any]:
+    """Register an operator with torch.library, and return the function that torch programs call.
+
+    Parameters
+    ----------
+    op : OpOverload
+
+    Returns
+    -------
+    callable
+        With the operator's own parameters, on tensors. `torch.compile`, `torch.export`, `torch.func` and autograd go through.
+        Its attribute `op` is the torch operator, `torch.ops.ns.name.default`, for `torch.library.opcheck` say.
+
+    Raises
+    ------
+    DefinitionError
+        If torch has another operator of that name.
+    UnsupportedError
+        If the operator writes to arrays in containers that torch does not know.
+
+    Examples
+    --------
+    >>> import numpy as np, torch, dispatch
+    >>> @dispatch.custom_op("doc::torch_cube", mutates_args=())
+    ... def cube(x: np.ndarray) -> np.ndarray:
+    ...     return x**3
+    >>> cube.register_autograd(elementwise=lambda x: 3 * x**2)
+    >>> torch_cube = export(cube)
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> torch_cube(x).sum().backward()
+    >>> x.grad
+    tensor([ 3., 12.])
+    """
+    given: object = op
+    if not isinstance(given, OpOverload):
+        several = " It has several overloads: export each of them." if isinstance(given, Operator) else ""
+        raise ArgumentError(f"export takes an operator, and was given {kind_of(given)}.{several}")
+    return exported(op).function
+
+
+def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    """Run a call of an operator that has tensors among its arguments; NotImplemented where there are none."""
+    if not any(isinstance(x, Tensor) for x in leaves((list(args), list(keywords.values())))):
+        return NotImplemented
+    return exported(op)(bound(op, args, dict(keywords)))

@@ -1,0 +1,203 @@
+"""Rules of users that call code which takes arrays alone: SciPy, or C. Such a rule is called as one operator.
+
+A backward, jvp or batching rule gets values of whatever transform is around it: batched, traced, tracked. One that is written
+with operators computes with them. One that asks a value for its NumPy array is opaque: it is called through an operator of
+its own, the *rule's operator*, which every layer treats as it treats any operator. vmap calls it once for each item, a trace
+records one call, and at the end it gets arrays.
+
+Whether a rule is opaque its author says, `opaque=True` or `opaque=False`; or it is seen. A wrapper that refuses its array
+notes that in the thread (`core.requests`), whatever the rule does with the exception. Then what the attempt has recorded
+is taken back, the rule is called as one operator, and it is from then on, where it is given values of the same layers: what
+a rule does in a batch says nothing of what it does on the tape.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core import DispatchKey, OpOverload, Tensor, active_modes, answered, is_array, key_of_rank, registration_lock, requests
+from ..core.pytree import leaves, unflatten
+from ..dispatcher.layer import layers
+from ..errors import DefinitionError, DispatchError, kind_of
+from ..schema.types import RESIDUAL
+
+NOTHING: frozenset[int] = frozenset()
+
+
+class Opacity:
+    """Whether one rule is called as one operator.
+
+    Attributes
+    ----------
+    declared : bool or None
+        What its author said.
+    is_open : bool
+        Whether nothing says yet that it is opaque anywhere: it is called as it is, and looked at.
+    asked : frozenset of frozenset of int
+        The keys of the values that it was given whenever it asked one for its array.
+    operator : OpOverload or None
+        The rule's operator, once it was needed; of a functional form that of the operator it was made of.
+    """
+
+    __slots__ = ("asked", "declared", "is_open", "operator")
+
+    def __init__(self, declared: bool | None = None) -> None:
+        self.declare(declared)
+        self.asked: frozenset[frozenset[int]] = frozenset()
+        self.operator: OpOverload | None = None
+
+    def operator_made_by(self, make: Callable[[], OpOverload]) -> OpOverload:
+        """The rule's operator, made once, whichever thread needs it first."""
+        if self.operator is None:
+            with registration_lock:
+                if self.operator is None:
+                    self.operator = make()
+        return self.operator
+
+    def declare(self, declared: bool | None) -> None:
+        """Keep what the author said; nothing has been seen yet."""
+        self.declared = declared
+        self.is_open = declared is not True
+
+    def holds(self, values: Any, more: frozenset[int] = NOTHING) -> bool:
+        """Whether the rule is called as one operator for these values, and for some of `more` keys that it is given."""
+        if self.is_open or not (keys := keys_of(values) | more):
+            return False
+        return self.declared is True or keys in self.asked
+
+    def ends_at(self, key: int) -> bool:
+        """Whether no derivative comes of values of a layer: the rule is known to be opaque there, and its operator has none."""
+        if self.declared is not True and not any(key in keys for keys in self.asked):
+            return False
+        made = self.operator
+        return made is None or all(made.table.source(each) is None for each in (DispatchKey.AUTOGRAD, DispatchKey.JVP))
+
+    def learns(self, values: Any, more: frozenset[int] = NOTHING) -> bool:
+        """Note that the rule has asked one of these values for its array; no where it is not to be called as one operator."""
+        keys = keys_of(values) | more
+        if self.declared is False or not keys:
+            return False
+        self.asked |= {keys}
+        self.is_open = False
+        return True
+
+    def __str__(self) -> str:
+        if self.declared is True:
+            return "opaque"
+        if not self.asked:
+            return ""
+        return f"opaque under {', '.join(DispatchKey(key).name for key in sorted(NOTHING.union(*self.asked)))}"
+
+
+class UserRule:
+    """A user's function as a rule, and whether it is opaque."""
+
+    __slots__ = ("__wrapped__", "opacity")
+
+    def __init__(self, function: Callable[..., Any], opacity: Opacity) -> None:
+        self.__wrapped__, self.opacity = function, opacity
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.__wrapped__(*args, **keywords)
+
+
+def keys_of(values: Any) -> frozenset[int]:
+    """The keys of all wrappers among some values, and of what these wrap."""
+    found = NOTHING
+    for x in leaves(values):
+        while isinstance(x, Tensor):
+            found |= {key_of_rank(x.rank)}
+            x = x.value
+    return found
+
+
+def checked_opaque(op: OpOverload, opaque: Any) -> bool | None:
+    """What `opaque=` was given, or raise."""
+    if opaque is None or type(opaque) is bool:
+        return opaque
+    raise DefinitionError(f"{op.name}: opaque= is True, False, or None, and {kind_of(opaque)} was given.", operator=op.name)
+
+
+def marks() -> list[Callable[[], None]]:
+    """What takes back, for each layer that records into something of its own, whatever is recorded from here on."""
+    if not active_modes():
+        return []
+    return [undo for layer in layers.values() if (undo := layer.mark()) is not None]
+
+
+def take_back(undo: list[Callable[[], None]], before: int) -> None:
+    """Take back what an attempt has recorded, and its requests."""
+    answered(before)
+    for each in reversed(undo):
+        each()
+
+
+def add_advice(error: Exception, op: OpOverload, what: str, values: Any) -> None:
+    """Say in an exception of other code, raised in a rule that was given values of a transform, what they may have done."""
+    if isinstance(error, DispatchError):
+        return
+    given = sorted({type(x).__name__ for x in leaves(values) if isinstance(x, Tensor)})
+    if given:
+        error.add_note(
+            f"The {what} of {op.name} was given a {' and a '.join(given)} in place of an array. If it hands that to code that "
+            "takes arrays alone, register it with opaque=True."
+        )
+
+
+def attempted(
+    opacity: Opacity, op: OpOverload, what: str, values: Any, rule: Callable[[], Any], as_one: Callable[[], Any]
+) -> Any:
+    """What a rule gives: `rule()` computes with the values as they are, `as_one()` by the rule's operator."""
+    if opacity.holds(values):
+        return as_one()
+    before, undo = requests(), marks()
+    try:
+        found = rule()
+    except Exception as error:
+        if requests() == before or not opacity.learns(values):
+            add_advice(error, op, what, values)
+            raise
+    else:
+        if requests() == before or not opacity.learns(values):
+            return found
+    take_back(undo, before)
+    return as_one()
+
+
+# -- arguments of a rule's operator -------------------------------------------------------------------------------------------
+
+
+def apart(x: Any) -> tuple[list[Any], list[int], Any]:
+    """The arrays of a container, which of its leaves they are, and the container with None in their places.
+
+    The last two are plain data, which a graph can write and read.
+    """
+    flat = list(leaves(x))
+    at = [i for i, leaf in enumerate(flat) if is_array(leaf)]
+    arrays = [flat[i] for i in at]
+    for i in at:
+        flat[i] = None
+    return arrays, at, unflatten(x, flat)
+
+
+def together(arrays: Any, at: Any, rest: Any) -> Any:
+    """The container that `apart` was given, with these arrays."""
+    flat = list(leaves(rest))
+    for i, x in zip(at, arrays, strict=True):
+        flat[i] = x
+    return unflatten(rest, flat)
+
+
+def handed(op: OpOverload) -> list[int]:
+    """The arguments that are what another operator kept."""
+    return [i for i, a in enumerate(op.schema.arguments) if a.type == RESIDUAL]
+
+
+def fresh(made: list[Any], given: Any) -> Iterator[Any]:
+    """Arrays as a kernel may return them: none is an argument, shows the memory of another array, or stands twice."""
+    seen = {id(x) for x in leaves(given)}
+    for x in made:
+        owns = type(x) is np.ndarray and x.flags.owndata and x.flags.writeable and id(x) not in seen
+        seen.add(id(x))
+        yield x if owns else np.array(x)

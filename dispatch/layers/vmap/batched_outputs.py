@@ -1,0 +1,68 @@
+"""What a batching rule returned, held against the schema and the size of the batch, and made into values of the level."""
+
+from typing import Any
+
+import numpy as np
+
+from ...core import OpOverload, wrap
+from ...core.pytree import items_of, rebuilt
+from ...dispatcher.call_errors import about_dtype
+from ...dispatcher.printing import describe_value
+from ...errors import BatchingError, kind_of
+from .axes import each
+from .tensor import BatchedTensor
+
+
+def rule_output(op: OpOverload, like: BatchedTensor, result: Any) -> Any:
+    """What a rule returned, as values of the level of `like`."""
+    if type(result) is not tuple or len(result) != 2:
+        raise BatchingError(
+            f"{op.name}: its vmap rule returned {kind_of(result)}. Return (output, out_dims).", operator=op.name
+        )
+    out, dim = result
+    _check_outputs(op, out)
+    return _wrapped(op, like, out, dim)
+
+
+def _check_outputs(op: OpOverload, out: Any) -> None:
+    """Refuse what a rule returned where it is not the operator's outputs, the residual among them."""
+    returns = op.schema.returns
+    outputs = (out,) if len(returns) == 1 else out if isinstance(out, (tuple, list)) else () if out is None else (out,)
+    bad = [
+        (r, x)
+        for check, x, r in zip(op.outputs.checks, outputs, returns, strict=False)
+        if not (check(x) or (hasattr(x, "shape") and not check.typed))
+    ]
+    if len(outputs) != len(returns) or bad:
+        advice = f" Call {op.schema.name}.whole(...), which returns the residual too." if op.outputs.residual else ""
+        advice = about_dtype(*bad[0]) if bad and about_dtype(*bad[0]) else advice
+        raise BatchingError(
+            f"{op.name}: its vmap rule returned {describe_value(out)} for its outputs, and the schema says -> "
+            f"({', '.join(r.wanted for r in returns)}).{advice}",
+            operator=op.name,
+        )
+
+
+def _wrapped(op: OpOverload, like: BatchedTensor, out: Any, dim: Any) -> Any:
+    """The outputs of a rule as values of the level; `dim` is one for all, or a container of one for each."""
+    if (items := items_of(out)) is not None:
+
+        def refused(given: str, wanted: str) -> BatchingError:
+            return BatchingError(
+                f"{op.name}: its vmap rule returned {describe_value(out)} and out_dims {given} for it. Return one axis for all "
+                f"of it, None, or {wanted}.",
+                operator=op.name,
+            )
+
+        dims = each(dim, out, items, refused)
+        return rebuilt(out, [_wrapped(op, like, x, d) for x, d in zip(items, dims, strict=True)])
+    if dim is None or not hasattr(out, "shape"):
+        return out
+    ndim, size = len(out.shape), like.level.payload.batch_size
+    if not isinstance(dim, (int, np.integer)) or not -ndim <= dim < ndim or out.shape[dim] != size:
+        raise BatchingError(
+            f"{op.name}: its vmap rule says the batch, {size} items, is axis {dim!r} of an output of shape {out.shape}. "
+            "Say which axis holds the items, or None.",
+            operator=op.name,
+        )
+    return wrap(BatchedTensor, out, like, int(dim) % ndim)

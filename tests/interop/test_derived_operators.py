@@ -1,0 +1,76 @@
+"""Derivatives and batches as operators: each is the transform, and has derivatives and batches of its own."""
+
+import custom_op_db as db
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch.core.overload import bound
+from dispatch.core.pytree import leaves, mapped
+from dispatch.interop.derived_operators import (
+    FlatCall,
+    batch_of,
+    called,
+    has_derivative,
+    is_array,
+    pullback_of,
+    pushforward_of,
+    recorded,
+)
+
+CASES = [(entry.op, bound(entry.op, sample.args, sample.kwargs)) for entry in db.ENTRIES if entry.differentiable for sample in entry.samples]
+IDS = [f"{op.schema.name}-{number}" for number, (op, _) in enumerate(CASES)]
+
+
+def floats(op, args):
+    return [i for i, x in enumerate(FlatCall(op, args).arrays) if has_derivative(x)]
+
+
+@pytest.mark.parametrize(("op", "args"), CASES, ids=IDS)
+def test_a_pullback_and_a_pushforward_are_each_other_s_transpose(op, args):
+    wrt, rng = floats(op, args), np.random.default_rng(0)
+    moves = [rng.normal(size=np.shape(FlatCall(op, args).arrays[i])) for i in wrt]
+    weights = [rng.normal(size=np.shape(x)) for x in leaves(called(op, args)) if has_derivative(x)]
+    moved = pushforward_of(op)(*args, moves, wrt)
+    pulled = pullback_of(op)(*args, weights, wrt)
+    forth = sum(np.sum(x * w) for x, w in zip(moved, weights, strict=True))
+    back = sum(np.sum(g * t) for g, t in zip(pulled, moves, strict=True))
+    np.testing.assert_allclose(forth, back, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("op", "args"), CASES, ids=IDS)
+def test_a_recorded_call_gives_the_value_and_the_pullback(op, args):
+    wrt = floats(op, args)
+    result, pull = recorded(op, args, wrt)
+    wanted = called(op, args)
+    assert all(np.array_equal(x, y) for x, y in zip(leaves(result), leaves(wanted), strict=True))
+    weights = [np.ones_like(x) for x in leaves(wanted) if has_derivative(x)]
+    for x, y in zip(pull(weights), pullback_of(op)(*args, weights, wrt), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize(("op", "args"), CASES, ids=IDS)
+def test_a_batch_is_a_call_for_each_item(op, args):
+    count = len(FlatCall(op, args).arrays)
+    given = mapped(lambda x: np.stack([x, x]) if is_array(x) else x, list(args))
+    for x, y in zip(leaves(batch_of(op)(*given, [0] * count)), leaves(called(op, args)), strict=True):
+        assert np.array_equal(x[1], y) if is_array(y) else x == y
+
+
+def test_an_operator_has_one_of_each_until_it_is_defined_anew():
+    assert pullback_of(db.numpy_mul) is pullback_of(db.numpy_mul)
+    define = lambda f: dispatch.custom_op("derived::again", f, mutates_args=(), schema="(Tensor x) -> Tensor")
+    first = pullback_of(define(lambda x: 2 * x))
+    assert pullback_of(define(lambda x: 3 * x)) is not first
+
+
+def test_a_name_that_the_operator_has_too_is_told_apart():
+    op = dispatch.custom_op("derived::named", lambda x, wrt: x * wrt, mutates_args=(), schema="(Tensor x, int wrt) -> Tensor")
+    assert str(pullback_of(op).schema) == "derived::named_pullback(Tensor x, int wrt, Tensor[] cotangents, int[] wrt_of_named) -> Tensor[]"
+
+
+def test_a_gradient_of_a_gradient_is_that_of_the_transforms():
+    x = np.array([1.0, 2.0])
+    cube = db.numpy_cube
+    found = pullback_of(pullback_of(cube))(x, [np.ones(2), np.zeros(2)], [0], [np.ones(2)], [0])[0]
+    np.testing.assert_allclose(found, dispatch.grad(lambda x: np.sum(dispatch.grad(lambda y: np.sum(cube(y)[0]))(x)))(x))
