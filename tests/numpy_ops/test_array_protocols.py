@@ -30,7 +30,6 @@ FUNCTIONS = {
     "matmul": lambda x: x @ np.swapaxes(x, 0, 1),
     "shapes": lambda x: np.concatenate([np.reshape(x, (3, 2)), np.transpose(x)]),
     "basic index": lambda x: x[1:, ::-2] * 3.0,
-    "array index": lambda x: x[:, [2, 0]],
     "where": lambda x: np.where(x > 0.6, x * x, 0.0),
     "broadcast": lambda x: x * np.sum(x, axis=1, keepdims=True),
     "norm": lambda x: np.sqrt(np.sum(x**2)),
@@ -59,8 +58,6 @@ def test_every_transform_gives_what_it_gives_of_numpys_arrays_in_the_class_that_
     row = lambda x: f(np.reshape(x, (2, 3)))
     stack = np.stack([X, X + 0.25])
     batched = [("vmap", dispatch.vmap(f), (stack,)), ("vmap of grad", dispatch.vmap(dispatch.grad(total)), (stack,))]
-    if f is FUNCTIONS["array index"]:  # under vmap the batch is an index too, an array of NumPy's
-        batched = []
     for name, transformed, args in [
         ("grad", dispatch.grad(total), (X,)),
         ("value_and_grad", dispatch.value_and_grad(total), (X,)),
@@ -107,7 +104,7 @@ def test_a_row_gives_what_it_gives_of_numpys_arrays_or_names_what_is_missing(op)
             refused = True
             continue
         for x, y in zip(leaves(without_names(op.schema.name, bare(found))), leaves(without_names(op.schema.name, expected)), strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-14)  # a product of matrices may be added up in another order
+            np.testing.assert_allclose(x, y, rtol=1e-12)  # a product of matrices may be added up in another order
     assert not refused or op.schema.name in WITHOUT or numpys(op) is None  # the last: a step of some row's derivative
 
 
@@ -128,6 +125,12 @@ def test_an_array_that_can_be_written_to_is_copied_when_it_is_saved():
     y.backward()
     np.testing.assert_array_equal(bare(held.grad), X)
     assert x.grad is None
+
+
+@of_each_class
+def test_an_index_of_numbers_that_numpy_holds_has_a_gradient(cls):
+    loss = lambda x: np.sum(x[:, [2, 0]] ** 2)  # noqa: E731
+    same(dispatch.grad(loss)(cls(X)), dispatch.grad(loss)(X))
 
 
 @of_each_class
