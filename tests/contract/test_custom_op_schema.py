@@ -314,7 +314,7 @@ def out(x: Array, *, out: Array) -> Array: ...
 def test_infer_schema_supported():
     """The schema of a function follows from its hints, defaults, keyword-only parameters, and what it writes to.
 
-    Difference: an int is int, there is no SymInt; a device is a string, known by the name of its parameter; a default prints as
+    Difference: an int is int, and not SymInt; a device is a string, known by the name of its parameter; a default prints as
     it reads back.
     """
 
