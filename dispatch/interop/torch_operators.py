@@ -61,7 +61,7 @@ class Exported:
         self.function = _function_of(self)
 
     def let_into_graphs(self) -> None:
-        """Let torch.compile make a node of a call; not before it is asked for, for torch takes a second to load what compiles."""
+        """Let torch.compile make a node of a call; only when asked, for torch takes a second to load what compiles."""
         if not self.is_node:
             self.is_node = True
             torch.compiler.allow_in_graph(self.op)
