@@ -341,8 +341,8 @@ ON_TENSORS: dict[str, Any] = {
     "_numba_type_": property(_asked_for_memory),
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),
-    "real": property(unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, value)),
-    "imag": property(unary(shape.imag), lambda self, value: setitem(shape.imag(self), Ellipsis, value)),
+    "real": property(unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, as_item(value))),
+    "imag": property(unary(shape.imag), lambda self, value: setitem(shape.imag(self), Ellipsis, as_item(value))),
 }
 
 for _name, _method in ON_TENSORS.items():  # for `help(x.sum)`
