@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dispatch
+import dispatch.graph
 import dispatch.testing
 from dispatch.layers.autograd import TrackedTensor
 from dispatch.layers.autograd.context import Context
@@ -21,12 +22,13 @@ from dispatch.layers.vmap import BatchedTensor
 from dispatch.numpy_ops.protocols import ON_TENSORS
 from dispatch.operators.kernel_handle import KernelFunction
 
-FACES = [dispatch, dispatch.library, dispatch.autograd, dispatch.testing]
+FACES = [dispatch, dispatch.library, dispatch.autograd, dispatch.testing, dispatch.graph]
+SHORT = [(dispatch.graph, "dumps"), (dispatch.graph, "loads")]  # methods of Graph by a second name
 NAMES = {
     f"{face.__name__}.{name}": getattr(face, name)
     for face in FACES
     for name in face.__all__
-    if not inspect.ismodule(getattr(face, name))
+    if not inspect.ismodule(getattr(face, name)) and (face, name) not in SHORT
 }
 IN_HAND = [TrackedTensor, BatchedTensor, TracedTensor, Context, FakeContext, Handle, KernelFunction]  # what users are given
 CLASSES = {cls.__name__: cls for cls in [*NAMES.values(), *IN_HAND] if inspect.isclass(cls)}

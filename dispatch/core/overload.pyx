@@ -436,9 +436,10 @@ cdef class OpOverload:
         if not 0 < below < KEYS:
             raise DefinitionError(f"{self.name}: redispatch goes below a key, and nothing is below {below}.")
         keys = (<rank_t>1 << OBSERVE) - (<rank_t>1 << <int>below)
-        if keywords or len(args) != self.definition.arguments.direct:
-            args = bound(self, args, keywords)
-        return redispatched(self, keys, args)
+        cdef Definition definition = self.definition
+        if keywords or len(args) != definition.arguments.direct:
+            args = bound(self, args, keywords, definition)
+        return redispatched(self, keys, args, definition)
 
     def register(self, layer, rule):
         """Register a layer's rule for this operator. `register_fake` and the other methods end here.
@@ -545,9 +546,11 @@ cdef class OpOverload:
         return self.hooks.describe(self)
 
 
-def bound(OpOverload op not None, tuple args not None, dict keywords not None):
+# In these a definition may be given that the caller holds; else it is the operator's own, read once.
+
+def bound(OpOverload op not None, tuple args not None, dict keywords not None, Definition definition=None):
     """The arguments of a call in schema order, defaults filled in; what the call does wrong is raised."""
-    cdef Definition definition = op.definition
+    definition = op.definition if definition is None else definition
     cdef tuple names = tuple(keywords), given = (*args, *keywords.values())
     cdef Py_ssize_t i, n = definition.arguments.count
     cdef PyObject **places = <PyObject **>PyMem_Malloc((n + 1) * sizeof(PyObject *))
@@ -563,7 +566,7 @@ def bound(OpOverload op not None, tuple args not None, dict keywords not None):
         PyMem_Free(places)
 
 
-def rank_of_call(OpOverload op not None, tuple args not None, rank_t without=0):
+def rank_of_call(OpOverload op not None, tuple args not None, rank_t without=0, Definition definition=None):
     """The rank at which a call begins: the highest among its arguments and the thread's modes, observers aside.
 
     Parameters
@@ -573,8 +576,9 @@ def rank_of_call(OpOverload op not None, tuple args not None, rank_t without=0):
         Every argument, in schema order.
     without : int
         Bit k leaves the modes of key k out of the count.
+    definition : Definition, optional
     """
-    cdef Definition definition = op.definition
+    definition = op.definition if definition is None else definition
     cdef rank_t rank = highest_mode(without | <rank_t>1 << OBSERVE)
     cdef Py_ssize_t i, positional = definition.arguments.positional
     if len(args) != definition.arguments.count:
@@ -586,7 +590,8 @@ def rank_of_call(OpOverload op not None, tuple args not None, rank_t without=0):
     return rank
 
 
-def run_at(OpOverload op not None, rank_t rank, tuple args not None, kernel=None, *, bint whole=True):
+def run_at(OpOverload op not None, rank_t rank, tuple args not None, kernel=None, *, bint whole=True,
+           Definition definition=None):
     """Call the kernel of a rank's key, or `kernel` in its place, with what the core checks of every call.
 
     Parameters
@@ -600,8 +605,9 @@ def run_at(OpOverload op not None, rank_t rank, tuple args not None, kernel=None
         As the slot of the key would hold it.
     whole : bool
         Whether the residual comes back too.
+    definition : Definition, optional
     """
-    cdef Definition definition = op.definition
+    definition = op.definition if definition is None else definition
     cdef PyObject *result
     if len(args) != definition.arguments.count:
         raise op.hooks.refused(definition, args, {})
@@ -615,17 +621,18 @@ def run_at(OpOverload op not None, rank_t rank, tuple args not None, kernel=None
     return out
 
 
-def redispatched(OpOverload op not None, rank_t keys, tuple args not None):
+def redispatched(OpOverload op not None, rank_t keys, tuple args not None, Definition definition=None):
     """Call an operator with the values and modes of some keys, bit k for key k, seen through for this call."""
     cdef bint whole = op.primary is not None
+    definition = op.definition if definition is None else definition
     if key_at(thread_state().rank) == OBSERVE:
-        return op.hooks.observed(op, args, keys, whole)
+        return op.hooks.observed(op, definition, args, keys, whole)
     cdef tuple values = args
     for x in args:
         if not is_exact(<PyObject *>x):
             values = tuple([seen_through(x, keys) for x in args])
             break
-    return run_at(op, rank_of_call(op, values, keys), values, whole=whole)
+    return run_at(op, rank_of_call(op, values, keys, definition), values, whole=whole, definition=definition)
 
 
 cdef Py_ssize_t offset_of_slot(OpOverload op):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any, NamedTuple, TextIO
 
-from ..core import DispatchKey, OpOverload, key_of_rank
+from ..core import Definition, DispatchKey, OpOverload, key_of_rank
 from ..errors import ArgumentError, kind_of
 from .explain import what_runs
 from .observer import Watcher, watchers
@@ -19,7 +19,7 @@ Proceed = Callable[[], Any]
 
 def _kernel_of(op: OpOverload, key: DispatchKey) -> str:
     """Return what runs at a key in this thread: where it is written, or what it is."""
-    off = {r for watcher in watchers() for r in watcher.passed(op)}
+    off = {r for watcher in watchers() for r in watcher.passed(op.definition)}
     runs, place = what_runs(op, key, op.table.source(key, off))
     return place or runs
 
@@ -55,7 +55,9 @@ class CallLog(Watcher):
         self._file = file
         self._here = _Written()
 
-    def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Proceed) -> Any:
+    def watch(
+        self, op: OpOverload, definition: Definition, rank: int, args: tuple[Any, ...], proceed: Proceed
+    ) -> Any:
         entered = perf_counter_ns()
         key = DispatchKey(key_of_rank(rank))
         given = ", ".join(map(brief, args))
@@ -147,7 +149,9 @@ class Profile(Watcher):
         self._here = _Running()
         self._lock = threading.Lock()
 
-    def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Proceed) -> Any:
+    def watch(
+        self, op: OpOverload, definition: Definition, rank: int, args: tuple[Any, ...], proceed: Proceed
+    ) -> Any:
         place = op.name, DispatchKey(key_of_rank(rank)).name
         here = self._here
         outermost = place not in here.places  # a step inside one of its own kind is in that one's total already

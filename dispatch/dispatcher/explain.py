@@ -116,7 +116,7 @@ def explain(op: OpOverload, args: Arguments, keywords: dict[str, Any]) -> Explan
     CPU  kernel  <ufunc sin>  the arrays are on cpu
     """
     watching = watchers()
-    off = {registration: repr(watcher) for watcher in watching for registration in watcher.passed(op)}
+    off = {registration: repr(watcher) for watcher in watching for registration in watcher.passed(op.definition)}
     if op.table.gone is not None:
         return Explanation(op.name, [], [f"The call is refused: {op.table.gone}"])
     if not args and not keywords:

@@ -1,6 +1,6 @@
 """Guards that exclude keys, include the key of modes, or turn a kernel off, for one thread and one `with` block."""
 
-from ..core import DispatchKey, ModeGuard, OpOverload, Registration, device_key
+from ..core import Definition, DispatchKey, ModeGuard, OpOverload, Registration, device_key
 from ..errors import DefinitionError, GuardError
 from .layer import key_of_name
 from .observer import Watcher, watchers
@@ -101,8 +101,8 @@ class KernelSwitch(Watcher):
                 f"{op.name} has no kernel of its own for {missing}, so that there is none to switch.", operator=op.name
             )
 
-    def passed(self, op: OpOverload) -> tuple[Registration, ...]:
-        if op.table is not self.op.table or self.enabled is not False:
+    def passed(self, definition: Definition) -> tuple[Registration, ...]:
+        if definition.table is not self.op.table or self.enabled is not False:
             return ()
         return tuple(r for r in self.registrations if not _enabled_again(self, r))
 

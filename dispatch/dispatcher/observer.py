@@ -12,6 +12,7 @@ from typing import Any
 from ..core import (
     ABOVE,
     OBSERVE,
+    Definition,
     ModeGuard,
     OpOverload,
     Registration,
@@ -38,15 +39,17 @@ class Watcher(ModeGuard):
     def __init__(self) -> None:
         super().__init__(OBSERVE, self, ABOVE)
 
-    def passed(self, op: OpOverload) -> tuple[Registration, ...]:
+    def passed(self, definition: Definition) -> tuple[Registration, ...]:
         """Return the registrations of an operator to skip."""
         return ()
 
-    def handed(self, op: OpOverload, rank: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def handed(self, definition: Definition, rank: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments to pass to the kernel instead of these."""
         return args
 
-    def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]) -> Any:
+    def watch(
+        self, op: OpOverload, definition: Definition, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]
+    ) -> Any:
         """Run one step of a call, `proceed()`, and return its result."""
         return proceed()
 
@@ -59,21 +62,24 @@ def watchers() -> list[Watcher]:
     return [guard.mode for guard in active_modes() if isinstance(guard.mode, Watcher)]
 
 
-def observed(op: OpOverload, args: tuple[Any, ...], keys: int = 0, whole: bool = True) -> Any:
-    """Run one step of a watched call: find rank and kernel as the watchers allow, and let them watch."""
+def observed(op: OpOverload, definition: Definition, args: tuple[Any, ...], keys: int = 0, whole: bool = True) -> Any:
+    """Run one step of a watched call: find rank and kernel as the watchers allow, and let them watch.
+
+    The call is held to one definition of the operator, which another thread, a watcher or the kernel may redefine meanwhile.
+    """
     watching = watchers()
     passed: list[Registration] = []
     for watcher in watching:
         keys |= watcher.excluded
-        passed += watcher.passed(op)
+        passed += watcher.passed(definition)
     values = tuple([seen_through(x, keys) for x in args]) if keys else args
-    rank = rank_of_call(op, values, keys)
-    kernel = op.table.lowered(op, key_of_rank(rank), passed) if passed else None
+    rank = rank_of_call(op, values, keys, definition)
+    kernel = definition.table.lowered(op, key_of_rank(rank), passed) if passed else None
     for watcher in watching:
-        values = watcher.handed(op, rank, values)
-    proceed: Callable[[], Any] = partial(run_at, op, rank, values, kernel, whole=whole)
+        values = watcher.handed(definition, rank, values)
+    proceed: Callable[[], Any] = partial(run_at, op, rank, values, kernel, whole=whole, definition=definition)
     for watcher in watching:
-        proceed = partial(watcher.watch, op, rank, values, proceed)
+        proceed = partial(watcher.watch, op, definition, rank, values, proceed)
     return proceed()
 
 
@@ -81,14 +87,14 @@ class _Observing:
     """Gives the kernels at the key of the watchers; no Layer, because it has no rules."""
 
     def default(self, op: OpOverload) -> Callable[..., Any]:
-        return partial(_observe, op)
+        return partial(_observe, op, op.definition)  # kept in the table of that definition
 
     def __repr__(self) -> str:
         return "the observers"
 
 
-def _observe(op: OpOverload, *args: Any) -> Any:
-    return observed(op, args)
+def _observe(op: OpOverload, definition: Definition, *args: Any) -> Any:
+    return observed(op, definition, args)
 
 
 def install() -> None:

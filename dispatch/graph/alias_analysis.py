@@ -20,10 +20,18 @@ EFFECTS = frozenset({Tag.effect, Tag.random, Tag.maybe_aliasing_or_mutating})
 
 
 def is_pinned(node: Node) -> bool:
-    """Whether a call has to stay, once and in its order.
+    """Return whether a call must stay in a graph, once and in its order.
 
-    It has to when it writes, returns nothing, draws random numbers, has an effect, or takes an object that is neither an array
-    nor a constant. With such an object, a handle for example, it may do anything.
+    It must if it writes, returns nothing, draws random numbers, has an effect, or takes an object that is neither an array nor
+    a constant: with such an object, a handle for example, it may do anything.
+
+    Parameters
+    ----------
+    node : Node
+
+    Returns
+    -------
+    bool
 
     Examples
     --------
@@ -147,7 +155,16 @@ class AliasAnalysis:
         self._seen_classes = set(map(self.of, seen))
 
     def of(self, node: Node) -> Node:
-        """The node that stands for the class of another."""
+        """Return the node that stands for the class of a node: the same one for all values that may share memory.
+
+        Parameters
+        ----------
+        node : Node
+
+        Returns
+        -------
+        Node
+        """
         above = self._above
         while (higher := above.get(node, node)) is not node:
             above[node] = above.get(higher, higher)
@@ -155,26 +172,69 @@ class AliasAnalysis:
         return node
 
     def is_written(self, node: Node) -> bool:
-        """Whether the graph may write to the memory of a value."""
+        """Return whether the graph may write to the memory of a value.
+
+        Parameters
+        ----------
+        node : Node
+
+        Returns
+        -------
+        bool
+        """
         return self.of(node) in self._written_classes
 
     def is_seen(self, node: Node) -> bool:
-        """Whether code outside may know the memory of a value: it is returned, or passed to a call that may keep it."""
+        """Return whether code outside the graph may have the memory of a value: it is returned, or a call may keep it.
+
+        Parameters
+        ----------
+        node : Node
+
+        Returns
+        -------
+        bool
+        """
         return self.of(node) in self._seen_classes
 
     def merge(self, x: Node, y: Node) -> None:
-        """Let one value stand for two, of which neither is written."""
+        """Let one value stand for two. Neither may be written.
+
+        Parameters
+        ----------
+        x, y : Node
+        """
         seen = self.is_seen(x) or self.is_seen(y)
         self._join([x, y])
         if seen:
             self._seen_classes.add(self.of(x))
 
     def writes(self, node: Node) -> set[Node]:
-        """The classes that a call writes to."""
+        """Return the classes that a call writes to, each by the node that stands for it.
+
+        Parameters
+        ----------
+        node : Node
+
+        Returns
+        -------
+        set of Node
+        """
         return set(map(self.of, self.written_by.get(node, ())))
 
     def count(self, node: Node, x: Any) -> int:
-        """How often the memory of a value occurs in some arguments."""
+        """Return how often the memory of a value occurs in some arguments.
+
+        Parameters
+        ----------
+        node : Node
+        x : object
+            Arguments of a call, also in containers.
+
+        Returns
+        -------
+        int
+        """
         return sum(self.of(other) is self.of(node) for other in nodes_in(x))
 
     def _join(self, nodes: Iterable[Node]) -> None:

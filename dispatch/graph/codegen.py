@@ -47,6 +47,19 @@ def register_spelling(name: str, spelling: Spelling) -> None:
     spelling : callable
         `spelling(code, node)` returns the text, or None for the usual call. Text that begins with "=" is assigned to the name
         of the node; other text is a statement. `code.spell(x)` is the expression of an argument.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> @dispatch.custom_op("doc_spelling::twice", mutates_args=())
+    ... def twice(x: np.ndarray) -> np.ndarray:
+    ...     return 2 * x
+    >>> register_spelling("doc_spelling::twice", lambda code, node: f"= 2 * {code.spell(node.args[0])}")
+    >>> print(dispatch.make_fx(twice)(np.ones(3)))
+    def f(x):
+        # ...
+        twice = 2 * x  # float64[3]
+        return twice
     """
     SPELLINGS[name] = spelling
 

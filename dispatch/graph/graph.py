@@ -156,6 +156,13 @@ class Graph(Body):
         ------
         GraphError
             If an operator has no name that finds it, or a value cannot be written; the message names node and argument.
+
+        Examples
+        --------
+        >>> import numpy as np, dispatch
+        >>> graph = dispatch.make_fx(np.sin)(np.zeros(3))
+        >>> dispatch.Graph.loads(graph.dumps()) == graph
+        True
         """
         return written(self)
 
@@ -207,6 +214,13 @@ class Graph(Body):
         GraphError
             If the text is damaged or of another version, with the number of the line; if operators are missing, with all
             their names; if the schema of an operator has changed.
+
+        Examples
+        --------
+        >>> import dispatch
+        >>> dispatch.Graph.loads("import os")
+        Traceback (most recent call last):
+        dispatch.errors.GraphError: line 1: ...
         """
         made = cls()
         read(text, made, name)

@@ -23,6 +23,12 @@ class Metadata(NamedTuple):
     strides : tuple of int or SymInt
         In bytes, as NumPy's.
     device : str
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> dispatch.make_fx(np.sin)(np.ones(3)).nodes[0].value
+    Metadata(shape=(3,), dtype=dtype('float64'), strides=(8,), device='cpu')
     """
 
     shape: tuple[Any, ...]
@@ -33,7 +39,18 @@ class Metadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Replaces, in a loaded graph, a value that has no text, such as a residual. It keeps the name of the class."""
+    """Replaces, in a loaded graph, a value that cannot be written as text, such as a residual.
+
+    Attributes
+    ----------
+    cls : str
+        The name of the class of that value.
+
+    Examples
+    --------
+    >>> Opaque("mylib.Factors")
+    Opaque(cls='mylib.Factors')
+    """
 
     cls: str
 
@@ -56,6 +73,13 @@ class Node:
         The result: the metadata of an array; any other value as it was in the trace.
     source : Line or None
         The line of user code that made the call.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> x, sin = dispatch.make_fx(np.sin)(np.ones(3)).nodes
+    >>> sin.kind, sin.op.name, sin.args
+    ('call', 'np::sin', (x,))
     """
 
     __slots__ = ("args", "kind", "name", "op", "source", "value")
@@ -77,7 +101,23 @@ def maker(node: Node) -> Node:
 
 
 def nodes_in(x: Any) -> Iterator[Node]:
-    """Yield the nodes in a value, also in containers, as often as they occur."""
+    """Yield the nodes in a value, also in containers, as often as they occur.
+
+    Parameters
+    ----------
+    x : Node, container of nodes, or object
+
+    Yields
+    ------
+    Node
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> graph = dispatch.make_fx(lambda x: {"square": x * x})(np.ones(3))
+    >>> list(nodes_in(graph.outputs)), list(nodes_in(graph.nodes[1].args))
+    ([multiply], [x, x])
+    """
     if type(x) is Node:
         yield x
     elif (items := items_of(x)) is not None:

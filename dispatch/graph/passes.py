@@ -26,6 +26,16 @@ MOST_BYTES = 1 << 20  # of one array that folding may add to a graph, which is k
 def apply(graph: G, *passes: Callable[[G], G]) -> G:
     """Run passes one after the other, and `lint` the result of each.
 
+    Parameters
+    ----------
+    graph : Graph
+    *passes : callable
+        Each takes a graph and returns one.
+
+    Returns
+    -------
+    Graph
+
     Raises
     ------
     GraphError
@@ -51,6 +61,14 @@ def dead_code(graph: G) -> G:
 
     A call that would raise, such as `inv` of a singular matrix, is removed too if its result is not used.
 
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    Graph
+
     Examples
     --------
     >>> import numpy as np, dispatch
@@ -73,6 +91,14 @@ def common_subexpressions(graph: G) -> G:
 
     Two calls are merged only if the graph writes to no memory of their arguments between them, never writes to the memory of
     their results, and does not return both results: the caller would get one array in place of two.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    Graph
 
     Examples
     --------
@@ -127,6 +153,16 @@ def constant_folding(graph: G, most_bytes: int = MOST_BYTES) -> G:
     A call stays if it depends on a symbolic size; if its memory is written; if it returns anything but arrays, more than
     `most_bytes` of them, or other shapes and dtypes than in the trace; if it may differ from call to call; if it warns or
     raises, so that it does so when the graph runs.
+
+    Parameters
+    ----------
+    graph : Graph
+    most_bytes : int
+        The size of the largest result that becomes a constant.
+
+    Returns
+    -------
+    Graph
 
     Examples
     --------

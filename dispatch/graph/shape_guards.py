@@ -49,7 +49,23 @@ def condition_of(text: Any, line: tuple[Any, ...], message: Any = None) -> Guard
 
 
 def sizes_in(x: Any) -> Iterator[SymInt]:
-    """Yield the symbolic sizes in a value, also in containers and slices."""
+    """Yield the symbolic sizes in a value, also in containers and slices.
+
+    Parameters
+    ----------
+    x : object
+
+    Yields
+    ------
+    SymInt
+
+    Examples
+    --------
+    >>> from dispatch.symbolic import ShapeEnv
+    >>> n = ShapeEnv().new_size(5)
+    >>> list(sizes_in((slice(0, n), [n + 1, 3])))
+    [s0, s0 + 1]
+    """
     for leaf in leaves(x):
         for part in (leaf.start, leaf.stop, leaf.step) if type(leaf) is slice else (leaf,):
             if type(part) is SymInt:

@@ -1,7 +1,7 @@
 """One operator in every framework: each module here takes and gives the arrays of one, which it imports when it is imported.
 
     derived_operators   the derivative and the batch of an operator, as operators that any framework can be given
-    torch               torch.library: `export`, tensors as arguments; its other files are named torch_...
+    torch               torch.library: `export`, `wrap`, tensors as arguments; its other files are named torch_...
 
 `import dispatch` imports none of them. A plain call with another framework's array comes here by `dispatcher/frameworks.py`.
 """

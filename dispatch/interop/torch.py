@@ -1,4 +1,4 @@
-"""PyTorch: operators as torch operators, and tensors as arguments.
+"""PyTorch: operators as torch operators, torch functions as operators, and tensors as arguments.
 
     >>> from dispatch.interop.torch import export
     >>> import dispatch
@@ -13,10 +13,11 @@ from ..core.overload import bound
 from ..core.pytree import leaves
 from ..errors import ArgumentError, kind_of
 from ..operators.registry import Operator
+from .torch_functions import wrap
 from .torch_operators import exported
 from .torch_values import Tensor
 
-__all__ = ["export"]
+__all__ = ["export", "wrap"]
 
 
 def export(op: OpOverload) -> Callable[..., Any]:

@@ -37,7 +37,7 @@ Partial = Callable[..., Any] | complex | None
 FEW = "xyz"  # the names of up to three arguments, as in NumPy's table; x0, x1, ... for more
 
 
-def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequence[Partial] = None) -> OpOverload:
+def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequence[Partial] = None, opaque: bool | None = None) -> OpOverload:
     """Make an operator of a ufunc.
 
     Parameters
@@ -51,6 +51,8 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
         The partial derivative by each argument, None if there is none, as `register_autograd(elementwise=)` takes it: a
         function whose parameters name what it reads, arguments or `out` for the result; or a ufunc, of all arguments or of
         this one. Without it, `register_autograd` gives the operator a derivative.
+    opaque : bool, optional
+        Whether the functions in `derivative` hand what they read to code that takes arrays only; see `register_autograd`.
 
     Returns
     -------
@@ -88,7 +90,7 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
         if f is inner and inner.nin <= len(FEW):
             UFUNCS.setdefault(f, op)  # so that f(x) of a wrapper finds it
     if derivative is not None:
-        find_layer("autograd").attach(op, elementwise=_partials(op, inner, derivative))
+        find_layer("autograd").attach(op, elementwise=_partials(op, inner, derivative), opaque=opaque)
     return op
 
 

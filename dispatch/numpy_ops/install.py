@@ -15,7 +15,7 @@ from ..dispatcher.operator_hooks import hooks
 from ..layers import mode
 from ..layers.autograd.batched_backward import batching_rule_of, pull_all
 from ..layers.autograd.derivative_sources import makers, plugged
-from ..layers.autograd.layer import backward_rule
+from ..layers.autograd.layer import backward_rule, partial_rule
 from ..layers.autograd.layer import layer as autograd
 from ..layers.fake.layer import layer as fake
 from ..layers.functionalize.layer import layer as functionalize
@@ -62,7 +62,7 @@ def install() -> None:
     observer.install()
     around_kernels[Tag.random] = around_kernel
     hooks.functional, hooks.rule_operator = functional, rule_operator
-    rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule)
+    rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule, partial_rule=partial_rule)
     frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
     plugged["ufunc"] = LazyFunction(__package__, ".from_ufunc", "operator_of")

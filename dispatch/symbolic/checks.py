@@ -68,12 +68,43 @@ def statically_known(condition: Any) -> bool:
 
 
 def guard_or_false(condition: Any) -> bool:
-    """Return whether a condition holds in this run, and leave a guard; return False if it depends on data."""
+    """Return whether a condition holds in this run, and leave a guard; return False if it depends on data.
+
+    Parameters
+    ----------
+    condition : bool or SymBool
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> env = dispatch.ShapeEnv()
+    >>> guard_or_false(env.new_size(12) > 5), guard_or_false(env.new_dynamic_size() > 5), env.guards
+    (True, False, [s0 > 5])
+    """
     return _or(condition, otherwise=False)
 
 
 def guard_or_true(condition: Any) -> bool:
-    """Return whether a condition holds in this run, and leave a guard; return True if it depends on data."""
+    """Return whether a condition holds in this run, and leave a guard; return True if it depends on data.
+
+    Parameters
+    ----------
+    condition : bool or SymBool
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> guard_or_true(dispatch.ShapeEnv().new_dynamic_size() > 5)
+    True
+    """
     return _or(condition, otherwise=True)
 
 

@@ -7,7 +7,20 @@ from .sym_bool import SymBool
 
 
 class Guard(SymBool):
-    """A condition that a trace rests on, with the line of user code that asked for it."""
+    """A condition on sizes that must hold in another run, for the trace to be right. It prints as Python.
+
+    Attributes
+    ----------
+    line : Line
+        The line of user code that asked for it.
+
+    Examples
+    --------
+    >>> from dispatch.symbolic import ShapeEnv
+    >>> env = ShapeEnv()
+    >>> bool(env.new_size(12) > 5), env.guards
+    (True, [s0 > 5])
+    """
 
     __slots__ = ("line",)
 
@@ -17,7 +30,16 @@ class Guard(SymBool):
 
 
 class Check(Guard):
-    """A condition on sizes that depend on data, which each run tests."""
+    """A condition on sizes that depend on data, which each run tests.
+
+    Examples
+    --------
+    >>> import dispatch
+    >>> env = dispatch.ShapeEnv()
+    >>> dispatch.check(env.new_dynamic_size() > 3, "too few points")
+    >>> env.checks, env.checks[0].message
+    ([u0 > 3], 'too few points')
+    """
 
     __slots__ = ("_message",)
 

@@ -20,9 +20,29 @@ MOST = 64  # the largest power
 
 
 def parse(text: str, symbols: Mapping[str, Any]) -> Any:
-    """Return the size or the condition that a text describes, as `str` writes it, with values for its symbols.
+    """Return the size or the condition that a text describes, as `str` writes it.
 
     It never runs code from the text. It knows `+ - * // % **`, `max`, `min`, comparisons, `and`, `or` and `not`.
+
+    Parameters
+    ----------
+    text : str
+    symbols : mapping of str to int or SymInt
+        The values of the symbols.
+
+    Returns
+    -------
+    int, SymInt, bool or SymBool
+
+    Raises
+    ------
+    GraphError
+        If the text is anything else, or has a symbol that is not among `symbols`.
+
+    Examples
+    --------
+    >>> parse("(s0 + 1) * 2", {"s0": 4}), parse("s0 > 5", {"s0": 4})
+    (10, False)
     """
     try:
         if len(text) > LONGEST:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import OpOverload, Tensor
+from ..core import Definition, OpOverload, Tensor
 from ..core.pytree import field_names, items_of, made_of
 from ..dispatcher.layer import find_layer
 from ..dispatcher.observer import Watcher
@@ -90,7 +90,9 @@ class _Recorder(Watcher):
         self.namespaces = namespaces
         self.profiles: Profiles = {}
 
-    def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]) -> Any:
+    def watch(
+        self, op: OpOverload, definition: Definition, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]
+    ) -> Any:
         given = tuple(map(_metadata, args))  # before the kernel writes
         result = proceed()
         wanted = not self.namespaces or op.schema.namespace in self.namespaces

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..core import OBSERVE, OpOverload, Setting, Tensor, Without, setting
+from ..core import OBSERVE, Definition, OpOverload, Setting, Tensor, Without, setting
 from ..core.pytree import field_names, items_of
 from ..dispatcher.observer import Watcher
 from ..errors import DefinitionError, OpCheckError, did_you_mean
@@ -134,7 +134,9 @@ class Checking(Watcher):
         self.namespaces, self.util, self.test, self.failures = namespaces, util, test, failures
         self.inside = False
 
-    def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]) -> Any:
+    def watch(
+        self, op: OpOverload, definition: Definition, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]
+    ) -> Any:
         if self.inside:
             return proceed()
         self.inside = True

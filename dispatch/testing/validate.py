@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ..core import OBSERVE, DispatchKey, OpOverload, Without, active_modes, device_of, share_memory
+from ..core import OBSERVE, Definition, DispatchKey, OpOverload, Without, active_modes, device_of, share_memory
 from ..core.pytree import leaves, mapped, paths
 from ..dispatcher.observer import Watcher, watchers
 from ..dispatcher.printing import brief, place_of
@@ -43,20 +43,23 @@ class Validation(Watcher):
         if not self._idle:
             super().__exit__(*exception)
 
-    def _looks(self, op: OpOverload, rank: int) -> bool:
-        if rank & OBSERVE >= DispatchKey.FAKE or Tag.maybe_aliasing_or_mutating in op.tags:
+    def _looks(self, definition: Definition, rank: int) -> bool:
+        if rank & OBSERVE >= DispatchKey.FAKE or Tag.maybe_aliasing_or_mutating in definition.tags:
             return False
         return self.level == "full" and next(w for w in watchers() if isinstance(w, Validation)) is self
 
-    def handed(self, op: OpOverload, rank: int, args: Arguments) -> Arguments:
-        if not self._looks(op, rank):
+    def handed(self, definition: Definition, rank: int, args: Arguments) -> Arguments:
+        if not self._looks(definition, rank):
             return args
-        return tuple([_read_only(x) if _is_only_read(a) else x for a, x in zip(op.schema.arguments, args, strict=True)])
+        pairs = zip(definition.schema.arguments, args, strict=True)
+        return tuple([_read_only(x) if _is_only_read(a) else x for a, x in pairs])
 
-    def watch(self, op: OpOverload, rank: int, args: Arguments, proceed: Callable[[], Any]) -> Any:
-        if not self._looks(op, rank):
+    def watch(
+        self, op: OpOverload, definition: Definition, rank: int, args: Arguments, proceed: Callable[[], Any]
+    ) -> Any:
+        if not self._looks(definition, rank):
             return proceed()
-        call = _Call(op, DispatchKey(rank & OBSERVE), args)
+        call = _Call(op, definition, DispatchKey(rank & OBSERVE), args)
         with ExitStack() as stack:
             for guard in active_modes():
                 stack.enter_context(Without(guard))
@@ -83,19 +86,19 @@ class Validation(Watcher):
 class _Call:
     """One call of a kernel, and what is known before it runs."""
 
-    def __init__(self, op: OpOverload, key: DispatchKey, args: Arguments) -> None:
-        self.op, self.schema, self.args = op, op.schema, args  # the kernel may redefine its operator
-        live = op.table.source(key)
+    def __init__(self, op: OpOverload, definition: Definition, key: DispatchKey, args: Arguments) -> None:
+        self.op, self.definition, self.schema, self.args = op, definition, definition.schema, args
+        live = definition.table.source(key)
         self.kernel = f"kernel {place_of(live)}" if live is not None else "kernel"
-        pairs = zip(op.schema.arguments, args, strict=True)
+        pairs = zip(definition.schema.arguments, args, strict=True)
         self.arrays = [(a, name, x) for a, value in pairs for name, x in _arrays(value, repr(a.name))]
         # NumPy's own functions do not agree on the order of what comes of a broadcast array.
         self.ordered = not any(0 in counted_strides(x) for *_, x in self.arrays)
         self.written = [x for a, _, x in self.arrays if a.is_write]
 
     def _fault(self, text: str) -> OutputError:
-        given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(self.op.arguments.names, self.args, strict=True))
-        return OutputError(f"{self.op.name}: {text}\nThe call was ({given}).", operator=self.op.name)
+        given = ", ".join(f"{name}: {brief(x)}" for name, x in zip(self.definition.arguments.names, self.args, strict=True))
+        return OutputError(f"{self.definition.name}: {text}\nThe call was ({given}).", operator=self.definition.name)
 
     def sums(self) -> list[int | None]:
         """Return a checksum of each array that the kernel may only read."""
@@ -145,13 +148,15 @@ class _Call:
 
     def fake_outputs(self) -> list[Any] | Exception | None:
         """Return the outputs of the fake rule, or what it raises; None if there is no rule or it needs data."""
-        live = self.op.table.source(DispatchKey.FAKE)
-        if live is None or live.layer is None or self.op.schema.returns == ():
+        live = self.definition.table.source(DispatchKey.FAKE)
+        if live is None or live.layer is None or self.schema.returns == ():
+            return None
+        if self.op.definition is not self.definition:  # redefined: the layer makes kernels of the new one
             return None
         with FakeTensorMode() as mode:
             fakes = [mapped(lambda x: mode.from_array(x) if device_of(x) is not None else x, x) for x in self.args]
             try:
-                return self.outputs_of(self.op.at(DispatchKey.FAKE)(*fakes))
+                return self.outputs_of(self.definition.table.lowered(self.op, DispatchKey.FAKE)(*fakes))
             except (DataDependentError, NoRuleError):
                 return None
             except Exception as error:
@@ -159,7 +164,7 @@ class _Call:
 
     def check_fake(self, fake: list[Any] | Exception, outputs: list[Any]) -> None:
         """Compare the fake rule's outputs with the real ones."""
-        live = self.op.table.source(DispatchKey.FAKE)
+        live = self.definition.table.source(DispatchKey.FAKE)
         rule = f"the fake rule ({place_of(live)})" if live is not None else "the fake rule"
         if isinstance(fake, Exception):
             raise self._fault(f"{rule} raises {type(fake).__name__}, where the {self.kernel} does not: {fake}") from fake
@@ -169,7 +174,7 @@ class _Call:
                 for what, said, is_so in _differences(x, y, ordered=self.ordered):
                     raise self._fault(
                         f"{name} has {what} {said} by {rule}, and {is_so} by the {self.kernel}. Correct the rule: "
-                        f"{self.op.schema.name}.register_fake."
+                        f"{self.schema.name}.register_fake."
                     )
             if (n := len(list(_arrays(promised, "")))) != (m := len(list(_arrays(given, "")))):
                 raise self._fault(f"output {i} holds {n} arrays by {rule}, and {m} by the {self.kernel}.")

@@ -1,6 +1,7 @@
 """A kernel that calls, replaces or redefines its own operator while it runs: the call it is in stays what it was."""
 
 import gc
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ from children import said_by_child
 from making import made
 
 from dispatch.core import Arguments, Check, Definition, DispatchKey, Kind, OpOverload, set_array_type
+from dispatch.dispatcher.observer import Watcher
 from dispatch.dispatcher.operator_hooks import hooks
 from dispatch.errors import ArgumentError, OutputError
 from dispatch.operators.registry import build
 from dispatch.schema.schema import Schema
+from dispatch.testing.validate import validate
 
 A = np.arange(6.0)
 
@@ -171,3 +174,46 @@ def test_a_kernel_may_redefine_its_operator_while_it_is_asked_for():
             assert op.at(DispatchKey.JVP)(A) == 3
             assert op(A) == 2
     """)
+
+
+# -- a call that is taken apart --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", [lambda op: op.redispatch(23, 1, A), lambda op: op.redispatch(23, b=A, a=1)])
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_redispatched_call_is_held_to_the_definition_with_which_it_began(call, watched):
+    def ask():
+        op.redefine(made("(Tensor x, Tensor y, Tensor z) -> (str, str)", lambda *args: ("new", "new")))
+        gc.collect()
+
+    op = asking(ask, "Tensor b) -> str", lambda a, b: "old")
+    with Watcher() if watched else nullcontext():
+        assert call(op) == "old"
+    assert op(A, A, A) == ("new", "new")
+
+
+@pytest.mark.parametrize("when", ["handed", "watch"])
+def test_validation_judges_the_definition_that_a_call_is_held_to(when):
+    class Redefining(Watcher):
+        """Another thread, at the worst moment."""
+
+        def redefine(self):
+            op.redefine(made("(Tensor(a!) x, Tensor y, Tensor z) -> (str, str)", lambda *args: ("new", "new")))
+
+        def handed(self, definition, rank, args):
+            if when == "handed":
+                self.redefine()
+            return args
+
+        def watch(self, op, definition, rank, args, proceed):
+            if when == "watch":
+                self.redefine()
+            return proceed()
+
+    seen = []
+    op = made("(Tensor x) -> Tensor", lambda x: seen.append(x.flags.writeable) or x + 1)
+    op.register_fake(lambda x: np.empty_like(x))
+    with validate("full"), Redefining():
+        assert np.array_equal(op(A), A + 1)
+    assert seen == [False]  # read-only, as the old definition has it
+    assert op(A.copy(), A, A) == ("new", "new")

@@ -95,7 +95,7 @@ def test_the_first_floor_is_where_the_call_begins():
     seen = []
 
     class Steps(Watcher):
-        def watch(self, op, rank, args, proceed):
+        def watch(self, op, definition, rank, args, proceed):
             seen.append(DispatchKey(rank & 31).name)
             return proceed()
 

@@ -21,7 +21,7 @@ class Diary(Watcher):
         super().__init__()
         self.pages = [] if pages is None else pages
 
-    def watch(self, op, rank, args, proceed):
+    def watch(self, op, definition, rank, args, proceed):
         self.pages.append((op.name, DispatchKey(rank & 31).name))
         return proceed()
 
@@ -51,7 +51,7 @@ def test_the_innermost_watcher_is_nearest_to_the_call():
             super().__init__()
             self.name = name
 
-        def watch(self, op, rank, args, proceed):
+        def watch(self, op, definition, rank, args, proceed):
             order.append(self.name)
             return proceed()
 
@@ -76,7 +76,7 @@ def test_a_residual_stays_inside_a_watched_call():
     with Diary():
         assert np.array_equal(op(X), X + 1)
         assert op.whole(X)[1] == "kept"
-        assert observed(op, (X,))[1] == "kept"
+        assert observed(op, op.definition, (X,))[1] == "kept"
 
 
 def test_keyword_only_arguments_and_wrong_ones_are_as_without_watchers():

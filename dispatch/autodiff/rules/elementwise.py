@@ -19,17 +19,21 @@ from ...errors import DefinitionError, GradientError, kind_of
 from ...layers.autograd import Pullback, Pullbacks, Rule
 from ...layers.autograd.derivative_sources import Form, plugged
 from ...layers.jvp import Pushforward, Pushforwards
+from ...layers.opaque_rules import Opacity
 from .argument_selection import array_names, by_argument, check_single, raising
+from .opaque_partial import attempting, operator_of
 from .partials import pullback_of, pushforward_of
 
 
 def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
     """The form `elementwise=`."""
     check_single(op, "elementwise")
+    chosen = by_argument(op, given, "elementwise=")
+    functions = {name: partial for name, partial in chosen.items() if callable(partial) and ufunc_of(partial) is None}
     partials = {
-        name: _of_ufunc(op, name, partial) if ufunc_of(partial) is not None else partial
-        for name, partial in by_argument(op, given, "elementwise=").items()
+        name: _of_ufunc(op, name, partial) if ufunc_of(partial) is not None else partial for name, partial in chosen.items()
     }
+    opacity = Opacity()
     pulls: dict[str, Pullback] = {}
     pushes: dict[str, Pushforward] = {}
     for name in array_names(op):
@@ -38,9 +42,12 @@ def make(op: OpOverload, given: Any, rule: Rule | None) -> Form:
             pulls[name], pushes[name] = Pullback(("g",), refuse), Pushforward(("t",), refuse)
         elif (partial := partials[name]) is not None:
             _check(op, name, partial)
+            if name in functions:
+                partial = attempting(op, name, functions, opacity)
             pulls[name], pushes[name] = _held(op, name, partial)
     function = next((getattr(p, "__wrapped__", p) for p in partials.values() if callable(p)), None)
-    return Form(Pullbacks(pulls), Pushforwards(pushes), function)
+    called = (lambda: operator_of(op, functions, opacity)) if functions else None
+    return Form(Pullbacks(pulls), Pushforwards(pushes), function, operator=called, opacity=opacity)
 
 
 def ufunc_of(f: Any) -> np.ufunc | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import OBSERVE, DispatchKey, OpOverload, Tensor, active_mode, key_of_rank
+from ...core import OBSERVE, Definition, DispatchKey, OpOverload, Tensor, active_mode, key_of_rank
 from ...core.pytree import leaves
 from ...core.source import line
 from ...dispatcher.observer import Watcher, watchers
@@ -53,7 +53,9 @@ class detect_anomaly(Watcher):
         super().__init__()
         self.check_nan = check_nan
 
-    def watch(self, op: OpOverload, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]) -> Any:
+    def watch(
+        self, op: OpOverload, definition: Definition, rank: int, args: tuple[Any, ...], proceed: Callable[[], Any]
+    ) -> Any:
         if key_of_rank(rank) != AUTOGRAD:
             return proceed()
         before = next_order()

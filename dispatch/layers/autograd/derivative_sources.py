@@ -21,6 +21,8 @@ class Form(NamedTuple):
     jvp: Any
     function: Any
     held: frozenset[str] = frozenset()
+    operator: Callable[[], OpOverload] | None = None  # of partial derivatives: the operator as which they are called if opaque
+    opacity: Opacity | None = None  # that of these
 
 
 makers: dict[str, Callable[[OpOverload, Any, Rule | None], Form]] = {}
@@ -62,6 +64,8 @@ def derivative_of(op: OpOverload, rule: Rule | None, given: dict[str, Any], opaq
     form = makers[name](op, source, rule)
     if isinstance(form.rule, Rule) and rule is None:
         form.rule.opacity.declare(opaque)
+    if form.opacity is not None:
+        form.opacity.declare(opaque)
     return form._replace(jvp=UserRule(form.jvp, Opacity(opaque))) if callable(form.jvp) else form
 
 

@@ -95,8 +95,9 @@ class Autograd(Layer):
         return where(rule.backward if isinstance(rule, Rule) else rule)
 
     def remark(self, rule: Any) -> str:
-        rule = rule.rule if isinstance(rule, Form) else rule
-        return str(rule.opacity) if isinstance(rule, Rule) else ""
+        if isinstance(rule, Form):
+            rule = rule if rule.opacity is not None else rule.rule
+        return str(rule.opacity) if isinstance(rule, (Rule, Form)) else ""
 
     def default(self, op: OpOverload) -> Kernel:
         origin = origin_of(op)
@@ -128,6 +129,13 @@ def backward_rule(op: OpOverload) -> OpOverload | None:
     rule = None if registration is None else registration.rule
     rule = rule.rule if isinstance(rule, Form) else rule
     return operator_of(op.functional, rule) if isinstance(rule, Rule) else None
+
+
+def partial_rule(op: OpOverload) -> OpOverload | None:
+    """`op.partial_rule`: the operator of the partial derivatives that a user gave, None where there are none."""
+    registration = op.table.source(layer.key)
+    form = None if registration is None else registration.rule
+    return form.operator() if isinstance(form, Form) and form.operator is not None else None
 
 
 def _check_functions(op: OpOverload, rule: Rule) -> None:

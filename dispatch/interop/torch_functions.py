@@ -1,0 +1,216 @@
+"""Torch functions as operators: a NumPy program calls a neural net, and differentiates through it.
+
+What the user gets is a composite: it takes the arrays out of the arguments, and calls an operator from a list of arrays to a
+list of arrays. That one runs the torch function, and has the rules. Its backward is the same kind of operator, around
+`torch.func.vjp` of the function, and its batch one around `torch.vmap`; so these have a backward and a batch of their own.
+"""
+
+from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+
+from ..core import DispatchKey, OpOverload
+from ..core.optional import require
+from ..core.pytree import mapped
+from ..core.source import where
+from ..errors import DefinitionError, OutputError, kind_of
+from ..operators.define import define
+from ..operators.registry import build, find
+from ..schema.schema import Schema
+from .derived_operators import fresh, has_derivative, is_array
+from .torch_values import Place, Tensor, array_of, numpy_dtype, tensor_of, torch_dtype
+
+torch = require("torch", "torch", needed_by="dispatch.interop.torch")
+
+Run = Callable[[list[Any]], list[Any]]
+KEPT = 64  # operators of one function, one for each combination of arguments that are no arrays; then it begins anew
+
+
+def wrap(fn: Callable[..., Any], name: str | None = None, *, schema: str | None = None) -> OpOverload:
+    """Make an operator of a torch function, with gradients of any order, tangents, batches and shapes.
+
+    Parameters
+    ----------
+    fn : callable
+        Takes and returns tensors: a function, or a `torch.nn.Module`. It must not write to its arguments.
+    name : str, optional
+        `"ns::name"`, by which the operator is registered. Without it the operator has no name, and cannot be pickled.
+    schema : str, optional
+        The arguments and results, as in `define`; by default a Tensor for each parameter without a default, and one Tensor
+        returned.
+
+    Returns
+    -------
+    OpOverload
+        Takes and returns arrays. A backward runs the function again. The parameters of a module are constants to it; for their
+        gradients make them an argument, by `torch.func.functional_call`.
+
+    Examples
+    --------
+    >>> import numpy as np, torch, dispatch
+    >>> layer = torch.nn.Linear(2, 1).double()
+    >>> net = wrap(lambda p, x: torch.func.functional_call(layer, p, x), schema="(Dict(str, Tensor) p, Tensor x) -> Tensor")
+    >>> p = {"weight": np.array([[1.0, 2.0]]), "bias": np.array([0.5])}
+    >>> dispatch.grad(lambda p: np.sum(net(p, np.ones((3, 2)))))(p)
+    {'weight': array([[3., 3.]]), 'bias': array([3.])}
+    """
+    if not callable(fn):
+        raise DefinitionError(f"wrap takes a torch function, and was given {kind_of(fn)}.")
+    text = schema if schema is not None else _schema_of(fn)
+    if name is None:
+        op = build(Schema.parse(text, name=f"torch::{_word_of(fn)}"))
+    else:
+        define(name, text)
+        op = find(name)
+    if op.schema.is_mutable or op.schema.is_view or op.schema.has_residual:
+        raise DefinitionError(
+            f"{op.name}: wrap makes operators that write to nothing and return fresh arrays, and the schema says {op.schema}.",
+            operator=op.name,
+        )
+    op.register_at(DispatchKey.CompositeImplicit, Function(op, fn))
+    return op
+
+
+def _schema_of(fn: Any) -> str:
+    """A schema of tensors, by the parameters of a function."""
+    called = fn.forward if isinstance(fn, torch.nn.Module) else fn
+    try:
+        parameters = list(signature(called).parameters.values())
+    except (TypeError, ValueError):
+        said = f"wrap: {_word_of(fn)} does not say its parameters. Give schema='(Tensor x) -> Tensor'."
+        raise DefinitionError(said) from None
+    names = [p.name for p in parameters if p.default is Parameter.empty]
+    plain = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    if any(p.kind not in plain for p in parameters if p.name in names):
+        raise DefinitionError(
+            f"wrap: {_word_of(fn)}, {where(called)}, takes {signature(called)}, in which not every parameter is one tensor. "
+            "Give schema='(Tensor x) -> Tensor'."
+        )
+    return f"({', '.join(f'Tensor {name}' for name in names)}) -> Tensor"
+
+
+def _word_of(fn: Any) -> str:
+    word = getattr(fn, "__name__", type(fn).__name__)
+    return word if word.isidentifier() else "function"
+
+
+class Function:
+    """The kernel of a wrapped function: arrays out of the arguments, and results around arrays."""
+
+    def __init__(self, op: OpOverload, fn: Callable[..., Any]) -> None:
+        self.name = op.name
+        self.fn = fn
+        self.takes = [a.type.has_tensor for a in op.schema.arguments]
+        self.keywords = op.arguments.keyword_names
+        self.several = len(op.schema.returns) > 1
+        self.made: dict[Any, tuple[OpOverload, list[Any]]] = {}
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        given = [*args, *[keywords[name] for name in self.keywords if name in keywords]]
+        arrays: list[Any] = []
+
+        def place(x: Any) -> Any:
+            if not is_array(x):
+                return x
+            arrays.append(x)
+            return Place(len(arrays) - 1)
+
+        shape = [mapped(place, x) if takes else x for x, takes in zip(given, self.takes, strict=True)]
+        op, out = self._operator(shape)
+        found = op(arrays)
+        return mapped(lambda x: found[x.number] if type(x) is Place else x, out[0])
+
+    def _operator(self, given: list[Any]) -> tuple[OpOverload, list[Any]]:
+        """The operator for these arguments, and where it puts what its results stand in."""
+        key = repr(mapped(lambda x: ("tensor", x.number) if type(x) is Place else (type(x), x), given))
+        if key not in self.made:
+            if len(self.made) >= KEPT:
+                self.made.clear()
+            out: list[Any] = [None]
+
+            def run(tensors: list[Any]) -> list[Any]:
+                flat: list[Any] = []
+
+                def place(x: Any) -> Any:
+                    if not isinstance(x, Tensor):
+                        return x
+                    flat.append(x)
+                    return Place(len(flat) - 1)
+
+                args = [mapped(lambda x: tensors[x.number] if type(x) is Place else x, x) for x in given]
+                positional = len(args) - len(self.keywords)
+                result = self.fn(*args[:positional], **dict(zip(self.keywords, args[positional:], strict=True)))
+                out[0] = mapped(place, result)
+                return flat
+
+            self.made[key] = flat_operator(f"{self.name}_flat", run), out
+        return self.made[key]
+
+
+def flat_operator(name: str, run: Run) -> OpOverload:
+    """The operator of a torch function from a list of tensors to a list of tensors."""
+    op = build(Schema.parse("(Tensor[] xs) -> Tensor[]", name=name))
+    pulls: dict[tuple[int, ...], OpOverload] = {}
+    batches: dict[tuple[Any, ...], OpOverload] = {}
+
+    def kernel(xs: Sequence[Any]) -> list[Any]:
+        with torch.no_grad():
+            out = run([tensor_of(x) for x in xs])
+        return fresh([_array(x, name) for x in out], list(xs))
+
+    def fake(xs: Sequence[Any]) -> list[Any]:
+        with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():  # noqa: SLF001
+            out = run([torch.empty(tuple(map(int, x.shape)), dtype=torch_dtype(np.dtype(x.dtype))) for x in xs])
+        return [np.empty_like(xs[0], shape=tuple(x.shape), dtype=numpy_dtype(x.dtype)) for x in out]
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs[0])
+        ctx.floats = [i for i, x in enumerate(output) if has_derivative(x)]
+
+    def backward(ctx: Any, grads: Any) -> Any:
+        xs = list(ctx.saved_tensors)
+        wrt = tuple([i for i, need in enumerate(ctx.needs_input_grad[0]) if need])
+        key = (*wrt, -1, *ctx.floats)
+        if key not in pulls:
+            pulls[key] = flat_operator(f"{name}_backward", pulled(run, len(xs), wrt, ctx.floats))
+        found = dict(zip(wrt, pulls[key]([*xs, *[grads[i] for i in ctx.floats]]), strict=True))
+        return [found.get(i) for i in range(len(xs))]
+
+    def rule(info: Any, in_dims: Any, xs: Any) -> Any:
+        dims = tuple(in_dims[0])
+        key = (info.randomness, *dims)
+        if key not in batches:
+            mapped_run = torch.vmap(run, in_dims=(list(dims),), randomness=info.randomness)
+            batches[key] = flat_operator(f"{name}_batch", mapped_run)
+        return batches[key](xs), 0
+
+    op.register_at(DispatchKey.CPU, kernel)
+    op.register_fake(fake)
+    op.register_autograd(backward, setup_context=setup_context)
+    op.register_vmap(rule)
+    return op
+
+
+def pulled(run: Run, count: int, wrt: Sequence[int], floats: Sequence[int]) -> Run:
+    """The function of gradients of some of a function's tensors, out of all of them and the cotangents."""
+
+    def run_back(tensors: list[Any]) -> list[Any]:
+        xs = tensors[:count]
+
+        def of(*moving: Any) -> tuple[Any, ...]:
+            given = dict(zip(wrt, moving, strict=True))
+            out = run([given.get(i, x) for i, x in enumerate(xs)])
+            return tuple([out[i] for i in floats])
+
+        return list(torch.func.vjp(of, *[xs[i] for i in wrt])[1](tuple(tensors[count:])))
+
+    return run_back
+
+
+def _array(x: Any, name: str) -> Any:
+    if not isinstance(x, Tensor):
+        raise OutputError(f"{name}: the torch function returned {kind_of(x)}, and its schema says Tensor.", operator=name)
+    kept = x.requires_grad or x._is_view()  # noqa: SLF001  a parameter, or a part of one: a write to the result must not reach it
+    return np.array(array_of(x), order="C", copy=True if kept else None)
