@@ -243,7 +243,7 @@ def of_floats(f: Callable[..., Any], given: list[Any], places: list[int]) -> Cal
     def g(*some: Any) -> Any:
         args = [x.copy() for x in given]
         for i, x in zip(places, some, strict=True):
-            args[i] = x.copy() if isinstance(x, Tensor) else np.array(x)  # a value that can be written to
+            args[i] = x.copy("K") if isinstance(x, Tensor) else np.array(x)  # a value that can be written to
         return f(*args)
 
     return g
@@ -269,7 +269,8 @@ def values_under(transform: Callable[[Callable[..., Any], list[Any]], Any]) -> C
         floating, others = (iter(part) for part in transform(split, some))
         found = [next(floating if i in inexact else others) for i in range(len(expected))]
         for i, (x, y) in enumerate(zip(found, expected, strict=True)):
-            if said := same_bits(np.asarray(x), np.asarray(y)):
+            said = same_bits(np.asarray(x), np.asarray(y))
+            if said and (program.exact or not said.startswith("value") or not close(x, y)):
                 raise DifferenceError(f"result {i}: {said}")
 
     return check
@@ -385,6 +386,7 @@ def derivatives(program: Program) -> None:
     if not near(forward, backward, 1e-7) and (smooth or (np.isfinite(forward) and np.isfinite(backward))):
         raise DifferenceError(f"forward {forward!r}, backward {backward!r}, differences {steps!r}")
     narrow = any("f2" in t or "f4" in t or "32" in t or "16" in t or "64(" in t or "int" in t for t, _ in program.lines) or any("float64" not in a for a in program.arguments)
+    smooth = smooth and all(np.all(x != 0) for x in xs)  # at 0 a rule may have a convention: docs/conventions.md
     if smooth and not narrow and not near(backward, steps[1], 1e-3):
         raise DifferenceError(f"derivative {backward!r}, differences {steps!r}")
 
