@@ -421,8 +421,8 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make((4,)), None, None, -1), (make((2, 4)), make((4,)), None, -1), (make((4, 2)), make((4,)), None, 0),
             (make((4, 2)), None, make(()), 0),
     ],
-    "sort": lambda make: alongs(make),
-    "argsort": lambda make: alongs(make),
+    "sort": lambda make: alongs(make, None),
+    "argsort": lambda make: alongs(make, "stable"),
     "median": lambda make: [
         (make((5,)), None, False), (make((2, 3)), None, True), (make((4, 3)), 0, False), (make((2, 3)), -1, True),
             (make((2, 3, 4)), (0, 2), False),

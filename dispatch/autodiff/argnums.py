@@ -89,10 +89,10 @@ class Arguments:
     def _array(self, x: Any, i: int) -> Any:
         """A leaf that is no usual array as one, or None for what goes along in a container: text, None, flags, objects."""
         if isinstance(x, (float, complex)) and not isinstance(x, np.generic):
-            return beside(np.asarray(x))
+            return beside(np.asarray(x)[()])  # a number, which no write changes
         check_data(x)
         if is_array(x) and x.dtype.kind in "fc":
-            return x if is_of_registered_class(x) else np.asarray(x)
+            return x if is_of_registered_class(x) else x if isinstance(x, np.generic) else np.asarray(x)
         place, argument, number = self.place_of(i)
         asked = f"{self.who} by argument {place!r} was asked for"
         if items_of(argument) is not None:

@@ -75,7 +75,10 @@ def dual(x: Any, t: Any, level: Level) -> Any:
         return x
     check_data(x)
     if not isinstance(x, Tensor):
-        x = x if is_of_registered_class(x) else np.asarray(x) if is_array(x) else beside(np.asarray(x))
+        if not is_array(x):
+            x = beside(np.asarray(x)[()])  # a number, which no write changes
+        elif not is_of_registered_class(x) and not isinstance(x, np.generic):
+            x = np.asarray(x)
     # protected: the caller's own array, which the function could write to
     return wrap(DualTensor, protect(x), level, protect(t), True)
 

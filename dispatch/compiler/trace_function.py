@@ -174,7 +174,7 @@ def _names_in(x: Any, name: str) -> Iterator[str]:
 def _entered(x: Any, name: str, trace: Trace, stand_in: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Return a leaf of the arguments as `f` gets it, and as the graph has it."""
     if type(x) in (float, complex):
-        x = np.asarray(x)
+        x = np.asarray(x)[()]  # a number, which no write changes
     if type(x) is int and x > 1 and trace.env is not None:
         size = trace.env.new_symbol(f"s{sum(word.startswith('s') for word in trace.env.symbols)}", hint=x, low=2)
         node = trace.graph.placeholder(name, size)

@@ -71,15 +71,21 @@ cdef type GENERIC = np.generic
 
 
 cpdef object inexact_layout(x):
-    """`(shape, dtype)` of an array or a wrapper of floating-point or complex numbers; None for anything else."""
+    """`(shape, dtype)` of an array or a wrapper of floating-point or complex numbers; None for anything else.
+
+    The dtype is of the machine's byte order, as all that NumPy computes is, and a gradient with it.
+    """
     if isinstance(x, cnp.ndarray):
         if PyTypeNum_ISFLOAT(PyArray_TYPE(<cnp.ndarray>x)) or PyTypeNum_ISCOMPLEX(PyArray_TYPE(<cnp.ndarray>x)):
-            return (<object>x).shape, (<cnp.ndarray>x).descr
+            dtype = (<cnp.ndarray>x).descr
+            return (<object>x).shape, (dtype if cnp.PyArray_ISNOTSWAPPED(<cnp.ndarray>x) else dtype.newbyteorder("="))
         return None
     if type(x) is FLOAT64:
         return FLOAT64_LAYOUT               # what a reduction gives
     dtype = getattr(x, "dtype", None)
-    return (x.shape, dtype) if dtype is not None and dtype.kind in "fc" else None
+    if dtype is None or dtype.kind not in "fc":
+        return None
+    return x.shape, (dtype if dtype.isnative else dtype.newbyteorder("="))
 
 
 cpdef bint has_layout(x, tuple layout) except -1:

@@ -13,6 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from ..core import Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators.prims import astype, broadcast_to
+from ..operators.views import is_number
 from . import indexing, shape
 from .index_parsing import ARRAY, as_array
 from .item_assignment import setitem_
@@ -93,13 +94,14 @@ def _hollow(x: Any) -> Any:
 
 
 def augmented(op: Function, ufunc: Any) -> Function:
-    """Return the method for `x += other`. A 0-d value counts as a number, as in NumPy: the result is a new value."""
+    """Return the method for `x += other`. Where x is a number, what NumPy has as a scalar, the result is a new value."""
 
     def augment(self: Tensor, other: Any) -> Any:
         if ufunc is np.matmul:
             check_matmul_in_place(np.ndim(other))
         value = op(self, other)
-        return write_result(self, value, partial(_as_ufunc, ufunc, (self, other))) if self.shape else value
+        number = not self.shape and is_number(self)
+        return value if number else write_result(self, value, partial(_as_ufunc, ufunc, (self, other)))
 
     return augment
 

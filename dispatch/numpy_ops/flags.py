@@ -5,6 +5,7 @@ more than 350 lines, because each function of NumPy's with such flags has a shor
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from inspect import Parameter, signature
 from math import prod
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload, Tensor
-from ..errors import UnsupportedError
+from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
 from ..operators.registry import ops
 from . import cumulative, data_dependent, indexing, pointwise, pointwise_more, reduction, shape, sorting, statistics
@@ -175,6 +176,9 @@ def like(op: OpOverload) -> Function:
     """Return `np.zeros_like` and its kin, of a row that keeps the order of the other array."""
 
     def made_like(a: Any, *args: Any, **keywords: Any) -> Any:
+        if not args and (not keywords or keywords.keys() <= {"dtype", "shape", "fill_value"}):
+            with suppress(ArgumentError):
+                return op(a, **keywords)  # the usual call
         names = [*op.arguments.names[1:-2], "dtype", "order", "subok", "shape"]
         given = dict(zip(names, args, strict=False)) | keywords
         check_device(given.pop("device", None))

@@ -83,10 +83,13 @@ def spelling_of(function: Function) -> str:
 SPELLED: dict[OpOverload, tuple[Function, dict[str, str]]] = {}  # a row's function of NumPy, and its parameters: theirs -> ours
 
 
+def _named(parameters: str) -> dict[str, str]:
+    return {theirs: ours or theirs for theirs, _, ours in [text.partition(":") for text in parameters.split()]}
+
+
 def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Function, Function]:
     """Make an entry of FUNCTIONS from a function, its parameters in order (`a:x`: the row calls `a` `x`), and the row."""
-    pairs = [text.partition(":") for text in parameters.split()]
-    names = {theirs: ours or theirs for theirs, _, ours in pairs}
+    names = _named(parameters)
     order = tuple(names.values())
     spelling = spelling_of(function)
     SPELLED.setdefault(op, (function, names))
@@ -346,6 +349,16 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.iscomplexobj, lambda x: x.dtype.kind == "c"),
     (np.isrealobj, lambda x: x.dtype.kind != "c"),
 ])  # fmt: skip
+READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `flags` reads, and how they are called in NumPy
+    (shape.reshape, np.reshape, "a:x shape"), (shape.concatenate, np.concatenate, "arrays axis"),
+    (prims.stack, np.stack, "arrays axis"), (rearranging.vstack, np.vstack, "tup:arrays"), (rearranging.hstack, np.hstack, "tup:arrays"),
+    (creation.empty, np.empty, "shape dtype"), (creation.zeros, np.zeros, "shape dtype"), (creation.ones, np.ones, "shape dtype"),
+    (creation.full, np.full, "shape fill_value dtype"), (solve.pinv, np.linalg.pinv, "a rcond"), (decompositions.qr, np.linalg.qr, "a"),
+    (cumulative.diff, np.diff, "a:x n axis"), (sorting.sort, np.sort, "a:x axis"), (sorting.argsort, np.argsort, "a:x axis"), (sorting.searchsorted, np.searchsorted, "a v side"),
+    (data_dependent.compress, np.compress, "condition a:x axis"), (data_dependent.extract, np.extract, "condition arr:x"),
+    (statistics.average, np.average, "a:x axis weights keepdims"), (pointwise_more.nan_to_num, np.nan_to_num, "x nan posinf neginf"),
+]  # fmt: skip
+SPELLED.update({op: (function, _named(parameters)) for op, function, parameters in READ_BY_FLAGS})
 FUNCTIONS.update(WRITES | ARRAYS)
 if hasattr(np, "unstack"):  # NumPy 2.1
     FUNCTIONS[np.unstack] = lambda x, /, *, axis=0: tuple(rearranging.unstack(x, axis=axis))

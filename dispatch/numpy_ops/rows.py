@@ -6,6 +6,7 @@ This module is imported when the first row is looked up, or before the first wra
 from ..core import Tensor, before_first_wrapper
 from ..core.array_memory import no_sequence
 from ..operators.registry import alias, define_on_first_use, ops
+from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, READ_ONLY_VIEWS
 from . import graph_syntax
 from .protocols import ON_TENSORS
 
@@ -30,8 +31,17 @@ SECOND_NAMES = {  # NumPy's other names of the same functions
 }
 
 
+# Rows of whose results NumPy makes arrays, also where they have no axes; of other rows' results without axes it makes scalars.
+MAKING_ARRAYS = """
+    empty zeros ones full empty_like zeros_like ones_like full_like copy where setitem view_scatter scatter_add
+"""
+
+
 def install() -> None:
-    """Connect the rows: their second names, how graphs print them, and the methods of `Tensor`."""
+    """Connect the rows: their second names, how graphs print them, what is a number, and the methods of `Tensor`."""
+    ARRAYS_OF_NO_AXES.update(getattr(ops.np, name) for name in MAKING_ARRAYS.split())
+    ALIKE.add(ops.np.astype)
+    READ_ONLY_VIEWS.update((ops.np.broadcast_to, ops.np.detach, ops.np.diagonal))
     for name, row in SECOND_NAMES.items():
         alias(getattr(ops.np, row), name)
     graph_syntax.install()

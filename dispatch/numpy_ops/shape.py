@@ -45,7 +45,7 @@ def as_numpy(x: Any) -> Any:
 
 
 def _reshape(x: Any, shape: Any) -> Any:
-    return as_numpy(x).reshape(shape)
+    return x.reshape(shape) if isinstance(x, (np.ndarray, np.generic)) else as_numpy(x).reshape(shape)  # spared a call
 
 
 def _fake_reshape(x: Any, shape: Any) -> Any:

@@ -166,10 +166,7 @@ def copied(x: Any, order: Any = "K") -> Any:
         return mapped_arrays(lambda item: copied(item, order), x)
     if not isinstance(x, Tensor):
         return x.copy() if hasattr(x, "copy") else x
-    made = x.copy()
-    if order == "C":
-        return np.reshape(np.ravel(made), x.shape)
-    return np.reshape(np.ravel(made.T), made.T.shape).T if order == "F" else made
+    return x.copy(order)
 
 
 def instead(op: OpOverload, which: str = "plain") -> str:

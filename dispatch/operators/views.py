@@ -182,6 +182,34 @@ def owner_of(x: Any) -> Any:
     return x
 
 
+# -- numbers -------------------------------------------------------------------------------------------------------------
+
+
+ARRAYS_OF_NO_AXES: set[OpOverload] = set()  # operators whose results are arrays, also where they have no axes
+READ_ONLY_VIEWS: set[OpOverload] = set()  # operators through whose views nothing can be written
+ALIKE: set[OpOverload] = set()  # operators that give a number of a number, and an array of an array
+
+
+def is_number(x: Any) -> bool:
+    """Whether a value is a number, which NumPy has as a scalar and shares memory with nothing; an array of no axes is memory.
+
+    A layer that knows more of a value than what it wraps, since it has many items or no data, says so by `number`.
+    """
+    while isinstance(x, Tensor):
+        found = getattr(x, "number", None)
+        if found is not None:
+            return bool(found)
+        x = x.value
+    return isinstance(x, (np.generic, int, float, complex))
+
+
+def gives_number(op: OpOverload, args: tuple[Any, ...]) -> bool:
+    """Whether a result without axes that is no view of an argument is a number."""
+    if op in ALIKE:
+        return is_number(args[0])
+    return op not in ARRAYS_OF_NO_AXES
+
+
 # -- who shares memory -----------------------------------------------------------------------------------------------------
 
 

@@ -87,6 +87,7 @@ def track(value: Any, level: Any, *, shared: bool = False) -> TrackedTensor:
             f"a gradient was asked of an array of dtype {value.dtype}: only floating-point and complex values have one. "
             "Cast it: x.astype(float)."
         )
-    leaf = Leaf((value.shape, value.dtype))
+    dtype = value.dtype
+    leaf = Leaf((value.shape, dtype if dtype.isnative else dtype.newbyteorder("=")))  # that of all that NumPy computes
     made: TrackedTensor = wrap(TrackedTensor, freeze(value), level, leaf)
     return made

@@ -155,7 +155,7 @@ class FakeTensorMode(ModeBlock):
                 f"constant keeps the value of a number or of an array of one element, and was given {given}. "
                 "Use from_array, which keeps none."
             )
-        made = fake_tensor(array.shape, array.dtype, array.strides, "cpu", self)
+        made = fake_tensor(array.shape, array.dtype, array.strides, "cpu", self, None, isinstance(value, np.generic))
         made.data = Kept(None, freeze(array))
         return made
 
@@ -188,7 +188,7 @@ class FakeTensorMode(ModeBlock):
                 sizes = (a.shape, strides) if static or self.shape_env is None else self.shape_env.sizes_of(a)
                 owner = _owner(a)
                 base = None if owner is a else self._converted(owner, device, static, hold=hold)
-                made = fake_tensor(sizes[0], a.dtype, sizes[1], device, self, base)
+                made = fake_tensor(sizes[0], a.dtype, sizes[1], device, self, base, isinstance(a, np.generic))
                 if hold and static and a.dtype == bool:
                     made.data = Kept(base, freeze(a.copy(order="K")))
             self._memo.keep(a, layout, made, hold=hold)

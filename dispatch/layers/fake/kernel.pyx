@@ -28,8 +28,8 @@ cdef object key_of(object x, object mode, bint symbolic):
         if x.mode is not mode or (x.data is not None and x.data.constant is not None):
             raise LookupError
         if symbolic:
-            return identities(x.shape), identities(x.strides), x.dtype, x.device
-        return x.shape, x.strides, x.dtype, x.device
+            return identities(x.shape), identities(x.strides), x.dtype, x.device, x.number
+        return x.shape, x.strides, x.dtype, x.device, x.number
     if cls in PLAIN:
         return cls, x                       # the type counts too, for 1, 1.0 and True are equal
     if cls is tuple or cls is list:
@@ -48,9 +48,9 @@ cdef object outputs_of(object answer, tuple args, object mode):
     if type(answer) is not Single:
         cls, items = answer
         return cls([outputs_of(item, args, mode) for item in items])
-    shape, dtype, strides, device, seen = answer
+    shape, dtype, strides, device, seen, number = answer
     if seen is None:
-        return fake_tensor(shape, dtype, strides, device, mode)
+        return fake_tensor(shape, dtype, strides, device, mode, None, number)
     base = args[seen] if isinstance(seen, int) else args[seen[0]][seen[1]]
     return fake_tensor(shape, dtype, strides, device, mode, base)
 

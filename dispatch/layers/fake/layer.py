@@ -13,6 +13,7 @@ from ...dispatcher.layer import Kernel, Layer
 from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import DispatchError, FakeTensorError, NoRuleError, kind_of
 from ...operators.functional_variant import form_of
+from ...operators.views import gives_number
 from ...schema.tags import Tag
 from ...schema.types import DEVICE, OptionalOf
 from ...symbolic import SymInt, guard_or_false
@@ -112,7 +113,20 @@ def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kern
                 return out
         return results.outputs(out, args, mode, device)
 
-    return kernel
+    return kernel if op.table.live(DispatchKey.CompositeImplicit) is not None else _with_numbers(op, kernel)
+
+
+def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
+    """A kernel that notes which results are numbers; a composite is made of operators that know it."""
+
+    def numbered(*args: Any) -> Any:
+        out = kernel(*args)
+        for x in (out,) if type(out) is FakeTensor else arrays(out):
+            if type(x) is FakeTensor and not x.shape and x.base is None and not any(x is y for y in args):
+                x.number = gives_number(op, args)
+        return out
+
+    return numbered
 
 
 def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:

@@ -38,6 +38,7 @@ class Single(NamedTuple):
     strides: tuple[int, ...]
     device: str
     seen: int | tuple[int, int] | None
+    number: bool
 
 
 def answer_of(out: Any, args: tuple[Any, ...], *, alone: bool = True) -> Any:
@@ -46,7 +47,7 @@ def answer_of(out: Any, args: tuple[Any, ...], *, alone: bool = True) -> Any:
         seen = None if out.base is None else _place(out.base, args)
         if out.base is not None and seen is None and not alone:
             raise LookupError  # a view of what the rule made, which others of its outputs may be too
-        return Single(out.shape, out.dtype, out.strides, out.device, seen)
+        return Single(out.shape, out.dtype, out.strides, out.device, seen, out.number)
     if type(out) in (tuple, list):
         return type(out), [answer_of(x, args, alone=False) for x in out]
     raise LookupError

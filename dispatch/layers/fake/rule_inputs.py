@@ -30,7 +30,7 @@ def _faked(op: OpOverload, x: Any, mode: FakeTensorMode | None, args: tuple[Any,
             return x
         if not mode.adopts:
             raise _two_modes(op, args)
-        return fake_tensor(x.shape, x.dtype, x.strides, x.device, mode)
+        return fake_tensor(x.shape, x.dtype, x.strides, x.device, mode, None, x.number)
     if (items := items_of(x)) is not None:
         return rebuilt(x, [_faked(op, item, mode, args) for item in items])
     device = device_of(x)
@@ -38,7 +38,7 @@ def _faked(op: OpOverload, x: Any, mode: FakeTensorMode | None, args: tuple[Any,
         return x
     check_data(x)
     if mode is None:
-        return fake_tensor(x.shape, x.dtype, getattr(x, "strides", None), device)
+        return fake_tensor(x.shape, x.dtype, getattr(x, "strides", None), device, None, None, isinstance(x, np.generic))
     if not mode.allow_non_fake_inputs and not isinstance(x, np.generic):
         raise _real(op, x, args)
     return mode.captured(x)

@@ -62,7 +62,7 @@ class Results:
                 return leaf
             base = seen[0] if seen and not self.pure else None
             if not isinstance(leaf, FakeTensor):
-                return fake_tensor(leaf.shape, leaf.dtype, leaf.strides, device, mode, base)
+                return fake_tensor(leaf.shape, leaf.dtype, leaf.strides, device, mode, base, isinstance(leaf, np.generic))
             at = device if self.pure else leaf.device
             given = any(leaf is y for value in args for y in arrays(value))
             if seen and (given or leaf.base is not None):
@@ -70,7 +70,7 @@ class Results:
             known = leaf.constant is not None and not self.pure  # what a user's rule computed is not what the kernel does
             if not given and not known and leaf.mode is mode and leaf.base is base and leaf.device == at:
                 return leaf
-            return fake_tensor(leaf.shape, leaf.dtype, leaf.strides, at, mode, base)
+            return fake_tensor(leaf.shape, leaf.dtype, leaf.strides, at, mode, base, leaf.number)
 
         made = mapped(fresh, x)
         if isinstance(made, Tensor) and not op.outputs.typed:

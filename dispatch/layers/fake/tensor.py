@@ -53,7 +53,7 @@ class FakeTensor(Tensor):
     (FakeTensor(shape=(1000, 3), dtype=float32), (12, 4), 12000)
     """
 
-    __slots__ = ("device", "dtype", "mode", "shape", "strides")
+    __slots__ = ("device", "dtype", "mode", "number", "shape", "strides")
     key = DispatchKey.FAKE
 
     shape: Shape
@@ -61,7 +61,16 @@ class FakeTensor(Tensor):
     strides: Shape
     device: str
     mode: Any  # a FakeTensorMode, which is made of fakes
+    number: bool  # whether NumPy has the value as a scalar, of which there are no views
     data: Kept | None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("shape", "strides", "dtype"):
+            raise AttributeError(
+                f"x.{name} = {value!r} would change in place how a fake tensor is read, and not its views. Write x = "
+                + {"shape": f"x.reshape({value!r})", "dtype": f"x.astype({value!r})"}.get(name, "a view, x[::2] say") + "."
+            )
+        object.__setattr__(self, name, value)
 
     @property
     def base(self) -> "FakeTensor | None":
@@ -124,7 +133,8 @@ class FakeTensor(Tensor):
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "FakeTensor":
-        made = fake_tensor(self.shape, self.dtype, self.strides, self.device, self.mode, deepcopy(self.base, memo))
+        base = deepcopy(self.base, memo)
+        made = fake_tensor(self.shape, self.dtype, self.strides, self.device, self.mode, base, self.number)
         if (constant := self.constant) is not None:
             made.data = Kept(made.base, constant)
         return made
@@ -140,6 +150,12 @@ class FakeTensor(Tensor):
         return f"FakeTensor(shape={self.shape}, dtype={self.dtype}{where})"
 
 
+# `made.shape = shape` is refused, and what sets it without `__setattr__` is quicker too
+_set_shape, _set_dtype, _set_strides, _set_device, _set_mode, _set_number = [
+    vars(FakeTensor)[name].__set__ for name in ("shape", "dtype", "strides", "device", "mode", "number")
+]
+
+
 def fake_tensor(
     shape: Shape,
     dtype: Any,
@@ -147,15 +163,20 @@ def fake_tensor(
     device: str = "cpu",
     mode: Any = None,
     base: FakeTensor | None = None,
+    number: bool = False,
 ) -> FakeTensor:
-    """Return a fake tensor, in C order unless strides, in bytes, are given; `base` is the fake that it is a view of."""
+    """Return a fake tensor, in C order unless strides, in bytes, are given.
+
+    `base` is the fake that it is a view of; of a number there are none. `number` says whether it is one itself.
+    """
     made: FakeTensor = wrap(FakeTensor, None, GROUND)
-    made.shape = shape
-    made.dtype = dtype
-    made.strides = contiguous(shape, dtype.itemsize) if strides is None else strides
-    made.device = device
-    made.mode = mode
-    if base is not None:
+    _set_shape(made, shape)
+    _set_dtype(made, dtype)
+    _set_strides(made, contiguous(shape, dtype.itemsize) if strides is None else strides)
+    _set_device(made, device)
+    _set_mode(made, mode)
+    _set_number(made, number or (base is not None and base.number and not shape))
+    if base is not None and not base.number:
         made.data = Kept(memory_of(base))
     return made
 

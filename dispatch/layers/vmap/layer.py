@@ -15,6 +15,7 @@ from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import DefinitionError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import broadcast_to
+from ...operators.views import ALIKE, ARRAYS_OF_NO_AXES, READ_ONLY_VIEWS, is_number, owner_of
 from ..opaque_rules import Opacity, UserRule, checked_opaque
 from .batched_outputs import rule_output
 from .fallback_loop import looped
@@ -102,9 +103,40 @@ def _ruled(op: OpOverload, rule: UserRule | Callable[..., Any] | str) -> Kernel:
     if isinstance(rule, UserRule):
         function = by_position(op, rule.__wrapped__, leading=2)
         one = as_one(op, rule) if is_possible(op) else by_loop(op)
-        return Ruled(BatchedTensor, function, single, returned, rule.opacity, one)
+        return _with_numbers(op, Ruled(BatchedTensor, function, single, returned, rule.opacity, one))
     function = rule_of(op, rule) if isinstance(rule, str) else by_position(op, rule, leading=2)
-    return Ruled(BatchedTensor, function, single, returned)
+    return _with_numbers(op, Ruled(BatchedTensor, function, single, returned))
+
+
+def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
+    """A kernel that tells items which are numbers from those that are arrays of no axes, and gives no view of a number."""
+    places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None and not a.is_write]
+    if op in ARRAYS_OF_NO_AXES or op in ALIKE:
+        alike = op in ALIKE
+
+        def making(*args: Any) -> Any:
+            out = kernel(*args)
+            if type(out) is BatchedTensor and not out.shape:
+                out.is_array = not (alike and is_number(args[0]))
+            return out
+
+        return making
+    if not op.schema.is_view or len(places) != 1 or op in READ_ONLY_VIEWS:
+        return kernel
+    place = places[0]
+
+    def viewing(*args: Any) -> Any:
+        out, x = kernel(*args), args[place]
+        if type(out) is not BatchedTensor or type(x) is not BatchedTensor or (x.shape and out.shape) or x.rank != out.rank:
+            return out
+        shared = owner_of(out) is owner_of(x)
+        if shared and not x.shape and is_number(x):
+            return wrap(BatchedTensor, out.value.copy(), out, out.data) if out.shape else out
+        if shared and not out.shape:
+            out.is_array = True
+        return out
+
+    return viewing
 
 
 def _as_batch(x: Any, like: BatchedTensor) -> Any:

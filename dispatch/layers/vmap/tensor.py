@@ -43,8 +43,13 @@ class BatchedTensor(Tensor):
     BatchedTensor (2,) (5, 2)
     """
 
-    __slots__ = ()
+    __slots__ = ("is_array",)  # set where items without axes are arrays, and no numbers
     key = DispatchKey.VMAP
+
+    @property
+    def number(self) -> bool:
+        """Whether each item is a number, and no array: what a batch gives in a loop over it."""
+        return not self.shape and not getattr(self, "is_array", False)
 
     @property
     def dim(self) -> int:
@@ -52,6 +57,7 @@ class BatchedTensor(Tensor):
         return int(self.data)
 
     shape = property(item_shape)
+    is_array: bool
 
     def item(self) -> Any:
         """Raise BatchingError: each item has a number of its own."""

@@ -1,0 +1,164 @@
+"""NumPy's flags and corners on values of the layers: what is honoured is NumPy's own answer, of plain arrays too."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch import functionalize, grad, jvp, make_fx, vmap
+from dispatch.errors import DispatchError
+
+X = np.array([[1.5, 0.5, 2.0], [0.25, 3.0, 1.0]])
+MASK = np.array([True, False, True])
+BYTES = np.ones(300, "i1")
+
+# Programs whose answer is NumPy's on plain arrays, of an array X in Fortran's order.
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "median of a nan": lambda x: np.median(x * np.nan),
+    "angle of a negative number": lambda x: np.angle(-x),
+    "linspace of whole numbers": lambda x: np.linspace(x[0, 0], -x[1, 1], 7, dtype=int),
+    "einsum adds in the common dtype": lambda x: x[0, 0] * 0 + np.einsum("i,k->k", BYTES, x[0]),
+    "add.at in the dtype of the array": lambda x: _added(np.zeros_like(x, "i8", shape=(2,)), BYTES),
+    "a copy of a reshape": lambda x: _written(np.reshape(x, (3, 2), copy=True), x),
+    "one index taken": lambda x: _written(np.take(x, 1, axis=0), x),
+    "a copy lies in C order": lambda x: x.copy(),
+    "reshape by columns": lambda x: np.reshape(x, (3, 2), order="F"),
+    "ravel by columns": lambda x: np.ravel(x, order="F"),
+    "flatten by columns": lambda x: x.flatten("F"),
+    "initial": lambda x: np.sum(x, 0, initial=2.0),
+    "largest with initial": lambda x: np.max(x, 1, initial=1.0),
+    "where": lambda x: np.mean(x, 1, where=MASK),
+    "where of a largest": lambda x: np.min(x, 0, initial=9.0, where=X > 1),
+    "variance where": lambda x: np.var(x, 1, where=MASK, ddof=1),
+    "weights of two axes": lambda x: np.average(x[None] * np.ones((2, 1, 1)), axis=(0, 2), weights=np.arange(1.0, 7.0).reshape(2, 3)),
+    "average returned": lambda x: np.stack(np.average(x, 1, MASK + 1.0, returned=True)),
+    "axes of einsum": lambda x: np.einsum(x, [0, 1], x, [2, 1], [0, 2]),
+    "dtype of a ufunc": lambda x: np.multiply(x, x, dtype="f4", casting="same_kind"),
+    "dtype of a join": lambda x: np.concatenate([x, x], dtype="f4"),
+    "diff with ends": lambda x: np.diff(x, axis=1, prepend=0, append=x[:, :1]),
+    "sorter": lambda x: np.searchsorted(x[0], 1.0, sorter=[1, 0, 2]) + 0 * x[0, 0],
+    "take around": lambda x: np.take(x, [7, -1], mode="wrap"),
+    "writes to a diagonal": lambda x: _diagonal(x @ x.T),
+    "half precision": lambda x: np.var(x.astype("f2")),
+}  # fmt: skip
+
+
+def _added(y: Any, values: Any) -> Any:
+    np.add.at(y, [0] * 300, values)
+    return y
+
+
+def _written(y: Any, x: Any) -> Any:
+    before = x + 0
+    y *= 3
+    return np.sum(y) + np.sum(x - before)
+
+
+def _diagonal(y: Any) -> Any:
+    np.einsum("ii->i", y)[:] = 5
+    return y
+
+
+LAYERS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
+    "tape": lambda f: lambda x: dispatch.detach(f(dispatch.tensor(x, requires_grad=True) * 1)),
+    "jvp": lambda f: lambda x: jvp(f, (x,), (x,))[0],
+    "vmap": lambda f: lambda x: vmap(f)(np.stack([x + 1, x]))[1],
+    "make_fx": lambda f: lambda x: make_fx(f)(x)(x),
+    "make_fx fake": lambda f: lambda x: make_fx(f, tracing_mode="fake")(x)(x),
+    "functionalize": functionalize,
+    "compile": dispatch.compile,
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_layer_answers_as_numpy_does(program: str, layer: str) -> None:
+    x = np.asfortranarray(X)
+    expected, found = PROGRAMS[program](x.copy("F")), LAYERS[layer](PROGRAMS[program])(x.copy("F"))
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-2 if np.asarray(expected).dtype == np.float16 else 1e-6)
+    assert np.asarray(found).dtype == np.asarray(expected).dtype
+    if layer in ("make_fx", "functionalize", "compile") and np.ndim(expected) > 1:
+        assert found.strides == expected.strides
+
+
+RAISING: dict[str, tuple[Callable[[Any], Any], type[Exception]]] = {
+    "multi_dot": (lambda x: np.linalg.multi_dot([x, np.ones((1, 4)), np.ones((4, 2))]), ValueError),
+    "einsum": (lambda x: np.einsum("ii", x[:1]), ValueError),
+    "weights that sum to zero": (lambda x: np.average(x, 1, np.array([1.0, -1.0, 0.0])), ZeroDivisionError),
+    "a list of axes": (lambda x: np.linalg.norm(x, axis=[0, 1]), TypeError),
+    "std of no axis": (lambda x: np.std(np.sum(x), axis=0), np.exceptions.AxisError),
+    "mean of no axis": (lambda x: np.mean(np.sum(x), axis=0), np.exceptions.AxisError),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layer", [name for name in LAYERS if name != "compile"])
+@pytest.mark.parametrize("program", RAISING)
+def test_a_layer_raises_where_numpy_does(program: str, layer: str) -> None:
+    call, error = RAISING[program]
+    with pytest.raises(error):
+        call(X)
+    with pytest.raises((error, DispatchError)):
+        LAYERS[layer](call)(X)
+
+
+def test_a_cast_of_a_complex_array_is_a_new_one() -> None:
+    z = np.array([1j, 0, 2.0])
+    assert functionalize(lambda z: z.astype(bool))(z).tolist() == [True, False, True]
+    assert not np.shares_memory(functionalize(lambda z: z.astype(float))(z), z)
+
+
+def test_methods_of_truth_values_are_numpys() -> None:
+    b = np.array([True, False])
+    assert functionalize(lambda b: b.conj())(b).dtype == b.conj().dtype
+    assert functionalize(lambda b: b**2)(b).dtype == (b**2).dtype
+
+
+def test_numbers_in_place_of_nan_are_written_to_the_array() -> None:
+    x = np.array([np.nan, 1.0, np.inf])
+
+    def f(x: Any) -> Any:
+        np.nan_to_num(x, copy=False, posinf=7.0)
+        return x
+
+    for run in (functionalize(f), make_fx(f)(x.copy()), dispatch.compile(f)):
+        y = x.copy()
+        assert run(y).tolist() == y.tolist() == f(x.copy()).tolist()
+
+
+def test_a_nan_is_searched_for_in_each_item_as_in_one() -> None:
+    bins = np.array([[1.0, 2.0, np.nan], [1.0, 2.0, 3.0]])
+    for side in ("left", "right"):
+        for v in (np.nan, 2.0, 5.0):
+            found = vmap(lambda a, side=side, v=v: np.searchsorted(a, v, side))(bins)
+            assert found.tolist() == [int(np.searchsorted(a, v, side)) for a in bins]
+
+
+def test_a_gradient_is_of_the_machines_byte_order() -> None:
+    x = np.array([1.0, 2.0], ">f8")
+    for f in (np.sum, lambda x: np.sum(x * x), lambda x: np.sum(x[1:])):
+        assert grad(f)(x).dtype == np.dtype(float)
+        assert np.array_equal(grad(f)(x), grad(f)(x.astype(float)))
+
+
+def test_a_shuffle_that_would_repeat_rows_raises() -> None:
+    code = (
+        "import numpy as np, dispatch\n"
+        "x = dispatch.tensor(np.eye(4), requires_grad=True) * 1\n"
+        "try: np.random.default_rng(0).shuffle(x)\n"
+        "except UserWarning as error: print('raised', np.array_equal(dispatch.detach(x), np.eye(4)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "raised True\n", done.stderr
+
+
+def test_the_shape_of_a_fake_is_not_assigned() -> None:
+    with dispatch.FakeTensorMode() as mode:
+        x = mode.from_array(X)
+    with pytest.raises(AttributeError, match=r"x\.shape = \(3, 2\) would change in place .* Write x = x\.reshape\(\(3, 2\)\)\."):
+        x.shape = (3, 2)
+    assert (x.shape, x.strides) == (X.shape, X.strides)

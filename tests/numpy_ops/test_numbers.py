@@ -1,0 +1,137 @@
+"""What NumPy gives as a scalar shares memory with nothing, and an array of no axes is memory: in every layer as in NumPy itself."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch import functionalize, grad, jvp, make_fx, vmap
+
+X = np.array([1.0, 5.0, 2.0])
+
+
+def through(view: Callable[[Any], Any], of: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A program that writes through a view of a result and returns both."""
+
+    def program(x: Any) -> Any:
+        s = of(x)
+        v = view(s)
+        v += 1
+        return v, s, x + 0
+
+    return program
+
+
+def alias(x: Any) -> Any:
+    s = np.sum(x)
+    t = s
+    s += 1
+    return t, s
+
+
+def array_alias(x: Any) -> Any:
+    z = np.zeros_like(x, shape=())
+    t = z
+    z += 2
+    return t, z
+
+
+def view_of_one_element(x: Any) -> Any:
+    z = x.reshape(-1)[0:1].reshape(())
+    t = z
+    z += 2
+    return t, z, x + 0
+
+
+def median(x: Any) -> Any:
+    m = np.median(x, keepdims=True)
+    m[:] += 0.5
+    return m, np.median(x)
+
+
+def cast(x: Any) -> Any:
+    s, z = np.sum(x).astype("f4"), np.zeros_like(x, shape=()).astype("f4")
+    t, u = s, z
+    s += 1
+    z += 1
+    return s, t, u, z
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "[None]": lambda s: s[None],
+    "reshape": lambda s: np.reshape(s, (1,)),
+    "atleast_1d": np.atleast_1d,
+    "ravel": np.ravel,
+    "expand_dims": lambda s: np.expand_dims(s, 0),
+    "transpose": lambda s: np.transpose(s)[None],
+    "squeeze": lambda s: np.squeeze(s)[None],
+    "real": lambda s: s.real[None],
+    "...": lambda s: s[...],
+}
+RESULTS: dict[str, Callable[[Any], Any]] = {
+    "sum": np.sum, "max": np.max, "x[0]": lambda x: x[0], "sin": lambda x: np.sin(x[1]), "dot": lambda x: np.dot(x, x), "median": np.median,
+    "norm": np.linalg.norm, "einsum": lambda x: np.einsum("i,i", x, x), "take": lambda x: np.take(x, 1), "zeros": lambda x: np.zeros_like(x, shape=()),
+    "copy": lambda x: np.copy(x[0]), "where": lambda x: np.where(x[0] > 0, x[0], x[1]),
+}  # fmt: skip
+PROGRAMS = {f"{view} of {name}": through(f, of) for view, f in VIEWS.items() for name, of in RESULTS.items()} | {
+    "alias": alias, "array alias": array_alias, "view of one element": view_of_one_element, "median": median, "cast": cast,
+}  # fmt: skip
+
+
+def taped(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: [dispatch.detach(y) for y in f(dispatch.tensor(x, requires_grad=True) * 1)]
+
+
+LAYERS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
+    "tape": taped,
+    "jvp": lambda f: lambda x: jvp(f, (x,), (x,))[0],
+    "vmap": lambda f: lambda x: [y[1] for y in vmap(f)(np.stack([x + 3, x]))],
+    "make_fx": lambda f: lambda x: make_fx(f)(x.copy())(x),
+    "make_fx fake": lambda f: lambda x: make_fx(f, tracing_mode="fake")(x.copy())(x),
+    "make_fx symbolic": lambda f: lambda x: make_fx(f, tracing_mode="symbolic")(x.copy())(x),
+    "functionalize": functionalize,
+    "compile": lambda f: dispatch.compile(f),
+}
+
+
+def values(results: Any) -> Any:
+    return [np.asarray(y).tolist() for y in results]
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_scalar_shares_memory_with_nothing(program: str, layer: str) -> None:
+    np.testing.assert_allclose(
+        np.concatenate([np.ravel(y) for y in values(LAYERS[layer](PROGRAMS[program])(X.copy()))]),
+        np.concatenate([np.ravel(y) for y in values(PROGRAMS[program](X.copy()))]),
+    )
+
+
+def add_one(a: Any) -> Any:
+    a += 1
+    return a * 2
+
+
+@pytest.mark.parametrize("layer", ["make_fx", "make_fx fake", "make_fx symbolic", "functionalize", "compile"])
+def test_a_write_to_an_argument_of_no_axes_is_kept(layer: str) -> None:
+    a = np.array(1.0)
+    found = LAYERS[layer](add_one)(a)
+    assert (float(a), float(found)) == (2.0, 4.0)
+
+
+def test_a_write_to_an_argument_of_no_axes_is_kept_by_an_exported_program() -> None:
+    a = np.array(1.0)
+    found = dispatch.export(add_one, (np.array(0.0),))(a)
+    assert (float(a), float(found)) == (2.0, 4.0)
+
+
+def test_a_number_that_is_differentiated_is_no_memory() -> None:
+    def f(x: Any) -> Any:
+        before = x
+        x += 1
+        return x * before
+
+    assert float(grad(f)(2.0)) == float(grad(f)(np.float64(2.0))) == 5.0
+    assert np.array_equal(vmap(grad(f))(np.array([2.0, 3.0])), [5.0, 7.0])
