@@ -123,7 +123,7 @@ FAMILIES = {
     "differences": DIFFERENCES, "moving": MOVING, "indexing": INDEXING, "masked": MASKED, "flow": FLOW, "writes": WRITES,
     "options": OPTIONS, "strangers": STRANGERS, "strange writes": STRANGE_WRITES,
 }  # fmt: skip
-OF_NUMBERS = ("elementwise", "bits", "powers", "reductions", "choices")  # which give no views
+OF_NUMBERS = ("elementwise", "bits", "reductions", "choices")  # which give no views
 SHARE = {"elementwise": 5, "bits": 1, "powers": 1, "reductions": 2, "choices": 1, "sums along": 1, "differences": 0.3, "moving": 3, "indexing": 4, "masked": 0.05, "flow": 1, "writes": 5, "options": 0.05, "strangers": 0.03, "strange writes": 0.03}
 
 

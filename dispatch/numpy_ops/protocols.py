@@ -18,6 +18,7 @@ from ..core import OpOverload, Tensor, device_of, note_request
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
+from ..operators.views import is_number
 from . import flags, indexing, pointwise, pointwise_more, reduction, shape, statistics
 from .assignment import (
     add_at,
@@ -175,8 +176,8 @@ def _transpose(self: Tensor, *axes: Any) -> Any:
 
 
 def _copy(self: Tensor, order: str = "C") -> Any:
-    """Return `x.copy()`, in C order by default, unlike `np.copy(x)`."""
-    return shape.copy(self, order)
+    """Return `x.copy()`, in C order by default, unlike `np.copy(x)`; of a number a number."""
+    return shape.copy(self, order) if self.shape or not is_number(self) else indexing.as_number(shape.copy(self))
 
 
 def _clip(self: Tensor, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
