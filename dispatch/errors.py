@@ -8,8 +8,8 @@ dtypes, never values; the operator and the argument are also in the fields `oper
 from collections.abc import Iterable
 
 
-class DispatchError(Exception):
-    """Base of every exception this package raises.
+class DispatchError(RuntimeError):
+    """Base of every exception this package raises; a RuntimeError, as most of torch's are.
 
     Parameters
     ----------
@@ -35,15 +35,15 @@ class SchemaError(DispatchError, ValueError):
     """A schema that makes no sense, as text or built by hand."""
 
 
-class HintError(DispatchError, TypeError):
+class HintError(DispatchError, TypeError, ValueError):
     """A type hint that is missing or has no schema type."""
 
 
-class DefinitionError(DispatchError, ValueError):
+class DefinitionError(DispatchError, ValueError, TypeError):
     """A definition or registration that contradicts itself or what is already registered."""
 
 
-class ArgumentError(DispatchError, TypeError):
+class ArgumentError(DispatchError, TypeError, ValueError):
     """A call whose arguments do not fit the operator's schema."""
 
 
@@ -71,7 +71,7 @@ class LayerNotFoundError(DispatchError, AttributeError):
         self.name = ""  # else Python adds close matches of its own where it prints the traceback
 
 
-class LibraryError(DispatchError, RuntimeError):
+class LibraryError(DispatchError, ValueError):
     """A library that was destroyed, is of another kind, or does not own the namespace it defines in."""
 
 
@@ -87,15 +87,15 @@ class DeviceMismatchError(DispatchError, ValueError):
     """Arrays of two devices in one call."""
 
 
-class EscapedValueError(DispatchError, RuntimeError):
+class EscapedValueError(DispatchError):
     """A value used after the transform it belongs to was left."""
 
 
-class GuardError(DispatchError, RuntimeError):
+class GuardError(DispatchError):
     """A mode or guard left in another order than it was entered, or by another thread."""
 
 
-class GradientError(DispatchError, RuntimeError):
+class GradientError(DispatchError):
     """A gradient that cannot be computed, or a backward rule whose result does not fit."""
 
 
@@ -115,7 +115,11 @@ class DataDependentSizeError(DataDependentError):
     """A program branched on a size that depends on data, and no `dispatch.check` answers it."""
 
 
-class CheckError(DispatchError, RuntimeError):
+class NewSizeError(DataDependentError):
+    """A fake rule asked for a size that depends on data, in a mode whose sizes are numbers."""
+
+
+class CheckError(DispatchError):
     """A condition given to `dispatch.check` is false."""
 
 
@@ -127,7 +131,7 @@ class ConversionError(DispatchError, TypeError):
     """A wrapper was asked for its data where that would lose what it tracks."""
 
 
-class TracingError(DispatchError, RuntimeError):
+class TracingError(DispatchError):
     """A traced function did something that a graph cannot hold."""
 
 
@@ -139,7 +143,7 @@ class GraphError(DispatchError, ValueError):
     """A graph cannot be run, changed, read or written as was asked."""
 
 
-class MutationError(DispatchError, RuntimeError):
+class MutationError(DispatchError):
     """A write that a layer cannot turn into a value: no later read of the array would see it."""
 
 

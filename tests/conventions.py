@@ -68,7 +68,7 @@ CONVENTIONS = [
     Convention("clip", "x is a bound", "a bound counts as inside", ("clip", (A(1.0), A(0.0), A(1.0)), 0)),
     Convention("clip", "x or a bound is nan", NAN, ("clip", (A(nan), A(0.0), A(1.0)), 0), has_nan),
     Convention("clip median sort max min max_where min_where ptp maximum minimum fmax fmin", "complex values", "NumPy orders them by real part, then by imaginary "
-        "part; JAX and torch refuse", ("sort", (A([2j, 1.0]), -1), 0), is_complex),
+        "part; JAX and torch refuse", ("sort", (A([2j, 1.0]), -1, None), 0), is_complex),
     Convention("absolute fabs", "0", MIDDLE, ("absolute", (A(0.0),), 0)),
     Convention("absolute fabs", "nan", NAN, ("absolute", (A(nan),), 0), np.isnan),
     Convention("absolute", "0, complex", LEAST, ("absolute", (A(0j),), 0)),

@@ -70,7 +70,7 @@ EXTRA: dict[str, Callable[[Make], list[Case]]] = {
     **dict.fromkeys(["var", "std"], lambda make: [(make((1,)), None, None, ddof, False) for ddof in (0, 1)]),
     **dict.fromkeys(["max", "min", "ptp"], lambda make: [(tied(make), None, False), (make((1,)), 0, True)]),
     "median": lambda make: [(tied(make), None, False), (make((1,)), 0, True)],
-    "sort": lambda make: [(tied(make), 0)],
+    "sort": lambda make: [(tied(make), 0, None)],
     "clip": lambda make: [(make((3,)), make((3,)), make((3,))), (make((3,)), 0.0, 1.0), (make((3,)), 2.0, 1.0)],
     "prod": lambda make: [(make((3,)), None, "c16", False), (make((1,)), None, None, False)],
     "cumprod": lambda make: [(make((4,)), 0, "c16")],
@@ -263,6 +263,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     },
     "pad": lambda np, x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
     "trapezoid": lambda np, y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
+    "sort": lambda np, x, axis, kind: np.sort(x, axis),
     "unstack": lambda np, x, axis: np.unstack(x, axis=axis),
     "vecdot": lambda np, x, y, axis: np.vecdot(x, y, axis=axis),
     "take": lambda np, x, i, axis: np.take(x, i, axis, mode="wrap"),
@@ -303,7 +304,7 @@ TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
     "cumprod": lambda t, x, axis, dtype: t.cumprod(
         (x if dtype is None else x.to(t.complex128)).reshape((-1,) if axis is None else x.shape), axis or 0
     ),
-    "sort": lambda t, x, axis: t.sort(x.reshape(-1) if axis is None else x, dim=axis or 0, stable=True)[0],
+    "sort": lambda t, x, axis, kind: t.sort(x.reshape(-1) if axis is None else x, dim=axis or 0, stable=True)[0],
     "linalg_norm": lambda t, x, order, axis, keep: t.linalg.norm(x, order, axis, keep),
     "linalg_vector_norm": lambda t, x, axis, order, keep: t.linalg.vector_norm(x, order, axis, keep),
     "linalg_matrix_norm": lambda t, x, order, keep: t.linalg.matrix_norm(x, order, keepdim=keep),

@@ -32,6 +32,7 @@ BUILTIN = {
     "DataDependentError": TypeError,
     "TracedDataError": RuntimeError,
     "DataDependentSizeError": TypeError,
+    "NewSizeError": TypeError,
     "CheckError": RuntimeError,
     "ConversionError": TypeError,
     "TracingError": RuntimeError,

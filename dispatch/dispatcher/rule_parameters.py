@@ -22,7 +22,8 @@ def check_parameters(op: OpOverload, rule: Rule, leading: int = 0, what: str = "
     """Raise DefinitionError if a rule's parameters do not have the names of the operator's arguments: two may be swapped.
 
     The first `leading` parameters are the layer's own; `what` is what messages call the rule. A parameter by keyword that has a
-    default, as a partial leaves it behind, is the rule's own business.
+    default, as a partial leaves it behind, is the rule's own business. Of one argument nothing can be swapped, and its name is
+    free: `np.empty_like` is a fake rule as it stands.
     """
     expected = op.arguments.names
     if _is_plain(rule) and rule.__code__.co_kwonlyargcount <= len(expected) and _names(rule)[leading:] == expected:
@@ -34,7 +35,8 @@ def check_parameters(op: OpOverload, rule: Rule, leading: int = 0, what: str = "
     positional = [name for name in expected if name not in by_keyword]
     stars = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
     named = [p.name for p in parameters if p.kind in POSITIONAL][leading:]
-    if (stars or named == positional) and _binds(parameters, leading + len(positional), by_keyword):
+    free = stars or len(expected) == len(positional) == 1
+    if (free or named == positional) and _binds(parameters, leading + len(positional), by_keyword):
         return
     raise DefinitionError(
         f"{op.name}: the {what} takes ({_listed(parameters, leading)}), and the operator ({', '.join(expected)}). "

@@ -26,7 +26,9 @@ from ..operators.registry import build
 from ..schema.schema import MISSING, Argument, Return, Schema
 from ..schema.types import INT, TENSOR, ListOf
 
-Parts = tuple[tuple[Argument, ...], tuple[Return, ...], Callable[..., Any]]  # of a schema, and a kernel
+# What follows the arguments in the schema, what is returned, a kernel, and a shape rule, which runs no rule but the operator's
+# own: a backward may be plain code, which takes no fakes.
+Parts = tuple[tuple[Argument, ...], tuple[Return, ...], Callable[..., Any], Callable[..., Any]]
 ARRAYS = (np.ndarray, np.generic, Tensor)
 TENSORS, INTS = ListOf(TENSOR), ListOf(INT)
 WITH_DERIVATIVE = "fc"  # kinds of dtype
@@ -162,7 +164,12 @@ def _pullback(op: OpOverload) -> Parts:
         *values, cotangents, wrt = args
         return fresh(recorded(op, values, wrt)[1](cotangents), args)
 
-    return (Argument("cotangents", TENSORS), Argument("wrt", INTS)), (Return(TENSORS),), kernel
+    def fake(*args: Any) -> list[Any]:
+        *values, _, wrt = args
+        arrays = FlatCall(op, values).arrays
+        return [np.empty_like(arrays[i], shape=arrays[i].shape) for i in wrt]
+
+    return (Argument("cotangents", TENSORS), Argument("wrt", INTS)), (Return(TENSORS),), kernel, fake
 
 
 def pushforward_of(op: OpOverload) -> OpOverload:
@@ -178,7 +185,10 @@ def _pushforward(op: OpOverload) -> Parts:
         _, moved = jvp(lambda *arrays: _differentiable(call.with_chosen(wrt, arrays)), moving, tuple(tangents))
         return fresh(list(moved), args)
 
-    return (Argument("tangents", TENSORS), Argument("wrt", INTS)), (Return(TENSORS),), kernel
+    def fake(*args: Any) -> list[Any]:
+        return [np.empty_like(x, shape=x.shape) for x in _differentiable(called(op, args[:-2]))]
+
+    return (Argument("tangents", TENSORS), Argument("wrt", INTS)), (Return(TENSORS),), kernel, fake
 
 
 def batch_of(op: OpOverload) -> OpOverload:
@@ -199,8 +209,18 @@ def _batch(op: OpOverload) -> Parts:
         batched = iter(fresh(vmap(item, tuple([None if dim < 0 else dim for dim in in_dims]))(*call.arrays), args))
         return mapped(lambda x: next(batched) if is_array(x) else x, results[-1])
 
+    def fake(*args: Any) -> Any:
+        *values, in_dims = args
+        call = FlatCall(op, values)
+        size = next(x.shape[dim] for x, dim in zip(call.arrays, in_dims, strict=True) if dim >= 0)
+        items = [
+            x if dim < 0 else np.empty_like(x, shape=(*x.shape[:dim], *x.shape[dim + 1 :]))
+            for x, dim in zip(call.arrays, in_dims, strict=True)
+        ]
+        return mapped(lambda x: np.empty_like(x, shape=(size, *x.shape)) if is_array(x) else x, call(*items))
+
     returns = op.schema.returns[:-1] if op.schema.has_residual else op.schema.returns
-    return (Argument("in_dims", INTS),), tuple([Return(r.type) for r in returns]), kernel
+    return (Argument("in_dims", INTS),), tuple([Return(r.type) for r in returns]), kernel, fake
 
 
 def fresh(results: list[Any], args: Any) -> list[Any]:
@@ -226,12 +246,13 @@ def _derived(op: OpOverload, what: str, parts: Callable[[OpOverload], Parts]) ->
         found = vars(op).get(kept)
         if found is None:
             schema = op.schema
-            more, returns, kernel = parts(op)
+            more, returns, kernel, fake = parts(op)
             taken = {a.name for a in schema.arguments}
             after = [a if a.name not in taken else a.replace(name=f"{a.name}_of_{schema.name}") for a in more]
             before = [a.replace(default=MISSING, kwarg_only=False, positional_only=False, alias=None) for a in schema.arguments]
             name = "_".join(filter(None, (schema.name, schema.overload, what)))
             found = build(Schema(schema.namespace, name, "", (*before, *after), returns))
             found.register_at(DispatchKey.CompositeImplicit, kernel)
+            found.register_fake(fake)
             vars(op)[kept] = found
     return found

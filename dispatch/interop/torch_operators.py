@@ -45,6 +45,7 @@ def exported(op: OpOverload) -> "Exported":
             found = vars(op).get(_KEPT)
             if found is None:
                 found = vars(op)[_KEPT] = Exported(op)
+                torch.compiler.allow_in_graph(op)
     return found
 
 
@@ -56,6 +57,7 @@ class Exported:
         self.plan = Plan(op)
         self.instead = threading.local()  # `run`: what the kernel does in place of the operator, for one call
         self.overload = self._defined()
+        self.functional = exported(op.functional) if self.plan.written else None  # here, for torch.compile cannot look into it
         self.function = _function_of(self)
 
     def _defined(self) -> Any:
@@ -170,6 +172,8 @@ class Exported:
     def __call__(self, args: Sequence[Any]) -> Any:
         """Run a call with the operator's own arguments, in the order of its schema."""
         plan = self.plan
+        if torch.compiler.is_dynamo_compiling() and (plan.packed or _transforms_active()):
+            return called(self.op, args)  # a node of the graph that torch.compile does not look into
         out = self.invoke(plan.theirs(args))
         if not plan.rest and not plan.written:
             return out
@@ -177,11 +181,11 @@ class Exported:
 
     def invoke(self, values: list[Any]) -> Any:
         """Run a call with torch's arguments, by the way that keeps what is asked of it; torch's results."""
-        if torch.compiler.is_compiling():
+        through = _transforming()
+        if torch.compiler.is_compiling() and not through:
             if self.plan.written and torch.is_grad_enabled() and _tracked(values):
                 return self._by_functional(values)
             return self.dispatched(values)
-        through = _transforming()
         if not through and not (torch.is_grad_enabled() and _tracked(values)):
             return self.run(values)
         if self.plan.written:
@@ -215,7 +219,8 @@ class Exported:
 
     def _by_functional(self, values: list[Any]) -> Any:
         """Write what the functional form returns, by torch's own `copy_`, which has a gradient."""
-        form = exported(self.op.functional)
+        form = self.functional
+        assert form is not None
         given = list(values)
         for i in self.plan.written:  # a copy, for what is saved is not to be the tensor that is written to
             given[i] = [_copy(x) for x in values[i]] if isinstance(values[i], (list, tuple)) else _copy(values[i])
@@ -339,7 +344,7 @@ def _nothing_between(values: Sequence[Any]) -> bool:
 
 def _transforming() -> bool:
     """Whether torch.func, or forward mode, is on: what torch's operators of Python do not go through."""
-    return bool(_transforms_active() or forward_ad._current_level >= 0)  # noqa: SLF001
+    return bool(_transforms_active()) or forward_ad._current_level >= 0  # noqa: SLF001
 
 
 class Recorded(torch.autograd.Function):  # type: ignore[misc, name-defined]

@@ -41,22 +41,22 @@ class Waiting:
 
 
 class Library:
-    """A set of operators and kernels.
+    """Definitions and kernels that are removed together, by `destroy()` or at the end of a `with` block.
 
     Parameters
     ----------
     ns : str
         The namespace. `"_"` stands for every namespace, for `fallback`.
     kind : str
-        `"DEF"`: the owner of the namespace, one a process, which may define and register. `"FRAGMENT"`: any number of them,
-        which may do the same. `"IMPL"`: registers only.
+        `"DEF"` owns the namespace: it defines and registers, and there is one for each namespace. `"FRAGMENT"` does the same,
+        and there may be any number. `"IMPL"` only registers.
     dispatch_key : str or DispatchKey, optional
-        The key of `impl` and `fallback` where they name none.
+        The key at which `impl` and `fallback` register by default.
 
     Raises
     ------
     LibraryError
-        If the kind is none, the namespace is reserved, or another module owns it.
+        If there is no such kind, or the namespace is reserved or owned by another module.
 
     Examples
     --------

@@ -69,7 +69,7 @@ def to_out_variant(op: OpOverload | str) -> OpOverload | None:
 
 
 def _not_functional(op: OpOverload) -> DefinitionError:
-    said = f"{op.name} writes to an argument or returns a view, so that it has no out= form."
+    said = f"{op.name} writes to an argument, returns a view or returns nothing, so that it has no out= form."
     return DefinitionError(said, operator=op.name)
 
 

@@ -286,8 +286,8 @@ class Schema(Spelled):
 
     @property
     def is_functional(self) -> bool:
-        """Whether the operator writes to nothing and returns fresh values only."""
-        return not self.is_mutable and all(r.alias is None for r in self.returns)
+        """Whether the operator writes to nothing and returns fresh values only: what returns nothing does something else."""
+        return not self.is_mutable and bool(self.returns) and all(r.alias is None for r in self.returns)
 
     @property
     def has_residual(self) -> bool:

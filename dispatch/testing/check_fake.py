@@ -12,7 +12,7 @@ import numpy as np
 from ..core import DispatchKey, device_of
 from ..core.pytree import field_names, items_of
 from ..dispatcher.printing import brief
-from ..errors import DataDependentError, NoRuleError
+from ..errors import DataDependentError, NewSizeError, NoRuleError
 from ..layers.fake import FakeTensor, FakeTensorMode
 from ..schema.tags import Tag
 from .cases import Case, arrays_in, named_outputs
@@ -90,6 +90,8 @@ def _rule_failed(case: Case, findings: Findings, error: Exception) -> None:
     tagged = [tag.name for tag in DATA_TAGS if tag in case.op.tags]
     if isinstance(error, DataDependentError) and tagged:
         findings.skip(f"tagged {tagged[0]}, and the fake rule asks for what depends on data")
+    elif isinstance(error, NewSizeError):
+        findings.skip("the fake rule says that a size depends on data")
     elif isinstance(error, NoRuleError) and case.rule(DispatchKey.FAKE) is None:
         findings.fault(
             "none",

@@ -33,7 +33,7 @@ def gradients(ctx, g):
 
 @pytest.mark.parametrize(
     ("returned", "count"),
-    [(lambda g: g, 1), (lambda g: None, 1), (lambda g: (None,), 1), (lambda g: (g, g), 2), (lambda g: (g, g, None, None), 4)],
+    [(lambda g: g, 1), (lambda g: None, 1), (lambda g: (None,), 1), (lambda g: (), 0), (lambda g: (g, g, None, None), 4)],
 )
 def test_register_autograd_incorrect_num_gradients(returned, count, ns):
     """Too few gradients and too many are refused, counted as the user counts, with the arguments' names; None or an array alone
@@ -47,8 +47,8 @@ def test_register_autograd_incorrect_num_gradients(returned, count, ns):
     op = product(ns, lambda ctx, g: returned(g))
     message = said(op(leaf(X), leaf(X)).sum().backward, GradientError)
     assert message == (
-        f"{ns}::product: its backward returned {count} gradient{'s' * (count > 1)}, and the operator has 3 arguments (x, y, n). "
-        "Return one for each, None for those without."
+        f"{ns}::product: its backward returned {count} gradient{'s' * (count != 1)}, and the operator has 3 arguments (x, y, n). "
+        "Return one for each, None for those without; those behind 'y', which are no arrays, may be left out."
     )
 
 
@@ -65,10 +65,11 @@ def test_register_autograd_defaulted_inputs_full(given, ns):
 
 @pytest.mark.parametrize("given", [(), (2.0,), (3.0,)])
 def test_register_autograd_defaulted_inputs_actual(given, ns):
-    """As many gradients as there were arguments in the call are refused, for the call does not decide how many there are.
+    """A gradient for each argument up to the last array is right too, whether those behind it are given or not.
 
-    Difference: torch leaves defaults out of what it passes on, so that it takes both counts; here a rule sees every argument
-    always, and `inputs` and `needs_input_grad` have one length.
+    Difference: torch leaves defaults out of what it passes on, so that `needs_input_grad` is as long as the call was, and an
+    optional array that was left out has no gradient to return; here a rule sees every argument always, and `inputs` and
+    `needs_input_grad` have one length.
     """
     lengths = []
 
@@ -77,8 +78,9 @@ def test_register_autograd_defaulted_inputs_actual(given, ns):
         return gradients(ctx, g)[:2]
 
     op = product(ns, backward)
-    message = said(op(leaf(X), X, *given).sum().backward, GradientError)
-    assert "returned 2 gradients, and the operator has 3 arguments" in message
+    x = leaf(X)
+    op(x, X, *given).sum().backward()
+    assert np.allclose(x.grad, X * (given[0] if given else 2.0))
     assert lengths == [3]
 
 
@@ -152,10 +154,21 @@ def test_register_autograd_tensorlist_return_defaulted_input(ns):
 
 
 def test_register_autograd_kwargonly_low_level(lib, ops):
-    """Keyword-only arguments come last in `inputs` and among the gradients, of an operator that a library defines too.
-
-    Difference: torch gives them apart, `keyword_only_inputs`, and refuses those that are arrays.
+    """A setup_context that asks for `keyword_only_inputs` gets them apart, by name; one that does not has them last in `inputs`.
+    Gradients of numbers behind the last array may be left out.
     """
+    lib.define("bar(Tensor x, *, float y) -> Tensor")
+    lib.impl("bar", lambda x, *, y: x * y, "CPU")
+
+    def apart(ctx, inputs, keyword_only_inputs, output):
+        ctx.given = inputs[1:], keyword_only_inputs
+
+    register_autograd(f"{lib.ns}::bar", lambda ctx, g: g * ctx.given[1]["y"], setup_context=apart, lib=lib)
+    x = leaf(X)
+    y = ops.bar(x, y=3.14)
+    assert y.grad_fn.given == ((), {"y": 3.14})
+    y.sum().backward()
+    assert np.allclose(x.grad, np.full(3, 3.14))
     seen = []
     lib.define("foo(Tensor x, *, float n, Tensor y) -> Tensor")
     lib.impl("foo", lambda x, *, n, y: x * n * y, "CPU")
@@ -170,18 +183,15 @@ def test_register_autograd_kwargonly_low_level(lib, ops):
     assert np.allclose(x.grad, 3 * (X + 1))
     assert np.allclose(y.grad, 3 * X)
     assert seen == [3]
-    wrong = lambda ctx, inputs, keyword_only_inputs, output: None
+    wrong = lambda ctx, keyword_only_inputs, output: None
     assert said(lambda: register_autograd(ops.foo, lambda ctx, g: g, setup_context=wrong, lib=lib), DefinitionError) == (
-        f"{ops.foo.name}: setup_context takes (ctx, inputs, keyword_only_inputs, output). It is called with three arguments: "
-        "setup_context(ctx, inputs, output)."
+        f"{ops.foo.name}: setup_context takes (ctx, keyword_only_inputs, output). It is called with four arguments: "
+        "setup_context(ctx, inputs, keyword_only_inputs, output)."
     )
 
 
 def test_register_autograd_defaults(ns):
-    """Defaults are filled in before a rule sees them: given or left out, and equal to the default or not.
-
-    Difference: torch leaves out what equals its default, so that rules must not read it.
-    """
+    """Defaults are filled in before a rule sees them: given or left out, and equal to the default or not."""
     seen = []
 
     @custom_op(f"{ns}::foo", mutates_args=())

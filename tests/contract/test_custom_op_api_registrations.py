@@ -123,8 +123,8 @@ def test_library_register_fake(ns, lib, ops):
             register_fake(op, lambda x: np.empty((9,)), lib=other)
             assert op(x).shape == (9,)
         assert op(x).shape == ops.defined(x).shape == (7,)
-    assert said(lambda: register_fake(op, lambda y: y), DefinitionError) == (
-        f"{ns}::op: the fake rule takes (y), and the operator (x). Rules bind by parameter name: give the rule the operator's "
+    assert said(lambda: register_fake(op, lambda y, z: y), DefinitionError) == (
+        f"{ns}::op: the fake rule takes (y, z), and the operator (x). Rules bind by parameter name: give the rule the operator's "
         "own names, in its order."
     )
     assert said(lambda: register_fake(5, rule), ArgumentError) == (

@@ -148,8 +148,8 @@ def test_register_vmap_error_cases(ns):
     assert said(lambda: op.register_vmap(5), DefinitionError) == (
         f"{ns}::cube_sum: a vmap rule is a function, and an int was given."
     )
-    assert said(lambda: op.register_vmap(lambda info, in_dims, y: (y, 0)), DefinitionError) == (
-        f"{ns}::cube_sum: the vmap rule takes (y), and the operator (x). Rules bind by parameter name: give the rule the "
+    assert said(lambda: op.register_vmap(lambda info, in_dims, y, z: (y, 0)), DefinitionError) == (
+        f"{ns}::cube_sum: the vmap rule takes (y, z), and the operator (x). Rules bind by parameter name: give the rule the "
         "operator's own names, in its order."
     )
     assert said(lambda: register_vmap(5, lambda info, in_dims, x: (x, 0)), ArgumentError) == (

@@ -342,7 +342,7 @@ def test_register_fake_does_not_leak_on_failure(lib, ops, ns):
     """A fake rule that is refused leaves nothing behind."""
     lib.define("foo(Tensor x) -> Tensor")
     before = ops.foo.table.all()
-    for rule, error in ((lambda y: y, DefinitionError), (3, TypeError)):
+    for rule, error in ((lambda y, z: y, DefinitionError), (3, TypeError)):
         with pytest.raises(error):
             register_fake(f"{ns}::foo", rule, lib=lib)
     assert ops.foo.table.all() == before

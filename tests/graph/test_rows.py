@@ -63,7 +63,7 @@ def test_what_a_row_shares_with_its_arguments_is_in_its_schema(op: OpOverload):
     for case in fitting(op):
         args = copied(case)
         out = [x for x in leaves(op.whole(*args)) if isinstance(x, np.ndarray)]
-        for argument, value in zip(op.schema.arguments, args, strict=True):
+        for argument, value in zip(op.schema.arguments, args, strict=False):  # a case may leave out arguments with defaults
             shared = any(np.may_share_memory(x, y) for x in out for y in leaves(value) if isinstance(y, np.ndarray))
             assert not shared or (argument.alias is not None and any(r.alias is not None for r in op.schema.returns))
 

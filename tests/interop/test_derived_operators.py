@@ -74,3 +74,16 @@ def test_a_gradient_of_a_gradient_is_that_of_the_transforms():
     cube = db.numpy_cube
     found = pullback_of(pullback_of(cube))(x, [np.ones(2), np.zeros(2)], [0], [np.ones(2)], [0])[0]
     np.testing.assert_allclose(found, dispatch.grad(lambda x: np.sum(dispatch.grad(lambda y: np.sum(cube(y)[0]))(x)))(x))
+
+
+@pytest.mark.parametrize(("op", "args"), CASES, ids=IDS)
+def test_shapes_are_known_without_a_rule_that_reads_data(op, args):
+    wrt = floats(op, args)
+    arrays = FlatCall(op, args).arrays
+    weights = [np.ones_like(x) for x in leaves(called(op, args)) if has_derivative(x)]
+    given = mapped(lambda x: np.stack([x, x]) if is_array(x) else x, list(args))
+    moves = [np.ones_like(arrays[i]) for i in wrt]
+    for derived, more in ((pullback_of, (*args, weights, wrt)), (pushforward_of, (*args, moves, wrt)), (batch_of, (*given, [0] * len(arrays)))):
+        fakes, reals = dispatch.eval_shape(derived(op), *more), derived(op)(*more)
+        for x, y in zip(leaves(fakes), leaves(reals), strict=True):
+            assert (x.shape, x.dtype) == (y.shape, y.dtype) if is_array(y) else x == y

@@ -124,6 +124,46 @@ def test_torch_compile_in_one_graph_with_gradients(entry, sample):
         torch.testing.assert_close(x, y, rtol=1e-12, atol=1e-12)
 
 
+def compiled(function):
+    torch._dynamo.reset()
+    return torch.compile(function, fullgraph=True, backend="aot_eager")
+
+
+@pytest.mark.parametrize("cube", [db.numpy_cube, export(db.numpy_cube)], ids=["operator", "callable"])
+def test_torch_func_inside_of_torch_compile(cube):
+    x = torch.from_numpy(X)
+    torch.testing.assert_close(compiled(lambda x: cube(x)[0] + 1)(x), x**3 + 1)
+    torch.testing.assert_close(compiled(lambda x: torch.func.grad(lambda x: cube(x)[0].sum())(x))(x), 3 * x**2)
+    torch.testing.assert_close(compiled(lambda x: torch.vmap(lambda x: cube(x)[1])(x))(x), 3 * x**2)
+    torch.testing.assert_close(compiled(lambda x: torch.func.jvp(lambda x: cube(x)[0], (x,), (x,)))(x)[1], 3 * x**3)
+
+
+def test_a_dict_and_a_number_inside_of_torch_compile_where_the_backward_is_plain_code():
+    x, call = torch.from_numpy(X).requires_grad_(), export(weighed)
+
+    def loss(x):
+        return call({"w": x, "b": x}, 2.5).sum()
+
+    (found,) = torch.autograd.grad(compiled(loss)(x), x)
+    torch.testing.assert_close(found, torch.full((3,), 3.5, dtype=torch.float64))
+
+
+@dispatch.custom_op("torch_tests::weighed", mutates_args=())
+def weighed(p: dict[str, np.ndarray], x: np.ndarray | float) -> np.ndarray:
+    return p["w"] * x + p["b"]
+
+
+@weighed.register_fake
+def _(p, x):
+    return np.empty_like(p["w"])
+
+
+@weighed.register_autograd
+def _(ctx, g):
+    numbers = np.array([float(x.item()) for x in g])  # which no fake has
+    return {"w": 2.5 * numbers, "b": numbers}, None
+
+
 @dispatch.custom_op("torch_tests::doubled", mutates_args=())
 def doubled(x: np.ndarray, more: int) -> np.ndarray:
     return np.concatenate([x, x, x[:more]])
@@ -280,9 +320,12 @@ def test_a_write_to_what_torch_has_saved_raises_there():
         z.sum().backward()
 
 
+torch_scale_ = export(scale_)
+
+
 def wrote(x):
     y = x * 1
-    export(scale_)(y, 3.0)
+    torch_scale_(y, 3.0)
     return y.sum()
 
 

@@ -200,7 +200,6 @@ def test_it_is_named_after_the_operator():
         _ = ops.functionaltests.put_functional
 
 
-@pytest.mark.filterwarnings("ignore:test_a_definition_made_again.* has made ")
 def test_a_definition_made_again_makes_the_form_again():
     forms = []
     for factor in (2.0, 3.0):

@@ -63,6 +63,6 @@ def test_what_is_no_out_form(lib, text, tags, fault):
 @pytest.mark.parametrize("text", ["f(Tensor(a!) x) -> ()", "f(Tensor(a) x) -> Tensor(a)"])
 def test_only_an_operator_of_fresh_results_has_one(lib, text):
     lib.define(text)
-    expected = f"{lib.ns}::f writes to an argument or returns a view, so that it has no out= form."
+    expected = f"{lib.ns}::f writes to an argument, returns a view or returns nothing, so that it has no out= form."
     assert said(lambda: to_out_variant(f"{lib.ns}::f"), DefinitionError) == expected
     assert said(lambda: check_out_variant(f"{lib.ns}::f", f"{lib.ns}::f"), DefinitionError) == expected

@@ -13,7 +13,6 @@ from dispatch.errors import RedefinitionWarning
 from dispatch.library import Library, define, impl
 
 A = np.ones(2)
-pytestmark = pytest.mark.filterwarnings("ignore::dispatch.errors.RedefinitionWarning")  # tests begin with one another's names
 
 FACTORY = """
 import numpy as np

@@ -30,7 +30,7 @@ from .residuals import is_differentiated, levels_of, reading_residuals, secret_k
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
 from .saved_tensors import protect
 from .tensor import TrackedTensor as Tracked
-from .user_rules import checked, is_keyed, keeps_value_of, materialized, once_differentiable, unset
+from .user_rules import checked, is_keyed, keeps_value_of, materialized, once_differentiable, setup_of, unset
 
 cnp.import_array()
 
@@ -136,7 +136,7 @@ def user_kernel(op not None, rule not None, whole not None):
     """The kernel that records an operator with a user's functions, a Rule; `whole` runs the operator one step down."""
     cdef bint residual = op.outputs.residual
     cdef bint batched = rule.batched
-    setup_context = rule.setup_context
+    setup_context = setup_of(op, rule.setup_context)
     backward = at_once(op, rule.backward) if batched else rule.backward
     opacity, one = rule.opacity, as_one(op, rule)
     if residual:

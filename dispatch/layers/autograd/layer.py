@@ -26,7 +26,7 @@ from .kernels import user_kernel
 from .opaque_backward import operator_of
 from .pullback_rules import Pullbacks, row_kernel
 from .tensor import TrackedTensor
-from .user_rules import Rule
+from .user_rules import Rule, takes_keywords
 
 
 class Autograd(Layer):
@@ -155,8 +155,11 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
     called = f"It is called with a gradient for {of}{what}: backward({', '.join(['ctx', *grads])})."
     check_count(op, rule.backward, 1 + outputs, "its backward", called)
     if rule.setup_context is not None:
-        called = "It is called with three arguments: setup_context(ctx, inputs, output)."
-        check_count(op, rule.setup_context, 3, "setup_context", called)
+        if takes_keywords(rule.setup_context):
+            called = "It is called with four arguments: setup_context(ctx, inputs, keyword_only_inputs, output)."
+        else:
+            called = "It is called with three arguments: setup_context(ctx, inputs, output)."
+        check_count(op, rule.setup_context, 3 + takes_keywords(rule.setup_context), "setup_context", called)
 
 
 def _ruleless(op: OpOverload) -> Rule:

@@ -7,6 +7,7 @@ from typing import Any
 from ...core import OpOverload
 from ...core.array_memory import unwritable
 from ...core.pytree import field_names, items_of, leaves, mapped
+from ...dispatcher.rule_parameters import parameter_names
 from ...errors import GradientError, did_you_mean, kind_of
 from ...schema.types import ListOf, OptionalOf, Type
 from ..derivatives import parts_like, zeros
@@ -87,10 +88,15 @@ def checked(op: OpOverload, node: Context, grads: Any, skeletons: tuple[Any, ...
         alone = len(names) == 1 and bool(op.schema.arguments[0].type.parts)
         grads = (grads,) if alone and (isinstance(grads, list) or field_names(type(grads)) is not None) else tuple(grads)
     if len(grads) != len(names):
+        last = max([i for i, a in enumerate(op.schema.arguments) if a.type.has_tensor], default=-1)
+        if len(grads) == last + 1:
+            grads = (*grads, *[None] * (len(names) - len(grads)))
+    if len(grads) != len(names):
+        behind = "" if last + 1 == len(names) else f"; those behind {names[last]!r}, which are no arrays, may be left out"
         some = "1 gradient" if len(grads) == 1 else f"{len(grads)} gradients"
         raise GradientError(
             f"{op.name}: its backward returned {some}, and the operator has {len(names)} arguments ({', '.join(names)}). "
-            "Return one for each, None for those without.",
+            f"Return one for each, None for those without{behind}.",
             operator=op.name,
         )
     found: list[Any] = []
@@ -107,6 +113,23 @@ def checked(op: OpOverload, node: Context, grads: Any, skeletons: tuple[Any, ...
         if edge is not None or not lists:
             found.append(grad)
     return found
+
+
+def setup_of(op: OpOverload, setup_context: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """A setup_context that is called with three arguments, of one that takes torch's fourth, the keyword-only inputs, apart."""
+    if setup_context is None or not takes_keywords(setup_context):
+        return setup_context
+    count, names = op.arguments.positional, op.arguments.keyword_names
+
+    def apart(ctx: Context, inputs: tuple[Any, ...], output: Any) -> Any:
+        return setup_context(ctx, inputs[:count], dict(zip(names, inputs[count:], strict=True)), output)
+
+    return apart
+
+
+def takes_keywords(setup_context: Callable[..., Any]) -> bool:
+    """Whether a setup_context asks for the keyword-only inputs apart, by torch's name for them."""
+    return "keyword_only_inputs" in (parameter_names(setup_context) or ())
 
 
 def _add_parts(op: OpOverload, name: str, edge: list[Any], grad: Any, like: Any, found: list[Any]) -> None:

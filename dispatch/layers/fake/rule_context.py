@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...core import DispatchKey, OpOverload, active_mode, setting
-from ...errors import DataDependentError, DefinitionError, FakeTensorError
+from ...errors import DefinitionError, FakeTensorError, NewSizeError
 
 
 class FakeContext:
@@ -27,11 +27,17 @@ class FakeContext:
 
         Raises
         ------
-        DataDependentError
+        NewSizeError
             If the mode has no `shape_env`.
         DefinitionError
             If `min` is negative or above `max`.
         """
+        if not all(isinstance(bound, (int, type(None))) for bound in (min, max)):
+            raise DefinitionError(
+                f"{self.op.name}: its fake rule bounds a size by {min!r} and {max!r}, and the bounds of a size are numbers: "
+                "what is open itself bounds nothing.",
+                operator=self.op.name,
+            )
         if min < 0 or (max is not None and max < min):
             raise DefinitionError(
                 f"{self.op.name}: its fake rule asks for a size from {min} to {max}. Sizes begin at 0, and min is the smaller.",
@@ -39,7 +45,7 @@ class FakeContext:
             )
         guard = active_mode(DispatchKey.FAKE)
         if guard is None or guard.mode.shape_env is None:
-            raise DataDependentError(
+            raise NewSizeError(
                 f"{self.op.name}: its fake rule asks for a size that depends on data, and sizes are numbers here. Give the "
                 "mode symbolic sizes, FakeTensorMode(shape_env=ShapeEnv()), or call it on real arrays, outside the mode.",
                 operator=self.op.name,

@@ -55,7 +55,7 @@ def _check(op: OpOverload, signature: Signature, *, broadcasts: bool, workers: i
     others = [a for a in schema.arguments if a.type.has_tensor and a.type != TENSOR]
     arrays = [a.name for a in schema.arguments if a.type == TENSOR]
     outputs = [r.type for r in schema.returns if r.type != RESIDUAL]
-    if not schema.is_functional:
+    if schema.is_mutable or schema.is_view:
         faults.append("an operator with a signature writes to nothing, and returns fresh arrays")
     if others:
         faults.append(f"argument {others[0].name!r} is {others[0].type}; a signature is about plain arrays")

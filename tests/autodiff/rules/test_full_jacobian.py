@@ -74,7 +74,7 @@ def test_it_is_a_function_of_the_arguments():
     assert said(lambda: op.register_autograd(jacobian=np.eye(3)), DefinitionError) == (
         f"{op.name}: jacobian= is a function, and an ndarray was given."
     )
-    assert said(lambda: op.register_autograd(jacobian=lambda y: y), DefinitionError) == (
-        f"{op.name}: the jacobian takes (y), and the operator (x). Rules bind by parameter name: give the rule the operator's own "
+    assert said(lambda: op.register_autograd(jacobian=lambda y, z: y), DefinitionError) == (
+        f"{op.name}: the jacobian takes (y, z), and the operator (x). Rules bind by parameter name: give the rule the operator's own "
         "names, in its order."
     )

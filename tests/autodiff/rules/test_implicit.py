@@ -154,7 +154,7 @@ def test_a_solution_of_another_shape():
         ("(Tensor x) -> (Tensor, Tensor)", lambda y, x: y, " is for operators that return one array, the solution of one equation. Give a backward; or stack the outputs."),
         ("(Tensor x) -> Tensor", 3, ": the residual of implicit= is a function, and an int was given."),
         ("(Tensor x) -> Tensor", (lambda y, x: y, 3), ": the solve of implicit= is a function, and an int was given."),
-        ("(Tensor x) -> Tensor", lambda y, z: y, ": the residual takes (z), and the operator (x). Rules bind by parameter name: give the rule the operator's own names, in its order."),
+        ("(Tensor x) -> Tensor", lambda y, z, w: y, ": the residual takes (z, w), and the operator (x). Rules bind by parameter name: give the rule the operator's own names, in its order."),
     ],
 )  # fmt: skip
 def test_what_does_not_fit(text, given, message):
