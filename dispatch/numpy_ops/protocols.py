@@ -1,6 +1,7 @@
 """NumPy's protocols on wrappers: `np.sin(x)`, `np.sum(x, axis=0)`, `x + 1`, `x.sum()` and `x[0]` call their rows.
 
-Three tables give the row of a function, operator or method; what is in none of them raises by name:
+Three tables give the row of a function, operator or method; what is in none of them raises by name. More than 350 lines, because a
+method of arrays is a line or a few.
 
     UFUNCS       NumPy's ufuncs        np.add(x, 1)      through __array_ufunc__
     FUNCTIONS    its other functions   np.sum(x)         through __array_function__
