@@ -24,7 +24,8 @@ Shape = tuple[int, ...]
 def _mean(x: Any, axis: Any, dtype: Any, *, keepdims: Any) -> Any:
     # np.mean's own steps: integers are added up as float64, half precision as float32, and the quotient is cast
     x = np.asanyarray(x)
-    check_axis(axis, x.ndim)
+    if axis is not None and not x.ndim:
+        check_axis(axis, 0)
     half = x.dtype == np.float16 and dtype is None
     inner = dtype or ("f8" if x.dtype.kind in "iub" else "f4" if half else None)
     total = np.add.reduce(x, axis, inner, keepdims=keepdims)

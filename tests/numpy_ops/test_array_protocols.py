@@ -15,7 +15,7 @@ ROWS = {op.schema.name: op for op in ops.np if not op.schema.is_mutable}
 UNSET = {"empty", "empty_like"}  # what they hold is nobody's business
 # Rows that have no kernel for arrays of a registered class, and say so. Some write to an array, which these classes cannot; some make
 # index arrays, which are NumPy's; the number of results of some depends on data; some are one call of NumPy's in other shapes.
-WITHOUT = {
+WITHOUT = {"average", "einsum",
     "view_scatter", "scatter_add", "setitem", "delete", "repeat", "pad", "take_along_axis", "linspace", "outer",
     "nonzero", "unique", "unique_all", "linalg_inv_lower", "linalg_matrix_power", "linalg_svd", "linalg_tall_qr", "linalg_qr",
 }  # fmt: skip
@@ -105,7 +105,7 @@ def test_a_row_gives_what_it_gives_of_numpys_arrays_or_names_what_is_missing(op)
             refused = True
             continue
         for x, y in zip(leaves(without_names(op.schema.name, bare(found))), leaves(without_names(op.schema.name, expected)), strict=True):
-            np.testing.assert_array_equal(x, y)
+            np.testing.assert_allclose(x, y, rtol=1e-13)  # rows of other rows have NumPy's own kernel for its arrays alone
     assert not refused or op.schema.name in WITHOUT or numpys(op) is None  # the last: a step of some row's derivative
 
 
