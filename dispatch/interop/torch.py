@@ -57,7 +57,9 @@ def export(op: OpOverload) -> Callable[..., Any]:
     if not isinstance(given, OpOverload):
         several = " It has several overloads: export each of them." if isinstance(given, Operator) else ""
         raise ArgumentError(f"export takes an operator, and was given {kind_of(given)}.{several}")
-    return exported(op).function
+    found = exported(op)
+    found.let_into_graphs()
+    return found.function
 
 
 def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:

@@ -45,7 +45,6 @@ def exported(op: OpOverload) -> "Exported":
             found = vars(op).get(_KEPT)
             if found is None:
                 found = vars(op)[_KEPT] = Exported(op)
-                torch.compiler.allow_in_graph(op)
     return found
 
 
@@ -55,10 +54,17 @@ class Exported:
     def __init__(self, op: OpOverload) -> None:
         self.op = op
         self.plan = Plan(op)
+        self.is_node = False
         self.instead = threading.local()  # `run`: what the kernel does in place of the operator, for one call
         self.overload = self._defined()
         self.functional = exported(op.functional) if self.plan.written else None  # here, for torch.compile cannot look into it
         self.function = _function_of(self)
+
+    def let_into_graphs(self) -> None:
+        """Let torch.compile make a node of a call; only when asked, for torch takes a second to load what compiles."""
+        if not self.is_node:
+            self.is_node = True
+            torch.compiler.allow_in_graph(self.op)
 
     def _defined(self) -> Any:
         """Torch's operator, defined unless one of this name and schema is."""

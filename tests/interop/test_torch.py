@@ -89,3 +89,13 @@ def test_an_array_beside_a_tensor_is_a_constant():
     assert isinstance(y, torch.Tensor)
     y.sum().backward()
     assert torch.equal(x.grad, torch.tensor(X))
+
+
+def test_a_plain_call_loads_nothing_of_torch_s_compiler():
+    program = (
+        "import sys, numpy as np, torch, dispatch\n"
+        "op = dispatch.custom_op('a::b', np.sin, mutates_args=(), schema='(Tensor x) -> Tensor')\n"
+        "op(torch.ones(2))\n"
+        "print('torch._dynamo.eval_frame' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"

@@ -13,6 +13,7 @@ from dispatch import autograd, grad, hessian, jacfwd, jacrev, jvp, make_fx, vmap
 from dispatch.core import answered, note_request, requests
 from dispatch.errors import ConversionError, DefinitionError, NoRuleError, PerformanceWarning
 from dispatch.layers.opaque_rules import Opacity, apart, keys_of, together
+from dispatch.numpy_ops.numpy_functions import FUNCTIONS, UFUNCS
 
 X = np.array([0.5, 1.0, 2.0])
 XS = np.stack([X, 2 * X, 1 - X])
@@ -455,3 +456,23 @@ def test_a_refused_array_is_noted_in_its_thread():
     thread.join()
     answered(before)
     assert others == [0]
+
+
+def test_no_row_asks_a_value_for_its_array_by_itself():
+    """Else a rule that is written with NumPy's functions would be taken for one that calls a library."""
+    ran, square = 0, np.eye(3) + 0.1
+    for f in [*UFUNCS, *FUNCTIONS]:
+        for count in (1, 2):
+            args = [square] * count
+            many = [np.stack([x, x]) for x in args]
+            for transform, given in ((vmap, many), (make_fx, args), (lambda f: lambda *xs: jvp(f, xs, xs), args)):
+                before = requests()
+                try:
+                    with warnings.catch_warnings(action="ignore"):
+                        transform(f)(*given)
+                except Exception:
+                    answered(before)
+                    continue
+                ran += 1
+                assert requests() == before, f
+    assert ran > 300
