@@ -70,7 +70,7 @@ MOVING = (
     "np.stack([{x}, {y}])", "np.stack([{x}, {x}], axis=-1)", "np.vstack([{x}, {y}])", "np.hstack([{x}, {y}])", "np.split({x}, 2)[0]", "np.array_split({x}, 2)[-1]", "np.pad({x}, 1)",
     "np.pad({x}, (1, 0), mode='edge')", "np.diag({x})", "np.diagonal({x})", "np.tril({x})", "np.triu({x}, 1)", "np.atleast_2d({x})", "np.atleast_1d({x})", "np.append({x}, {y})", "np.delete({x}, 0)",
     "np.copy({x})", "{x}.copy()", "{x}.copy('K')", "np.zeros_like({x})", "np.ones_like({x})",
-    "np.full_like({x}, {s})", "np.zeros({x}.shape) + {x}", "np.empty_like({x}) * 0 + {x}", "np.column_stack([{x}, {x}])", "np.fliplr({x})",
+    "np.full_like({x}, {s})", "np.zeros({x}.shape) + {x}", "np.column_stack([{x}, {x}])", "np.fliplr({x})",
     "np.swapaxes({x}, 0, 1)", "np.concatenate([{x}, [1.0]])", "np.vstack({x})", "np.broadcast_arrays({x}, {y})[0] * 1", "np.meshgrid({x}, {x})[0]", "np.ravel({x}, order='F')",
     "{x}.reshape(-1, 1)", "{x}.transpose(*range({x}.ndim))", "np.dstack([{x}, {x}])", "np.flipud({x})", "{x}[None].repeat(2, 0)",
     "np.expand_dims({x}, (0, -1))", "np.reshape({x}, {x}.shape[::-1])", "np.concatenate([{x}, {y}], axis=None)", "np.einsum('ij->ji', {x})", "np.einsum('ii->i', {x}[:1, :1])",
@@ -85,8 +85,8 @@ MASKED = ("{x}[{x} > 0]", "{x}[~np.isnan({x})]", "np.nonzero({x})[0]", "np.uniqu
 FLOW = (
     "{x}.sum(0) if {x}.ndim > 1 else {x} * 2", "sum({x}[k] * (k + 1) for k in range({x}.shape[0])) if {x}.ndim else {x}", "{x} * {x}.shape[0] if {x}.ndim else {x} + {x}.size",
     "[{x}[k] for k in range(len({x}))][-1]", "np.stack([{x}[k] + k for k in range({x}.shape[0])])", "{x} + np.arange({x}.size).reshape({x}.shape)", "{x} * np.ones({x}.shape, {x}.dtype)", "{x} + np.arange({x}.shape[-1])",
-    "{x} / {x}.size", "{x} if {x}.dtype.kind == 'f' else {x} * 0.5", "{x} + {y}[..., 0] if {y}.ndim > {x}.ndim else {x} - {y}", "np.zeros(({x}.ndim, 2)) + {x}.size", "(lambda u, w: u * w - u)({x}, {y})", "{x}.nbytes + {x}",
-    "np.eye(3)[{x}.size % 3] * 2", "{x} + len({x}.shape)", "max({x}.shape, default=1) * {x}", "np.arange({x}.size, dtype={t})", "np.linspace(0, 1, {x}.size) + {x}.ravel()", "np.sum([k for k in {x}.shape]) * {x}",
+    "{x} / {x}.size", "{x} if {x}.dtype.kind == 'f' else {x} * 0.5", "{x} + {y}[..., 0] if {y}.ndim > {x}.ndim else {x} - {y}", "(lambda u, w: u * w - u)({x}, {y})", "{x}.nbytes + {x}",
+    "np.eye(3)[{x}.size % 3] * np.max({x})", "{x} + len({x}.shape)", "max({x}.shape, default=1) * {x}", "np.linspace(0, 1, {x}.size) + {x}.ravel()", "np.sum([k for k in {x}.shape]) * {x}",
 )  # fmt: skip
 WRITES = (
     "{x}[{i}] = {s}", "{x}[{i}] = {y}", "{x}[{i}] += {s}", "{x}[{i}] *= {y}", "{x}[{f}] = {s}", "{x}[{f}] += {s}", "{x}[{f}] = {y}", "{x}[...] = {y}", "{x} += {s}", "{x} *= {y}", "{x} -= {y}", "{x} *= 2", "{x} //= 2",
@@ -123,6 +123,7 @@ FAMILIES = {
     "differences": DIFFERENCES, "moving": MOVING, "indexing": INDEXING, "masked": MASKED, "flow": FLOW, "writes": WRITES,
     "options": OPTIONS, "strangers": STRANGERS, "strange writes": STRANGE_WRITES,
 }  # fmt: skip
+OF_NUMBERS = ("elementwise", "bits", "reductions", "choices")  # which give no views
 SHARE = {"elementwise": 5, "bits": 1, "powers": 1, "reductions": 2, "choices": 1, "sums along": 1, "differences": 0.3, "moving": 3, "indexing": 4, "masked": 0.05, "flow": 1, "writes": 5, "options": 0.05, "strangers": 0.03, "strange writes": 0.03}
 
 
@@ -137,9 +138,9 @@ def literal(a: Any) -> str:
     return text + ("" if a.ndim == 1 else f".reshape({a.shape})")
 
 
-def argument(random: Random) -> str:
+def argument(random: Random, numbers: bool = True) -> str:
     """The source of an array at random: dtype, shape, layout, ties and corners."""
-    dtype, shape = np.dtype(random.choice(DTYPES)), random.choice(SHAPES)
+    dtype, shape = np.dtype(random.choice(DTYPES)), random.choice(SHAPES if numbers else SHAPES[1:])
     size = int(np.prod(shape))
     values = [random.choice((random.gauss(0, 1.2), random.gauss(0, 1.2), random.choice((0.0, 1.0, -1.0, 2.0, 0.5, -0.0)))) for _ in range(size)]
     if random.random() < 0.06 and size and dtype.kind in "fc":

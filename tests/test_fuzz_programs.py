@@ -69,3 +69,12 @@ def test_the_command_counts_what_is_refused() -> None:
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert "refused, of 33 runs" in done.stdout, done.stdout + done.stderr
     assert "3 programs, " in done.stdout
+
+
+def test_a_thousand_programs_do_what_numpy_does() -> None:
+    report = fuzz_programs.run(range(100_000, 101_000), every=False, numbers=False)
+    assert sum(report.calls.values()) == 3000
+    assert not report.different, "\n\n".join(
+        f"{found.layer}: {outcome(shrunk(made, found.layer), found.layer).said}\n{shrunk(made, found.layer).text}"
+        for made, found in report.different[:3]
+    )

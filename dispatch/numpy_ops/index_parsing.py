@@ -229,6 +229,8 @@ def _indexed_open(layout: Layout, words: tuple[Any, ...]) -> Layout:
         return _indexed(*_guessed((layout, words)))  # which raises
     shape = (*shape[: found.position], *together, *shape[found.position :])
     lengths, steps = [guesses(part) for part in zip(*left, strict=True)] if left else ((), ())
+    if 0 in lengths:  # a mask of nothing selects nothing
+        return Layout(shape, dense(shape, layout.dtype.itemsize, range(len(shape))[::-1]), layout.dtype)
     few = small(Layout(lengths, steps, layout.dtype))[tuple([_small_item(_guessed(i)) for i in found.items])]
     return Layout(shape, dense(shape, layout.dtype.itemsize, order_of(few)), layout.dtype)
 

@@ -260,7 +260,9 @@ def _take(x: Any, indices: Any, axis: int | None = None) -> Any:
         return getitem(reshape(x, (-1,)), (ARRAY,), [indices])
     before = (slice(None),) * normalize_axis_index(axis, len(x.shape))
     found = getitem(x, (*before, ARRAY), [indices])
-    return found if getattr(indices, "shape", ()) else ops.np.copy(found) if found.shape else found  # np.take gives no views
+    if getattr(indices, "shape", ()):
+        return ops.np.copy(found, "C") if before else found  # in C order, so that a view of it is one as of np.take's
+    return ops.np.copy(found) if found.shape else found  # np.take gives no views
 
 
 def as_number(x: Any) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core import Tensor
 from ..errors import ArgumentError
+from ..operators.views import is_number
 from .row_arguments import as_value
 
 cdef tuple OPERANDS = (Tensor, np.ndarray, int, float, complex, np.generic, list, tuple)
@@ -40,7 +41,7 @@ def power(op not None, dict others not None):
     def power(self, other):
         if (type(other) is int or type(other) is float) and (type(other), other) in others:
             row, dtypes = others[type(other), other]
-            if self.dtype.char in dtypes and self.shape:
+            if self.dtype.char in dtypes and not (self.shape == () and is_number(self)):
                 return row(self)
         return infixed(self, other)
     return power

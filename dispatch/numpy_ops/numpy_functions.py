@@ -121,11 +121,18 @@ def getitem(x: Any, index: Any) -> Any:
     if not isinstance(index, tuple):
         if not isinstance(index, (np.ndarray, Tensor)):
             return indexing.getitem(x, index)
-        return indexing.getitem(x, (ARRAY,), [index])
+        return _of_arrays(indexing.getitem(x, (ARRAY,), [index]), [index])
     arrays = [i for i in index if isinstance(i, (np.ndarray, Tensor))]
     if not arrays:
         return indexing.getitem(x, index)
-    return indexing.getitem(x, tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else i for i in index]), arrays)
+    places = tuple([ARRAY if isinstance(i, (np.ndarray, Tensor)) else i for i in index])
+    return _of_arrays(indexing.getitem(x, places, arrays), arrays)
+
+
+def _of_arrays(found: Any, arrays: list[Any]) -> Any:
+    """Return a copy of what the row returns a view for: NumPy's view is of numbers, and of arrays without axes it makes a copy."""
+    numbers = all([isinstance(i, np.ndarray) and not i.shape and i.dtype.kind in "iu" for i in arrays])
+    return shape.copy(found) if numbers and found.shape else found
 
 
 def _result_type(*values: Any) -> Any:

@@ -1,6 +1,7 @@
 """NumPy's protocols on wrappers: `np.sin(x)`, `np.sum(x, axis=0)`, `x + 1`, `x.sum()` and `x[0]` call their rows.
 
-Three tables give the row of a function, operator or method; what is in none of them raises by name:
+Three tables give the row of a function, operator or method; what is in none of them raises by name. More than 350 lines, because a
+method of arrays is a line or a few.
 
     UFUNCS       NumPy's ufuncs        np.add(x, 1)      through __array_ufunc__
     FUNCTIONS    its other functions   np.sum(x)         through __array_function__
@@ -18,6 +19,7 @@ from ..core import OpOverload, Tensor, device_of, note_request
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
+from ..operators.views import is_number
 from . import flags, indexing, pointwise, pointwise_more, reduction, shape, statistics
 from .assignment import (
     add_at,
@@ -175,8 +177,8 @@ def _transpose(self: Tensor, *axes: Any) -> Any:
 
 
 def _copy(self: Tensor, order: str = "C") -> Any:
-    """Return `x.copy()`, in C order by default, unlike `np.copy(x)`."""
-    return shape.copy(self, order)
+    """Return `x.copy()`, in C order by default, unlike `np.copy(x)`; of a number a number."""
+    return shape.copy(self, order) if self.shape or not is_number(self) else indexing.as_number(shape.copy(self))
 
 
 def _clip(self: Tensor, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
@@ -341,8 +343,8 @@ ON_TENSORS: dict[str, Any] = {
     "_numba_type_": property(_asked_for_memory),
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),
-    "real": property(unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, value)),
-    "imag": property(unary(shape.imag), lambda self, value: setitem(shape.imag(self), Ellipsis, value)),
+    "real": property(unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, as_item(value))),
+    "imag": property(unary(shape.imag), lambda self, value: setitem(shape.imag(self), Ellipsis, as_item(value))),
 }
 
 for _name, _method in ON_TENSORS.items():  # for `help(x.sum)`

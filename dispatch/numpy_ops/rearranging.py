@@ -190,7 +190,7 @@ def _tile(x: Any, reps: Any) -> Any:
     shape = (1,) * (ndim - len(shape_of(x))) + shape_of(x)
     x = reshape(x, tuple([n for pair in shape for n in (1, pair)]))
     x = broadcast_to(x, tuple([n for pair in zip(reps, shape, strict=True) for n in pair]))
-    return ops.np.copy(reshape(x, tuple([k * n for k, n in zip(reps, shape, strict=True)])))
+    return ops.np.copy(reshape(x, tuple([k * n for k, n in zip(reps, shape, strict=True)])), "C")
 
 
 def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
@@ -205,7 +205,7 @@ def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     if count < 0:
         np.repeat(np.zeros(1), int(count))  # raises NumPy's own error
     wide = broadcast_to(expand_dims(x, at + 1), (*x.shape[: at + 1], count, *x.shape[at + 1 :]))
-    return ops.np.copy(reshape(wide, (*x.shape[:at], n * count, *x.shape[at + 1 :])))
+    return ops.np.copy(reshape(wide, (*x.shape[:at], n * count, *x.shape[at + 1 :])), "C")
 
 
 tile = composite("tile(Tensor x, int[1] reps) -> Tensor", _tile, numpy=np.tile)

@@ -88,6 +88,12 @@ def behind(axis: Any, ndim: int, name: str | None = None) -> Shape:
     return tuple([1 + i for i in normalize_axis_tuple(plain(axis), ndim, name)])
 
 
+def _squeeze_open(layout: Any, axis: Any) -> Any:
+    """Return the view of `squeeze` where sizes are symbols: which are 1 is asked, and guarded."""
+    known = layout._replace(shape=tuple([1 if is_one(n) else n for n in layout.shape]))
+    return symbolic_layouts.rearranged(_squeeze, known, axis)
+
+
 def _squeezed(shape: Shape, axis: Any) -> tuple[Shape]:
     if axis is None:
         return (tuple([i for i, n in enumerate(shape) if i and n == 1]),)
@@ -168,6 +174,7 @@ squeeze = view(
     _squeeze,
     adjoint=lambda g, x_shape: reshape(g, x_shape),
     batched=_squeezed,
+    opened=_squeeze_open,
 )
 transpose: OpOverload = view(
     "transpose(Tensor(a) x, int[1]? axes=None) -> Tensor(a)",

@@ -130,6 +130,7 @@ INTEGERS: dict[str, Callable[[Any], Any]] = {
 MASKS: dict[str, Callable[[Any], Any]] = {
     "of all axes": lambda x: x[MASK],
     "of one axis": lambda x: x[:, SOME],
+    "no mask: an array without axes": lambda x: of_an_array_without_axes(x),
     "its size": lambda x: x[:, SOME] * x[:, SOME].shape[1],
     "a list": lambda x: x[[True, False]],
     "a truth value": lambda x: x[True],
@@ -152,6 +153,14 @@ METHODS: dict[str, Callable[[Any], Any]] = {
     "compress": lambda x: x.compress([True, False, True], axis=1),
     "nbytes": lambda x: x * (x.nbytes + x.itemsize),
 }
+
+
+def of_an_array_without_axes(x: Any) -> Any:
+    y = x * 1.0
+    y[:, np.array(1)][...] = 0.0  # NumPy's are copies
+    y[np.array(0)][0] = 0.0
+    y[I(0)][1] = 7.0
+    return y
 
 
 def in_order(x: Any) -> Any:
