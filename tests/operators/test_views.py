@@ -231,3 +231,17 @@ def test_what_forward_mode_cannot_follow():
     values, tangents = push(viewed, (A,), (A,))
     np.testing.assert_array_equal(values[0], tangents[0])
     np.testing.assert_array_equal(values[1], values[0][1:])
+
+
+def test_a_write_through_a_view_of_a_number_is_kept_in_every_order_of_the_transforms():
+    """The gradient of an array without axes is a number in a batch; a view of a copy of it was another copy, and took the write."""
+
+    def f(x):
+        y = np.copy(x)
+        y[None] *= y
+        return np.sum(np.sin(y))
+
+    x = np.array(0.453)
+    true = 2 * np.cos(x * x) - 4 * x * x * np.sin(x * x)
+    assert np.allclose([dispatch.hessian(f)(x), grad(grad(f))(x)], true, rtol=1e-14)
+    assert np.allclose(vmap(lambda t: dispatch.jvp(grad(f), (x,), (t,))[1])(np.array([1.0, 2.0])), [true, 2 * true], rtol=1e-14)

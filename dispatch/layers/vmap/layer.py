@@ -116,8 +116,12 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
 
         def making(*args: Any) -> Any:
             out = kernel(*args)
-            if type(out) is BatchedTensor and not out.shape:
-                out.is_array = not (alike and is_number(args[0]))
+            if type(out) is BatchedTensor:
+                number = alike and is_number(args[0])
+                if not out.shape:
+                    out.is_array = not number
+                elif number:
+                    return wrap(BatchedTensor, out.value.copy(), out, out.data)
             return out
 
         return making
@@ -131,7 +135,7 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
             return out
         shared = owner_of(out) is owner_of(x)
         if shared and not x.shape and is_number(x):
-            return wrap(BatchedTensor, out.value.copy(), out, out.data) if out.shape else out
+            out = wrap(BatchedTensor, out.value.copy(), out, out.data)
         if shared and not out.shape:
             out.is_array = True
         return out
