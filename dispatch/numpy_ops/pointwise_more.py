@@ -251,7 +251,7 @@ def _rounded(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _round(x: Any, decimals: int = 0) -> Any:
     found = np.round(x, decimals)
-    return found.copy() if found is x and isinstance(x, np.ndarray) else found  # NumPy 2.0 gives integers back as they are
+    return found.copy("K") if found is x and isinstance(x, np.ndarray) else found  # NumPy 2.0 gives integers back as they are
 
 
 round: OpOverload = row(

@@ -74,6 +74,8 @@ def memory_order(x: Any) -> Any:
 @every_row
 @every_dtype
 def test_the_shape_rule_gives_what_the_kernel_gives(op: OpOverload, dtype: Any) -> None:
+    if op.schema.name == "round" and dtype.kind == "c" and np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        pytest.skip("NumPy 2.0 rounds complex numbers into C order, whatever the order is that they have")
     for case in cases(op, maker(dtype)):
         for args in layouts(op, case):
             with FakeTensorMode() as mode:
