@@ -249,9 +249,14 @@ def _rounded(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.round(np.zeros((), dtype)).dtype
 
 
+def _round(x: Any, decimals: int = 0) -> Any:
+    found = np.round(x, decimals)
+    return found.copy() if found is x and isinstance(x, np.ndarray) else found  # NumPy 2.0 gives integers back as they are
+
+
 round: OpOverload = row(
     "round(Tensor x, int decimals=0) -> Tensor",
-    numpy=np.round,
+    numpy=_round,
     fake=lambda x, decimals: elementwise(_rounded(x.dtype), [x]) if isinstance(x, FakeTensor) else np.round(x, decimals),
     autograd=CONSTANT,
     vmap=lambda info, in_dims, x, decimals: (round(x, decimals), in_dims[0]),
