@@ -291,7 +291,7 @@ class Library:
 
     def check(self, place=None, kernel=None):
         if self.destroyed:
-            raise RuntimeError("A library that was destroyed registers nothing.")
+            raise ValueError("A library that was destroyed registers nothing.")
         below = (*BACKENDS, Alias.COMPOSITE_EXPLICIT, Alias.COMPOSITE_IMPLICIT)
         if kernel is fallthrough and place in (*below, Key.FAKE, Key.VMAP):
             raise ValueError("Nothing is below a backend, and neither fakes nor batches are constants.")

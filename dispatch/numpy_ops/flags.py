@@ -5,7 +5,6 @@ more than 350 lines, because each function of NumPy's with such flags has a shor
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from inspect import Parameter, signature
 from math import prod
 from typing import Any
@@ -173,13 +172,18 @@ def check_device(device: Any) -> None:
     np.empty(0, device=device)
 
 
+_OF_ROWS = {"dtype", "shape", "fill_value"}
+
+
 def like(op: OpOverload) -> Function:
     """Return `np.zeros_like` and its kin, of a row that keeps the order of the other array."""
 
     def made_like(a: Any, *args: Any, **keywords: Any) -> Any:
-        if not args and (not keywords or keywords.keys() <= {"dtype", "shape", "fill_value"}):
-            with suppress(ArgumentError):
+        if not args and (not keywords or keywords.keys() <= _OF_ROWS):
+            try:
                 return op(a, **keywords)  # the usual call
+            except ArgumentError:
+                pass
         names = [*op.arguments.names[1:-2], "dtype", "order", "subok", "shape"]
         given = dict(zip(names, args, strict=False)) | keywords
         check_device(given.pop("device", None))

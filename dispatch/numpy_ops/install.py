@@ -4,7 +4,6 @@ No module changes another by being imported. `install` makes all such connection
 """
 
 import os
-from warnings import filterwarnings
 
 from ..core import Tensor, before_first_wrapper, register_when_seen
 from ..core.lazy import LazyAttribute, LazyFunction, Loader
@@ -80,7 +79,5 @@ def install() -> None:
     before_first_wrapper(load_rows)
     for name in ON_TENSORS.split():
         setattr(Tensor, name, LazyAttribute(name, load_rows))
-    # It swaps items by views of them, so that some would be there twice: NumPy warns of that, and nothing else tells us.
-    filterwarnings("error", r"you are shuffling a '\w*Tensor' object", UserWarning)
     if os.environ.get("DISPATCH_VALIDATE"):
         Loader(__package__, "..testing.validate")()

@@ -3,6 +3,8 @@
 This module is imported when the first row is looked up, or before the first wrapper is made; see `numpy_ops.install`.
 """
 
+from warnings import filterwarnings
+
 from ..core import Tensor, before_first_wrapper
 from ..core.array_memory import no_sequence
 from ..operators.registry import alias, define_on_first_use, ops
@@ -47,6 +49,8 @@ def install() -> None:
     graph_syntax.install()
     for name, attribute in ON_TENSORS.items():
         setattr(Tensor, name, attribute)
+    # Generator.shuffle swaps items by views of them, so that some would be there twice: of that NumPy warns, and nothing else tells.
+    filterwarnings("error", r"you are shuffling a '\w*Tensor' object", UserWarning)
     Tensor.__init_subclass__ = classmethod(no_sequence)  # type: ignore[assignment]
     _leave_to_float(Tensor)
     before_first_wrapper(None)

@@ -110,23 +110,24 @@ def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kern
                 if args[i] is out or type(args[i]) is list:
                     break
             else:
-                return out
-        return results.outputs(out, args, mode, device)
+                return out if out.shape else noted(op, out, args)
+        return noted(op, results.outputs(out, args, mode, device), args)
 
-    return kernel if op.table.live(DispatchKey.CompositeImplicit) is not None else _with_numbers(op, kernel)
+    noted = _numbers_noted if op.table.live(DispatchKey.CompositeImplicit) is None else _as_it_is
+    return kernel
 
 
-def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
-    """A kernel that notes which results are numbers; a composite is made of operators that know it."""
+def _numbers_noted(op: OpOverload, out: Any, args: tuple[Any, ...]) -> Any:
+    """The results of a call, of which those that are numbers say so."""
+    for x in arrays(out):
+        if type(x) is FakeTensor and not x.shape and x.base is None and not any(x is y for y in args):
+            x.number = gives_number(op, args)
+    return out
 
-    def numbered(*args: Any) -> Any:
-        out = kernel(*args)
-        for x in (out,) if type(out) is FakeTensor else arrays(out):
-            if type(x) is FakeTensor and not x.shape and x.base is None and not any(x is y for y in args):
-                x.number = gives_number(op, args)
-        return out
 
-    return numbered
+def _as_it_is(op: OpOverload, out: Any, args: tuple[Any, ...]) -> Any:
+    """The results of a composite, whose operators have said so."""
+    return out
 
 
 def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:

@@ -32,12 +32,6 @@ class FakeContext:
         DefinitionError
             If `min` is negative or above `max`.
         """
-        if not all(isinstance(bound, (int, type(None))) for bound in (min, max)):
-            raise DefinitionError(
-                f"{self.op.name}: its fake rule bounds a size by {min!r} and {max!r}, and the bounds of a size are numbers: "
-                "what is open itself bounds nothing.",
-                operator=self.op.name,
-            )
         if min < 0 or (max is not None and max < min):
             raise DefinitionError(
                 f"{self.op.name}: its fake rule asks for a size from {min} to {max}. Sizes begin at 0, and min is the smaller.",
