@@ -19,7 +19,8 @@ from ..layers.jvp import pushforwards
 from ..operators.prims import astype, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag
-from .families import aligned, comparison, composite, in_front, item_layout, pointwise, row
+from .composite_layouts import item_layout
+from .families import aligned, comparison, composite, in_front, pointwise, row
 from .indexing import as_number, where
 from .pointwise import (
     absolute,
