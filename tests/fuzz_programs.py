@@ -245,7 +245,7 @@ def of_floats(f: Callable[..., Any], given: list[Any], places: list[int]) -> Cal
     def g(*some: Any) -> Any:
         args = [x.copy() for x in given]
         for i, x in zip(places, some, strict=True):
-            args[i] = x.copy("K") if isinstance(x, Tensor) else np.array(x)  # a value that can be written to
+            args[i] = dispatch.ops.np.copy(x)  # an array, also of a number, so that it can be written to
         return f(*args)
 
     return g

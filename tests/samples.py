@@ -260,6 +260,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     ]),
     "setitem": written,
     "view_scatter": looks,
+    "clone": lambda make: [(make(shape),) for shape in SHAPES] + [(make((2, 3, 4)),)],
     "take": lambda make: [
         (make((2, 3)), np.array([[1, 0], [2, 2]]), 1), (make((3,)), np.array([2, 0]), None), (make((2, 3)), 1, 0),
         (make((2, 3)), np.array(4), None), (make((2, 3)), np.array([], int), -1),
@@ -539,7 +540,7 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 
 OWN = {  # what the layers need, and NumPy has under no name
-    "getitem", "scatter_add", "select_index", "sum_to", "detach", "empty", "empty_like", "linalg_tall_qr",
+    "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "empty", "empty_like", "linalg_tall_qr",
     "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
     "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where",  # their kernels are NumPy's functions of other names
 }  # fmt: skip

@@ -164,6 +164,7 @@ BY_THEMSELVES: dict[OpOverload, Function] = {
     indexing.scatter_add: _scatter_add,
     creation.full: _full,
     shape.copy: lambda x, order="K": x.copy() if hasattr(x, "copy") else x,
+    prims.clone: lambda x: x.copy() if hasattr(x, "copy") else x,
     pointwise.divide_no_nan: _divide_no_nan,
     pointwise_more.root: lambda x, n=2.0: ops.np.sqrt(x) if n == 2 else ops.np.power(x, 1 / n),
     setitem_: _setitem,

@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import Tensor
 from ..errors import ArgumentError, UnsupportedError
-from ..operators.prims import astype, broadcast_to
+from ..operators.prims import astype, broadcast_to, clone
 from ..operators.views import is_number
 from . import indexing, shape
 from .index_parsing import ARRAY, as_array
@@ -189,7 +189,12 @@ def fill(self: Tensor, value: Any) -> None:
     """`x.fill(value)`."""
     if np.shape(value):
         np.zeros(1).fill(np.zeros(np.shape(value)))  # raises NumPy's own error
-    setitem_(self, Ellipsis, value)
+    setitem_(_memory(self), Ellipsis, value)
+
+
+def _memory(x: Any) -> Any:
+    """Return what a method writes to: of a number NumPy makes an array first, and so the number stays what it is."""
+    return clone(x) if is_number(x) else x
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
@@ -217,6 +222,7 @@ def _flat(value: Any) -> Any:
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Run `np.put`: the index counts elements in C order; too few values are repeated."""
     check_target("np.put", a)
+    a = _memory(a)
     ind = np.ravel(as_array(ind))
     value = _flat(as_value(v))
     if value.shape[0] != len(ind):

@@ -27,8 +27,8 @@ from .families import complete, in_front
 from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
 from .indexing import getitem, item_of, moved, numbered, where, with_batch
 from .pointwise import equal
-from .result_layouts import fake_like, layout_of
-from .shape import reshape
+from .result_layouts import layout_of
+from .shape import fake_clone, reshape
 
 Shape = tuple[int, ...]
 
@@ -149,7 +149,7 @@ def _batched_setitem_(info: Any, in_dims: Any, x: Any, index: Any, value: Any, a
 def _batched_setitem(info: Any, in_dims: Any, x: Any, index: Any, value: Any, arrays: Any) -> tuple[Any, int]:
     x = broadcast_to(x, (info.batch_size, *x.shape)) if in_dims[0] is None else in_front(x, in_dims[0])
     if _masked(in_dims, index, value, arrays):
-        return _chosen(in_dims, x, value, arrays[0]), 0
+        return setitem(x, Ellipsis, _chosen(in_dims, x, value, arrays[0])), 0
     index, value, arrays = _in_batch(info, in_dims, x, index, value, arrays)
     return setitem(x, index, value, arrays), 0
 
@@ -181,7 +181,7 @@ complete(
 complete(setitem, fake=on_copies_of(setitem), vmap=_batched_setitem)
 complete(
     view_scatter,
-    fake=lambda x, value, look: fake_like(x, x.dtype),
+    fake=lambda x, value, look: fake_clone(x),
     autograd=pullbacks(x=lambda g, look: view_scatter(g, 0, look), value=lambda g, look: look.at(g)),
     jvp=lambda tangents, output, x, value, look: view_scatter(tangents[0], 0 if tangents[1] is None else tangents[1], look),
 )

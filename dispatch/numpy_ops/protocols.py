@@ -213,8 +213,9 @@ class Flat:
 
 
 def _view(self: Tensor) -> Any:
-    """Return a view of all elements."""
-    return indexing.getitem(self, Ellipsis)
+    """Return a view of all elements; of a number a number."""
+    found = indexing.getitem(self, Ellipsis)
+    return found if self.shape or not is_number(self) else indexing.as_number(found)
 
 
 def _put(self: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:

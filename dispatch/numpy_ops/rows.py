@@ -35,14 +35,14 @@ SECOND_NAMES = {  # NumPy's other names of the same functions
 
 # Rows of whose results NumPy makes arrays, also where they have no axes; of other rows' results without axes it makes scalars.
 MAKING_ARRAYS = """
-    empty zeros ones full empty_like zeros_like ones_like full_like copy where setitem view_scatter scatter_add
+    empty zeros ones full empty_like zeros_like ones_like full_like copy clone where setitem view_scatter scatter_add
 """
 
 
 def install() -> None:
     """Connect the rows: their second names, how graphs print them, what is a number, and the methods of `Tensor`."""
     ARRAYS_OF_NO_AXES.update(getattr(ops.np, name) for name in MAKING_ARRAYS.split())
-    ALIKE.add(ops.np.astype)
+    ALIKE.update(getattr(ops.np, name) for name in "astype reshape transpose moveaxis squeeze flip real imag sum_to checked_weights".split())
     INDEXING[ops.np.getitem] = 1
     READ_ONLY_VIEWS.update((ops.np.broadcast_to, ops.np.detach, ops.np.diagonal))
     for name, row in SECOND_NAMES.items():

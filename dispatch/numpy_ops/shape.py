@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from ..core import OpOverload
 from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
-from ..operators.prims import astype, broadcast_to, detach, moveaxis, select, stack, sum_to
+from ..operators.prims import astype, broadcast_to, clone, detach, moveaxis, select, stack, strides_of_copy, sum_to
 from ..operators.registry import ops
 from ..symbolic import agreeing, contiguous, guesses, has_zero, is_one, same
 from . import symbolic_layouts
@@ -57,7 +57,7 @@ def _fake_reshape(x: Any, shape: Any) -> Any:
 
 
 def _expand_dims(x: Any, axis: Any) -> Any:
-    x = as_numpy(x)
+    x = np.asanyarray(x)
     return x.reshape(with_axes(x.shape, plain(axis)))  # a third of np.expand_dims' 1.8 us
 
 
@@ -253,6 +253,23 @@ copy: OpOverload = row(
     autograd=pullbacks(x=lambda g: g),
     jvp=linear("x"),
     vmap=_batched_copy,
+)
+
+
+def fake_clone(x: FakeTensor) -> FakeTensor:
+    """Return the fake of a copy with the same strides."""
+    found = strides_of_copy(x.shape, x.strides, x.dtype.itemsize, lambda n: guesses((n,))[0])
+    if found is None or seen(Layout(guesses(x.shape), guesses(x.strides), x.dtype)).flags.forc:
+        return fake_like(x, x.dtype)
+    return fake_tensor(x.shape, x.dtype, found[0], x.device, x.mode)
+
+
+complete(
+    clone,
+    fake=fake_clone,
+    autograd=pullbacks(x=lambda g: g),
+    jvp=linear("x"),
+    vmap=lambda info, in_dims, x: (clone(x), in_dims[0]),
 )
 
 # The sum that undoes broadcasting; the argument itself where there is nothing to add.

@@ -21,6 +21,7 @@ from ..errors import BatchingError, DefinitionError, FakeTensorError
 from ..schema.schema import Argument, Return, Schema
 from ..schema.tags import Tag
 from ..schema.types import Alias, OptionalOf, split_name
+from .prims import clone
 from .registry import add, build, check_definable, known
 
 # Attributes of an operator; no overload can have such a name.
@@ -139,7 +140,7 @@ def make(op: OpOverload, name: str | None = None) -> OpOverload:
 def copying(op: OpOverload) -> Callable[..., Any]:
     """Make the kernel of a functional form: it runs the operator on copies of the written arguments."""
     form, whole = form_of(op.schema), op.whole
-    orders = {i: next((w for w in op.schema.arguments[i].layout if w in ("C", "F")), "K") for i in form.written}
+    orders = {i: next((w for w in op.schema.arguments[i].layout if w in ("C", "F")), None) for i in form.written}
 
     def on_copies(*values: Any) -> Any:
         copies = list(values)
@@ -156,17 +157,16 @@ def copying(op: OpOverload) -> Callable[..., Any]:
     return on_copies
 
 
-def copied(x: Any, order: Any = "K") -> Any:
-    """Copy an array, or the arrays of a container, in the same layout unless an order is given."""
-    if isinstance(x, np.ndarray):
-        return x.copy(order)
-    if isinstance(x, np.generic):
-        return np.array(x)
+def copied(x: Any, order: Any = None) -> Any:
+    """Copy an array, or the arrays of a container, with the same strides unless an order is given.
+
+    What is a view of an array hangs on its strides, and a copy that is written to stands for the array from then on.
+    """
+    if isinstance(x, (np.ndarray, np.generic, Tensor)):
+        return clone(x) if order is None else x.copy(order) if not isinstance(x, np.generic) else np.array(x)
     if items_of(x) is not None:
         return mapped_arrays(lambda item: copied(item, order), x)
-    if not isinstance(x, Tensor):
-        return x.copy() if hasattr(x, "copy") else x
-    return x.copy(order)
+    return x.copy() if hasattr(x, "copy") else x
 
 
 def instead(op: OpOverload, which: str = "plain") -> str:

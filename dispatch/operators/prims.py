@@ -82,6 +82,44 @@ def _astype(x: Any, dtype: Any) -> Any:
     return x.astype(dtype, copy=False)
 
 
+def strides_of_copy(shape: Any, strides: Any, itemsize: int, guess: Callable[[Any], int] = int) -> Any:
+    """Return the strides of a copy and the bytes before and from its first element on; None where its elements would overlap.
+
+    They are those of the original, whatever lies between its elements, so that what is a view of the original is one of the
+    copy. An axis along which all elements are one, as `np.broadcast_to` makes it, becomes an outer axis. `guess` gives the
+    value of a size that stands for any.
+    """
+    long = [i for i, n in enumerate(shape) if guess(n) > 1]
+    found, before, reach = list(strides), 0, itemsize
+    for i in sorted([i for i in long if guess(strides[i])], key=lambda i: abs(guess(strides[i]))):
+        step = strides[i] if guess(strides[i]) > 0 else -strides[i]
+        if guess(step) < guess(before + reach):
+            return None
+        if step is strides[i]:
+            reach += step * (shape[i] - 1)
+        else:
+            before += step * (shape[i] - 1)
+    for i in [i for i in reversed(long) if not guess(strides[i])]:
+        found[i] = before + reach
+        reach += found[i] * (shape[i] - 1)
+    return tuple(found), before, reach
+
+
+def _clone(x: Any) -> Any:
+    if not isinstance(x, np.ndarray):
+        return np.array(x)
+    if x.flags.forc or type(x) not in (np.ndarray, np.memmap):
+        return x.copy("K")
+    found = strides_of_copy(x.shape, x.strides, x.itemsize)
+    if found is None or (x.dtype.hasobject and any(n % x.itemsize for n in x.strides)):
+        return x.copy("K")
+    strides, before, reach = found
+    memory = np.empty((before + reach) // x.itemsize, x.dtype) if x.dtype.hasobject else np.empty(before + reach, np.uint8)
+    made: Any = np.ndarray(x.shape, x.dtype, memory, before, strides)
+    made[...] = x
+    return made
+
+
 def _detach(x: Any) -> Any:
     return freeze(np.asanyarray(x)[...])
 
@@ -93,5 +131,7 @@ sum_to = define("np::sum_to(Tensor(a) x, int[] shape) -> Tensor(a)", _sum_to)
 moveaxis = define("np::moveaxis(Tensor(a) x, int[1] source, int[1] destination) -> Tensor(a)", np.moveaxis, (Tag.view,))
 select = define("np::select_index(Tensor(a) x, int axis, int index) -> Tensor(a)", _select, (Tag.view,))
 stack = define("np::stack(Tensor[] arrays, int axis=0) -> Tensor", _stack)
+# A copy with the strides of `x`, also where these leave gaps or go backwards, which no order of `np.copy` gives.
+clone = define("np::clone(Tensor x) -> Tensor", _clone)
 astype = define("np::astype(Tensor(a) x, ScalarType dtype) -> Tensor(a)", _astype)
 detach = define("np::detach(Tensor(a) x) -> Tensor(a)", _detach, (Tag.view,))

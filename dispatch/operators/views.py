@@ -18,7 +18,7 @@ import numpy as np
 from ..core import DispatchKey, OpOverload, Tensor, is_of_registered_class, unwrap
 from ..core.pytree import arrays, mapped_arrays
 from ..dispatcher.layer import Kernel
-from .prims import define
+from .prims import clone, define
 from .registered_arrays import check_writable
 
 FEW = 8  # views that are noted before the first look at which of them are gone
@@ -99,7 +99,7 @@ def _view_scatter(x: Any, value: Any, look: Look) -> Any:
         check_writable(x)
         made = x.copy()
     else:
-        made = x.copy("K") if isinstance(x, Tensor) else np.array(x)
+        made = clone(x)
     look.at(made)[...] = value
     return made
 
@@ -211,7 +211,7 @@ def gives_number(op: OpOverload, args: tuple[Any, ...]) -> bool:
     if op in INDEXING:
         index = args[INDEXING[op]]
         return not any(i is Ellipsis for i in (index if isinstance(index, tuple) else (index,)))
-    return op not in ARRAYS_OF_NO_AXES
+    return not op.schema.is_view and op not in ARRAYS_OF_NO_AXES
 
 
 # -- who shares memory -----------------------------------------------------------------------------------------------------

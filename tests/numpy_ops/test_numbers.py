@@ -66,6 +66,8 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
     "ravel": np.ravel,
     "expand_dims": lambda s: np.expand_dims(s, 0),
     "transpose": lambda s: np.transpose(s)[None],
+    "reshape to no axes": lambda s: np.reshape(s, ()),
+    "moveaxis": lambda s: np.moveaxis(s, (), ()),
     "squeeze": lambda s: np.squeeze(s)[None],
     "real": lambda s: s.real[None],
     "...": lambda s: s[...],
@@ -135,3 +137,68 @@ def test_a_number_that_is_differentiated_is_no_memory() -> None:
 
     assert float(grad(f)(2.0)) == float(grad(f)(np.float64(2.0))) == 5.0
     assert np.array_equal(vmap(grad(f))(np.array([2.0, 3.0])), [5.0, 7.0])
+
+
+METHODS: dict[str, Callable[[Any], Any]] = {
+    "put": lambda s: s.put([0], [5.0]),
+    "np.put": lambda s: np.put(s, [0], [5.0]),
+    "fill": lambda s: s.fill(5.0),
+    "flat": lambda s: s.flat.__setitem__(0, 5.0),
+}
+
+
+@pytest.mark.parametrize("write", METHODS)
+@pytest.mark.parametrize("of", [lambda x: x[0], np.sum, lambda x: np.zeros_like(x, shape=()) + 0])
+def test_what_numpy_writes_to_an_array_made_of_a_number_leaves_the_number(of: Callable[[Any], Any], write: str) -> None:
+    """In a batch as in a loop."""
+
+    def program(x: Any) -> Any:
+        s = of(x)
+        METHODS[write](s)
+        return s + 0.0, x + 0.0
+
+    batch = np.stack([X, X + 1])
+    assert_loop(program, batch)
+    assert_loop(lambda s: (METHODS[write](s), s + 0.0)[1:], X)
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "[...]": lambda s: s[...],
+    "reshape": lambda s: s.reshape(1),
+    "expand_dims": lambda s: np.expand_dims(s, ()),
+}
+ALIKE: dict[str, Callable[[Any], Any]] = {
+    "view": lambda s: s.view(),
+    "T": lambda s: s.T,
+    "real": lambda s: s.real,
+    "squeeze": lambda s: s.squeeze(),
+    "()": lambda s: s[()],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_numpy_makes_an_array_of_a_number_is_one_and_no_view(view: str) -> None:
+    def program(x: Any) -> Any:
+        s = np.ceil(x)
+        v = VIEWS[view](s)
+        w = v[None]
+        w += 3
+        return s + 0.0, v + 0.0
+
+    assert_loop(program, X)
+
+
+@pytest.mark.parametrize("view", [*VIEWS, *ALIKE])
+@pytest.mark.parametrize("layer", ["functionalize", "make_fx", "compile"])
+def test_a_view_of_a_number_is_the_kind_of_value_that_numpy_gives(view: str, layer: str) -> None:
+    def program(x: Any) -> Any:
+        return {**VIEWS, **ALIKE}[view](np.sum(x))
+
+    made = {"functionalize": functionalize, "make_fx": lambda f: make_fx(f)(X), "compile": dispatch.compile}[layer](program)
+    assert type(made(X)) is type(program(X))
+
+
+def assert_loop(f: Callable[..., Any], batch: Any) -> None:
+    found, expected = vmap(f)(batch.copy()), [f(np.copy(x)[()]) for x in batch]
+    for n, x in enumerate(found):
+        assert np.array_equal(x, np.stack([items[n] for items in expected]))

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hn
 
-from dispatch import ops
+from dispatch import eval_shape, ops
 from dispatch.core import OpOverload
 from dispatch.operators import prims
 
 A = np.arange(24.0).reshape(2, 3, 4).copy()
-PRIMS = [prims.add, prims.broadcast_to, prims.sum_to, prims.moveaxis, prims.select, prims.stack, prims.astype, prims.detach]
+PRIMS = [prims.add, prims.broadcast_to, prims.sum_to, prims.moveaxis, prims.select, prims.stack, prims.astype, prims.clone, prims.detach]
 
 
 @pytest.mark.parametrize("op", PRIMS, ids=[op.schema.name for op in PRIMS])
@@ -102,3 +102,36 @@ def test_detach_is_a_view_that_nobody_can_write_to():
         found[0] = 1
     assert A.flags.writeable
     assert prims.detach(2.5) == 2.5
+
+
+BASE = np.arange(60.0).reshape(3, 4, 5)
+STRIDED = [
+    BASE, BASE.T, BASE[::-1], BASE[:, ::-2], BASE[..., ::2], BASE[1:, 1:3, :4].transpose(1, 2, 0), BASE[:, 1, ::-1], BASE[:, :0],
+    BASE[1, 2, 3], BASE[1, 2, 3:4], BASE[::2, :, ::-3].swapaxes(0, 1), BASE.astype(complex).imag[::-1],
+    np.zeros(5, [("a", "i1"), ("b", "f8")])["b"], np.array([None, "x", 3, 4.0])[::-2], np.array(["ab", "c", "d"])[::2],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("x", STRIDED, ids=lambda x: f"{x.shape} {x.strides} {x.dtype}")
+def test_a_clone_has_the_strides_of_the_original(x):
+    """And so has its fake: what is a view of the one is a view of the other."""
+    made = prims.clone(x)
+    axes = [i for i, n in enumerate(made.shape) if n > 1 and made.size]
+    assert [made.strides[i] for i in axes] == [x.strides[i] for i in axes]
+    assert np.array_equal(made, x)
+    assert (made.dtype, made.shape, made.flags.writeable) == (x.dtype, x.shape, True)
+    assert not np.shares_memory(made, x)
+    assert [made.flags.c_contiguous, made.flags.f_contiguous] == [x.flags.c_contiguous, x.flags.f_contiguous]
+    if x.dtype.kind == "f" and x.size:
+        assert eval_shape(prims.clone, x).strides == made.strides
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])
+def test_elements_that_are_one_in_memory_are_several_in_a_clone(axes):
+    x = np.broadcast_to(np.arange(60.0).reshape(3, 4, 5)[:, ::-1][tuple(slice(1) if i in axes else slice(None) for i in range(3))], (3, 4, 5))
+    made = prims.clone(x)
+    made[...] = np.arange(60.0).reshape(3, 4, 5)
+    assert np.array_equal(made, np.arange(60.0).reshape(3, 4, 5))
+    assert eval_shape(prims.clone, x).strides == made.strides
+    overlapping = np.lib.stride_tricks.sliding_window_view(np.arange(6.0), 3)
+    assert prims.clone(overlapping).strides == overlapping.copy("K").strides == eval_shape(prims.clone, overlapping).strides

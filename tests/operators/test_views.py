@@ -273,3 +273,17 @@ def test_what_is_made_of_a_number_is_a_number_or_memory_as_in_numpy(name: str, l
     np.testing.assert_array_equal(found, expected)
     if layer not in ("jvp", "tape"):  # which return arrays
         assert layer == "vmap" or [type(y) for y in found] == [type(y) for y in expected]
+
+
+def test_a_write_through_a_view_of_a_number_is_kept_in_every_order_of_the_transforms():
+    """The gradient of an array without axes is a number in a batch; a view of a copy of it was another copy, and took the write."""
+
+    def f(x):
+        y = np.copy(x)
+        y[None] *= y
+        return np.sum(np.sin(y))
+
+    x = np.array(0.453)
+    true = 2 * np.cos(x * x) - 4 * x * x * np.sin(x * x)
+    assert np.allclose([dispatch.hessian(f)(x), grad(grad(f))(x)], true, rtol=1e-14)
+    assert np.allclose(vmap(lambda t: dispatch.jvp(grad(f), (x,), (t,))[1])(np.array([1.0, 2.0])), [true, 2 * true], rtol=1e-14)

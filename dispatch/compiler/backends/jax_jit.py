@@ -56,6 +56,7 @@ class _Engine:
         self._own: dict[str, Callable[..., Any]] = {
             "getitem": indexed,
             "setitem": lambda x, index, value, arrays: x.at[placed(index, arrays)].set(value),
+            "clone": lambda x: x,
             "astype": lambda x, dtype: x.astype(dtype),
             "select_index": lambda x, axis, index: self.jnp.take(x, index, axis),
             "sum_to": self._sum_to,

@@ -116,8 +116,12 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
 
         def making(*args: Any) -> Any:
             out = kernel(*args)
-            if type(out) is BatchedTensor and not out.shape:
-                out.is_array = not (alike and is_number(args[0]))
+            if type(out) is BatchedTensor:
+                number = alike and is_number(args[0])
+                if not out.shape:
+                    out.is_array = not number
+                elif number:
+                    return wrap(BatchedTensor, out.value.copy(), out, out.data)
             return out
 
         return making

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from making import define, said
 from writing_programs import PROGRAMS, assert_same, leaves_the_same, numpy_sin, scale_
 
+import dispatch
 from dispatch import FunctionalTensor, Tag, custom_op, functionalize, grad, jvp, make_fx, ops, vmap
 from dispatch.errors import ArgumentError, ConversionError, DefinitionError, EscapedValueError, MutationError, TracingError
 from dispatch.library import register_opaque_type
@@ -278,3 +279,85 @@ def test_no_rule_is_taken():
         "writingprograms::scale_: functionalize runs the functional form of an operator that writes, and every other operator as it "
         "is. Leave the rule out."
     )
+
+
+# -- view or copy ----------------------------------------------------------------------------------------------------------
+
+LAYOUTS = {
+    "C": lambda: np.arange(24.0).reshape(2, 3, 4),
+    "F": lambda: np.asfortranarray(np.arange(24.0).reshape(2, 3, 4)),
+    "permuted": lambda: np.arange(24.0).reshape(4, 2, 3).transpose(1, 2, 0),
+    "backwards": lambda: np.arange(24.0).reshape(2, 3, 4)[::-1],
+    "last axis backwards": lambda: np.arange(24.0).reshape(2, 3, 4)[..., ::-1],
+    "all backwards": lambda: np.arange(24.0)[::-1].reshape(2, 3, 4),
+    "every second": lambda: np.arange(48.0).reshape(2, 3, 8)[..., ::2],
+    "every second row": lambda: np.arange(48.0).reshape(4, 3, 4)[::2],
+    "a corner": lambda: np.arange(80.0).reshape(4, 4, 5)[1:3, 1:, :4],
+    "a column": lambda: np.arange(24.0).reshape(6, 4)[:, 1].reshape(2, 3, 1),
+    "a field": lambda: np.zeros(24, [("a", "i4"), ("b", "f8")])["b"].reshape(2, 3, 4),
+    "a real part": lambda: np.arange(24.0).astype(complex).reshape(2, 3, 4).real,
+}
+WRITES = {
+    "all": lambda x: x.__imul__(2.0),
+    "item": lambda x: x.__setitem__((0, 1), 7.0),
+    "mask": lambda x: x.__setitem__(x > 5, 9.0),
+    "view": lambda x: x[1:].__iadd__(1.0),
+    "view of a view": lambda x: x.T[0][:1].__iadd__(1.0),
+    "out": lambda x: np.add(x, 1.0, out=x),
+    "sort": lambda x: x.sort(axis=0),
+}
+SEEN = {
+    "ravel": lambda x: np.ravel(x),
+    "ravel method": lambda x: x.ravel(),
+    "ravel F": lambda x: np.ravel(x, "F"),
+    "ravel of the transposed": lambda x: np.ravel(x.T),
+    "reshape": lambda x: np.reshape(x, -1),
+    "reshape F": lambda x: np.reshape(x, -1, order="F"),
+    "two axes in one": lambda x: x.reshape(2, -1),
+    "the other two in one": lambda x: x.reshape(6, -1),
+    "an axis in two": lambda x: x.reshape(2, 3, -1, 1),
+    "swapped and joined": lambda x: np.swapaxes(x, 0, 1).reshape(6, -1),
+    "flipped": lambda x: np.ravel(x[::-1]),
+}
+HOW = {
+    "functionalize": lambda f, x: functionalize(f),
+    "a graph of it": lambda f, x: make_fx(functionalize(f))(x),
+    "make_fx": lambda f, x: make_fx(f)(x),
+    "make_fx fake": lambda f, x: make_fx(f, "fake")(x),
+    "make_fx symbolic": lambda f, x: make_fx(f, "symbolic")(x),
+    "compile": lambda f, x: dispatch.compile(f, fullgraph=True),
+}
+
+
+def program(name, what):
+    def f(x):
+        WRITES[name](x)
+        v = SEEN[what](x)
+        v[...] = 3.0
+        return x, v
+
+    return f
+
+
+def fits(layout, name, what):
+    """Whether NumPy can do it: it has no view of a column's second element."""
+    try:
+        program(name, what)(LAYOUTS[layout]())
+    except (IndexError, ValueError):
+        return False
+    return True
+
+
+VIEWED = {layout: [(name, what) for name in WRITES for what in SEEN if fits(layout, name, what)] for layout in LAYOUTS}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("how", HOW)
+def test_view_or_copy_is_decided_by_the_strides_of_the_original(how, layout):
+    """After a write, too: a copy that lay in another order would write to what NumPy leaves, or leave what NumPy writes."""
+    for name, what in VIEWED[layout]:
+        made = HOW[how](program(name, what), LAYOUTS[layout]())
+        given, wanted = LAYOUTS[layout](), LAYOUTS[layout]()
+        found, expected = made(given), program(name, what)(wanted)
+        assert [np.array_equal(x, y) for x, y in zip(found, expected, strict=True)] == [True, True], (name, what)
+        assert np.array_equal(given, wanted), (name, what)
