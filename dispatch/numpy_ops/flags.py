@@ -35,7 +35,11 @@ def defaults_of(function: Any) -> dict[str, Any]:
     """Return NumPy's defaults of a function's parameters."""
     if isinstance(function, np.ufunc):
         return UFUNC_DEFAULTS
-    return {p.name: p.default for p in signature(function).parameters.values() if p.default is not Parameter.empty}
+    try:
+        parameters = signature(function).parameters.values()
+    except ValueError:  # before NumPy 2.4 functions in C say nothing: np.dot, np.inner, np.vdot
+        return {"out": None}
+    return {p.name: p.default for p in parameters if p.default is not Parameter.empty}
 
 
 def is_default(value: Any, default: Any) -> bool:

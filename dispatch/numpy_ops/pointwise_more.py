@@ -258,9 +258,14 @@ def _batched_round(info: Any, in_dims: Any, x: Any, decimals: int) -> tuple[Any,
     return round(in_front(x, in_dims[0]), decimals), 0
 
 
+def _round(x: Any, decimals: int = 0) -> Any:
+    found = np.round(x, decimals)
+    return found.copy() if found is x and isinstance(x, np.ndarray) else found  # NumPy 2.0 gives integers back as they are
+
+
 round: OpOverload = row(
     "round(Tensor x, int decimals=0) -> Tensor",
-    numpy=np.round,
+    numpy=_round,
     fake=lambda x, decimals: elementwise(_rounded(x.dtype), [x]) if isinstance(x, FakeTensor) else np.round(x, decimals),
     autograd=CONSTANT,
     vmap=_batched_round,

@@ -34,7 +34,7 @@ def function_for(x: Any, function: Function) -> Function:
         return function
     name = function.__name__
     if hasattr(cls, "__array_namespace__"):
-        module = function.__module__.rpartition("numpy")[2].lstrip(".")
+        module = getattr(function, "__module__", "numpy").rpartition("numpy")[2].lstrip(".")  # ufuncs have one since NumPy 2.2
         namespace = x.__array_namespace__()
         found = getattr(getattr(namespace, module, namespace) if module else namespace, STANDARD_NAMES.get(name, name), None)
         if found is not None:
