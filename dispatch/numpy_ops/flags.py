@@ -16,6 +16,7 @@ from ..core import OpOverload, Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
 from ..operators.registry import ops
+from ..symbolic import larger
 from . import cumulative, data_dependent, indexing, pointwise, pointwise_more, reduction, shape, sorting, statistics
 from .assignment import result_into, write_result
 from .linalg import decompositions, einsum, solve
@@ -270,7 +271,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
         np.take(np.zeros(1), 0, mode=mode)  # raises NumPy's own error
         n = prod(a.shape) if axis is None else a.shape[normalize_axis_index(axis, len(a.shape))]
         if mode == "wrap":
-            indices = pointwise.remainder(indices, n)
+            indices = pointwise.remainder(indices, larger(n, 1))
         else:
             indices = pointwise.minimum(pointwise.maximum(indices, 0), n - 1)
     found = call(indexing.take, a, indices, axis)

@@ -188,6 +188,7 @@ def owner_of(x: Any) -> Any:
 ARRAYS_OF_NO_AXES: set[OpOverload] = set()  # operators whose results are arrays, also where they have no axes
 READ_ONLY_VIEWS: set[OpOverload] = set()  # operators through whose views nothing can be written
 ALIKE: set[OpOverload] = set()  # operators that give a number of a number, and an array of an array
+INDEXING: dict[OpOverload, int] = {}  # operators that give an array where the argument at this place has an Ellipsis
 
 
 def is_number(x: Any) -> bool:
@@ -204,10 +205,13 @@ def is_number(x: Any) -> bool:
 
 
 def gives_number(op: OpOverload, args: tuple[Any, ...]) -> bool:
-    """Whether a result without axes that is no view of an argument is a number."""
+    """Whether a result without axes is a number, where it is no view of an argument or a view of a number."""
     if op in ALIKE:
         return is_number(args[0])
-    return op not in ARRAYS_OF_NO_AXES
+    if op in INDEXING:
+        index = args[INDEXING[op]]
+        return not any(i is Ellipsis for i in (index if isinstance(index, tuple) else (index,)))
+    return not op.schema.is_view and op not in ARRAYS_OF_NO_AXES
 
 
 # -- who shares memory -----------------------------------------------------------------------------------------------------
