@@ -18,7 +18,7 @@ import numpy as np
 from ..core import DispatchKey, OpOverload, Tensor, is_of_registered_class, unwrap
 from ..core.pytree import arrays, mapped_arrays
 from ..dispatcher.layer import Kernel
-from .prims import clone, define
+from .prims import clone, define, strided_copy
 from .registered_arrays import check_writable
 
 FEW = 8  # views that are noted before the first look at which of them are gone
@@ -99,7 +99,7 @@ def _view_scatter(x: Any, value: Any, look: Look) -> Any:
         check_writable(x)
         made = x.copy()
     else:
-        made = clone(x)
+        made = clone(x) if isinstance(x, Tensor) else strided_copy(x)
     look.at(made)[...] = value
     return made
 
