@@ -16,6 +16,7 @@ from ..core import OpOverload, Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
 from ..operators.registry import ops
+from ..operators.views import is_number
 from ..symbolic import larger
 from . import cumulative, data_dependent, indexing, pointwise, pointwise_more, reduction, shape, sorting, statistics
 from .assignment import result_into, write_result
@@ -161,6 +162,8 @@ def astype(self: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", sub
     if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):
         np.empty(0, self.dtype).astype(dtype, casting=casting)  # raises NumPy's own error
     if self.dtype == dtype:
+        if not self.shape and is_number(self):
+            return indexing.as_number(shape.copy(self)) if copy else self
         return shape.copy(self, order) if copy else in_order(self, order)
     return in_order(prims.astype(self, dtype), order)
 

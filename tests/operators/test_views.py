@@ -242,6 +242,8 @@ NUMBERS: dict[str, Any] = {
     "a shape": lambda n: n.reshape(()),
     "a transpose": lambda n: np.transpose(n),
     "a dtype": lambda n: n.astype("f4"),
+    "its own dtype": lambda n: n.astype(float),
+    "its own dtype of an ellipsis": lambda n: n[...].astype(float),
     "a dtype of an ellipsis": lambda n: n[...].astype("f4"),
     "an element": lambda n: n.ravel()[0],
     "an element's view": lambda n: n.ravel()[0, ...],
