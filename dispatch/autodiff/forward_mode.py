@@ -10,7 +10,7 @@ from ..core import Level, Tensor, check_data, is_array, is_of_registered_class, 
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
 from ..errors import GradientError, kind_of
-from ..layers.autograd import TrackedTensor, protect, run_backward
+from ..layers.autograd import TrackedTensor, protect, protect_argument, run_backward
 from ..layers.derivatives import zeros
 from ..layers.jvp import DualTensor
 from .function_outputs import left, result_and_aux
@@ -80,7 +80,7 @@ def dual(x: Any, t: Any, level: Level) -> Any:
         elif not is_of_registered_class(x) and not isinstance(x, np.generic):
             x = np.asarray(x)
     # protected: the caller's own array, which the function could write to
-    return wrap(DualTensor, protect(x), level, protect(t), True)
+    return wrap(DualTensor, protect_argument(x), level, protect(t), True)
 
 
 def unrecorded(result: Any, level: Level) -> Any:

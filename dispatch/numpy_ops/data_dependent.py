@@ -15,8 +15,7 @@ from ..layers.fake import FakeTensor, counted, fake_tensor
 from ..symbolic import statically_known
 from .families import composite, row
 from .index_parsing import ARRAY, count_of
-from .indexing import getitem
-from .rearranging import along
+from .indexing import getitem, take
 from .shape import reshape
 
 INDEX = np.dtype(np.intp)
@@ -125,9 +124,7 @@ def unique_with(
 def _compress(condition: Any, x: Any, axis: int | None = None) -> Any:
     if len(condition.shape) != 1:
         np.compress(np.zeros((1,) * len(condition.shape), bool), np.zeros(1))  # raises NumPy's own error
-    if axis is None:
-        x, axis = reshape(x, (-1,)), 0
-    return getitem(x, along(axis, len(x.shape), ARRAY), [flatnonzero(condition)])
+    return take(x, flatnonzero(condition), axis)
 
 
 compress = composite("compress(Tensor condition, Tensor x, int? axis=None) -> Tensor", _compress, numpy=np.compress, laid_out=True)

@@ -27,16 +27,16 @@ import numpy as np
 
 from ..autodiff.rules.partials import Partial, pullback_of, pushforward_of
 from ..core import DispatchKey, OpOverload
-from ..core.pytree import arrays, mapped_arrays
 from ..dispatcher.layer import CONSTANT, Constant, find_layer
 from ..layers.autograd import Pullback, Pullbacks, pullbacks
 from ..layers.derivatives import zeros
-from ..layers.fake import FakeTensor, Pure, fake_tensor, memory_of
+from ..layers.fake import FakeTensor, Pure, fake_tensor
 from ..layers.jvp import Pushforward, Pushforwards
 from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag
 from ..symbolic import guesses, has_zero, is_open, layout_is_open
+from .composite_layouts import fake_laid_out, with_layout
 from .result_layouts import (
     as_shape,
     axes_of,
@@ -44,13 +44,12 @@ from .result_layouts import (
     elementwise,
     fake_reduced,
     layout_of,
-    orders_by,
     plain,
     ufunc_dtype,
     viewed,
     weak,
 )
-from .symbolic_layouts import dense, rearranged
+from .symbolic_layouts import rearranged
 
 Rule = Callable[..., Any]
 ARGUMENTS = "xyz"
@@ -300,40 +299,15 @@ def composite(text: str, function: Rule, *, numpy: Rule | None = None, laid_out:
 
     Where the function does not end in the very bits of NumPy's own, `numpy` is the kernel for plain arrays: the tape, forward mode
     and vmap run the function, a trace records the row. `laid_out` says that NumPy lays the result out in another way than the
-    function does; the shape rule then asks the kernel how, or the function that it is, on arrays of a few elements.
+    function does; the shape rule and these layers then ask the kernel how, or the function that it is, on arrays of a few
+    elements: the layout decides what np.ravel makes a view of.
     """
     op = define(f"np::{text}", function, (), DispatchKey.CompositeImplicit)
     layout = numpy if laid_out is True else laid_out or None
     complete(op, fake=function if layout is None else fake_laid_out(op, function, layout))
     if numpy is not None:
         op.register_at(DispatchKey.CPU, numpy)
+        run = function if layout is None else with_layout(op, function, layout)
         for key in (DispatchKey.AUTOGRAD, DispatchKey.JVP, DispatchKey.VMAP):
-            op.register_at(key, function)
+            op.register_at(key, run)
     return op
-
-
-def fake_laid_out(op: OpOverload, function: Rule, kernel: Rule) -> Rule:
-    """Return the shape rule of a composite whose kernel lays its result out otherwise."""
-    count, names = op.arguments.positional, op.arguments.keyword_names
-
-    def rule(*args: Any) -> Any:
-        made = function(*args[:count], **dict(zip(names, args[count:], strict=True)))
-        if not any(_has_order(x, args) for x in arrays(made)):
-            return made
-        orders = iter(orders_by(kernel, tuple(map(layout_of, args[:count])), tuple(zip(names, args[count:], strict=True))))
-
-        def laid_out(x: Any) -> Any:
-            order = next(orders)
-            if not _has_order(x, args):
-                return x
-            return fake_tensor(x.shape, x.dtype, dense(x.shape, x.dtype.itemsize, order), x.device, x.mode)
-
-        return mapped_arrays(laid_out, made)
-
-    return rule
-
-
-def _has_order(x: Any, args: Any) -> bool:
-    """Whether there is a choice in which order a fake result has its axes: it is no view of an argument."""
-    views = isinstance(x, FakeTensor) and any(x.base is memory_of(y) for y in arrays(args) if isinstance(y, FakeTensor))
-    return isinstance(x, FakeTensor) and len(x.shape) > 1 and not views

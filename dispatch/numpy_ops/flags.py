@@ -16,6 +16,8 @@ from ..core import OpOverload, Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
 from ..operators.registry import ops
+from ..operators.views import is_number
+from ..symbolic import larger
 from . import cumulative, data_dependent, indexing, pointwise, pointwise_more, reduction, shape, sorting, statistics
 from .assignment import result_into, write_result
 from .linalg import decompositions, einsum, solve
@@ -160,6 +162,8 @@ def astype(self: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", sub
     if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):
         np.empty(0, self.dtype).astype(dtype, casting=casting)  # raises NumPy's own error
     if self.dtype == dtype:
+        if not self.shape and is_number(self):
+            return indexing.as_number(shape.copy(self)) if copy else self
         return shape.copy(self, order) if copy else in_order(self, order)
     return in_order(prims.astype(self, dtype), order)
 
@@ -270,7 +274,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
         np.take(np.zeros(1), 0, mode=mode)  # raises NumPy's own error
         n = prod(a.shape) if axis is None else a.shape[normalize_axis_index(axis, len(a.shape))]
         if mode == "wrap":
-            indices = pointwise.remainder(indices, n)
+            indices = pointwise.remainder(indices, larger(n, 1))
         else:
             indices = pointwise.minimum(pointwise.maximum(indices, 0), n - 1)
     found = call(indexing.take, a, indices, axis)

@@ -18,9 +18,9 @@ from ..errors import BatchingError
 from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
-from ..operators.prims import broadcast_to, moveaxis
+from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
-from ..symbolic import SymInt, agree, is_one
+from ..symbolic import SymInt, agree, has_zero, is_one
 from .creation import arange, zeros_like
 from .families import aligned, composite, in_front, linear, row
 from .index_parsing import ARRAY, Item, Reading, check_masks, indexed, is_mask, placed, read, spelled, without_masks
@@ -257,12 +257,14 @@ where: OpOverload = row(
 
 def _take(x: Any, indices: Any, axis: int | None = None) -> Any:
     if axis is None:
-        return getitem(reshape(x, (-1,)), (ARRAY,), [indices])
-    before = (slice(None),) * normalize_axis_index(axis, len(x.shape))
-    found = getitem(x, (*before, ARRAY), [indices])
-    if getattr(indices, "shape", ()):
-        return ops.np.copy(found, "C") if before else found  # in C order, so that a view of it is one as of np.take's
-    return ops.np.copy(found) if found.shape else found  # np.take gives no views
+        x, axis = reshape(x, (-1,)), 0
+    if is_mask(indices):  # np.take takes truth values for the numbers 0 and 1
+        indices = astype(indices, np.intp)
+    at, shape = normalize_axis_index(axis, len(x.shape)), getattr(indices, "shape", ())
+    if has_zero((*x.shape[:at], *x.shape[at + 1 :])):  # np.take looks at no index where there is nothing to take
+        return ops.np.copy(reshape(x, (*x.shape[:at], *shape, *x.shape[at + 1 :])))
+    found = getitem(x, (*(slice(None),) * at, ARRAY), [indices])
+    return ops.np.copy(found) if found.shape and not shape else found  # np.take gives no views
 
 
 def as_number(x: Any) -> Any:

@@ -16,10 +16,11 @@ from ..core import OpOverload
 from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor
 from ..layers.jvp import pushforwards
-from ..operators.prims import astype
+from ..operators.prims import astype, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag
-from .families import aligned, comparison, composite, pointwise, row
+from .composite_layouts import item_layout
+from .families import aligned, comparison, composite, in_front, pointwise, row
 from .indexing import as_number, where
 from .pointwise import (
     absolute,
@@ -49,8 +50,8 @@ from .pointwise import (
     square,
     subtract,
 )
-from .result_layouts import elementwise, ufunc_dtype, weak
-from .shape import copy, imag, real
+from .result_layouts import Layout, elementwise, ufunc_dtype, weak
+from .shape import copy, fortran, imag, real
 
 # A table reads by its columns.
 #                            name              kernel            partial derivatives in each argument; out = f(x, ...)
@@ -249,6 +250,14 @@ def _rounded(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.round(np.zeros((), dtype)).dtype
 
 
+def _batched_round(info: Any, in_dims: Any, x: Any, decimals: int) -> tuple[Any, int]:
+    last = moveaxis(x, in_dims[0], -1)
+    layout = item_layout(last)
+    if fortran(Layout(layout.shape[:-1], layout.strides[:-1], layout.dtype)):  # np.round keeps this order, and makes C of any other
+        return round(last, decimals), len(x.shape) - 1
+    return round(in_front(x, in_dims[0]), decimals), 0
+
+
 def _round(x: Any, decimals: int = 0) -> Any:
     found = np.round(x, decimals)
     return found.copy("K") if found is x and isinstance(x, np.ndarray) else found  # NumPy 2.0 gives integers back as they are
@@ -259,7 +268,7 @@ round: OpOverload = row(
     numpy=_round,
     fake=lambda x, decimals: elementwise(_rounded(x.dtype), [x]) if isinstance(x, FakeTensor) else np.round(x, decimals),
     autograd=CONSTANT,
-    vmap=lambda info, in_dims, x, decimals: (round(x, decimals), in_dims[0]),
+    vmap=_batched_round,
     tags=(Tag.pointwise,),
 )
 angle = composite("angle(Tensor x, bool deg=False) -> Tensor", _angle, numpy=np.angle)

@@ -98,7 +98,12 @@ def _guessed(x: Any) -> Any:
 
 def order_of(x: Any) -> Order:
     """Return the axes of an array, the one with the smallest stride first."""
-    return tuple(sorted(range(x.ndim), key=lambda axis: (x.strides[axis], -axis)))
+    return order_of_strides(x.strides)
+
+
+def order_of_strides(strides: Shape) -> Order:
+    """Return the axes, the one with the smallest stride first, and of equal ones the last first."""
+    return tuple(sorted(range(len(strides)), key=lambda axis: (strides[axis], -axis)))
 
 
 # -- elementwise -----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from warnings import filterwarnings
 from ..core import Tensor, before_first_wrapper
 from ..core.array_memory import no_sequence
 from ..operators.registry import alias, define_on_first_use, ops
-from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, READ_ONLY_VIEWS
+from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, INDEXING, READ_ONLY_VIEWS
 from . import graph_syntax
 from .protocols import ON_TENSORS
 
@@ -42,7 +42,8 @@ MAKING_ARRAYS = """
 def install() -> None:
     """Connect the rows: their second names, how graphs print them, what is a number, and the methods of `Tensor`."""
     ARRAYS_OF_NO_AXES.update(getattr(ops.np, name) for name in MAKING_ARRAYS.split())
-    ALIKE.update(getattr(ops.np, name) for name in "astype reshape transpose moveaxis squeeze real imag".split())
+    ALIKE.update(getattr(ops.np, name) for name in "astype reshape transpose moveaxis squeeze flip real imag sum_to checked_weights".split())
+    INDEXING[ops.np.getitem] = 1
     READ_ONLY_VIEWS.update((ops.np.broadcast_to, ops.np.detach, ops.np.diagonal))
     for name, row in SECOND_NAMES.items():
         alias(getattr(ops.np, row), name)

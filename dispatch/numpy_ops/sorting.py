@@ -89,6 +89,8 @@ def _median(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
             found = as_number(where(isnan(largest), largest, found))
     if not keepdims:
         return found
+    if not x.shape:  # np.median puts the axes back by an index with an Ellipsis, which makes an array of a number
+        return getitem(found, (Ellipsis,))
     return reshape(found, (1,) * len(x.shape)) if axis is None else expand_dims(found, axis)
 
 

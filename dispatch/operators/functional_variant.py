@@ -21,7 +21,7 @@ from ..errors import BatchingError, DefinitionError, FakeTensorError
 from ..schema.schema import Argument, Return, Schema
 from ..schema.tags import Tag
 from ..schema.types import Alias, OptionalOf, split_name
-from .prims import clone
+from .prims import clone, strided_copy
 from .registry import add, build, check_definable, known
 
 # Attributes of an operator; no overload can have such a name.
@@ -163,7 +163,9 @@ def copied(x: Any, order: Any = None) -> Any:
     What is a view of an array hangs on its strides, and a copy that is written to stands for the array from then on.
     """
     if isinstance(x, (np.ndarray, np.generic, Tensor)):
-        return clone(x) if order is None else x.copy(order) if not isinstance(x, np.generic) else np.array(x)
+        if order is None:
+            return clone(x) if isinstance(x, Tensor) else strided_copy(x)
+        return np.array(x) if isinstance(x, np.generic) else x.copy(order)
     if items_of(x) is not None:
         return mapped_arrays(lambda item: copied(item, order), x)
     return x.copy() if hasattr(x, "copy") else x

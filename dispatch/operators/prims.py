@@ -105,7 +105,8 @@ def strides_of_copy(shape: Any, strides: Any, itemsize: int, guess: Callable[[An
     return tuple(found), before, reach
 
 
-def _clone(x: Any) -> Any:
+def strided_copy(x: Any) -> Any:
+    """Copy an array or a number into an array with the same strides; it is no operator, so that no mode sees it."""
     if not isinstance(x, np.ndarray):
         return np.array(x)
     if x.flags.forc or type(x) not in (np.ndarray, np.memmap):
@@ -132,6 +133,6 @@ moveaxis = define("np::moveaxis(Tensor(a) x, int[1] source, int[1] destination) 
 select = define("np::select_index(Tensor(a) x, int axis, int index) -> Tensor(a)", _select, (Tag.view,))
 stack = define("np::stack(Tensor[] arrays, int axis=0) -> Tensor", _stack)
 # A copy with the strides of `x`, also where these leave gaps or go backwards, which no order of `np.copy` gives.
-clone = define("np::clone(Tensor x) -> Tensor", _clone)
+clone = define("np::clone(Tensor x) -> Tensor", strided_copy)
 astype = define("np::astype(Tensor(a) x, ScalarType dtype) -> Tensor(a)", _astype)
 detach = define("np::detach(Tensor(a) x) -> Tensor(a)", _detach, (Tag.view,))

@@ -18,7 +18,7 @@ import numpy as np
 from ..core import DispatchKey, OpOverload, Tensor, is_of_registered_class, unwrap
 from ..core.pytree import arrays, mapped_arrays
 from ..dispatcher.layer import Kernel
-from .prims import clone, define
+from .prims import clone, define, strided_copy
 from .registered_arrays import check_writable
 
 FEW = 8  # views that are noted before the first look at which of them are gone
@@ -99,7 +99,7 @@ def _view_scatter(x: Any, value: Any, look: Look) -> Any:
         check_writable(x)
         made = x.copy()
     else:
-        made = clone(x)
+        made = clone(x) if isinstance(x, Tensor) else strided_copy(x)
     look.at(made)[...] = value
     return made
 
@@ -188,6 +188,7 @@ def owner_of(x: Any) -> Any:
 ARRAYS_OF_NO_AXES: set[OpOverload] = set()  # operators whose results are arrays, also where they have no axes
 READ_ONLY_VIEWS: set[OpOverload] = set()  # operators through whose views nothing can be written
 ALIKE: set[OpOverload] = set()  # operators that give a number of a number, and an array of an array
+INDEXING: dict[OpOverload, int] = {}  # operators that give an array where the argument at this place has an Ellipsis
 
 
 def is_number(x: Any) -> bool:
@@ -204,10 +205,13 @@ def is_number(x: Any) -> bool:
 
 
 def gives_number(op: OpOverload, args: tuple[Any, ...]) -> bool:
-    """Whether a result without axes that is no view of an argument is a number."""
+    """Whether a result without axes is a number, where it is no view of an argument or a view of a number."""
     if op in ALIKE:
         return is_number(args[0])
-    return op not in ARRAYS_OF_NO_AXES
+    if op in INDEXING:
+        index = args[INDEXING[op]]
+        return not any(i is Ellipsis for i in (index if isinstance(index, tuple) else (index,)))
+    return not op.schema.is_view and op not in ARRAYS_OF_NO_AXES
 
 
 # -- who shares memory -----------------------------------------------------------------------------------------------------

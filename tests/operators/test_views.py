@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from typing import Any
 
 import making
 import numpy as np
@@ -231,6 +232,49 @@ def test_what_forward_mode_cannot_follow():
     values, tangents = push(viewed, (A,), (A,))
     np.testing.assert_array_equal(values[0], tangents[0])
     np.testing.assert_array_equal(values[1], values[0][1:])
+
+
+NUMBERS: dict[str, Any] = {
+    "an ellipsis": lambda n: n[...],
+    "a copy of an ellipsis": lambda n: n[...].copy("K"),
+    "an empty index": lambda n: n[()],
+    "a copy": lambda n: n.copy(),
+    "a shape": lambda n: n.reshape(()),
+    "a transpose": lambda n: np.transpose(n),
+    "a dtype": lambda n: n.astype("f4"),
+    "its own dtype": lambda n: n.astype(float),
+    "its own dtype of an ellipsis": lambda n: n[...].astype(float),
+    "a dtype of an ellipsis": lambda n: n[...].astype("f4"),
+    "an element": lambda n: n.ravel()[0],
+    "an element's view": lambda n: n.ravel()[0, ...],
+    "np.copy": lambda n: np.copy(n),
+    "median": lambda n: np.median(n, keepdims=True),
+    "median of an ellipsis": lambda n: np.median(n[...], keepdims=True),
+    "einsum of an ellipsis": lambda n: np.einsum("->", n[...]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("layer", ["vmap", "jvp", "tape", "fake", "symbolic", "functionalize"])
+def test_what_is_made_of_a_number_is_a_number_or_memory_as_in_numpy(name: str, layer: str) -> None:
+    def f(x: Any) -> Any:
+        y = NUMBERS[name](np.add.reduce(x, axis=None))
+        z = y[...]  # of an array its memory, of a number an array of its own
+        z[...] = 7.0
+        return y + 0, y.copy()
+
+    x = np.arange(3.0)
+    expected = f(x)
+    runs: dict[str, Any] = {
+        "vmap": lambda: [y[1] for y in dispatch.vmap(f)(np.stack([x, x]))],
+        "jvp": lambda: dispatch.jvp(f, (x,), (x,))[0],
+        "tape": lambda: dispatch.vjp(f, x)[0],
+        "functionalize": lambda: dispatch.functionalize(f)(x),
+    }
+    found = runs[layer]() if layer in runs else dispatch.make_fx(f, layer)(x)(x)
+    np.testing.assert_array_equal(found, expected)
+    if layer not in ("jvp", "tape"):  # which return arrays
+        assert layer == "vmap" or [type(y) for y in found] == [type(y) for y in expected]
 
 
 def test_a_write_through_a_view_of_a_number_is_kept_in_every_order_of_the_transforms():

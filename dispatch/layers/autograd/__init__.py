@@ -26,7 +26,7 @@ from .gradients import backward, grad, nbytes
 from .leaf import track
 from .node import Leaf, Node
 from .pullback_rules import Pullback, Pullbacks, pullbacks
-from .saved_tensors import protect
+from .saved_tensors import protect, protect_argument
 from .tensor import TrackedTensor, one
 from .user_rules import Rule
 
@@ -47,6 +47,7 @@ __all__ = [
     "no_grad",
     "one",
     "protect",
+    "protect_argument",
     "pullbacks",
     "run_backward",
     "set_grad_enabled",

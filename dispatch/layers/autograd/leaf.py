@@ -21,7 +21,7 @@ from ...core.array_memory import unwritten
 from ...errors import GradientError
 from ...operators.prims import astype
 from .node import Leaf
-from .saved_tensors import COPIED_BYTES, protect
+from .saved_tensors import COPIED_BYTES, protect_argument
 from .tensor import TrackedTensor
 
 
@@ -81,7 +81,8 @@ def track(value: Any, level: Any, *, shared: bool = False) -> TrackedTensor:
     """Return a leaf at a level. `shared`: somebody else may write to the value while the tape needs it, so protect it."""
     if shared:
         kept = unwritten(value, COPIED_BYTES)  # which settles the usual case in C
-        value = protect(value) if kept is None else kept
+        dense = type(value) is not np.ndarray or value.flags.forc
+        value = kept if kept is not None and dense else protect_argument(value)
     if value.dtype.kind not in "fc":
         raise GradientError(
             f"a gradient was asked of an array of dtype {value.dtype}: only floating-point and complex values have one. "

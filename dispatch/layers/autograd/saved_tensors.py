@@ -14,6 +14,7 @@ import numpy as np
 from ...core import Tensor, freeze, wrap
 from ...core.array_memory import unwritten
 from ...core.pytree import items_of, mapped
+from ...operators.prims import strided_copy
 
 # Up to here a copy (at most 3 us) costs no more than the bookkeeping of a hold and its end (about 4 us).
 COPIED_BYTES = 65_536
@@ -44,6 +45,15 @@ def protect(x: Any) -> Any:
     if kept is not None or x is None:
         return kept
     return wrap(type(x), protect(x.value), x, x.data) if isinstance(x, Tensor) else _protect_large(x)
+
+
+def protect_argument(x: Any) -> Any:
+    """`protect` for what goes into a function: a copy has the strides of `x`, on which hangs what of it is a view."""
+    kept = protect(x)
+    if type(x) is np.ndarray and not x.flags.forc and kept.strides != x.strides:
+        kept = strided_copy(x)
+        freeze(kept.base)
+    return freeze(kept)
 
 
 def _protect_large(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

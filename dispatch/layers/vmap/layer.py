@@ -15,7 +15,7 @@ from ...dispatcher.rule_parameters import by_position, check_parameters
 from ...errors import DefinitionError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import broadcast_to
-from ...operators.views import ALIKE, ARRAYS_OF_NO_AXES, READ_ONLY_VIEWS, is_number, owner_of
+from ...operators.views import ALIKE, ARRAYS_OF_NO_AXES, READ_ONLY_VIEWS, gives_number, is_number, owner_of
 from ..opaque_rules import Opacity, UserRule, checked_opaque
 from .batched_outputs import rule_output
 from .fallback_loop import looped
@@ -134,8 +134,11 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
         if type(out) is not BatchedTensor or type(x) is not BatchedTensor or (x.shape and out.shape) or x.rank != out.rank:
             return out
         shared = owner_of(out) is owner_of(x)
-        if shared and not x.shape and is_number(x):
-            out = wrap(BatchedTensor, out.value.copy(), out, out.data)
+        if not x.shape and is_number(x):
+            if out.shape or not gives_number(op, args):  # an array of its own
+                out = wrap(BatchedTensor, out.value.copy(), out, out.data) if shared else out
+                out.is_array = True
+            return out
         if shared and not out.shape:
             out.is_array = True
         return out

@@ -91,7 +91,7 @@ def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
             x, term = _pair(x, term, y, other, kept)
         waiting.append((x, term))
     x, term = _summed(*waiting[0], set(result))
-    if not term and not (len(operands) == 1 and not shapes[0]):
+    if not term:
         return as_number(x)
     return x if term == result else transpose(x, tuple([term.index(letter) for letter in result]))
 
