@@ -53,7 +53,7 @@ def _as_method(function: Callable[..., Any]) -> tuple[str, Signature]:
     """The docstring and the signature of `register_<name>(op, ...)`, for the method of an operator."""
     found = signature(function)
     kept = [parameter for name, parameter in found.parameters.items() if name not in NOT_OF_METHODS]
-    entry = rf"^    (?:{'|'.join(NOT_OF_METHODS)}) : .*\n(?:     +.*\n)*"
+    entry = rf"^( *)(?:{'|'.join(NOT_OF_METHODS)}) : .*\n(?:\1 +.*\n)*"  # since CPython 3.13 docstrings are not indented
     return re.sub(entry, "", function.__doc__ or "", flags=re.MULTILINE), found.replace(parameters=kept)
 
 

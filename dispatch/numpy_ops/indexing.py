@@ -276,4 +276,8 @@ def _taken(x: Any, indices: Any, axis: int | None = None) -> Any:
     return np.take(x, indices, axis)
 
 
-take = composite("take(Tensor x, Tensor indices, int? axis=None) -> Tensor", _take, numpy=_taken, laid_out=True)
+def _taken_of_few(x: Any, indices: Any, axis: int | None = None) -> Any:
+    return np.take(x, indices, axis, mode="clip")  # a number is the index that it is, and x is a stand-in of a few elements
+
+
+take = composite("take(Tensor x, Tensor indices, int? axis=None) -> Tensor", _take, numpy=_taken, laid_out=_taken_of_few)

@@ -24,7 +24,7 @@ def test_help_of_a_verb_is_that_of_the_function_without_the_operator(name):
     parameters = list(inspect.signature(register).parameters)
     assert [p for p in inspect.signature(function).parameters if p not in NOT_OF_METHODS] == parameters
     said, whole = register.__doc__, function.__doc__
-    described = re.findall(r"^    (\w+) : ", said.partition("Returns\n")[0], flags=re.MULTILINE)
+    described = re.findall(r"^(\w+) : ", inspect.cleandoc(said).partition("Returns\n")[0], flags=re.MULTILINE)
     assert described == parameters
     assert said.splitlines()[0] == whole.splitlines()[0]
     assert said.partition("Returns\n")[2] == whole.partition("Returns\n")[2]
