@@ -48,7 +48,7 @@ def with_layout(op: OpOverload, function: Rule, kernel: Rule) -> Rule:
 
 def item_layout(x: Any) -> Any:
     """Return the layout of a value below all wrappers, of one item of a batch; of each in a list, any other value as it is."""
-    if not isinstance(x, Tensor):
+    if not isinstance(x, Tensor) or isinstance(x, FakeTensor):
         return tuple(map(item_layout, x)) if isinstance(x, (list, tuple)) else layout_of(x)
     layout = item_layout(x.value)
     dim = getattr(x, "dim", None)  # of a batch
