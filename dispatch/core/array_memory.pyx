@@ -192,7 +192,7 @@ cpdef object unwritable(x):
     if not isinstance(x, cnp.ndarray) or not PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE):
         return x
     if not is_exact(<PyObject *>x):
-        return freeze(x[...])
+        return freeze((<object>x).view())
     array = <cnp.ndarray>x
     view = dispatch_new_view(array.descr, cnp.PyArray_NDIM(array), cnp.PyArray_DIMS(array), cnp.PyArray_STRIDES(array),
                              cnp.PyArray_DATA(array))
