@@ -547,7 +547,7 @@ def main(argv: list[str] | None = None) -> int:
             if child.process.returncode is None:
                 continue
             done += child.calls
-            del children[p]
+            children.pop(p, None)
             if child.process.returncode == 3 and options.keep_going:
                 failures.append(child.said())
                 print(failures[-1], flush=True)

@@ -73,13 +73,17 @@ cdef enum:
 
 
 cpdef bint may_share_memory(object x, object y) noexcept:
-    """NumPy's function of this name for two ndarrays, without the code that a subclass may have for it."""
-    return dispatch_share(<PyObject *>x, <PyObject *>y)
+    """NumPy's function of this name for two ndarrays, without the code that a subclass may have for it; else False."""
+    return are_arrays(x, y) and dispatch_share(<PyObject *>x, <PyObject *>y)
+
+
+cdef bint are_arrays(object x, object y) noexcept:
+    return PyArray_Check(<PyObject *>x) and PyArray_Check(<PyObject *>y)    # whatever `__class__` says
 
 
 cpdef bint share_memory(object x, object y) except -1:
     """Whether two ndarrays share a byte: exactly if that is quick to find out, else by the bounds of their memory."""
-    if not dispatch_share(<PyObject *>x, <PyObject *>y):
+    if not (are_arrays(x, y) and dispatch_share(<PyObject *>x, <PyObject *>y)):
         return False
     try:                                    # of exact ndarrays: a subclass may have code of its own for shares_memory
         return np.shares_memory(np.ndarray.view(x, np.ndarray), np.ndarray.view(y, np.ndarray), max_work=MOST_WORK)

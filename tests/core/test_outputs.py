@@ -5,6 +5,7 @@ import pytest
 from making import made, shadow
 
 from dispatch.core import Check, DispatchKey, Kind, Level, Outputs, Residual, share_memory
+from dispatch.core.outputs import may_share_memory
 from dispatch.errors import AliasError, OutputError
 
 
@@ -261,3 +262,13 @@ def test_interleaved_arrays_share_bounds_and_no_memory():
     assert not share_memory(x[::2], x[1::2])
     assert not share_memory(x, np.zeros(4))
     assert not share_memory(x[:0], x)
+
+
+def test_what_says_by_its_class_that_it_is_an_array_shares_no_memory():
+    class Liar:
+        __class__ = property(lambda self: np.ndarray)
+
+    assert isinstance(Liar(), np.ndarray)
+    for share in (share_memory, may_share_memory):
+        assert not share(np.ones(2), Liar())
+        assert not share(Liar(), np.ones(2))
