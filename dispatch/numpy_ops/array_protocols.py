@@ -92,11 +92,8 @@ def _astype(x: Any, dtype: Any) -> Any:
 
 
 def _sum_to(x: Any, shape: tuple[int, ...]) -> Any:
-    extra = len(x.shape) - len(shape)
-    axes = (*range(extra), *(extra + i for i, n in enumerate(shape) if n == 1 != x.shape[extra + i]))
-    if not axes:
-        return x
-    return ops.np.reshape(ops.np.sum(x, axes), tuple(shape))
+    axes, _ = prims.summed_axes(x.shape, tuple(shape))
+    return ops.np.reshape(ops.np.sum(x, axes), tuple(shape)) if axes else x
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:

@@ -49,14 +49,14 @@ def _signature(text: str) -> Schema:
 
 
 def _sum_to(x: Any, shape: Shape) -> Any:
-    axes, keepdims = _summed_axes(x.shape, shape if type(shape) is tuple else tuple(shape))
+    axes, keepdims = summed_axes(x.shape, shape if type(shape) is tuple else tuple(shape))
     if not axes:
         return x
     return np.add.reduce(x, axes, keepdims=True).reshape(shape) if keepdims else np.add.reduce(x, axes)
 
 
 @lru_cache(maxsize=4096)
-def _summed_axes(shape: Shape, wanted: Shape) -> tuple[Shape, bool]:
+def summed_axes(shape: Shape, wanted: Shape) -> tuple[Shape, bool]:
     """Which axes are summed, and whether they have to be kept for a reshape: half of the time of a small sum."""
     extra = len(shape) - len(wanted)
     axes = tuple(range(extra)) + tuple(extra + i for i, n in enumerate(wanted) if n == 1 and shape[extra + i] != 1)
