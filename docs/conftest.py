@@ -7,6 +7,7 @@ NEEDS = {
     "derivatives_rules.md": "scipy",
     "dimensions.md": "jaxtyping",
     "interop.md": "torch",
+    "jax.md": "jax",
     "symbolic.md": "sympy",
     "ufuncs.md": "scipy",
 }

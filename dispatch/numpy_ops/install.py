@@ -35,7 +35,7 @@ from ..schema.tags import Tag
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
 INTEROP = f"{__package__.partition('.')[0]}.interop"
 REGISTERED_WHEN_SEEN = {"dask": ".dask"}  # by a package, the module that registers its array classes as ours
-FRAMEWORKS = {"torch": ".torch"}  # by the package that a class of arrays comes from, the module that takes a call over
+FRAMEWORKS = {"jax": ".jax", "jaxlib": ".jax", "torch": ".torch"}  # by the package that a class of arrays comes from, the module that takes a call over
 FORMS = {  # of a derivative, by their keywords in `register_autograd`
     "elementwise": ".elementwise",
     "finite_difference": ".finite_differences",
