@@ -300,7 +300,7 @@ def test_worker_processes_compute_values_and_gradients_and_live_through_an_opera
     loss = lambda w, x: np.sum(cube(x @ w))
     with (
         dask.config.set(scheduler=None),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         found = client.compute(dispatch.grad(loss)(w, LAZY[2])).result()
