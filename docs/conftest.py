@@ -10,5 +10,6 @@ NEEDS = {
     "jax.md": "jax",
     "symbolic.md": "sympy",
     "ufuncs.md": "scipy",
+    "xarray.md": "xarray",
 }
 collect_ignore = [page for page, library in NEEDS.items() if not find_spec(library)]
