@@ -7,7 +7,7 @@ cpdef enum Kind:                           # of a check; in Python an IntEnum
     ANY = 0
     TENSOR = 1
     TENSOR_OR_NUMBER = 2                    # the kinds up to here take an exact ndarray without a further look
-    INT = 3
+    INT = 3                                 # from here to DTYPE: values that hold no array
     FLOAT = 4
     COMPLEX = 5
     BOOL = 6
@@ -41,6 +41,7 @@ cdef class Check:
     cdef int accept(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_array(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_list(self, PyObject *x, rank_t *rank) except -1
+    cdef int accept_sequence(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_tuple(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_union(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_dict(self, PyObject *x, rank_t *rank) except -1

@@ -6,6 +6,8 @@ way, so one walk over the arguments both checks them and finds the rank.
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .arrays cimport Size, device_number, is_exact, is_number, is_numpy, key_of
@@ -175,8 +177,7 @@ cdef class Check:
         if not isinstance(<object>x, (list, tuple)):
             if self.size >= 0 and self.element.accept(x, rank):
                 return True                 # `int[2] size=3`: one stands for all
-            return (self.element.kind == INT and isinstance(<object>x, range)
-                    and (self.size <= 1 or len(<object>x) == self.size))
+            return self.accept_sequence(x, rank)
         items = held(<object>x)
         if self.size > 1 and len(items) != self.size:
             return False
@@ -184,6 +185,18 @@ cdef class Check:
             if not self.element.accept(PyTuple_GET_ITEM(<PyObject *>items, i), rank):
                 return False
         return True
+
+    cdef int accept_sequence(self, PyObject *x, rank_t *rank) except -1:
+        """A sequence of a class of its own, for a list of plain values: arrays are looked for in lists and tuples only."""
+        cdef tuple items
+        if not INT <= self.element.kind <= DTYPE:
+            return False
+        if self.element.kind == INT and isinstance(<object>x, range):       # whose items need no look
+            return self.size <= 1 or len(<object>x) == self.size
+        if isinstance(<object>x, (str, bytes, bytearray)) or not isinstance(<object>x, Sequence):
+            return False
+        items = tuple(<object>x)
+        return (self.size <= 1 or len(items) == self.size) and all([self.element(item) for item in items])
 
     cdef int accept_tuple(self, PyObject *x, rank_t *rank) except -1:
         cdef Py_ssize_t i

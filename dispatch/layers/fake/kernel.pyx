@@ -43,6 +43,16 @@ cdef object key_of(object x, object mode, bint symbolic):
     raise LookupError
 
 
+cdef bint has_symbol(object x):
+    """Whether a size in an argument is a symbol."""
+    cls = type(x)
+    if cls is FakeTensor:
+        return any([type(n) is not int for n in x.shape])
+    if cls is tuple or cls is list:
+        return any([has_symbol(item) for item in x])
+    return cls is SymInt or (cls is slice and has_symbol((x.start, x.stop, x.step)))
+
+
 cdef object outputs_of(object answer, tuple args, object mode):
     """Outputs as they are remembered, each a fake of its own."""
     if type(answer) is not Single:
@@ -68,7 +78,8 @@ cdef class Remembering:
         if mode is None:
             return self.kernel(*args)
         env = mode.shape_env
-        if env is not None:                 # an answer with symbols holds where the guards do that it left
+        if env is not None and not (mode.static_shapes and not has_symbol(args)):
+            # an answer with symbols holds where the guards do that it left
             answers = env.answers.setdefault(self.kernel, {})
         try:
             key = tuple([key_of(x, mode, env is not None) for x in args])
