@@ -12,6 +12,7 @@ NEEDS = {
     "interop.md": "torch",
     "symbolic.md": "sympy",
     "ufuncs.md": "scipy",
+    "xarray.md": "xarray",
 }
 collect_ignore = [page for page, library in NEEDS.items() if not find_spec(library)]
 if not shutil.which(os.environ.get("CC", "cc").split()[0]):

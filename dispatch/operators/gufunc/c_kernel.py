@@ -34,7 +34,8 @@ def kernel_of_c(op: OpOverload, device_types: Any, cfunc: Any, workers: int) -> 
     if ([device_types] if isinstance(device_types, str) else device_types) not in (["cpu"], ("cpu",)):
         faults.append("a function in C reads the memory of NumPy's arrays: write register_kernel('cpu', cfunc=...)")
     if not isinstance(signature, Signature):
-        faults.append('a function in C goes over the items of a signature, and there is none: custom_op(..., signature="(n)->()")')
+        written = 'custom_op(..., signature="(n)->()")'
+        faults.append(f"a function in C goes over the items of a signature, and there is none: {written}")
     if op.schema.has_residual:
         faults.append("a function in C has no residual to return")
     others = [a for a in op.schema.arguments if a.type not in (TENSOR, WORDS["Scalar"], *NUMBERS)]
