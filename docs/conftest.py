@@ -10,6 +10,7 @@ NEEDS = {
     "derivatives_rules.md": "scipy",
     "dimensions.md": "jaxtyping",
     "interop.md": "torch",
+    "jax.md": "jax",
     "symbolic.md": "sympy",
     "ufuncs.md": "scipy",
     "xarray.md": "xarray",
