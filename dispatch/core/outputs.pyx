@@ -1,8 +1,8 @@
 """Is what a kernel gave back what its schema says? The cheap checks, made on every call of a backend's kernel.
 
-Number and types of the outputs; that no output is an argument or another output, by pointer; that none shares memory with one, by
-the bounds of their memory, so that disjoint halves of one buffer pass, and whoever owns the memory: an array, a memory map, a
-bytearray.
+Number and types of the outputs; that no output is an argument or another output, by pointer; that none shares memory with
+one, by the bounds of their memory, so that disjoint halves of one buffer pass, and whoever owns the memory: an array, a memory
+map, a bytearray.
 """
 from cpython.object cimport PyObject
 
@@ -44,7 +44,8 @@ cdef extern from *:
     }
     /* Whether two ndarrays may show the same byte; two that own their memory share none. */
     static inline int dispatch_may_meet(PyObject *x, PyObject *y) {
-        return !(((PyArrayObject_fields *)x)->flags & ((PyArrayObject_fields *)y)->flags & NPY_ARRAY_OWNDATA) && dispatch_share(x, y);
+        const int owners = ((PyArrayObject_fields *)x)->flags & ((PyArrayObject_fields *)y)->flags & NPY_ARRAY_OWNDATA;
+        return !owners && dispatch_share(x, y);
     }
     /* Whether an ndarray is none of the values and shows the memory of none, told without running any code: the usual case,
        of ndarrays, numbers, and lists of these. Two that own their memory share none. 0 means that it takes a longer look. */
