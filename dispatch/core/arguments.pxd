@@ -41,7 +41,6 @@ cdef class Check:
     cdef int accept(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_array(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_list(self, PyObject *x, rank_t *rank) except -1
-    cdef int accept_sequence(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_tuple(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_union(self, PyObject *x, rank_t *rank) except -1
     cdef int accept_dict(self, PyObject *x, rank_t *rank) except -1

@@ -174,29 +174,23 @@ cdef class Check:
     cdef int accept_list(self, PyObject *x, rank_t *rank) except -1:
         cdef tuple items
         cdef Py_ssize_t i
-        if not isinstance(<object>x, (list, tuple)):
-            if self.size >= 0 and self.element.accept(x, rank):
-                return True                 # `int[2] size=3`: one stands for all
-            return self.accept_sequence(x, rank)
-        items = held(<object>x)
+        if isinstance(<object>x, (list, tuple)):
+            items = held(<object>x)
+        elif self.size >= 0 and self.element.accept(x, rank):
+            return True                     # `int[2] size=3`: one stands for all
+        elif isinstance(<object>x, range) and self.element.kind == INT:         # whose items need no look
+            return self.size <= 1 or len(<object>x) == self.size
+        elif (INT <= self.element.kind <= DTYPE and isinstance(<object>x, Sequence)
+                and not isinstance(<object>x, (str, bytes, bytearray))):
+            items = tuple(<object>x)        # of a class of its own; arrays are looked for in lists and tuples only
+        else:
+            return False
         if self.size > 1 and len(items) != self.size:
             return False
         for i in range(len(items)):
             if not self.element.accept(PyTuple_GET_ITEM(<PyObject *>items, i), rank):
                 return False
         return True
-
-    cdef int accept_sequence(self, PyObject *x, rank_t *rank) except -1:
-        """A sequence of a class of its own, for a list of plain values: arrays are looked for in lists and tuples only."""
-        cdef tuple items
-        if not INT <= self.element.kind <= DTYPE:
-            return False
-        if self.element.kind == INT and isinstance(<object>x, range):       # whose items need no look
-            return self.size <= 1 or len(<object>x) == self.size
-        if isinstance(<object>x, (str, bytes, bytearray)) or not isinstance(<object>x, Sequence):
-            return False
-        items = tuple(<object>x)
-        return (self.size <= 1 or len(items) == self.size) and all([self.element(item) for item in items])
 
     cdef int accept_tuple(self, PyObject *x, rank_t *rank) except -1:
         cdef Py_ssize_t i

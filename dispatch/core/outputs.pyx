@@ -1,8 +1,7 @@
 """Is what a kernel gave back what its schema says? The cheap checks, made on every call of a backend's kernel.
 
-Number and types of the outputs; that no output is an argument or another output, by pointer; that none shares memory with
-one, by the bounds of their memory, so that disjoint halves of one buffer pass, and whoever owns the memory: an array, a memory
-map, a bytearray.
+Number and types of the outputs; that none is an argument or another one, by pointer; that none shares memory with one, by the
+bounds of their memory, so that disjoint halves of a buffer pass, and whoever owns it: an array, a memory map, a bytearray.
 """
 from cpython.object cimport PyObject
 
@@ -42,11 +41,6 @@ cdef extern from *:
         return dispatch_bounds((PyArrayObject_fields *)x, &low, &high)
                && dispatch_bounds((PyArrayObject_fields *)y, &from, &to) && low < to && from < high;
     }
-    /* Whether two ndarrays may show the same byte; two that own their memory share none. */
-    static inline int dispatch_may_meet(PyObject *x, PyObject *y) {
-        const int owners = ((PyArrayObject_fields *)x)->flags & ((PyArrayObject_fields *)y)->flags & NPY_ARRAY_OWNDATA;
-        return !owners && dispatch_share(x, y);
-    }
     /* Whether an ndarray is none of the values and shows the memory of none, told without running any code: the usual case,
        of ndarrays, numbers, and lists of these. Two that own their memory share none. 0 means that it takes a longer look. */
     static int dispatch_is_fresh(PyObject *out, PyObject *const *values, Py_ssize_t count, int depth) {
@@ -71,7 +65,6 @@ cdef extern from *:
     """
     bint dispatch_is_fresh(PyObject *out, PyObject *const *values, Py_ssize_t count, int depth) noexcept
     bint dispatch_share(PyObject *x, PyObject *y) noexcept
-    bint dispatch_may_meet(PyObject *x, PyObject *y) noexcept
 
 
 cdef enum:
@@ -144,17 +137,15 @@ cdef int is_shared(object x, tuple items, void *context) except -1:
 
 
 cdef int repeated(tuple items, Py_ssize_t count) except -1:
-    """Whether one ndarray stands at two places of the outputs, or two share memory."""
+    """Whether one ndarray stands at two places of the outputs, or two share memory, which two that own theirs do not."""
     cdef Py_ssize_t i, k
-    cdef PyObject *x
-    cdef PyObject *y
     for i in range(count):
-        x = PyTuple_GET_ITEM(<PyObject *>items, i)
-        if not PyArray_Check(x):
-            continue
-        for k in range(i):
-            y = PyTuple_GET_ITEM(<PyObject *>items, k)
-            if x == y or (PyArray_Check(y) and dispatch_may_meet(x, y) and share_memory(<object>x, <object>y)):
+        x = items[i]
+        owns = PyArray_Check(<PyObject *>x) and cnp.PyArray_CHKFLAGS(<cnp.ndarray>x, cnp.NPY_ARRAY_OWNDATA)
+        for k in range(i if PyArray_Check(<PyObject *>x) else 0):
+            y = items[k]
+            if x is y or (PyArray_Check(<PyObject *>y) and not (
+                    owns and cnp.PyArray_CHKFLAGS(<cnp.ndarray>y, cnp.NPY_ARRAY_OWNDATA)) and share_memory(x, y)):
                 return True
     return False
 
