@@ -33,6 +33,7 @@ from ..operators.rule_operators import rule_operator
 from ..schema.tags import Tag
 
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
+GUFUNC = f"{__package__.partition('.')[0]}.operators.gufunc"
 INTEROP = f"{__package__.partition('.')[0]}.interop"
 REGISTERED_WHEN_SEEN = {"dask": ".dask", "xarray": ".xarray"}  # by a package, the module that registers its classes as ours
 # By the package that a class comes from, the module that takes a call over.
@@ -65,6 +66,7 @@ def install() -> None:
     observer.install()
     around_kernels[Tag.random] = around_kernel
     hooks.functional, hooks.rule_operator = functional, rule_operator
+    hooks.cfunc, kernels.of_c = LazyFunction(GUFUNC, ".c_kernel", "cfunc_of"), LazyFunction(GUFUNC, ".c_kernel", "kernel_of_c")
     rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule, partial_rule=partial_rule)
     frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
     labelled.update(LABELLED)
