@@ -5,6 +5,7 @@ These functions are compiled, so that `x * y` and `x.sum()` cost hardly more tha
 import numpy as np
 
 from ..core import Tensor
+from ..core.tensor cimport Wrapped
 from ..errors import ArgumentError
 from ..operators.views import is_number
 from .row_arguments import as_value
@@ -17,12 +18,29 @@ def is_operand(x):
     return isinstance(x, OPERANDS)
 
 
-def infix(op not None):
-    """`x + y`, where x is a Tensor."""
+cdef object array_type = np.ndarray
+
+
+cdef kind_of(x):
+    """The kind of the dtype of a number."""
+    return "c" if type(x) is complex else "f" if type(x) is float else getattr(getattr(x, "dtype", None), "kind", "i")
+
+
+cdef bint are_numbers(self, other, str kinds):
+    """Whether both are numbers, and one is of these kinds. What wraps an array, the usual case, is told apart by that alone."""
+    if not isinstance(self, Wrapped) or type((<Wrapped>self).value) is array_type or self.shape != () or not is_number(self):
+        return False
+    return is_number(other) and (kind_of(self) in kinds or kind_of(other) in kinds)
+
+
+def infix(op not None, of_numbers=None, str kinds=""):
+    """`x + y`, where x is a Tensor. Of two numbers, one of these kinds, it is the row `of_numbers`."""
     def infix(self, other):
         if isinstance(other, (list, tuple)):
             other = as_value(other)
         try:
+            if of_numbers is not None and are_numbers(self, other, kinds):
+                return of_numbers(self, other)
             return op(self, other)
         except ArgumentError:
             if isinstance(other, OPERANDS):
@@ -31,12 +49,11 @@ def infix(op not None):
     return infix
 
 
-def power(op not None, dict others not None):
+def power(infixed not None, dict others not None):
     """`x ** y`, where x is a Tensor. NumPy runs other ufuncs for some numbers, and these round otherwise than `np.power` does.
 
     `others` has their rows, and the dtypes of which they give other bits, by type and value of the number.
     """
-    infixed = infix(op)
 
     def power(self, other):
         if (type(other) is int or type(other) is float) and (type(other), other) in others:
@@ -47,12 +64,14 @@ def power(op not None, dict others not None):
     return power
 
 
-def reflected(op not None):
+def reflected(op not None, of_numbers=None, str kinds=""):
     """`y + x`, where x is a Tensor and y does not know it."""
     def reflected(self, other):
         if isinstance(other, (list, tuple)):
             other = as_value(other)
         try:
+            if of_numbers is not None and are_numbers(self, other, kinds):
+                return of_numbers(other, self)
             return op(other, self)
         except ArgumentError:
             if isinstance(other, OPERANDS):
@@ -61,9 +80,11 @@ def reflected(op not None):
     return reflected
 
 
-def unary(op not None):
+def unary(op not None, of_number=None, str kinds=""):
     """`-x`, and whatever else takes the array alone."""
     def unary(self):
+        if of_number is not None and are_numbers(self, 0, kinds):
+            return of_number(self)
         return op(self)
     return unary
 
