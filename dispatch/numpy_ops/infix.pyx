@@ -2,13 +2,15 @@
 
 These functions are compiled, so that `x * y` and `x.sum()` cost hardly more than the call of the row itself.
 """
+from operator import index
+
 import numpy as np
 
 from ..core import Tensor
 from ..core.tensor cimport Wrapped
 from ..errors import ArgumentError
 from ..operators.views import is_number
-from .row_arguments import as_value
+from .row_arguments import are_numbers, as_value
 
 cdef tuple OPERANDS = (Tensor, np.ndarray, int, float, complex, np.generic, list, tuple)
 
@@ -21,27 +23,22 @@ def is_operand(x):
 cdef object array_type = np.ndarray
 
 
-cdef kind_of(x):
-    """The kind of the dtype of a number."""
-    return "c" if type(x) is complex else "f" if type(x) is float else getattr(getattr(x, "dtype", None), "kind", "i")
+def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, bint reflected=False):
+    """`x + y`, where x is a Tensor; `reflected` it is `y + x`, where y does not know x.
 
-
-cdef bint are_numbers(self, other, str kinds):
-    """Whether both are numbers, and one is of these kinds. What wraps an array, the usual case, is told apart by that alone."""
-    if not isinstance(self, Wrapped) or type((<Wrapped>self).value) is array_type or self.shape != () or not is_number(self):
-        return False
-    return is_number(other) and (kind_of(self) in kinds or kind_of(other) in kinds)
-
-
-def infix(op not None, of_numbers=None, str kinds=""):
-    """`x + y`, where x is a Tensor. Of two numbers, one of these kinds, it is the row `of_numbers`."""
+    Of two numbers, one of these kinds, it is the row `of_numbers`. What `repeats`, a product, has a list as often as a number says,
+    as NumPy's scalars do.
+    """
     def infix(self, other):
+        # No number, or a batch of such, which the ufunc computes.
+        cdef bint array = isinstance(self, Wrapped) and type((<Wrapped>self).value) is array_type
         if isinstance(other, (list, tuple)):
+            if repeats and self.shape == () and is_number(self):
+                return other * index(self)
             other = as_value(other)
+        row = of_numbers if of_numbers is not None and not array and are_numbers(self, other, kinds) else op
         try:
-            if of_numbers is not None and are_numbers(self, other, kinds):
-                return of_numbers(self, other)
-            return op(self, other)
+            return row(other, self) if reflected else row(self, other)
         except ArgumentError:
             if isinstance(other, OPERANDS):
                 raise
@@ -62,22 +59,6 @@ def power(infixed not None, dict others not None):
                 return row(self)
         return infixed(self, other)
     return power
-
-
-def reflected(op not None, of_numbers=None, str kinds=""):
-    """`y + x`, where x is a Tensor and y does not know it."""
-    def reflected(self, other):
-        if isinstance(other, (list, tuple)):
-            other = as_value(other)
-        try:
-            if of_numbers is not None and are_numbers(self, other, kinds):
-                return of_numbers(other, self)
-            return op(other, self)
-        except ArgumentError:
-            if isinstance(other, OPERANDS):
-                raise
-            return NotImplemented
-    return reflected
 
 
 def unary(op not None, of_number=None, str kinds=""):

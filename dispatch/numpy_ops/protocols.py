@@ -34,7 +34,7 @@ from .assignment import (
     ufunc_where,
 )
 from .families import kernel_of
-from .infix import infix, is_operand, method, power, reflected, unary
+from .infix import infix, is_operand, method, power, unary
 from .linalg import matmul
 from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, spelling_of
 from .row_arguments import as_item, as_value, call, converted
@@ -272,8 +272,8 @@ _BINARY = {
     "lshift": pointwise_more.left_shift, "rshift": pointwise_more.right_shift,
 }  # fmt: skip
 # What NumPy computes of two numbers by code of its own, and of which dtypes that rounds otherwise than the ufunc.
-_OF_NUMBERS = {
-    "mul": (pointwise.scalar_multiply, "c"), "truediv": (pointwise.scalar_divide, "c"), "pow": (pointwise.scalar_power, "f"),
+_OF_NUMBERS: dict[str, tuple[Any, ...]] = {
+    "mul": (pointwise.scalar_multiply, "c", True), "truediv": (pointwise.scalar_divide, "c"), "pow": (pointwise.scalar_power, "f"),
     "abs": (pointwise.scalar_absolute, "c"),
 }  # fmt: skip
 _INFIX = {name: infix(op, *_OF_NUMBERS.get(name, ())) for name, op in _BINARY.items()}
@@ -291,7 +291,7 @@ ON_TENSORS: dict[str, Any] = {
     "__array_function__": _array_function,
     **{f"__{name}__": method for name, method in _INFIX.items()},
     **{f"__{name}__": infix(op) for name, op in _COMPARISONS.items()},
-    **{f"__r{name}__": reflected(op, *_OF_NUMBERS.get(name, ())) for name, op in _BINARY.items()},
+    **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
     **{f"__i{name}__": _augmented(op, _INFIX[name] if name in _OF_NUMBERS else None) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
     "__pos__": unary(pointwise.positive),

@@ -258,3 +258,37 @@ def test_operators_on_numbers_give_the_bits_of_numpys_scalars_in_every_layer(op:
             for x, y in zip(values, expected, strict=True):
                 assert np.asarray(x).dtype == np.asarray(y).dtype, (layer, dtypes, number)
                 assert np.asarray(x).tobytes() == np.asarray(y).tobytes() or np.isnan(y), (layer, dtypes, number, x, y)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_a_list_times_a_number_is_what_numpys_scalars_make_of_it(dtype: np.dtype[Any]) -> None:
+    def f(x: Any) -> Any:
+        return [x[0] * [2.0, 3.0], (1, 2) * x[0]]
+
+    x = np.array([2], dtype)
+    try:
+        expected = f(x)
+    except TypeError:
+        with pytest.raises(TypeError):
+            functionalize(f)(x)
+        return
+    assert functionalize(f)(x) == expected
+    with pytest.raises(dispatch.errors.DispatchError):
+        make_fx(f, "fake")(x)
+    with pytest.raises(dispatch.errors.DispatchError):
+        vmap(f)(x[None])
+
+
+def test_an_index_of_arrays_without_axes_gives_a_copy() -> None:
+    places = [(np.array(0),), (np.array(0), ...), (np.array(0), np.array(1)), (np.array(0), np.array(1), ...), (np.array(0), slice(None))]
+    for index in places:
+
+        def f(x: Any, index: Any = index) -> Any:
+            y = x[index]
+            y += 1
+            return x + 0, y
+
+        x = np.arange(6.0).reshape(2, 3)
+        for run in (functionalize(f), lambda x, f=f: make_fx(f, "fake")(x)(x), lambda x, f=f: jvp(f, (x,), (x,))[0]):
+            assert all(map(np.array_equal, run(x.copy()), f(x.copy()))), index
+        assert np.array_equal(vmap(f)(x[None])[0][0], x)
