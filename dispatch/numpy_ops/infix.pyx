@@ -23,11 +23,11 @@ def is_operand(x):
 cdef object array_type = np.ndarray
 
 
-def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, bint reflected=False):
+def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bint reflected=False):
     """`x + y`, where x is a Tensor; `reflected` it is `y + x`, where y does not know x.
 
-    Of two numbers, one of these kinds, it is the row `of_numbers`. What `repeats`, a product, has a list as often as a number says,
-    as NumPy's scalars do.
+    Of two numbers, one of these kinds, it is the row `of_numbers`. What `repeats`, a product, has a list as often as a number
+    says, as NumPy's scalars do.
     """
     def infix(self, other):
         # No number, or a batch of such, which the ufunc computes.
