@@ -36,7 +36,8 @@ def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bin
             if repeats and self.shape == () and is_number(self):
                 return other * index(self)
             other = as_value(other)
-        row = of_numbers if of_numbers is not None and not array and are_numbers(self, other, kinds) else op
+        number = of_numbers is not None and not array and self.shape == () and are_numbers(self, other, kinds)
+        row = of_numbers if number else op
         try:
             return row(other, self) if reflected else row(self, other)
         except ArgumentError:
@@ -64,7 +65,7 @@ def power(infixed not None, dict others not None):
 def unary(op not None, of_number=None, str kinds=""):
     """`-x`, and whatever else takes the array alone."""
     def unary(self):
-        if of_number is not None and are_numbers(self, 0, kinds):
+        if of_number is not None and self.shape == () and are_numbers(self, 0, kinds):
             return of_number(self)
         return op(self)
     return unary

@@ -33,8 +33,8 @@ def as_item(x: Any) -> Any:
 
 
 def are_numbers(x: Tensor, y: Any, kinds: str) -> bool:
-    """Whether both are numbers, what NumPy has as scalars, and one has a dtype of these kinds."""
-    return x.shape == () and is_number(x) and is_number(y) and (_kind(x) in kinds or _kind(y) in kinds)
+    """Whether both are numbers, what NumPy has as scalars, and one has a dtype of these kinds; `x` has no axes."""
+    return is_number(x) and is_number(y) and (_kind(x) in kinds or _kind(y) in kinds)
 
 
 def _kind(x: Any) -> str:
