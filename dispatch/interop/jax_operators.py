@@ -34,6 +34,7 @@ from .derived_operators import batch_of, is_array, pullback_of, pushforward_of, 
 from .jax_errors import sent
 from .jax_ffi import attributes, registered
 from .jax_values import (
+    Array,
     Call,
     Tracer,
     array_of_jax,
@@ -99,7 +100,8 @@ class Exported:
             return function.of_framework(given)
         if not self.targets and not any([isinstance(x, Tracer) for x in operands]):
             return at_once(self.op, call, operands)
-        return put(template_of(call, operands), call_p.bind(*[jax.numpy.asarray(x) for x in operands], call=call))
+        operands = [x if isinstance(x, Array) else jax.numpy.array(x) for x in operands]
+        return put(template_of(call, operands), call_p.bind(*operands, call=call))
 
     def runs(self, handler: Any, platform: str) -> None:
         """Let an XLA FFI handler run in programs for a platform."""
