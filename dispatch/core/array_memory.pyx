@@ -160,10 +160,10 @@ cpdef object unwritten(x, Py_ssize_t limit):
 
     Of a wrapper that a write changes it is another wrapper of the same, which that write does not change.
 
-    `x` itself, where neither it nor the array that owns its memory is writeable, bytes own it or it is watched; a copy, read-only, where
-    it has at most `limit` bytes, or the memory is another array's or that of an object of which nobody knows who writes to it.
-    None where memory of more than `limit` bytes would have to be copied, or is read-only now but may have been made so for
-    a while.
+    `x` itself, where neither it nor the array that owns its memory is writeable, bytes own it or it is watched; a copy,
+    read-only, where it has at most `limit` bytes, or the memory is another array's or that of an object of which nobody
+    knows who writes to it. None where memory of more than `limit` bytes would have to be copied, or is read-only now but
+    may have been made so for a while.
     """
     cdef PyObject *owner = owner_of(<PyObject *>x)
     if not isinstance(x, cnp.ndarray):
