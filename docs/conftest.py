@@ -9,5 +9,6 @@ NEEDS = {
     "interop.md": "torch",
     "symbolic.md": "sympy",
     "ufuncs.md": "scipy",
+    "xarray.md": "xarray",
 }
 collect_ignore = [page for page, library in NEEDS.items() if not find_spec(library)]

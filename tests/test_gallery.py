@@ -23,7 +23,7 @@ COMPILER = os.environ.get("CC", "cc").split()[0]
 def run(page):
     if page == "heat" and not shutil.which(COMPILER):
         pytest.skip(f"there is no C compiler {COMPILER}")
-    return runpy.run_path(str(GALLERY / f"{page}.py"), run_name=f"gallery_{page}")
+    return runpy.run_path(str(GALLERY / f"{page}.py"), run_name=page)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
 from ..layers.derivatives import Layout, zeros
 from .argnums import Argnums, Arguments, checked_argnums
 from .function_outputs import layouts_of, left, result_and_aux
-from .structures import fitted, flattened, layout_of
+from .structures import array_in, fitted, flattened, layout_of
 
 NAMES = "the cotangent", "the result"
 
@@ -93,12 +93,13 @@ def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with
             if has_aux:
                 value, aux = result_and_aux(value, has_aux)
                 aux = left(aux, level)
-            if isinstance(value, TrackedTensor) and value.level is level:
-                _check_scalar(value, value.data.layout)
-                found = run_backward((value.data,), (one(value),), level, False, False)
-                value = value.value
+            number = array_in(value)
+            if isinstance(number, TrackedTensor) and number.level is level:
+                _check_scalar(number, number.data.layout)
+                found = run_backward((number.data,), (one(number),), level, False, False)
+                value = number.value if value is number else left(value, level)
             else:
-                _check_scalar(value, layout_of(value))
+                _check_scalar(number, layout_of(number))
                 found, value = {}, left(value, level)
             grads = taped.gradients(found)
         if with_value:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core import DispatchKey, Tensor, active_mode, check_data, is_array, is_of_registered_class
 from ..core.array_memory import has_layout, inexact_layout
-from ..core.pytree import field_names, leaves, leaves_like, opened, paths, steps
+from ..core.pytree import field_names, form_of, items_of, leaves, leaves_like, opened, paths, steps
 from ..errors import GradientError, kind_of
 from ..layers.derivatives import Layout
 from ..layers.fake import FakeTensor
@@ -56,12 +56,23 @@ def layout_of(x: Any) -> Layout | None:
     return ((), np.dtype(type(x))) if isinstance(x, (float, complex)) else None
 
 
+def array_in(x: Any) -> Any:
+    """The one array that a value of a class with labels holds, such as xarray's DataArray; anything else as it is."""
+    if isinstance(x, (Tensor, np.ndarray, np.generic)) or form_of(x) is None:
+        return x
+    items = items_of(x)
+    return items[0] if items is not None and len(items) == 1 else x
+
+
 def described(x: Any) -> str:
     """A leaf or a container in the words of a sentence."""
     if is_array(x):
         return f"an array of shape {x.shape}" if x.dtype.kind in "fc" else f"an array of dtype {x.dtype}"
     if isinstance(x, dict):
         return f"a dict with {', '.join(map(repr, x)) or 'no keys'}"
+    form = form_of(x)
+    if form is not None:
+        return f"{kind_of(x)} {form}"
     return f"{kind_of(x)} of {len(x)}" if type(x) in (list, tuple) else kind_of(x)
 
 
@@ -89,9 +100,11 @@ def _differing(given: Any, like: Any, who: str, names: tuple[str, str], path: st
         for part, item, step in zip(parts, items, steps(like), strict=True):
             if leaves_like(part, item) is None:
                 return _differing(part, item, who, names, path + step)
+    said = described(given), described(like)
+    labels = "Their labels along a dimension differ. " if said[0] == said[1] and form_of(like) is not None else ""
     return GradientError(
-        f"{who}: {names[0]}{path} is {described(given)}, and {names[1]}{path} is {described(like)}. "
-        "Give one of the same structure, None for what is zero."
+        f"{who}: {names[0]}{path} is {said[0]}, and {names[1]}{path} is {said[1]}. "
+        f"{labels}Give one of the same structure, None for what is zero."
     )
 
 

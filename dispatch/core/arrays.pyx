@@ -18,8 +18,10 @@ cnp.import_array()
 cdef extern from *:
     """
     #define dispatch_mro(type) ((type)->tp_mro)
+    #define dispatch_names(type) ((type)->tp_dict)
     """
     PyObject *dispatch_mro(PyTypeObject *) noexcept nogil       # borrowed; a tuple, or NULL while the class is being made
+    PyObject *dispatch_names(PyTypeObject *) noexcept nogil     # borrowed; NULL of some classes of Python's own
     PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
     Py_ssize_t PyTuple_GET_SIZE(PyObject *) noexcept nogil
     PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept nogil
@@ -31,6 +33,9 @@ cdef extern from *:
     bint PyFloat_Check(PyObject *) noexcept nogil
     bint PyLong_Check(PyObject *) noexcept nogil
     bint PyComplex_Check(PyObject *) noexcept nogil
+    PyObject *PyDict_GetItemWithError(PyObject *, PyObject *) noexcept
+    Py_ssize_t PyUnicode_Tailmatch(PyObject *, PyObject *, Py_ssize_t, Py_ssize_t, int) noexcept
+    Py_ssize_t PY_SSIZE_T_MAX
 
 cdef extern from "numpy/arrayobject.h":
     bint PyArray_Check(PyObject *) noexcept nogil
@@ -49,6 +54,7 @@ cdef dict keys_by_device = {
     "ipu": DispatchKey.IPU, "xpu": DispatchKey.XPU,
 }
 cdef set devices_beside_numpy = set()
+cdef str MODULE = "__module__"
 # By a package: a function that registers its array classes. It is called when the first of its objects is asked about.
 cdef dict newcomers = {}
 
@@ -195,6 +201,17 @@ def device_of(x):
 def register_when_seen(str package not None, register not None):
     """Call `register()` when the first object of a class of a package, in whatever module of it, is asked about."""
     newcomers[package] = register
+
+
+cdef bint is_newcomer(PyObject *x) noexcept:
+    cdef PyObject *names = dispatch_names(Py_TYPE(x))
+    cdef PyObject *module = PyDict_GetItemWithError(names, <PyObject *>MODULE) if names != NULL and newcomers else NULL
+    if module == NULL or not PyUnicode_Check(module):
+        return False
+    for package in newcomers:
+        if PyUnicode_Tailmatch(module, <PyObject *>package, 0, PY_SSIZE_T_MAX, -1) == 1:
+            return True
+    return False
 
 
 cpdef bint registers_now(object x) except -1:

@@ -2,6 +2,7 @@
 
     dask                operators on Dask arrays: lazily, chunk by chunk
     derived_operators   the derivative and the batch of an operator, as operators that any framework can be given
+    xarray              operators on DataArrays; DataArrays in transforms, `xarray_containers`; `vmap` along a dimension
     torch               torch.library: `export`, `wrap`, tensors as arguments; its other files are named torch_...
 
 `import dispatch` imports none of them. A plain call with another framework's array comes here by `dispatcher/frameworks.py`.

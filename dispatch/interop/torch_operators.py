@@ -56,6 +56,7 @@ class Exported:
         self.op = op
         self.plan = Plan(op)
         self.is_node = False
+        self.node: Callable[[Sequence[Any]], Any] = lambda args: called(op, [self.plan.untraceable(x) for x in args])
         self.instead = threading.local()  # `run`: what the kernel does in place of the operator, for one call
         self.overload = self._defined()
         self.functional = exported(op.functional) if self.plan.written else None  # here, for torch.compile cannot look into it
@@ -66,6 +67,7 @@ class Exported:
         if not self.is_node:
             self.is_node = True
             torch.compiler.allow_in_graph(self.op)
+            torch.compiler.allow_in_graph(self.node)
 
     def _defined(self) -> Any:
         """Torch's operator, defined unless one of this name and schema is."""
@@ -179,7 +181,8 @@ class Exported:
         """Run a call with the operator's own arguments, in the order of its schema."""
         plan = self.plan
         if torch.compiler.is_dynamo_compiling() and (plan.packed or _transforms_active()):
-            return called(self.op, args)  # a node of the graph that torch.compile does not look into
+            # a node of the graph, which torch.compile does not look into
+            return self.node([plan.traceable(x) for x in args] if plan.records else args)
         out = self.invoke(plan.theirs(args))
         if not plan.rest and not plan.written:
             return out

@@ -10,6 +10,7 @@ Results are always in C order, so that what a fake rule says of strides and what
 More than 350 lines, because the schema and the values that it lets through are one table read twice.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ from ..schema.types import (
     SCALAR_TYPE,
     STR,
     TENSOR,
+    ClassType,
     ListOf,
     OptionalOf,
     Type,
@@ -46,6 +48,7 @@ WORDS = {
     TENSOR: "Tensor", INT: "SymInt", FLOAT: "float", BOOL: "bool", STR: "str", SCALAR: "Scalar", SCALAR_TYPE: "ScalarType",
     DEVICE: "Device",
 }  # fmt: skip
+RECORD = "a dataclass"  # the key under which a dict has the name of the class that it stands for
 PLAIN = {int, float, bool, str, type(None)}
 RETURNED = {TENSOR, INT, FLOAT, BOOL, SCALAR, STR}
 NAMES = "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 complex128"
@@ -109,6 +112,9 @@ class Plan:
             )
         by_keyword = all(not a.type.has_tensor and a.type in WORDS for a in schema.kwarg_only)  # else torch refuses a gradient
         self.keywords = tuple(a.name for a in schema.kwarg_only) if by_keyword else ()
+        self.records: dict[type, tuple[str, tuple[str, ...]]] = {}  # dataclasses: how each is named, and its fields
+        for a in schema.arguments:
+            self._find_records(a.type)
         self.positional = sum(2 if i in self.packed else 1 for i in range(len(schema.arguments) - len(self.keywords)))
         returns = schema.returns[:-1] if schema.has_residual else schema.returns
         self.given_back = [op.outputs.returned[i] if i < len(op.outputs.returned) else -1 for i in range(len(returns))]
@@ -122,12 +128,18 @@ class Plan:
         self.defaults = self._defaults()
         self.text = f"{'.'.join(filter(None, (schema.name, schema.overload)))}{self._signature()}"
 
+    def _find_records(self, kind: Type) -> None:
+        if isinstance(kind, ClassType) and kind.cls is not None and dataclasses.is_dataclass(kind.cls):
+            self.records[kind.cls] = kind.qualname, tuple([field.name for field in kind.fields])
+        for part in kind.parts:
+            self._find_records(part)
+
     def _defaults(self) -> list[str] | None:
         """The text of each default; None where torch cannot write one, and then all are given in each call."""
         found = []
-        for i, a in enumerate(self.arguments):
+        for a in self.arguments:
             plain = a.default is None or type(a.default) in (int, bool) or (type(a.default) is float and np.isfinite(a.default))
-            if a.has_default and (i in self.packed or not plain):
+            if a.has_default and (self.packed or not plain):  # `filled` counts, and an argument may be two
                 return None
             found.append(f"={a.default!r}" if a.has_default else "")
         return found
@@ -178,6 +190,28 @@ class Plan:
             else:
                 values.append(plain(x, a.type))
         return values
+
+    def traceable(self, x: Any) -> Any:
+        """An argument with a dict for each dataclass, which torch.compile takes as an argument of a node; plain Python."""
+        known = self.records.get(type(x))
+        if known is not None:
+            word, names = known
+            return {RECORD: word, **{name: self.traceable(getattr(x, name)) for name in names}}
+        if type(x) is dict:
+            return {key: self.traceable(y) for key, y in x.items()}
+        return type(x)([self.traceable(y) for y in x]) if type(x) in {list, tuple} else x
+
+    def untraceable(self, x: Any) -> Any:
+        """The argument again."""
+        if isinstance(x, dict):
+            items = {key: self.untraceable(y) for key, y in x.items()}
+            if (word := items.pop(RECORD, None)) is None:
+                return items
+            made: Any = object.__new__(next(cls for cls, known in self.records.items() if known[0] == word))
+            for name, y in items.items():
+                object.__setattr__(made, name, y)
+            return made
+        return type(x)([self.untraceable(y) for y in x]) if type(x) in {list, tuple} else x
 
     def _packed(self, x: Any, a: Argument) -> tuple[list[Any], str]:
         if isinstance(x, Tensor):  # this and the next are what torch.compile can look into

@@ -9,7 +9,7 @@ from ..core import Tensor, before_first_wrapper, register_when_seen
 from ..core.lazy import LazyAttribute, LazyFunction, Loader
 from ..dispatcher import observer
 from ..dispatcher.argument_layout import around_kernels
-from ..dispatcher.frameworks import frameworks
+from ..dispatcher.frameworks import frameworks, labelled
 from ..dispatcher.layer import kernels
 from ..dispatcher.operator_hooks import hooks
 from ..layers import mode
@@ -34,8 +34,9 @@ from ..schema.tags import Tag
 
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
 INTEROP = f"{__package__.partition('.')[0]}.interop"
-REGISTERED_WHEN_SEEN = {"dask": ".dask"}  # by a package, the module that registers its array classes as ours
-FRAMEWORKS = {"torch": ".torch"}  # by the package that a class of arrays comes from, the module that takes a call over
+REGISTERED_WHEN_SEEN = {"dask": ".dask", "xarray": ".xarray"}  # by a package, the module that registers its classes as ours
+FRAMEWORKS = {"torch": ".torch", "xarray": ".xarray"}  # by the package that a class comes from, the module that takes a call over
+LABELLED = {"xarray"}  # of these: packages whose objects hold arrays of any kind
 FORMS = {  # of a derivative, by their keywords in `register_autograd`
     "elementwise": ".elementwise",
     "finite_difference": ".finite_differences",
@@ -65,6 +66,7 @@ def install() -> None:
     hooks.functional, hooks.rule_operator = functional, rule_operator
     rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule, partial_rule=partial_rule)
     frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
+    labelled.update(LABELLED)
     for package, module in REGISTERED_WHEN_SEEN.items():
         register_when_seen(package, LazyFunction(INTEROP, module, "register"))
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())

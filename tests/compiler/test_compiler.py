@@ -65,7 +65,7 @@ def test_compiled_under_vmap_and_around_it(source, seed):
 
 
 def page(name):
-    return runpy.run_path(str(GALLERY / f"{name}.py"), run_name=f"gallery_{name}")
+    return runpy.run_path(str(GALLERY / f"{name}.py"), run_name=name)
 
 
 def test_crop_on_the_photograph():
