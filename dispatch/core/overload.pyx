@@ -525,8 +525,8 @@ cdef class OpOverload:
             return self
         if name.startswith("register_"):
             return self.hooks.verb(self, name[len("register_"):])
-        if name in ("__signature__", "functional"):
-            return self.hooks.signature(self) if name == "__signature__" else self.hooks.functional(self)
+        if name in ("__signature__", "functional", "cfunc"):
+            return getattr(self.hooks, name.strip("_"))(self)
         if name.endswith("_rule") and (found := self.hooks.rule_operator(self, name)) is not None:
             return found
         raise AttributeError(f"{self.name} has no attribute {name!r}.")

@@ -2,6 +2,7 @@
 
     dask                operators on Dask arrays: lazily, chunk by chunk
     derived_operators   the derivative and the batch of an operator, as operators that any framework can be given
+    jax                 functions that JAX transforms and compiles: `export`, `wrap`; its other files are named jax_...
     xarray              operators on DataArrays; DataArrays in transforms, `xarray_containers`; `vmap` along a dimension
     torch               torch.library: `export`, `wrap`, tensors as arguments; its other files are named torch_...
 

@@ -33,9 +33,11 @@ from ..operators.rule_operators import rule_operator
 from ..schema.tags import Tag
 
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
+GUFUNC = f"{__package__.partition('.')[0]}.operators.gufunc"
 INTEROP = f"{__package__.partition('.')[0]}.interop"
 REGISTERED_WHEN_SEEN = {"dask": ".dask", "xarray": ".xarray"}  # by a package, the module that registers its classes as ours
-FRAMEWORKS = {"torch": ".torch", "xarray": ".xarray"}  # by the package that a class comes from, the module that takes a call over
+# By the package that a class comes from, the module that takes a call over.
+FRAMEWORKS = {"jax": ".jax", "jaxlib": ".jax", "torch": ".torch", "xarray": ".xarray"}
 LABELLED = {"xarray"}  # of these: packages whose objects hold arrays of any kind
 FORMS = {  # of a derivative, by their keywords in `register_autograd`
     "elementwise": ".elementwise",
@@ -64,6 +66,7 @@ def install() -> None:
     observer.install()
     around_kernels[Tag.random] = around_kernel
     hooks.functional, hooks.rule_operator = functional, rule_operator
+    hooks.cfunc, kernels.of_c = LazyFunction(GUFUNC, ".c_kernel", "cfunc_of"), LazyFunction(GUFUNC, ".c_kernel", "kernel_of_c")
     rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule, partial_rule=partial_rule)
     frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
     labelled.update(LABELLED)

@@ -1,0 +1,241 @@
+"""An operator as JAX knows it: two primitives, and the rules that all of JAX's transforms ask them for.
+
+    call     an operator on arrays
+    linear   its derivative, linear in tangents
+
+A gradient, a tangent and a batch are operators too (derived_operators.py), so each rule is one more call:
+
+    jvp of call          call, and linear
+    transpose of linear  call of the pullback
+    batch of call        call of the batch;  of linear: linear, of the batch
+    jvp of linear        linear, of the pushforward
+
+That is how JAX defines its own functions. From these it makes `grad` of any order, `jvp`, `linearize`, `vmap`, and all
+nestings, where `custom_vjp` and `custom_jvp` have one of the two modes each.
+
+In a compiled program a call is a callback. `jax.pure_callback` calls into JAX on the way to the function, which waits for
+threads that may wait for the callback; its lowering underneath gives NumPy arrays, so that nothing of JAX runs inside.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload, registration_lock
+from ..core.optional import require
+from ..core.overload import bound
+from ..errors import UnsupportedError
+from ..schema.tags import Tag
+from ..schema.types import TENSOR
+from .derived_operators import batch_of, pullback_of, pushforward_of
+from .jax_errors import sent
+from .jax_values import (
+    Call,
+    Tracer,
+    apart,
+    array_of_jax,
+    array_of_result,
+    at_once,
+    device_of_call,
+    has_kind_of_derivative,
+    moves,
+    place,
+    put,
+    taken_apart,
+)
+
+jax = require("jax", "jax", needed_by="dispatch.interop.jax")
+ad = require("jax.interpreters.ad", "jax")
+batching = require("jax.interpreters.batching", "jax")
+mlir = require("jax.interpreters.mlir", "jax")
+Primitive = require("jax.extend.core", "jax").Primitive
+
+_KEPT = "__jax__"  # the attribute of an operator that is exported; a new definition of the operator has none
+
+
+def exported(op: OpOverload) -> "Exported":
+    """What an operator is to JAX, made once for each definition of the operator."""
+    found: Exported | None = vars(op).get(_KEPT)
+    if found is None:
+        with registration_lock:
+            found = vars(op).get(_KEPT)
+            if found is None:
+                found = vars(op)[_KEPT] = Exported(op)
+    return found
+
+
+class Exported:
+    """The function that JAX programs call, with the operator's own parameters.
+
+    Attributes
+    ----------
+    op : OpOverload
+    """
+
+    def __init__(self, op: OpOverload) -> None:
+        if op.schema.is_mutable:
+            raise UnsupportedError(
+                f"{op.name} cannot be exported to JAX: it writes to its arguments, and an array of JAX never changes. Export "
+                f"the form that returns what it writes: export({op.schema.name}.functional).",
+                operator=op.name,
+            )
+        self.op = op
+        self.__name__ = self.__qualname__ = op.schema.name
+        self.__doc__ = vars(op).get("__doc__")
+        self.__module__ = vars(op).get("__module__") or __name__
+        self.__signature__ = inspect.signature(op)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        call, operands = taken_apart(self.op, bound(self.op, args, keywords))
+        if not any([isinstance(x, Tracer) for x in operands]):
+            return at_once(self.op, call, operands)
+        returns = self.op.schema.returns
+        template = place(0) if len(returns) == 1 and returns[0].type == TENSOR else call.results(operands)[0]
+        return put(template, call_p.bind(*[jax.numpy.asarray(x) for x in operands], call=call))
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} exported to JAX>"
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return exported, (self.op,)
+
+
+# -- the calls that are asked for beside the value ---------------------------------------------------------------------------
+
+
+def pullback(call: Call, count: int, cotangents: int, wrt: Sequence[int]) -> Call:
+    """The call of gradients; its arrays are those of the call, and the cotangents."""
+    return Call(pullback_of(call.op), [*call.values, [place(count + i) for i in range(cotangents)], list(wrt)])
+
+
+def pushforward(call: Call, count: int, wrt: Sequence[int]) -> Call:
+    """The call of tangents; its arrays are those of the call, and the tangents."""
+    return Call(pushforward_of(call.op), [*call.values, [place(count + i) for i in range(len(wrt))], list(wrt)])
+
+
+def batch(call: Call, dims: Sequence[Any]) -> Call:
+    """The call of a batch."""
+    return Call(batch_of(call.op), [*call.values, [-1 if dim is None else dim for dim in dims]])
+
+
+# -- an operator on arrays -----------------------------------------------------------------------------------------------------
+
+call_p = Primitive("operator")
+call_p.multiple_results = True
+
+
+def _call(*operands: Any, call: Call) -> list[Any]:
+    device = device_of_call(call.op, operands)
+    found: list[Any] = []
+    apart(call.run([np.asarray(x) for x in operands]), found)
+    return [array_of_jax(array_of_result(x, call.op), call.op, device) for x in found]
+
+
+def _shapes(*avals: Any, call: Call) -> list[Any]:
+    return [jax.core.ShapedArray(tuple(x.shape), x.dtype) for x in call.results(avals)[1]]
+
+
+def _lowered(ctx: Any, *operands: Any, call: Call) -> Any:
+    """A callback with NumPy arrays."""
+    template, wanted = call.results(ctx.avals_in)
+
+    def run(*arrays: Any) -> tuple[Any, ...]:
+        try:
+            return tuple(call.computed([np.asarray(x) for x in arrays], template, wanted))
+        except BaseException as error:
+            raise sent(error) from None
+
+    side_effect = Tag.random in call.op.tags
+    given = ctx.avals_in, ctx.avals_out
+    return mlir.emit_python_callback(
+        ctx, run, None, list(operands), *given, has_side_effect=side_effect, returns_token=False
+    )[0]
+
+
+
+
+def _jvp(bind: Callable[..., Any], call: Call, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """The results of a call and their tangents."""
+    outs = bind(*primals)
+    wrt = [i for i, t in enumerate(tangents) if type(t) is not ad.Zero and moves(primals[i], call.op)]
+    moved = [ad.Zero(jax.typeof(x).to_tangent_aval()) for x in outs]
+    floats = [i for i, x in enumerate(outs) if moves(x, call.op)] if wrt else []
+    if floats:
+        found = linear_p.bind(*primals, *[tangents[i] for i in wrt], call=call, wrt=tuple(wrt))
+        for i, t in zip(floats, found, strict=True):
+            moved[i] = t
+    return outs, moved
+
+
+def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> Any:
+    return _jvp(partial(call_p.bind, call=call), call, primals, tangents)
+
+
+def _call_batch(operands: Sequence[Any], dims: Sequence[Any], *, call: Call) -> Any:
+    outs = call_p.bind(*operands, call=batch(call, dims))
+    return outs, [0] * len(outs)
+
+
+call_p.def_impl(_call)
+call_p.def_abstract_eval(_shapes)
+mlir.register_lowering(call_p, _lowered)
+ad.primitive_jvps[call_p] = _call_jvp
+batching.primitive_batchers[call_p] = _call_batch
+
+# -- its derivative ------------------------------------------------------------------------------------------------------------
+
+linear_p = Primitive("operator_derivative")  # of arrays and tangents, the tangents of the arrays `wrt`
+linear_p.multiple_results = True
+
+
+def _linear(*operands: Any, call: Call, wrt: tuple[int, ...]) -> list[Any]:
+    found: list[Any] = call_p.bind(*operands, call=pushforward(call, len(operands) - len(wrt), wrt))
+    return found
+
+
+def _linear_shapes(*avals: Any, call: Call, wrt: tuple[int, ...]) -> list[Any]:
+    outs = call.results(avals[: len(avals) - len(wrt)])[1]
+    return [jax.core.ShapedArray(tuple(x.shape), x.dtype) for x in outs if has_kind_of_derivative(x.dtype)]
+
+
+def _linear_transposed(cotangents: Sequence[Any], *operands: Any, call: Call, wrt: tuple[int, ...]) -> list[Any]:
+    """The gradients of the tangents that are not known, conjugated: JAX's transpose is, and a backward here is the adjoint."""
+    count = len(operands) - len(wrt)
+    asked = [i for i, t in enumerate(operands[count:]) if ad.is_undefined_primal(t)]
+    grads = [_conjugate(ad.instantiate_zeros(g)) for g in cotangents]
+    of = pullback(call, count, len(grads), [wrt[i] for i in asked])
+    found = iter(call_p.bind(*operands[:count], *grads, call=of))
+    return [_conjugate(next(found)) if i - count in asked else None for i in range(len(operands))]
+
+
+def _conjugate(x: Any) -> Any:
+    return jax.lax.conj(x) if x.dtype.kind == "c" else x
+
+
+def _linear_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, wrt: tuple[int, ...]) -> Any:
+    bind = partial(linear_p.bind, call=call, wrt=wrt)
+    return _jvp(bind, pushforward(call, len(primals) - len(wrt), wrt), primals, tangents)
+
+
+def _linear_batch(operands: Sequence[Any], dims: Sequence[Any], *, call: Call, wrt: tuple[int, ...]) -> Any:
+    """The derivative of the batch; an array and its tangent have the batch first, both of them."""
+    count = len(operands) - len(wrt)
+    size = next(x.shape[dim] for x, dim in zip(operands, dims, strict=True) if dim is not None)
+    given, at = list(operands), list(dims)
+    for tangent, i in enumerate(wrt, count):
+        if dims[i] is not None or dims[tangent] is not None:
+            for j in (i, tangent):
+                given[j], at[j] = batching.bdim_at_front(operands[j], dims[j], size), 0
+    outs = linear_p.bind(*given, call=batch(call, at[:count]), wrt=wrt)
+    return outs, [0] * len(outs)
+
+
+linear_p.def_impl(_linear)
+linear_p.def_abstract_eval(_linear_shapes)
+mlir.register_lowering(linear_p, mlir.lower_fun(_linear, multiple_results=True))
+ad.primitive_transposes[linear_p] = _linear_transposed
+ad.primitive_jvps[linear_p] = _linear_jvp
+batching.primitive_batchers[linear_p] = _linear_batch
