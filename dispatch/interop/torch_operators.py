@@ -418,7 +418,39 @@ class Transformed(torch.autograd.Function):  # type: ignore[misc, name-defined]
         return flat, (0,) * len(flat)
 
 
-def _function_of(of: Exported) -> Callable[..., Any]:
+class TorchFunction:
+    """What `export` returns: an operator as torch programs call it. Its classes have the parameters of one operator each.
+
+    Attributes
+    ----------
+    op : torch._ops.OpOverload
+        The operator of torch.
+    """
+
+    def __init__(self, of: Exported) -> None:
+        self.op = of.overload
+        self.exports = of.op
+        self.__name__ = self.__qualname__ = of.op.schema.name
+        self.__doc__ = vars(of.op).get("__doc__")
+        self.__module__ = vars(of.op).get("__module__") or __name__
+
+    def __repr__(self) -> str:
+        return f"<{self.exports.name} exported to torch>"
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return loaded, (self.exports,)
+
+
+def loaded(op: Any) -> Any:
+    """Export an operator that was pickled; one that is not known in this process stays what says so when it is called."""
+    if not isinstance(op, OpOverload):
+        return op
+    found = exported(op)
+    found.let_into_graphs()
+    return found.function
+
+
+def _function_of(of: Exported) -> TorchFunction:
     """The function with the operator's own parameters; torch.compile looks into it, and so it is plain Python."""
     schema = of.op.schema
     scope: dict[str, Any] = {"__of__": of}
@@ -440,9 +472,6 @@ def _function_of(of: Exported) -> Callable[..., Any]:
     if schema.arguments and schema.arguments[-1].positional_only:
         words.append("/")
     given = ", ".join(a.name for a in schema.arguments)
-    exec(f"def {schema.name}({', '.join(words)}):\n    return __of__([{given}])", scope)
-    function: Callable[..., Any] = scope[schema.name]
-    function.__doc__ = vars(of.op).get("__doc__")
-    function.__module__ = vars(of.op).get("__module__") or __name__
-    function.op = of.overload  # type: ignore[attr-defined]
+    exec(f"def __call__({', '.join(['__exported__', *words])}):\n    return __of__([{given}])", scope)
+    function: TorchFunction = type("TorchFunction", (TorchFunction,), {"__call__": scope["__call__"]})(of)
     return function

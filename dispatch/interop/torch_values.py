@@ -373,7 +373,7 @@ def tensor_of(x: Any) -> Any:
         return torch.from_numpy(x)
     except (TypeError, ValueError):
         torch_dtype(x.dtype)
-        raise
+    return torch.from_numpy(np.array(x, order="C"))  # where an axis of one element has a stride that torch refuses
 
 
 def given_tensor(x: Any, name: str, *, written: bool = False) -> Any:
@@ -382,14 +382,15 @@ def given_tensor(x: Any, name: str, *, written: bool = False) -> Any:
         return x
     if not isinstance(x, (np.ndarray, np.generic)):
         raise ArgumentError(f"{name} was called with tensors and {kind_of(x)} where an array goes.", operator=name)
-    if written and not (isinstance(x, np.ndarray) and x.flags.writeable and x.flags.c_contiguous):
+    if not written and torch.is_grad_enabled():  # a backward may read it, and nobody would tell of a write to it meanwhile
+        x = np.array(x, order="C")
+    made = tensor_of(x)
+    if written and not (isinstance(x, np.ndarray) and (not x.size or x.ctypes.data == made.data_ptr())):
         raise ArgumentError(
             f"{name} writes to an array that torch cannot share: it is read-only or not in C order. Give a tensor.",
             operator=name,
         )
-    if not written and torch.is_grad_enabled():  # a backward may read it, and nobody would tell of a write to it meanwhile
-        x = np.array(x, order="C")
-    return tensor_of(x)
+    return made
 
 
 def check_namespace(name: str) -> None:
