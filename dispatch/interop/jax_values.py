@@ -70,12 +70,19 @@ class Call:
     """An operator and all of its arguments, in the order of the schema, with a `Place` for each array.
 
     It is what a primitive of JAX has beside its operands. Calls with equal arguments are equal.
+
+    Attributes
+    ----------
+    op : OpOverload
+    values : tuple
+    results : range
+        The arrays that are what another operator returned for the arrays before them: no derivative is asked of them.
     """
 
-    __slots__ = ("_hash", "_key", "op", "values")
+    __slots__ = ("_hash", "_key", "op", "results", "values")
 
-    def __init__(self, op: OpOverload, values: Sequence[Any]) -> None:
-        self.op, self.values = op, tuple(values)
+    def __init__(self, op: OpOverload, values: Sequence[Any], results: range = range(0)) -> None:
+        self.op, self.values, self.results = op, tuple(values), results
         self._key = (op, _key_of(self.values))
         self._hash = hash(self._key)
 
@@ -96,7 +103,7 @@ class Call:
         """Call the operator."""
         return called(self.op, self.filled(arrays))
 
-    def results(self, likes: Sequence[Any]) -> tuple[Any, list[Any]]:
+    def shapes(self, likes: Sequence[Any]) -> tuple[Any, list[Any]]:
         """What the shape rule says: the result with a `Place` for each array, and a fake for each of these.
 
         Parameters
