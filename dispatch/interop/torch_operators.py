@@ -124,9 +124,9 @@ class Exported:
             values = self.plan.filled(args, keywords)
             if _tracked([values[i] for i in self.plan.written]):
                 raise UnsupportedError(
-                    f"{self.op.name} was called by torch.ops, and writes to a tensor that requires a gradient, which would be lost: "
-                    "torch records no write of such an operator. Call what dispatch.interop.torch.export returns, or write under "
-                    "torch.no_grad().",
+                    f"{self.op.name} was called by torch.ops, and writes to a tensor that requires a gradient, which would be "
+                    "lost: torch records no write of such an operator. Call what dispatch.interop.torch.export returns, or "
+                    "write under torch.no_grad().",
                     operator=self.op.name,
                 )
         return self.computed(self.plan.filled(args, keywords), self.instead.__dict__.pop("run", None))

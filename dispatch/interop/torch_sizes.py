@@ -55,8 +55,8 @@ class TorchSizes(ShapeEnv):
             self.device = x.device
         elif x.device != self.device:
             raise DeviceMismatchError(
-                f"{self.name} was called with tensors on {self.device} and on {x.device}, and a call takes those of one device. "
-                f"Write x.to({str(self.device)!r})."
+                f"{self.name} was called with tensors on {self.device} and on {x.device}, and a call takes those of one "
+                f"device. Write x.to({str(self.device)!r})."
             )
         dtype = numpy_dtype(x.dtype)
         strides = tuple([self.ours(n) * dtype.itemsize for n in x.stride()])
