@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from bench import table
 from bench.timing import measure
 
-FRAMEWORKS = {"torch": "torch"}  # the file in bench/by_hand, and the package that it needs
+FRAMEWORKS = {"jax": "jax", "torch": "torch"}  # the file in bench/by_hand, and the package that it needs
 ROUNDS = 40
 
 
