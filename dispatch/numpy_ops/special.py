@@ -3,6 +3,7 @@
 SciPy's ufuncs arrive by `__array_ufunc__`. Those below have partial derivatives in closed form, a line each, by their arguments: a
 number, or a function that names what it reads, the arguments x, y, z (x0 to x3 of four) or `out`. None: no closed form is known, and
 a derivative by that argument raises. SciPy is imported when the first of them is asked for.
+More than 350 lines, because each function has one.
 
 The formulas are those of the NIST Digital Library of Mathematical Functions [1]_: section 5 gamma, 6 exponential integrals, 7 erf, 8 the
 incomplete gamma, 10 Bessel, 11 Struve, 13 and 15 hypergeometric, 18 polynomials, 19 elliptic integrals, 25 zeta. Where a difference of
