@@ -292,4 +292,4 @@ class Words:
 
 def _spread(walk: Walk, workers: int) -> None:
     """Run a walk from its second item on in several threads."""
-    in_threads(walk.run, ranges(1, walk.count, workers), walk.stop_before)
+    in_threads(walk.run, ranges(1, walk.count, workers), workers, walk.stop_before)

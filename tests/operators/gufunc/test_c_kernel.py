@@ -255,7 +255,7 @@ def test_floating_point_errors_are_numpys():
 
 def test_threads_run_at_once_without_the_interpreters_lock():
     op = made("meet", *PLAIN, {"d->d": lib().meet}, workers=2)
-    assert op(np.zeros((2, 5000))).tolist() == np.full((2, 5000), 2.0).tolist()
+    assert op(np.zeros(2)).tolist() == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("loop", [(7, 2), (2, 7), (1, 1, 5), (1, 1), (), (3,)])
