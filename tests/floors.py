@@ -37,6 +37,7 @@ PLACES: dict[str, int] = {
 PLANNED = {"control_flow", "numpy", "scipy"}  # in the rule, and not there yet
 FOLDERS = set(PLACES) - PLANNED - {"errors", "faces"}
 MODULES = {"__init__", "library", "autograd", "errors", "__main__"}
+BESIDE = {"py.typed", "__init__.pxd"}  # what type checkers and what `cimport dispatch` look for
 APART = "layers/"  # what stands in it does not import each other
 WRAPPERS = {  # and the layer that owns each
     "FakeTensor": "layers/fake/",
@@ -202,7 +203,7 @@ def files_of(package: Path) -> list[File]:
 def every_file_has_its_folder(files):
     package = files[0].package
     for path in sorted(package.iterdir()):
-        ours = path.name in FOLDERS | PLANNED if path.is_dir() else path.name in {f"{name}.py" for name in MODULES} | {"py.typed"}
+        ours = path.name in FOLDERS | PLANNED if path.is_dir() else path.name in {f"{name}.py" for name in MODULES} | BESIDE
         if not ours and not path.name.startswith((".", "__pycache__")):
             yield f"{package.name}/{path.name} is none of the modules and folders of the rule; put it into one of them"
 

@@ -1,7 +1,7 @@
 """A million systems of three equations: a kernel in C, made by Numba, beside a loop in Python; and threads.
 
-A round takes seconds, so that it is timed here: what one thread does by processor time, which the loop in Python is compared by,
-and threads by the clock on the wall, the fastest of some rounds, which says something where two processors are free.
+A round takes seconds, so that it is timed here: one thread by processor time, as the loop in Python; and threads by the clock
+on the wall, the fastest of some rounds, which says something where two processors are free.
 """
 
 import time

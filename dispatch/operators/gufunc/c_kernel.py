@@ -65,7 +65,7 @@ def cfunc_of(op: OpOverload) -> Any:
 def _callable(function: CFunction) -> Any:
     """As what ctypes and Numba call; it keeps what the code belongs to."""
     made: Any = Loop(function.address)
-    made.data, made.source = function.data, function.source
+    made.address, made.data, made.source = function
     return made
 
 

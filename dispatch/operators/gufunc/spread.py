@@ -46,8 +46,7 @@ def in_threads(
                 k = None
 
     threads = [
-        Thread(target=copy_context().run, args=(work, k), name=f"dispatch loop {k}")
-        for k in range(1, min(workers, len(parts)))
+        Thread(target=copy_context().run, args=(work, k), name=f"dispatch loop {k}") for k in range(1, min(workers, len(parts)))
     ]
     try:
         for thread in threads:
