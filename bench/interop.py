@@ -11,7 +11,7 @@ from types import ModuleType
 from bench import table
 from bench.timing import measure
 
-FRAMEWORKS = {"cfunc": "numba", "torch": "torch"}  # the file in bench/by_hand, and the package that it needs
+FRAMEWORKS = {"cfunc": "numba", "jax": "jax", "torch": "torch"}  # the file in bench/by_hand, and the package that it needs
 ROUNDS = 40
 
 

@@ -25,23 +25,24 @@ with redirect_stdout(io.StringIO()):  # a page prints what it shows
 # -- a signature: one item in the kernel, loops around it --------------------------------------------------------------------
 
 
-@custom_op("conformance::quadratic", mutates_args=(), signature="(n,n),(n)->()")
-def quadratic(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The form x a x of one matrix and one vector."""
-    return np.asarray(x @ a @ x)
+@custom_op("conformance::bilinear", mutates_args=(), signature="(m,n),(m),(n)->()")
+def bilinear(a: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The form x a y of one matrix and two vectors."""
+    return np.asarray(x @ a @ y)
 
 
-def _keep_both(ctx, inputs, output):
+def _keep_all(ctx, inputs, output):
     ctx.save_for_backward(*inputs)
 
 
-@quadratic.register_autograd(setup_context=_keep_both)
+@bilinear.register_autograd(setup_context=_keep_all)
 def _(ctx, g):
-    a, x = ctx.saved_tensors
+    a, x, y = ctx.saved_tensors
     g = g[..., None]
-    for_a = (g * x)[..., :, None] * x[..., None, :]
-    for_x = g * (np.matmul(a, x[..., None]) + np.matmul(np.swapaxes(a, -1, -2), x[..., None]))[..., 0]
-    return _summed(for_a, a.shape), _summed(for_x, x.shape)
+    for_a = (g * x)[..., :, None] * y[..., None, :]
+    for_x = g * np.matmul(a, y[..., None])[..., 0]
+    for_y = g * np.matmul(np.swapaxes(a, -1, -2), x[..., None])[..., 0]
+    return tuple([_summed(found, of.shape) for found, of in zip((for_a, for_x, for_y), ctx.saved_tensors, strict=True)])
 
 
 def _summed(g, shape):
@@ -113,11 +114,16 @@ def rebuilt(x: Any, f: Callable[[Any], Any]) -> Any:
 
 
 class Call:
-    """The arguments of one call, with a slot for each floating-point array, and how many axes of those, from the front, are loops."""
+    """The arguments of one call, with a slot for each floating-point array.
 
-    def __init__(self, args: tuple[Any, ...], keywords: dict[str, Any] | None = None, loops: int = 0) -> None:
+    `loops` says how many axes of those, from the front, the operator loops over; `axes` what the others are called, by a letter each.
+    """
+
+    def __init__(
+        self, args: tuple[Any, ...], keywords: dict[str, Any] | None = None, loops: int = 0, axes: Sequence[str] | None = None
+    ) -> None:
         self.floats: list[np.ndarray] = []
-        self.keywords, self.loops = keywords or {}, loops
+        self.keywords, self.loops, self.axes = keywords or {}, loops, axes
         self.args = rebuilt(args, self._taken)
 
     def _taken(self, x: Any) -> Any:
@@ -132,7 +138,7 @@ class Call:
 
     def with_integers(self, f: Callable[[np.ndarray], Any]) -> "Call":
         """The same call, a function of each array of integers in its place."""
-        made = Call((), self.keywords, self.loops)
+        made = Call((), self.keywords, self.loops, self.axes)
         made.floats = self.floats
         made.args = rebuilt(self.args, lambda x: f(x) if isinstance(x, np.ndarray) else x)
         return made
@@ -175,6 +181,9 @@ CASES = (
     ],
     Case("lu::solve", "a residual: factors kept for the backward", solve, (Call((_matrices[0], _vectors[0])), Call((_matrices, _vectors)))),
     Case("photo::crop", "a result that is not in C order", crop, (Call((_random.normal(size=(3, 7, 9)), (2, 1, 7, 5)),),)),
-    Case("quadratic", "`signature=`", quadratic, (Call((_matrices[0], _vectors[0])), Call((_matrices, _vectors), loops=1))),
+    Case("bilinear", "`signature=`", bilinear, (
+        Call((_matrices[0], _vectors[0], _vectors[1]), axes=("mn", "m", "n")),
+        Call((_matrices, _vectors, _vectors[::-1].copy()), loops=1, axes=("mn", "m", "n")),
+    )),
     Case("stretch", "a list of arrays and a dataclass", stretch, (Call((_points, _spring)), Call((_points, _spring, 3)))),
 )  # fmt: skip

@@ -591,4 +591,8 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "var": lambda x, axis, dtype, ddof, keep: np.var(x, axis, dtype, ddof=ddof, keepdims=keep),
     "std": lambda x, axis, dtype, ddof, keep: np.std(x, axis, dtype, ddof=ddof, keepdims=keep),
     "vecdot": lambda x, y, axis: np.vecdot(x, y, axis=axis),
+    "scalar_multiply": np.multiply,
+    "scalar_power": np.power,
+    "scalar_divide": np.divide,
+    "scalar_absolute": np.absolute,
 }

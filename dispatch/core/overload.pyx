@@ -281,8 +281,8 @@ cdef class OpOverload:
 
     @property
     def tags(self):
-        """What the operator promises, a tuple of `Tag`."""
-        return self.definition.tags
+        """What the operator promises, a list of `Tag`: a new one each time, so that nobody adds to what was promised."""
+        return list(self.definition.tags)
 
     @property
     def arguments(self):

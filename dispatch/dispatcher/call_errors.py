@@ -273,7 +273,9 @@ def _aliased_output(definition: Definition, said: str, args: tuple[Any, ...], ou
                     return AliasError(f"{said} its input {name!r} itself. {remedy}", operator=definition.name, argument=name)
                 if isinstance(x, np.ndarray) and share_memory(output, x):
                     return AliasError(f"{said} a view of its input {name!r}. {remedy}", operator=definition.name, argument=name)
-    return AliasError(f"{said} one array as two outputs. Return a copy for one of them.", operator=definition.name)
+    twice = len({id(array) for array in flat}) < len(flat)
+    what = "one array as two outputs" if twice else "two outputs that share memory"
+    return AliasError(f"{said} {what}. Return a copy for one of them.", operator=definition.name)
 
 
 def _kernel(definition: Definition) -> str:

@@ -13,10 +13,11 @@ from ..core.overload import bound
 from ..core.pytree import leaves
 from ..errors import ArgumentError, ConversionError, DeviceMismatchError, UnsupportedError, kind_of
 from ..operators.registry import Operator
-from .jax_operators import exported
+from .jax_functions import wrap
+from .jax_operators import exported, function_of
 from .jax_values import Array, Tracer, at_once, taken_apart
 
-__all__ = ["export"]
+__all__ = ["export", "wrap"]
 
 
 def export(op: OpOverload) -> Callable[..., Any]:
@@ -63,6 +64,8 @@ def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any
     found = [x for x in leaves((list(args), list(keywords.values()))) if isinstance(x, Array)]
     if not found:
         return NotImplemented
+    if function_of(op) is not None:
+        return exported(op)(*args, **keywords)
     line = f"{op.schema.name}_jax = dispatch.interop.jax.export({op.schema.name})"
     if any(isinstance(x, Tracer) for x in found):
         raise ConversionError(

@@ -24,28 +24,28 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, registration_lock
+from ..core import DispatchKey, OpOverload, registration_lock
 from ..core.optional import require
 from ..core.overload import bound
 from ..errors import UnsupportedError
 from ..schema.tags import Tag
 from ..schema.types import TENSOR
-from .derived_operators import batch_of, pullback_of, pushforward_of
+from .derived_operators import batch_of, is_array, pullback_of, pushforward_of, runs_apart
 from .jax_errors import sent
 from .jax_values import (
     Call,
     Tracer,
-    apart,
     array_of_jax,
     array_of_result,
     at_once,
+    callbacks,
     device_of_call,
     has_kind_of_derivative,
     moves,
-    place,
-    put,
     taken_apart,
 )
+from .places import Place, apart, put
+from .wrapped_functions import Function
 
 jax = require("jax", "jax", needed_by="dispatch.interop.jax")
 ad = require("jax.interpreters.ad", "jax")
@@ -89,12 +89,13 @@ class Exported:
         self.__signature__ = inspect.signature(op)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        call, operands = taken_apart(self.op, bound(self.op, args, keywords))
+        given = bound(self.op, args, keywords)
+        call, operands = taken_apart(self.op, given)
+        if (function := function_of(self.op)) is not None:
+            return function.of_framework(given)
         if not any([isinstance(x, Tracer) for x in operands]):
             return at_once(self.op, call, operands)
-        returns = self.op.schema.returns
-        template = place(0) if len(returns) == 1 and returns[0].type == TENSOR else call.results(operands)[0]
-        return put(template, call_p.bind(*[jax.numpy.asarray(x) for x in operands], call=call))
+        return put(template_of(call, operands), call_p.bind(*[jax.numpy.asarray(x) for x in operands], call=call))
 
     def __repr__(self) -> str:
         return f"<{self.op.name} exported to JAX>"
@@ -103,17 +104,69 @@ class Exported:
         return exported, (self.op,)
 
 
+def function_of(op: OpOverload) -> Function | None:
+    """The JAX function that an operator wraps: it goes through all of JAX as it is."""
+    found = op.table.live(DispatchKey.CompositeImplicit)
+    function = None if found is None else found.rule
+    return function if isinstance(function, Function) and function.framework.word == "JAX" else None
+
+
 # -- the calls that are asked for beside the value ---------------------------------------------------------------------------
 
 
-def pullback(call: Call, count: int, cotangents: int, wrt: Sequence[int]) -> Call:
-    """The call of gradients; its arrays are those of the call, and the cotangents."""
-    return Call(pullback_of(call.op), [*call.values, [place(count + i) for i in range(cotangents)], list(wrt)])
+def template_of(call: Call, likes: Sequence[Any]) -> Any:
+    """The result of a call, with a `Place` for each array."""
+    returns = call.op.schema.returns
+    return Place(0) if len(returns) == 1 and returns[0].type == TENSOR else call.shapes(likes)[0]
 
 
-def pushforward(call: Call, count: int, wrt: Sequence[int]) -> Call:
-    """The call of tangents; its arrays are those of the call, and the tangents."""
-    return Call(pushforward_of(call.op), [*call.values, [place(count + i) for i in range(len(wrt))], list(wrt)])
+class Derivative:
+    """The derivative of a call with respect to some of its arrays.
+
+    Its operands are the arrays of the call, those of its results where the kernel need not run again, and tangents.
+
+    Attributes
+    ----------
+    call : Call
+    wrt : tuple of int
+    count : int
+        How many arrays the call has.
+    results : range
+        The operands that are results.
+    """
+
+    __slots__ = ("_key", "_results", "call", "count", "results", "wrt")
+
+    def __init__(self, call: Call, wrt: Sequence[int], count: int, template: Any = None, results: int = 0) -> None:
+        self.call, self.wrt, self.count = call, tuple(wrt), count
+        self.results = range(count, count + results)
+        self._results: tuple[Any, ...] = ()
+        if results:
+            shifted = put(template, list(map(Place, self.results)))
+            self._results = (shifted,) if len(call.op.schema.returns) == 1 else tuple(shifted)
+        self._key = call, self.wrt, self.results
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Derivative and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"{self.call} by {self.wrt}"
+
+    def pullback(self, wrt: Sequence[int], cotangents: int) -> Call:
+        """The call of gradients; its arrays are those of the call, its results, and the cotangents."""
+        return self._made(pullback_of, wrt, cotangents)
+
+    def pushforward(self) -> Call:
+        """The call of tangents; its arrays are those of the call, its results, and the tangents."""
+        return self._made(pushforward_of, self.wrt, len(self.wrt))
+
+    def _made(self, derived: Callable[..., OpOverload], wrt: Sequence[int], moves: int) -> Call:
+        op = derived(self.call.op, of_results=bool(self._results))
+        moving = [Place(self.results.stop + i) for i in range(moves)]
+        return Call(op, [*self.call.values, *self._results, moving, list(wrt)], self.results)
 
 
 def batch(call: Call, dims: Sequence[Any]) -> Call:
@@ -130,23 +183,26 @@ call_p.multiple_results = True
 def _call(*operands: Any, call: Call) -> list[Any]:
     device = device_of_call(call.op, operands)
     found: list[Any] = []
-    apart(call.run([np.asarray(x) for x in operands]), found)
+    apart(call.run([np.asarray(x) for x in operands]), found, is_array)
     return [array_of_jax(array_of_result(x, call.op), call.op, device) for x in found]
 
 
 def _shapes(*avals: Any, call: Call) -> list[Any]:
-    return [jax.core.ShapedArray(tuple(x.shape), x.dtype) for x in call.results(avals)[1]]
+    return [jax.core.ShapedArray(tuple(x.shape), x.dtype) for x in call.shapes(avals)[1]]
 
 
 def _lowered(ctx: Any, *operands: Any, call: Call) -> Any:
     """A callback with NumPy arrays."""
-    template, wanted = call.results(ctx.avals_in)
+    template, wanted = call.shapes(ctx.avals_in)
 
     def run(*arrays: Any) -> tuple[Any, ...]:
+        callbacks.depth += 1
         try:
             return tuple(call.computed([np.asarray(x) for x in arrays], template, wanted))
         except BaseException as error:
             raise sent(error) from None
+        finally:
+            callbacks.depth -= 1
 
     side_effect = Tag.random in call.op.tags
     given = ctx.avals_in, ctx.avals_out
@@ -160,12 +216,13 @@ def _lowered(ctx: Any, *operands: Any, call: Call) -> Any:
 def _jvp(bind: Callable[..., Any], call: Call, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """The results of a call and their tangents."""
     outs = bind(*primals)
-    wrt = [i for i, t in enumerate(tangents) if type(t) is not ad.Zero and moves(primals[i], call.op)]
+    wrt = [i for i, t in enumerate(tangents) if type(t) is not ad.Zero and i not in call.results and moves(primals[i], call.op)]
     moved = [ad.Zero(jax.typeof(x).to_tangent_aval()) for x in outs]
     floats = [i for i, x in enumerate(outs) if moves(x, call.op)] if wrt else []
     if floats:
-        found = linear_p.bind(*primals, *[tangents[i] for i in wrt], call=call, wrt=tuple(wrt))
-        for i, t in zip(floats, found, strict=True):
+        again = outs if runs_apart(call.op) else ()
+        of = Derivative(call, wrt, len(primals), template_of(call, primals) if again else None, len(again))
+        for i, t in zip(floats, linear_p.bind(*primals, *again, *[tangents[i] for i in wrt], of=of), strict=True):
             moved[i] = t
     return outs, moved
 
@@ -187,49 +244,49 @@ batching.primitive_batchers[call_p] = _call_batch
 
 # -- its derivative ------------------------------------------------------------------------------------------------------------
 
-linear_p = Primitive("operator_derivative")  # of arrays and tangents, the tangents of the arrays `wrt`
+linear_p = Primitive("operator_derivative")  # of the operands of a Derivative
 linear_p.multiple_results = True
 
 
-def _linear(*operands: Any, call: Call, wrt: tuple[int, ...]) -> list[Any]:
-    found: list[Any] = call_p.bind(*operands, call=pushforward(call, len(operands) - len(wrt), wrt))
+def _linear(*operands: Any, of: Derivative) -> list[Any]:
+    found: list[Any] = call_p.bind(*operands, call=of.pushforward())
     return found
 
 
-def _linear_shapes(*avals: Any, call: Call, wrt: tuple[int, ...]) -> list[Any]:
-    outs = call.results(avals[: len(avals) - len(wrt)])[1]
+def _linear_shapes(*avals: Any, of: Derivative) -> list[Any]:
+    outs = avals[of.count : of.results.stop] or of.call.shapes(avals[: of.count])[1]
     return [jax.core.ShapedArray(tuple(x.shape), x.dtype) for x in outs if has_kind_of_derivative(x.dtype)]
 
 
-def _linear_transposed(cotangents: Sequence[Any], *operands: Any, call: Call, wrt: tuple[int, ...]) -> list[Any]:
+def _linear_transposed(cotangents: Sequence[Any], *operands: Any, of: Derivative) -> list[Any]:
     """The gradients of the tangents that are not known, conjugated: JAX's transpose is, and a backward here is the adjoint."""
-    count = len(operands) - len(wrt)
-    asked = [i for i, t in enumerate(operands[count:]) if ad.is_undefined_primal(t)]
+    first = of.results.stop
+    asked = [i for i, t in enumerate(operands[first:]) if ad.is_undefined_primal(t)]
     grads = [_conjugate(ad.instantiate_zeros(g)) for g in cotangents]
-    of = pullback(call, count, len(grads), [wrt[i] for i in asked])
-    found = iter(call_p.bind(*operands[:count], *grads, call=of))
-    return [_conjugate(next(found)) if i - count in asked else None for i in range(len(operands))]
+    call = of.pullback([of.wrt[i] for i in asked], len(grads))
+    found = iter(call_p.bind(*operands[:first], *grads, call=call))
+    return [_conjugate(next(found)) if i - first in asked else None for i in range(len(operands))]
 
 
 def _conjugate(x: Any) -> Any:
     return jax.lax.conj(x) if x.dtype.kind == "c" else x
 
 
-def _linear_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, wrt: tuple[int, ...]) -> Any:
-    bind = partial(linear_p.bind, call=call, wrt=wrt)
-    return _jvp(bind, pushforward(call, len(primals) - len(wrt), wrt), primals, tangents)
+def _linear_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, of: Derivative) -> Any:
+    return _jvp(partial(linear_p.bind, of=of), of.pushforward(), primals, tangents)
 
 
-def _linear_batch(operands: Sequence[Any], dims: Sequence[Any], *, call: Call, wrt: tuple[int, ...]) -> Any:
+def _linear_batch(operands: Sequence[Any], dims: Sequence[Any], *, of: Derivative) -> Any:
     """The derivative of the batch; an array and its tangent have the batch first, both of them."""
-    count = len(operands) - len(wrt)
     size = next(x.shape[dim] for x, dim in zip(operands, dims, strict=True) if dim is not None)
     given, at = list(operands), list(dims)
-    for tangent, i in enumerate(wrt, count):
+    for tangent, i in enumerate(of.wrt, of.results.stop):
         if dims[i] is not None or dims[tangent] is not None:
             for j in (i, tangent):
                 given[j], at[j] = batching.bdim_at_front(operands[j], dims[j], size), 0
-    outs = linear_p.bind(*given, call=batch(call, at[:count]), wrt=wrt)
+    del given[of.count : of.results.stop]
+    batched = Derivative(batch(of.call, at[: of.count]), of.wrt, of.count)
+    outs = linear_p.bind(*given, of=batched)
     return outs, [0] * len(outs)
 
 

@@ -22,8 +22,9 @@ from ..core.optional import require
 from ..core.pytree import leaves, mapped
 from ..schema.schema import Argument
 from .derived_operators import batch_of, called, fresh, pullback_of, pushforward_of, recorded
+from .places import Place
 from .torch_sizes import TorchSizes
-from .torch_values import Place, Plan, Tensor, array_of, check_namespace, tensor_of
+from .torch_values import Plan, Tensor, array_of, check_namespace, tensor_of
 
 torch = require("torch", "torch", needed_by="dispatch.interop.torch")
 

@@ -39,6 +39,7 @@ from ..schema.types import (
     split_name,
 )
 from .derived_operators import is_array
+from .places import Place
 
 torch = require("torch", "torch", needed_by="dispatch.interop.torch")
 Tensor = torch.Tensor
@@ -53,15 +54,6 @@ RETURNED = {TENSOR, INT, FLOAT, BOOL, SCALAR, STR}
 NAMES = "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 complex128"
 TO_TORCH = {np.dtype(name): getattr(torch, name) for name in NAMES.split() if hasattr(torch, name)}
 TO_NUMPY = {theirs: ours for ours, theirs in TO_TORCH.items()}
-
-
-class Place:
-    """Stands for a tensor in what was around it."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
 
 
 register_value(Place, "tensor", lambda place: (place.number,), Place)

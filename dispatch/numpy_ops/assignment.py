@@ -101,7 +101,7 @@ def augmented(op: Function, ufunc: Any) -> Function:
             check_matmul_in_place(np.ndim(other))
         value = op(self, other)
         number = not self.shape and is_number(self)
-        return value if number else write_result(self, value, partial(_as_ufunc, ufunc, (self, other)))
+        return value if number or value is NotImplemented else write_result(self, value, partial(_as_ufunc, ufunc, (self, other)))
 
     return augment
 

@@ -21,7 +21,7 @@ from ..operators.functional_variant import Instead, instead, make, on_copies_of,
 from ..operators.prims import broadcast_to, define, moveaxis, sum_to
 from ..operators.registry import add as make_known
 from ..operators.views import view_scatter
-from ..symbolic import agree, is_one
+from ..symbolic import agree, has_zero, is_one, same
 from .creation import arange, full
 from .families import complete, in_front
 from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
@@ -45,7 +45,7 @@ def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
     while len(given) > len(shape) and is_one(given[0]):
         given = given[1:]
     fits = all([n is m or is_one(n) or agree(n, m) for n, m in zip(given[::-1], shape[::-1], strict=False)])
-    if len(given) > len(shape) or not fits:
+    if (len(given) > len(shape) or not fits) and not (arrays and same(x.shape, (0,)) and has_zero(given[-1:])):  # of which NumPy asks nothing
         words = f"could not broadcast input array from shape {given} into shape {shape}"  # NumPy's own
         raise ValueError(words.replace(", ", ","))
 

@@ -34,7 +34,7 @@ from .assignment import (
     ufunc_where,
 )
 from .families import kernel_of
-from .infix import infix, is_operand, method, power, reflected, unary
+from .infix import infix, is_operand, method, power, unary
 from .linalg import matmul
 from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, spelling_of
 from .row_arguments import as_item, as_value, call, converted
@@ -271,8 +271,14 @@ _BINARY = {
     "and": pointwise.bitwise_and, "or": pointwise.bitwise_or, "xor": pointwise.bitwise_xor,
     "lshift": pointwise_more.left_shift, "rshift": pointwise_more.right_shift,
 }  # fmt: skip
-_power = power(
-    pointwise.power,
+# What NumPy computes of two numbers by code of its own, and of which dtypes that rounds otherwise than the ufunc.
+_OF_NUMBERS: dict[str, tuple[Any, ...]] = {
+    "mul": (pointwise.scalar_multiply, "c", True), "truediv": (pointwise.scalar_divide, "c"), "pow": (pointwise.scalar_power, "f"),
+    "abs": (pointwise.scalar_absolute, "c"),
+}  # fmt: skip
+_INFIX = {name: infix(op, *_OF_NUMBERS.get(name, ())) for name, op in _BINARY.items()}
+_INFIX["pow"] = power(
+    _INFIX["pow"],
     {(int, 2): (pointwise.square, "?FDG"), (int, -1): (pointwise.reciprocal, "FDG"), (float, 0.5): (pointwise.sqrt, "eFDG")},
 )
 _COMPARISONS = {
@@ -283,14 +289,13 @@ _COMPARISONS = {
 ON_TENSORS: dict[str, Any] = {
     "__array_ufunc__": _array_ufunc,
     "__array_function__": _array_function,
-    **{f"__{name}__": infix(op) for name, op in (_BINARY | _COMPARISONS).items()},
-    "__pow__": _power,
-    **{f"__r{name}__": reflected(op) for name, op in _BINARY.items()},
-    **{f"__i{name}__": _augmented(op) for name, op in _BINARY.items()},
-    "__ipow__": _augmented(pointwise.power, _power),
+    **{f"__{name}__": method for name, method in _INFIX.items()},
+    **{f"__{name}__": infix(op) for name, op in _COMPARISONS.items()},
+    **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
+    **{f"__i{name}__": _augmented(op, _INFIX[name] if name in _OF_NUMBERS else None) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
     "__pos__": unary(pointwise.positive),
-    "__abs__": unary(pointwise.absolute),
+    "__abs__": unary(pointwise.absolute, *_OF_NUMBERS["abs"]),
     "__invert__": unary(pointwise.invert),
     "__divmod__": lambda self, other: (self // other, self % other),
     "__rdivmod__": lambda self, other: (other // self, other % self),

@@ -20,6 +20,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.lib.stride_tricks import as_strided
 
 from ..core.pytree import arrays
+from ..errors import DataDependentSizeError
 from ..layers.fake import FakeTensor, fake_tensor
 from ..symbolic import SymInt, broadcast, contiguous, guesses, has_zero, is_open, layout_is_open, same
 from . import symbolic_layouts
@@ -120,7 +121,15 @@ def broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
     if not any(map(is_open, shapes)):
         return _broadcast_shape(shapes)
     found = broadcast(shapes)
-    return _broadcast_shape(tuple(map(guesses, shapes))) if found is None else found  # which raises
+    if found is not None:
+        return found
+    if all([getattr(n, "hint", n) is not None for shape in shapes for n in shape]):
+        _broadcast_shape(tuple(map(guesses, shapes)))  # raises in NumPy's words
+    written = " and ".join([str(shape) for shape in shapes])
+    raise DataDependentSizeError(
+        f"shapes {written} broadcast where one of the sizes is 1, and that depends on data. Promise what is so before that line, "
+        "dispatch.check(n == 1), of the size n that is; or give operands whose sizes are known to agree."
+    )
 
 
 @lru_cache(REMEMBERED)

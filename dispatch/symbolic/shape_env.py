@@ -313,7 +313,7 @@ class ShapeEnv:
             self.facts.learn(condition if hint else ~condition)
             return hint
         held = condition if hint else ~condition
-        self.guards.append(Guard(held, line()))
+        self.guards.append(Guard(self.facts.by_arguments(held), line()))
         self.facts.learn(held)
         return hint
 

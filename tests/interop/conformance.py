@@ -328,12 +328,23 @@ def in_workers(case: Case) -> None:
 
 
 def in_xarray(case: Case) -> None:
+    """The operator on DataArrays, with a name for each axis from the last, so that arrays broadcast by name as by place."""
     xarray = import_module("xarray")
+    from_the_last = lambda ndim: [f"axis {i - ndim}" for i in range(ndim)]
     for call, number, at in every_call(case):
-        named = lambda x: xarray.DataArray(x, dims=[f"d{i}" for i in range(x.ndim)])
-        out = called(case, call.with_integers(named), case.op)(*map(named, call.floats))
+        held = call.with_integers(lambda x: xarray.DataArray(x, dims=from_the_last(x.ndim)))
+        axes = call.axes or [""] * len(call.floats)
+        floats = [
+            xarray.DataArray(x, dims=[*from_the_last(x.ndim - len(own)), *own])
+            for x, own in zip(call.floats, axes, strict=True)
+        ]
+        out = called(case, held, case.op)(*floats)
         assert all(isinstance(x, xarray.DataArray) for x in arrays_of(out))
         held_equal([x.values for x in arrays_of(out)], values(number, at))
+        if case.differentiable:
+            found = dispatch.grad(loss_of(case, held, case.op), tuple(range(len(floats))))(*floats)
+            assert [x.dims for x in found] == [x.dims for x in floats]
+            held_close([x.values for x in found], gradients(number, at))
 
 
 class Column(NamedTuple):
@@ -353,8 +364,14 @@ COLUMNS = (
     Column("torch.compile", "torch", in_torch_compile, "`fullgraph=True`; its tape"),
     Column("torch.func", "torch", in_torch_func, "`grad`, `grad` of `grad`, `jvp`, `vmap`"),
     Column("torch.export", "torch", in_torch_export, "every size open; the tape through the program"),
+    Column("JAX eager", "jax", in_jax, "the operator on JAX arrays"),
+    Column("jit", "jax", partial(in_jax, transform="jit"), "what `export` returned"),
+    Column("grad", "jax", in_jax_grad, "and in `jit`"),
+    Column("grad of grad", "jax", partial(in_jax_grad, order=2), "and in `jit`"),
+    Column("vmap", "jax", in_jax_vmap, "by our own rule"),
     Column("Dask threads", "dask", in_threads, "the operator on Dask arrays; `dispatch.grad`"),
     Column("Dask distributed", "distributed", in_workers, "the same in two worker processes"),
+    Column("xarray", "xarray", in_xarray, "the operator on DataArrays; `dispatch.grad`"),
 )
 
 
@@ -365,7 +382,28 @@ class Reason(NamedTuple):
     raised: str
 
 
-REASONS: dict[tuple[str, str], Reason] = {}
+SHAPE = "The shape of the result depends on data, and inside of a trace JAX knows all shapes before anything runs."
+OTHER_AXES = "The result has other axes than the DataArray, and nothing says what they are called."
+WHICH_AXES = "The arrays have different dimensions, and no `signature=` says which of them the operator computes along."
+ALIGNED = "xarray aligns what is in one call along its dimensions, and arrays that are to be concatenated differ in one."
+LISTS = "A list of arrays is returned, which is no DataArray."
+
+REASONS: dict[tuple[str, str], Reason] = {
+    ("numpy_nonzero", "jit"): Reason(SHAPE, "DataDependentError"),
+    ("numpy_nonzero", "grad"): Reason(SHAPE, "DataDependentError"),
+    ("numpy_nonzero", "grad of grad"): Reason(SHAPE, "DataDependentError"),
+    ("numpy_nms", "jit"): Reason(SHAPE, "DataDependentError"),
+    ("numpy_nms", "grad"): Reason(SHAPE, "DataDependentError"),
+    ("numpy_nms", "grad of grad"): Reason(SHAPE, "DataDependentError"),
+    ("numpy_nonzero", "xarray"): Reason(OTHER_AXES, "nothing says which dimensions these are"),
+    ("numpy_view_copy", "xarray"): Reason(OTHER_AXES, "nothing says which dimensions these are"),
+    ("photo::crop", "xarray"): Reason(OTHER_AXES, "nothing says which dimensions these are"),
+    ("numpy_nms", "xarray"): Reason(WHICH_AXES, "nothing says which axes it computes along"),
+    ("lu::solve", "xarray"): Reason(WHICH_AXES, "nothing says which axes it computes along"),
+    ("numpy_cat", "xarray"): Reason(ALIGNED, "AlignmentError"),
+    ("numpy_split_copy", "xarray"): Reason(LISTS, "each of which could be a DataArray"),
+    ("numpy_split_copy_with_int", "xarray"): Reason(LISTS, "each of which could be a DataArray"),
+}
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------------

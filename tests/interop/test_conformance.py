@@ -5,7 +5,14 @@ import pytest
 from tests.interop.conformance import CASES, COLUMNS, PAGE, REASONS, Reason, close_client, fault_of, page, table
 
 pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.filterwarnings("ignore::FutureWarning")]  # torch's own
-MARKS = {"numpy": [], "torch": [pytest.mark.torch], "jax": [pytest.mark.jax], "dask": [pytest.mark.dask], "distributed": [pytest.mark.dask]}
+MARKS = {  # by the package that a column needs
+    "numpy": [],
+    "torch": [pytest.mark.torch],
+    "jax": [pytest.mark.jax],
+    "dask": [pytest.mark.dask],
+    "distributed": [pytest.mark.dask],
+    "xarray": [pytest.mark.xarray],
+}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -57,6 +57,55 @@ def test_a_batch_is_a_call_for_each_item(op, args):
         assert np.array_equal(x[1], y) if is_array(y) else x == y
 
 
+@pytest.mark.parametrize(("op", "args"), CASES, ids=IDS)
+def test_derivatives_of_results_are_the_derivatives_and_run_no_kernel_twice(op, args):
+    calls = []
+    result = called(op, args)
+    results = result if len(op.schema.returns) > 1 else [result]
+    wrt = floats(op, args)
+    weights = [np.cos(x) for x in leaves(result) if has_derivative(x)]
+    moves = [np.sin(FlatCall(op, args).arrays[i]) for i in wrt]
+
+    class Counts(dispatch.Mode):
+        def __dispatch__(self, called_op, types, args, kwargs):
+            calls.append(called_op)
+            return called_op(*args, **kwargs)
+
+    for derived, given in ((pullback_of, weights), (pushforward_of, moves)):
+        wanted = derived(op)(*args, given, wrt)
+        calls.clear()
+        with Counts():
+            found = derived(op, of_results=True)(*args, *results, given, wrt)
+        assert calls.count(op) == sum(rule_calls is op for rule_calls in calls_of(derived, op, args, given, wrt)) - 1
+        for x, y in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(x, y)
+        shapes = dispatch.eval_shape(derived(op, of_results=True), *args, *results, given, wrt)
+        assert [(x.shape, x.dtype) for x in shapes] == [(x.shape, x.dtype) for x in wanted]
+
+
+def calls_of(derived, op, args, given, wrt):
+    """What a derivative without results calls."""
+    calls = []
+
+    class Counts(dispatch.Mode):
+        def __dispatch__(self, called_op, types, args, kwargs):
+            calls.append(called_op)
+            return called_op(*args, **kwargs)
+
+    with Counts():
+        derived(op)(*args, given, wrt)
+    return calls
+
+
+def test_results_are_no_constants_to_a_second_derivative():
+    op = dispatch.custom_op("derived::exp", np.exp, mutates_args=(), schema="(Tensor x) -> Tensor")
+    op.register_autograd(lambda ctx, g: g * ctx.saved_tensors[0], setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output))
+    x = np.array([0.5, 1.0])
+    pull = pullback_of(op, of_results=True)
+    found = dispatch.grad(lambda x: np.sum(pull(x, np.exp([0.5, 1.0]), [np.ones(2)], [0])[0]))(x)
+    np.testing.assert_allclose(found, np.exp(x), rtol=1e-12)
+
+
 def test_an_operator_has_one_of_each_until_it_is_defined_anew():
     assert pullback_of(db.numpy_mul) is pullback_of(db.numpy_mul)
     define = lambda f: dispatch.custom_op("derived::again", f, mutates_args=(), schema="(Tensor x) -> Tensor")

@@ -250,6 +250,31 @@ def test_a_vmap_is_one_call_by_the_operator_s_own_rule():
         assert (f(jnp.ones((3, 5))).shape, calls) == ((5, 3), [(3, 5)])
 
 
+def test_the_kernel_of_a_gradient_runs_once_by_the_rule_and_not_again():
+    calls = []
+
+    @dispatch.custom_op("jax_tests::expensive", mutates_args=())
+    def expensive(x: np.ndarray, n: int) -> tuple[np.ndarray, list[np.ndarray], int]:
+        calls.append(x)
+        return x**n, [x ** (n - 1)], n
+
+    expensive.register_fake(lambda x, n: (np.empty_like(x), [np.empty_like(x)], n))
+
+    @expensive.register_autograd(setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output[1][0]))
+    def _(ctx, g, more, _):
+        return 3 * g * ctx.saved_tensors[0]
+
+    def loss(x):
+        return (export(expensive)(x, 3)[0] ** 2).sum()
+
+    for f in (jax.value_and_grad(loss), jax.jit(jax.value_and_grad(loss)), jax.jit(lambda x: jax.jvp(loss, (x,), (jnp.ones(3),)))):
+        calls.clear()
+        value, moved = f(X)
+        np.testing.assert_allclose(value, np.sum(X**6))
+        np.testing.assert_allclose(np.sum(moved), np.sum(6 * X**5))
+        assert len(calls) == 1
+
+
 # -- what a call may not be --------------------------------------------------------------------------------------------------
 
 

@@ -298,15 +298,30 @@ def test_a_derivative_names_what_it_reads():
     two_over_root_pi = 2 / np.sqrt(np.pi)
     erf = from_ufunc(special.erf, derivative=lambda x: two_over_root_pi * np.exp(-x * x))
     gradcheck(erf, (leaf(),))
-    hypot = from_ufunc(np.hypot, derivative=[lambda x, out: x / out, lambda y, out: y / out])
+    hypot = from_ufunc(np.hypot, "reads::hypot", derivative=[lambda x, out: x / out, lambda y, out: y / out])
     gradcheck(hypot, (leaf(), dispatch.tensor(np.ones((2, 1)), requires_grad=True)))
     assert set(opcheck(hypot, (leaf(), leaf((3.0, 4.0, 5.0)))).values()) == {"SUCCESS"}
-    copysign = from_ufunc(np.copysign, derivative=(lambda x, y: np.sign(x) * np.sign(y), None))
+    copysign = from_ufunc(np.copysign, "reads::copysign", derivative=(lambda x, y: np.sign(x) * np.sign(y), None))
     x, y = leaf(), leaf((-1.0, 1.0, -1.0))
     copysign(x, y).sum().backward()
     assert np.array_equal(x.grad, [-1.0, 1.0, -1.0])
     assert y.grad is None
-    assert dispatch.grad(from_ufunc(np.deg2rad, derivative=np.pi / 180))(1.0) == np.pi / 180
+    assert dispatch.grad(from_ufunc(np.deg2rad, "reads::deg2rad", derivative=np.pi / 180))(1.0) == np.pi / 180
+
+
+def test_a_row_of_numpys_table_keeps_its_derivative():
+    x = np.array([-2.0, 3.0])
+    before = dispatch.grad(lambda x: np.sum(np.copysign(x, 1.0)))(x)
+    with pytest.raises(DefinitionError) as refused:
+        from_ufunc(np.copysign, derivative=(0.0, None))
+    assert str(refused.value) == (
+        "from_ufunc: np::copysign is a row of NumPy's table, which all code of this process shares, and derivative= would change it "
+        'for all. Give an operator of your own a name: from_ufunc(np.copysign, "mylib::copysign", derivative=...).'
+    )
+    own = from_ufunc(np.copysign, "keeps::copysign", derivative=(0.0, None))
+    assert np.array_equal(dispatch.grad(lambda x: np.sum(own(x, 1.0)))(x), [0.0, 0.0])
+    assert np.array_equal(dispatch.grad(lambda x: np.sum(np.copysign(x, 1.0)))(x), before)
+    assert np.array_equal(before, [-1.0, 1.0])
 
 
 def test_without_a_derivative_a_gradient_is_refused_and_a_rule_can_be_registered():

@@ -17,6 +17,7 @@ class ShapeSource(Protocol):
     """The methods of `shape_env` that a mode calls."""
 
     answers: dict[Any, dict[Any, Any]]
+    symbols: dict[str, Any]
 
     def sizes_of(self, array: Any) -> tuple[Any, Any]:
         """Return the shape and strides of the fake of an array, with symbols for sizes."""
