@@ -101,7 +101,12 @@ class Exported:
         return f"<{self.op.name} exported to JAX>"
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return exported, (self.op,)
+        return loaded, (self.op,)
+
+
+def loaded(op: Any) -> Any:
+    """Export an operator that was pickled; one that is not known in this process stays what says so when it is called."""
+    return exported(op) if isinstance(op, OpOverload) else op
 
 
 def function_of(op: OpOverload) -> Function | None:

@@ -433,6 +433,31 @@ def test_a_write_to_an_input_between_forward_and_backward_raises(n):
         y.sum().backward()
 
 
+@pytest.mark.parametrize("n", [3, 20_000])
+def test_a_write_to_an_array_beside_a_recorded_tensor_does_not_reach_its_gradient(n):
+    x, a = torch.ones(n, dtype=torch.float64, requires_grad=True), np.full(n, 2.0)
+    y = db.numpy_mul(x, a)
+    a[:] = 5.0
+    y.sum().backward()
+    assert torch.equal(x.grad, torch.full((n,), 2.0))
+
+
+@pytest.mark.parametrize("n", [3, 20_000])
+def test_what_a_recorded_call_keeps_is_the_tensor_s_own_memory(n):
+    kept = []
+    op = define("(Tensor x, Tensor y) -> Tensor", lambda x, y: x * y)
+
+    @op.register_autograd(setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+    def _(ctx, g):
+        kept.extend(ctx.saved_tensors)
+        return g * kept[1], None
+
+    x, y = torch.ones(n, dtype=torch.float64, requires_grad=True), torch.ones(n, dtype=torch.float64)
+    export(op)(x, y).sum().backward()
+    assert [a.ctypes.data for a in kept] == [x.data_ptr(), y.data_ptr()]
+    assert not any(a.flags.writeable for a in kept)
+
+
 def test_a_gradient_that_is_the_cotangent_itself_is_copied():
     @dispatch.custom_op("torch_tests::same_again", mutates_args=())
     def same_again(x: np.ndarray) -> np.ndarray:
