@@ -11,7 +11,8 @@ from types import ModuleType
 from bench import table
 from bench.timing import measure
 
-FRAMEWORKS = {"cfunc": "numba", "jax": "jax", "torch": "torch"}  # the file in bench/by_hand, and the package that it needs
+# the file in bench/by_hand, and the package that it needs
+FRAMEWORKS = {"cfunc": "numba", "dask": "dask", "jax": "jax", "torch": "torch"}
 ROUNDS = 40
 
 
