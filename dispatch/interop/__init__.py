@@ -1,6 +1,7 @@
 """One operator in every framework: each module here takes and gives the arrays of one, which it imports when it is imported.
 
     autograd/           HIPS autograd's names over ours: a program of it changes its imports
+    cupy                CuPy's arrays as those of the device "cuda"; `cpu_fallback`
     dask                operators on Dask arrays: lazily, chunk by chunk
     derived_operators   the derivative and the batch of an operator, as operators that any framework can be given
     jax                 functions that JAX transforms and compiles: `export`, `wrap`; its other files are named jax_...

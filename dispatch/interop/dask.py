@@ -17,11 +17,10 @@ from itertools import count
 from operator import itemgetter
 from typing import Any
 
-import dask.array as da
 import numpy as np
-from dask.array.core import ArrayBlockIdDep, unify_chunks
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, set_divided
+from ..core.optional import require
 from ..core.pytree import leaves, mapped
 from ..dispatcher.array_types import register_array_type
 from ..dispatcher.layer import Kernel, kernels
@@ -32,6 +31,8 @@ from ..operators.gufunc.signature import Signature
 from ..schema.tags import Tag
 from ..schema.types import RESIDUAL
 from ..symbolic import ShapeEnv, SymBool, SymInt
+
+da = require("dask.array", "dask", needed_by="dispatch.interop.dask")
 
 Axes = tuple[str, ...]
 
@@ -65,11 +66,11 @@ def run(op: OpOverload, *args: Any, **keywords: Any) -> Any:
     named = _named_axes(op, arrays, results)
     inputs, outputs = named or _separate_axes(arrays, results)
     _check_chunks(op, arrays, inputs, names, whole=named is None)
-    chunks, arrays = unify_chunks(*_paired(arrays, inputs))
+    chunks, arrays = da.core.unify_chunks(*_paired(arrays, inputs))
     loop = max((tuple(axis for axis in axes if isinstance(axis, LoopAxis)) for axes in inputs), key=len)
     given = [*_paired(arrays, inputs), *_paired(residuals, [()] * len(residuals))]
     if loop:
-        given[:0] = ArrayBlockIdDep(tuple([chunks[axis] for axis in loop])), loop
+        given[:0] = da.core.ArrayBlockIdDep(tuple([chunks[axis] for axis in loop])), loop
     single = isinstance(made, FakeTensor) and not op.outputs.residual
     task = Task(
         op,

@@ -17,9 +17,9 @@ from ..autodiff import jvp
 from ..autodiff.function_outputs import left
 from ..autodiff.reverse_mode import edges_at
 from ..core import DispatchKey, Level, OpOverload, Reopened, Tensor, registration_lock, share_memory
-from ..core.array_memory import owned
 from ..core.pytree import leaves, mapped
 from ..layers.autograd import TrackedTensor, run_backward, track
+from ..layers.autograd.record import taken_from
 from ..layers.derivatives import zeros
 from ..layers.mode import Mode
 from ..layers.vmap import vmap
@@ -152,19 +152,25 @@ def recorded(
     result : object
         What the operator returned.
     pull : callable
-        From a list of cotangents, one for each output with a derivative, to a list of gradients.
+        From a list of cotangents, one for each output with a derivative, to a list of gradients, which nobody else holds.
     """
     call = FlatCall(op, args)
-    arrays, ends = list(call.arrays), []
+    direct = not known and None not in call.at and not op.arguments.keyword_names
+    function: Callable[..., Any] = op if direct else call
+    given, ends = list(args if direct else call.arrays), []
     with Level("vjp") as level:
         for i in chosen:
-            arrays[i] = inside = track(arrays[i], level, shared=True)
+            inside = track(call.arrays[i], level, shared=True)
+            given[call.at[i] if direct else i] = inside  # type: ignore[index]
             ends.append((inside.data, inside.value))
-        result = call.known(arrays, known)
-        if type(result) is TrackedTensor and result.level is level:  # the usual case, without two walks
-            edges, out = [result.data], known[0] if known else owned(result.value)
+        if known:
+            edges, out = edges_at(_differentiable(call.known(given, known)), level), known[0]
         else:
-            edges, out = edges_at(_differentiable(result), level), known[0] if known else left(result, level)
+            edge, out = taken_from(TrackedTensor, function, given, level)
+            if edge is not None:  # the usual case, without two walks
+                edges = [edge]
+            else:
+                edges, out = edges_at(_differentiable(out), level), left(out, level)
     return out, partial(_pulled, edges, ends, level)
 
 
@@ -201,7 +207,7 @@ def _pullback(op: OpOverload, *, of_results: bool) -> Parts:
     def kernel(*args: Any) -> list[Any]:
         *values, cotangents, wrt = args
         known = _known(op, values) if of_results else ()
-        return fresh(recorded(op, values[: len(op.schema.arguments)], wrt, known)[1](cotangents), args)
+        return recorded(op, values[: len(op.schema.arguments)], wrt, known)[1](cotangents)
 
     def fake(*args: Any) -> list[Any]:
         *values, _, wrt = args

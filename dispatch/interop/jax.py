@@ -13,18 +13,25 @@ from ..core.overload import bound
 from ..core.pytree import leaves
 from ..errors import ArgumentError, ConversionError, DeviceMismatchError, UnsupportedError, kind_of
 from ..operators.registry import Operator
-from .jax_operators import exported
+from .jax_functions import wrap
+from .jax_operators import exported, function_of
 from .jax_values import Array, Tracer, at_once, taken_apart
 
-__all__ = ["export"]
+__all__ = ["export", "wrap"]
 
 
-def export(op: OpOverload) -> Callable[..., Any]:
+def export(op: OpOverload, *, ffi_target: Any = None, platform: str = "cpu") -> Callable[..., Any]:
     """Return an operator as a function that JAX transforms and compiles.
 
     Parameters
     ----------
     op : OpOverload
+    ffi_target : PyCapsule or dict, optional
+        An XLA FFI handler, as `jax.ffi.register_ffi_target` takes it, of the same arrays and results as the operator. It runs
+        in place of the kernel from then on, without Python; what is no array it gets as attributes, by name. Gradients and
+        batches are the operator's own.
+    platform : str
+        Where the handler runs, ``"cpu"`` or ``"CUDA"`` say.
 
     Returns
     -------
@@ -36,6 +43,8 @@ def export(op: OpOverload) -> Callable[..., Any]:
     ------
     UnsupportedError
         If the operator writes to its arguments.
+    ArgumentError
+        If `ffi_target` is no capsule of a handler.
 
     Examples
     --------
@@ -55,7 +64,10 @@ def export(op: OpOverload) -> Callable[..., Any]:
     if not isinstance(given, OpOverload):
         several = " It has several overloads: export each of them." if isinstance(given, Operator) else ""
         raise ArgumentError(f"export takes an operator, and was given {kind_of(given)}.{several}")
-    return exported(op)
+    found = exported(op)
+    if ffi_target is not None:
+        found.runs(ffi_target, platform)
+    return found
 
 
 def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
@@ -63,6 +75,8 @@ def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any
     found = [x for x in leaves((list(args), list(keywords.values()))) if isinstance(x, Array)]
     if not found:
         return NotImplemented
+    if function_of(op) is not None:
+        return exported(op)(*args, **keywords)
     line = f"{op.schema.name}_jax = dispatch.interop.jax.export({op.schema.name})"
     if any(isinstance(x, Tracer) for x in found):
         raise ConversionError(

@@ -19,33 +19,35 @@ threads that may wait for the callback; its lowering underneath gives NumPy arra
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, registration_lock
+from ..core import DispatchKey, OpOverload, registration_lock
 from ..core.optional import require
 from ..core.overload import bound
 from ..errors import UnsupportedError
 from ..schema.tags import Tag
 from ..schema.types import TENSOR
-from .derived_operators import batch_of, pullback_of, pushforward_of, runs_apart
+from .derived_operators import batch_of, is_array, pullback_of, pushforward_of, runs_apart
 from .jax_errors import sent
+from .jax_ffi import attributes, registered
 from .jax_values import (
+    Array,
     Call,
     Tracer,
-    apart,
     array_of_jax,
     array_of_result,
     at_once,
+    callbacks,
     device_of_call,
     has_kind_of_derivative,
     moves,
-    place,
-    put,
     taken_apart,
 )
+from .places import Place, apart, put
+from .wrapped_functions import Function
 
 jax = require("jax", "jax", needed_by="dispatch.interop.jax")
 ad = require("jax.interpreters.ad", "jax")
@@ -73,6 +75,8 @@ class Exported:
     Attributes
     ----------
     op : OpOverload
+    targets : dict
+        By a platform, the name of the XLA FFI target that runs there in place of a callback.
     """
 
     def __init__(self, op: OpOverload) -> None:
@@ -83,22 +87,43 @@ class Exported:
                 operator=op.name,
             )
         self.op = op
+        self.targets: dict[str, str] = {}
         self.__name__ = self.__qualname__ = op.schema.name
         self.__doc__ = vars(op).get("__doc__")
         self.__module__ = vars(op).get("__module__") or __name__
         self.__signature__ = inspect.signature(op)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        call, operands = taken_apart(self.op, bound(self.op, args, keywords))
-        if not any([isinstance(x, Tracer) for x in operands]):
+        given = bound(self.op, args, keywords)
+        call, operands = taken_apart(self.op, given)
+        if (function := function_of(self.op)) is not None:
+            return function.of_framework(given)
+        if not self.targets and not any([isinstance(x, Tracer) for x in operands]):
             return at_once(self.op, call, operands)
-        return put(template_of(call, operands), call_p.bind(*[jax.numpy.asarray(x) for x in operands], call=call))
+        operands = [x if isinstance(x, Array) else jax.numpy.array(x) for x in operands]
+        return put(template_of(call, operands), call_p.bind(*operands, call=call))
+
+    def runs(self, handler: Any, platform: str) -> None:
+        """Let an XLA FFI handler run in programs for a platform."""
+        self.targets[platform.lower()] = registered(self.op, handler, platform)
 
     def __repr__(self) -> str:
         return f"<{self.op.name} exported to JAX>"
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return exported, (self.op,)
+        return loaded, (self.op,)
+
+
+def loaded(op: Any) -> Any:
+    """Export an operator that was pickled; one that is not known in this process stays what says so when it is called."""
+    return exported(op) if isinstance(op, OpOverload) else op
+
+
+def function_of(op: OpOverload) -> Function | None:
+    """The JAX function that an operator wraps: it goes through all of JAX as it is."""
+    found = op.table.live(DispatchKey.CompositeImplicit)
+    function = None if found is None else found.rule
+    return function if isinstance(function, Function) and function.framework.word == "JAX" else None
 
 
 # -- the calls that are asked for beside the value ---------------------------------------------------------------------------
@@ -107,7 +132,7 @@ class Exported:
 def template_of(call: Call, likes: Sequence[Any]) -> Any:
     """The result of a call, with a `Place` for each array."""
     returns = call.op.schema.returns
-    return place(0) if len(returns) == 1 and returns[0].type == TENSOR else call.shapes(likes)[0]
+    return Place(0) if len(returns) == 1 and returns[0].type == TENSOR else call.shapes(likes)[0]
 
 
 class Derivative:
@@ -132,7 +157,7 @@ class Derivative:
         self.results = range(count, count + results)
         self._results: tuple[Any, ...] = ()
         if results:
-            shifted = put(template, list(map(place, self.results)))
+            shifted = put(template, list(map(Place, self.results)))
             self._results = (shifted,) if len(call.op.schema.returns) == 1 else tuple(shifted)
         self._key = call, self.wrt, self.results
 
@@ -155,7 +180,7 @@ class Derivative:
 
     def _made(self, derived: Callable[..., OpOverload], wrt: Sequence[int], moves: int) -> Call:
         op = derived(self.call.op, of_results=bool(self._results))
-        moving = [place(self.results.stop + i) for i in range(moves)]
+        moving = [Place(self.results.stop + i) for i in range(moves)]
         return Call(op, [*self.call.values, *self._results, moving, list(wrt)], self.results)
 
 
@@ -170,10 +195,19 @@ call_p = Primitive("operator")
 call_p.multiple_results = True
 
 
+@lru_cache(maxsize=256)
+def _compiled(call: Call) -> Callable[..., list[Any]]:
+    """The program of one call."""
+    made: Callable[..., list[Any]] = jax.jit(partial(call_p.bind, call=call))
+    return made
+
+
 def _call(*operands: Any, call: Call) -> list[Any]:
+    if exported(call.op).targets:
+        return _compiled(call)(*operands)
     device = device_of_call(call.op, operands)
     found: list[Any] = []
-    apart(call.run([np.asarray(x) for x in operands]), found)
+    apart(call.run([np.asarray(x) for x in operands]), found, is_array)
     return [array_of_jax(array_of_result(x, call.op), call.op, device) for x in found]
 
 
@@ -182,22 +216,24 @@ def _shapes(*avals: Any, call: Call) -> list[Any]:
 
 
 def _lowered(ctx: Any, *operands: Any, call: Call) -> Any:
-    """A callback with NumPy arrays."""
+    """The target of this platform, or a callback with NumPy arrays."""
+    target = exported(call.op).targets.get(ctx.module_context.platforms[0])
+    if target is not None:
+        return jax.ffi.ffi_lowering(target)(ctx, *operands, **attributes(call))
     template, wanted = call.shapes(ctx.avals_in)
 
     def run(*arrays: Any) -> tuple[Any, ...]:
+        callbacks.depth += 1
         try:
             return tuple(call.computed([np.asarray(x) for x in arrays], template, wanted))
         except BaseException as error:
             raise sent(error) from None
+        finally:
+            callbacks.depth -= 1
 
     side_effect = Tag.random in call.op.tags
-    given = ctx.avals_in, ctx.avals_out
-    return mlir.emit_python_callback(
-        ctx, run, None, list(operands), *given, has_side_effect=side_effect, returns_token=False
-    )[0]
-
-
+    given = list(operands), ctx.avals_in, ctx.avals_out
+    return mlir.emit_python_callback(ctx, run, None, *given, has_side_effect=side_effect)[0]
 
 
 def _jvp(bind: Callable[..., Any], call: Call, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

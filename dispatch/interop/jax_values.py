@@ -7,6 +7,7 @@ No number is narrowed: with 64 bits off, JAX makes float32 of any float64 that i
 refused.
 """
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from ..core import OpOverload, Tensor
 from ..core.optional import require
-from ..core.pytree import items_of, leaves, mapped
+from ..core.pytree import items_of, leaves
 from ..errors import (
     ArgumentError,
     ConversionError,
@@ -27,7 +28,8 @@ from ..errors import (
 )
 from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
 from ..symbolic import ShapeEnv
-from .derived_operators import called, has_derivative
+from .derived_operators import called, has_derivative, is_array
+from .places import Place, apart, put
 
 jax = require("jax", "jax", needed_by="dispatch.interop.jax")
 Array, Tracer = jax.Array, jax.core.Tracer
@@ -35,35 +37,13 @@ TURN_ON = 'jax.config.update("jax_enable_x64", True)'
 EXACT = (np.ndarray, np.memmap)
 
 
-class Place:
-    """Stands for an array in what was around it."""
+class Callbacks(threading.local):
+    """How many callbacks of JAX this thread is in."""
 
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __repr__(self) -> str:
-        return f"array{self.number}"
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Place and self.number == other.number
-
-    def __hash__(self) -> int:
-        return hash(("Place", self.number))
+    depth = 0
 
 
-PLACES = tuple(map(Place, range(32)))
-
-
-def place(number: int) -> Place:
-    """The place of an array."""
-    return PLACES[number] if number < len(PLACES) else Place(number)
-
-
-def put(x: Any, arrays: Sequence[Any]) -> Any:
-    """A value with arrays in their places."""
-    return mapped(lambda y: arrays[y.number] if type(y) is Place else y, x)
+callbacks = Callbacks()
 
 
 class Call:
@@ -123,7 +103,7 @@ class Call:
                 operator=self.op.name,
             ) from error
         arrays: list[Any] = []
-        template = apart(out, arrays, FakeTensor)
+        template = apart(out, arrays, lambda x: isinstance(x, FakeTensor))
         for x in arrays:
             if not all(type(n) is int for n in x.shape):
                 raise DataDependentError(
@@ -137,7 +117,7 @@ class Call:
     def computed(self, given: Sequence[Any], template: Any, wanted: Sequence[Any]) -> list[Any]:
         """The arrays that the kernel returned, which are held to what the shape rule said."""
         found: list[Any] = []
-        out = apart(self.run(given), found)
+        out = apart(self.run(given), found, is_array)
         arrays = [array_of_result(x, self.op) for x in found]
         said = [(tuple(x.shape), np.dtype(x.dtype)) for x in wanted]
         got = [(x.shape, x.dtype) for x in arrays]
@@ -175,18 +155,6 @@ def _key_of(x: Any) -> Any:
     return kind, x
 
 
-def apart(x: Any, arrays: list[Any], classes: Any = (np.ndarray, np.generic, Tensor)) -> Any:
-    """A value with a `Place` for each array, which are added to a list."""
-
-    def taken(y: Any) -> Any:
-        if not isinstance(y, classes):
-            return y
-        arrays.append(y)
-        return place(len(arrays) - 1)
-
-    return mapped(taken, x)
-
-
 # -- arguments ---------------------------------------------------------------------------------------------------------------
 
 
@@ -206,12 +174,15 @@ def taken_apart(op: OpOverload, args: Sequence[Any]) -> tuple[Call, list[Any]]:
                 )
             values.append(x)
             continue
-        found: list[Any] = []
-        start = len(operands)
-        shape = apart(x, found, (Array, np.ndarray, np.generic, Tensor))
-        operands += [operand_of(y, op, a.name) for y in found]
-        values.append(mapped(lambda y: place(y.number + start) if type(y) is Place else y, shape) if start else shape)  # noqa: B023
+        first = len(operands)
+        values.append(apart(x, operands, is_operand))
+        operands[first:] = [operand_of(y, op, a.name) for y in operands[first:]]
     return Call(op, values), operands
+
+
+def is_operand(x: object) -> bool:
+    """Whether a leaf of an argument is an array, JAX's or NumPy's."""
+    return isinstance(x, Array) or is_array(x)
 
 
 def operand_of(x: Any, op: OpOverload, name: str) -> Any:
@@ -269,7 +240,7 @@ def at_once(op: OpOverload, call: Call, operands: Sequence[Any]) -> Any:
     device = device_of_call(op, operands)
     out = call.run([np.asarray(x) for x in operands])
     found: list[Any] = []
-    template = apart(out, found)
+    template = apart(out, found, is_array)
     return put(template, [array_of_jax(array_of_result(x, op), op, device) for x in found])
 
 
@@ -302,7 +273,7 @@ def array_of_jax(x: Any, op: OpOverload, device: Any) -> Any:
     """JAX's array of NumPy's: a copy."""
     check_width(x.dtype, f"{op.name} returned", op)
     numpy_dtype(x.dtype, op)
-    made = jax.numpy.asarray(x)
+    made = jax.numpy.array(x)
     return made if device is None else jax.device_put(made, device)
 
 

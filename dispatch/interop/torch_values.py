@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
+from ..core.array_memory import watched
 from ..core.optional import require
 from ..core.pytree import leaves, mapped
 from ..errors import ArgumentError, DefinitionError, DeviceMismatchError, OutputError, UnsupportedError, kind_of
@@ -39,6 +40,7 @@ from ..schema.types import (
     split_name,
 )
 from .derived_operators import is_array
+from .places import Place
 
 torch = require("torch", "torch", needed_by="dispatch.interop.torch")
 Tensor = torch.Tensor
@@ -53,15 +55,6 @@ RETURNED = {TENSOR, INT, FLOAT, BOOL, SCALAR, STR}
 NAMES = "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 complex128"
 TO_TORCH = {np.dtype(name): getattr(torch, name) for name in NAMES.split() if hasattr(torch, name)}
 TO_NUMPY = {theirs: ours for ours, theirs in TO_TORCH.items()}
-
-
-class Place:
-    """Stands for a tensor in what was around it."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
 
 
 register_value(Place, "tensor", lambda place: (place.number,), Place)
@@ -89,6 +82,8 @@ class Plan:
         Name and schema, as torch reads them.
     packed : frozenset of int
         The arguments that go as two.
+    bare : bool
+        Whether each argument is an array, at most 16 of them, and one array is returned: a call needs no walk then.
     positional : int
         How many of torch's arguments are given by position.
     """
@@ -120,6 +115,8 @@ class Plan:
             kind in RETURNED or (isinstance(kind, ListOf) and kind.element == TENSOR) for kind in self.returns
         )  # of what is returned goes as text beside the arrays
         self.alone = self.given_back == [-1] and self.returns == [TENSOR]
+        arrays_alone = all(a.type == TENSOR and not a.numbers for a in schema.arguments)
+        self.bare = self.alone and arrays_alone and not self.written and len(schema.arguments) <= 16
         self.defaults = self._defaults()
         self.text = f"{'.'.join(filter(None, (schema.name, schema.overload)))}{self._signature()}"
 
@@ -169,6 +166,8 @@ class Plan:
 
     def theirs(self, args: Sequence[Any]) -> list[Any]:
         """Torch's arguments, out of the operator's."""
+        if self.bare and all([type(x) is Tensor for x in args]):
+            return list(args)
         values: list[Any] = []
         for i, (x, a) in enumerate(zip(args, self.arguments, strict=True)):
             if i in self.packed:
@@ -345,6 +344,11 @@ def array_of(x: Any) -> Any:
     return x.detach().resolve_conj().resolve_neg().numpy()  # or torch says what is wrong: sparse, say
 
 
+def watched_array_of(x: Any) -> Any:
+    """A tensor's array, read-only, that our tape may keep as it is: torch tells of a write to a tensor that it has saved."""
+    return watched(array_of(x))
+
+
 def tensor_of(x: Any) -> Any:
     """An array's tensor, in the same memory where that can be written to and lies in C order."""
     if type(x) is not np.ndarray:
@@ -361,7 +365,7 @@ def tensor_of(x: Any) -> Any:
         return torch.from_numpy(x)
     except (TypeError, ValueError):
         torch_dtype(x.dtype)
-        raise
+    return torch.from_numpy(np.array(x, order="C"))  # where an axis of one element has a stride that torch refuses
 
 
 def given_tensor(x: Any, name: str, *, written: bool = False) -> Any:
@@ -370,12 +374,15 @@ def given_tensor(x: Any, name: str, *, written: bool = False) -> Any:
         return x
     if not isinstance(x, (np.ndarray, np.generic)):
         raise ArgumentError(f"{name} was called with tensors and {kind_of(x)} where an array goes.", operator=name)
-    if written and not (isinstance(x, np.ndarray) and x.flags.writeable and x.flags.c_contiguous):
+    if not written and torch.is_grad_enabled():  # a backward may read it, and nobody would tell of a write to it meanwhile
+        x = np.array(x, order="C")
+    made = tensor_of(x)
+    if written and not (isinstance(x, np.ndarray) and (not x.size or x.ctypes.data == made.data_ptr())):
         raise ArgumentError(
             f"{name} writes to an array that torch cannot share: it is read-only or not in C order. Give a tensor.",
             operator=name,
         )
-    return tensor_of(x)
+    return made
 
 
 def check_namespace(name: str) -> None:

@@ -1,8 +1,11 @@
 """Derivatives and batches as operators: each is the transform, and has derivatives and batches of its own."""
 
+from types import SimpleNamespace
+
 import custom_op_db as db
 import numpy as np
 import pytest
+from making import define
 
 import dispatch
 from dispatch.core.overload import bound
@@ -47,6 +50,51 @@ def test_a_recorded_call_gives_the_value_and_the_pullback(op, args):
     weights = [np.ones_like(x) for x in leaves(wanted) if has_derivative(x)]
     for x, y in zip(pull(weights), pullback_of(op)(*args, weights, wrt), strict=True):
         np.testing.assert_array_equal(x, y)
+
+
+def made_by(kernel, setup_context=None):
+    op = define("(Tensor x) -> Tensor", kernel)
+    op.register_autograd(lambda ctx, g: g * 2.0, setup_context=setup_context)
+    return op
+
+
+def test_a_result_that_nobody_has_kept_is_not_copied():
+    made = []
+
+    def kernel(x):
+        out = x * 2.0
+        made.append(out.ctypes.data)
+        return out
+
+    out, _ = recorded(made_by(kernel), [np.ones(3)], [0])
+    assert out.ctypes.data == made[0]
+    assert out.flags.writeable
+
+
+HELD = []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "setup_context"),
+    [
+        (lambda x: HELD.append(x * 2.0) or HELD[-1], None),
+        (lambda x: HELD.append(np.tile(x, 2)) or HELD[-1][:3], None),
+        (lambda x: x * 2.0, lambda ctx, inputs, output: ctx.save_for_backward(output)),
+        (lambda x: x * 2.0, lambda ctx, inputs, output: HELD.append(output)),
+        (lambda x: x * 2.0, lambda ctx, inputs, output: setattr(ctx, "own", SimpleNamespace(of=output))),
+    ],
+    ids=["kernel", "kernel, whole", "saved", "wrapper", "attribute"],
+)
+def test_a_result_that_somebody_has_kept_is_copied(kernel, setup_context):
+    HELD.clear()
+    op = made_by(kernel, setup_context)
+    out, pull = recorded(op, [np.ones(3)], [0])
+    assert out.flags.writeable
+    saved = [x.value if hasattr(x, "value") else x for x in HELD]
+    out[:] = 7.0
+    assert all(7.0 not in x for x in saved)
+    np.testing.assert_array_equal(pull([np.ones(3)])[0], np.full(3, 2.0))
+    HELD.clear()
 
 
 @pytest.mark.parametrize(("op", "args"), CASES, ids=IDS)
