@@ -4,6 +4,7 @@ import os
 import runpy
 import shutil
 import warnings
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -20,8 +21,9 @@ PAGES = sorted(page.stem for page in GALLERY.glob("*.py") if page.stem != "conft
 COMPILER = os.environ.get("CC", "cc").split()[0]
 
 
+@cache
 def run(page):
-    if page == "heat" and not shutil.which(COMPILER):
+    if page in {"heat", "one_solver"} and not shutil.which(COMPILER):
         pytest.skip(f"there is no C compiler {COMPILER}")
     return runpy.run_path(str(GALLERY / f"{page}.py"), run_name=page)
 
@@ -45,9 +47,19 @@ def tracked(x):
     return dispatch.tensor(x, requires_grad=True)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # torch's own
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_runs(page):
     assert run(page)["__doc__"].count("\n\n") >= 2  # a page explains what it shows
+
+
+@pytest.mark.torch
+@pytest.mark.jax
+@pytest.mark.dask
+@pytest.mark.xarray
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_every_cell_of_the_page_of_frameworks_runs():
+    assert run("one_solver")["shown"] == ["numpy", "torch", "jax", "dask", "xarray"]
 
 
 # -- the photograph -------------------------------------------------------------------------------------------------
