@@ -1,6 +1,7 @@
 """The pages of docs/gallery/ run, and what they make is held to more than a page can say."""
 
 import os
+import re
 import runpy
 import shutil
 import warnings
@@ -76,7 +77,13 @@ def test_the_page_runs(page):
 @pytest.mark.xarray
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_every_cell_of_the_page_of_frameworks_runs():
-    assert run("one_solver")["shown"] == ["numpy", "torch", "jax", "dask", "xarray"]
+    page = run("one_solver")
+    assert page["shown"] == ["numpy", "torch", "jax", "dask", "xarray"]
+    (lines,) = re.findall(r"^```py\n(.*?)^```", (GALLERY.parents[1] / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    made = dict(page)
+    exec(lines, made)  # the README's first lines are of this page
+    assert made["torch_solve"] is page["torch_solve"]
+    assert np.array_equal(made["u"], page["solve"](page["d"], page["f"]))
 
 
 # -- the photograph -------------------------------------------------------------------------------------------------
