@@ -71,6 +71,8 @@ def _transpose(x: Any, axes: Any = None) -> Any:
 
 def _fake_astype(x: FakeTensor, dtype: Any) -> FakeTensor:
     dtype = np.dtype(dtype)
+    if not isinstance(x, FakeTensor):  # a Python number
+        return fake_tensor((), dtype)
     return x if x.dtype == dtype else fake_like(x, dtype)
 
 
