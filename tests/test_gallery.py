@@ -1,6 +1,7 @@
 """The pages of docs/gallery/ run, and what they make is held to more than a page can say."""
 
 import os
+import re
 import runpy
 import shutil
 import warnings
@@ -24,6 +25,7 @@ COMPILERS = {
 }
 NEEDS = {
     "heat": ["CC"],
+    "one_solver": ["CC"],
     "cython_kernel": ["CC", "Cython"],
     "cpp_kernel": ["CXX", "pybind11"],
     "fortran_kernel": ["FC", "CC"],
@@ -63,9 +65,25 @@ def tracked(x):
     return dispatch.tensor(x, requires_grad=True)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # torch's own
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_runs(page):
     assert run(page)["__doc__"].count("\n\n") >= 2  # a page explains what it shows
+
+
+@pytest.mark.torch
+@pytest.mark.jax
+@pytest.mark.dask
+@pytest.mark.xarray
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_every_cell_of_the_page_of_frameworks_runs():
+    page = run("one_solver")
+    assert page["shown"] == ["numpy", "torch", "jax", "dask", "xarray"]
+    (lines,) = re.findall(r"^```py\n(.*?)^```", (GALLERY.parents[1] / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    made = dict(page)
+    exec(lines, made)  # the README's first lines are of this page
+    assert made["torch_solve"] is page["torch_solve"]
+    assert np.array_equal(made["u"], page["solve"](page["d"], page["f"]))
 
 
 # -- the photograph -------------------------------------------------------------------------------------------------
