@@ -5,6 +5,8 @@ itself, `vjp`, `jvp` or `vmap`, on a call of the operator; so it has all that op
 and a framework that knows how to export one operator can export derivatives of any order.
 
 Arrays are counted along the arguments, through all containers, in the order of the schema: "flat".
+
+More than 350 lines, because the operators and the ways to run a call for them, anew or with its results, refer to each other.
 """
 
 import weakref

@@ -15,6 +15,8 @@ nestings, where `custom_vjp` and `custom_jvp` have one of the two modes each.
 
 In a compiled program a call is a callback. `jax.pure_callback` calls into JAX on the way to the function, which waits for
 threads that may wait for the callback; its lowering underneath gives NumPy arrays, so that nothing of JAX runs inside.
+
+More than 350 lines, because the primitives, their rules and the calls that these make refer to each other.
 """
 
 import inspect
