@@ -148,9 +148,10 @@ class ShapeEnv:
         whole: list[Any] = [0] * len(shape)
         step: Any = array.dtype.itemsize
         known: dict[int, Any] = {step: step}  # numbers that are the size of some part of the array
-        for axis in range(len(shape) - 1, -1, -1) if _in_c_order(array.shape, strides, step) else _inwards(strides):
+        dense = _in_c_order(array.shape, strides, step)
+        for axis in range(len(shape) - 1, -1, -1) if dense else _inwards(strides):
             stride, n = strides[axis], shape[axis]
-            if array.flags.c_contiguous:
+            if dense:
                 whole[axis], step = step, step * n if n else step
                 continue
             found = known.get(abs(stride), abs(stride))
