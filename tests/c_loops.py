@@ -63,17 +63,22 @@ LOOP(affine) {
             AT(double, args[3] + k * steps[3] + j * steps[5]) = AT(double, args[0] + k * steps[0] + j * steps[4])
                 * AT(double, args[1] + k * steps[1]) + AT(int64_t, args[2] + k * steps[2]);
 }
+/* (m,n),(n)->(): whether the items lie in C order */
+LOOP(in_c_order) {
+    for (npy_intp k = 0; k < dims[0]; k++)
+        AT(double, args[2] + k * steps[2]) = (dims[2] < 2 || (steps[4] == 8 && steps[5] == 8)) && (dims[1] < 2 || steps[3] == 8 * dims[2]);
+}
 /* ()->(), with a double as its data */
 LOOP(times_data) {
     for (npy_intp k = 0; k < dims[0]; k++)
         AT(double, args[1] + k * steps[1]) = AT(double, args[0] + k * steps[0]) * (data ? *(double *)data : -1);
 }
-/* ()->(): how many calls of it were running when it began and saw another, or gave up waiting */
-static int running;
+/* ()->(): how many calls of it there have been, when it saw a second or gave up waiting */
+static int calls;
 LOOP(meet) {
-    int most = __atomic_add_fetch(&running, 1, __ATOMIC_SEQ_CST);
+    int most = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
     for (long patience = 0; most < 2 && patience < 300000000; patience++)
-        most = __atomic_load_n(&running, __ATOMIC_SEQ_CST);
+        most = __atomic_load_n(&calls, __ATOMIC_SEQ_CST);
     for (npy_intp k = 0; k < dims[0]; k++)
         AT(double, args[1] + k * steps[1]) = most;
 }
@@ -89,7 +94,7 @@ def lib():
     subprocess.run(command, cwd=folder, check=True)
     found = ctypes.CDLL(str(folder / "loops.so"))
     shutil.rmtree(folder)  # what is loaded stays
-    for name in "matvec_f matvec_d matvec_D divide summary powers affine times_data meet".split():
+    for name in "matvec_f matvec_d matvec_D divide summary powers affine in_c_order times_data meet".split():
         function = getattr(found, name)
         function.restype, function.argtypes = None, [ctypes.c_void_p] * 4
     return found

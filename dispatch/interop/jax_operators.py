@@ -19,7 +19,8 @@ threads that may wait for the callback; its lowering underneath gives NumPy arra
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import partial
+from copy import copy
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,9 @@ from ..schema.tags import Tag
 from ..schema.types import TENSOR
 from .derived_operators import batch_of, is_array, pullback_of, pushforward_of, runs_apart
 from .jax_errors import sent
+from .jax_ffi import attributes, registered
 from .jax_values import (
+    Array,
     Call,
     Tracer,
     array_of_jax,
@@ -73,6 +76,8 @@ class Exported:
     Attributes
     ----------
     op : OpOverload
+    targets : dict
+        By a platform, the name of the XLA FFI target that runs there in place of a callback.
     """
 
     def __init__(self, op: OpOverload) -> None:
@@ -83,6 +88,7 @@ class Exported:
                 operator=op.name,
             )
         self.op = op
+        self.targets: dict[str, str] = {}
         self.__name__ = self.__qualname__ = op.schema.name
         self.__doc__ = vars(op).get("__doc__")
         self.__module__ = vars(op).get("__module__") or __name__
@@ -93,9 +99,14 @@ class Exported:
         call, operands = taken_apart(self.op, given)
         if (function := function_of(self.op)) is not None:
             return function.of_framework(given)
-        if not any([isinstance(x, Tracer) for x in operands]):
+        if not self.targets and not any([isinstance(x, Tracer) for x in operands]):
             return at_once(self.op, call, operands)
-        return put(template_of(call, operands), call_p.bind(*[jax.numpy.asarray(x) for x in operands], call=call))
+        operands = [x if isinstance(x, Array) else jax.numpy.array(x) for x in operands]
+        return put(template_of(call, operands), call_p.bind(*operands, call=call))
+
+    def runs(self, handler: Any, platform: str) -> None:
+        """Let an XLA FFI handler run in programs for a platform."""
+        self.targets[platform.lower()] = registered(self.op, handler, platform)
 
     def __repr__(self) -> str:
         return f"<{self.op.name} exported to JAX>"
@@ -138,12 +149,14 @@ class Derivative:
         How many arrays the call has.
     results : range
         The operands that are results.
+    depth : int
+        How many axes of batches the tangents have, in front, and the arrays have not.
     """
 
-    __slots__ = ("_key", "_results", "call", "count", "results", "wrt")
+    __slots__ = ("_key", "_results", "call", "count", "depth", "results", "wrt")
 
     def __init__(self, call: Call, wrt: Sequence[int], count: int, template: Any = None, results: int = 0) -> None:
-        self.call, self.wrt, self.count = call, tuple(wrt), count
+        self.call, self.wrt, self.count, self.depth = call, tuple(wrt), count, 0
         self.results = range(count, count + results)
         self._results: tuple[Any, ...] = ()
         if results:
@@ -152,10 +165,16 @@ class Derivative:
         self._key = call, self.wrt, self.results
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Derivative and self._key == other._key
+        return type(other) is Derivative and self._key == other._key and self.depth == other.depth
 
     def __hash__(self) -> int:
         return hash(self._key)
+
+    def deeper(self) -> "Derivative":
+        """The derivative for a batch of tangents."""
+        made = copy(self)
+        made.depth += 1
+        return made
 
     def __repr__(self) -> str:
         return f"{self.call} by {self.wrt}"
@@ -169,14 +188,21 @@ class Derivative:
         return self._made(pushforward_of, self.wrt, len(self.wrt))
 
     def _made(self, derived: Callable[..., OpOverload], wrt: Sequence[int], moves: int) -> Call:
-        op = derived(self.call.op, of_results=bool(self._results))
-        moving = [Place(self.results.stop + i) for i in range(moves)]
-        return Call(op, [*self.call.values, *self._results, moving, list(wrt)], self.results)
+        moving = [Place(self.count + i) for i in range(moves)]
+        without = Call(derived(self.call.op), [*self.call.values, moving, list(wrt)])
+        made = without
+        if self._results:
+            moving = [Place(self.results.stop + i) for i in range(moves)]
+            op = derived(self.call.op, of_results=True)
+            made = Call(op, [*self.call.values, *self._results, moving, list(wrt)], self.results, without)
+        for _ in range(self.depth):
+            made = batch(made, [*[None] * self.results.stop, *[0] * moves])
+        return made
 
 
 def batch(call: Call, dims: Sequence[Any]) -> Call:
     """The call of a batch."""
-    return Call(batch_of(call.op), [*call.values, [-1 if dim is None else dim for dim in dims]])
+    return Call(batch_of(call.op), [*call.values, [-1 if dim is None else dim for dim in dims]], call.results)
 
 
 # -- an operator on arrays -----------------------------------------------------------------------------------------------------
@@ -185,7 +211,16 @@ call_p = Primitive("operator")
 call_p.multiple_results = True
 
 
+@lru_cache(maxsize=256)
+def _compiled(call: Call) -> Callable[..., list[Any]]:
+    """The program of one call."""
+    made: Callable[..., list[Any]] = jax.jit(partial(call_p.bind, call=call))
+    return made
+
+
 def _call(*operands: Any, call: Call) -> list[Any]:
+    if exported(call.op).targets:
+        return _compiled(call)(*operands)
     device = device_of_call(call.op, operands)
     found: list[Any] = []
     apart(call.run([np.asarray(x) for x in operands]), found, is_array)
@@ -197,7 +232,10 @@ def _shapes(*avals: Any, call: Call) -> list[Any]:
 
 
 def _lowered(ctx: Any, *operands: Any, call: Call) -> Any:
-    """A callback with NumPy arrays."""
+    """The target of this platform, or a callback with NumPy arrays."""
+    target = exported(call.op).targets.get(ctx.module_context.platforms[0])
+    if target is not None:
+        return jax.ffi.ffi_lowering(target)(ctx, *operands, **attributes(call))
     template, wanted = call.shapes(ctx.avals_in)
 
     def run(*arrays: Any) -> tuple[Any, ...]:
@@ -210,12 +248,8 @@ def _lowered(ctx: Any, *operands: Any, call: Call) -> Any:
             callbacks.depth -= 1
 
     side_effect = Tag.random in call.op.tags
-    given = ctx.avals_in, ctx.avals_out
-    return mlir.emit_python_callback(
-        ctx, run, None, list(operands), *given, has_side_effect=side_effect, returns_token=False
-    )[0]
-
-
+    given = list(operands), ctx.avals_in, ctx.avals_out
+    return mlir.emit_python_callback(ctx, run, None, *given, has_side_effect=side_effect)[0]
 
 
 def _jvp(bind: Callable[..., Any], call: Call, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -237,6 +271,10 @@ def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) ->
 
 
 def _call_batch(operands: Sequence[Any], dims: Sequence[Any], *, call: Call) -> Any:
+    """The call of the batch. The results of items are of no use to it: the kernel runs again, on the batch."""
+    if call.without is not None and any(dim is not None for dim in dims[: call.results.stop]):
+        kept = [i for i in range(len(operands)) if i not in call.results]
+        operands, dims, call = [operands[i] for i in kept], [dims[i] for i in kept], call.without
     outs = call_p.bind(*operands, call=batch(call, dims))
     return outs, [0] * len(outs)
 
@@ -260,7 +298,8 @@ def _linear(*operands: Any, of: Derivative) -> list[Any]:
 
 def _linear_shapes(*avals: Any, of: Derivative) -> list[Any]:
     outs = avals[of.count : of.results.stop] or of.call.shapes(avals[: of.count])[1]
-    return [jax.core.ShapedArray(tuple(x.shape), x.dtype) for x in outs if has_kind_of_derivative(x.dtype)]
+    batches = avals[-1].shape[: of.depth]
+    return [jax.core.ShapedArray((*batches, *x.shape), x.dtype) for x in outs if has_kind_of_derivative(x.dtype)]
 
 
 def _linear_transposed(cotangents: Sequence[Any], *operands: Any, of: Derivative) -> list[Any]:
@@ -282,9 +321,16 @@ def _linear_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, of: Derivati
 
 
 def _linear_batch(operands: Sequence[Any], dims: Sequence[Any], *, of: Derivative) -> Any:
-    """The derivative of the batch; an array and its tangent have the batch first, both of them."""
+    """The derivative for a batch of tangents; or of the batch, where an array and its tangent have it first, both of them."""
     size = next(x.shape[dim] for x, dim in zip(operands, dims, strict=True) if dim is not None)
     given, at = list(operands), list(dims)
+    first = of.results.stop
+    if not any(dim is not None for dim in dims[:first]):
+        given[first:] = [batching.bdim_at_front(x, dim, size) for x, dim in zip(given[first:], dims[first:], strict=True)]
+        outs = linear_p.bind(*given, of=of.deeper())
+        return outs, [0] * len(outs)
+    if of.depth:  # both: of the tangents a batch, and now of the arrays
+        return _call_batch(operands, dims, call=of.pushforward())
     for tangent, i in enumerate(of.wrt, of.results.stop):
         if dims[i] is not None or dims[tangent] is not None:
             for j in (i, tangent):

@@ -57,12 +57,16 @@ class Call:
     values : tuple
     results : range
         The arrays that are what another operator returned for the arrays before them: no derivative is asked of them.
+    without : Call or None
+        The call that does without those arrays.
     """
 
-    __slots__ = ("_hash", "_key", "op", "results", "values")
+    __slots__ = ("_hash", "_key", "op", "results", "values", "without")
 
-    def __init__(self, op: OpOverload, values: Sequence[Any], results: range = range(0)) -> None:
-        self.op, self.values, self.results = op, tuple(values), results
+    def __init__(
+        self, op: OpOverload, values: Sequence[Any], results: range = range(0), without: "Call | None" = None
+    ) -> None:
+        self.op, self.values, self.results, self.without = op, tuple(values), results, without
         self._key = (op, _key_of(self.values))
         self._hash = hash(self._key)
 
@@ -273,7 +277,7 @@ def array_of_jax(x: Any, op: OpOverload, device: Any) -> Any:
     """JAX's array of NumPy's: a copy."""
     check_width(x.dtype, f"{op.name} returned", op)
     numpy_dtype(x.dtype, op)
-    made = jax.numpy.asarray(x)
+    made = jax.numpy.array(x)
     return made if device is None else jax.device_put(made, device)
 
 

@@ -24,6 +24,7 @@ from .spread import in_threads, ranges
 
 NUMBERS = {WORDS["float"]: "d", WORDS["int"]: np.dtype(np.int64).char, WORDS["bool"]: "?", WORDS["complex"]: "D"}
 LETTERS = "?bBhHiIlLqQefdgFDG"  # of NumPy's numbers: neither objects nor dates, whose loops need Python or a unit
+PARTS = 8  # of a loop for each thread: a part costs 3 us, and one whose processor is busy elsewhere leaves its own to others
 PLAIN = (np.generic, int, float, complex)
 
 
@@ -64,7 +65,7 @@ def cfunc_of(op: OpOverload) -> Any:
 def _callable(function: CFunction) -> Any:
     """As what ctypes and Numba call; it keeps what the code belongs to."""
     made: Any = Loop(function.address)
-    made.data, made.source = function.data, function.source
+    made.address, made.data, made.source = function
     return made
 
 
@@ -136,7 +137,7 @@ class CKernel:
             args = self.calls.bound(args, keywords)
         for i in self.calls.places:
             if type(args[i]) is not np.ndarray and not isinstance(args[i], PLAIN):
-                self._check_plain(i, args[i])
+                args = (*args[:i], self._plain(i, args[i]), *args[i + 1 :])
         binding = self.calls.bind(args)
         outputs = self._outputs(binding, args)
         try:
@@ -145,10 +146,11 @@ class CKernel:
             raise self._refused(args, outputs) or error from None
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _check_plain(self, i: int, x: Any) -> None:
+    def _plain(self, i: int, x: Any) -> Any:
+        """An array of a subclass that is no more than its data, as one of NumPy's own, whose ufuncs ask no class."""
         if isinstance(x, np.ndarray):
             check_data(x)
-            return
+            return x.view(np.ndarray)
         name = self.op.schema.arguments[i].name
         raise ArgumentError(
             f"{self.op.name}: its kernel in C reads the memory of NumPy's arrays, and argument {name!r} is {kind_of(x)}. "
@@ -195,7 +197,7 @@ class CKernel:
             items = [_sliced(x, axis - len(loop) + ndims[i], part) if i in ndims else x for i, x in enumerate(args)]
             ufunc(*items, out=tuple([out[(slice(None),) * axis + (part,)] for out in outputs]))
 
-        in_threads(run, ranges(0, loop[axis], self.workers), lambda item: None)
+        in_threads(run, ranges(0, loop[axis], PARTS * self.workers), self.workers, lambda item: None)
 
     def _refused(self, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> Exception | None:
         """The words for dtypes that no function is for, or None where something else was wrong."""

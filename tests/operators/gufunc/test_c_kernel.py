@@ -4,6 +4,7 @@ import gc
 import itertools
 import warnings
 import weakref
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -25,7 +26,10 @@ rng = np.random.default_rng(0)
 def unused(schema):
     """A kernel in Python with the parameters of a schema."""
     arguments = dispatch.Schema.parse(schema, name="cfunctests::unused").arguments
-    words = [f"{'*, ' * (a.kwarg_only and not b.kwarg_only)}{a.name}" + f"={a.default}" * a.has_default for b, a in zip([arguments[0], *arguments[:-1]], arguments, strict=True)]
+    words = [
+        f"{'*, ' * (a.kwarg_only and not b.kwarg_only)}{a.name}" + f"={a.default}" * a.has_default
+        for b, a in zip([arguments[0], *arguments[:-1]], arguments, strict=True)
+    ]
     return eval(f"lambda {', '.join(words)}: 1 / 0")
 
 
@@ -80,6 +84,33 @@ def test_the_values_are_numpys_for_every_layout_and_loop(dtype, workers):
         np.testing.assert_array_equal(found, expected, err_msg=f"{left} {right} {m} {n} {one} {other}")
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+def test_items_of_hinted_arguments_lie_in_c_order_whatever_is_given(workers):
+    @custom_op("cfunctests::ordered", mutates_args=(), signature="(m,n),(n)->()")
+    def ordered(a: Annotated[A, "C"], x: Annotated[A, "C"]) -> F8: ...
+
+    ordered.register_kernel("cpu", cfunc={"dd->d": lib().in_c_order}, workers=workers)
+    for (left, right), (m, n), one, other in itertools.product(SHAPES, [(2, 3), (1, 3), (3, 1)], LAYOUTS, LAYOUTS):
+        for dtype in ("f8", "f4", "?"):
+            a, x = LAYOUTS[one](np.ones((*left, m, n), dtype)), LAYOUTS[other](np.ones((*right, n), dtype))
+            assert np.all(ordered(a, x)), (left, right, m, n, one, other, dtype)
+
+
+class Registered(np.ndarray):
+    """An array class that is no more than its data, and whose ufuncs do nothing."""
+
+    def __array_ufunc__(self, *args, **keywords):
+        return None
+
+
+def test_a_class_that_is_its_data_is_taken_for_it():
+    dispatch.library.register_array_type(Registered, device="cpu")
+    op = matvec("registered")
+    a, x = np.arange(6.0).reshape(2, 3), np.ones(3)
+    assert op(a.view(Registered), x).tolist() == (a @ x).tolist()
+    assert type(op(a.view(Registered), x)) is A
+
+
 def test_the_function_is_chosen_by_the_dtypes_and_the_shape_rule_says_what_comes_back():
     op = made("chosen", "(Tensor a, Tensor x) -> Tensor", "(m,n),(n)->(m)", {"dd->d": lib().matvec_d})
     a, x = np.full((2, 3), 0.1, np.float32), np.ones(3, np.float32)
@@ -89,7 +120,9 @@ def test_the_function_is_chosen_by_the_dtypes_and_the_shape_rule_says_what_comes
 
 
 def test_arguments_that_no_function_is_for_are_refused():
-    op = made("refusing", "(Tensor a, Tensor x) -> Tensor", "(m,n),(n)->(m)", {"ff->f": lib().matvec_f, "dd->d": lib().matvec_d})
+    op = made(
+        "refusing", "(Tensor a, Tensor x) -> Tensor", "(m,n),(n)->(m)", {"ff->f": lib().matvec_f, "dd->d": lib().matvec_d}
+    )
     with pytest.raises(ArgumentError) as caught:
         op(np.ones((2, 3), complex), np.ones(3))
     assert str(caught.value) == (
@@ -141,7 +174,10 @@ def test_the_shape_rule_says_how_long_an_output_is_and_how_it_lies():
         "cfunctests::powers: its shape rule gives output 0 the shape (5, 3, 4), and the loop is (3,), with 1 axes of an item behind it."
     )
     op.register_fake(lambda x: np.empty((*x.shape, dispatch.library.get_ctx().new_dynamic_size())))
-    with pytest.raises(OutputError, match=r"in its shape rule a size depends on the data, and a function in C is given its outputs. Register a kernel in Python"):
+    with pytest.raises(
+        OutputError,
+        match=r"in its shape rule a size depends on the data, and a function in C is given its outputs. Register a kernel in Python",
+    ):
         op(x)
 
 
@@ -205,7 +241,12 @@ def test_an_operator_that_no_loop_in_c_is_for(schema, signature, device, options
 
 def test_a_residual_is_refused():
     op = custom_op(
-        "cfunctests::kept", lambda x: x, mutates_args=(), schema="(Tensor x) -> (Tensor, Residual)", signature="()->()", broadcasts=True
+        "cfunctests::kept",
+        lambda x: x,
+        mutates_args=(),
+        schema="(Tensor x) -> (Tensor, Residual)",
+        signature="()->()",
+        broadcasts=True,
     )
     with pytest.raises(DefinitionError, match="a function in C has no residual to return"):
         op.register_kernel("cpu", cfunc={"d->d": lib().times_data})
@@ -244,7 +285,10 @@ def test_floating_point_errors_are_numpys():
         x = np.ones(2000)
         with np.errstate(all="ignore"):
             assert np.isinf(op(x, 0.0)).all()
-        with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero encountered in cfunctests::divide"):
+        with (
+            np.errstate(divide="raise"),
+            pytest.raises(FloatingPointError, match="divide by zero encountered in cfunctests::divide"),
+        ):
             op(x, 0.0)
         with pytest.warns(RuntimeWarning, match="invalid value encountered in cfunctests::divide"):
             op(0 * x, 0.0)
@@ -255,7 +299,7 @@ def test_floating_point_errors_are_numpys():
 
 def test_threads_run_at_once_without_the_interpreters_lock():
     op = made("meet", *PLAIN, {"d->d": lib().meet}, workers=2)
-    assert op(np.zeros((2, 5000))).tolist() == np.full((2, 5000), 2.0).tolist()
+    assert op(np.zeros(2)).tolist() == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("loop", [(7, 2), (2, 7), (1, 1, 5), (1, 1), (), (3,)])
