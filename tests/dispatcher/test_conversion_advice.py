@@ -9,7 +9,7 @@ from children import said_by_child
 import dispatch
 from dispatch import custom_op
 from dispatch.dispatcher.conversion_advice import advice, line_for
-from dispatch.errors import ArgumentError, ConversionError, FakeTensorError, GradientError, TracingError
+from dispatch.errors import ArgumentError, ConversionError, FakeTensorError, GradientError, PerformanceWarning, TracingError
 
 
 @custom_op("advicetests::doubled", mutates_args=())
@@ -36,6 +36,9 @@ class Frame:
 
     def __array__(self, dtype=None, copy=None):
         raise AssertionError("it was taken for an array behind the user's back")
+
+    def __array_function__(self, function, types, args, keywords):
+        return NotImplemented
 
 
 class Child(Frame):
@@ -125,6 +128,31 @@ def test_every_transform_says_the_line_and_takes_nothing_in_silence(call, error,
     place = re.search(r"\{([^{}]*)\}(?=[^{}]*$)", words)[1]
     written = line.replace("x.", f"{place}.")
     assert words.replace("{kind}", kind).replace(f"{{{place}}}", written) in str(caught.value)
+
+
+INSIDE = {  # of a value t of a transform and x, beside each other in a function that is differentiated
+    "*": (lambda t, x: t * x, "y"), "@": (lambda t, x: t @ x, "y"), ">": (lambda t, x: t > x, "y"), "add": (lambda t, x: np.add(t, x), "y"),
+    "dot": (lambda t, x: np.dot(x, t), "x"), "where": (lambda t, x: np.where(t > 0, t, x), "y"),
+    "concatenate": (lambda t, x: np.concatenate([t, x]), "arrays[1]"),
+}  # fmt: skip
+
+
+@each
+@pytest.mark.parametrize(("f", "place"), INSIDE.values(), ids=INSIDE)
+def test_beside_a_value_of_a_transform_the_line_is_said_too(f, place, x, line):
+    with pytest.raises(ArgumentError) as caught:
+        dispatch.grad(lambda t: np.sum(f(t, x)))(np.ones(2))
+    assert f" Write {line.replace('x.', f'{place}.')}." in str(caught.value)
+
+
+def test_a_compiled_function_that_refers_to_a_table_runs_as_it_is():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"w": [1.0, 2.0]})
+    f = dispatch.compile(lambda a: table["w"].to_numpy() * a)
+    with pytest.warns(PerformanceWarning, match=r"it refers to a DataFrame, which may change where nobody sees it\. Let it refer to the array, x\.to_numpy\(\), or"):
+        np.testing.assert_array_equal(f(2.0), [2.0, 4.0])
+    table["w"] = [3.0, 4.0]
+    np.testing.assert_array_equal(f(2.0), [6.0, 8.0])
 
 
 def test_lists_get_np_asarray():
