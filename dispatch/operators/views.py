@@ -9,6 +9,7 @@ alive is made again by calling its operator on the new base. Both are operator c
 """
 
 from collections.abc import Callable
+from math import prod
 from sys import getrefcount
 from typing import Any, NamedTuple
 from weakref import ref
@@ -100,7 +101,15 @@ def _view_scatter(x: Any, value: Any, look: Look) -> Any:
         made = x.copy()
     else:
         made = clone(x) if isinstance(x, Tensor) else strided_copy(x)
-    look.at(made)[...] = value
+    seen = look.at(made)
+    owner = owner_of(made)
+    if type(owner) is not np.ndarray or owner_of(seen) is owner:
+        seen[...] = value
+        return made
+    # It is laid out otherwise than what the view was taken of, as a gradient may be, and np.reshape has made a copy.
+    flat = made.reshape(-1).copy()
+    flat[look.at(np.arange(prod(made.shape)).reshape(made.shape))] = value
+    made[...] = flat.reshape(made.shape)
     return made
 
 
