@@ -370,3 +370,14 @@ def test_an_array_without_axes_has_the_axes_that_numpy_lets_it_have(name: str, a
     for run in runs:
         assert np.array_equal(run(x), expected)
         assert np.shape(run(x)) == np.shape(expected)
+
+
+def test_an_array_without_axes_is_padded_to_a_copy() -> None:
+    def f(x: Any) -> Any:
+        y = np.pad(x, 1, mode="constant", constant_values=2)
+        y[...] = 5.0
+        return x + 0, y
+
+    x = np.array(1.0)
+    for run in (f, functionalize(f), lambda x: make_fx(f, "fake")(x)(x), lambda x: jvp(f, (x,), (x,))[0]):
+        assert list(map(float, run(x))) == [1.0, 5.0]
