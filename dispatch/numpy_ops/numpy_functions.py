@@ -234,7 +234,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.squeeze, "a:x axis", shape.squeeze),
     spelled(np.real, "val:x", shape.real),
     spelled(np.imag, "val:x", shape.imag),
-    spelled(np.copy, "a:x order subok", shape.copy),
+    (np.copy, flags.copy),
     (np.concatenate, flags.joined(np.concatenate, shape.concatenate)),
     (np.stack, flags.joined(np.stack, prims.stack)),
     (np.where, _where),
