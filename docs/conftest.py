@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 NEEDS = {
     "c_kernels.md": "numba",
+    "cupy.md": "cupy",
     "dask.md": "dask",
     "derivatives_rules.md": "scipy",
     "dimensions.md": "jaxtyping",

@@ -68,12 +68,12 @@ LOOP(times_data) {
     for (npy_intp k = 0; k < dims[0]; k++)
         AT(double, args[1] + k * steps[1]) = AT(double, args[0] + k * steps[0]) * (data ? *(double *)data : -1);
 }
-/* ()->(): how many calls of it were running when it began and saw another, or gave up waiting */
-static int running;
+/* ()->(): how many calls of it there have been, when it saw a second or gave up waiting */
+static int calls;
 LOOP(meet) {
-    int most = __atomic_add_fetch(&running, 1, __ATOMIC_SEQ_CST);
+    int most = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
     for (long patience = 0; most < 2 && patience < 300000000; patience++)
-        most = __atomic_load_n(&running, __ATOMIC_SEQ_CST);
+        most = __atomic_load_n(&calls, __ATOMIC_SEQ_CST);
     for (npy_intp k = 0; k < dims[0]; k++)
         AT(double, args[1] + k * steps[1]) = most;
 }

@@ -18,6 +18,7 @@ from ..core import (
     wrap,
 )
 from ..core.pytree import items_of, leaves, opened, steps, unflatten
+from ..dispatcher.conversion_advice import line_for
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import TracingError, kind_of
 from ..graph import Graph, Node, sizes_in
@@ -185,6 +186,8 @@ def _entered(x: Any, name: str, trace: Trace, stand_in: Callable[[Any], Any], si
         trace.graph.symbols[str(size)] = node, None
         return size, node
     if not isinstance(x, Tensor) and device_of(x) is None:
+        if line := line_for(x, name):
+            raise TracingError(f"a graph has arrays as inputs, and {name!r} is {kind_of(x)}. Write {line}.")
         return x, x
     tracked = isinstance(x, TrackedTensor) and x.level is ground()
     value = x.value if tracked else x

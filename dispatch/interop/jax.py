@@ -20,12 +20,18 @@ from .jax_values import Array, Tracer, at_once, taken_apart
 __all__ = ["export", "wrap"]
 
 
-def export(op: OpOverload) -> Callable[..., Any]:
+def export(op: OpOverload, *, ffi_target: Any = None, platform: str = "cpu") -> Callable[..., Any]:
     """Return an operator as a function that JAX transforms and compiles.
 
     Parameters
     ----------
     op : OpOverload
+    ffi_target : PyCapsule or dict, optional
+        An XLA FFI handler, as `jax.ffi.register_ffi_target` takes it, of the same arrays and results as the operator. It runs
+        in place of the kernel from then on, without Python; what is no array it gets as attributes, by name. Gradients and
+        batches are the operator's own.
+    platform : str
+        Where the handler runs, ``"cpu"`` or ``"CUDA"`` say.
 
     Returns
     -------
@@ -37,6 +43,8 @@ def export(op: OpOverload) -> Callable[..., Any]:
     ------
     UnsupportedError
         If the operator writes to its arguments.
+    ArgumentError
+        If `ffi_target` is no capsule of a handler.
 
     Examples
     --------
@@ -56,7 +64,10 @@ def export(op: OpOverload) -> Callable[..., Any]:
     if not isinstance(given, OpOverload):
         several = " It has several overloads: export each of them." if isinstance(given, Operator) else ""
         raise ArgumentError(f"export takes an operator, and was given {kind_of(given)}.{several}")
-    return exported(op)
+    found = exported(op)
+    if ffi_target is not None:
+        found.runs(ffi_target, platform)
+    return found
 
 
 def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:

@@ -19,7 +19,7 @@ threads that may wait for the callback; its lowering underneath gives NumPy arra
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,9 @@ from ..schema.tags import Tag
 from ..schema.types import TENSOR
 from .derived_operators import batch_of, is_array, pullback_of, pushforward_of, runs_apart
 from .jax_errors import sent
+from .jax_ffi import attributes, registered
 from .jax_values import (
+    Array,
     Call,
     Tracer,
     array_of_jax,
@@ -73,6 +75,8 @@ class Exported:
     Attributes
     ----------
     op : OpOverload
+    targets : dict
+        By a platform, the name of the XLA FFI target that runs there in place of a callback.
     """
 
     def __init__(self, op: OpOverload) -> None:
@@ -83,6 +87,7 @@ class Exported:
                 operator=op.name,
             )
         self.op = op
+        self.targets: dict[str, str] = {}
         self.__name__ = self.__qualname__ = op.schema.name
         self.__doc__ = vars(op).get("__doc__")
         self.__module__ = vars(op).get("__module__") or __name__
@@ -93,9 +98,14 @@ class Exported:
         call, operands = taken_apart(self.op, given)
         if (function := function_of(self.op)) is not None:
             return function.of_framework(given)
-        if not any([isinstance(x, Tracer) for x in operands]):
+        if not self.targets and not any([isinstance(x, Tracer) for x in operands]):
             return at_once(self.op, call, operands)
-        return put(template_of(call, operands), call_p.bind(*[jax.numpy.asarray(x) for x in operands], call=call))
+        operands = [x if isinstance(x, Array) else jax.numpy.array(x) for x in operands]
+        return put(template_of(call, operands), call_p.bind(*operands, call=call))
+
+    def runs(self, handler: Any, platform: str) -> None:
+        """Let an XLA FFI handler run in programs for a platform."""
+        self.targets[platform.lower()] = registered(self.op, handler, platform)
 
     def __repr__(self) -> str:
         return f"<{self.op.name} exported to JAX>"
@@ -185,7 +195,16 @@ call_p = Primitive("operator")
 call_p.multiple_results = True
 
 
+@lru_cache(maxsize=256)
+def _compiled(call: Call) -> Callable[..., list[Any]]:
+    """The program of one call."""
+    made: Callable[..., list[Any]] = jax.jit(partial(call_p.bind, call=call))
+    return made
+
+
 def _call(*operands: Any, call: Call) -> list[Any]:
+    if exported(call.op).targets:
+        return _compiled(call)(*operands)
     device = device_of_call(call.op, operands)
     found: list[Any] = []
     apart(call.run([np.asarray(x) for x in operands]), found, is_array)
@@ -197,7 +216,10 @@ def _shapes(*avals: Any, call: Call) -> list[Any]:
 
 
 def _lowered(ctx: Any, *operands: Any, call: Call) -> Any:
-    """A callback with NumPy arrays."""
+    """The target of this platform, or a callback with NumPy arrays."""
+    target = exported(call.op).targets.get(ctx.module_context.platforms[0])
+    if target is not None:
+        return jax.ffi.ffi_lowering(target)(ctx, *operands, **attributes(call))
     template, wanted = call.shapes(ctx.avals_in)
 
     def run(*arrays: Any) -> tuple[Any, ...]:
@@ -210,12 +232,8 @@ def _lowered(ctx: Any, *operands: Any, call: Call) -> Any:
             callbacks.depth -= 1
 
     side_effect = Tag.random in call.op.tags
-    given = ctx.avals_in, ctx.avals_out
-    return mlir.emit_python_callback(
-        ctx, run, None, list(operands), *given, has_side_effect=side_effect, returns_token=False
-    )[0]
-
-
+    given = list(operands), ctx.avals_in, ctx.avals_out
+    return mlir.emit_python_callback(ctx, run, None, *given, has_side_effect=side_effect)[0]
 
 
 def _jvp(bind: Callable[..., Any], call: Call, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

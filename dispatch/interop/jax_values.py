@@ -273,7 +273,7 @@ def array_of_jax(x: Any, op: OpOverload, device: Any) -> Any:
     """JAX's array of NumPy's: a copy."""
     check_width(x.dtype, f"{op.name} returned", op)
     numpy_dtype(x.dtype, op)
-    made = jax.numpy.asarray(x)
+    made = jax.numpy.array(x)
     return made if device is None else jax.device_put(made, device)
 
 

@@ -15,11 +15,13 @@ More than 350 lines, because an operator, its calls and torch's functions for th
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 from ..core import OpOverload, registration_lock
 from ..core.optional import require
 from ..core.pytree import leaves, mapped
+from ..errors import ArgumentError, UnsupportedError
 from ..schema.schema import Argument
 from .derived_operators import batch_of, called, pullback_of, pushforward_of, recorded
 from .places import Place
@@ -118,21 +120,55 @@ class Exported:
 
     def kernel(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """Run the operator on the arrays of tensors."""
+        if self.plan.written and torch.is_grad_enabled():
+            values = self.plan.filled(args, keywords)
+            if _tracked([values[i] for i in self.plan.written]):
+                raise UnsupportedError(
+                    f"{self.op.name} was called by torch.ops, and writes to a tensor that requires a gradient, which would be "
+                    "lost: torch records no write of such an operator. Call what dispatch.interop.torch.export returns, or "
+                    "write under torch.no_grad().",
+                    operator=self.op.name,
+                )
         return self.computed(self.plan.filled(args, keywords), self.instead.__dict__.pop("run", None))
 
     def computed(self, values: Sequence[Any], run: Callable[[list[Any]], Any] | None) -> Any:
         """Torch's results of torch's arguments."""
         plan = self.plan
-        out = called(self.op, plan.ours(values, array_of)) if run is None else run(plan.ours(values, watched_array_of))
-        for i in plan.written:  # what our kernel wrote, torch has not seen
-            for x in values[i] if isinstance(values[i], (list, tuple)) else (values[i],):
-                if x is not None:
+        if not plan.written:
+            out = called(self.op, plan.ours(values, array_of)) if run is None else run(plan.ours(values, watched_array_of))
+            return plan.results(out, tensor_of)
+        given = list(values)
+        for i in plan.written:
+            given[i] = mapped(self._writable, values[i])
+        out = called(self.op, plan.ours(given, array_of))
+        for i in plan.written:
+            for x, inside in zip(leaves(values[i]), leaves(given[i]), strict=True):
+                if inside is not x:
+                    x.copy_(inside)
+                elif x is not None and not x.is_inference():  # what our kernel wrote, torch has not seen
                     torch.autograd.graph.increment_version(x)
         return plan.results(out, tensor_of)
 
+    def _writable(self, x: Any) -> Any:
+        """A tensor that a kernel may write to: itself, or, where its memory holds other numbers, one that is copied back."""
+        if x is None:
+            return None
+        if torch._debug_has_internal_overlap(x) == 1:  # noqa: SLF001  torch asks this of its own; 1 is yes
+            raise ArgumentError(
+                f"{self.op.name} writes to a tensor of which several elements are one in memory, an expanded one say. "
+                "Write x.clone() before.",
+                operator=self.op.name,
+            )
+        if x.is_inference() and not torch.is_inference_mode_enabled():
+            raise ArgumentError(
+                f"{self.op.name} writes to a tensor of torch.inference_mode(), outside of that. Write x.clone() before.",
+                operator=self.op.name,
+            )
+        return x.resolve_conj().resolve_neg()
+
     def fake(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """Run the operator's shape rule."""
-        sizes = TorchSizes()
+        sizes = TorchSizes(self.op.name)
         values = self.plan.ours(self.plan.filled(args, keywords), sizes.fake)
         with sizes.mode:
             out = called(self.op, mapped(sizes.ours, values))
@@ -341,17 +377,17 @@ def _tracked(values: Sequence[Any]) -> bool:
 
 
 def _nothing_between(values: Sequence[Any]) -> bool:
-    """Whether torch's dispatcher would go straight to the kernel: no mode, no trace, and tensors of no other class."""
+    """Whether torch's dispatcher would go straight to the kernel: no mode, no trace, tensors of no other class or device."""
     if _dispatch_modes() or _function_modes() or _is_tracing():
         return False
     for x in values:
         kind = type(x)
-        if kind is Tensor:
+        if kind is Tensor and x.is_cpu:
             continue
         if kind is list:
             if not _nothing_between(x):
                 return False
-        elif isinstance(x, Tensor) and kind is not torch.nn.Parameter:
+        elif isinstance(x, Tensor) and not (kind is torch.nn.Parameter and x.is_cpu):
             return False
     return True
 
@@ -434,6 +470,7 @@ class TorchFunction:
         self.__name__ = self.__qualname__ = of.op.schema.name
         self.__doc__ = vars(of.op).get("__doc__")
         self.__module__ = vars(of.op).get("__module__") or __name__
+        self.__signature__ = signature(of.op)
 
     def __repr__(self) -> str:
         return f"<{self.exports.name} exported to torch>"
@@ -474,5 +511,6 @@ def _function_of(of: Exported) -> TorchFunction:
         words.append("/")
     given = ", ".join(a.name for a in schema.arguments)
     exec(f"def __call__({', '.join(['__exported__', *words])}):\n    return __of__([{given}])", scope)
+    scope["__call__"].__qualname__ = schema.name  # for messages about arguments
     function: TorchFunction = type("TorchFunction", (TorchFunction,), {"__call__": scope["__call__"]})(of)
     return function

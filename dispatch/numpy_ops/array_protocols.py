@@ -50,9 +50,14 @@ def _first(args: Any) -> Any:
     return next(x for x in leaves(args) if is_of_registered_class(x))
 
 
+def _number(x: Any) -> Any:
+    """A 0-d array of NumPy's as a scalar, which goes with arrays of every class; an array would belong to the CPU."""
+    return x[()] if type(x) is np.ndarray and not x.ndim else x
+
+
 def _of_ufunc(ufunc: Any) -> Kernel:
     def kernel(*args: Any) -> Any:
-        return function_for(_first(args), ufunc)(*args)
+        return function_for(_first(args), ufunc)(*[_number(x) for x in args])
 
     return kernel
 
@@ -70,7 +75,7 @@ def _of_function(op: OpOverload, function: Function, names: dict[str, str]) -> K
     def kernel(*args: Any, **keywords: Any) -> Any:
         args += tuple([keywords[name] for name in keyword_only])
         found = function_for(_first(args), function)
-        given = [(theirs, args[place], default) for theirs, place, default in taken]
+        given = [(theirs, _number(args[place]), default) for theirs, place, default in taken]
         while given and _is_default(*given[-1][1:]):
             given.pop()
         return found(

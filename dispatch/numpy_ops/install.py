@@ -35,7 +35,8 @@ from ..schema.tags import Tag
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
 GUFUNC = f"{__package__.partition('.')[0]}.operators.gufunc"
 INTEROP = f"{__package__.partition('.')[0]}.interop"
-REGISTERED_WHEN_SEEN = {"dask": ".dask", "xarray": ".xarray"}  # by a package, the module that registers its classes as ours
+# By a package, the module that registers its classes as ours.
+REGISTERED_WHEN_SEEN = {"cupy": ".cupy", "dask": ".dask", "xarray": ".xarray"}
 # By the package that a class comes from, the module that takes a call over.
 FRAMEWORKS = {"jax": ".jax", "jaxlib": ".jax", "torch": ".torch", "xarray": ".xarray"}
 LABELLED = {"xarray"}  # of these: packages whose objects hold arrays of any kind

@@ -91,7 +91,12 @@ def _orders_by(kernel: Kernel, args: tuple[Any, ...], keywords: tuple[tuple[str,
 
 
 def _guessed(x: Any) -> Any:
-    """Return a layout, a number or a container of such, which can be hashed, with the values of this run for symbolic sizes."""
+    """Return a layout, a number or a container of such, which can be hashed, with the values of this run for symbolic sizes.
+
+    Of a slice it tells that it is one: the class.
+    """
+    if isinstance(x, slice):
+        return slice
     if isinstance(x, Layout):
         return Layout(guesses(x.shape), guesses(x.strides), x.dtype)
     return tuple([_guessed(item) for item in x]) if isinstance(x, (list, tuple)) else weak(x)

@@ -1,6 +1,8 @@
 """Operators on Dask arrays: lazily, by chunks, with gradients, in worker processes too."""
 
+import os
 import pickle
+import resource
 
 import numpy as np
 import pytest
@@ -9,11 +11,11 @@ da = pytest.importorskip("dask.array")
 
 import dask  # noqa: E402
 from custom_op_db import numpy_nonzero  # noqa: E402
-from dask_operators import apply, cube, extent, fails, ordered, seen, weighted  # noqa: E402
+from dask_operators import apply, cube, extent, fails, fragile, ordered, seen, weighted  # noqa: E402
 
 import dispatch  # noqa: E402
 from dispatch import custom_op  # noqa: E402
-from dispatch.errors import ArgumentError, NoKernelError, NoRuleError, OutputError, UnsupportedError  # noqa: E402
+from dispatch.errors import ArgumentError, NoKernelError, NoRuleError, OperatorNotFoundError, OutputError, UnsupportedError  # noqa: E402
 from dispatch.interop.dask import Task  # noqa: E402
 
 pytestmark = pytest.mark.dask
@@ -287,24 +289,72 @@ def test_a_task_is_pickled_with_the_operators_name():
     assert pickle.loads(pickle.dumps(task)).op is cube
 
 
-def test_worker_processes_compute_values_and_gradients_and_live_through_an_operator_they_do_not_find():
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes of one thread each, which are started again if they die."""
     distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
 
+
+def processes(client):
+    return set(client.run(os.getpid).values())
+
+
+def test_worker_processes_compute_values_and_gradients(client):
+    w = np.array([0.5, -0.25, 1.0])
+    loss = lambda w, x: np.sum(cube(x @ w))
+    found = client.compute(dispatch.grad(loss)(w, LAZY[2])).result()
+    np.testing.assert_allclose(found, dispatch.grad(loss)(w, X), rtol=1e-12)
+    np.testing.assert_array_equal(client.compute(cube(LAZY[3])).result(), cube(X))
+
+
+def test_an_operator_that_a_worker_does_not_find_is_an_error_of_the_task_and_the_workers_live(client):
     @custom_op("dasktests::of_this_process", mutates_args=(), tags=dispatch.Tag.pointwise)
     def of_this_process(x: np.ndarray) -> np.ndarray:
         return x + 1
 
     of_this_process.register_fake(lambda x: np.empty_like(x))
-    missing = of_this_process(LAZY[2])
-    w = np.array([0.5, -0.25, 1.0])
-    loss = lambda w, x: np.sum(cube(x @ w))
-    with (
-        dask.config.set(scheduler=None),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        found = client.compute(dispatch.grad(loss)(w, LAZY[2])).result()
-        np.testing.assert_allclose(found, dispatch.grad(loss)(w, X), rtol=1e-12)
-        with pytest.raises(Exception, match="of_this_process"):
-            client.compute(missing).result()
-        np.testing.assert_array_equal(client.compute(cube(LAZY[3])).result(), cube(X))
+    before = processes(client)
+    with pytest.raises(OperatorNotFoundError) as caught:
+        client.compute(of_this_process(LAZY[2])).result()
+    assert str(caught.value) == (
+        f"dasktests::of_this_process was pickled, and is not known in this process: {__name__} is imported and does not define it. Import "
+        f"{__name__} in this process first."
+    )
+    assert processes(client) == before
+    np.testing.assert_array_equal(client.compute(cube(LAZY[2])).result(), cube(X))
+
+
+def test_a_kernel_that_raises_on_one_chunk_of_a_hundred_says_which_with_its_own_type(client):
+    x = da.from_array(np.where(np.arange(300) == 203, 7.0, 0.0), chunks=3)
+    before = processes(client)
+    with pytest.raises(OverflowError, match=r"^seven") as caught:
+        client.compute(np.sum(fails(x))).result()
+    assert "in chunk (67,) of a Dask array" in caught.value.__notes__
+    assert processes(client) == before
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_gradient_changes_nothing(client, tmp_path):
+    once = str(tmp_path / "once")
+    loss = lambda x: np.sum(np.sin(fragile(x, once)))
+    before = processes(client)
+    found = client.compute(dispatch.grad(loss)(LAZY[2])).result()
+    assert processes(client) != before
+    np.testing.assert_allclose(found, np.cos(X**3) * 3 * X**2, rtol=1e-12)
+
+
+def test_the_memory_of_a_worker_does_not_grow_with_the_number_of_chunks(client):
+    w = np.linspace(-1, 1, 8)
+    loss = lambda w, x: np.mean((np.tanh(cube(x) @ w) - 0.5) ** 2)
+    peaks = []
+    for chunks in (4, 30):
+        x = da.random.default_rng(0).normal(size=(chunks * 65_536, 8), chunks=(65_536, 8))  # made by the workers, 4 MB each
+        value, gradient = client.gather(client.compute([*dispatch.value_and_grad(loss)(w, x)]))
+        assert np.isfinite(value)
+        assert np.isfinite(gradient).all()
+        peaks.append(max(usage.ru_maxrss for usage in client.run(resource.getrusage, resource.RUSAGE_SELF).values()) / 1024)
+    assert peaks[1] < peaks[0] + 30  # MB; all chunks are 120, and as much is made of each

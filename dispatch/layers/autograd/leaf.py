@@ -19,6 +19,7 @@ from ...core import (
 )
 from ...core.array_memory import unwritten
 from ...core.pytree import form_of
+from ...dispatcher.conversion_advice import line_for
 from ...errors import ConversionError, GradientError, kind_of
 from ...operators.prims import astype
 from .node import Leaf
@@ -69,6 +70,8 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
             )
         check_data(data)
         value = np.array(data, dtype=dtype)
+        if value.dtype == object and (line := line_for(data)):
+            raise ConversionError(f"tensor copies what is an array, and was given {kind_of(data)}. Write {line}.")
     if not requires_grad:
         return value
     if isinstance(value, TrackedTensor) and value.level is ground():

@@ -24,6 +24,7 @@ from .spread import in_threads, ranges
 
 NUMBERS = {WORDS["float"]: "d", WORDS["int"]: np.dtype(np.int64).char, WORDS["bool"]: "?", WORDS["complex"]: "D"}
 LETTERS = "?bBhHiIlLqQefdgFDG"  # of NumPy's numbers: neither objects nor dates, whose loops need Python or a unit
+PARTS = 8  # of a loop for each thread: a part costs 3 us, and one whose processor is busy elsewhere leaves its own to others
 PLAIN = (np.generic, int, float, complex)
 
 
@@ -64,7 +65,7 @@ def cfunc_of(op: OpOverload) -> Any:
 def _callable(function: CFunction) -> Any:
     """As what ctypes and Numba call; it keeps what the code belongs to."""
     made: Any = Loop(function.address)
-    made.data, made.source = function.data, function.source
+    made.address, made.data, made.source = function
     return made
 
 
@@ -195,7 +196,7 @@ class CKernel:
             items = [_sliced(x, axis - len(loop) + ndims[i], part) if i in ndims else x for i, x in enumerate(args)]
             ufunc(*items, out=tuple([out[(slice(None),) * axis + (part,)] for out in outputs]))
 
-        in_threads(run, ranges(0, loop[axis], self.workers), lambda item: None)
+        in_threads(run, ranges(0, loop[axis], PARTS * self.workers), self.workers, lambda item: None)
 
     def _refused(self, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> Exception | None:
         """The words for dtypes that no function is for, or None where something else was wrong."""

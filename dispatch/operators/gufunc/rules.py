@@ -166,8 +166,7 @@ class Calls:
         """The shapes by binding and broadcasting; the dtypes by the return's hint, else by promotion of the arrays."""
         promoted = np.result_type(*[getattr(args[i], "dtype", args[i]) for i in self.places]) if None in self.said else None
         return [
-            (shape, promoted if dtype is None else dtype)
-            for shape, dtype in zip(self.shapes(binding), self.said, strict=True)
+            (shape, promoted if dtype is None else dtype) for shape, dtype in zip(self.shapes(binding), self.said, strict=True)
         ]
 
     def batching_rule(self, info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
@@ -292,4 +291,4 @@ class Words:
 
 def _spread(walk: Walk, workers: int) -> None:
     """Run a walk from its second item on in several threads."""
-    in_threads(walk.run, ranges(1, walk.count, workers), walk.stop_before)
+    in_threads(walk.run, ranges(1, walk.count, workers), workers, walk.stop_before)

@@ -1,5 +1,6 @@
-"""Shares one loop among threads, each of which runs a range of it; the caller's thread takes the first."""
+"""Shares one loop among threads, each of which runs ranges of it; the caller's thread takes the first."""
 
+from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
 from itertools import pairwise
@@ -19,21 +20,34 @@ def ranges(start: int, stop: int, parts: int) -> list[tuple[int, int]]:
     return list(pairwise(bounds))
 
 
-def in_threads(run: Callable[[int, int], object], parts: list[tuple[int, int]], stop_before: Callable[[int], object]) -> None:
-    """Call `run(start, stop)` for each part, each in its thread; the lowest that fails raises.
+def in_threads(
+    run: Callable[[int, int], object], parts: list[tuple[int, int]], workers: int, stop_before: Callable[[int], object]
+) -> None:
+    """Call `run(start, stop)` for each part; of those that fail the lowest raises, and no other begins.
 
+    A thread that has done its first part takes the next that nobody has, so that a slow processor holds nobody up.
     `stop_before(start)` lets no later item begin where one has failed.
     """
     errors: dict[int, BaseException] = {}
+    waiting = deque(range(workers, len(parts)))
 
-    def work(k: int) -> None:
-        try:
-            run(*parts[k])
-        except BaseException as error:
-            errors[k] = error
-            stop_before(parts[k][0])
+    def work(k: int | None) -> None:
+        while k is not None:
+            try:
+                run(*parts[k])
+            except BaseException as error:
+                errors[k] = error
+                waiting.clear()
+                stop_before(parts[k][0])
+                return
+            try:
+                k = waiting.popleft()
+            except IndexError:  # nobody waits
+                k = None
 
-    threads = [Thread(target=copy_context().run, args=(work, k), name=f"dispatch loop {k}") for k in range(1, len(parts))]
+    threads = [
+        Thread(target=copy_context().run, args=(work, k), name=f"dispatch loop {k}") for k in range(1, min(workers, len(parts)))
+    ]
     try:
         for thread in threads:
             thread.start()
@@ -41,6 +55,7 @@ def in_threads(run: Callable[[int, int], object], parts: list[tuple[int, int]], 
         for thread in threads:
             thread.join()
     except BaseException:  # a thread that cannot be started, or Ctrl-C while waiting: nobody goes on writing behind our back
+        waiting.clear()
         stop_before(0)
         for thread in threads:
             if thread.ident is not None:

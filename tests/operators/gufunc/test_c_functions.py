@@ -78,9 +78,7 @@ IDS = ["ctypes", "cffi", "numba", "scipy", "scipy of cffi", "capsule"]
 @pytest.mark.parametrize("make", MAKERS, ids=IDS)
 def test_each_runs_as_a_kernel_and_is_kept(make):
     function = make()
-    op = custom_op(
-        "cfunctests::each", np.positive, mutates_args=(), schema="(Tensor x) -> Tensor", signature="()->()"
-    )
+    op = custom_op("cfunctests::each", np.positive, mutates_args=(), schema="(Tensor x) -> Tensor", signature="()->()")
     references = sys.getrefcount(function)
     op.register_kernel("cpu", cfunc={"d->d": function})
     assert sys.getrefcount(function) > references
@@ -155,13 +153,20 @@ def refusal(x):
 
 
 def test_functions_of_ctypes_have_to_say_their_types():
-    words = "ctypes does not know which arguments the function takes. Say it: f.restype = None; f.argtypes = [ctypes.c_void_p] * 4."
+    words = (
+        "ctypes does not know which arguments the function takes. Say it: f.restype = None; f.argtypes = [ctypes.c_void_p] * 4."
+    )
     assert refusal(ctypes.CDLL(None).abs) == words
     function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(address("not_a_loop"))
     assert refusal(function).startswith("cfunc= is double (double), and the loop of a gufunc is")
     function = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)(address())
     assert refusal(function).startswith("cfunc= is int (void *, void *, void *, void *), and the loop")
-    pointers = ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_ssize_t), ctypes.POINTER(ctypes.c_ssize_t), ctypes.c_void_p
+    pointers = (
+        ctypes.POINTER(ctypes.c_char_p),
+        ctypes.POINTER(ctypes.c_ssize_t),
+        ctypes.POINTER(ctypes.c_ssize_t),
+        ctypes.c_void_p,
+    )
     assert c_function(ctypes.CFUNCTYPE(None, *pointers)(address()), NAME).address == address()
     floats = ctypes.POINTER(ctypes.c_float)
     function = ctypes.CFUNCTYPE(None, floats, floats, floats, ctypes.c_void_p)(address())
@@ -177,9 +182,7 @@ def test_functions_that_need_the_interpreters_lock():
 
 
 def test_pointers_to_functions_in_python():
-    words = (
-        "cfunc= points to a function in Python, whose exceptions would be lost. Register that function: register_kernel('cpu', fn)."
-    )
+    words = "cfunc= points to a function in Python, whose exceptions would be lost. Register that function: register_kernel('cpu', fn)."
     assert refusal(Loop(lambda *args: None)) == words
     cffi = pytest.importorskip("cffi")
     ffi = cffi.FFI()
