@@ -103,7 +103,7 @@ def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options
         loop = ufunc.resolve_dtypes((*kinds, None), **options)
         inputs = tuple([cast(x, dtype) for x, dtype in zip(inputs, loop, strict=False)])
     out = op(*inputs)
-    order = named_order(order, "K", *inputs)
+    order = named_order(order, "K", None, *inputs)  # one operand of a ufunc is as one of several
     return out if order == "K" else mapped(lambda x: in_order(x, order), out)
 
 
@@ -125,12 +125,18 @@ def in_order(x: Any, order: Any) -> Any:
 
 
 def named_order(order: Any, default: str, *operands: Any) -> Any:
-    """The order that a flag means for operands: of None the default, of "A" Fortran's where all lie so, as NumPy's ufuncs have it."""
+    """The order that a flag means for operands: of None the default; of "A" Fortran's, where one lies so or all of several may."""
     if order != "A":
         return default if order is None else order
-    layouts = [item_layout(x) for x in operands if hasattr(x, "shape")]
-    lying = [seen(Layout(guesses(lies.shape), guesses(lies.strides), lies.dtype)) for lies in layouts]
-    return "F" if all(x.flags.f_contiguous for x in lying) and not all(x.flags.c_contiguous for x in lying) else "C"
+    lying = [_lying(x).flags for x in operands if hasattr(x, "shape")]
+    alone = len(operands) == 1
+    return "F" if all(x.f_contiguous for x in lying) and not (alone and lying[0].c_contiguous) else "C"
+
+
+def _lying(x: Any) -> Any:
+    """An array that lies in memory as a value does below all wrappers, and must not be read."""
+    layout = item_layout(x)
+    return seen(Layout(guesses(layout.shape), guesses(layout.strides), layout.dtype))
 
 
 def read_in(x: Any, order: Any, default: str = "C") -> Any:
@@ -376,7 +382,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, *, min: Any = NO_VALUE, max: Any = NO_VALUE, **more: Any) -> Any:
     """`np.clip`."""
-    order = named_order(more.pop("order", None), "K", a)
+    order = more.pop("order", None)
     if more:
         name = next(iter(more))
         raise refused("np.clip", name, more[name], "Leave it out and write it as an operation of its own.")
@@ -385,7 +391,7 @@ def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, 
     low, high = [next((x for x in pair if x is not NO_VALUE), None) for pair in ((a_min, min), (a_max, max))]
     if (a_min is NO_VALUE) != (a_max is NO_VALUE):
         np.clip(np.zeros(1), *[0 for x in (a_min,) if x is not NO_VALUE], **({"a_max": 0} if a_max is not NO_VALUE else {}))  # type: ignore[call-overload] # raises NumPy's own error
-    found = in_order(call(pointwise_more.clip, a, low, high), order)
+    found = in_order(call(pointwise_more.clip, a, low, high), named_order(order, "K", a, low, high))
     return found if out is None else write_result(out, found, lambda value, out: np.clip(value, None, None, out=out))
 
 
