@@ -93,7 +93,7 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
     if op is None:
         full_name = _name_of(f) if name is None else name
         op = _known(f, full_name) or _define(f, inner, full_name)
-        if f is inner and inner.nin <= len(FEW):
+        if f is inner:
             UFUNCS.setdefault(f, op)  # so that f(x) of a wrapper finds it
     if derivative is not None:
         find_layer("autograd").attach(op, elementwise=_partials(op, inner, derivative), opaque=opaque)

@@ -83,6 +83,7 @@ def install() -> None:
     load_rows = Loader(__package__, ".rows")
     define_on_first_use("np", load_rows)
     before_first_wrapper(load_rows)
+    define_on_first_use("scipy_special", Loader(__package__, ".special"))
     for name in ON_TENSORS.split():
         setattr(Tensor, name, LazyAttribute(name, load_rows))
     if os.environ.get("DISPATCH_VALIDATE"):

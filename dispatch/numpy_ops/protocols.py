@@ -10,12 +10,14 @@ method of arrays is a line or a few.
 The first two are in `numpy_ops/numpy_functions.py`. The core knows no operator, so this module gives Tensor its methods.
 """
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ..core import OpOverload, Tensor, device_of, note_request
+from ..core.lazy import LazyFunction
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
@@ -57,6 +59,18 @@ def _no_row(spelling: str) -> UnsupportedError:
 
 # -- ufuncs ------------------------------------------------------------------------------------------------------------
 
+_special = LazyFunction(__package__, ".special", "operator_of")
+
+
+def _row_of_scipy(ufunc: np.ufunc) -> OpOverload:
+    """Return the row of one of SciPy's special functions, made when it is met first."""
+    name = ufunc.__name__
+    if ufunc is not getattr(sys.modules.get("scipy.special._ufuncs"), name, None):  # which has them all, the private ones too
+        raise _no_row(f"np.{name}" if hasattr(np, name) else name)
+    op: OpOverload = _special(ufunc)
+    return op
+
+
 _SYMBOLS = {
     np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.floor_divide: "//", np.remainder: "%",
     np.power: "**", np.matmul: "@", np.bitwise_and: "&", np.bitwise_or: "|", np.bitwise_xor: "^",
@@ -71,7 +85,7 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
         if ufunc is np.divmod:
             return tuple([_array_ufunc(self, part, method, *inputs) for part in (np.floor_divide, np.remainder)])
         if op is None:
-            raise _no_row(f"np.{ufunc.__name__}")
+            op = _row_of_scipy(ufunc)
         try:
             return op(*inputs)
         except ArgumentError:
