@@ -6,14 +6,12 @@ operator that is not defined yet waits for the definition.
 """
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from types import TracebackType
 from typing import Any
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
 from ..core.source import caller, warn_of_brother, where
-from ..dispatcher.argument_layout import adapted
-from ..dispatcher.call_errors import refused_output
+from ..dispatcher.argument_layout import adapted, held_to_dtypes
 from ..dispatcher.layer import check_choosable, find_layer, key_of_name
 from ..errors import DefinitionError, LibraryError, kind_of
 from ..schema.schema import Schema
@@ -335,20 +333,5 @@ def register_at(op: OpOverload, key: DispatchKey, fn: Function, *, keyed: bool =
     if key.is_backend or key in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit):  # what computes
         fn = adapted(op, fn, keyed=keyed)
     if key is DispatchKey.CompositeImplicit and op.outputs.typed:
-        fn = _held_to_dtypes(op, fn, keyed)
+        fn = held_to_dtypes(op, fn, keyed=keyed)
     return op.register_at(key, fn, keyed=keyed)
-
-
-def _held_to_dtypes(op: OpOverload, fn: Function, keyed: bool) -> Function:
-    """A composite kernel whose results have the dtypes of the hints in every layer; at a backend the core holds it to them."""
-
-    @wraps(fn)
-    def held(*args: Any, **keywords: Any) -> Any:
-        out = fn(*args, **keywords)
-        results = (out,) if op.outputs.count == 1 else out
-        pairs = zip(op.outputs.checks, results, strict=False) if isinstance(results, (tuple, list)) else ()
-        if any(not check(x) for check, x in pairs):
-            raise refused_output(op.definition, args[keyed:], out)
-        return out
-
-    return held
