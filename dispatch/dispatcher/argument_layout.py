@@ -16,7 +16,6 @@ from ..core.pytree import items_of, rebuilt
 from ..errors import ArgumentError
 from ..schema.schema import Argument
 from ..schema.tags import Tag
-from .call_errors import refused_output
 from .shape_checks import checked
 
 Adapter = Callable[[Any], Any]
@@ -53,21 +52,6 @@ def adapted(op: OpOverload, kernel: Callable[..., Any], *, keyed: bool = False) 
         return kernel(*values, **options)
 
     return checked(op, adapting)
-
-
-def held_to_dtypes(op: OpOverload, kernel: Callable[..., Any], *, keyed: bool = False) -> Callable[..., Any]:
-    """A composite kernel whose results have the dtypes of the hints in every layer; at a backend the core holds it to them."""
-
-    @wraps(kernel)
-    def held(*args: Any, **keywords: Any) -> Any:
-        out = kernel(*args, **keywords)
-        results = (out,) if op.outputs.count == 1 else out
-        pairs = zip(op.outputs.checks, results, strict=False) if isinstance(results, (tuple, list)) else ()
-        if any(not check(x) for check, x in pairs):
-            raise refused_output(op.definition, args[keyed:], out)
-        return out
-
-    return held
 
 
 def _adapter(op: OpOverload, argument: Argument) -> Adapter:
