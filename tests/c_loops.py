@@ -63,6 +63,11 @@ LOOP(affine) {
             AT(double, args[3] + k * steps[3] + j * steps[5]) = AT(double, args[0] + k * steps[0] + j * steps[4])
                 * AT(double, args[1] + k * steps[1]) + AT(int64_t, args[2] + k * steps[2]);
 }
+/* (m,n),(n)->(): whether the items lie in C order */
+LOOP(in_c_order) {
+    for (npy_intp k = 0; k < dims[0]; k++)
+        AT(double, args[2] + k * steps[2]) = (dims[2] < 2 || (steps[4] == 8 && steps[5] == 8)) && (dims[1] < 2 || steps[3] == 8 * dims[2]);
+}
 /* ()->(), with a double as its data */
 LOOP(times_data) {
     for (npy_intp k = 0; k < dims[0]; k++)
@@ -89,7 +94,7 @@ def lib():
     subprocess.run(command, cwd=folder, check=True)
     found = ctypes.CDLL(str(folder / "loops.so"))
     shutil.rmtree(folder)  # what is loaded stays
-    for name in "matvec_f matvec_d matvec_D divide summary powers affine times_data meet".split():
+    for name in "matvec_f matvec_d matvec_D divide summary powers affine in_c_order times_data meet".split():
         function = getattr(found, name)
         function.restype, function.argtypes = None, [ctypes.c_void_p] * 4
     return found

@@ -92,7 +92,7 @@ def measured() -> list[tuple[str, float, float, float]]:
     assert np.allclose(two(*some), looped(*some), rtol=1e-9)
     (loop,) = fastest(time.process_time, lambda: looped(*some), rounds=2)
     (ours,) = fastest(time.process_time, lambda: one(a, b), rounds=ROUNDS)
-    alone, shared = fastest(time.perf_counter, lambda: one(a, b), lambda: two(a, b), rounds=4 * ROUNDS)
+    alone, shared = fastest(time.perf_counter, lambda: one(a, b), lambda: two(a, b), rounds=20 * ROUNDS)
     return [
         ("cfunc, a system of 1e6, by hand a loop in Python", ours / SYSTEMS, loop / LOOPED, 1 / AT_LEAST),
         ("cfunc, a system of 1e6, 2 threads, by hand 1", shared / SYSTEMS, alone / SYSTEMS, OF_ONE_THREAD),

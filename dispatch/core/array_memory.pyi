@@ -1,8 +1,13 @@
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from typing_extensions import disjoint_base
 
 from .tensor import Tensor
+
+@disjoint_base
+class Watched:
+    def __new__(cls, array: object) -> Self: ...
 
 def inexact_layout(x: object) -> tuple[tuple[int, ...], np.dtype[Any]] | None: ...
 def has_layout(x: object, layout: tuple[tuple[int, ...], np.dtype[Any]]) -> bool: ...

@@ -8,6 +8,8 @@ here, whatever protocols it has: an operator would otherwise compute on somethin
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject
 
+from threading import RLock, get_ident
+
 import numpy as np
 
 from ..errors import DefinitionError, did_you_mean
@@ -57,6 +59,8 @@ cdef set devices_beside_numpy = set()
 cdef str MODULE = "__module__"
 # By a package: a function that registers its array classes. It is called when the first of its objects is asked about.
 cdef dict newcomers = {}
+cdef object registering = RLock()
+cdef dict registrants = {}                  # by a package, the thread that registers its classes at this moment
 
 
 cdef bint is_numpy(PyObject *x) noexcept:
@@ -217,10 +221,18 @@ cdef bint is_newcomer(PyObject *x) noexcept:
 cpdef bint registers_now(object x) except -1:
     """Whether a package that has waited for its first array registers its classes now, since `x` is of one of its classes."""
     module = type.__dict__["__module__"].__get__(type(x)) if newcomers else None    # not what a metaclass says
-    register = newcomers.pop((<str>module).partition(".")[0], None) if type(module) is str else None
-    if register is None:
+    package = (<str>module).partition(".")[0] if type(module) is str else None
+    register = newcomers.get(package)
+    if register is None or registrants.get(package) == get_ident():
         return False
-    register()
+    with registering:                       # a thread that comes second waits until the classes are ours
+        if package in newcomers:
+            registrants[package] = get_ident()
+            try:
+                register()
+                del newcomers[package]
+            finally:
+                del registrants[package]
     return True
 
 

@@ -19,6 +19,7 @@ threads that may wait for the callback; its lowering underneath gives NumPy arra
 
 import inspect
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import lru_cache, partial
 from typing import Any
 
@@ -148,12 +149,14 @@ class Derivative:
         How many arrays the call has.
     results : range
         The operands that are results.
+    depth : int
+        How many axes of batches the tangents have, in front, and the arrays have not.
     """
 
-    __slots__ = ("_key", "_results", "call", "count", "results", "wrt")
+    __slots__ = ("_key", "_results", "call", "count", "depth", "results", "wrt")
 
     def __init__(self, call: Call, wrt: Sequence[int], count: int, template: Any = None, results: int = 0) -> None:
-        self.call, self.wrt, self.count = call, tuple(wrt), count
+        self.call, self.wrt, self.count, self.depth = call, tuple(wrt), count, 0
         self.results = range(count, count + results)
         self._results: tuple[Any, ...] = ()
         if results:
@@ -162,10 +165,16 @@ class Derivative:
         self._key = call, self.wrt, self.results
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Derivative and self._key == other._key
+        return type(other) is Derivative and self._key == other._key and self.depth == other.depth
 
     def __hash__(self) -> int:
         return hash(self._key)
+
+    def deeper(self) -> "Derivative":
+        """The derivative for a batch of tangents."""
+        made = copy(self)
+        made.depth += 1
+        return made
 
     def __repr__(self) -> str:
         return f"{self.call} by {self.wrt}"
@@ -179,14 +188,21 @@ class Derivative:
         return self._made(pushforward_of, self.wrt, len(self.wrt))
 
     def _made(self, derived: Callable[..., OpOverload], wrt: Sequence[int], moves: int) -> Call:
-        op = derived(self.call.op, of_results=bool(self._results))
-        moving = [Place(self.results.stop + i) for i in range(moves)]
-        return Call(op, [*self.call.values, *self._results, moving, list(wrt)], self.results)
+        moving = [Place(self.count + i) for i in range(moves)]
+        without = Call(derived(self.call.op), [*self.call.values, moving, list(wrt)])
+        made = without
+        if self._results:
+            moving = [Place(self.results.stop + i) for i in range(moves)]
+            op = derived(self.call.op, of_results=True)
+            made = Call(op, [*self.call.values, *self._results, moving, list(wrt)], self.results, without)
+        for _ in range(self.depth):
+            made = batch(made, [*[None] * self.results.stop, *[0] * moves])
+        return made
 
 
 def batch(call: Call, dims: Sequence[Any]) -> Call:
     """The call of a batch."""
-    return Call(batch_of(call.op), [*call.values, [-1 if dim is None else dim for dim in dims]])
+    return Call(batch_of(call.op), [*call.values, [-1 if dim is None else dim for dim in dims]], call.results)
 
 
 # -- an operator on arrays -----------------------------------------------------------------------------------------------------
@@ -255,6 +271,10 @@ def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) ->
 
 
 def _call_batch(operands: Sequence[Any], dims: Sequence[Any], *, call: Call) -> Any:
+    """The call of the batch. The results of items are of no use to it: the kernel runs again, on the batch."""
+    if call.without is not None and any(dim is not None for dim in dims[: call.results.stop]):
+        kept = [i for i in range(len(operands)) if i not in call.results]
+        operands, dims, call = [operands[i] for i in kept], [dims[i] for i in kept], call.without
     outs = call_p.bind(*operands, call=batch(call, dims))
     return outs, [0] * len(outs)
 
@@ -278,7 +298,8 @@ def _linear(*operands: Any, of: Derivative) -> list[Any]:
 
 def _linear_shapes(*avals: Any, of: Derivative) -> list[Any]:
     outs = avals[of.count : of.results.stop] or of.call.shapes(avals[: of.count])[1]
-    return [jax.core.ShapedArray(tuple(x.shape), x.dtype) for x in outs if has_kind_of_derivative(x.dtype)]
+    batches = avals[-1].shape[: of.depth]
+    return [jax.core.ShapedArray((*batches, *x.shape), x.dtype) for x in outs if has_kind_of_derivative(x.dtype)]
 
 
 def _linear_transposed(cotangents: Sequence[Any], *operands: Any, of: Derivative) -> list[Any]:
@@ -300,9 +321,16 @@ def _linear_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, of: Derivati
 
 
 def _linear_batch(operands: Sequence[Any], dims: Sequence[Any], *, of: Derivative) -> Any:
-    """The derivative of the batch; an array and its tangent have the batch first, both of them."""
+    """The derivative for a batch of tangents; or of the batch, where an array and its tangent have it first, both of them."""
     size = next(x.shape[dim] for x, dim in zip(operands, dims, strict=True) if dim is not None)
     given, at = list(operands), list(dims)
+    first = of.results.stop
+    if not any(dim is not None for dim in dims[:first]):
+        given[first:] = [batching.bdim_at_front(x, dim, size) for x, dim in zip(given[first:], dims[first:], strict=True)]
+        outs = linear_p.bind(*given, of=of.deeper())
+        return outs, [0] * len(outs)
+    if of.depth:  # both: of the tangents a batch, and now of the arrays
+        return _call_batch(operands, dims, call=of.pushforward())
     for tangent, i in enumerate(of.wrt, of.results.stop):
         if dims[i] is not None or dims[tangent] is not None:
             for j in (i, tangent):

@@ -57,12 +57,16 @@ class Call:
     values : tuple
     results : range
         The arrays that are what another operator returned for the arrays before them: no derivative is asked of them.
+    without : Call or None
+        The call that does without those arrays.
     """
 
-    __slots__ = ("_hash", "_key", "op", "results", "values")
+    __slots__ = ("_hash", "_key", "op", "results", "values", "without")
 
-    def __init__(self, op: OpOverload, values: Sequence[Any], results: range = range(0)) -> None:
-        self.op, self.values, self.results = op, tuple(values), results
+    def __init__(
+        self, op: OpOverload, values: Sequence[Any], results: range = range(0), without: "Call | None" = None
+    ) -> None:
+        self.op, self.values, self.results, self.without = op, tuple(values), results, without
         self._key = (op, _key_of(self.values))
         self._hash = hash(self._key)
 

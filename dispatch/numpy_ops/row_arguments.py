@@ -27,6 +27,14 @@ def as_value(value: Any) -> Any:
     return stack([as_item(x) for x in parts]) if any(isinstance(x, Tensor) for x in parts) else np.asarray(value)
 
 
+def as_mask(where: Any) -> Any:
+    """Return what `where=` was given as an array or a Tensor: of a list or a number NumPy takes what is true in it."""
+    if isinstance(where, (Tensor, np.ndarray)):
+        return where
+    found = as_value(where)
+    return found if isinstance(found, Tensor) else np.asarray(where, bool)
+
+
 def as_item(x: Any) -> Any:
     """Return a Tensor as it is, and anything else as an array."""
     return x if isinstance(x, Tensor) else np.asarray(x)

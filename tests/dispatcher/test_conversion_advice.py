@@ -9,7 +9,7 @@ from children import said_by_child
 import dispatch
 from dispatch import custom_op
 from dispatch.dispatcher.conversion_advice import advice, line_for
-from dispatch.errors import ArgumentError, ConversionError, FakeTensorError, GradientError, TracingError
+from dispatch.errors import ArgumentError, ConversionError, FakeTensorError, GradientError, PerformanceWarning, TracingError
 
 
 @custom_op("advicetests::doubled", mutates_args=())
@@ -125,6 +125,16 @@ def test_every_transform_says_the_line_and_takes_nothing_in_silence(call, error,
     place = re.search(r"\{([^{}]*)\}(?=[^{}]*$)", words)[1]
     written = line.replace("x.", f"{place}.")
     assert words.replace("{kind}", kind).replace(f"{{{place}}}", written) in str(caught.value)
+
+
+def test_a_compiled_function_that_refers_to_a_table_runs_as_it_is():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"w": [1.0, 2.0]})
+    f = dispatch.compile(lambda a: table["w"].to_numpy() * a)
+    with pytest.warns(PerformanceWarning, match=r"it refers to a DataFrame, which may change where nobody sees it\. Let it refer to the array, x\.to_numpy\(\), or"):
+        np.testing.assert_array_equal(f(2.0), [2.0, 4.0])
+    table["w"] = [3.0, 4.0]
+    np.testing.assert_array_equal(f(2.0), [6.0, 8.0])
 
 
 def test_lists_get_np_asarray():

@@ -275,6 +275,41 @@ def test_the_kernel_of_a_gradient_runs_once_by_the_rule_and_not_again():
         assert len(calls) == 1
 
 
+def test_a_jacobian_runs_the_kernel_once_in_each_mode():
+    calls = []
+
+    @dispatch.custom_op("jax_tests::slow", mutates_args=())
+    def slow(x: np.ndarray) -> np.ndarray:
+        calls.append(x.shape)
+        return x**3
+
+    slow.register_fake(np.empty_like)
+    slow.register_autograd(lambda ctx, g: 3 * g * ctx.saved_tensors[0] ** 2, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+    for jacobian in (jax.jacrev, jax.jacfwd):
+        for f in (jacobian(export(slow)), jax.jit(jacobian(export(slow)))):
+            calls.clear()
+            np.testing.assert_allclose(f(X), np.diag(3 * X**2))
+            assert calls == [(3,)]
+
+
+def test_batches_of_tangents_inside_of_batches_and_of_gradients():
+    cube = export(db.numpy_cube)
+    moved = lambda x, t: jax.jvp(lambda x: cube(x)[0], (x,), (t,))[1]
+    wanted = lambda x, t: jax.jvp(lambda x: x**3, (x,), (t,))[1]
+    xs, ts = R.normal(size=(2, 3)), R.normal(size=(4, 3))
+    nests = (
+        lambda f: jax.vmap(jax.vmap(f, (None, 0)), (0, None))(xs, ts),
+        lambda f: jax.vmap(jax.vmap(f, (None, 0)), (None, 0))(X, np.stack([ts, 2 * ts])),
+        lambda f: jax.vmap(jax.vmap(f, (None, 0)), (0, 0))(xs, np.stack([ts, 2 * ts])),
+        lambda f: jax.grad(lambda x, ts: (jax.vmap(f, (None, 0))(x, ts) ** 2).sum(), (0, 1))(X, ts),
+        lambda f: jax.linear_transpose(lambda ts: jax.vmap(lambda t: f(X, t))(ts), ts)(ts),
+        lambda f: jax.jacfwd(jax.jacfwd(lambda x: f(x, X)))(X),
+        lambda f: jax.jacrev(jax.jacfwd(jax.jacfwd(lambda x: f(x, X))))(X),
+    )
+    every = lambda f: [nest(f) for nest in nests]
+    close(jax.tree.leaves(jax.jit(lambda: every(moved))()), jax.tree.leaves(jax.jit(lambda: every(wanted))()))
+
+
 # -- what a call may not be --------------------------------------------------------------------------------------------------
 
 

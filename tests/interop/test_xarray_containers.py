@@ -115,6 +115,15 @@ def test_a_compiled_function_runs_as_it_is():
     xr.testing.assert_identical(f(moved), moved.sel(time=20) * 2)
 
 
+def test_what_a_compiled_function_refers_to_is_seen_to_change():
+    data = X.to_dataset()
+    f = dispatch.compile(lambda a: (data.wind * a).data)
+    with pytest.warns(PerformanceWarning, match=r"it refers to a Dataset, which may change where nobody sees it\. Let it refer to the array, x\.data, or pass that"):
+        np.testing.assert_array_equal(f(2.0), 2.0 * X.data)
+    data["wind"] = X * 3.0
+    np.testing.assert_array_equal(f(2.0), 6.0 * X.data)
+
+
 def test_xarray_is_found_by_its_objects_and_not_imported():
     said_by_child("import sys, dispatch; assert 'xarray' not in sys.modules")
     said_by_child(

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from samples import cases, maker
 
 import dispatch
-from dispatch import functionalize, grad, jvp, make_fx, vmap
+from dispatch import functionalize, grad, jvp, make_fx, ops, vmap
+from dispatch.core.pytree import leaves
 
 X = np.array([1.0, 5.0, 2.0])
 
@@ -292,3 +294,43 @@ def test_an_index_of_arrays_without_axes_gives_a_copy() -> None:
         for run in (functionalize(f), lambda x, f=f: make_fx(f, "fake")(x)(x), lambda x, f=f: jvp(f, (x,), (x,))[0]):
             assert all(map(np.array_equal, run(x.copy()), f(x.copy()))), index
         assert np.array_equal(vmap(f)(x[None])[0][0], x)
+
+
+def _with_number(op: Any, case: Any, place: int, number: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """A row with a number of Python's in place of one of its arrays, and the others."""
+    others = [i for i, x in enumerate(case) if isinstance(x, np.ndarray) and i != place]
+
+    def f(*arrays: Any) -> Any:
+        args = list(case)
+        args[place] = number
+        for i, x in zip(others, arrays, strict=True):
+            args[i] = x
+        count = op.arguments.positional
+        return op(*args[:count], **dict(zip(op.arguments.keyword_names, args[count:], strict=True)))
+
+    return f, [case[i] for i in others]
+
+
+OF_SEVERAL = [op for op in ops.np if not op.schema.is_mutable and sum(a.type.has_tensor for a in op.schema.arguments) > 1]
+
+
+@pytest.mark.parametrize("op", [op for op in OF_SEVERAL if not op.name.endswith("_where") and op.name != "np::extract"], ids=lambda op: op.name)
+def test_a_fake_row_takes_pythons_numbers_where_the_row_takes_them(op: Any) -> None:
+    for case in cases(op, maker(np.float64))[:3]:
+        for place, number in [(i, n) for i, x in enumerate(case) if isinstance(x, np.ndarray) for n in (2, 0.5, True, 1 + 2j)]:
+            f, arrays = _with_number(op, case, place, number)
+            with np.errstate(all="ignore"):
+                try:
+                    expected = leaves(f(*arrays))
+                except Exception:
+                    continue
+                if (op.name, place) == ("np::take", 1) and number == 0.5:
+                    continue  # NumPy cuts off what is behind the point of a number, and of no array
+                found = leaves(make_fx(f, "fake")(*arrays)(*arrays))
+            assert [(np.shape(x), np.asarray(x).dtype) for x in found] == [(np.shape(x), np.asarray(x).dtype) for x in expected]
+
+
+def test_isclose_takes_a_number_under_fakes() -> None:
+    f = lambda x: (np.isclose(x, -1), np.isclose(x, True), np.isclose(x, 0.5), np.isclose(2, x))
+    for x in (np.array([1, -1, 2]), np.array([0.5, 1.0, -1.0])):
+        assert all(map(np.array_equal, make_fx(f, "fake")(x)(x), f(x)))

@@ -137,7 +137,7 @@ class CKernel:
             args = self.calls.bound(args, keywords)
         for i in self.calls.places:
             if type(args[i]) is not np.ndarray and not isinstance(args[i], PLAIN):
-                self._check_plain(i, args[i])
+                args = (*args[:i], self._plain(i, args[i]), *args[i + 1 :])
         binding = self.calls.bind(args)
         outputs = self._outputs(binding, args)
         try:
@@ -146,10 +146,11 @@ class CKernel:
             raise self._refused(args, outputs) or error from None
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _check_plain(self, i: int, x: Any) -> None:
+    def _plain(self, i: int, x: Any) -> Any:
+        """An array of a subclass that is no more than its data, as one of NumPy's own, whose ufuncs ask no class."""
         if isinstance(x, np.ndarray):
             check_data(x)
-            return
+            return x.view(np.ndarray)
         name = self.op.schema.arguments[i].name
         raise ArgumentError(
             f"{self.op.name}: its kernel in C reads the memory of NumPy's arrays, and argument {name!r} is {kind_of(x)}. "

@@ -4,6 +4,7 @@ import gc
 import itertools
 import warnings
 import weakref
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -81,6 +82,33 @@ def test_the_values_are_numpys_for_every_layout_and_loop(dtype, workers):
         expected = np.matmul(a.astype(exact), x.astype(exact)[..., None])[..., 0]
         assert (type(found), found.dtype, found.shape, found.flags.c_contiguous) == (A, exact, expected.shape, True)
         np.testing.assert_array_equal(found, expected, err_msg=f"{left} {right} {m} {n} {one} {other}")
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_items_of_hinted_arguments_lie_in_c_order_whatever_is_given(workers):
+    @custom_op("cfunctests::ordered", mutates_args=(), signature="(m,n),(n)->()")
+    def ordered(a: Annotated[A, "C"], x: Annotated[A, "C"]) -> F8: ...
+
+    ordered.register_kernel("cpu", cfunc={"dd->d": lib().in_c_order}, workers=workers)
+    for (left, right), (m, n), one, other in itertools.product(SHAPES, [(2, 3), (1, 3), (3, 1)], LAYOUTS, LAYOUTS):
+        for dtype in ("f8", "f4", "?"):
+            a, x = LAYOUTS[one](np.ones((*left, m, n), dtype)), LAYOUTS[other](np.ones((*right, n), dtype))
+            assert np.all(ordered(a, x)), (left, right, m, n, one, other, dtype)
+
+
+class Registered(np.ndarray):
+    """An array class that is no more than its data, and whose ufuncs do nothing."""
+
+    def __array_ufunc__(self, *args, **keywords):
+        return None
+
+
+def test_a_class_that_is_its_data_is_taken_for_it():
+    dispatch.library.register_array_type(Registered, device="cpu")
+    op = matvec("registered")
+    a, x = np.arange(6.0).reshape(2, 3), np.ones(3)
+    assert op(a.view(Registered), x).tolist() == (a @ x).tolist()
+    assert type(op(a.view(Registered), x)) is A
 
 
 def test_the_function_is_chosen_by_the_dtypes_and_the_shape_rule_says_what_comes_back():
