@@ -20,4 +20,4 @@ cdef class Hooks:
     cdef public object verb                 # (op, name) -> `op.register_<name>`
     cdef public object switch               # (op, device_type, enabled) -> `op.set_kernel_enabled(...)`
     # about a value
-    cdef public object on_device            # (x, key) -> whether every array in x belongs to a backend
+    cdef public object on_device            # (op, i, x, key) -> whether every array in argument i may go to a backend

@@ -218,7 +218,7 @@ cdef bint one_device(PyObject *self, Definition definition, PyObject *const *arg
     """Whether all arrays of a call on a device other than the CPU are that device's, 0-d ones of the CPU aside."""
     cdef Py_ssize_t i
     for i in range(definition.arguments.count):
-        if key_of(args[i]) != key and not (<OpOverload>self).hooks.on_device(<object>args[i], key):
+        if key_of(args[i]) != key and not (<OpOverload>self).hooks.on_device(<object>self, i, <object>args[i], key):
             return False
     return True
 

@@ -41,6 +41,10 @@ from ..schema.types import DEVICE, TENSOR, ClassType, DictOf, ListOf, LiteralOf,
 from .conversion_advice import advice, line_for
 from .printing import brief, describe_value
 
+# The attribute of an operator that says which of its arguments are indices: NumPy's arrays there go with arrays of any device.
+INDICES = "index_arguments"
+INDEX_KINDS = "biu"  # of dtypes
+
 
 def refused(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError:
     """The exception for a call that the core refused."""
@@ -222,12 +226,19 @@ def _two_devices(definition: Definition, values: list[Any]) -> DispatchError:
     )
 
 
-def on_device(x: Any, key: int) -> bool:
-    """Whether every array in `x` may stand in a call of the backend of `key`: its own, and 0-d ones of the CPU."""
+def on_device(op: OpOverload, place: int, x: Any, key: int) -> bool:
+    """Whether every array in an argument may stand in a call of the backend of `key`.
+
+    These are its own, 0-d ones of the CPU, and, in an argument that says which elements are meant, NumPy's of integers and
+    truth values: an index says where, and need not be where the elements are.
+    """
     own = device_of_key(key)
+    places = place in vars(op).get(INDICES, ())
     for array in leaves(x):
         device = device_of(array)
-        if device not in (None, own) and not (device == "cpu" and (np.ndim(array) == 0 or is_beside_numpy(own))):
+        if device in (None, own) or (device == "cpu" and (np.ndim(array) == 0 or is_beside_numpy(own))):
+            continue
+        if not (places and device == "cpu" and array.dtype.kind in INDEX_KINDS):
             return False
     return True
 
