@@ -152,7 +152,7 @@ MOVING = (
     (
         "{x}.copy()", "{x}.copy('K')", "np.zeros_like({x})", "np.ones_like({x})", "np.full_like({x}, {s})", "np.concatenate([{x}, [1.0]])", "np.vstack({x})", "np.ravel({x}, order='F')",
         "{x}.transpose(*range({x}.ndim))", "{x}[None].repeat(2, 0)", "np.expand_dims({x}, (0, -1))", "np.reshape({x}, (-1,), order='F')", "{x}.reshape({sh}, order='F')", "{x}.flatten('F')",
-        "{x}.transpose()", "{x}.diagonal()", "np.empty_like({x}) * 0 + 1", "np.concatenate(({x}, {y}), axis={a}, dtype={t}, casting='unsafe')", "np.stack([{x}, {y}], axis={a})",
+        "{x}.transpose()", "{x}.diagonal()", "np.empty_like({x}).shape[0] * {x}", "np.concatenate(({x}, {y}), axis={a}, dtype={t}, casting='unsafe')", "np.stack([{x}, {y}], axis={a})",
         "np.full({x}.shape, {s})", "np.zeros_like({x}, dtype={t})", "np.transpose({x}, tuple(range({x}.ndim))[::-1])", "np.hsplit({x}, 1)[0]", "np.pad({x}, ((1, 2),) + ((0, 0),) * ({x}.ndim - 1), constant_values=3)",
         "np.repeat({x}, np.arange({x}.shape[0]), axis=0)", "np.roll({x}, (1, 2), axis=(0, -1))", "np.flip({x}, axis=(0, -1))", "np.tile({x}, (2, 1))", "np.atleast_3d({x})", "{x}.squeeze(axis={a})",
         "np.moveaxis({x}, (0, 1), (-1, 0))", "np.unstack({x})[0] if hasattr(np, 'unstack') else {x}[0]", "np.pad({x}, 1, mode='wrap')", 
@@ -169,7 +169,7 @@ INDEXING = (
         "np.compress([True, False], {x}, axis={a})", "np.extract({m}, {x})", "list({x})[0]", "{x}[np.int64(0)]", "{x}[True]", "{x}[[]]", "{x}[False]", "{x}[np.ix_([0, -1])]", "{x}[np.ix_([0], [0, -1])]",
         "np.take({x}, [[0, 1], [1, 0]], mode='clip')", "np.take({x}, [5, -7], mode='wrap', axis={a})", "{x}.take(np.array([0]), axis={a})", "{x}[np.tril_indices(2)]", "{x}.compress([True, False], {a})", "{x}[({i},)]",
         "{x}[{y}.size % 2]", "{x}[{y} > 0]", "{x}[np.array(0)]", "{x}[np.array(True)]", 
-        "{x}[np.arange({x}.shape[0])[::-1]]", "{x}[tuple([0] * {x}.ndim)]", "{x}[..., [0, 0], :]", "{x}[slice(None, None, 2)]", "{x}.item(0) * {x}", "np.unravel_index(0, {x}.shape)[0] + {x}",
+        "{x}[np.arange({x}.shape[0])[::-1]]", "{x}[tuple([0] * {x}.ndim)]", "{x}[..., [0, 0], :]", "{x}[slice(None, None, 2)]", "({x}.item(0) > 0) * {x}", "np.unravel_index(0, {x}.shape)[0] + {x}",
     ),
 )  # fmt: skip
 MASKED = (

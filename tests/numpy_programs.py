@@ -88,7 +88,7 @@ class Kind(NamedTuple):
     argument: Callable[[Random], str]
     usable: Callable[[Any, Random], bool]  # whether a program goes on with a value
     most: int
-    accepts: Callable[[Line], bool] = lambda line: True  # whether the line is one that somebody else knows, too
+    accepts: Callable[[Line, Any], bool] = lambda line, made: True  # whether somebody else knows the line and what it makes, too
 
 
 def _usable(x: Any, random: Random) -> bool:
@@ -130,7 +130,8 @@ def program(seed: int, kind: Kind = EVERYTHING, count: int | None = None) -> Pro
             name = random.choice(names[-4:] if random.random() < 0.6 else names)
             some = shares if isinstance(scope[name], np.ndarray) else {family: SHARE[family] for family in OF_NUMBERS if kind.patterns.get(family)}
             made = line(random, kind.patterns, some, scope[name], (name, random.choice(names), f"v{len(lines)}"))
-            if (made.writes and not isinstance(scope[name], np.ndarray)) or not kind.accepts(made) or not _fits(made, scope, kind, random):
+            # NumPy's functions leave out= of a number alone
+            if (made.writes and not isinstance(scope[name], np.ndarray)) or ("out=np." in made.text and not scope[name].ndim) or not _fits(made, scope, kind, random):
                 continue
             if not made.writes:
                 names.append(made.name)
@@ -144,7 +145,7 @@ def _fits(made: Line, scope: dict[str, Any], kind: Kind, random: Random) -> bool
     before = {name: np.copy(x) for name, x in scope.items() if isinstance(x, np.ndarray)}
     try:
         exec(made.text, scope)
-        fits = made.name in scope and kind.usable(scope[made.name], random)
+        fits = kind.usable(scope[made.name], random) and kind.accepts(made, scope[made.name])
     except Exception:
         fits = False
     if fits:

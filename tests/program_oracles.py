@@ -23,20 +23,21 @@ import dispatch
 
 LACKS = {
     "torch": {
-        "a step below zero": lambda line: "::-1" in line.text or ":-1," in line.text or re.search(r":-1\]", line.text) is not None and "::" in line.text,
-        "numbers beside arrays in an index, which NumPy counts as arrays": lambda line: any(_mixed(index) for index in indices(line.text)),
-        "out= and where= of ufuncs": lambda line: "out=" in line.text or "where=" in line.text,
-        "copies where NumPy has views, and views where it copies": lambda line: re.search(r"\.flatten\(|np\.(flip|fliplr|flipud|rot90|diag|conj|kron)\(|= \+", line.text) is not None,
-        "gradients of values that one write puts at one place": lambda line: line.pattern.startswith("{x}[{f}] ="),
-        ".T of other than two axes": lambda line: ".T" in line.text,
-        "functions without a twin": lambda line: re.search(r"np\.(pad|median|meshgrid|rollaxis|broadcast_arrays|cross|delete|apply)\b", line.text) is not None,
-        "an axis None of methods": lambda line: re.search(r"\.(sum|mean|cumsum)\(None", line.text) is not None,
+        "a step below zero": lambda line, made: "::-1" in line.text or ":-1," in line.text or re.search(r":-1\]", line.text) is not None and "::" in line.text,
+        "numbers beside arrays in an index, which NumPy counts as arrays": lambda line, made: any(_mixed(index) for index in indices(line.text)),
+        "out= and where= of ufuncs": lambda line, made: "out=" in line.text or "where=" in line.text,
+        "copies where NumPy has views, and views where it copies": lambda line, made: re.search(r"\.flatten\(|np\.(flip|fliplr|flipud|rot90|diag|conj|kron)\(|= \+", line.text) is not None,
+        "gradients of values that one write puts at one place": lambda line, made: line.pattern.startswith("{x}[{f}] ="),
+        "numbers out of arrays, which are views in torch": lambda line, made: isinstance(made, np.generic) and line.family == "indexing",
+        ".T of other than two axes": lambda line, made: ".T" in line.text,
+        "functions without a twin": lambda line, made: re.search(r"np\.(pad|median|meshgrid|rollaxis|broadcast_arrays|cross|delete|apply)\b", line.text) is not None,
+        "an axis None of methods": lambda line, made: re.search(r"\.(sum|mean|cumsum)\(None", line.text) is not None,
     },
     "jax": {
-        "writes": lambda line: line.writes,
-        "lists in an index": lambda line: any(isinstance(part, ast.List) for index in indices(line.text) for part in index),
-        "out= and where= of ufuncs": lambda line: "out=" in line.text or line.family == "keywords",
-        "another derivative of abs at 0: docs/conventions.md": lambda line: re.search(r"\babs\(|absolute|copysign|clip", line.text) is not None,
+        "writes": lambda line, made: line.writes,
+        "lists in an index": lambda line, made: any(isinstance(part, ast.List) for index in indices(line.text) for part in index),
+        "out= and where= of ufuncs": lambda line, made: "out=" in line.text or line.family == "keywords",
+        "another derivative of abs at 0: docs/conventions.md": lambda line, made: re.search(r"\babs\(|absolute|copysign|clip", line.text) is not None,
     },
 }  # fmt: skip
 CLOSE = 1e-9
@@ -80,7 +81,7 @@ def installed() -> list[str]:
 
 def kind(name: str) -> Kind:
     """Smooth programs that a framework knows every line of."""
-    return SMOOTH._replace(argument=small_argument, accepts=lambda line: not any(lacks(line) for lacks in LACKS[name].values()), most=MOST)
+    return SMOOTH._replace(argument=small_argument, accepts=lambda line, made: not any(lacks(line, made) for lacks in LACKS[name].values()), most=MOST)
 
 
 def small_argument(random: Random) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from ..core import OpOverload, Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
+from ..operators.views import is_number
 from . import (
     creation,
     cumulative,
@@ -132,7 +133,7 @@ def getitem(x: Any, index: Any) -> Any:
 def _of_arrays(found: Any, arrays: list[Any]) -> Any:
     """Return a copy of what the row returns a view for: NumPy's view is of numbers, and of arrays without axes it makes a copy."""
     numbers = all([isinstance(i, np.ndarray) and not i.shape and i.dtype.kind in "iu" for i in arrays])
-    return shape.copy(found) if numbers and found.shape else found
+    return shape.copy(found) if numbers and (found.shape or not is_number(found)) else found
 
 
 def _result_type(*values: Any) -> Any:

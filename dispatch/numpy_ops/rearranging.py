@@ -200,6 +200,7 @@ def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     n = x.shape[at]
     counts = np.asarray(0 if type(repeats) is SymInt else repeats)
     if counts.size != 1:
+        counts = counts if counts.size else counts.astype(np.intp)  # no counts are a list without a dtype
         return getitem(x, along(at, len(x.shape), np.repeat(np.arange(n), counts)))
     count = repeats if type(repeats) is SymInt else int(counts.reshape(()))
     if count < 0:

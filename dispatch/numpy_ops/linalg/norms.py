@@ -9,16 +9,23 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ...operators.prims import moveaxis
+from ...symbolic import has_zero
 from ..families import composite
 from ..indexing import where
 from ..pointwise import absolute, add, equal, multiply, not_equal, power, square
 from ..pointwise_more import root
-from ..reduction import max as largest
+from ..reduction import max as _largest
 from ..reduction import min as smallest
 from ..reduction import sum as total
-from ..result_layouts import as_shape
+from ..result_layouts import as_shape, axes_of
 from ..shape import expand_dims, imag, real, reshape
 from .decompositions import svdvals
+
+
+def largest(x: Any, axis: Any, *, keepdims: bool = False) -> Any:
+    """Return the largest of sizes, and 0, as the sum, of none."""
+    of_none = has_zero(tuple([x.shape[i] for i in axes_of(axis, len(x.shape))]))
+    return (total if of_none else _largest)(x, axis, keepdims=keepdims)
 
 
 def _squared(x: Any) -> Any:
