@@ -71,7 +71,7 @@ BITS = (
     (
         "{x} & {y}", "{x} | {y}", "{x} ^ {y}", "~{x}", "{x} << 1", "{x} >> 1", "1 << ({x} & 3)", "{x} & {s}", "np.bitwise_or({x}, {y})", "np.invert({x})",
         "np.left_shift({x}, {s})", "({x} > 0) & ({y} < 1)", "({x} > 0) ^ True", "({x} > 0) + ({y} > 0)", "({x} > 0) * {s}", "-({x} > 0).astype(int)",
-        "({x} > 0) | {s}", "np.bitwise_and({x}, 6)", "np.right_shift({x}, 1)", 
+        "({x} > 0) | {s}", "np.bitwise_and({x}, 6)", "np.right_shift({x}, 1)",
     ),
 )  # fmt: skip
 POWERS = (
@@ -93,7 +93,7 @@ REDUCTIONS = (
         "np.std({x}, axis={a})", "np.var({x}, axis={a}, ddof=1)", "np.sum({x}, dtype={t})", "np.mean({x}, dtype=np.float64)", "np.linalg.norm({x})",
         "np.linalg.norm({x}, axis={a})", "np.multiply.reduce({x})", "np.add.reduce({x}, axis=None)", "np.sum(a={x}, axis={a})", "{x}.sum(axis={a}, dtype={t})",
         "np.prod({x}, axis={a}, dtype={t})", "{x}.mean(axis={a}, dtype={t})", "np.sum({x}, axis={a}, initial=2.0)", "np.sum({x}, where={m})",
-        "np.mean({x}, where={m})", "{x}.var({a})", "{x}.std(axis={a}, ddof=1)", 
+        "np.mean({x}, where={m})", "{x}.var({a})", "{x}.std(axis={a}, ddof=1)",
         "np.average({x}, axis={a}, weights=np.arange({x}.shape[{a}]) + 1.0)", "np.add.reduce({x}, axis={a}, keepdims=True, dtype={t})", "{x}.trace()",
         "np.sum({x}, axis=0, out=np.zeros_like({x}, shape={x}.shape[1:]))", "np.prod({x}, axis={a}, initial=2, where={m})", "np.linalg.norm({x}, 1)", "np.sum({x}, ({a},))",
         "np.mean({x}, axis=0, out=np.zeros_like({x}, shape={x}.shape[1:]))", "np.std({x}, keepdims=True)",
@@ -109,9 +109,9 @@ CHOICES = (
         "np.count_nonzero({x}, axis={a})", "{x}.all({a})", "{x}.any()", "np.maximum.reduce({x}, axis={a})", "np.logical_or.reduce({x})", "np.logical_and.reduce({x}, axis={a})",
         "np.sort({x}, axis=None)", "np.argsort({x}, axis={a}, kind='stable')", "{x}.argsort(kind='stable')", "np.median({x}, axis={a}, keepdims=True)",
         "np.sort({x}, kind='stable')", "np.sort({x})[..., ::-1]", "np.searchsorted(np.sort({x}.ravel()), {s})", "{x} + np.array_equal({x}, {y})", "np.argsort({x}, kind='stable', axis=None)",
-        "np.minimum.reduce({x})", "{x} * np.allclose({x}, {y})", "np.any({x})", "np.max({x}, initial=0, where={m})", "np.argmax({x}, axis={a}, keepdims=True)", 
+        "np.minimum.reduce({x})", "{x} * np.allclose({x}, {y})", "np.any({x})", "np.max({x}, initial=0, where={m})", "np.argmax({x}, axis={a}, keepdims=True)",
         "np.max({x}, axis=0, out=np.zeros_like({x}, shape={x}.shape[1:]))", "np.min({x}, axis={as})", "np.any({x}, axis={a}, keepdims=True)", "{x}.max(axis={a}, keepdims=True)",
-        "np.sort({x}.ravel()).searchsorted({s}, 'right')", "np.all({x} > 0, where={m})", 
+        "np.sort({x}.ravel()).searchsorted({s}, 'right')", "np.all({x} > 0, where={m})",
     ),
 )  # fmt: skip
 SUMS_ALONG = (
@@ -155,7 +155,7 @@ MOVING = (
         "{x}.transpose()", "{x}.diagonal()", "np.empty_like({x}).shape[0] * {x}", "np.concatenate(({x}, {y}), axis={a}, dtype={t}, casting='unsafe')", "np.stack([{x}, {y}], axis={a})",
         "np.full({x}.shape, {s})", "np.zeros_like({x}, dtype={t})", "np.transpose({x}, tuple(range({x}.ndim))[::-1])", "np.hsplit({x}, 1)[0]", "np.pad({x}, ((1, 2),) + ((0, 0),) * ({x}.ndim - 1), constant_values=3)",
         "np.repeat({x}, np.arange({x}.shape[0]), axis=0)", "np.roll({x}, (1, 2), axis=(0, -1))", "np.flip({x}, axis=(0, -1))", "np.tile({x}, (2, 1))", "np.atleast_3d({x})", "{x}.squeeze(axis={a})",
-        "np.moveaxis({x}, (0, 1), (-1, 0))", "np.unstack({x})[0] if hasattr(np, 'unstack') else {x}[0]", "np.pad({x}, 1, mode='wrap')", 
+        "np.moveaxis({x}, (0, 1), (-1, 0))", "np.unstack({x})[0] if hasattr(np, 'unstack') else {x}[0]", "np.pad({x}, 1, mode='wrap')",
     ),
 )  # fmt: skip
 INDEXING = (
@@ -168,7 +168,7 @@ INDEXING = (
         "np.take({x}, [0, -1], axis={a})", "{x}.take([1, 0])", "np.take_along_axis({x}, np.argsort({x}, axis=-1, kind='stable'), -1)", "{x}[np.argsort({x}[..., 0] if {x}.ndim > 1 else {x}, kind='stable')]",
         "np.compress([True, False], {x}, axis={a})", "np.extract({m}, {x})", "list({x})[0]", "{x}[np.int64(0)]", "{x}[True]", "{x}[[]]", "{x}[False]", "{x}[np.ix_([0, -1])]", "{x}[np.ix_([0], [0, -1])]",
         "np.take({x}, [[0, 1], [1, 0]], mode='clip')", "np.take({x}, [5, -7], mode='wrap', axis={a})", "{x}.take(np.array([0]), axis={a})", "{x}[np.tril_indices(2)]", "{x}.compress([True, False], {a})", "{x}[({i},)]",
-        "{x}[{y}.size % 2]", "{x}[{y} > 0]", "{x}[np.array(0)]", "{x}[np.array(True)]", 
+        "{x}[{y}.size % 2]", "{x}[{y} > 0]", "{x}[np.array(0)]", "{x}[np.array(True)]",
         "{x}[np.arange({x}.shape[0])[::-1]]", "{x}[tuple([0] * {x}.ndim)]", "{x}[..., [0, 0], :]", "{x}[slice(None, None, 2)]", "({x}.item(0) > 0) * {x}", "np.unravel_index(0, {x}.shape)[0] + {x}",
     ),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy_programs import NAMES, Program
 from program_lines import ITEMS, batched, follow, hold, noted
-from program_values import DifferenceError, difference, same_bits, seen
+from program_values import DifferenceError, difference, seen
 
 import dispatch
 

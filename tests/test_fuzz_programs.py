@@ -44,9 +44,9 @@ def test_a_program_is_made_of_its_seed_and_runs_as_it_is_printed(kind: object) -
             assert made == program(seed, kind)
             assert program(seed, kind, 3).lines == made.lines[:3]
             assert 0 < len(made.lines) <= MOST
-            scope: dict[str, object] = {"print": lambda *args: scope.update(found=args)}
-            exec(made.text, scope)
-            assert "found" in scope
+            found: list[object] = []
+            exec(made.text, {"print": found.append})
+            assert found
 
 
 def test_every_line_of_the_smooth_subset_is_one_of_the_grammar() -> None:
@@ -173,7 +173,11 @@ def test_values_and_derivatives_are_jaxs() -> None:
 def test_a_planted_derivative_is_told_from_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
     made = next(p for p in (program(seed, program_oracles.kind("torch")) for seed in range(50)) if outcome(p, "torch").kind == "same")
     exact = program_oracles.of_this_package
-    wrong = lambda f, xs, ts: exact(f, xs, ts)._replace(second=[x + 1e-6 for x in exact(f, xs, ts).second])  # noqa: E731
+
+    def wrong(f: object, xs: list[object], ts: list[object]) -> program_oracles.Derivatives:
+        derivatives = exact(f, xs, ts)
+        return derivatives._replace(second=[x + 1e-6 for x in derivatives.second])
+
     monkeypatch.setattr(program_oracles, "of_this_package", wrong)
     found = outcome(made, "torch")
     assert found.kind == "different"
