@@ -9,7 +9,7 @@ from itertools import repeat
 from bench.peers.dispatch import cases
 from bench.timing import Case
 
-NAMES = ("2 arrays", "2 arrays by keyword", "14 arrays", "tracked forward", "fake", "vmap")
+NAMES = ("2 arrays", "2 arrays by keyword", "14 arrays", "tracked forward", "jvp", "fake", "vmap")
 # A function of the C library that nothing here calls otherwise: callgrind writes its counts whenever it is entered.
 MARK = "getppid"
 # Before these, CPython has not yet specialised the loop, nor have our tables been filled.

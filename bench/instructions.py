@@ -1,4 +1,4 @@
-"""How many instructions does each of the six hottest calls take?
+"""How many instructions does each of the seven hottest calls take?
 
 Counted by valgrind's callgrind, so that neither the load nor the speed of a machine matters, and compared with bench/kept.json.
 The exit status is 1 where a count went up by more than 5 %. The counts depend on the builds of CPython, NumPy and our modules,

@@ -32,7 +32,7 @@ from .schema.schema import Schema
 from .symbolic import ShapeEnv, SymBool, SymInt, check
 
 if TYPE_CHECKING:
-    from . import testing
+    from . import interop, testing
     from .autodiff import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
     from .compiler import compile, register_backend  # noqa: A004  torch's name
     from .compiler.exported_program import ExportedProgram, export, load
@@ -57,6 +57,7 @@ else:
             ".dispatcher.call_log": "log_calls profile",
             ".dispatcher.thread_context": "carry",
             ".graph": "Graph",
+            ".interop": "",
             ".layers.fake.eval_shape": "eval_shape",
             ".layers.functionalize": "FunctionalTensor functionalize",
             ".layers.vmap.vectorize": "vectorize",
@@ -105,6 +106,7 @@ __all__ = [
     "grad",
     "hessian",
     "infer_schema",
+    "interop",
     "jacfwd",
     "jacrev",
     "jvp",

@@ -15,9 +15,20 @@ hypothesis.settings.load_profile("dispatch")
 hypothesis.settings.register_profile("nightly", deadline=None, derandomize=False, print_blob=True, max_examples=2000)
 
 # A second import, for examples they have none of, would define their operators twice.
-collect_ignore = ["custom_op_db.py", "dask_operators.py", "random_graphs.py", "transform_cases.py", "writing_programs.py"]
+collect_ignore = [
+    "autograd_programs.py",
+    "border_operators.py",
+    "cupy_laws.py",
+    "cupy_stand_in.py",
+    "custom_op_db.py",
+    "conformance_operators.py",
+    "dask_operators.py",
+    "random_graphs.py",
+    "transform_cases.py",
+    "writing_programs.py",
+]
 
-ORACLES = ("torch", "jax", "dask")  # markers, and the modules they need
+ORACLES = ("torch", "jax", "dask", "xarray", "autograd")  # markers, and the modules they need
 # Marked `versions`: what another CPython or NumPy can break. The rest holds one part of the package against another.
 TESTS_OF_VERSIONS = (
     "README.md",

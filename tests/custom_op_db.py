@@ -29,7 +29,7 @@ def behind(dim, rank):
 # -- NumpyCube: two outputs, the second the first's derivative ---------------------------------------------------------------
 
 
-@custom_op("db::numpy_cube", mutates_args=())
+@custom_op("db::numpy_cube", mutates_args=(), tags=Tag.pointwise)
 def numpy_cube(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return x**3, 3 * x**2
 
@@ -57,7 +57,7 @@ def _(info, in_dims, x):
 # -- NumpyMul: two arguments, either or both in a batch ----------------------------------------------------------------------
 
 
-@custom_op("db::numpy_mul", mutates_args=())
+@custom_op("db::numpy_mul", mutates_args=(), tags=Tag.pointwise)
 def numpy_mul(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.multiply(x, y)
 
@@ -91,7 +91,7 @@ def _(info, in_dims, x, y):
 # -- NumpyMulScalar: a keyword-only number -----------------------------------------------------------------------------------
 
 
-@custom_op("db::numpy_mul_scalar", mutates_args=())
+@custom_op("db::numpy_mul_scalar", mutates_args=(), tags=Tag.pointwise)
 def numpy_mul_scalar(x: np.ndarray, *, scalar: float) -> np.ndarray:
     return np.multiply(x, scalar)
 

@@ -1,5 +1,8 @@
 """Operators that worker processes find by name: they import this module."""
 
+import os
+import signal
+
 import numpy as np
 
 from dispatch import Tag, custom_op
@@ -60,3 +63,34 @@ def fails(x: np.ndarray) -> np.ndarray:
 
 
 fails.register_fake(lambda x: np.empty_like(x))
+
+
+@custom_op("dasktests::fragile", mutates_args=(), tags=Tag.pointwise)
+def fragile(x: np.ndarray, once: str) -> np.ndarray:
+    """The cube, whose backward kills the process that runs it, the first time: when there is no file of that name."""
+    return x * x * x
+
+
+fragile.register_fake(lambda x, once: np.empty_like(x))
+
+
+@custom_op("dasktests::fragile_slope", mutates_args=(), tags=Tag.pointwise)
+def fragile_slope(x: np.ndarray, once: str) -> np.ndarray:
+    """The derivative of the cube, or the end of the process."""
+    try:
+        os.close(os.open(once, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return 3.0 * x * x
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+fragile_slope.register_fake(lambda x, once: np.empty_like(x))
+
+
+def _keep(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+    ctx.once = inputs[1]
+
+
+fragile.register_autograd(lambda ctx, g: (g * fragile_slope(ctx.saved_tensors[0], ctx.once), None), setup_context=_keep)

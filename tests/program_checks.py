@@ -176,6 +176,11 @@ def batch_of_gradients(program: Program) -> None:
     numbers = tuple(range(len(xs)))
     gradient = dispatch.grad(g, argnums=numbers)
     batch = [np.stack([x + k * 0.125 for k in range(ITEMS)]) for x in xs]
+    try:
+        for k in range(ITEMS):
+            g(*[np.copy(x[k])[()] for x in batch])
+    except Exception:
+        return  # NumPy refuses another item
     expected = [gradient(*[np.copy(x[k])[()] for x in batch]) for k in range(ITEMS)]
     found = dispatch.vmap(gradient)(*batch)
     for k in range(ITEMS):

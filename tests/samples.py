@@ -170,6 +170,13 @@ def spreads(make: Make) -> list[Case]:
     ]  # fmt: skip
 
 
+def transforms(make: Make, *lengths: int) -> list[Case]:
+    """Each scale, more points and fewer, another axis."""
+    even, odd, fewer, more = lengths
+    return [(make((even,)), None, -1, None), (make((2, odd)), None, -1, "ortho"), (make((even, 2)), None, 0, "forward"),
+            (make((odd,)), fewer, 0, "backward"), (make((2, even)), more, 1, "ortho"), (make((3, odd, 2)), more + 1, -2, None), (make((0, even)), None, -1, None)]
+
+
 def definites(*options: Any) -> Callable[[Make], list[Case]]:
     return lambda make: [
         (definite(make), *options), (definite(make, 2, n=2), *options), (definite(make, 2, 2, n=2), *options),
@@ -483,6 +490,13 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "hsplit": lambda make: [(make((4,)), 2), (make((2, 4)), [1])],
     "dsplit": lambda make: [(make((1, 2, 4)), 2)],
     "unstack": lambda make: [(make((2, 3)), 0), (make((2, 3)), -1)],
+    **dict.fromkeys(["fft_fft", "fft_ifft", "fft_ihfft", "fft_rfft"], lambda make: transforms(make, 4, 5, 2, 7)),
+    **dict.fromkeys(["fft_irfft", "fft_hfft"], lambda make: transforms(make, 4, 5, 3, 8)),
+    **dict.fromkeys([f"fft_{way}fft{n}" for n in "2n" for way in ("", "i", "r", "ir")], lambda make: [
+        (make((3, 4)), None, (-2, -1), None), (make((3, 4)), (2, 6), (0, 1), "ortho"), (make((2, 3, 5)), None, (2, 0), "forward"),
+        (make((3, 4)), (3, -1), (1, 0), "backward"),
+    ]),
+    **dict.fromkeys(["fft_fftshift", "fft_ifftshift"], lambda make: [(make((5,)), None), (make((4, 3)), None), (make((2, 3, 4)), (0, 2)), (make((3, 5)), 1)]),
     "prod": lambda make: [
         (make((2, 3)), None, None, False), (make((2, 3)), 0, None, True), (make((2, 3, 2)), (0, -1), None, False),
             (make((0, 3)), 0, None, False),
@@ -534,7 +548,7 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
     name = op.schema.name
     if name in OWN or name in NUMPYS:
         return NUMPYS.get(name)
-    function = getattr(np.linalg, name.removeprefix("linalg_")) if name.startswith("linalg_") else getattr(np, name)
+    function = getattr(getattr(np, part), rest) if (part := name.partition("_")[0]) in ("linalg", "fft") and (rest := name.partition("_")[2]) else getattr(np, name)
     count = op.arguments.positional
     return lambda *case: function(*case[:count], **dict(zip(op.arguments.keyword_names, case[count:], strict=True)))
 
@@ -577,4 +591,8 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "var": lambda x, axis, dtype, ddof, keep: np.var(x, axis, dtype, ddof=ddof, keepdims=keep),
     "std": lambda x, axis, dtype, ddof, keep: np.std(x, axis, dtype, ddof=ddof, keepdims=keep),
     "vecdot": lambda x, y, axis: np.vecdot(x, y, axis=axis),
+    "scalar_multiply": np.multiply,
+    "scalar_power": np.power,
+    "scalar_divide": np.divide,
+    "scalar_absolute": np.absolute,
 }

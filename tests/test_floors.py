@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from floors import (
     APART,
+    BESIDE,
     FOLDERS,
     LAWS,
     MODULES,
@@ -188,7 +189,7 @@ def test_every_folder_of_the_rule_stands_once_in_it():
 def test_the_package_is_five_modules_and_twelve_folders():
     listed = {path.name for path in (ROOT / "dispatch").iterdir() if not path.name.startswith((".", "__pycache__"))}
     assert (len(MODULES), len(FOLDERS)) == (5, 12)
-    assert listed == {f"{name}.py" for name in MODULES} | FOLDERS | {"py.typed"}
+    assert listed == {f"{name}.py" for name in MODULES} | FOLDERS | BESIDE
 
 
 def test_few_stems_stand_more_than_once():

@@ -1,9 +1,12 @@
 """The pages of docs/gallery/ run, and what they make is held to more than a page can say."""
 
 import os
+import re
 import runpy
 import shutil
 import warnings
+from functools import cache
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
@@ -17,13 +20,30 @@ from dispatch.testing import gradcheck, gradgradcheck, opcheck
 
 GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 PAGES = sorted(page.stem for page in GALLERY.glob("*.py") if page.stem != "conftest")
-COMPILER = os.environ.get("CC", "cc").split()[0]
+COMPILERS = {
+    name: os.environ.get(name, default).split()[0] for name, default in (("CC", "cc"), ("CXX", "c++"), ("FC", "gfortran"))
+}
+NEEDS = {
+    "heat": ["CC"],
+    "one_solver": ["CC"],
+    "cython_kernel": ["CC", "Cython"],
+    "cpp_kernel": ["CXX", "pybind11"],
+    "fortran_kernel": ["FC", "CC"],
+}  # compilers, and modules that may not be installed
 
 
+def need(*names):
+    for name in names:
+        if name in COMPILERS and not shutil.which(COMPILERS[name]):
+            pytest.skip(f"there is no compiler {COMPILERS[name]}, which the variable {name} names")
+        if name not in COMPILERS and not find_spec(name):
+            pytest.skip(f"{name} is not installed")
+
+
+@cache  # compiling takes seconds
 def run(page):
-    if page == "heat" and not shutil.which(COMPILER):
-        pytest.skip(f"there is no C compiler {COMPILER}")
-    return runpy.run_path(str(GALLERY / f"{page}.py"), run_name=f"gallery_{page}")
+    need(*NEEDS.get(page, ()))
+    return runpy.run_path(str(GALLERY / f"{page}.py"), run_name=page)
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +65,25 @@ def tracked(x):
     return dispatch.tensor(x, requires_grad=True)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # torch's own
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_runs(page):
     assert run(page)["__doc__"].count("\n\n") >= 2  # a page explains what it shows
+
+
+@pytest.mark.torch
+@pytest.mark.jax
+@pytest.mark.dask
+@pytest.mark.xarray
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_every_cell_of_the_page_of_frameworks_runs():
+    page = run("one_solver")
+    assert page["shown"] == ["numpy", "torch", "jax", "dask", "xarray"]
+    (lines,) = re.findall(r"^```py\n(.*?)^```", (GALLERY.parents[1] / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    made = dict(page)
+    exec(lines, made)  # the README's first lines are of this page
+    assert made["torch_solve"] is page["torch_solve"]
+    assert np.array_equal(made["u"], page["solve"](page["d"], page["f"]))
 
 
 # -- the photograph -------------------------------------------------------------------------------------------------
@@ -172,6 +208,35 @@ def test_the_second_derivative_of_the_misfit_is_the_normal_matrix(heat):
 
     hessian = dispatch.vmap(along)(heat["units"]).reshape(field.size, -1)
     assert np.allclose(hessian, heat["hundredth"].T @ heat["hundredth"], rtol=1e-12, atol=1e-14)
+
+
+# -- kernels in other languages ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cpp():
+    return run("cpp_kernel")
+
+
+@pytest.mark.parametrize("binding", ["pybind11", "nanobind"])
+def test_both_libraries_of_cpp_give_the_same_kernel(cpp, binding):
+    need(binding)
+    op, module = cpp["logsumexp"], cpp["compiled"](binding)
+    op.register_kernel("cpu", cfunc={"f->f": module.of_floats, "d->d": module.of_doubles})
+    assert op.cfunc["d->d"].source is module.of_doubles
+    x = np.random.default_rng(0).normal(scale=300, size=(3, 6))[:, ::-2]
+    assert np.allclose(op(x), [op.__wrapped__(row) for row in x], rtol=1e-15)
+    assert np.allclose(op(x.astype(np.float32)), op(x), rtol=1e-6)
+
+
+def test_a_module_in_cython_takes_a_kernel_and_calls_one():
+    page = run("cython_kernel")
+    op = page["solve"]
+    assert op.cfunc["dddd->d"].source is page["tridiagonal"].loop
+    diagonals = [np.array([[9.0, -1.0, 0.5]]), np.array([[4.0, 3.0, 5.0]]), np.array([[1.0, 2.0, 9.0]]), np.ones((1, 3))]
+    expected = np.linalg.solve([[4, 1, 0], [-1, 3, 2], [0, 0.5, 5]], np.ones(3))
+    assert np.allclose(op(*diagonals), expected, rtol=1e-15)
+    assert np.allclose(page["tridiagonal"].solve_one(op, *[x[0] for x in diagonals]), expected, rtol=1e-15)
 
 
 # -- the solver -----------------------------------------------------------------------------------------------------

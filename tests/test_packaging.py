@@ -76,13 +76,13 @@ def test_numpy_is_the_only_hard_dependency():
 
 
 def test_the_extras_are_those_promised():
-    assert set(EXTRAS) == {"test", "bench", "docs", "symbolic", "torch", "jax", "dask", "cli", "threads", "all", "lint"}
+    assert set(EXTRAS) == {"test", "bench", "docs", "symbolic", "torch", "jax", "dask", "xarray", "scipy", "cupy", "cli", "threads", "all", "lint"}
 
 
 def test_the_extra_test_brings_all_that_the_tests_import():
     brought = {re.match(r"[\w-]+", requirement)[0].replace("-", "_") for requirement in EXTRAS["test"]}
     # Pillow imports as PIL, and brings itself; torch, JAX and mypy are asked for where they are used, and skip.
-    known = brought | {"PIL", "numpy", "dispatch", "bench", "torch", "jax", "dask", "mypy"}
+    known = brought | {"PIL", "numpy", "dispatch", "bench", "torch", "jax", "dask", "autograd", "cupy", "pandas", "mypy"}
     imported = {
         (name.partition(".")[0], path.name)
         for path in sorted((ROOT / "tests").rglob("*.py"))
@@ -95,7 +95,7 @@ def test_the_extra_test_brings_all_that_the_tests_import():
             else []
         )
     }
-    beside = {path.stem for path in (ROOT / "tests").iterdir()} | {"tests"}
+    beside = {path.stem for folder in ("tests", "docs/gallery") for path in (ROOT / folder).iterdir()} | {"tests"}
     assert [found for found in imported if found[0] not in known | beside | sys.stdlib_module_names] == []
 
 

@@ -35,8 +35,8 @@ class Mirror:
         self.values, self.shape, self.dtype = values, values.shape, values.dtype
 
 
-register_array_type(Mirror, device="storm_mirror")
-MIRROR = device_key("storm_mirror")
+register_array_type(Mirror, device="mirror")
+MIRROR = device_key("mirror")
 NAME = "threadstorm::op"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import Tensor, check_data, is_array, is_of_registered_class
 from ..core.pytree import items_of, paths, unflatten
+from ..dispatcher.conversion_advice import line_for
 from ..errors import GradientError, kind_of
 from .structures import beside, flattened
 
@@ -96,15 +97,19 @@ class Arguments:
         place, argument, number = self.place_of(i)
         asked = f"{self.who} by argument {place!r} was asked for"
         if items_of(argument) is not None:
-            if not is_array(x) and type(x) is not int:
+            path = list(paths(argument))[number]
+            line = line_for(x, f"x{path}")
+            if line is None and not is_array(x) and type(x) is not int:
                 return None
-            what, advice = kind_of(x), "Write 2.0 for 2"
+            what, remedy = kind_of(x), "Write 2.0 for 2" if line is None else f"Write {line}"
             if is_array(x):
-                what, advice = f"an array of dtype {x.dtype}", "Cast it, x.astype(float)"
+                what, remedy = f"an array of dtype {x.dtype}", "Cast it, x.astype(float)"
             raise GradientError(
-                f"{asked}, and {list(paths(argument))[number]} of it is {what}, which has no derivative. {advice}, or give it "
+                f"{asked}, and {path} of it is {what}, which has no derivative. {remedy}, or give it "
                 "as another argument."
             )
+        if line := line_for(x):
+            raise GradientError(f"{asked}, which is {kind_of(x)}, and has no derivative. Write {line}.")
         if not is_array(x):
             raise GradientError(
                 f"{asked}, which is {kind_of(x)}. Give an array of floating-point numbers; an integer has no derivative, write "

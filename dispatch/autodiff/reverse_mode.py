@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from ..core import Level, Reopened, is_array
 from ..core.pytree import unflatten
 from ..errors import GradientError, kind_of
@@ -11,7 +13,7 @@ from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
 from ..layers.derivatives import Layout, zeros
 from .argnums import Argnums, Arguments, checked_argnums
 from .function_outputs import layouts_of, left, result_and_aux
-from .structures import fitted, flattened, layout_of
+from .structures import array_in, fitted, flattened, layout_of
 
 NAMES = "the cotangent", "the result"
 
@@ -93,12 +95,13 @@ def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with
             if has_aux:
                 value, aux = result_and_aux(value, has_aux)
                 aux = left(aux, level)
-            if isinstance(value, TrackedTensor) and value.level is level:
-                _check_scalar(value, value.data.layout)
-                found = run_backward((value.data,), (one(value),), level, False, False)
-                value = value.value
+            number = array_in(value)
+            if isinstance(number, TrackedTensor) and number.level is level:
+                _check_scalar(number, number.data.layout)
+                found = run_backward((number.data,), (one(number),), level, False, False)
+                value = number.value if value is number else left(value, level)
             else:
-                _check_scalar(value, layout_of(value))
+                _check_scalar(number, layout_of(number))
                 found, value = {}, left(value, level)
             grads = taped.gradients(found)
         if with_value:
@@ -111,17 +114,23 @@ def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with
 def _check_scalar(value: Any, layout: Layout | None) -> None:
     if layout is not None and not layout[0] and layout[1].kind != "c":
         return
-    if isinstance(value, (float, int, complex)):
+    if isinstance(value, (float, complex)):
         return
-    if not is_array(value):
+    if not is_array(value) and not isinstance(value, int):
         raise GradientError(f"grad is of a function that returns one number, and this one returned {kind_of(value)}.")
-    if value.shape:
+    if np.shape(value):
         raise GradientError(
             f"grad is of a function that returns one number, and this one returned shape {value.shape}. Sum the result."
         )
-    if value.dtype.kind == "c":
+    dtype = getattr(value, "dtype", np.dtype(type(value)))
+    if dtype.kind == "c":
         raise GradientError(
             "grad is of a function that returns a real number, and this one returned a complex one. Take .real."
+        )
+    if dtype.kind != "f":
+        raise GradientError(
+            f"grad is of a function that returns a floating-point number, and this one returned one of {dtype}, which "
+            "has no gradient. Return what it was computed from, or it beside the result, (result, aux), with has_aux=True."
         )
 
 

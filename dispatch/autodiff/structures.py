@@ -12,7 +12,8 @@ import numpy as np
 
 from ..core import DispatchKey, Tensor, active_mode, check_data, is_array, is_of_registered_class
 from ..core.array_memory import has_layout, inexact_layout
-from ..core.pytree import field_names, leaves, leaves_like, opened, paths, steps
+from ..core.pytree import field_names, form_of, items_of, leaves, leaves_like, opened, paths, steps
+from ..dispatcher.conversion_advice import advice
 from ..errors import GradientError, kind_of
 from ..layers.derivatives import Layout
 from ..layers.fake import FakeTensor
@@ -56,12 +57,23 @@ def layout_of(x: Any) -> Layout | None:
     return ((), np.dtype(type(x))) if isinstance(x, (float, complex)) else None
 
 
+def array_in(x: Any) -> Any:
+    """The one array that a value of a class with labels holds, such as xarray's DataArray; anything else as it is."""
+    if isinstance(x, (Tensor, np.ndarray, np.generic)) or form_of(x) is None:
+        return x
+    items = items_of(x)
+    return items[0] if items is not None and len(items) == 1 else x
+
+
 def described(x: Any) -> str:
     """A leaf or a container in the words of a sentence."""
     if is_array(x):
         return f"an array of shape {x.shape}" if x.dtype.kind in "fc" else f"an array of dtype {x.dtype}"
     if isinstance(x, dict):
         return f"a dict with {', '.join(map(repr, x)) or 'no keys'}"
+    form = form_of(x)
+    if form is not None:
+        return f"{kind_of(x)} {form}"
     return f"{kind_of(x)} of {len(x)}" if type(x) in (list, tuple) else kind_of(x)
 
 
@@ -89,9 +101,11 @@ def _differing(given: Any, like: Any, who: str, names: tuple[str, str], path: st
         for part, item, step in zip(parts, items, steps(like), strict=True):
             if leaves_like(part, item) is None:
                 return _differing(part, item, who, names, path + step)
+    said = described(given), described(like)
+    labels = "Their labels along a dimension differ. " if said[0] == said[1] and form_of(like) is not None else ""
     return GradientError(
-        f"{who}: {names[0]}{path} is {described(given)}, and {names[1]}{path} is {described(like)}. "
-        "Give one of the same structure, None for what is zero."
+        f"{who}: {names[0]}{path} is {said[0]}, and {names[1]}{path} is {said[1]}. "
+        f"{labels}Give one of the same structure, None for what is zero."
     )
 
 
@@ -112,15 +126,14 @@ def _fitted(x: Any, layout: Layout | None, like: Any, i: int, who: str, names: t
     here, there = f"{names[0]}{path}", f"{names[1]}{path}"
     if layout is None:
         leaf = flattened(like)[i]
-        raise GradientError(
-            f"{who}: {here} was given, and {there} is {described(leaf)}, which has no derivative. Give None for it, or make it "
-            "floating-point: 2.0 for 2, x.astype(float)."
-        )
+        remedy = advice(leaf) or " Give None for it, or make it floating-point: 2.0 for 2, x.astype(float)."
+        raise GradientError(f"{who}: {here} was given, and {there} is {described(leaf)}, which has no derivative.{remedy}")
     shape, dtype = layout
     if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
         x = beside(np.asarray(x, complex if isinstance(x, complex) else dtype))
     if not is_array(x):
-        raise GradientError(f"{who}: {here} is {described(x)}, and {there} an array of shape {shape}. Give an array.")
+        remedy = advice(x) or " Give an array."
+        raise GradientError(f"{who}: {here} is {described(x)}, and {there} an array of shape {shape}.{remedy}")
     check_data(x)
     if x.shape != shape:
         raise GradientError(f"{who}: {here} has shape {x.shape}, and {there} has shape {shape}. Make them equal.")

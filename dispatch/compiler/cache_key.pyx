@@ -15,6 +15,7 @@ from ..core.state cimport thread_state
 from ..core.tensor cimport is_wrapped
 
 from ..core import Tensor
+from ..core.flatten import form_of
 
 cnp.import_array()
 
@@ -64,7 +65,8 @@ cdef class Signature:
     wrapped : bool
         Whether a value is a wrapper.
     foreign : object
-        The first array, or class of arrays, whose operations NumPy leaves to the class; None where there is none.
+        The first class of arrays whose operations NumPy leaves to the class, or that holds arrays and more; None where there is
+        none.
     """
 
     def __cinit__(self):
@@ -85,6 +87,8 @@ cdef class Signature:
     cdef int add_container(self, object x, tuple items) except -1:
         self.parts.append(type(x))
         self.parts.append(tuple(x) if isinstance(x, dict) else len(items))
+        if not isinstance(x, (list, tuple, dict)) and form_of(x) is not None:
+            self.foreign = type(x)
         return 0
 
     cdef int add_value(self, object x) except -1:

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload, Tensor
-from ..errors import TracingError
+from ..core.pytree import form_of
+from ..dispatcher.conversion_advice import line_for
+from ..errors import TracingError, kind_of
 from .cache_key import LENGTH
 
 Watched = tuple[Any, Any, Any]
@@ -102,6 +104,12 @@ class Captured:
             )
         if id(x) in self._seen or isinstance(x, (np.ndarray, np.generic, np.ufunc, OpOverload)):
             return
+        line = "x.data" if form_of(x) is not None else line_for(x)
+        if line is not None:
+            raise TracingError(
+                f"it refers to {kind_of(x)}, which may change where nobody sees it. Let it refer to the array, {line}, or pass "
+                "that."
+            )
         self._seen[id(x)] = x
         if isinstance(x, types.FunctionType):
             self._open_function(x)

@@ -18,6 +18,7 @@ from ..core import (
     wrap,
 )
 from ..core.pytree import items_of, leaves, opened, steps, unflatten
+from ..dispatcher.conversion_advice import line_for
 from ..dispatcher.rule_parameters import parameter_names
 from ..errors import TracingError, kind_of
 from ..graph import Graph, Node, sizes_in
@@ -37,7 +38,8 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
     ----------
     f : callable
     tracing_mode : {"real", "fake", "symbolic"}
-        What `f` computes with: the arrays themselves; only their shapes and dtypes; or these with symbols for sizes.
+        What `f` computes with: the arrays themselves; only their shapes and dtypes; or these with symbols for sizes. A size
+        that depends on data is a symbol in both of the last.
 
     Returns
     -------
@@ -82,15 +84,16 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
         with _below(tracing_mode, args) as fakes:
             trace = Trace(graph) if fakes is None else Trace(graph, _constants(fakes), fakes.shape_env)
             stand_in = _itself if fakes is None else _lifting(fakes)
+            sizes = None if fakes is None or fakes.static_shapes else fakes.shape_env
             with trace.level, trace.begin():
                 values, nodes = [], []
                 for x, name in zip(flattened(args), _leaf_names(args, names), strict=True):
-                    value, node = _entered(x, name, trace, stand_in)
+                    value, node = _entered(x, name, trace, stand_in, sizes)
                     values.append(value)
                     nodes.append(node)
                 graph.inputs = unflatten(args, nodes)
                 graph.outputs = _left(f(*unflatten(args, values)), trace)
-        if fakes is not None and fakes.shape_env is not None:
+        if fakes is not None and fakes.shape_env is not None and fakes.shape_env.symbols:
             _settle(graph, fakes.shape_env)
         return graph
 
@@ -108,8 +111,10 @@ def _below(tracing_mode: str, args: tuple[Any, ...]) -> Iterator[FakeTensorMode 
             if level_of_rank(guard.rank):  # not on the ground: a trace around this one, say
                 stack.enter_context(Without(guard))
         given = next((x.mode for x in leaves(args) if isinstance(x, FakeTensor) and x.mode is not None), None)
-        env = ShapeEnv() if tracing_mode == "symbolic" else None
-        yield stack.enter_context(given or FakeTensorMode(allow_non_fake_inputs=True, shape_env=env))
+        static = tracing_mode == "fake"  # where only a size that depends on data is a symbol
+        yield stack.enter_context(
+            given or FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(), static_shapes=static)
+        )
 
 
 def _settle(graph: Graph, env: Any) -> None:
@@ -171,22 +176,24 @@ def _names_in(x: Any, name: str) -> Iterator[str]:
             yield from _names_in(item, name + "_" + step.strip(".[]'\""))
 
 
-def _entered(x: Any, name: str, trace: Trace, stand_in: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Return a leaf of the arguments as `f` gets it, and as the graph has it."""
+def _entered(x: Any, name: str, trace: Trace, stand_in: Callable[[Any], Any], sizes: Any) -> tuple[Any, Any]:
+    """Return a leaf of the arguments as `f` gets it, and as the graph has it; `sizes` makes symbols of ints, if any."""
     if type(x) in (float, complex):
         x = np.asarray(x)[()]  # a number, which no write changes
-    if type(x) is int and x > 1 and trace.env is not None:
-        size = trace.env.new_symbol(f"s{sum(word.startswith('s') for word in trace.env.symbols)}", hint=x, low=2)
+    if type(x) is int and x > 1 and sizes is not None:
+        size = sizes.new_symbol(f"s{sum(word.startswith('s') for word in sizes.symbols)}", hint=x, low=2)
         node = trace.graph.placeholder(name, size)
         trace.graph.symbols[str(size)] = node, None
         return size, node
     if not isinstance(x, Tensor) and device_of(x) is None:
+        if line := line_for(x, name):
+            raise TracingError(f"a graph has arrays as inputs, and {name!r} is {kind_of(x)}. Write {line}.")
         return x, x
     tracked = isinstance(x, TrackedTensor) and x.level is ground()
     value = x.value if tracked else x
     below = stand_in(value)
     node = trace.graph.placeholder(name, metadata(below))
-    if trace.env is not None:
+    if sizes is not None:
         trace.read_sizes(node, below)
     made = wrap(TracedTensor, below, trace.level, node)
     return track(made, trace.level) if tracked else made, node

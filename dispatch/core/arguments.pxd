@@ -7,7 +7,7 @@ cpdef enum Kind:                           # of a check; in Python an IntEnum
     ANY = 0
     TENSOR = 1
     TENSOR_OR_NUMBER = 2                    # the kinds up to here take an exact ndarray without a further look
-    INT = 3
+    INT = 3                                 # from here to DTYPE: values that hold no array
     FLOAT = 4
     COMPLEX = 5
     BOOL = 6

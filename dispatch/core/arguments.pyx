@@ -6,6 +6,8 @@ way, so one walk over the arguments both checks them and finds the rank.
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .arrays cimport Size, device_number, is_exact, is_number, is_numpy, key_of
@@ -172,12 +174,17 @@ cdef class Check:
     cdef int accept_list(self, PyObject *x, rank_t *rank) except -1:
         cdef tuple items
         cdef Py_ssize_t i
-        if not isinstance(<object>x, (list, tuple)):
-            if self.size >= 0 and self.element.accept(x, rank):
-                return True                 # `int[2] size=3`: one stands for all
-            return (self.element.kind == INT and isinstance(<object>x, range)
-                    and (self.size <= 1 or len(<object>x) == self.size))
-        items = held(<object>x)
+        if isinstance(<object>x, (list, tuple)):
+            items = held(<object>x)
+        elif self.size >= 0 and self.element.accept(x, rank):
+            return True                     # `int[2] size=3`: one stands for all
+        elif isinstance(<object>x, range) and self.element.kind == INT:         # whose items need no look
+            return self.size <= 1 or len(<object>x) == self.size
+        elif (INT <= self.element.kind <= DTYPE and isinstance(<object>x, Sequence)
+                and not isinstance(<object>x, (str, bytes, bytearray))):
+            items = tuple(<object>x)        # of a class of its own; arrays are looked for in lists and tuples only
+        else:
+            return False
         if self.size > 1 and len(items) != self.size:
             return False
         for i in range(len(items)):

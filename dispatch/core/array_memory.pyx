@@ -138,15 +138,32 @@ cdef object copied_by_class(x):
     return x.copy() if hasattr(type(x), "__setitem__") and not isinstance(x, Wrapped) and is_of_registered_class(x) else x
 
 
+cdef class Watched:
+    """Stands as the owner of memory of another library, which tells by itself of a write to it, or lets nobody write."""
+
+    cdef object array
+
+    def __cinit__(self, array):
+        self.array = array
+
+
+def watched(cnp.ndarray x not None):
+    """A read-only view of an array in memory that is watched: what keeps it need not copy it."""
+    cdef cnp.ndarray view = dispatch_new_view(x.descr, cnp.PyArray_NDIM(x), cnp.PyArray_DIMS(x), cnp.PyArray_STRIDES(x),
+                                              cnp.PyArray_DATA(x))
+    dispatch_set_base(view, Watched(x))
+    return view
+
+
 cpdef object unwritten(x, Py_ssize_t limit):
     """An array with the elements of `x` that nobody else writes to, or None where only a closer look can tell.
 
     Of a wrapper that a write changes it is another wrapper of the same, which that write does not change.
 
-    `x` itself, where neither it nor the array that owns its memory is writeable, or bytes own it; a copy, read-only, where
-    it has at most `limit` bytes, or the memory is another array's or that of an object of which nobody knows who writes to it.
-    None where memory of more than `limit` bytes would have to be copied, or is read-only now but may have been made so for
-    a while.
+    `x` itself, where neither it nor the array that owns its memory is writeable, bytes own it or it is watched; a copy,
+    read-only, where it has at most `limit` bytes, or the memory is another array's or that of an object of which nobody
+    knows who writes to it. None where memory of more than `limit` bytes would have to be copied, or is read-only now but
+    may have been made so for a while.
     """
     cdef PyObject *owner = owner_of(<PyObject *>x)
     if not isinstance(x, cnp.ndarray):
@@ -157,7 +174,7 @@ cpdef object unwritten(x, Py_ssize_t limit):
         no_more(x, None, NULL)
     if not PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE):
         if not isinstance(<object>owner, cnp.ndarray):
-            if type(<object>owner) is bytes:
+            if type(<object>owner) is bytes or type(<object>owner) is Watched:
                 return x
         elif not PyArray_CHKFLAGS(<cnp.ndarray><object>owner, NPY_ARRAY_WRITEABLE):
             return x if PyArray_NBYTES(<cnp.ndarray><object>owner) <= limit else None

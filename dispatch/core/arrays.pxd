@@ -10,6 +10,7 @@ cdef class Size:                                               # a size that is 
 
 cdef int device_number(object device) noexcept                # the key of a device, or -1
 cdef bint has_key(object x) except -1
+cdef bint is_newcomer(PyObject *x) noexcept                     # of a class made by a class statement: does its package wait?
 cdef int key_of(PyObject *x) noexcept                          # the backend's key, or -1 where x is no array
 cdef bint is_numpy(PyObject *x) noexcept                       # an ndarray or a NumPy scalar, of whatever class
 cdef inline bint is_exact(PyObject *x) noexcept nogil:         # an ndarray and no subclass of it

@@ -8,6 +8,8 @@ here, whatever protocols it has: an operator would otherwise compute on somethin
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject
 
+from threading import RLock, get_ident
+
 import numpy as np
 
 from ..errors import DefinitionError, did_you_mean
@@ -18,8 +20,10 @@ cnp.import_array()
 cdef extern from *:
     """
     #define dispatch_mro(type) ((type)->tp_mro)
+    #define dispatch_names(type) ((type)->tp_dict)
     """
     PyObject *dispatch_mro(PyTypeObject *) noexcept nogil       # borrowed; a tuple, or NULL while the class is being made
+    PyObject *dispatch_names(PyTypeObject *) noexcept nogil     # borrowed; NULL of some classes of Python's own
     PyTypeObject *Py_TYPE(PyObject *) noexcept nogil
     Py_ssize_t PyTuple_GET_SIZE(PyObject *) noexcept nogil
     PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t) noexcept nogil
@@ -31,6 +35,9 @@ cdef extern from *:
     bint PyFloat_Check(PyObject *) noexcept nogil
     bint PyLong_Check(PyObject *) noexcept nogil
     bint PyComplex_Check(PyObject *) noexcept nogil
+    PyObject *PyDict_GetItemWithError(PyObject *, PyObject *) noexcept
+    Py_ssize_t PyUnicode_Tailmatch(PyObject *, PyObject *, Py_ssize_t, Py_ssize_t, int) noexcept
+    Py_ssize_t PY_SSIZE_T_MAX
 
 cdef extern from "numpy/arrayobject.h":
     bint PyArray_Check(PyObject *) noexcept nogil
@@ -49,8 +56,11 @@ cdef dict keys_by_device = {
     "ipu": DispatchKey.IPU, "xpu": DispatchKey.XPU,
 }
 cdef set devices_beside_numpy = set()
+cdef str MODULE = "__module__"
 # By a package: a function that registers its array classes. It is called when the first of its objects is asked about.
 cdef dict newcomers = {}
+cdef object registering = RLock()
+cdef dict registrants = {}                  # by a package, the thread that registers its classes at this moment
 
 
 cdef bint is_numpy(PyObject *x) noexcept:
@@ -197,13 +207,32 @@ def register_when_seen(str package not None, register not None):
     newcomers[package] = register
 
 
+cdef bint is_newcomer(PyObject *x) noexcept:
+    cdef PyObject *names = dispatch_names(Py_TYPE(x))
+    cdef PyObject *module = PyDict_GetItemWithError(names, <PyObject *>MODULE) if names != NULL and newcomers else NULL
+    if module == NULL or not PyUnicode_Check(module):
+        return False
+    for package in newcomers:
+        if PyUnicode_Tailmatch(module, <PyObject *>package, 0, PY_SSIZE_T_MAX, -1) == 1:
+            return True
+    return False
+
+
 cpdef bint registers_now(object x) except -1:
     """Whether a package that has waited for its first array registers its classes now, since `x` is of one of its classes."""
     module = type.__dict__["__module__"].__get__(type(x)) if newcomers else None    # not what a metaclass says
-    register = newcomers.pop((<str>module).partition(".")[0], None) if type(module) is str else None
-    if register is None:
+    package = (<str>module).partition(".")[0] if type(module) is str else None
+    register = newcomers.get(package)
+    if register is None or registrants.get(package) == get_ident():
         return False
-    register()
+    with registering:                       # a thread that comes second waits until the classes are ours
+        if package in newcomers:
+            registrants[package] = get_ident()
+            try:
+                register()
+                del newcomers[package]
+            finally:
+                del registrants[package]
     return True
 
 

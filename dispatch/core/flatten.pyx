@@ -6,7 +6,10 @@ itself, or is nested too deep, raises RecursionError.
 """
 from cpython.object cimport PyObject
 
+from .arrays cimport is_newcomer
 from .python cimport Py_TYPE, is_leaf
+
+from .arrays import registers_now
 
 cdef extern from *:
     """
@@ -18,18 +21,37 @@ cdef extern from *:
 
 cdef const char *SEARCH = b" while looking for tensors in an argument: a container holds itself, or is nested too deep"
 
-# Dataclasses with arrays: id of the class -> the class, what takes its fields out, what puts others in. An id, since a class
-# may have a hash of its own making.
+# Classes that hold arrays: id of the class -> the class, what takes its fields out, what puts others in, and the two of
+# `set_record` that may be None. An id, since a class may have a hash of its own making.
 cdef dict RECORDS = {}
 
 
-def set_record(cls not None, take not None, put not None):
-    """Let the fields of a class hold arrays: `take(x)` lists their values, `put(x, values)` is a record like x of others."""
-    RECORDS[<size_t><PyObject *>cls] = cls, take, put
+def set_record(cls not None, take not None, put not None, steps=None, form=None):
+    """Let the fields of a class hold arrays: `take(x)` lists their values, `put(x, values)` is a record like x of others.
+
+    A class whose values differ in more than their fields gives that by `form(x)`, an object with `==` and a text for messages:
+    two values have one structure where it is equal. `steps(x)` is what is written behind x for each field, by default its name.
+    """
+    RECORDS[<size_t><PyObject *>cls] = cls, take, put, steps, form
 
 
 cdef tuple record_of(object x):
-    return RECORDS.get(<size_t>Py_TYPE(<PyObject *>x))
+    record = RECORDS.get(<size_t>Py_TYPE(<PyObject *>x))
+    if record is None and is_newcomer(<PyObject *>x) and registers_now(x):
+        record = RECORDS.get(<size_t>Py_TYPE(<PyObject *>x))
+    return record
+
+
+def steps_of(x):
+    """What is written behind a record for each of its fields, as its class says; None where it says nothing."""
+    record = record_of(x)
+    return None if record is None or record[3] is None else record[3](x)
+
+
+def form_of(x):
+    """What a value has beside its fields, where its class says that this counts; else None."""
+    record = None if is_leaf(<PyObject *>x) else record_of(x)
+    return None if record is None or record[4] is None else record[4](x)
 
 
 cdef tuple held(object x):
@@ -153,7 +175,7 @@ cdef bint add_pairs(object given, object like, list found) except -1:
     elif isinstance(like, dict):
         parts = [given[key] for key in like] if isinstance(given, dict) and given.keys() == like.keys() else None
     elif is_named(like):
-        parts = items_of(given) if type(given) is type(like) else None
+        parts = items_of(given) if type(given) is type(like) and form_of(given) == form_of(like) else None
     else:
         parts = given if isinstance(given, (list, tuple)) and not is_named(given) else None
     if parts is None or len(parts) != len(items):

@@ -15,8 +15,9 @@ cdef class Hooks:
     cdef public object describe             # (op) -> `repr(op)`
     cdef public object signature            # (op) -> `op.__signature__`
     cdef public object functional           # (op) -> `op.functional`
+    cdef public object cfunc                # (op) -> `op.cfunc`: the functions in C of its kernel
     cdef public object rule_operator        # (op, word) -> `op.backward_rule`: the operator as which a rule is called, or None
     cdef public object verb                 # (op, name) -> `op.register_<name>`
     cdef public object switch               # (op, device_type, enabled) -> `op.set_kernel_enabled(...)`
     # about a value
-    cdef public object on_device            # (x, key) -> whether every array in x belongs to a backend
+    cdef public object on_device            # (op, i, x, key) -> whether every array in argument i may go to a backend

@@ -27,11 +27,15 @@ cdef extern from *:
         }
         return 1;
     }
-    /* Whether one reference is all there is to an array: it owns its memory, may be written, and nobody looks at it. */
-    static inline int dispatch_is_sole(PyObject *x) {
+    /* Whether one reference is all there is to an array that owns its memory: nobody looks at it. */
+    static inline int dispatch_is_unseen(PyObject *x) {
         PyArrayObject_fields *a = (PyArrayObject_fields *)x;
-        const int wanted = NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE | NPY_ARRAY_ALIGNED;
+        const int wanted = NPY_ARRAY_OWNDATA | NPY_ARRAY_ALIGNED;
         return Py_REFCNT(x) == 1 && a->base == NULL && a->weakreflist == NULL && (a->flags & wanted) == wanted;
+    }
+    /* Whether it may be written, too. */
+    static inline int dispatch_is_sole(PyObject *x) {
+        return dispatch_is_unseen(x) && (((PyArrayObject_fields *)x)->flags & NPY_ARRAY_WRITEABLE);
     }
     /* Whether an operand is of the dtype that was planned and no larger than the result. */
     static inline int dispatch_goes_into(PyObject *x, PyObject *dtype, int ndim, const Py_ssize_t *shape) {
@@ -57,6 +61,7 @@ cdef extern from *:
     }
     """
     bint is_laid_out "dispatch_is_laid_out"(PyObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *) noexcept
+    bint is_unseen "dispatch_is_unseen"(PyObject *) noexcept
     bint is_sole "dispatch_is_sole"(PyObject *) noexcept
     bint goes_into "dispatch_goes_into"(PyObject *, PyObject *, int, const Py_ssize_t *) noexcept
     bint is_elementwise "dispatch_is_elementwise"(PyObject *, PyObject *, Py_ssize_t) noexcept

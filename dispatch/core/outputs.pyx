@@ -1,7 +1,7 @@
 """Is what a kernel gave back what its schema says? The cheap checks, made on every call of a backend's kernel.
 
-Number and types of the outputs; that no output is an argument, by pointer; that none is a view of one, by the bounds of their
-memory, so that disjoint halves of one buffer pass, and whoever owns the memory: an array, a memory map, a bytearray.
+Number and types of the outputs; that none is an argument or another one, by pointer; that none shares memory with one, by the
+bounds of their memory, so that disjoint halves of a buffer pass, and whoever owns it: an array, a memory map, a bytearray.
 """
 from cpython.object cimport PyObject
 
@@ -123,7 +123,7 @@ cdef int is_or_shows(object x, tuple items, void *context) except -1:
 
 
 cdef int is_shared(object x, tuple items, void *context) except -1:
-    """Whether an array in an output is an argument or shares memory with one, or an array stands twice in a container."""
+    """Whether an array in an output is an argument or shares memory with one, or two of a container do."""
     cdef Apart *held_against = <Apart *>context
     cdef Py_ssize_t i
     if items is not None:
@@ -136,14 +136,16 @@ cdef int is_shared(object x, tuple items, void *context) except -1:
     return False
 
 
-cdef bint repeated(tuple items, Py_ssize_t count) noexcept:
-    """Whether one ndarray stands at two places of the outputs."""
+cdef int repeated(tuple items, Py_ssize_t count) except -1:
+    """Whether one ndarray stands at two places of the outputs, or two share memory, which two that own theirs do not."""
     cdef Py_ssize_t i, k
-    cdef PyObject *x
     for i in range(count):
-        x = PyTuple_GET_ITEM(<PyObject *>items, i)
-        for k in range(i):
-            if x == PyTuple_GET_ITEM(<PyObject *>items, k) and PyArray_Check(x):
+        x = items[i]
+        owns = PyArray_Check(<PyObject *>x) and cnp.PyArray_CHKFLAGS(<cnp.ndarray>x, cnp.NPY_ARRAY_OWNDATA)
+        for k in range(i if PyArray_Check(<PyObject *>x) else 0):
+            y = items[k]
+            if x is y or (PyArray_Check(<PyObject *>y) and not (
+                    owns and cnp.PyArray_CHKFLAGS(<cnp.ndarray>y, cnp.NPY_ARRAY_OWNDATA)) and share_memory(x, y)):
                 return True
     return False
 

@@ -218,7 +218,7 @@ cdef bint one_device(PyObject *self, Definition definition, PyObject *const *arg
     """Whether all arrays of a call on a device other than the CPU are that device's, 0-d ones of the CPU aside."""
     cdef Py_ssize_t i
     for i in range(definition.arguments.count):
-        if key_of(args[i]) != key and not (<OpOverload>self).hooks.on_device(<object>args[i], key):
+        if key_of(args[i]) != key and not (<OpOverload>self).hooks.on_device(<object>self, i, <object>args[i], key):
             return False
     return True
 
@@ -281,8 +281,8 @@ cdef class OpOverload:
 
     @property
     def tags(self):
-        """What the operator promises, a tuple of `Tag`."""
-        return self.definition.tags
+        """What the operator promises, a list of `Tag`: a new one each time, so that nobody adds to what was promised."""
+        return list(self.definition.tags)
 
     @property
     def arguments(self):
@@ -525,8 +525,8 @@ cdef class OpOverload:
             return self
         if name.startswith("register_"):
             return self.hooks.verb(self, name[len("register_"):])
-        if name in ("__signature__", "functional"):
-            return self.hooks.signature(self) if name == "__signature__" else self.hooks.functional(self)
+        if name in ("__signature__", "functional", "cfunc"):
+            return getattr(self.hooks, name.strip("_"))(self)
         if name.endswith("_rule") and (found := self.hooks.rule_operator(self, name)) is not None:
             return found
         raise AttributeError(f"{self.name} has no attribute {name!r}.")

@@ -1,8 +1,8 @@
 """Containers: what holds arrays, taken apart and put together again.
 
 Lists, tuples, named tuples, dicts, and records: dataclasses whose fields are hinted as arrays, once a hint or a schema has
-named them. Everything else is one value. A layer that walks a result or an argument does it with this page, so that it
-meets an array wherever a schema type can put one.
+named them, and classes of other packages that hold arrays, `set_record`. Everything else is one value. A layer that walks a
+result or an argument does it with this page, so that it meets an array wherever a schema type can put one.
 """
 
 import dataclasses
@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
-from .flatten import items_of, leaves, leaves_like, rebuilt, set_record, unflatten
+from .flatten import form_of, items_of, leaves, leaves_like, rebuilt, set_record, steps_of, unflatten
 
 __all__ = [
     "arrays",
+    "form_of",
     "items_of",
     "leaves",
     "leaves_like",
@@ -87,7 +88,10 @@ def steps(x: Any) -> list[str]:
     if isinstance(x, dict):
         return [f"[{key!r}]" for key in x]
     names = field_names(type(x))
-    return [f"[{i}]" for i in range(len(x))] if names is None else [f".{name}" for name in names]
+    if names is not None:
+        return [f".{name}" for name in names]
+    found = None if isinstance(x, (list, tuple)) else steps_of(x)
+    return [f"[{i}]" for i in range(len(x))] if found is None else found
 
 
 def field_names(cls: type) -> tuple[str, ...] | None:

@@ -37,8 +37,13 @@ from ..errors import (
     did_you_mean,
 )
 from ..schema.schema import Argument, Return
-from ..schema.types import DEVICE, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, UnionOf
+from ..schema.types import DEVICE, TENSOR, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, UnionOf
+from .conversion_advice import advice, line_for
 from .printing import brief, describe_value
+
+# The attribute of an operator that says which of its arguments are indices: NumPy's arrays there go with arrays of any device.
+INDICES = "index_arguments"
+INDEX_KINDS = "biu"  # of dtypes
 
 
 def refused(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError:
@@ -91,7 +96,7 @@ def misfit(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str,
 def _refused_value(definition: Definition, argument: Argument, value: Any) -> DispatchError:
     asked = "np.ndarray | number" if argument.numbers else str(argument.type)
     said = f"{definition.name}: argument {argument.name!r} is {asked}, and was given {describe_value(value)}."
-    advice = ""
+    remedy = ""
     if argument.is_write and isinstance(value, Tensor) and value.read_only:
         return ArgumentError(
             f"{definition.name}: argument {argument.name!r} is written to, and was given {describe_value(value)} that is "
@@ -104,16 +109,18 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
             kind = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
             listed = value.shape and any(isinstance(part, ListOf) for part in (kind, *kind.parts))
             what, hint = ("a list of numbers", "`.") if listed else ("a number", " | float`, so that it takes both.")
-            advice = (
+            remedy = (
                 f" A {type(value).__name__} cannot become {what} without losing what it tracks: "
                 f"hint the parameter `{argument.name}: np.ndarray{hint}"
             )
+    elif argument.type.has_tensor and (line := _converted(argument, value)):
+        remedy = line
     elif argument.dtype is not None and hasattr(value, "dtype"):
         said = (
             f"{definition.name}: argument {argument.name!r} is an array of {argument.dtype} in native byte order, "
             f"and was given {describe_value(value)}."
         )
-        advice = f" Nothing is cast behind your back: write {argument.name}.astype({argument.dtype.name!r})."
+        remedy = f" Nothing is cast behind your back: write {argument.name}.astype({argument.dtype.name!r})."
     elif argument.is_write and isinstance(value, (np.ndarray, np.generic)):
         return ArgumentError(
             f"{definition.name}: argument {argument.name!r} is written to, and was given {_read_only(value)}. "
@@ -129,18 +136,25 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
             argument=argument.name,
         )
     elif (found := _about_parts(definition, argument, value)) is not None:
-        advice = found
+        remedy = found
     elif argument.type.has_tensor and isinstance(value, (list, tuple)):
-        advice = " Write np.asarray(...) around it."
+        remedy = " Write np.asarray(...) around it."
     elif argument.type.has_tensor and value is None:
-        advice = " Hint it `np.ndarray | None` if it may be left out."
+        remedy = " Hint it `np.ndarray | None` if it may be left out."
     elif argument.type.has_tensor and isinstance(value, (int, float, complex)):
-        advice = " Write np.asarray(...) around it, or hint it `np.ndarray | float`."
+        remedy = " Write np.asarray(...) around it, or hint it `np.ndarray | float`."
     elif argument.type.has_tensor:
-        advice = f" {type(value).__module__}.{type(value).__qualname__} is no array type that is known here."
+        remedy = f" {type(value).__module__}.{type(value).__qualname__} is no array type that is known here."
     elif isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0:
-        advice = " Write float(x) or int(x), or hint the parameter `np.ndarray | float`."
-    return ArgumentError(said + advice, operator=definition.name, argument=argument.name)
+        remedy = " Write float(x) or int(x), or hint the parameter `np.ndarray | float`."
+    return ArgumentError(said + remedy, operator=definition.name, argument=argument.name)
+
+
+def _converted(argument: Argument, value: Any) -> str:
+    """What a message says of a table, a column or a sparse matrix: the line that makes an array of it."""
+    line = line_for(value, argument.name)
+    kind = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
+    return "" if line is None else f" Write [{line}]." if isinstance(kind, ListOf) else f" Write {line}."
 
 
 def _read_only(value: Any) -> str:
@@ -186,9 +200,12 @@ def _about_part(argument: Argument, kind: Type, check: Check, value: Any) -> str
             read_only = argument.is_write and isinstance(item, np.ndarray) and not item.flags.writeable
             given = _read_only(item) if read_only else describe_value(item)
             if not isinstance(kind, ClassType):
-                return f" Item {step[1:-1]} is {given}."
+                listed = isinstance(item, (list, tuple)) and isinstance(kind, ListOf) and kind.element == TENSOR
+                remedy = f" Write np.asarray({argument.name}{step})." if listed else advice(item, argument.name + step)
+                return f" Item {step[1:-1]} is {given}.{remedy}"
             field = kind.fields[i]
-            return f" Its field {field.name!r} is {field.type}{f' of {field.dtype}' if field.dtype else ''}, and holds {given}."
+            asked = f"{field.type}{f' of {field.dtype}' if field.dtype else ''}"
+            return f" Its field {field.name!r} is {asked}, and holds {given}.{advice(item, argument.name + step)}"
     return ""
 
 
@@ -209,12 +226,19 @@ def _two_devices(definition: Definition, values: list[Any]) -> DispatchError:
     )
 
 
-def on_device(x: Any, key: int) -> bool:
-    """Whether every array in `x` may stand in a call of the backend of `key`: its own, and 0-d ones of the CPU."""
+def on_device(op: OpOverload, place: int, x: Any, key: int) -> bool:
+    """Whether every array in an argument may stand in a call of the backend of `key`.
+
+    These are its own, 0-d ones of the CPU, and, in an argument that says which elements are meant, NumPy's of integers and
+    truth values: an index says where, and need not be where the elements are.
+    """
     own = device_of_key(key)
+    places = place in vars(op).get(INDICES, ())
     for array in leaves(x):
         device = device_of(array)
-        if device not in (None, own) and not (device == "cpu" and (np.ndim(array) == 0 or is_beside_numpy(own))):
+        if device in (None, own) or (device == "cpu" and (np.ndim(array) == 0 or is_beside_numpy(own))):
+            continue
+        if not (places and device == "cpu" and array.dtype.kind in INDEX_KINDS):
             return False
     return True
 
@@ -273,7 +297,9 @@ def _aliased_output(definition: Definition, said: str, args: tuple[Any, ...], ou
                     return AliasError(f"{said} its input {name!r} itself. {remedy}", operator=definition.name, argument=name)
                 if isinstance(x, np.ndarray) and share_memory(output, x):
                     return AliasError(f"{said} a view of its input {name!r}. {remedy}", operator=definition.name, argument=name)
-    return AliasError(f"{said} one array as two outputs. Return a copy for one of them.", operator=definition.name)
+    twice = len({id(array) for array in flat}) < len(flat)
+    what = "one array as two outputs" if twice else "two outputs that share memory"
+    return AliasError(f"{said} {what}. Return a copy for one of them.", operator=definition.name)
 
 
 def _kernel(definition: Definition) -> str:

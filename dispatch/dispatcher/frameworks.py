@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core import OpOverload, Tensor, registers_now
-from ..core.pytree import leaves
+from ..core.pytree import items_of
 from ..errors import ConversionError, DeviceMismatchError
 
 # As `type` reads them: a metaclass may answer what it likes, or raise.
@@ -20,6 +20,8 @@ MODULE = type.__dict__["__module__"].__get__
 # By a package: `taken_over(op, args, keywords)`, which returns what the call returns, or NotImplemented where none of its
 # classes that are there is an array (a `torch.dtype`, say).
 frameworks: dict[str, Callable[[OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]] = {}
+# Those of them whose objects hold arrays of any kind beside names: values of our transforms and tensors of others among them.
+labelled: set[str] = set()
 
 
 def framework_of(x: object) -> str | None:
@@ -40,19 +42,21 @@ def framework_of(x: object) -> str | None:
 
 def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
     """What the framework whose arrays are among the arguments makes of a call; NotImplemented where there are none."""
-    flat = leaves((list(args), list(keywords.values())))
-    if any([registers_now(x) for x in flat]):  # arrays of a package whose classes are ours from now on
+    flat: list[Any] = []
+    if any([_add_leaves(x, flat) for x in (*args, *keywords.values())]):  # of a package whose classes are ours from now on
         return op(*args, **keywords)
     found = {name: x for x in flat if (name := framework_of(x)) is not None}
+    if first := next((name for name in found if name in labelled), None):  # what they hold is looked at in a call below
+        return frameworks[first](op, args, keywords)
     takers = dict.fromkeys(frameworks[name] for name in found)  # two packages may be one framework: jax and jaxlib
     if not takers:
         return NotImplemented
-    first = next(iter(found.values()))
+    other = _named(next(iter(found.values())))
     for x in flat:
         if isinstance(x, Tensor):
             raise ConversionError(
-                f"{op.name} was called with a {_named(x)} and a {_named(first)}: no derivative, batch or trace of this package "
-                f"goes through values of another. Give one kind: {_named(first)}s to their own transforms, or arrays here.",
+                f"{op.name} was called with a {_named(x)} and a {other}: no derivative, batch or trace of this package "
+                f"goes through values of another. Give one kind: {other}s to their own transforms, or arrays here.",
                 operator=op.name,
             )
     if len(takers) > 1:
@@ -62,6 +66,16 @@ def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any
             operator=op.name,
         )
     return next(iter(takers))(op, args, keywords)
+
+
+def _add_leaves(x: Any, flat: list[Any]) -> bool:
+    """Add what is no container, and say whether a class became ours; an object with labels is added, and not opened."""
+    new = registers_now(x)
+    items = None if framework_of(x) in labelled else items_of(x)
+    if items is None:
+        flat.append(x)
+        return new
+    return any([_add_leaves(item, flat) for item in items]) or new
 
 
 def _named(x: object) -> str:

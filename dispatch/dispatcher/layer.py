@@ -247,18 +247,37 @@ def key_of_name(name: str | DispatchKey) -> DispatchKey:
 
 
 class Kernels(Layer):
-    """What answers for the backends: a rule is the kernel itself, and of a missing one stands in what can be derived."""
+    """What answers for the backends: a rule is the kernel itself, and of a missing one stands in what can be derived.
 
-    def attach(self, op: OpOverload, devices: Any = None, rule: Any = None, /, *args: Any, **options: Any) -> Any:
+    `of_c(op, devices, cfunc, workers)` makes a kernel of functions in C; the package's `install` sets it.
+    """
+
+    of_c: Callable[[OpOverload, Any, Any, int], Kernel]
+
+    def attach(
+        self,
+        op: OpOverload,
+        devices: Any = None,
+        rule: Any = None,
+        /,
+        *,
+        cfunc: Any = None,
+        workers: int = 1,
+    ) -> Any:
         """Register a kernel for a device, several, or None: any that has no kernel of its own."""
         keys = keys_of(devices)
         check_choosable(op.schema, devices)
-        if rule is None:
+        if cfunc is None and workers != 1:
+            raise DefinitionError(f"{op.name}: workers= share the loop of a function in C, cfunc=, and none is given.")
+        if rule is None and cfunc is None:
             return lambda rule: self.attach(op, devices, rule)
-        if not callable(rule):
+        if rule is not None and cfunc is not None:
+            raise DefinitionError(f"{op.name}: a kernel is a function in Python or one in C, cfunc=, and both are given.")
+        if cfunc is None and not callable(rule):
             raise DefinitionError(f"{op.name}: a kernel is a function, and {kind_of(rule)} was given.")
+        kernel = adapted(op, rule) if cfunc is None else self.of_c(op, devices, cfunc, workers)
         for key in keys:
-            op.register_at(key, adapted(op, rule))
+            op.register_at(key, kernel)
         return rule
 
     def keys(self) -> Iterable[DispatchKey]:

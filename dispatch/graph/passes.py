@@ -250,5 +250,5 @@ def _described(value: Any) -> list[Metadata]:
     return [x for item in items_of(value) or () for x in _described(item)]
 
 
-def _tags(node: Node) -> tuple[Any, ...]:
-    return () if node.op is None else node.op.tags
+def _tags(node: Node) -> list[Any]:
+    return [] if node.op is None else node.op.tags

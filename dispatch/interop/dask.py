@@ -17,19 +17,22 @@ from itertools import count
 from operator import itemgetter
 from typing import Any
 
-import dask.array as da
 import numpy as np
-from dask.array.core import ArrayBlockIdDep, unify_chunks
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, set_divided
+from ..core.optional import require
 from ..core.pytree import leaves, mapped
 from ..dispatcher.array_types import register_array_type
 from ..dispatcher.layer import Kernel, kernels
-from ..errors import ArgumentError, NoKernelError, NoRuleError, UnsupportedError
+from ..errors import ArgumentError, NoKernelError, NoRuleError, OutputError, UnsupportedError
 from ..layers.fake import FakeTensor, FakeTensorMode
 from ..numpy_ops.array_protocols import function_of
 from ..operators.gufunc.signature import Signature
 from ..schema.tags import Tag
+from ..schema.types import RESIDUAL
+from ..symbolic import ShapeEnv, SymBool, SymInt
+
+da = require("dask.array", "dask", needed_by="dispatch.interop.dask")
 
 Axes = tuple[str, ...]
 
@@ -56,29 +59,50 @@ def run(op: OpOverload, *args: Any, **keywords: Any) -> Any:
     values = (*args, *[keywords[name] for name in op.arguments.keyword_names])
     found = [(a.name, x) for a, value in zip(op.schema.arguments, values, strict=True) for x in leaves(value) if _is_array(x)]
     names, arrays = [name for name, _ in found], [da.asarray(x) for _, x in found]
-    results = _results_of(op, values)
+    _check_sizes(op, arrays, names)
+    made = _result_of(op, values)
+    results = [x for x in leaves(made) if isinstance(x, FakeTensor)]
+    residuals = [x.held for value in values for x in leaves(value) if isinstance(x, LazyResidual)]
     named = _named_axes(op, arrays, results)
     inputs, outputs = named or _separate_axes(arrays, results)
     _check_chunks(op, arrays, inputs, names, whole=named is None)
-    chunks, arrays = unify_chunks(*_paired(arrays, inputs))
+    chunks, arrays = da.core.unify_chunks(*_paired(arrays, inputs))
     loop = max((tuple(axis for axis in axes if isinstance(axis, LoopAxis)) for axes in inputs), key=len)
-    task = Task(op, mapped(lambda x: _HOLE if _is_array(x) else x, list(values)), numbered=bool(loop))
-    given = [*_paired(arrays, inputs)]
+    given = [*_paired(arrays, inputs), *_paired(residuals, [()] * len(residuals))]
     if loop:
-        given[:0] = ArrayBlockIdDep(tuple([chunks[axis] for axis in loop])), loop
-    single = len(op.schema.returns) == 1 and len(results) == 1
-    if single:
-        return _blockwise(op.schema.name, task, outputs[0], given, chunks, results[0])
-    together = _blockwise(op.schema.name, task, loop, given, chunks, None)
-    return tuple(
-        _blockwise(f"{op.schema.name}-{i}", itemgetter(i), axes, [together, loop], loop, x)
-        for i, (x, axes) in enumerate(zip(results, outputs, strict=True))
+        given[:0] = da.core.ArrayBlockIdDep(tuple([chunks[axis] for axis in loop])), loop
+    single = isinstance(made, FakeTensor) and not op.outputs.residual
+    task = Task(
+        op,
+        mapped(lambda x: _HOLE if _is_array(x) else _RESIDUAL if isinstance(x, LazyResidual) else x, list(values)),
+        numbered=bool(loop),
+        results=None if single else [_HOLE if isinstance(x, FakeTensor) else x for x in leaves(made)],
     )
+    if single:
+        return _blockwise(op.schema.name, task, outputs[0], given, chunks, made)
+    together = _blockwise(op.schema.name, task, loop, given, chunks, None)
+
+    def part(i: int, axes: Axes, like: FakeTensor | None) -> Any:
+        return _blockwise(f"{op.schema.name}-{i}", itemgetter(i), axes, [together, loop], loop, like)
+
+    parts = iter([part(i, axes, x) for i, (x, axes) in enumerate(zip(results, outputs, strict=True))])
+    result = mapped(lambda x: next(parts) if isinstance(x, FakeTensor) else x, made)
+    if not op.outputs.residual:
+        return result
+    residual = LazyResidual(part(len(results), (), None))
+    return residual if op.outputs.count == 0 else (*result, residual) if op.outputs.count > 1 else (result, residual)
+
+
+class LazyResidual:
+    """What an operator keeps for its backward, in a task of Dask: an operator that takes it runs where it is computed."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
 
 
 def _blockwise(name: str, task: Any, axes: Axes, given: list[Any], known: Container[str], like: FakeTensor | None) -> Any:
     """One layer of Dask's graph, with a result like a fake, or, without one, of a tuple for each chunk of the loop."""
-    sizes = {} if like is None else dict(zip(axes, like.shape, strict=True))
+    sizes = {} if like is None else {axis: n if type(n) is int else np.nan for axis, n in zip(axes, like.shape, strict=True)}
     return da.blockwise(
         task,
         axes,
@@ -123,20 +147,25 @@ def _check_operator(op: OpOverload) -> None:
             f"what it writes: {op.schema.name}.functional(...).",
             operator=op.name,
         )
-    if op.outputs.residual:
-        raise UnsupportedError(
-            f"{op.name} keeps a Residual for its backward, and a task of Dask gives arrays alone. Return what the backward "
-            "needs as an array.",
-            operator=op.name,
-        )
 
 
-def _results_of(op: OpOverload, values: Sequence[Any]) -> list[FakeTensor]:
-    """What the shape rule says comes out, of arrays in one piece."""
-    mode = FakeTensorMode()
+def _check_sizes(op: OpOverload, arrays: Sequence[Any], names: Sequence[str]) -> None:
+    """Raise if an array has an axis whose length is known only when it is computed."""
+    for x, name in zip(arrays, names, strict=True):
+        if np.isnan(x.shape).any():
+            raise ArgumentError(
+                f"{op.name}: argument {name!r} has shape {x.shape}, and a shape rule needs numbers. Write "
+                f"{name}.compute_chunk_sizes(), which computes the array to count them.",
+                operator=op.name,
+            )
+
+
+def _result_of(op: OpOverload, values: Sequence[Any]) -> Any:
+    """What the shape rule says comes out, of arrays in one piece; a size that depends on data is a symbol."""
+    mode = FakeTensorMode(shape_env=ShapeEnv() if Tag.dynamic_output_shape in op.tags else None)
 
     def fake(x: Any) -> Any:
-        return mode.from_array(np.broadcast_to(np.empty((), x.dtype), x.shape)) if _is_array(x) else x
+        return mode.from_array(np.broadcast_to(np.empty((), x.dtype), x.shape), static_shapes=True) if _is_array(x) else x
 
     fakes = mapped(fake, list(values))
     try:
@@ -148,7 +177,14 @@ def _results_of(op: OpOverload, values: Sequence[Any]) -> list[FakeTensor]:
             f"computed. Add one: @{op.schema.name}.register_fake.",
             operator=op.name,
         ) from error
-    return [x for x in leaves(made) if isinstance(x, FakeTensor)]
+    for x in leaves(made):
+        if isinstance(x, (SymInt, SymBool)):
+            raise UnsupportedError(
+                f"{op.name} returns a number that depends on data, and a Dask graph holds arrays alone. Return it as an array "
+                "of no axes.",
+                operator=op.name,
+            )
+    return made
 
 
 def _called(op: OpOverload, values: list[Any]) -> Any:
@@ -162,7 +198,7 @@ def _called(op: OpOverload, values: list[Any]) -> Any:
 def _named_axes(op: OpOverload, arrays: Sequence[Any], results: Sequence[Any]) -> tuple[list[Axes], list[Axes]] | None:
     """The axes of arrays and results by name, of an operator whose definition says what it does to chunks; else None."""
     signature: Signature | None = vars(op).get("signature")
-    if signature is None and Tag.pointwise not in op.tags:
+    if (signature is None and Tag.pointwise not in op.tags) or _has_residual(op):
         return None
     if signature is None:
         signature = Signature(((),) * len(arrays), ((),) * len(results))
@@ -180,6 +216,11 @@ def _named_axes(op: OpOverload, arrays: Sequence[Any], results: Sequence[Any]) -
     return inputs, [named(x, core) for x, core in zip(results, signature.outputs, strict=True)]
 
 
+def _has_residual(op: OpOverload) -> bool:
+    """Whether an operator returns or takes a residual: that is of arrays in one piece."""
+    return op.outputs.residual or any([a.type == RESIDUAL for a in op.schema.arguments])
+
+
 def _separate_axes(arrays: Sequence[Any], results: Sequence[Any]) -> tuple[list[Axes], list[Axes]]:
     """The axes where nothing is known of them: each has a name of its own."""
     names: Iterator[str] = (f"axis {i}" for i in count())
@@ -194,8 +235,15 @@ def _check_chunks(op: OpOverload, arrays: Sequence[Any], inputs: Sequence[Axes],
             continue
         there = " and ".join(f"axis {i} in {len(x.chunks[i])} chunks" for i in cut)
         needs = ", ".join(axes[i] for i in cut)
-        why = "nothing says what the operator does to chunks" if whole else f"its signature needs {needs} in one"
-        more = " define the operator with signature='...' or tags=Tag.pointwise," if whole else ""
+        if _has_residual(op):
+            why, more = "its Residual is of arrays in one", ""
+        elif whole:
+            why, more = (
+                "nothing says what the operator does to chunks",
+                " define the operator with signature='...' or tags=Tag.pointwise,",
+            )
+        else:
+            why, more = f"its signature needs {needs} in one", ""
         line = f"{name}.rechunk({{{', '.join(f'{i}: -1' for i in cut)}}})"
         raise ArgumentError(
             f"{op.name}: argument {name!r} has {there}, and {why}. Write {line},{more} or register a kernel that takes Dask "
@@ -208,13 +256,16 @@ def _check_chunks(op: OpOverload, arrays: Sequence[Any], inputs: Sequence[Axes],
 
 
 class Hole:
-    """Stands among the arguments of a task where a chunk goes."""
+    """Stands among the arguments of a task where a chunk goes, or a residual."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def __reduce__(self) -> str:
-        return "_HOLE"
+        return self.name
 
 
-_HOLE = Hole()
+_HOLE, _RESIDUAL = Hole("_HOLE"), Hole("_RESIDUAL")
 
 
 class Task:
@@ -227,19 +278,45 @@ class Task:
         The arguments, with holes for arrays.
     numbered : bool
         Whether the number of the chunk comes before the arrays; an exception says it.
+    results : list, optional
+        What the shape rule said that comes out, a hole for each array; the task returns a tuple of these, and of the residual
+        if there is one. By default one array comes out, and nothing else.
     """
 
-    def __init__(self, op: OpOverload, values: list[Any], *, numbered: bool) -> None:
-        self.op, self.values, self.numbered = op, values, numbered
+    def __init__(self, op: OpOverload, values: list[Any], *, numbered: bool, results: list[Any] | None = None) -> None:
+        self.op, self.values, self.numbered, self.results = op, values, numbered, results
 
     def __call__(self, *chunks: Any) -> Any:
-        place, given = (chunks[0], iter(chunks[1:])) if self.numbered else (None, iter(chunks))
+        place, given = (chunks[0], chunks[1:]) if self.numbered else (None, chunks)
+        arrays = iter(given)
+        values = mapped(lambda x: next(arrays) if x is _HOLE else x, self.values)
+        residuals = iter([*arrays])  # they come after the arrays
         try:
-            return _called(self.op, mapped(lambda x: next(given) if x is _HOLE else x, self.values))
+            return self._computed(mapped(lambda x: next(residuals) if x is _RESIDUAL else x, values))
         except Exception as error:
             if place is not None:
                 error.add_note(f"in chunk {tuple(place)} of a Dask array")
             raise
+
+    def _computed(self, values: list[Any]) -> Any:
+        if self.results is None:
+            return _called(self.op, values)
+        if self.op.outputs.residual:
+            *out, residual = self.op.whole(*values)
+            kept: tuple[Any, ...] = (residual,)
+        else:
+            out, kept = _called(self.op, values), ()
+        found = leaves(out)
+        if len(found) != len(self.results) or any(
+            [said is not _HOLE and said != x for x, said in zip(found, self.results, strict=True)]
+        ):
+            said = ", ".join(["an array" if x is _HOLE else repr(x) for x in self.results])
+            given = ", ".join(["an array" if _is_array(x) else repr(x) for x in found])
+            raise OutputError(
+                f"{self.op.name} returned {given} in a task of Dask, and its shape rule said {said}.",
+                operator=self.op.name,
+            )
+        return (*[x for x, said in zip(found, self.results, strict=True) if said is _HOLE], *kept)
 
     def __dask_tokenize__(self) -> Any:
         return type(self).__name__, self.op.name, self.values, self.numbered

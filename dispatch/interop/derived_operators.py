@@ -17,10 +17,11 @@ from ..autodiff import jvp
 from ..autodiff.function_outputs import left
 from ..autodiff.reverse_mode import edges_at
 from ..core import DispatchKey, Level, OpOverload, Reopened, Tensor, registration_lock, share_memory
-from ..core.array_memory import owned
 from ..core.pytree import leaves, mapped
 from ..layers.autograd import TrackedTensor, run_backward, track
+from ..layers.autograd.record import taken_from
 from ..layers.derivatives import zeros
+from ..layers.mode import Mode
 from ..layers.vmap import vmap
 from ..operators.registry import build
 from ..schema.schema import MISSING, Argument, Return, Schema
@@ -88,12 +89,19 @@ class FlatCall:
                 args[i] = x  # type: ignore[index]
         return called(self.op, args)
 
-    def with_chosen(self, chosen: Sequence[int], arrays: Sequence[Any]) -> Any:
+    def known(self, arrays: Sequence[Any], result: tuple[Any, ...]) -> Any:
+        """The same call with other arrays, and with the result that it has, where one is given."""
+        if not result:
+            return self(*arrays)
+        with Known(self.op, arrays, result[0]):
+            return self(*arrays)
+
+    def with_chosen(self, chosen: Sequence[int], arrays: Sequence[Any], result: tuple[Any, ...] = ()) -> Any:
         """The same call with other arrays in place of some."""
         replaced = list(self.arrays)
         for i, x in zip(chosen, arrays, strict=True):
             replaced[i] = x
-        return self(*replaced)
+        return self.known(replaced, result)
 
 
 def has_derivative(x: Any) -> bool:
@@ -105,7 +113,28 @@ def _differentiable(result: Any) -> list[Any]:
     return [x for x in leaves(result) if has_derivative(x)]
 
 
-def recorded(op: OpOverload, args: Sequence[Any], chosen: Sequence[int]) -> tuple[Any, Callable[[Sequence[Any]], list[Any]]]:
+class Known(Mode):
+    """Gives a call the result that it had before, in place of running the kernel; every other call runs.
+
+    The derivatives of a call that was made before need its kernel no more: the tape and forward mode ask for the result, here,
+    and go on to the operator's own rules. Which call it is, is told by the arrays themselves: one with others runs.
+    """
+
+    def __init__(self, op: OpOverload, arrays: Sequence[Any], result: Any) -> None:
+        self.op, self.result = op, result
+        self.arrays = [x.value if isinstance(x, Tensor) else x for x in arrays]
+
+    def __dispatch__(self, op: OpOverload, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if op is self.op:
+            given = FlatCall(op, (*args, *kwargs.values())).arrays
+            if len(given) == len(self.arrays) and all([x is y for x, y in zip(given, self.arrays, strict=True)]):
+                return self.result
+        return op(*args, **kwargs)
+
+
+def recorded(
+    op: OpOverload, args: Sequence[Any], chosen: Sequence[int], known: tuple[Any, ...] = ()
+) -> tuple[Any, Callable[[Sequence[Any]], list[Any]]]:
     """Call an operator, and keep what its derivative needs.
 
     Parameters
@@ -115,25 +144,33 @@ def recorded(op: OpOverload, args: Sequence[Any], chosen: Sequence[int]) -> tupl
         Every argument, in schema order.
     chosen : sequence of int
         The arrays whose gradients will be asked for.
+    known : tuple
+        The result, if the call was made before; else nothing.
 
     Returns
     -------
     result : object
         What the operator returned.
     pull : callable
-        From a list of cotangents, one for each output with a derivative, to a list of gradients.
+        From a list of cotangents, one for each output with a derivative, to a list of gradients, which nobody else holds.
     """
     call = FlatCall(op, args)
-    arrays, ends = list(call.arrays), []
+    direct = not known and None not in call.at and not op.arguments.keyword_names
+    function: Callable[..., Any] = op if direct else call
+    given, ends = list(args if direct else call.arrays), []
     with Level("vjp") as level:
         for i in chosen:
-            arrays[i] = inside = track(arrays[i], level, shared=True)
+            inside = track(call.arrays[i], level, shared=True)
+            given[call.at[i] if direct else i] = inside  # type: ignore[index]
             ends.append((inside.data, inside.value))
-        result = call(*arrays)
-        if type(result) is TrackedTensor and result.level is level:  # the usual case, without two walks
-            edges, out = [result.data], owned(result.value)
+        if known:
+            edges, out = edges_at(_differentiable(call.known(given, known)), level), known[0]
         else:
-            edges, out = edges_at(_differentiable(result), level), left(result, level)
+            edge, out = taken_from(TrackedTensor, function, given, level)
+            if edge is not None:  # the usual case, without two walks
+                edges = [edge]
+            else:
+                edges, out = edges_at(_differentiable(out), level), left(out, level)
     return out, partial(_pulled, edges, ends, level)
 
 
@@ -144,10 +181,17 @@ def _pulled(edges: list[Any], ends: list[Any], level: Level, cotangents: Sequenc
     return [found[leaf] if leaf in found else zeros(leaf.layout, value) for leaf, value in ends]
 
 
-def pullback_of(op: OpOverload) -> OpOverload:
+def runs_apart(op: OpOverload) -> bool:
+    """Whether a derivative can do with the results in place of the kernel; that of a composite is made of its parts."""
+    return not op.schema.has_residual and op.table.has_backend()
+
+
+def pullback_of(op: OpOverload, *, of_results: bool = False) -> OpOverload:
     """The operator of gradients: `(arguments..., Tensor[] cotangents, int[] wrt) -> Tensor[]`.
 
-    It runs the operator again. Who has kept the call, by `recorded`, need not call it.
+    It runs the operator again. Who has kept the call, by `recorded`, need not call it. With `of_results` it takes what the
+    operator returned, behind the arguments, and runs no kernel that has run. A result is no argument to a derivative: it is
+    a function of the arguments, whose derivatives count.
 
     Examples
     --------
@@ -156,39 +200,59 @@ def pullback_of(op: OpOverload) -> OpOverload:
     >>> pullback_of(dispatch.ops.np.multiply)(x, 3 * x, [np.ones(2)], [1, 0])
     [array([1., 2.]), array([3., 6.])]
     """
-    return _derived(op, "pullback", _pullback)
+    return _derived(op, "pullback_of_results" if of_results else "pullback", partial(_pullback, of_results=of_results))
 
 
-def _pullback(op: OpOverload) -> Parts:
+def _pullback(op: OpOverload, *, of_results: bool) -> Parts:
     def kernel(*args: Any) -> list[Any]:
         *values, cotangents, wrt = args
-        return fresh(recorded(op, values, wrt)[1](cotangents), args)
+        known = _known(op, values) if of_results else ()
+        return recorded(op, values[: len(op.schema.arguments)], wrt, known)[1](cotangents)
 
     def fake(*args: Any) -> list[Any]:
         *values, _, wrt = args
         arrays = FlatCall(op, values).arrays
         return [np.empty_like(arrays[i], shape=arrays[i].shape) for i in wrt]
 
-    return (Argument("cotangents", TENSORS), Argument("wrt", INTS)), (Return(TENSORS),), kernel, fake
+    results = _results(op) if of_results else ()
+    return (*results, Argument("cotangents", TENSORS), Argument("wrt", INTS)), (Return(TENSORS),), kernel, fake
 
 
-def pushforward_of(op: OpOverload) -> OpOverload:
-    """The operator of tangents: `(arguments..., Tensor[] tangents, int[] wrt) -> Tensor[]`, one an output with a derivative."""
-    return _derived(op, "pushforward", _pushforward)
+def pushforward_of(op: OpOverload, *, of_results: bool = False) -> OpOverload:
+    """The operator of tangents: `(arguments..., Tensor[] tangents, int[] wrt) -> Tensor[]`, one an output with a derivative.
+
+    With `of_results` it takes what the operator returned, behind the arguments, as `pullback_of` does.
+    """
+    return _derived(op, "pushforward_of_results" if of_results else "pushforward", partial(_pushforward, of_results=of_results))
 
 
-def _pushforward(op: OpOverload) -> Parts:
+def _pushforward(op: OpOverload, *, of_results: bool) -> Parts:
     def kernel(*args: Any) -> list[Any]:
         *values, tangents, wrt = args
-        call = FlatCall(op, values)
+        known = _known(op, values) if of_results else ()
+        call = FlatCall(op, values[: len(op.schema.arguments)])
         moving = tuple([call.arrays[i] for i in wrt])
-        _, moved = jvp(lambda *arrays: _differentiable(call.with_chosen(wrt, arrays)), moving, tuple(tangents))
+        _, moved = jvp(lambda *arrays: _differentiable(call.with_chosen(wrt, arrays, known)), moving, tuple(tangents))
         return fresh(list(moved), args)
 
     def fake(*args: Any) -> list[Any]:
-        return [np.empty_like(x, shape=x.shape) for x in _differentiable(called(op, args[:-2]))]
+        return [np.empty_like(x, shape=x.shape) for x in _differentiable(called(op, args[: len(op.schema.arguments)]))]
 
-    return (Argument("tangents", TENSORS), Argument("wrt", INTS)), (Return(TENSORS),), kernel, fake
+    results = _results(op) if of_results else ()
+    return (*results, Argument("tangents", TENSORS), Argument("wrt", INTS)), (Return(TENSORS),), kernel, fake
+
+
+def _results(op: OpOverload) -> tuple[Argument, ...]:
+    """The results of an operator as arguments."""
+    return tuple([Argument(f"result_{i}", r.type) for i, r in enumerate(op.schema.returns)])
+
+
+def _known(op: OpOverload, values: Sequence[Any]) -> tuple[Any, ...]:
+    """The result among the arguments, where no transform goes through: inside of one a result is a function of the others."""
+    if any([isinstance(x, Tensor) for x in leaves(list(values))]):
+        return ()
+    results = values[len(op.schema.arguments) :]
+    return (results[0] if len(results) == 1 else tuple(results),)
 
 
 def batch_of(op: OpOverload) -> OpOverload:

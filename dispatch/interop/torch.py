@@ -14,7 +14,7 @@ from ..core.pytree import leaves
 from ..errors import ArgumentError, kind_of
 from ..operators.registry import Operator
 from .torch_functions import wrap
-from .torch_operators import exported
+from .torch_operators import exported, loaded
 from .torch_values import Tensor
 
 __all__ = ["export", "wrap"]
@@ -31,7 +31,8 @@ def export(op: OpOverload) -> Callable[..., Any]:
     -------
     callable
         With the operator's own parameters, on tensors. `torch.compile`, `torch.export`, `torch.func` and autograd go through.
-        Its attribute `op` is the torch operator, `torch.ops.ns.name.default`, for `torch.library.opcheck` say.
+        Its attribute `op` is the torch operator, `torch.ops.ns.name.default`, for `torch.library.opcheck` say. It is pickled by
+        the operator's name.
 
     Raises
     ------
@@ -57,9 +58,8 @@ def export(op: OpOverload) -> Callable[..., Any]:
     if not isinstance(given, OpOverload):
         several = " It has several overloads: export each of them." if isinstance(given, Operator) else ""
         raise ArgumentError(f"export takes an operator, and was given {kind_of(given)}.{several}")
-    found = exported(op)
-    found.let_into_graphs()
-    return found.function
+    function: Callable[..., Any] = loaded(op)
+    return function
 
 
 def taken_over(op: OpOverload, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:

@@ -1,31 +1,25 @@
 """Torch functions as operators: a NumPy program calls a neural net, and differentiates through it.
 
-What the user gets is a composite: it takes the arrays out of the arguments, and calls an operator from a list of arrays to a
-list of arrays. That one runs the torch function, and has the rules. Its backward is the same kind of operator, around
-`torch.func.vjp` of the function, and its batch one around `torch.vmap`; so these have a backward and a batch of their own.
+The operator from a list of arrays to a list of arrays (wrapped_functions.py) runs the function. Its backward is the same kind
+of operator, around `torch.func.vjp` of the function, and its batch one around `torch.vmap`; so these have a backward and a
+batch of their own.
 """
 
 from collections.abc import Callable, Sequence
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 
 from ..core import DispatchKey, OpOverload
 from ..core.optional import require
-from ..core.pytree import mapped
-from ..core.source import where
-from ..errors import DefinitionError, OutputError, kind_of
-from ..operators.define import define
-from ..operators.registry import build, find
+from ..errors import OutputError, kind_of
+from ..operators.registry import build
 from ..schema.schema import Schema
-from .derived_operators import fresh, has_derivative, is_array
-from .torch_values import Place, Tensor, array_of, numpy_dtype, tensor_of, torch_dtype
+from .derived_operators import fresh, has_derivative
+from .torch_values import Tensor, array_of, numpy_dtype, tensor_of, torch_dtype
+from .wrapped_functions import Framework, Run, wrapped
 
 torch = require("torch", "torch", needed_by="dispatch.interop.torch")
-
-Run = Callable[[list[Any]], list[Any]]
-KEPT = 64  # operators of one function, one for each combination of arguments that are no arrays; then it begins anew
 
 
 def wrap(fn: Callable[..., Any], name: str | None = None, *, schema: str | None = None) -> OpOverload:
@@ -56,100 +50,10 @@ def wrap(fn: Callable[..., Any], name: str | None = None, *, schema: str | None 
     >>> dispatch.grad(lambda p: np.sum(net(p, np.ones((3, 2)))))(p)
     {'weight': array([[3., 3.]]), 'bias': array([3.])}
     """
-    if not callable(fn):
-        raise DefinitionError(f"wrap takes a torch function, and was given {kind_of(fn)}.")
-    text = schema if schema is not None else _schema_of(fn)
-    if name is None:
-        op = build(Schema.parse(text, name=f"torch::{_word_of(fn)}"))
-    else:
-        define(name, text)
-        op = find(name)
-    if op.schema.is_mutable or op.schema.is_view or op.schema.has_residual:
-        raise DefinitionError(
-            f"{op.name}: wrap makes operators that write to nothing and return fresh arrays, and the schema says {op.schema}.",
-            operator=op.name,
-        )
-    op.register_at(DispatchKey.CompositeImplicit, Function(op, fn))
-    return op
+    return wrapped(fn, name, schema, FRAMEWORK)
 
 
-def _schema_of(fn: Any) -> str:
-    """A schema of tensors, by the parameters of a function."""
-    called = fn.forward if isinstance(fn, torch.nn.Module) else fn
-    try:
-        parameters = list(signature(called).parameters.values())
-    except (TypeError, ValueError):
-        said = f"wrap: {_word_of(fn)} does not say its parameters. Give schema='(Tensor x) -> Tensor'."
-        raise DefinitionError(said) from None
-    names = [p.name for p in parameters if p.default is Parameter.empty]
-    plain = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    if any(p.kind not in plain for p in parameters if p.name in names):
-        raise DefinitionError(
-            f"wrap: {_word_of(fn)}, {where(called)}, takes {signature(called)}, in which not every parameter is one tensor. "
-            "Give schema='(Tensor x) -> Tensor'."
-        )
-    return f"({', '.join(f'Tensor {name}' for name in names)}) -> Tensor"
-
-
-def _word_of(fn: Any) -> str:
-    word = getattr(fn, "__name__", type(fn).__name__)
-    return word if word.isidentifier() else "function"
-
-
-class Function:
-    """The kernel of a wrapped function: arrays out of the arguments, and results around arrays."""
-
-    def __init__(self, op: OpOverload, fn: Callable[..., Any]) -> None:
-        self.name = op.name
-        self.fn = fn
-        self.takes = [a.type.has_tensor for a in op.schema.arguments]
-        self.keywords = op.arguments.keyword_names
-        self.several = len(op.schema.returns) > 1
-        self.made: dict[Any, tuple[OpOverload, list[Any]]] = {}
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        given = [*args, *[keywords[name] for name in self.keywords if name in keywords]]
-        arrays: list[Any] = []
-
-        def place(x: Any) -> Any:
-            if not is_array(x):
-                return x
-            arrays.append(x)
-            return Place(len(arrays) - 1)
-
-        shape = [mapped(place, x) if takes else x for x, takes in zip(given, self.takes, strict=True)]
-        op, out = self._operator(shape)
-        found = op(arrays)
-        return mapped(lambda x: found[x.number] if type(x) is Place else x, out[0])
-
-    def _operator(self, given: list[Any]) -> tuple[OpOverload, list[Any]]:
-        """The operator for these arguments, and where it puts what its results stand in."""
-        key = repr(mapped(lambda x: ("tensor", x.number) if type(x) is Place else (type(x), x), given))
-        if key not in self.made:
-            if len(self.made) >= KEPT:
-                self.made.clear()
-            out: list[Any] = [None]
-
-            def run(tensors: list[Any]) -> list[Any]:
-                flat: list[Any] = []
-
-                def place(x: Any) -> Any:
-                    if not isinstance(x, Tensor):
-                        return x
-                    flat.append(x)
-                    return Place(len(flat) - 1)
-
-                args = [mapped(lambda x: tensors[x.number] if type(x) is Place else x, x) for x in given]
-                positional = len(args) - len(self.keywords)
-                result = self.fn(*args[:positional], **dict(zip(self.keywords, args[positional:], strict=True)))
-                out[0] = mapped(place, result)
-                return flat
-
-            self.made[key] = flat_operator(f"{self.name}_flat", run), out
-        return self.made[key]
-
-
-def flat_operator(name: str, run: Run) -> OpOverload:
+def flat_operator(name: str, run: Run, fn: Any) -> OpOverload:
     """The operator of a torch function from a list of tensors to a list of tensors."""
     op = build(Schema.parse("(Tensor[] xs) -> Tensor[]", name=name))
     pulls: dict[tuple[int, ...], OpOverload] = {}
@@ -174,7 +78,7 @@ def flat_operator(name: str, run: Run) -> OpOverload:
         wrt = tuple([i for i, need in enumerate(ctx.needs_input_grad[0]) if need])
         key = (*wrt, -1, *ctx.floats)
         if key not in pulls:
-            pulls[key] = flat_operator(f"{name}_backward", pulled(run, len(xs), wrt, ctx.floats))
+            pulls[key] = flat_operator(f"{name}_backward", pulled(run, len(xs), wrt, ctx.floats), fn)
         found = dict(zip(wrt, pulls[key]([*xs, *[grads[i] for i in ctx.floats]]), strict=True))
         return [found.get(i) for i in range(len(xs))]
 
@@ -183,7 +87,7 @@ def flat_operator(name: str, run: Run) -> OpOverload:
         key = (info.randomness, *dims)
         if key not in batches:
             mapped_run = torch.vmap(run, in_dims=(list(dims),), randomness=info.randomness)
-            batches[key] = flat_operator(f"{name}_batch", mapped_run)
+            batches[key] = flat_operator(f"{name}_batch", mapped_run, fn)
         return batches[key](xs), 0
 
     op.register_at(DispatchKey.CPU, kernel)
@@ -214,3 +118,11 @@ def _array(x: Any, name: str) -> Any:
         raise OutputError(f"{name}: the torch function returned {kind_of(x)}, and its schema says Tensor.", operator=name)
     kept = x.requires_grad or x._is_view()  # noqa: SLF001  a parameter, or a part of one: a write to the result must not reach it
     return np.array(array_of(x), order="C", copy=True if kept else None)
+
+
+FRAMEWORK = Framework(
+    "torch",
+    lambda x: isinstance(x, Tensor),
+    lambda fn: fn.forward if isinstance(fn, torch.nn.Module) else fn,
+    flat_operator,
+)

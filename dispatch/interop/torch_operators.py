@@ -15,15 +15,18 @@ More than 350 lines, because an operator, its calls and torch's functions for th
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 from ..core import OpOverload, registration_lock
 from ..core.optional import require
 from ..core.pytree import leaves, mapped
+from ..errors import ArgumentError, UnsupportedError
 from ..schema.schema import Argument
-from .derived_operators import batch_of, called, fresh, pullback_of, pushforward_of, recorded
+from .derived_operators import batch_of, called, pullback_of, pushforward_of, recorded
+from .places import Place
 from .torch_sizes import TorchSizes
-from .torch_values import Place, Plan, Tensor, array_of, check_namespace, tensor_of
+from .torch_values import Plan, Tensor, array_of, check_namespace, tensor_of, watched_array_of
 
 torch = require("torch", "torch", needed_by="dispatch.interop.torch")
 
@@ -32,6 +35,7 @@ FIRST = tuple(map(Place, range(16)))
 # Torch tells by no public name what is turned on.
 _dispatch_modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._len_torch_function_stack  # noqa: SLF001
 _transforms_active, forward_ad = torch._C._are_functorch_transforms_active, torch.autograd.forward_ad  # noqa: SLF001
+_is_tracing = torch._C._is_tracing  # noqa: SLF001
 
 _KEPT = "__torch__"  # the attribute of an operator that is exported; a new definition of the operator has none
 _libraries: dict[str, tuple[str, Any, list["Exported"]]] = {}  # by name: the text, the torch library, who answers for it now
@@ -55,6 +59,7 @@ class Exported:
         self.op = op
         self.plan = Plan(op)
         self.is_node = False
+        self.node: Callable[[Sequence[Any]], Any] = lambda args: called(op, [self.plan.untraceable(x) for x in args])
         self.instead = threading.local()  # `run`: what the kernel does in place of the operator, for one call
         self.overload = self._defined()
         self.functional = exported(op.functional) if self.plan.written else None  # here, for torch.compile cannot look into it
@@ -65,6 +70,7 @@ class Exported:
         if not self.is_node:
             self.is_node = True
             torch.compiler.allow_in_graph(self.op)
+            torch.compiler.allow_in_graph(self.node)
 
     def _defined(self) -> Any:
         """Torch's operator, defined unless one of this name and schema is."""
@@ -114,22 +120,55 @@ class Exported:
 
     def kernel(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """Run the operator on the arrays of tensors."""
+        if self.plan.written and torch.is_grad_enabled():
+            values = self.plan.filled(args, keywords)
+            if _tracked([values[i] for i in self.plan.written]):
+                raise UnsupportedError(
+                    f"{self.op.name} was called by torch.ops, and writes to a tensor that requires a gradient, which would be "
+                    "lost: torch records no write of such an operator. Call what dispatch.interop.torch.export returns, or "
+                    "write under torch.no_grad().",
+                    operator=self.op.name,
+                )
         return self.computed(self.plan.filled(args, keywords), self.instead.__dict__.pop("run", None))
 
     def computed(self, values: Sequence[Any], run: Callable[[list[Any]], Any] | None) -> Any:
         """Torch's results of torch's arguments."""
         plan = self.plan
-        given = plan.ours(values, array_of)
-        out = called(self.op, given) if run is None else run(given)
-        for i in plan.written:  # what our kernel wrote, torch has not seen
-            for x in values[i] if isinstance(values[i], (list, tuple)) else (values[i],):
-                if x is not None:
+        if not plan.written:
+            out = called(self.op, plan.ours(values, array_of)) if run is None else run(plan.ours(values, watched_array_of))
+            return plan.results(out, tensor_of)
+        given = list(values)
+        for i in plan.written:
+            given[i] = mapped(self._writable, values[i])
+        out = called(self.op, plan.ours(given, array_of))
+        for i in plan.written:
+            for x, inside in zip(leaves(values[i]), leaves(given[i]), strict=True):
+                if inside is not x:
+                    x.copy_(inside)
+                elif x is not None and not x.is_inference():  # what our kernel wrote, torch has not seen
                     torch.autograd.graph.increment_version(x)
         return plan.results(out, tensor_of)
 
+    def _writable(self, x: Any) -> Any:
+        """A tensor that a kernel may write to: itself, or, where its memory holds other numbers, one that is copied back."""
+        if x is None:
+            return None
+        if torch._debug_has_internal_overlap(x) == 1:  # noqa: SLF001  torch asks this of its own; 1 is yes
+            raise ArgumentError(
+                f"{self.op.name} writes to a tensor of which several elements are one in memory, an expanded one say. "
+                "Write x.clone() before.",
+                operator=self.op.name,
+            )
+        if x.is_inference() and not torch.is_inference_mode_enabled():
+            raise ArgumentError(
+                f"{self.op.name} writes to a tensor of torch.inference_mode(), outside of that. Write x.clone() before.",
+                operator=self.op.name,
+            )
+        return x.resolve_conj().resolve_neg()
+
     def fake(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
         """Run the operator's shape rule."""
-        sizes = TorchSizes()
+        sizes = TorchSizes(self.op.name)
         values = self.plan.ours(self.plan.filled(args, keywords), sizes.fake)
         with sizes.mode:
             out = called(self.op, mapped(sizes.ours, values))
@@ -179,7 +218,8 @@ class Exported:
         """Run a call with the operator's own arguments, in the order of its schema."""
         plan = self.plan
         if torch.compiler.is_dynamo_compiling() and (plan.packed or _transforms_active()):
-            return called(self.op, args)  # a node of the graph that torch.compile does not look into
+            # a node of the graph, which torch.compile does not look into
+            return self.node([plan.traceable(x) for x in args] if plan.records else args)
         out = self.invoke(plan.theirs(args))
         if not plan.rest and not plan.written:
             return out
@@ -246,8 +286,11 @@ class Call:
 
     def __init__(self, of: Exported, values: Sequence[Any]) -> None:
         self.of = of
-        self.tensors: list[Any] = []
-        self.values = [_taken(x, self.tensors) for x in values]
+        if of.plan.bare:
+            self.tensors, self.values = list(values), list[Any](FIRST[: len(values)])
+        else:
+            self.tensors = []
+            self.values = [_taken(x, self.tensors) for x in values]
         self.out: Any = None  # the result, with a `Place` for each of its tensors
         self.floats: list[int] = []
         self.pull: Callable[[Sequence[Any]], list[Any]] | None = None
@@ -255,6 +298,8 @@ class Call:
 
     def put(self, tensors: Sequence[Any]) -> list[Any]:
         """The values with these tensors."""
+        if self.of.plan.bare:
+            return list(tensors)
         return [tensors[x.number] if type(x) is Place else _put(x, tensors) for x in self.values]
 
     def apart(self, out: Any) -> tuple[Any, ...]:
@@ -286,10 +331,9 @@ class Call:
         if pull is None or torch.is_grad_enabled() or torch.compiler.is_compiling() or _transforming():
             found: list[Any] = of.invoke([*self.put(tensors), cotangents, list(wrt)])
         elif _nothing_between(cotangents):
-            arrays = [array_of(g) for g in cotangents]
-            found = [tensor_of(x) for x in fresh(pull(arrays), arrays)]  # what is saved is read-only, and so copied
+            found = [tensor_of(x) for x in pull([array_of(g) for g in cotangents])]
         else:
-            found = of.run_as([*self.put(tensors), cotangents, list(wrt)], lambda args: fresh(pull(args[-2]), args))
+            found = of.run_as([*self.put(tensors), cotangents, list(wrt)], lambda args: pull(args[-2]))
         return found
 
 
@@ -333,17 +377,17 @@ def _tracked(values: Sequence[Any]) -> bool:
 
 
 def _nothing_between(values: Sequence[Any]) -> bool:
-    """Whether torch's dispatcher would go straight to the kernel: no mode, no trace, and tensors of no other class."""
-    if _dispatch_modes() or _function_modes() or torch.jit.is_tracing():
+    """Whether torch's dispatcher would go straight to the kernel: no mode, no trace, tensors of no other class or device."""
+    if _dispatch_modes() or _function_modes() or _is_tracing():
         return False
     for x in values:
         kind = type(x)
-        if kind is Tensor:
+        if kind is Tensor and x.is_cpu:
             continue
         if kind is list:
             if not _nothing_between(x):
                 return False
-        elif isinstance(x, Tensor) and kind is not torch.nn.Parameter:
+        elif isinstance(x, Tensor) and not (kind is torch.nn.Parameter and x.is_cpu):
             return False
     return True
 
@@ -353,7 +397,8 @@ def _transforming() -> bool:
     return bool(_transforms_active()) or forward_ad._current_level >= 0  # noqa: SLF001
 
 
-class Recorded(torch.autograd.Function):  # type: ignore[misc, name-defined]
+# What torch.autograd.Function derives from: its `apply` is in C, and knows nothing of torch.func, where Recorded is not used.
+class Recorded(torch.autograd.function._SingleLevelFunction):  # type: ignore[misc, name-defined]  # noqa: SLF001
     """A call in eager mode whose gradient may be asked for."""
 
     @staticmethod
@@ -410,7 +455,40 @@ class Transformed(torch.autograd.Function):  # type: ignore[misc, name-defined]
         return flat, (0,) * len(flat)
 
 
-def _function_of(of: Exported) -> Callable[..., Any]:
+class TorchFunction:
+    """What `export` returns: an operator as torch programs call it. Its classes have the parameters of one operator each.
+
+    Attributes
+    ----------
+    op : torch._ops.OpOverload
+        The operator of torch.
+    """
+
+    def __init__(self, of: Exported) -> None:
+        self.op = of.overload
+        self.exports = of.op
+        self.__name__ = self.__qualname__ = of.op.schema.name
+        self.__doc__ = vars(of.op).get("__doc__")
+        self.__module__ = vars(of.op).get("__module__") or __name__
+        self.__signature__ = signature(of.op)
+
+    def __repr__(self) -> str:
+        return f"<{self.exports.name} exported to torch>"
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return loaded, (self.exports,)
+
+
+def loaded(op: Any) -> Any:
+    """Export an operator that was pickled; one that is not known in this process stays what says so when it is called."""
+    if not isinstance(op, OpOverload):
+        return op
+    found = exported(op)
+    found.let_into_graphs()
+    return found.function
+
+
+def _function_of(of: Exported) -> TorchFunction:
     """The function with the operator's own parameters; torch.compile looks into it, and so it is plain Python."""
     schema = of.op.schema
     scope: dict[str, Any] = {"__of__": of}
@@ -432,9 +510,7 @@ def _function_of(of: Exported) -> Callable[..., Any]:
     if schema.arguments and schema.arguments[-1].positional_only:
         words.append("/")
     given = ", ".join(a.name for a in schema.arguments)
-    exec(f"def {schema.name}({', '.join(words)}):\n    return __of__([{given}])", scope)
-    function: Callable[..., Any] = scope[schema.name]
-    function.__doc__ = vars(of.op).get("__doc__")
-    function.__module__ = vars(of.op).get("__module__") or __name__
-    function.op = of.overload  # type: ignore[attr-defined]
+    exec(f"def __call__({', '.join(['__exported__', *words])}):\n    return __of__([{given}])", scope)
+    scope["__call__"].__qualname__ = schema.name  # for messages about arguments
+    function: TorchFunction = type("TorchFunction", (TorchFunction,), {"__call__": scope["__call__"]})(of)
     return function

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.optional import require
+from ..errors import DeviceMismatchError
 from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
 from ..symbolic import ShapeEnv, SymInt
 from .torch_values import numpy_dtype, torch_dtype
@@ -20,12 +21,13 @@ torch = require("torch", "torch", needed_by="dispatch.interop.torch")
 class TorchSizes(ShapeEnv):
     """The symbols of one call of a shape rule, and the torch size behind each."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
+        self.name = name
         self.by_name: dict[str, Any] = {}
         self.by_text: dict[str, SymInt] = {}
         self.mode = FakeTensorMode(shape_env=self)
-        self.device = "cpu"
+        self.device: Any = None  # of the tensors, and so of the results
 
     def new_dynamic_size(self, *, min: int = 0, max: Any = None) -> SymInt:
         """Return a new size that depends on data, for which torch has one too."""
@@ -49,7 +51,13 @@ class TorchSizes(ShapeEnv):
 
     def fake(self, x: Any) -> FakeTensor:
         """The fake of a tensor."""
-        self.device = x.device
+        if self.device is None:
+            self.device = x.device
+        elif x.device != self.device:
+            raise DeviceMismatchError(
+                f"{self.name} was called with tensors on {self.device} and on {x.device}, and a call takes those of one "
+                f"device. Write x.to({str(self.device)!r})."
+            )
         dtype = numpy_dtype(x.dtype)
         strides = tuple([self.ours(n) * dtype.itemsize for n in x.stride()])
         return fake_tensor(tuple(map(self.ours, x.shape)), dtype, strides, "cpu", self.mode)
@@ -62,7 +70,7 @@ class TorchSizes(ShapeEnv):
         """A tensor with the metadata of a fake, in C order."""
         if not isinstance(x, FakeTensor):
             x = np.asarray(x)
-        return torch.empty(tuple(map(self.theirs, x.shape)), dtype=torch_dtype(x.dtype), device=self.device)
+        return torch.empty(tuple(map(self.theirs, x.shape)), dtype=torch_dtype(x.dtype), device=self.device or "cpu")
 
     def hold_guards(self) -> None:
         """Let torch decide what the rule decided."""

@@ -10,12 +10,14 @@ Results are always in C order, so that what a fake rule says of strides and what
 More than 350 lines, because the schema and the values that it lets through are one table read twice.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core import OpOverload
+from ..core.array_memory import watched
 from ..core.optional import require
 from ..core.pytree import leaves, mapped
 from ..errors import ArgumentError, DefinitionError, DeviceMismatchError, OutputError, UnsupportedError, kind_of
@@ -31,12 +33,14 @@ from ..schema.types import (
     SCALAR_TYPE,
     STR,
     TENSOR,
+    ClassType,
     ListOf,
     OptionalOf,
     Type,
     split_name,
 )
 from .derived_operators import is_array
+from .places import Place
 
 torch = require("torch", "torch", needed_by="dispatch.interop.torch")
 Tensor = torch.Tensor
@@ -45,20 +49,12 @@ WORDS = {
     TENSOR: "Tensor", INT: "SymInt", FLOAT: "float", BOOL: "bool", STR: "str", SCALAR: "Scalar", SCALAR_TYPE: "ScalarType",
     DEVICE: "Device",
 }  # fmt: skip
+RECORD = "a dataclass"  # the key under which a dict has the name of the class that it stands for
 PLAIN = {int, float, bool, str, type(None)}
 RETURNED = {TENSOR, INT, FLOAT, BOOL, SCALAR, STR}
 NAMES = "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 complex128"
 TO_TORCH = {np.dtype(name): getattr(torch, name) for name in NAMES.split() if hasattr(torch, name)}
 TO_NUMPY = {theirs: ours for ours, theirs in TO_TORCH.items()}
-
-
-class Place:
-    """Stands for a tensor in what was around it."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
 
 
 register_value(Place, "tensor", lambda place: (place.number,), Place)
@@ -86,6 +82,8 @@ class Plan:
         Name and schema, as torch reads them.
     packed : frozenset of int
         The arguments that go as two.
+    bare : bool
+        Whether each argument is an array, at most 16 of them, and one array is returned: a call needs no walk then.
     positional : int
         How many of torch's arguments are given by position.
     """
@@ -106,6 +104,9 @@ class Plan:
             )
         by_keyword = all(not a.type.has_tensor and a.type in WORDS for a in schema.kwarg_only)  # else torch refuses a gradient
         self.keywords = tuple(a.name for a in schema.kwarg_only) if by_keyword else ()
+        self.records: dict[type, tuple[str, tuple[str, ...]]] = {}  # dataclasses: how each is named, and its fields
+        for a in schema.arguments:
+            self._find_records(a.type)
         self.positional = sum(2 if i in self.packed else 1 for i in range(len(schema.arguments) - len(self.keywords)))
         returns = schema.returns[:-1] if schema.has_residual else schema.returns
         self.given_back = [op.outputs.returned[i] if i < len(op.outputs.returned) else -1 for i in range(len(returns))]
@@ -114,15 +115,23 @@ class Plan:
             kind in RETURNED or (isinstance(kind, ListOf) and kind.element == TENSOR) for kind in self.returns
         )  # of what is returned goes as text beside the arrays
         self.alone = self.given_back == [-1] and self.returns == [TENSOR]
+        arrays_alone = all(a.type == TENSOR and not a.numbers for a in schema.arguments)
+        self.bare = self.alone and arrays_alone and not self.written and len(schema.arguments) <= 16
         self.defaults = self._defaults()
         self.text = f"{'.'.join(filter(None, (schema.name, schema.overload)))}{self._signature()}"
+
+    def _find_records(self, kind: Type) -> None:
+        if isinstance(kind, ClassType) and kind.cls is not None and dataclasses.is_dataclass(kind.cls):
+            self.records[kind.cls] = kind.qualname, tuple([field.name for field in kind.fields])
+        for part in kind.parts:
+            self._find_records(part)
 
     def _defaults(self) -> list[str] | None:
         """The text of each default; None where torch cannot write one, and then all are given in each call."""
         found = []
-        for i, a in enumerate(self.arguments):
+        for a in self.arguments:
             plain = a.default is None or type(a.default) in (int, bool) or (type(a.default) is float and np.isfinite(a.default))
-            if a.has_default and (i in self.packed or not plain):
+            if a.has_default and (self.packed or not plain):  # `filled` counts, and an argument may be two
                 return None
             found.append(f"={a.default!r}" if a.has_default else "")
         return found
@@ -157,6 +166,8 @@ class Plan:
 
     def theirs(self, args: Sequence[Any]) -> list[Any]:
         """Torch's arguments, out of the operator's."""
+        if self.bare and all([type(x) is Tensor for x in args]):
+            return list(args)
         values: list[Any] = []
         for i, (x, a) in enumerate(zip(args, self.arguments, strict=True)):
             if i in self.packed:
@@ -171,6 +182,28 @@ class Plan:
             else:
                 values.append(plain(x, a.type))
         return values
+
+    def traceable(self, x: Any) -> Any:
+        """An argument with a dict for each dataclass, which torch.compile takes as an argument of a node; plain Python."""
+        known = self.records.get(type(x))
+        if known is not None:
+            word, names = known
+            return {RECORD: word, **{name: self.traceable(getattr(x, name)) for name in names}}
+        if type(x) is dict:
+            return {key: self.traceable(y) for key, y in x.items()}
+        return type(x)([self.traceable(y) for y in x]) if type(x) in {list, tuple} else x
+
+    def untraceable(self, x: Any) -> Any:
+        """The argument again."""
+        if isinstance(x, dict):
+            items = {key: self.untraceable(y) for key, y in x.items()}
+            if (word := items.pop(RECORD, None)) is None:
+                return items
+            made: Any = object.__new__(next(cls for cls, known in self.records.items() if known[0] == word))
+            for name, y in items.items():
+                object.__setattr__(made, name, y)
+            return made
+        return type(x)([self.untraceable(y) for y in x]) if type(x) in {list, tuple} else x
 
     def _packed(self, x: Any, a: Argument) -> tuple[list[Any], str]:
         if isinstance(x, Tensor):  # this and the next are what torch.compile can look into
@@ -311,6 +344,11 @@ def array_of(x: Any) -> Any:
     return x.detach().resolve_conj().resolve_neg().numpy()  # or torch says what is wrong: sparse, say
 
 
+def watched_array_of(x: Any) -> Any:
+    """A tensor's array, read-only, that our tape may keep as it is: torch tells of a write to a tensor that it has saved."""
+    return watched(array_of(x))
+
+
 def tensor_of(x: Any) -> Any:
     """An array's tensor, in the same memory where that can be written to and lies in C order."""
     if type(x) is not np.ndarray:
@@ -327,7 +365,7 @@ def tensor_of(x: Any) -> Any:
         return torch.from_numpy(x)
     except (TypeError, ValueError):
         torch_dtype(x.dtype)
-        raise
+    return torch.from_numpy(np.array(x, order="C"))  # where an axis of one element has a stride that torch refuses
 
 
 def given_tensor(x: Any, name: str, *, written: bool = False) -> Any:
@@ -336,12 +374,15 @@ def given_tensor(x: Any, name: str, *, written: bool = False) -> Any:
         return x
     if not isinstance(x, (np.ndarray, np.generic)):
         raise ArgumentError(f"{name} was called with tensors and {kind_of(x)} where an array goes.", operator=name)
-    if written and not (isinstance(x, np.ndarray) and x.flags.writeable and x.flags.c_contiguous):
+    if not written and torch.is_grad_enabled():  # a backward may read it, and nobody would tell of a write to it meanwhile
+        x = np.array(x, order="C")
+    made = tensor_of(x)
+    if written and not (isinstance(x, np.ndarray) and (not x.size or x.ctypes.data == made.data_ptr())):
         raise ArgumentError(
             f"{name} writes to an array that torch cannot share: it is read-only or not in C order. Give a tensor.",
             operator=name,
         )
-    return tensor_of(x)
+    return made
 
 
 def check_namespace(name: str) -> None:

@@ -11,7 +11,7 @@ is taken back, the rule is called as one operator, and it is from then on, where
 a rule does in a batch says nothing of what it does on the tape.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from ..errors import DefinitionError, DispatchError, kind_of
 from ..schema.types import RESIDUAL
 
 NOTHING: frozenset[int] = frozenset()
+UNRECORDED: Sequence[Callable[[], None]] = ()  # what is to be taken back where no layer records
 
 
 class Opacity:
@@ -120,13 +121,14 @@ def checked_opaque(op: OpOverload, opaque: Any) -> bool | None:
 
 
 def marks() -> list[Callable[[], None]]:
-    """What takes back, for each layer that records into something of its own, whatever is recorded from here on."""
-    if not active_modes():
-        return []
+    """What takes back, for each layer that records into something of its own, whatever is recorded from here on.
+
+    No layer does without a mode that is on, and then it need not be asked.
+    """
     return [undo for layer in layers.values() if (undo := layer.mark()) is not None]
 
 
-def take_back(undo: list[Callable[[], None]], before: int) -> None:
+def take_back(undo: Sequence[Callable[[], None]], before: int) -> None:
     """Take back what an attempt has recorded, and its requests."""
     answered(before)
     for each in reversed(undo):
@@ -146,14 +148,14 @@ def add_advice(error: Exception, op: OpOverload, what: str, values: Any) -> None
 
 
 def attempted(
-    opacity: Opacity, op: OpOverload, what: str, values: Any, rule: Callable[[], Any], as_one: Callable[[], Any]
+    opacity: Opacity, op: OpOverload, what: str, rule: Callable[..., Any], as_one: Callable[..., Any], *values: Any
 ) -> Any:
-    """What a rule gives: `rule()` computes with the values as they are, `as_one()` by the rule's operator."""
-    if opacity.holds(values):
-        return as_one()
-    before, undo = requests(), marks()
+    """What a rule gives: `rule(*values)` computes with the values as they are, `as_one(*values)` by the rule's operator."""
+    if not opacity.is_open and opacity.holds(values):
+        return as_one(*values)
+    before, undo = requests(), marks() if active_modes() else UNRECORDED
     try:
-        found = rule()
+        found = rule(*values)
     except Exception as error:
         if requests() == before or not opacity.learns(values):
             add_advice(error, op, what, values)
@@ -162,7 +164,7 @@ def attempted(
         if requests() == before or not opacity.learns(values):
             return found
     take_back(undo, before)
-    return as_one()
+    return as_one(*values)
 
 
 # -- arguments of a rule's operator -------------------------------------------------------------------------------------------

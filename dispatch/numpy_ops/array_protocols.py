@@ -18,9 +18,10 @@ from ..errors import UnsupportedError
 from ..operators import prims
 from ..operators.registered_arrays import check_writable, converted, filled, function_for
 from ..operators.registry import ops
-from . import creation, indexing, pointwise, pointwise_more, shape
+from . import creation, data_dependent, diagonals, indexing, pointwise, pointwise_more, shape
 from .index_parsing import placed
 from .item_assignment import setitem_
+from .linalg import decompositions, solve
 from .numpy_functions import SPELLED, UFUNCS
 
 Function = Callable[..., Any]
@@ -50,9 +51,14 @@ def _first(args: Any) -> Any:
     return next(x for x in leaves(args) if is_of_registered_class(x))
 
 
+def _number(x: Any) -> Any:
+    """A 0-d array of NumPy's as a scalar, which goes with arrays of every class; an array would belong to the CPU."""
+    return x[()] if type(x) is np.ndarray and not x.ndim else x
+
+
 def _of_ufunc(ufunc: Any) -> Kernel:
     def kernel(*args: Any) -> Any:
-        return function_for(_first(args), ufunc)(*args)
+        return function_for(_first(args), ufunc)(*[_number(x) for x in args])
 
     return kernel
 
@@ -70,7 +76,7 @@ def _of_function(op: OpOverload, function: Function, names: dict[str, str]) -> K
     def kernel(*args: Any, **keywords: Any) -> Any:
         args += tuple([keywords[name] for name in keyword_only])
         found = function_for(_first(args), function)
-        given = [(theirs, args[place], default) for theirs, place, default in taken]
+        given = [(theirs, _number(args[place]), default) for theirs, place, default in taken]
         while given and _is_default(*given[-1][1:]):
             given.pop()
         return found(
@@ -97,6 +103,8 @@ def _sum_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
+    if type(condition) is np.ndarray and condition.ndim:
+        condition = converted(condition, _first((x, y)))
     return function_for(_first((condition, x, y)), np.where)(condition, x, y)
 
 
@@ -116,6 +124,10 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     return ops.np.broadcast_to(fill_value if dtype is None else ops.np.astype(fill_value, dtype), shape)
+
+
+def _ravel(x: Any, start: int = 0) -> Any:
+    return function_for(x, np.reshape)(x, (*x.shape[:start], prod(x.shape[start:])))
 
 
 def _like(value: float = 0) -> Function:
@@ -160,11 +172,25 @@ BY_THEMSELVES: dict[OpOverload, Function] = {
     indexing.where: _where,
     indexing.scatter_add: _scatter_add,
     creation.full: _full,
+    shape.ravel: _ravel,
     shape.copy: lambda x, order="K": x.copy() if hasattr(x, "copy") else x,
     prims.clone: lambda x: x.copy() if hasattr(x, "copy") else x,
     pointwise.divide_no_nan: _divide_no_nan,
+    pointwise.scalar_multiply: pointwise.multiply,
+    pointwise.scalar_power: pointwise.power,
+    pointwise.scalar_divide: pointwise.divide,
+    pointwise.scalar_absolute: pointwise.absolute,
     pointwise_more.root: lambda x, n=2.0: ops.np.sqrt(x) if n == 2 else ops.np.power(x, 1 / n),
     setitem_: _setitem,
+    data_dependent.nonzero: lambda x: list(function_for(x, np.nonzero)(x)),
+    data_dependent.unique: lambda x: function_for(x, np.unique)(x),
+    data_dependent.unique_all: lambda x, equal_nan=False: tuple(
+        function_for(x, np.unique)(x, True, True, True, equal_nan=equal_nan)
+    ),
+    diagonals.writeable_diagonal: lambda x, axis1, axis2: function_for(x, np.diagonal)(x, 0, axis1, axis2),
+    decompositions.svd: lambda a: tuple(function_for(a, np.linalg.svd)(a, full_matrices=False)),
+    decompositions.tall_qr: lambda a: tuple(function_for(a, np.linalg.qr)(a)),
+    solve.inv_lower: lambda a: function_for(a, np.linalg.inv)(ops.np.tril(a)),
     pointwise_more.clip: _clip,
     creation.zeros_like: _like(),
     creation.ones_like: _like(1),

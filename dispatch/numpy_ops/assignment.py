@@ -17,7 +17,7 @@ from ..operators.views import is_number
 from . import indexing, shape
 from .index_parsing import ARRAY, as_array
 from .item_assignment import setitem_
-from .row_arguments import as_item, as_value
+from .row_arguments import as_item, as_mask, as_value
 
 Function = Callable[..., Any]
 
@@ -101,7 +101,7 @@ def augmented(op: Function, ufunc: Any) -> Function:
             check_matmul_in_place(np.ndim(other))
         value = op(self, other)
         number = not self.shape and is_number(self)
-        return value if number else write_result(self, value, partial(_as_ufunc, ufunc, (self, other)))
+        return value if number or value is NotImplemented else write_result(self, value, partial(_as_ufunc, ufunc, (self, other)))
 
     return augment
 
@@ -173,7 +173,7 @@ def ufunc_where(ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...], out: Ten
             f"np.{ufunc.__name__}: where= is a {type(where).__name__}, and which elements are computed has to be known. "
             f"Write np.where(mask, np.{ufunc.__name__}(...), y), of values at which it is defined."
         )
-    mask = np.asarray(where)
+    mask = as_mask(where)
     if not _fits(np.broadcast_shapes(mask.shape, *map(np.shape, inputs)), out.shape) or mask.dtype != bool:
         ufunc(*map(_hollow, inputs), out=np.empty(out.shape, out.dtype), where=mask)  # raises NumPy's own error
     mask = np.broadcast_to(mask, out.shape)
@@ -201,7 +201,11 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     """`np.copyto`."""
     check_target("np.copyto", dst)
     src = as_value(src)
-    value = src if where is True else indexing.where(where, src, dst)
+    mask = as_mask(where)
+    if mask.dtype != bool:
+        ones = (1,) * len(mask.shape)
+        np.copyto(np.zeros(ones), 0, where=np.zeros(ones, mask.dtype))  # raises NumPy's own error
+    value = src if where is True else indexing.where(mask, src, dst)
     write_result(dst, value, lambda value, out: np.copyto(out, value, casting=casting), casting)
 
 

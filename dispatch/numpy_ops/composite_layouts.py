@@ -6,7 +6,7 @@ Of a result in C order np.ravel and np.reshape are views, and a write to one sho
 from collections.abc import Callable
 from typing import Any
 
-from ..core import OpOverload, Tensor
+from ..core import OpOverload, Tensor, is_of_registered_class
 from ..core.pytree import arrays, mapped_arrays
 from ..layers.fake import FakeTensor, fake_tensor, memory_of
 from ..operators.registry import ops
@@ -25,7 +25,8 @@ def with_layout(op: OpOverload, function: Rule, kernel: Rule) -> Rule:
 
     def run(*args: Any, **keywords: Any) -> Any:
         made = function(*args, **keywords)
-        if not any(len(getattr(x, "shape", ())) > 1 and not has_zero(x.shape) for x in arrays(made)):
+        found = [x for x in arrays(made) if len(getattr(x, "shape", ())) > 1 and not has_zero(x.shape)]
+        if not found or is_of_registered_class(owner_of(found[0])):  # a class of users lays its arrays out itself
             return made
         positional = [*args, *defaults[len(args) : count]]
         named = [(name, keywords.get(name, default)) for name, default in zip(names, defaults[count:], strict=True)]

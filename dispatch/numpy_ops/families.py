@@ -2,6 +2,7 @@
 
     pointwise    the partial derivatives            -> derivatives both ways, shape rule, batching
     comparison   nothing                            -> shape rule, batching; no derivative
+    of_numbers   the partial derivatives            -> what `pointwise` has; NumPy's own code for its scalars
     reduction    the derivatives                    -> shape rule, batching
     view         the adjoint, and the arguments     -> derivatives both ways, shape rule, batching
                  for a batch in front
@@ -128,6 +129,23 @@ def pointwise_rules(op: OpOverload, kernel: np.ufunc, *partials: Partial) -> OpO
     complete(op, fake=fake_pointwise(kernel), autograd=Pullbacks(back) if back else CONSTANT, vmap=batched_pointwise(op))
     forward = {x: pushforward_of(partial) for x, partial in found.items() if not isinstance(partial, Pullback)}
     return complete(op, jvp=Pushforwards(forward)) if forward and len(forward) == len(back) else op
+
+
+def of_numbers(name: str, infix: Rule, kernel: np.ufunc, *partials: Partial) -> OpOverload:
+    """Make the row of an infix operator of numbers, what NumPy has as scalars, which may round otherwise than the ufunc does.
+
+    Of arrays, such as a batch of numbers, and of Python's numbers alone it is the ufunc.
+    """
+
+    def run(*xs: Any) -> Any:
+        if any(isinstance(x, np.ndarray) for x in xs) or not any(isinstance(x, np.generic) for x in xs):
+            return kernel(*xs)
+        found = infix(*xs)
+        return np.complex128(found) if type(found) is complex else found  # Python divides a complex number by a float64
+
+    arguments = ", ".join(f"Tensor {x}" for x in ARGUMENTS[: kernel.nin])
+    op = define(f"np::{name}({arguments}) -> Tensor", run, (Tag.pointwise,))
+    return pointwise_rules(op, kernel, *partials)
 
 
 def comparison(name: str, kernel: np.ufunc) -> OpOverload:

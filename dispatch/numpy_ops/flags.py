@@ -22,7 +22,7 @@ from . import cumulative, data_dependent, indexing, pointwise, pointwise_more, r
 from .assignment import result_into, write_result
 from .linalg import decompositions, einsum, solve
 from .masked import CHOOSING
-from .row_arguments import as_item, as_value, call
+from .row_arguments import as_item, as_mask, as_value, call
 
 Function = Callable[..., Any]
 NO_VALUE = np._NoValue  # noqa: SLF001 - how NumPy's functions spell a parameter that was left out
@@ -70,8 +70,8 @@ def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tupl
     if not options:
         return op, bound
     found = CHOOSING[op]
-    if "mask" in options and not hasattr(mask, "dtype"):
-        options["mask"] = np.asarray(mask)
+    if "mask" in options:
+        options["mask"] = as_mask(mask)
     return found, bound | options
 
 

@@ -62,7 +62,7 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
     Raises
     ------
     DefinitionError
-        If `f` is no ufunc, or has no name of its own and none is given.
+        If `f` is no ufunc, or has no name of its own and none is given; if a derivative is given for a row of NumPy's table.
 
     Examples
     --------
@@ -84,10 +84,16 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
         )
     _check(f)
     op = _row(f) if name is None else None
+    if op is not None and derivative is not None:
+        raise DefinitionError(
+            f"from_ufunc: {op.name} is a row of NumPy's table, which all code of this process shares, and derivative= would change it "
+            f'for all. Give an operator of your own a name: from_ufunc(np.{f.__name__}, "mylib::{f.__name__}", derivative=...).',
+            operator=op.name,
+        )
     if op is None:
         full_name = _name_of(f) if name is None else name
         op = _known(f, full_name) or _define(f, inner, full_name)
-        if f is inner and inner.nin <= len(FEW):
+        if f is inner:
             UFUNCS.setdefault(f, op)  # so that f(x) of a wrapper finds it
     if derivative is not None:
         find_layer("autograd").attach(op, elementwise=_partials(op, inner, derivative), opaque=opaque)

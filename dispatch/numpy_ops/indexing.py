@@ -14,6 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload
+from ..dispatcher.call_errors import INDICES
 from ..errors import BatchingError
 from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
@@ -197,6 +198,10 @@ scatter_add: OpOverload = row(
 )
 
 
+# An index says where: one that NumPy holds goes with elements that are elsewhere.
+vars(getitem)[INDICES] = 1, 2
+vars(scatter_add)[INDICES] = 1, 3
+
 # -- ufuncs at an index ----------------------------------------------------------------------------------------------------
 
 
@@ -281,3 +286,5 @@ def _taken_of_few(x: Any, indices: Any, axis: int | None = None) -> Any:
 
 
 take = composite("take(Tensor x, Tensor indices, int? axis=None) -> Tensor", _take, numpy=_taken, laid_out=_taken_of_few)
+vars(take)[INDICES] = (1,)
+vars(where)[INDICES] = (0,)

@@ -2,12 +2,15 @@
 
 These functions are compiled, so that `x * y` and `x.sum()` cost hardly more than the call of the row itself.
 """
+from operator import index
+
 import numpy as np
 
 from ..core import Tensor
+from ..core.tensor cimport Wrapped
 from ..errors import ArgumentError
 from ..operators.views import is_number
-from .row_arguments import as_value
+from .row_arguments import are_numbers, as_value
 
 cdef tuple OPERANDS = (Tensor, np.ndarray, int, float, complex, np.generic, list, tuple)
 
@@ -17,13 +20,26 @@ def is_operand(x):
     return isinstance(x, OPERANDS)
 
 
-def infix(op not None):
-    """`x + y`, where x is a Tensor."""
+cdef object array_type = np.ndarray
+
+
+def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bint reflected=False):
+    """`x + y`, where x is a Tensor; `reflected` it is `y + x`, where y does not know x.
+
+    Of two numbers, one of these kinds, it is the row `of_numbers`. What `repeats`, a product, has a list as often as a number
+    says, as NumPy's scalars do.
+    """
     def infix(self, other):
+        # No number, or a batch of such, which the ufunc computes.
+        cdef bint array = isinstance(self, Wrapped) and type((<Wrapped>self).value) is array_type
         if isinstance(other, (list, tuple)):
+            if repeats and self.shape == () and is_number(self):
+                return other * index(self)
             other = as_value(other)
+        number = of_numbers is not None and not array and self.shape == () and are_numbers(self, other, kinds)
+        row = of_numbers if number else op
         try:
-            return op(self, other)
+            return row(other, self) if reflected else row(self, other)
         except ArgumentError:
             if isinstance(other, OPERANDS):
                 raise
@@ -31,12 +47,11 @@ def infix(op not None):
     return infix
 
 
-def power(op not None, dict others not None):
+def power(infixed not None, dict others not None):
     """`x ** y`, where x is a Tensor. NumPy runs other ufuncs for some numbers, and these round otherwise than `np.power` does.
 
     `others` has their rows, and the dtypes of which they give other bits, by type and value of the number.
     """
-    infixed = infix(op)
 
     def power(self, other):
         if (type(other) is int or type(other) is float) and (type(other), other) in others:
@@ -47,23 +62,11 @@ def power(op not None, dict others not None):
     return power
 
 
-def reflected(op not None):
-    """`y + x`, where x is a Tensor and y does not know it."""
-    def reflected(self, other):
-        if isinstance(other, (list, tuple)):
-            other = as_value(other)
-        try:
-            return op(other, self)
-        except ArgumentError:
-            if isinstance(other, OPERANDS):
-                raise
-            return NotImplemented
-    return reflected
-
-
-def unary(op not None):
+def unary(op not None, of_number=None, str kinds=""):
     """`-x`, and whatever else takes the array alone."""
     def unary(self):
+        if of_number is not None and self.shape == () and are_numbers(self, 0, kinds):
+            return of_number(self)
         return op(self)
     return unary
 

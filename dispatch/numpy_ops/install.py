@@ -9,7 +9,7 @@ from ..core import Tensor, before_first_wrapper, register_when_seen
 from ..core.lazy import LazyAttribute, LazyFunction, Loader
 from ..dispatcher import observer
 from ..dispatcher.argument_layout import around_kernels
-from ..dispatcher.frameworks import frameworks
+from ..dispatcher.frameworks import frameworks, labelled
 from ..dispatcher.layer import kernels
 from ..dispatcher.operator_hooks import hooks
 from ..layers import mode
@@ -33,9 +33,13 @@ from ..operators.rule_operators import rule_operator
 from ..schema.tags import Tag
 
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
+GUFUNC = f"{__package__.partition('.')[0]}.operators.gufunc"
 INTEROP = f"{__package__.partition('.')[0]}.interop"
-REGISTERED_WHEN_SEEN = {"dask": ".dask"}  # by a package, the module that registers its array classes as ours
-FRAMEWORKS = {"torch": ".torch"}  # by the package that a class of arrays comes from, the module that takes a call over
+# By a package, the module that registers its classes as ours.
+REGISTERED_WHEN_SEEN = {"cupy": ".cupy", "dask": ".dask", "xarray": ".xarray"}
+# By the package that a class comes from, the module that takes a call over.
+FRAMEWORKS = {"jax": ".jax", "jaxlib": ".jax", "torch": ".torch", "xarray": ".xarray"}
+LABELLED = {"xarray"}  # of these: packages whose objects hold arrays of any kind
 FORMS = {  # of a derivative, by their keywords in `register_autograd`
     "elementwise": ".elementwise",
     "finite_difference": ".finite_differences",
@@ -63,8 +67,10 @@ def install() -> None:
     observer.install()
     around_kernels[Tag.random] = around_kernel
     hooks.functional, hooks.rule_operator = functional, rule_operator
+    hooks.cfunc, kernels.of_c = LazyFunction(GUFUNC, ".c_kernel", "cfunc_of"), LazyFunction(GUFUNC, ".c_kernel", "kernel_of_c")
     rule_makers.update(backward_rule=backward_rule, jvp_rule=jvp_rule, vmap_rule=vmap_rule, partial_rule=partial_rule)
     frameworks.update((package, LazyFunction(INTEROP, module, "taken_over")) for package, module in FRAMEWORKS.items())
+    labelled.update(LABELLED)
     for package, module in REGISTERED_WHEN_SEEN.items():
         register_when_seen(package, LazyFunction(INTEROP, module, "register"))
     makers.update((keyword, LazyFunction(RULES, module, "make")) for keyword, module in FORMS.items())
@@ -77,6 +83,7 @@ def install() -> None:
     load_rows = Loader(__package__, ".rows")
     define_on_first_use("np", load_rows)
     before_first_wrapper(load_rows)
+    define_on_first_use("scipy_special", Loader(__package__, ".special"))
     for name in ON_TENSORS.split():
         setattr(Tensor, name, LazyAttribute(name, load_rows))
     if os.environ.get("DISPATCH_VALIDATE"):

@@ -13,15 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload
-from ..errors import BatchingError
+from ..core import DispatchKey, OpOverload, is_of_registered_class
+from ..core.pytree import leaves
+from ..dispatcher.call_errors import INDICES
+from ..errors import BatchingError, UnsupportedError
 from ..layers.autograd import pullbacks
 from ..layers.fake import FakeTensor
 from ..operators.functional_variant import Instead, instead, make, on_copies_of, set_functional, set_instead
 from ..operators.prims import broadcast_to, define, moveaxis, sum_to
+from ..operators.registered_arrays import is_fixed, replaced
 from ..operators.registry import add as make_known
-from ..operators.views import view_scatter
-from ..symbolic import agree, is_one
+from ..operators.views import Look, owner_of, scattered, view_scatter
+from ..symbolic import agree, has_zero, is_one, same
 from .creation import arange, full
 from .families import complete, in_front
 from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
@@ -45,7 +48,7 @@ def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
     while len(given) > len(shape) and is_one(given[0]):
         given = given[1:]
     fits = all([n is m or is_one(n) or agree(n, m) for n, m in zip(given[::-1], shape[::-1], strict=False)])
-    if len(given) > len(shape) or not fits:
+    if (len(given) > len(shape) or not fits) and not (arrays and same(x.shape, (0,)) and has_zero(given[-1:])):  # of which NumPy asks nothing
         words = f"could not broadcast input array from shape {given} into shape {shape}"  # NumPy's own
         raise ValueError(words.replace(", ", ","))
 
@@ -154,6 +157,30 @@ def _batched_setitem(info: Any, in_dims: Any, x: Any, index: Any, value: Any, ar
     return setitem(x, index, value, arrays), 0
 
 
+def _batched_view_scatter(x: Any, value: Any, look: Look) -> Any:
+    """Write to a copy of a batch as to that of an array; of a class whose arrays nobody can write to, to the elements shown."""
+    if not is_fixed(owner_of(x)) or x.dtype.kind == "c":
+        return scattered(x, value, look)
+    places = look.at(np.arange(prod(x.shape)).reshape(x.shape), DispatchKey.CPU)
+    if getattr(value, "shape", ()):
+        value = reshape(broadcast_to(value, places.shape), (-1,))
+    return reshape(setitem(reshape(x, (-1,)), (places.ravel(),), value), x.shape)
+
+
+def _in_places(x: Any, index: Any, value: Any, arrays: Any = ()) -> Any:
+    """`setitem` of any device; of a class whose arrays nobody can write to, elements are taken from both."""
+    if not is_fixed(x):
+        return on_copies_of(setitem)(x, index, value, arrays)
+    index = placed(index, arrays) if arrays else index
+    if any(is_of_registered_class(i) for i in leaves(index)):
+        raise UnsupportedError(
+            f"np::setitem was asked for of a {type(x).__name__} with an index of a class whose values are not known here. "
+            "Index with NumPy's arrays.",
+            operator="np::setitem",
+        )
+    return replaced(x, np.asarray(np.arange(prod(x.shape)).reshape(x.shape)[index]), value)
+
+
 # -- the rows --------------------------------------------------------------------------------------------------------------
 
 setitem_: OpOverload = define("np::setitem_(Tensor(a!) x, Any index, Tensor value, Tensor[] arrays=[]) -> ()", _setitem)
@@ -179,6 +206,10 @@ complete(
     ),
 )
 complete(setitem, fake=on_copies_of(setitem), vmap=_batched_setitem)
+setitem.register_at(DispatchKey.CompositeExplicit, _in_places)
+for _op in (setitem, setitem_):
+    vars(_op)[INDICES] = 1, 3
+view_scatter.register_at(DispatchKey.VMAP, _batched_view_scatter)
 complete(
     view_scatter,
     fake=lambda x, value, look: fake_clone(x),

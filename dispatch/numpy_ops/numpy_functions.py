@@ -21,6 +21,7 @@ from . import (
     cumulative,
     data_dependent,
     diagonals,
+    fft,
     flags,
     indexing,
     pointwise,
@@ -132,8 +133,9 @@ def getitem(x: Any, index: Any) -> Any:
 
 def _of_arrays(found: Any, arrays: list[Any]) -> Any:
     """Return a copy of what the row returns a view for: NumPy's view is of numbers, and of arrays without axes it makes a copy."""
-    numbers = all([isinstance(i, np.ndarray) and not i.shape and i.dtype.kind in "iu" for i in arrays])
-    return shape.copy(found) if numbers and (found.shape or not is_number(found)) else found
+    if not all([i.shape == () and i.dtype.kind in "iu" for i in arrays]) or all(map(is_number, arrays)):
+        return found
+    return found if found.shape == () and is_number(found) else shape.copy(found)
 
 
 def _result_type(*values: Any) -> Any:
@@ -304,6 +306,22 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.count_nonzero, "a:x axis keepdims", statistics.count_nonzero),
     spelled(np.nansum, "a:x axis dtype out keepdims initial where", statistics.nansum),
     spelled(np.nanmean, "a:x axis dtype out keepdims where", statistics.nanmean),
+    spelled(np.fft.fft, "a:x n axis norm out", fft.fft),
+    spelled(np.fft.ifft, "a:x n axis norm out", fft.ifft),
+    spelled(np.fft.rfft, "a:x n axis norm out", fft.rfft),
+    spelled(np.fft.irfft, "a:x n axis norm out", fft.irfft),
+    spelled(np.fft.hfft, "a:x n axis norm out", fft.hfft),
+    spelled(np.fft.ihfft, "a:x n axis norm out", fft.ihfft),
+    spelled(np.fft.fft2, "a:x s axes norm out", fft.fft2),
+    spelled(np.fft.ifft2, "a:x s axes norm out", fft.ifft2),
+    spelled(np.fft.rfft2, "a:x s axes norm out", fft.rfft2),
+    spelled(np.fft.irfft2, "a:x s axes norm out", fft.irfft2),
+    spelled(np.fft.fftn, "a:x s axes norm out", fft.fftn),
+    spelled(np.fft.ifftn, "a:x s axes norm out", fft.ifftn),
+    spelled(np.fft.rfftn, "a:x s axes norm out", fft.rfftn),
+    spelled(np.fft.irfftn, "a:x s axes norm out", fft.irfftn),
+    spelled(np.fft.fftshift, "x axes", fft.fftshift),
+    spelled(np.fft.ifftshift, "x axes", fft.ifftshift),
     (np.clip, flags.clip),
     spelled(np.round, "a:x decimals out", pointwise_more.round),
     spelled(np.around, "a:x decimals out", pointwise_more.round),

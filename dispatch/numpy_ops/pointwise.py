@@ -4,6 +4,7 @@ At a corner the derivative is the mean of the two sides: 0 for `abs` at 0, a hal
 that depends on the value is nan where the value is. docs/conventions.md lists the points where JAX and torch say something else.
 """
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,15 @@ from ..operators.prims import define
 from ..operators.registry import ops
 from ..schema.tags import Tag
 from ..symbolic import same
-from .families import comparison, pointwise, pointwise_rules
+from .families import comparison, of_numbers, pointwise, pointwise_rules
+
+QUOTIENT = (
+    Both(Pullback(("g", "y"), lambda g, y: divide(g, conjugated(y))), Pushforward(("t", "y"), lambda t, y: divide(t, y))),
+    Both(
+        Pullback(("g", "y", "y_shape", "out"), lambda g, y, y_shape, out: pulled_to_divisor(g, y, y_shape, out)),
+        Pushforward(("t", "y", "out"), lambda t, y, out: negative(multiply(t, divide(out, y)))),
+    ),
+)
 
 # A table reads by its columns.
 #                            name              kernel            partial derivatives in each argument; out = f(x, ...)
@@ -27,9 +36,7 @@ from .families import comparison, pointwise, pointwise_rules
 add           = pointwise_rules(prims.add,   np.add,           1.0, 1.0)
 subtract      = pointwise("subtract",        np.subtract,      1.0, -1.0)
 multiply      = pointwise_rules(prims.multiply, np.multiply,      lambda y: y, lambda x: x)
-divide        = pointwise("divide",          np.divide,        Both(Pullback(("g", "y"), lambda g, y: divide(g, conjugated(y))), Pushforward(("t", "y"), lambda t, y: divide(t, y))),
-                                                                 Both(Pullback(("g", "y", "y_shape", "out"), lambda g, y, y_shape, out: pulled_to_divisor(g, y, y_shape, out)),
-                                                                      Pushforward(("t", "y", "out"), lambda t, y, out: negative(multiply(t, divide(out, y))))))
+divide        = pointwise("divide",          np.divide,        *QUOTIENT)
 power         = pointwise("power",           np.power,         lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(x))))
 negative      = pointwise("negative",        np.negative,      -1.0)
 positive      = pointwise("positive",        np.positive,      1.0)
@@ -45,6 +52,12 @@ sin           = pointwise("sin",             np.sin,           lambda x: cos(x))
 cos           = pointwise("cos",             np.cos,           lambda x: negative(sin(x)))
 tanh          = pointwise("tanh",            np.tanh,          lambda out: subtract(1.0, square(out)))
 sqrt          = pointwise("sqrt",            np.sqrt,          lambda out: divide(0.5, out))
+
+# of two numbers, by the code that NumPy has for its scalars, `x * y`
+scalar_multiply = of_numbers("scalar_multiply", operator.mul,    np.multiply, lambda y: y, lambda x: x)
+scalar_divide   = of_numbers("scalar_divide",   operator.truediv, np.divide,  *QUOTIENT)
+scalar_power    = of_numbers("scalar_power",    operator.pow,    np.power,    lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(x))))
+scalar_absolute = of_numbers("scalar_absolute", operator.abs,    np.absolute, lambda x, out: direction(x, out))
 
 # corners
 sign          = pointwise("sign",            np.sign,          Both(Pullback(("g", "x", "out"), lambda g, x, out: turned(g, x, out)),

@@ -10,12 +10,14 @@ method of arrays is a line or a few.
 The first two are in `numpy_ops/numpy_functions.py`. The core knows no operator, so this module gives Tensor its methods.
 """
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ..core import OpOverload, Tensor, device_of, note_request
+from ..core.lazy import LazyFunction
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
@@ -34,7 +36,7 @@ from .assignment import (
     ufunc_where,
 )
 from .families import kernel_of
-from .infix import infix, is_operand, method, power, reflected, unary
+from .infix import infix, is_operand, method, power, unary
 from .linalg import matmul
 from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, spelling_of
 from .row_arguments import as_item, as_value, call, converted
@@ -57,6 +59,18 @@ def _no_row(spelling: str) -> UnsupportedError:
 
 # -- ufuncs ------------------------------------------------------------------------------------------------------------
 
+_special = LazyFunction(__package__, ".special", "operator_of")
+
+
+def _row_of_scipy(ufunc: np.ufunc) -> OpOverload:
+    """Return the row of one of SciPy's special functions, made when it is met first."""
+    name = ufunc.__name__
+    if ufunc is not getattr(sys.modules.get("scipy.special._ufuncs"), name, None):  # which has them all, the private ones too
+        raise _no_row(f"np.{name}" if hasattr(np, name) else name)
+    op: OpOverload = _special(ufunc)
+    return op
+
+
 _SYMBOLS = {
     np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.floor_divide: "//", np.remainder: "%",
     np.power: "**", np.matmul: "@", np.bitwise_and: "&", np.bitwise_or: "|", np.bitwise_xor: "^",
@@ -71,7 +85,7 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
         if ufunc is np.divmod:
             return tuple([_array_ufunc(self, part, method, *inputs) for part in (np.floor_divide, np.remainder)])
         if op is None:
-            raise _no_row(f"np.{ufunc.__name__}")
+            op = _row_of_scipy(ufunc)
         try:
             return op(*inputs)
         except ArgumentError:
@@ -271,8 +285,14 @@ _BINARY = {
     "and": pointwise.bitwise_and, "or": pointwise.bitwise_or, "xor": pointwise.bitwise_xor,
     "lshift": pointwise_more.left_shift, "rshift": pointwise_more.right_shift,
 }  # fmt: skip
-_power = power(
-    pointwise.power,
+# What NumPy computes of two numbers by code of its own, and of which dtypes that rounds otherwise than the ufunc.
+_OF_NUMBERS: dict[str, tuple[Any, ...]] = {
+    "mul": (pointwise.scalar_multiply, "c", True), "truediv": (pointwise.scalar_divide, "c"), "pow": (pointwise.scalar_power, "f"),
+    "abs": (pointwise.scalar_absolute, "c"),
+}  # fmt: skip
+_INFIX = {name: infix(op, *_OF_NUMBERS.get(name, ())) for name, op in _BINARY.items()}
+_INFIX["pow"] = power(
+    _INFIX["pow"],
     {(int, 2): (pointwise.square, "?FDG"), (int, -1): (pointwise.reciprocal, "FDG"), (float, 0.5): (pointwise.sqrt, "eFDG")},
 )
 _COMPARISONS = {
@@ -283,14 +303,13 @@ _COMPARISONS = {
 ON_TENSORS: dict[str, Any] = {
     "__array_ufunc__": _array_ufunc,
     "__array_function__": _array_function,
-    **{f"__{name}__": infix(op) for name, op in (_BINARY | _COMPARISONS).items()},
-    "__pow__": _power,
-    **{f"__r{name}__": reflected(op) for name, op in _BINARY.items()},
-    **{f"__i{name}__": _augmented(op) for name, op in _BINARY.items()},
-    "__ipow__": _augmented(pointwise.power, _power),
+    **{f"__{name}__": method for name, method in _INFIX.items()},
+    **{f"__{name}__": infix(op) for name, op in _COMPARISONS.items()},
+    **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
+    **{f"__i{name}__": _augmented(op, _INFIX[name] if name in _OF_NUMBERS else None) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
     "__pos__": unary(pointwise.positive),
-    "__abs__": unary(pointwise.absolute),
+    "__abs__": unary(pointwise.absolute, *_OF_NUMBERS["abs"]),
     "__invert__": unary(pointwise.invert),
     "__divmod__": lambda self, other: (self // other, self % other),
     "__rdivmod__": lambda self, other: (other // self, other % self),

@@ -59,7 +59,9 @@ atleast_2d = composite("atleast_2d(Tensor(a) x) -> Tensor(a)", _atleast_2d)
 atleast_3d = composite("atleast_3d(Tensor(a) x) -> Tensor(a)", _atleast_3d)
 def _broadcast_arrays(arrays: Any) -> list[Any]:
     shape = broadcast_shape(tuple(map(shape_of, arrays)))
-    return [x if same(shape_of(x), shape) and shape else broadcast_to(x, shape) for x in arrays]
+    if not shape:  # nothing is broadcast, and of a number NumPy makes an array
+        return [getitem(x, Ellipsis) for x in arrays]
+    return [x if same(shape_of(x), shape) else broadcast_to(x, shape) for x in arrays]
 
 
 broadcast_arrays = composite("broadcast_arrays(Tensor(a)[] arrays) -> Tensor(a)[]", _broadcast_arrays)
@@ -125,12 +127,25 @@ def _between(x: Any, axis: int, pairs: list[tuple[Any, Any]]) -> Any:
     return getitem(x, along(axis, len(x.shape), ARRAY), [concatenate([getitem(numbers, slice(*pair)) for pair in pairs], 0)])
 
 
-delete = composite("delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delete, numpy=np.delete)
+def _deleted_of_few(x: Any, obj: Any, axis: int | None = None) -> Any:
+    """Return an array laid out as what np.delete leaves of `x`, a stand-in of a few elements: of one place or a slice it makes a new one."""
+    if axis is None:
+        return np.ravel(x)
+    places = np.asarray(0 if obj is slice else obj)
+    if places.size == 1 and places.dtype.kind in "iu":
+        return np.empty(x.shape, x.dtype, "F" if x.flags.fnc else "C")
+    return x[along(normalize_axis_index(axis, x.ndim), x.ndim, np.arange(x.shape[axis]))]
+
+
+delete = composite(
+    "delete(Tensor x, Any obj, int? axis=None) -> Tensor", _delete, numpy=np.delete, laid_out=_deleted_of_few
+)
 
 # -- split -----------------------------------------------------------------------------------------------------------------
 
 
 def _array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    indices_or_sections = _number_of_parts(indices_or_sections)
     n = x.shape[normalize_axis_index(axis, len(x.shape))]
     if isinstance(indices_or_sections, INTEGERS) and type(n) is SymInt and indices_or_sections > 0:
         each, more = divmod(n, indices_or_sections)  # the first have one more
@@ -143,7 +158,13 @@ def _array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return [getitem(x, along(axis, len(x.shape), slice(*pair))) for pair in pairwise(cuts)]
 
 
+def _number_of_parts(given: Any) -> Any:
+    """Return the number of a symbolic size, which decides how many results there are; anything else as it is."""
+    return int(given) if type(given) is SymInt else given
+
+
 def _split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    indices_or_sections = _number_of_parts(indices_or_sections)
     n = x.shape[normalize_axis_index(axis, len(x.shape))]
     if isinstance(indices_or_sections, INTEGERS) and not agree(n % indices_or_sections, 0):
         np.split(np.zeros(guesses((n,))), indices_or_sections)  # raises NumPy's own error

@@ -20,6 +20,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.lib.stride_tricks import as_strided
 
 from ..core.pytree import arrays
+from ..errors import DataDependentSizeError
 from ..layers.fake import FakeTensor, fake_tensor
 from ..symbolic import SymInt, broadcast, contiguous, guesses, has_zero, is_open, layout_is_open, same
 from . import symbolic_layouts
@@ -90,7 +91,12 @@ def _orders_by(kernel: Kernel, args: tuple[Any, ...], keywords: tuple[tuple[str,
 
 
 def _guessed(x: Any) -> Any:
-    """Return a layout, a number or a container of such, which can be hashed, with the values of this run for symbolic sizes."""
+    """Return a layout, a number or a container of such, which can be hashed, with the values of this run for symbolic sizes.
+
+    Of a slice it tells that it is one: the class.
+    """
+    if isinstance(x, slice):
+        return slice
     if isinstance(x, Layout):
         return Layout(guesses(x.shape), guesses(x.strides), x.dtype)
     return tuple([_guessed(item) for item in x]) if isinstance(x, (list, tuple)) else weak(x)
@@ -120,7 +126,15 @@ def broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
     if not any(map(is_open, shapes)):
         return _broadcast_shape(shapes)
     found = broadcast(shapes)
-    return _broadcast_shape(tuple(map(guesses, shapes))) if found is None else found  # which raises
+    if found is not None:
+        return found
+    if all([getattr(n, "hint", n) is not None for shape in shapes for n in shape]):
+        _broadcast_shape(tuple(map(guesses, shapes)))  # raises in NumPy's words
+    written = " and ".join([str(shape) for shape in shapes])
+    raise DataDependentSizeError(
+        f"shapes {written} broadcast where one of the sizes is 1, and that depends on data. Promise what is so before that line, "
+        "dispatch.check(n == 1), of the size n that is; or give operands whose sizes are known to agree."
+    )
 
 
 @lru_cache(REMEMBERED)

@@ -15,6 +15,7 @@ import numpy as np
 from ..core import OpOverload, Tensor
 from ..errors import ArgumentError
 from ..operators.prims import stack
+from ..operators.views import is_number
 from ..schema.types import INT, TENSOR, ListOf, OptionalOf, Type
 
 
@@ -26,9 +27,26 @@ def as_value(value: Any) -> Any:
     return stack([as_item(x) for x in parts]) if any(isinstance(x, Tensor) for x in parts) else np.asarray(value)
 
 
+def as_mask(where: Any) -> Any:
+    """Return what `where=` was given as an array or a Tensor: of a list or a number NumPy takes what is true in it."""
+    if isinstance(where, (Tensor, np.ndarray)):
+        return where
+    found = as_value(where)
+    return found if isinstance(found, Tensor) else np.asarray(where, bool)
+
+
 def as_item(x: Any) -> Any:
     """Return a Tensor as it is, and anything else as an array."""
     return x if isinstance(x, Tensor) else np.asarray(x)
+
+
+def are_numbers(x: Tensor, y: Any, kinds: str) -> bool:
+    """Whether both are numbers, what NumPy has as scalars, and one has a dtype of these kinds; `x` has no axes."""
+    return is_number(x) and is_number(y) and (_kind(x) in kinds or _kind(y) in kinds)
+
+
+def _kind(x: Any) -> str:
+    return str(x.dtype.kind) if hasattr(x, "dtype") else "c" if type(x) is complex else "f" if type(x) is float else "i"
 
 
 def _as_values(value: Any) -> Any:

@@ -69,8 +69,10 @@ def _transpose(x: Any, axes: Any = None) -> Any:
     return as_numpy(x).transpose(axes)
 
 
-def _fake_astype(x: FakeTensor, dtype: Any) -> FakeTensor:
+def _fake_astype(x: Any, dtype: Any) -> FakeTensor:
     dtype = np.dtype(dtype)
+    if not isinstance(x, FakeTensor):  # a Python number
+        return fake_tensor((), dtype)
     return x if x.dtype == dtype else fake_like(x, dtype)
 
 

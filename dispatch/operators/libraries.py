@@ -12,7 +12,7 @@ from typing import Any
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
 from ..core.source import caller, warn_of_brother, where
 from ..dispatcher.argument_layout import adapted
-from ..dispatcher.layer import find_layer, key_of_name
+from ..dispatcher.layer import check_choosable, find_layer, key_of_name
 from ..errors import DefinitionError, LibraryError, kind_of
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
@@ -51,7 +51,7 @@ class Library:
         `"DEF"` owns the namespace: it defines and registers, and there is one for each namespace. `"FRAGMENT"` does the same,
         and there may be any number. `"IMPL"` only registers.
     dispatch_key : str or DispatchKey, optional
-        The key at which `impl` and `fallback` register by default.
+        The one key at which `impl` registers, so that it need not be named; for `fallback` the default.
 
     Raises
     ------
@@ -156,7 +156,7 @@ class Library:
             The kernel. At the key of a device it has the operator's own signature. At the key of a layer it takes every
             argument by position. `fallthrough_kernel` lets calls pass this key.
         dispatch_key : str or DispatchKey, optional
-            By default the key of the library; CompositeImplicit if that has none.
+            The key of the library if it has one; else CompositeImplicit by default.
         with_keyset : bool
             Whether the kernel takes the key at which it runs, before its arguments. It can go on below that key with
             `op.redispatch(key, *args)`.
@@ -166,13 +166,18 @@ class Library:
         Raises
         ------
         LibraryError
-            If the name is of another namespace, or the library was destroyed; or if the key has a kernel and
+            If the name is of another namespace, the library of another key, or destroyed; or if the key has a kernel and
             `allow_override` is False.
         DefinitionError
-            If `fn` is no function, or there is no such key.
+            If `fn` is no function, there is no such key, or no call of the operator can ask for the device.
         """
         self._check("register a kernel")
         given = self._key(dispatch_key)
+        if self.dispatch_key is not None and given is not self.dispatch_key:
+            raise LibraryError(
+                f"{self!r} registers at {self.dispatch_key}, and {given} was given. Use Library({self.ns!r}, {self.kind!r}), "
+                "which has no key of its own."
+            )
         key = DispatchKey.CompositeImplicit if given is None else given
         if not isinstance(op_name, (str, OpOverload)):
             raise LibraryError(f"impl asks for an operator or its name, and {kind_of(op_name)} was given.")
@@ -181,6 +186,8 @@ class Library:
         known(name)  # which may define operators, and must not under the lock
         with registration_lock:
             op = op_name if isinstance(op_name, OpOverload) else known(name)
+            if op is not None and key.is_backend:
+                check_choosable(op.schema, key.name)
             held = op.table.live(key) if op is not None else None
             if held is not None and not allow_override:
                 raise LibraryError(

@@ -7,7 +7,7 @@ it fits no value more exactly and one less exactly. One overload must remain; th
 So two overloads that some call fits exactly could never be told apart by it, and the second one is refused when it is defined.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any
 
@@ -131,7 +131,9 @@ def is_exact(kind: Type, check: Check | None, x: Any) -> bool:
         return any([part(x) and is_exact(member, part, x) for member, part in zip(kind.members, check.members, strict=True)])
     if isinstance(kind, ListOf):
         element, inside = kind.element, check.element
-        return type(x) is range or (type(x) in (list, tuple) and all([is_exact(element, inside, item) for item in x]))
+        if type(x) is range:
+            return inside is not None and inside(0) and is_exact(element, inside, 0)
+        return type(x) in (list, tuple) and all([is_exact(element, inside, item) for item in x])
     if isinstance(kind, TupleOf):
         parts = zip(kind.members, check.members, x, strict=True) if type(x) is tuple else ()
         return type(x) is tuple and all([is_exact(*part) for part in parts])
@@ -160,7 +162,7 @@ def is_decided_by_type(kind: Type, check: Check, argument: Argument, x: Any) -> 
     if isinstance(kind, UnionOf):
         return all([is_decided_by_type(k, part, argument, x) for k, part in zip(kind.members, check.members, strict=True)])
     if isinstance(kind, ListOf):
-        if isinstance(x, (list, tuple, range)):
+        if isinstance(x, Sequence) and not isinstance(x, (str, bytes)):
             return False
         return kind.size is None or (check.element is not None and is_decided_by_type(kind.element, check.element, argument, x))
     if isinstance(kind, TupleOf):

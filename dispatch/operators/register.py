@@ -67,6 +67,8 @@ def register_kernel(
     func: Function | None = None,
     /,
     *,
+    cfunc: Any = None,
+    workers: int = 1,
     lib: Keeper | None = None,
 ) -> Any:
     """Give an operator a kernel for some devices.
@@ -79,18 +81,25 @@ def register_kernel(
         The devices, `"cpu"` say. None means every device that has no kernel of its own.
     func : callable, optional
         The kernel. It has the operator's own signature. Without it this is a decorator.
+    cfunc : function in C or dict of these, optional
+        For an operator with `signature=`, on the device `"cpu"`: the inner loop of a gufunc, `void (char **, npy_intp const *,
+        npy_intp const *, void *)`, as a function of ctypes or cffi, a Numba `cfunc`, a capsule or a `scipy.LowLevelCallable`.
+        Of several dtypes, or if the hints name none, a dict by dtypes, `{"dd->d": function}`. See docs/c_kernels.md.
+    workers : int
+        With `cfunc`: how many threads share the loop.
     lib : Library, optional
         The kernel is removed when this library is destroyed. Without it the kernel stays.
 
     Returns
     -------
     callable
-        `func`, unchanged.
+        `func`, unchanged; None with `cfunc`.
 
     Raises
     ------
     DefinitionError
-        If `func` is no function, there is no such device, or no call of the operator can ask for one.
+        If `func` is no function, there is no such device, or no call of the operator can ask for one; if `cfunc` is no
+        function in C, or one of another signature.
     OperatorNotFoundError
         If no operator has the name.
 
@@ -106,7 +115,9 @@ def register_kernel(
     >>> negate(np.ones(2))
     array([-1., -1.])
     """
-    return _attach("kernel", op, lib, func, device_types)
+    if cfunc is not None:
+        return _registered("kernel", op, lib, device_types, func, cfunc=cfunc, workers=workers)
+    return _attach("kernel", op, lib, func, device_types, workers=workers)
 
 
 def register_fake(

@@ -6,10 +6,12 @@ by the class alone, never by whether a call succeeds.
 """
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..core import is_of_registered_class
 from ..errors import NoKernelError, UnsupportedError
 
 Function = Callable[..., Any]
@@ -69,3 +71,27 @@ def check_writable(x: Any) -> None:
             f"a write was asked of a {type(x).__name__}, and its class has no __setitem__. Compute the whole instead: "
             "np.where(mask, new, x), np.concatenate([...])."
         )
+
+
+def is_fixed(x: Any) -> bool:
+    """Whether `x` is an array of a registered class whose arrays nobody can write to."""
+    return is_of_registered_class(x) and not hasattr(type(x), "__setitem__")
+
+
+def replaced(x: Any, places: np.ndarray[Any, Any], value: Any) -> Any:
+    """Make a copy of `x` with other elements at some places, counted in C order; of a class whose arrays nobody can write to.
+
+    Where a place is named twice, the last element stays.
+    """
+    if is_of_registered_class(value):
+        more = len(value.shape) - places.ndim  # axes of one element, which an assignment leaves out
+        if more > 0 and value.shape[:more] == (1,) * more:
+            value = function_for(x, np.reshape)(value, value.shape[more:])
+        value = function_for(x, np.broadcast_to)(value, places.shape)
+        value = function_for(x, np.reshape)(value if value.dtype == x.dtype else value.astype(x.dtype), (places.size,))
+    else:
+        value = filled(x, value, (places.size,), x.dtype)
+    sources = np.arange(prod(x.shape))
+    sources[places.ravel()] = len(sources) + np.arange(places.size)
+    both = function_for(x, np.concatenate)([function_for(x, np.reshape)(x, (len(sources),)), value])
+    return function_for(x, np.reshape)(function_for(x, np.take)(both, converted(sources, x), axis=0), x.shape)

@@ -9,6 +9,7 @@ alive is made again by calling its operator on the new base. Both are operator c
 """
 
 from collections.abc import Callable
+from math import prod
 from sys import getrefcount
 from typing import Any, NamedTuple
 from weakref import ref
@@ -16,10 +17,10 @@ from weakref import ref
 import numpy as np
 
 from ..core import DispatchKey, OpOverload, Tensor, is_of_registered_class, unwrap
-from ..core.pytree import arrays, mapped_arrays
+from ..core.pytree import arrays, leaves, mapped_arrays
 from ..dispatcher.layer import Kernel
 from .prims import clone, define, strided_copy
-from .registered_arrays import check_writable
+from .registered_arrays import check_writable, is_fixed, replaced
 
 FEW = 8  # views that are noted before the first look at which of them are gone
 
@@ -92,10 +93,13 @@ def look_of(view: View, rank: int) -> Look:
     return Look(view.op, tuple(args), view.place, view.part, view.number)
 
 
-def _view_scatter(x: Any, value: Any, look: Look) -> Any:
+def scattered(x: Any, value: Any, look: Look) -> Any:
+    """Make a copy of `x` in which what `look` shows of it is `value`."""
     if isinstance(value, Tensor):  # a copy that can hold whatever the value is of
         made: Any = np.where(True, x, np.zeros_like(value, dtype=x.dtype, shape=x.shape))
     elif is_of_registered_class(x):
+        if is_fixed(x) and x.dtype.kind != "c":  # of complex numbers a view may show a part
+            return replaced(x, look.at(np.arange(prod(x.shape)).reshape(x.shape), DispatchKey.CPU), value)
         check_writable(x)
         made = x.copy()
     else:
@@ -104,11 +108,9 @@ def _view_scatter(x: Any, value: Any, look: Look) -> Any:
     return made
 
 
-# A copy of `x` in which what `look` shows of it is `value`. A batch is written to as an array is.
 view_scatter = define(
-    "np::view_scatter(Tensor x, Tensor value, Any look) -> Tensor", _view_scatter, key=DispatchKey.CompositeExplicit
+    "np::view_scatter(Tensor x, Tensor value, Any look) -> Tensor", scattered, key=DispatchKey.CompositeExplicit
 )
-view_scatter.register_at(DispatchKey.VMAP, _view_scatter)
 
 
 # -- taking a view ---------------------------------------------------------------------------------------------------------
@@ -123,14 +125,15 @@ def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
     def viewing(*args: Any) -> Any:
         out = kernel(*args)
         if type(out) is cls and alone >= 0 and type(x := args[alone]) is cls:
-            if shares(out, x):
+            if shares(out, x) or (type(x.value) is not np.ndarray and would_share(out, x, (op, args, alone, -1, 0))):
                 _join(out, x, (op, args, alone, -1, 0))
             return out
         for number, made in enumerate(arrays(out)):
             for i in places if type(made) is cls else ():
                 for part, x in enumerate(arrays(args[i])):
-                    if type(x) is cls and shares(made, x):
-                        _join(made, x, (op, args, i, -1 if x is args[i] else part, number))
+                    how = op, args, i, -1 if x is args[i] else part, number
+                    if type(x) is cls and (shares(made, x) or (type(x.value) is not np.ndarray and would_share(made, x, how))):
+                        _join(made, x, how)
         return out
 
     return viewing
@@ -146,6 +149,18 @@ def _shares(view: Any, x: Any) -> bool:
         if owner is None or owner is whole or owner is whole.base:  # the usual case
             return owner is not None or seen is whole
     return owner_of(seen) is owner_of(whole)
+
+
+def would_share(view: Any, x: Any, how: tuple[Any, ...]) -> bool:
+    """Whether a value of a registered class is a view of `x` as it is of NumPy's arrays; the class itself does not say."""
+    if x is view or x.rank != view.rank or not is_of_registered_class(owner_of(x)):
+        return False
+    look = look_of(new_tuple(View, (None, x, *how)), x.rank)
+    if any([isinstance(y, Tensor) or is_of_registered_class(y) for y in leaves(list(look.args))]):
+        return False  # an index among its arguments gives a copy
+    whole = np.empty(x.shape, x.dtype)
+    seen = look.at(whole, DispatchKey.CPU)
+    return isinstance(seen, np.ndarray) and np.may_share_memory(seen, whole)
 
 
 def _might_share(view: Any, x: Any) -> bool:

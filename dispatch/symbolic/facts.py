@@ -120,6 +120,13 @@ class Facts:
             found = None if hint is None else ((hint == 0) if kind == "==" else (hint >= 0)) is wanted
         return found
 
+    def by_arguments(self, condition: SymBool) -> SymBool:
+        """Return a comparison that has a hint, told by sizes of arguments: a guard is tested before anything has run."""
+        if condition.hint is not None:
+            return condition
+        sides = [self._expressions.size(self.resolved(terms_of(x))) for x in (condition.left, condition.right)]
+        return SymBool(condition.env, condition.op, *sides)
+
     def solved(self, condition: SymBool) -> bool | None:
         """Return whether SymPy finds a comparison true; None where it cannot tell."""
         self._solver = self._solver or Solver(self._atoms.all)

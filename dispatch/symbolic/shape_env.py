@@ -148,9 +148,10 @@ class ShapeEnv:
         whole: list[Any] = [0] * len(shape)
         step: Any = array.dtype.itemsize
         known: dict[int, Any] = {step: step}  # numbers that are the size of some part of the array
-        for axis in range(len(shape) - 1, -1, -1) if array.flags.c_contiguous else _inwards(strides):
+        dense = _in_c_order(array.shape, strides, step)
+        for axis in range(len(shape) - 1, -1, -1) if dense else _inwards(strides):
             stride, n = strides[axis], shape[axis]
-            if array.flags.c_contiguous:
+            if dense:
                 whole[axis], step = step, step * n if n else step
                 continue
             found = known.get(abs(stride), abs(stride))
@@ -313,7 +314,7 @@ class ShapeEnv:
             self.facts.learn(condition if hint else ~condition)
             return hint
         held = condition if hint else ~condition
-        self.guards.append(Guard(held, line()))
+        self.guards.append(Guard(self.facts.by_arguments(held), line()))
         self.facts.learn(held)
         return hint
 
@@ -416,6 +417,17 @@ def _here() -> str:
     """Return the line of user code that is running, as part of a message."""
     at = line()
     return f"at {at.place}" + (f" ({at.text})" if at.text else "")
+
+
+def _in_c_order(shape: tuple[int, ...], strides: tuple[int, ...], step: int) -> bool:
+    """Whether an array, perhaps of a class without flags, lies in C order; the strides of axes of one element mean nothing."""
+    if 0 in shape:
+        return True
+    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if n != 1 and stride != step:
+            return False
+        step *= n
+    return True
 
 
 def _inwards(strides: tuple[int, ...]) -> list[int]:

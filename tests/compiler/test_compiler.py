@@ -67,7 +67,7 @@ def test_a_ufunc_that_writes_to_an_array_that_dies_is_told_so_by_name():
 
 
 def page(name):
-    return runpy.run_path(str(GALLERY / f"{name}.py"), run_name=f"gallery_{name}")
+    return runpy.run_path(str(GALLERY / f"{name}.py"), run_name=name)
 
 
 def test_crop_on_the_photograph():

@@ -1,9 +1,10 @@
 """docs/torch_library.md, made of the docstrings of the tests beside this file: `python -m tests.contract.page` writes it.
 
 A module's docstring begins with the name of torch's test class, and then says which of its entries are here. A test has the name
-of its entry. Its docstring says the contract in one sentence, and then, in paragraphs of these names, what was `Adapted:` and what is
-a `Difference:`. A test of several entries names the others: `Also: some_entry TestOther.another`. `LEFT_OUT` has the entries that have
-no test, with the reason, by class and name; `ENTRIES` has the names of all. A test with another name is ours: beyond torch's.
+of its entry. Its docstring says the contract in one sentence, and then, in paragraphs of these names, what was `Adapted:`, what goes
+`Beyond:` torch, and by which causes it `Differs:`, which are explained in `DIFFERENCES`, separated by semicolons. A test of several
+entries names the others: `Also: some_entry TestOther.another`. `LEFT_OUT` has the entries that have no test, with the reason, by class
+and name; `ENTRIES` has the names of all. A test with another name is ours: beyond torch's.
 """
 
 import ast
@@ -21,10 +22,15 @@ For each test that torch has of `torch.library`, this page says whether this pac
 [tests/contract](../tests/contract), `test_` and its name, or one test for several entries. How to move code from torch is on
 [from_torch.md](from_torch.md).
 
-- **same**: as in torch, with arrays in place of tensors.
-- **adapted**: torch's own has no meaning for arrays; the remark says what replaces it.
-- **differs**: decided otherwise on purpose; the remark says how.
+- **same**: what torch's test asserts holds, with arrays in place of tensors; the remark says what goes beyond it.
+- **adapted**: torch's own has no meaning for arrays, or is of its old interface, `torch._custom_ops`, which torch.library has replaced;
+  the remark says what stands in its place.
+- **differs**: something that torch's test asserts comes out otherwise, on purpose; the causes are numbered
+  [at the end](#what-differs-on-purpose).
 - **beyond**: torch has no such test.
+
+[test_beside_torch.py](../tests/contract/test_beside_torch.py) runs the same programs against torch.library and against this package,
+and compares what comes of them; what differs there has its number too.
 
 `python -m tests.contract.page` writes this page from the tests.
 """
@@ -40,24 +46,25 @@ class Entry(NamedTuple):
     test: str
     contract: str
     adapted: str
-    difference: str
+    beyond: str
+    causes: tuple[str, ...]
 
     def status(self, known: set[str]) -> str:
-        if self.difference:
+        if self.causes:
             return "differs"
         if self.adapted:
             return "adapted"
         return "same" if self.name in known else "beyond"
 
-    @property
-    def remark(self) -> str:
+    def remark(self, numbers: dict[str, int]) -> str:
         shared = f"Tested by `{self.test}`." if self.name != self.test else ""
-        return " ".join(filter(None, (shared, self.adapted, self.difference)))
+        named = "; ".join(f"{numbers[cause]}, {cause}" for cause in self.causes)
+        return " ".join(filter(None, (shared, self.adapted, self.beyond, named and f"See {named}.")))
 
 
 def entries(folder: Path = HERE) -> list[Entry]:
     """Every test of a folder, in the order of the files' names and of their lines."""
-    return [entry for path in sorted(folder.glob("test_*.py")) if path.stem != "test_page" for entry in _of(path)]
+    return [entry for path in sorted(folder.glob("test_*.py")) if path.stem not in ("test_page", "test_beside_torch") for entry in _of(path)]
 
 
 def _of(path: Path) -> list[Entry]:
@@ -70,15 +77,17 @@ def _of(path: Path) -> list[Entry]:
             paragraphs = [" ".join(p.split()) for p in (ast.get_docstring(node) or "").split("\n\n")]
             said = {
                 word: " ".join(sentence(p.removeprefix(f"{word}:")) for p in paragraphs[1:] if p.startswith(f"{word}:"))
-                for word in ("Adapted", "Difference")
+                for word in ("Adapted", "Beyond")
             }
+            causes = [p.removeprefix("Differs:") for p in paragraphs[1:] if p.startswith("Differs:")]
             test = node.name.removeprefix("test_")
             title = part.strip() or heading.strip()
             also = [word for p in paragraphs if p.startswith("Also:") for word in p.removeprefix("Also:").split()]
             for name in [test, *also]:
                 of, _, entry = f"{group}.{name}".rpartition(".")
                 of = of.rpartition(".")[2]
-                found.append(Entry(of, title, path.name, entry, test, paragraphs[0], said["Adapted"], said["Difference"]))
+                own = [cause.strip() for text in causes for cause in text.split(";")]
+                found.append(Entry(of, title, path.name, entry, test, paragraphs[0], *said.values(), tuple(own)))
     return found
 
 
@@ -102,6 +111,15 @@ def tables(name: str, folder: Path = HERE) -> dict[str, dict[str, str]]:
     return found
 
 
+def differences(folder: Path = HERE) -> dict[str, str]:
+    """The causes of all differences, with what is said of each."""
+    for path in sorted(folder.glob("differences.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and [getattr(t, "id", "") for t in node.targets] == ["DIFFERENCES"]:
+                return dict(ast.literal_eval(node.value))
+    return {}
+
+
 def cell(text: str) -> str:
     """A text as a cell of a table: what stands in it as written, and ends no column."""
     pieces = [re.sub(r"\*|(?<!\w)__", r"\\\g<0>", piece) if i % 2 == 0 else piece for i, piece in enumerate(text.split("`"))]
@@ -112,6 +130,8 @@ def page(folder: Path = HERE) -> str:
     """The whole page."""
     known = {group: set(names) for group, names in tables("ENTRIES", folder).items()}
     found = entries(folder)
+    causes = differences(folder)
+    numbers = {cause: i for i, cause in enumerate(causes, 1)}
     groups = [*dict.fromkeys([*known, *(entry.group for entry in found)])]
     lines = [HEAD]
     for group in groups:
@@ -125,7 +145,7 @@ def page(folder: Path = HERE) -> str:
                 lines += ["| entry | contract | status | |", "|---|---|---|---|"]
                 for entry in rows:
                     status = entry.status(known.get(group, set()))
-                    lines.append(f"| `{entry.name}` | {cell(entry.contract)} | {status} | {cell(entry.remark)} |")
+                    lines.append(f"| `{entry.name}` | {cell(entry.contract)} | {status} | {cell(entry.remark(numbers))} |")
                 lines.append("")
     lines += ["## What is left out\n", "| class | entry | why |", "|---|---|---|"]
     lines += [
@@ -134,7 +154,10 @@ def page(folder: Path = HERE) -> str:
         for name, reason in reasons.items()
     ]
     lines += ["", "## What differs on purpose\n"]
-    lines += [f"- `{e.name}`: {cell(e.contract)} *{cell(e.difference)}*" for e in found if e.difference and e.name == e.test]
+    for cause, text in causes.items():
+        shown = dict.fromkeys(f"`{entry.name}`" for entry in found if cause in entry.causes)
+        where = f"Entries: {', '.join(shown)}." if shown else "Seen beside torch."
+        lines.append(f"{numbers[cause]}. **{cause}**: {text} {where}")
     return "\n".join(lines) + "\n"
 
 

@@ -39,10 +39,9 @@ def test_register_autograd_incorrect_num_gradients(returned, count, ns):
     """Too few gradients and too many are refused, counted as the user counts, with the arguments' names; None or an array alone
     counts as one.
 
-    Also: register_autograd_defaulted_inputs_too_few_gradients TestCustomOp.backward_dict_invalid_keys
-    TestCustomOp.backward_dict_requires_keys_for_input_tensors
+    Also: TestCustomOp.backward_dict_invalid_keys TestCustomOp.backward_dict_requires_keys_for_input_tensors
 
-    Difference: further Nones are refused too; torch lets them pass, and counts an argument of its own.
+    Beyond: the arguments are named.
     """
     op = product(ns, lambda ctx, g: returned(g))
     message = said(op(leaf(X), leaf(X)).sum().backward, GradientError)
@@ -52,9 +51,59 @@ def test_register_autograd_incorrect_num_gradients(returned, count, ns):
     )
 
 
+DEFAULTED = {
+    "one": (lambda g: g, True),
+    "up to the last array": (lambda g: (g, None), True),
+    "all": (lambda g: (g, None, None, None), True),
+    "none": (lambda g: (), False),
+    "one too few": (lambda g: (g, None, None), False),
+    "one too many": (lambda g: (g, None, None, None, None), False),
+}
+
+
+@pytest.mark.parametrize("given", [(), (None,), (None, 2.0), (None, 3.0, True)], ids=str)
+@pytest.mark.parametrize("returned", DEFAULTED)
+def test_register_autograd_defaulted_inputs_too_few_gradients(returned, given, ns):
+    """Of arguments with defaults a backward returns all gradients, or those up to the last array that has to be given or may be;
+    any other number is refused.
+
+    Differs: defaults
+    """
+    function, passes = DEFAULTED[returned]
+
+    @custom_op(f"{ns}::f", mutates_args=())
+    def f(x: Array, y: Array | None = None, scale: float = 2.0, enabled: bool = False) -> Array:
+        return np.sin(x)
+
+    seen = []
+
+    def backward(ctx, g):
+        seen.append(ctx.needs_input_grad)
+        return function(g * np.cos(X))
+
+    f.register_autograd(backward, setup_context=lambda ctx, inputs, output: seen.append(len(inputs)))
+    x = leaf(X)
+    if passes:
+        f(x, *given).sum().backward()
+        assert np.allclose(x.grad, np.cos(X))
+        y = leaf(X)
+        if returned == "one":
+            assert "returned 1 gradient" in said(f(x, y).sum().backward, GradientError)
+    else:
+        message = said(f(x, *given).sum().backward, GradientError)
+        assert message.endswith(
+            "and the operator has 4 arguments (x, y, scale, enabled). Return one for each, None for those without; those behind "
+            "'y', which are no arrays, may be left out."
+        )
+    assert seen[:2] == [4, (True, False, False, False)]
+
+
 @pytest.mark.parametrize("given", [(), (2.0,), (3.0,)])
 def test_register_autograd_defaulted_inputs_full(given, ns):
-    """A gradient for every argument is right, whether those with a default are given or not."""
+    """A gradient for every argument is right, whether those with a default are given or not.
+
+    Differs: defaults
+    """
     op = product(ns, gradients)
     x, y = leaf(X), leaf(X + 1)
     op(x, y, *given).sum().backward()
@@ -67,9 +116,7 @@ def test_register_autograd_defaulted_inputs_full(given, ns):
 def test_register_autograd_defaulted_inputs_actual(given, ns):
     """A gradient for each argument up to the last array is right too, whether those behind it are given or not.
 
-    Difference: torch leaves defaults out of what it passes on, so that `needs_input_grad` is as long as the call was, and an
-    optional array that was left out has no gradient to return; here a rule sees every argument always, and `inputs` and
-    `needs_input_grad` have one length.
+    Differs: defaults
     """
     lengths = []
 
@@ -87,10 +134,7 @@ def test_register_autograd_defaulted_inputs_actual(given, ns):
 @pytest.mark.parametrize("name", ["_pt_metadata", "structure_of_mine", "metadata"])
 @pytest.mark.parametrize("value", [[1, "a"], {"x": 1}, None], ids=["list", "dict", "None"])
 def test_register_autograd_pt_metadata_ctx_attr_is_not_tensorlist(name, value, ns):
-    """An attribute that a rule sets on its context comes back as it was, whatever its name and its value.
-
-    Difference: torch keeps a name for itself, and what is set under it breaks the backward.
-    """
+    """An attribute that a rule sets on its context comes back as it was, whatever its name and its value."""
     seen = []
 
     @custom_op(f"{ns}::copy", mutates_args=())
@@ -107,7 +151,10 @@ def test_register_autograd_pt_metadata_ctx_attr_is_not_tensorlist(name, value, n
 
 
 def test_register_autograd_tensorlist_defaulted_input(ns):
-    """A list of arrays beside defaults gets its gradients as a list of its length."""
+    """A list of arrays beside defaults gets its gradients as a list of its length.
+
+    Differs: defaults
+    """
 
     @custom_op(f"{ns}::total", mutates_args=())
     def total(xs: list[np.ndarray], n: float = 2.0, ys: list[np.ndarray] | None = None) -> Array:
@@ -131,7 +178,10 @@ def test_register_autograd_tensorlist_defaulted_input(ns):
 
 
 def test_register_autograd_tensorlist_return_defaulted_input(ns):
-    """A list of arrays that comes back gets its gradients as a list, where an argument was left out too."""
+    """A list of arrays that comes back gets its gradients as a list, where an argument was left out too.
+
+    Differs: defaults
+    """
     seen = []
 
     @custom_op(f"{ns}::parts", mutates_args=())

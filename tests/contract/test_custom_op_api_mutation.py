@@ -50,7 +50,7 @@ def test_mutated_fake(ns):
 def test_mutated_error(ns):
     """What is said to be written to is a parameter, and an array.
 
-    Difference: an array that cannot be written to is refused at the call, before the kernel runs.
+    Beyond: an array that cannot be written to is refused at the call, before the kernel runs.
     """
 
     def define(names, fn):
@@ -80,7 +80,7 @@ def test_mutated_error(ns):
 def test_mutated_unknown(ns):
     """Where it is not known what is written, every array may be; an explicit schema is allowed with it.
 
-    Difference: torch refuses a schema beside mutates_args="unknown".
+    Beyond: torch refuses a schema beside mutates_args="unknown".
     """
 
     @custom_op(f"{ns}::any", mutates_args="unknown")

@@ -25,7 +25,7 @@ def simple(ns, kernel=lambda x: x * 1, **options):
 def test_library_register_kernel(spelling, key, ns, remote):
     """A kernel is registered for one device, several or every one, in every spelling; the function comes back as it was.
 
-    Difference: each device keeps its own kernel; in torch those of a list of devices are taken one for the other.
+    Beyond: each device keeps its own kernel; in torch those of a list of devices are taken one for the other.
     """
     op = simple(ns, device_types="cuda")
 
@@ -183,7 +183,7 @@ def test_library_register_torch_dispatch_rule_mode(ns):
 def test_library_register_torch_dispatch(spelling, ns):
     """A rule for a mode is registered in every spelling, and a newer one takes its place.
 
-    Difference: torch refuses a second rule for the same class.
+    Beyond: a newer rule takes the place of the older, as it does of every other kind; torch refuses it for the same class.
     """
 
     class Plain(dispatch.Mode):

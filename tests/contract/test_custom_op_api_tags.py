@@ -60,13 +60,11 @@ def test_custom_op_tags(given, tags, ns, lib, ops):
     Also: custom_op_tags_dedup_pt2_compliant TestCustomOp.define_with_tags
 
     Adapted: pt2_compliant_tag, which torch adds to every custom operator, has no meaning here and does not exist.
-
-    Difference: they are a tuple, which nobody can add to.
     """
     op = custom_op(f"{ns}::tagged", lambda x: x.copy(), mutates_args=(), schema="(Tensor x) -> Tensor", tags=given)
     lib.define("through(Tensor x) -> Tensor", tags=given)
     define(f"{ns}::defined", "(Tensor x) -> Tensor", lib=lib, tags=given)
-    assert op.tags == ops.through.tags == ops.defined.tags == tuple(tags)
+    assert op.tags == ops.through.tags == ops.defined.tags == tags
     assert not hasattr(Tag, "pt2_compliant_tag")
 
 
@@ -124,7 +122,7 @@ def test_custom_op_inplace_tag_mutates_args_iterable(names, ns):
 def test_custom_op_inplace_tag_autograd(ns):
     """An operator in place has a gradient: the written value takes the place of the old one.
 
-    Difference: torch has none for operators that write.
+    Differs: writing operators
     """
     op = custom_op(f"{ns}::sin_", sin_, mutates_args=("x",), tags=Tag.inplace)
     op.register_autograd(cosine_of_saved, setup_context=keep_first)
@@ -139,8 +137,7 @@ def test_custom_op_inplace_tag_autograd(ns):
 def test_custom_op_inplace_tag_register_fake_warns(ns):
     """A shape rule of an operator in place is not needed, and held to what is needed of it: to return the argument.
 
-    Difference: torch warns when it is registered; here nothing is said of a rule that is right, and one that returns
-    another array is refused when it runs.
+    Differs: fake rules of tagged operators
     """
     op = custom_op(f"{ns}::sin_", sin_, mutates_args=("x",), tags=Tag.inplace)
     with warnings.catch_warnings(record=True) as caught:
@@ -311,7 +308,7 @@ def test_custom_op_out_tag_autograd(defined, ns, lib, ops):
 
     Also: library_register_autograd_out_tag_low_level
 
-    Difference: torch refuses every argument that requires a gradient.
+    Differs: writing operators
     """
     if defined:
         lib.define("sin_out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", tags=Tag.out)
@@ -337,8 +334,7 @@ def test_custom_op_out_tag_autograd(defined, ns, lib, ops):
 def test_custom_op_out_tag_register_fake_warns(ns):
     """A shape rule of an operator with `out` is not needed, and held to returning `out`.
 
-    Difference: torch warns when it is registered; here nothing is said of a rule that is right, and one that returns
-    another array is refused when it runs.
+    Differs: fake rules of tagged operators
     """
     op = custom_op(f"{ns}::sin_out", sin_out, mutates_args=("out",), tags=Tag.out)
     with warnings.catch_warnings(record=True) as caught:
@@ -366,7 +362,7 @@ def test_custom_op_register_fake_ordinary_op(ns):
 def test_custom_op_out_tag_register_autograd(ns):
     """A gradient may be registered for an operator with `out`: it is that of the operator which returns what this one writes.
 
-    Difference: torch refuses it.
+    Differs: writing operators
     """
     op = custom_op(f"{ns}::sin_out", sin_out, mutates_args=("out",), tags=Tag.out)
     op.register_autograd(lambda ctx, g: (cosine_of_saved(ctx, g), None), setup_context=keep_first)

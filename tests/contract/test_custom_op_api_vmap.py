@@ -84,7 +84,7 @@ def test_library_register_vmap_register_multiple_times(ns, lib, ops):
 def test_register_vmap_kwargonly_low_level(lib, ops):
     """Keyword-only arguments, arrays among them, reach the rule by keyword, and come last in `in_dims`.
 
-    Difference: torch refuses arrays that are keyword-only.
+    Beyond: torch refuses arrays that are keyword-only.
     """
     seen = []
     lib.define("foo(Tensor x, *, Tensor y, float n) -> Tensor")
@@ -104,7 +104,7 @@ def test_register_vmap_kwargonly_low_level(lib, ops):
 def test_register_vmap_defaults(ns):
     """Defaults are filled in before a rule sees them, and `in_dims` has an entry for every argument.
 
-    Difference: torch leaves out what equals its default, so that `in_dims` changes its length from call to call.
+    Beyond: torch leaves out what equals its default, so that `in_dims` changes its length from call to call.
     """
     seen = []
 
@@ -135,7 +135,7 @@ def test_register_vmap_defaults(ns):
 def test_register_vmap_wrong_results(returned, message, ns):
     """What a rule returns is held against the schema and the size of the batch.
 
-    Difference: in torch a batch of the wrong size passes, and gives a wrong shape in silence.
+    Beyond: in torch a batch of the wrong size passes, and gives a wrong shape in silence.
     """
     op = custom_op(f"{ns}::copy", lambda x: x * 1, mutates_args=(), schema="(Tensor x) -> Tensor")
     op.register_vmap(lambda info, in_dims, x: returned(x))

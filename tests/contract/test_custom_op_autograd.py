@@ -64,7 +64,8 @@ def backward_message(out, error=GradientError):
 def test_autograd_notimplemented(schema, args, make):
     """An operator without a gradient, asked for one through any argument, says which it is and what to add.
 
-    Difference: it is said when the gradient is asked for; torch's old interface refuses the call.
+    Adapted: the entry is of torch's old interface; as in torch.library, it is said when the gradient is asked for, and not
+    at the call.
     """
     op = make(schema)
     out = op(*args())
@@ -115,7 +116,7 @@ def test_backward_partially_registered(make):
 def test_save_for_backward_inputs_are_namedtuple(make):
     """setup_context is called once a call, with all arguments in the order of the schema, defaults filled in.
 
-    Difference: they are a plain tuple, as in torch.library; the old interface has a named one.
+    Adapted: the entry is of torch's old interface; as in torch.library, they are a plain tuple.
     """
     calls = []
 
@@ -138,7 +139,7 @@ def test_save_for_backward_inputs_are_namedtuple(make):
 def test_backward_returns_dict(make):
     """A backward returns one gradient for each argument, by position; one that returns a dict is refused.
 
-    Difference: the old interface asks for a dict, and refuses anything else.
+    Adapted: the entry is of torch's old interface; as in torch.library, gradients are given by position, and not as a dict.
     """
     op = make("(Tensor x) -> Tensor", lambda ctx, g: {"x": g})
     assert backward_message(op(leaf(X))) == (
@@ -149,7 +150,7 @@ def test_backward_returns_dict(make):
 def test_backward_dict_grad_for_nontensor(make):
     """A gradient for an argument that is no array is refused by name.
 
-    Difference: the place is not left out, as in a dict, but None.
+    Adapted: the entry is of torch's old interface; as in torch.library, its place is None.
     """
     op = make("(Tensor x, int dim) -> Tensor", lambda ctx, g: (g, g))
     assert backward_message(op(leaf(X), 32)) == (
@@ -199,7 +200,7 @@ def test_backward_tensorlist_input_requires_list_grads(returned, what, make):
 
     Also: backward_tensorlist_input_requires_list_grads_with_same_numel
 
-    Difference: None stands for a list of them, as it does for an array; torch asks for the list.
+    Differs: None for a list
     """
     op = make("(Tensor[] xs) -> Tensor", lambda ctx, g: returned(g))
     assert backward_message(op([leaf(X) for _ in range(3)])) == (
@@ -279,7 +280,7 @@ def test_backward_output_differentiability_non_tensor(make):
 def test_backward_impl_on_existing_op_incorrect_schema_views(lib, ops):
     """An operator that returns a view takes a gradient.
 
-    Difference: torch refuses it, or all but those of one array to one.
+    Differs: views
     """
     lib.define("foo(Tensor(a) x, int n) -> Tensor(a)")
     lib.impl("foo", lambda x, n: x[n:], "CPU")
@@ -299,7 +300,7 @@ def test_backward_impl_on_existing_op_incorrect_schema_views(lib, ops):
 def test_backward_impl_on_existing_op_incorrect_schema_mutable(lib, ops):
     """An operator that writes to its argument takes a gradient, that of its functional form.
 
-    Difference: torch refuses it.
+    Differs: writing operators
     """
     lib.define("foo(Tensor(a!) x) -> Tensor(a!)", tags=dispatch.Tag.inplace)
     lib.impl("foo", lambda x: np.multiply(x, 2, out=x), "CPU")
@@ -323,7 +324,7 @@ def test_backward_impl_on_existing_op_incorrect_schema_no_output(lib, ops):
 def test_backward_impl_on_existing_op_CompositeImplicitAutograd(lib, ops, ns):
     """A composite operator's gradient is that of what it is made of, unless it has one of its own.
 
-    Difference: torch's old interface refuses another, and its table ignores it; here it counts as long as its library is there.
+    Differs: rules on composites
     """
 
     def gradient():
@@ -344,8 +345,9 @@ def test_backward_impl_on_existing_op_CompositeImplicitAutograd(lib, ops, ns):
 def test_backward_impl_on_existing_op_with_key(key, lib, ops, ns):
     """A kernel at the key of the tape is covered by a gradient, and comes back when the gradient goes.
 
-    Difference: torch refuses the second. There is one key of the tape for all devices, and those of torch's for one device are
-    refused by name.
+    Adapted: the entry is of torch's old interface; as in torch.library, a gradient takes the place of a kernel at the key
+    of the tape. There is one such key for all
+    devices, and torch's for one device are refused by name.
     """
     lib.define("foo(Tensor x) -> Any")
     lib.impl("foo", np.sin, "CPU")

@@ -21,7 +21,7 @@ def test_data_dependent_compile():
 
     Also: TestCustomOpAPI.compile
 
-    Difference: with `dynamic=True`; torch compiles it with its own marks for such sizes.
+    Beyond: torch breaks the graph at such an operator.
     """
     f = lambda x: numpy_nonzero(x) * 2
     compiled = dispatch.compile(f, dynamic=True)
@@ -35,7 +35,7 @@ def test_data_dependent_compile():
 def test_data_dependent_nms_dynamic_compile():
     """Of an operator of several arguments too: boxes that depend on what was kept.
 
-    Difference: it fails in torch.
+    Beyond: in torch the test is expected to fail.
     """
     boxes = np.array([[0.0, 0.0, 2.0, 2.0], [0.0, 0.0, 2.0, 1.9], [3.0, 3.0, 4.0, 4.0]])
     f = lambda boxes, scores: boxes[numpy_nms(boxes, scores, 0.5)] * 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from making import said
 
-from dispatch import FakeTensorMode, ShapeEnv, Tag, custom_op, register_fake, vmap
+from dispatch import FakeTensorMode, ShapeEnv, Tag, custom_op, make_fx, register_fake, vmap
 from dispatch.errors import BatchingError, DataDependentError, DefinitionError, NoKernelError, NoRuleError
 from dispatch.library import Library, get_ctx, impl_abstract
 
@@ -29,7 +29,7 @@ def nonzero(ns):
 
     @nonzero.register_fake
     def _(x):
-        return np.empty((get_ctx().new_dynamic_size(), x.ndim), np.intp)
+        return np.empty_like(x, np.intp, shape=(get_ctx().new_dynamic_size(), x.ndim))
 
     return nonzero
 
@@ -67,8 +67,7 @@ def test_abstract_impl_on_existing_op_with_meta(lib, ns):
 def test_abstract_impl_on_existing_op_with_CompositeImplicitAutograd(lib, ops, ns):
     """A composite operator needs no fake rule: fakes run through what it is made of. Another is refused on request.
 
-    Difference: torch always refuses it; here a rule of the operator's own is nearer than its composition, and counts as long as
-    its library is there.
+    Differs: rules on composites
     """
     lib.define("foo(Tensor x) -> Tensor")
     lib.impl("foo", lambda x: np.sum(np.sin(x), axis=0), "CompositeImplicitAutograd")
@@ -135,7 +134,7 @@ def test_not_implemented_error(lib, ops, ns):
 def test_new_data_dependent_symint(ns):
     """A fake rule asks for a size that depends on data, within bounds that make sense.
 
-    Difference: a mode without a `shape_env` has numbers for sizes, and raises DataDependentError.
+    Differs: symbolic bounds
     """
     bounds = []
 
@@ -147,13 +146,17 @@ def test_new_data_dependent_symint(ns):
     def _(x):
         for low, high in ((-1, None), (3, 2)):
             bounds.append(said(partial(get_ctx().new_dynamic_size, min=low, max=high), DefinitionError))
-        return np.empty(get_ctx().new_dynamic_size(min=1, max=x.size))
+        return np.empty_like(x, shape=(get_ctx().new_dynamic_size(min=1, max=x.size),))
 
     assert said(lambda: run_fake(foo, X), DataDependentError) == asks_for_a_size(foo)
     assert bounds == [
         f"{ns}::foo: its fake rule asks for a size from {low} to {high}. Sizes begin at 0, and min is the smaller."
         for low, high in ((-1, None), (3, 2))
     ]
+    graph = make_fx(lambda x: foo(x) * 2, "symbolic")(np.ones((2, 3)))
+    assert [str(node.value[0]) for node in graph.nodes if node.op is foo] == ["(u0,)"]
+    x = np.array([[1.0, -1.0, 2.0], [3.0, 0.0, 4.0], [0.0, 5.0, 0.0]])
+    assert np.array_equal(graph(x), foo(x) * 2)
 
 
 def test_meta_for_data_dependent_shape_operation(nonzero):
@@ -165,11 +168,14 @@ def test_meta_for_data_dependent_shape_operation(nonzero):
 
 
 def test_data_dependent_basic(nonzero):
-    """An operator whose shape depends on data computes like any other, and a batch of it is refused where its items differ.
+    """An operator whose shape depends on data computes like any other, and is one call of a graph for arrays of every size.
 
-    Adapted: torch's entry traces it with sizes as symbols.
+    Beyond: a batch of it is refused where its items differ.
     """
     x = np.array([[0.0, 1.0], [2.0, 0.0]])
+    graph = make_fx(nonzero, "symbolic")(x)
+    assert [node.op for node in graph.nodes if node.op is not None] == [nonzero]
+    assert np.array_equal(graph(np.eye(3)), nonzero(np.eye(3)))
     assert np.array_equal(nonzero(x), np.argwhere(x))
     assert np.array_equal(vmap(nonzero)(x), [[[1]], [[0]]])
     message = said(lambda: vmap(nonzero)(np.array([[1.0, 1.0], [0.0, 1.0]])), BatchingError)
@@ -179,10 +185,11 @@ def test_data_dependent_basic(nonzero):
 
 
 def test_data_dependent_fake_tracing(nonzero):
-    """A program over fakes stops at the operator whose shape depends on data, named; what is before it has its shape.
-
-    Adapted: torch's entry traces it with sizes as symbols.
-    """
+    """A trace over fakes has a symbol for the size that depends on data, and numbers for all others."""
+    graph = make_fx(lambda x: nonzero(np.sin(x)) * 2, "fake")(np.ones((5, 5)))
+    assert [str(node.value[0]) for node in graph.nodes] == ["(5, 5)", "(5, 5)", "(u0, 2)", "(u0, 2)"]
+    for x in (np.eye(5), np.zeros((5, 5))):
+        assert np.array_equal(graph(x), nonzero(x) * 2)
     with FakeTensorMode() as mode:
         x = np.sin(mode.from_array(np.ones((5, 5))))
         assert x.shape == (5, 5)
@@ -190,10 +197,7 @@ def test_data_dependent_fake_tracing(nonzero):
 
 
 def test_basic_make_fx(ns):
-    """A program over fakes runs rules only, and knows the shape of its result.
-
-    Adapted: torch's entry looks for the operator in the traced graph.
-    """
+    """A program over fakes runs rules only, and knows the shape of its result; a trace has the operator as a call."""
     ran = []
 
     @custom_op(f"{ns}::foo", mutates_args=())
@@ -208,13 +212,13 @@ def test_basic_make_fx(ns):
 
     out = run_fake(lambda x: np.sin(foo(x)), X)
     assert (out.shape, out.dtype, ran) == ((), X.dtype, ["rule"])
+    graph = make_fx(foo, "symbolic")(X)
+    assert f"{ns}.foo(x)" in str(graph)
+    assert "kernel" not in ran
 
 
 def test_symints(ns):
-    """The shape of a fake is a tuple of ints, which goes to an operator that takes sizes and gives the shape it gives.
-
-    Difference: sizes are numbers in a mode without a `shape_env`, and symbols in one that has one.
-    """
+    """The shape of a fake goes to an operator that takes sizes, in a trace with symbols too, and gives the shape it gives."""
 
     @custom_op(f"{ns}::view_copy", mutates_args=())
     def view_copy(x: np.ndarray, shape: list[int]) -> np.ndarray:
@@ -231,3 +235,6 @@ def test_symints(ns):
     assert run_fake(f, x).shape == f(x).shape == (6, 4)
     with FakeTensorMode(shape_env=ShapeEnv()) as mode:
         assert str(f(mode.from_array(x)).shape) == "(s0*s1, s2)"
+    graph = make_fx(f, "symbolic")(x)
+    for other in (x, np.ones((5, 2, 3))):
+        assert np.array_equal(graph(other), f(other))

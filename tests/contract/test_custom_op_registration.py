@@ -39,7 +39,10 @@ def fake_shape(op, x=X):
 
 @pytest.mark.parametrize("ns", RESERVED)
 def test_reserved_ns(ns):
-    """The package's own namespaces are closed to definitions, by whichever way, and open for kernels."""
+    """The package's own namespaces are closed to definitions, by whichever way, and open for kernels.
+
+    Adapted: the package's own namespaces are prim, prims and np.
+    """
     refusal = f"the namespace {ns!r} is this package's own. Take another"
     for call in (
         lambda: custom_op(f"{ns}::foo_of_mine", once, mutates_args=(), schema="(Tensor x) -> Tensor"),
@@ -52,7 +55,10 @@ def test_reserved_ns(ns):
 
 
 def test_private_ctor():
-    """An operator is made by custom_op or a library, and its class, called with what is no schema, refuses."""
+    """An operator is made by custom_op or a library, and its class, called with what is no schema, refuses.
+
+    Adapted: it is a TypeError; torch raises a RuntimeError.
+    """
     with pytest.raises(TypeError):
         OpOverload(None, None, None, None)
     with pytest.raises(TypeError):
@@ -64,8 +70,7 @@ def test_private_ctor():
 def test_lifetime(ns):
     """A name has one definition, until its library is destroyed.
 
-    Difference: the module that defined a name may define it again, in a notebook cell or by a reload, and older handles call the
-    new definition; in torch a second definition fails, or redirects them in silence. From another module it is refused.
+    Differs: defining again
     """
     code = f"@custom_op('{ns}::foo', mutates_args=())\ndef foo(x: np.ndarray) -> np.ndarray:\n    return x + N"
     old = from_module(f"{ns}_a", code, N=1)["foo"]
@@ -103,7 +108,7 @@ def test_load_library():
     """There is nothing to load: an operator is known once the module that defines it is imported, and a name that nobody has
     defined says so.
 
-    Difference: torch loads a shared library by its path, whose operators register themselves.
+    Adapted: torch loads a shared library by its path, whose operators register themselves.
     """
     message = said(lambda: dispatch.ops.load_library("libnoexist.so"), OperatorNotFoundError)
     assert message.startswith("there is no namespace 'load_library'.")
@@ -116,7 +121,7 @@ def test_load_library():
 def test_define_bad_schema(ns):
     """`define` has the name already, and refuses a schema that begins with one.
 
-    Difference: the spaces of a schema are free, here as in a library.
+    Beyond: the spaces of a schema are free, here as in a library.
     """
     message = said(lambda: define(f"{ns}::foo", "foo(Tensor x) -> Tensor"), SchemaError)
     assert message.startswith(f"{ns}::foo: the name is given already, as '{ns}::foo'. Begin with '('.")
@@ -135,7 +140,7 @@ def test_define_validation():
 def test_legacy_define(lib, ops):
     """`define(lib, schema)` decorates the composite kernel.
 
-    Difference: a schema with an overload gets its kernel too; torch's lands on the operator without one.
+    Beyond: a schema with an overload gets its kernel too; torch's lands on the operator without one.
     """
 
     @define(lib, "foo(Tensor x) -> Tensor")
@@ -196,7 +201,7 @@ def test_impl_device_cpu(types, decorating, lib, ops, ns):
 
     Also: define_and_impl impl_cpu impl_function impl_device_function
 
-    Difference: the decorator returns the function, where torch's returns None and the name is lost.
+    Beyond: the decorator returns the function, where torch's returns None and the name is lost.
     """
     define(f"{ns}::foo", "(Tensor x) -> Tensor", lib=lib)
     name = f"{ns}::foo"
@@ -226,7 +231,8 @@ def test_impl_device_invalid():
 def test_impl_invalid_devices(device, ns):
     """A kernel for a device that nobody knows is refused by every way of registering one, and nothing is registered.
 
-    Difference: a device becomes known when an array type is registered for it, so that the list is open.
+    Adapted: the entry is of torch's old interface; as in torch.library, a kernel may wait for xla. A device becomes known
+    when an array type is registered for it.
     """
     schema = "(Tensor x) -> Tensor"
     op = custom_op(f"{ns}::foo", once, mutates_args=(), schema=schema, device_types="cuda")
@@ -258,7 +264,8 @@ def test_impl_on_existing_op_with_cpu_registration(key, lib, ops, ns):
 
     Also: override_impl
 
-    Difference: without the request it covers the first until its library goes; torch's old interface always refuses.
+    Adapted: the entry is of torch's old interface; as in torch.library, a second kernel covers the first until its library
+    goes, unless `allow_override=False`.
     """
     lib.define("foo(Tensor x) -> Tensor")
     lib.impl("foo", once, key)
@@ -328,7 +335,7 @@ def test_override_meta(lib, ops, ns):
 def test_override_cea(lib, ops, ns):
     """An operator whose kernel serves every device takes a fake rule, which counts.
 
-    Difference: without one there is no shape. torch runs the kernel itself on fakes; a NumPy kernel would want their data.
+    Differs: no kernel on fakes
     """
     lib.define("foo(Tensor x) -> Tensor")
     lib.impl("foo", once, "CompositeExplicitAutograd")
@@ -356,7 +363,7 @@ def test_register_fake_does_not_leak_on_failure(lib, ops, ns):
 def test_resolve_packet(lib, ops, ns):
     """A call by the operator's name runs the overload that fits; one that fits none is told why each does not.
 
-    Difference: the order of definition never decides.
+    Beyond: the order of definition never decides.
     """
     lib.define("total.dims(Tensor x, int[] dim) -> str")
     lib.define("total(Tensor x) -> str")

@@ -41,9 +41,7 @@ def types_of(text):
 def test_functionalize_error(lib, ops):
     """Where the results of calls are put together, an operator that writes to what the calls share is refused by name.
 
-    Adapted: torch's compiler asks for a functional form of every operator; here a batch does.
-
-    Difference: an operator that returns a view is let through, for the batch puts the results into a new array.
+    Differs: functional forms
     """
     lib.define("foo(Tensor(a!) x, Tensor y) -> Tensor(a!)", tags=Tag.inplace)
     lib.impl("foo", lambda x, y: np.add(x, y, out=x), "CompositeExplicitAutograd")
@@ -78,7 +76,8 @@ def test_invalid_schemas(text, ns):
 def test_invalid_qualname(name, message):
     """A name is ns::name, and what is none is refused with a line that says how one is written.
 
-    Difference: custom_op takes the name of an overload too, ns::name.overload, which torch leaves to Library.define.
+    Adapted: the entry is of torch's old interface; as in torch.library, custom_op takes the name of an overload,
+    ns::name.overload.
     """
     assert said(lambda: custom_op(name, lambda: None, mutates_args=(), schema="() -> ()"), SchemaError) == message
 
@@ -86,8 +85,8 @@ def test_invalid_qualname(name, message):
 def test_name_must_match(ns):
     """The operator has the name it is given, and keeps the function's own beside it.
 
-    Difference: torch's old interface wants the function to have the operator's name; here the function's name is free, and is
-    the `__name__` of the operator.
+    Adapted: the entry is of torch's old interface; as in torch.library, the function's name is free; it is the `__name__`
+    of the operator.
     """
 
     @custom_op(f"{ns}::foo", mutates_args=())
@@ -101,8 +100,8 @@ def test_name_must_match(ns):
 def test_unsupported_schemas(ns):
     """A kernel that does not keep to its schema is refused at the call.
 
-    Difference: torch's old interface takes functional schemas only; here writes, views, operators without a result and an
-    argument named self are as good, and what is refused is a schema that means nothing or a kernel that does not keep to it.
+    Adapted: the entry is of torch's old interface; as in torch.library, writes, views, operators without a result and an
+    argument named self are as good.
     """
 
     def op(schema, kernel, mutates_args=()):
@@ -312,8 +311,9 @@ def out(x: Array, *, out: Array) -> Array: ...
 def test_infer_schema_supported():
     """The schema of a function follows from its hints, defaults, keyword-only parameters, and what it writes to.
 
-    Difference: an int is int, and not SymInt; a device is a string, known by the name of its parameter; a default prints as
-    it reads back.
+    Adapted: a device is a string, known by the name of its parameter; a dtype is NumPy's.
+
+    Differs: SymInt
     """
 
     for function, text in {
@@ -348,7 +348,7 @@ def test_infer_schema_supported():
 def test_infer_schema_unsupported():
     """Any number of arguments, a missing hint, a write to a number and a name that is not known are refused by parameter.
 
-    Difference: a tuple of any length, which torch refuses, is a list here.
+    Differs: more hints
     """
 
     def varargs(*args): ...
@@ -415,8 +415,7 @@ PARAMETERS = {
 def test_supported_param_types(form, hint, ns):
     """A parameter of any type, optional, in a list, or in a list that may be None, reaches the kernel as it was given.
 
-    Difference: torch copies lists and tuples to lists, takes an int for a bool, and has no lists of strings, of dtypes and of
-    what may be None, no complex and no bytes.
+    Beyond: lists of strings, of dtypes and of what may be None, complex numbers and bytes; an int is no bool.
     """
     received = []
 
@@ -441,10 +440,9 @@ def test_supported_param_types(form, hint, ns):
 
 
 def test_sequences(ns):
-    """A parameter hinted as a sequence takes lists, tuples and ranges, and hands them to the kernel untouched.
+    """A parameter hinted as a sequence takes lists, tuples, ranges and sequences of any class, and hands them to the kernel untouched.
 
-    Difference: torch takes any class that is a Sequence and makes a list of it; here others are refused, for making a list
-    would cost every call, and change what the decorated function gets.
+    Differs: sequences as given
     """
 
     class MySequence(collections.abc.Sequence):
@@ -461,11 +459,12 @@ def test_sequences(ns):
         received.append(sizes)
         return x.copy()
 
-    for sizes in ([1, 2, 3], (1, 2, 3), range(1, 4)):
+    for sizes in ([1, 2, 3], (1, 2, 3), range(1, 4), MySequence(), collections.deque([1, 2, 3])):
         foo(X, sizes)
         assert received.pop() is sizes
-    with pytest.raises(ArgumentError, match=r"argument 'sizes' is int\[\], and was given a MySequence"):
-        foo(X, MySequence())
+    for other, what in (({1, 2}, "a set"), ("12", "a str"), (b"12", "a bytes"), (collections.deque([1, "2"]), "a deque")):
+        with pytest.raises(ArgumentError, match=rf"argument 'sizes' is int\[\], and was given {what}"):
+            foo(X, other)
 
 
 @pytest.mark.parametrize(
@@ -484,7 +483,7 @@ def test_sequences(ns):
 def test_unsupported_param_types(hint, advice):
     """A hint without a schema type is refused by parameter, with the nearest that has one.
 
-    Difference: list[int | None], tuple[int, int], tuple[int, float] and Callable, which torch refuses, have a type here.
+    Differs: more hints
     """
 
     def foo(x: Array, y) -> Array: ...

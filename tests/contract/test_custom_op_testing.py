@@ -131,8 +131,7 @@ def test_incorrect_abstract_impl(lib):
 def test_missing_functionalization(lib, ops):
     """An operator that writes to its argument and returns it is checked for doing exactly that.
 
-    Difference: torch refuses it, for want of a functional form of an output that is an argument; here the schema says which
-    argument the output is, the call holds the kernel to it, and opcheck looks at what was written.
+    Differs: functional forms
     """
     lib.define("good(Tensor(a!) x) -> Tensor(a!)", tags=Tag.inplace)
     lib.impl("good", lambda x: np.sin(x, out=x), "CPU")

@@ -42,7 +42,7 @@ def twice_secretly(x):
 def test_MiniOpTest(ns):
     """Every test of a class comes once more for each check, named check__test, and stays as it was by itself.
 
-    Adapted: there are five checks; those of torch's compiler are one of batches and one of gradients.
+    Differs: checks of opcheck
     """
     op = operator(ns)
     cls = suite(op, utils="ALL")
@@ -127,7 +127,10 @@ def test_dont_generate_decorator(ns):
 
 @pytest.mark.parametrize("target", ["overload", "operator", "name"])
 def test_opcheck(target, ns, lib, ops):
-    """Opcheck takes an overload, an operator of one overload, or a name; it returns a report, or raises all that failed."""
+    """Opcheck takes an overload, an operator of one overload, or a name; it returns a report, or raises all that failed.
+
+    Differs: checks of opcheck
+    """
     lib.define("foo(Tensor x) -> Tensor")
     lib.impl("foo", np.sin, "CPU")
     lib.impl("foo", lambda x: np.empty_like(x), "Meta")
@@ -169,10 +172,18 @@ def test_is_inside_opcheck_mode(ns):
 
 
 def test_opcheck_bad_op(lib, ops, ns):
-    """What is no operator is refused, and of several overloads one is asked for."""
+    """What is no operator is refused, of several overloads one is asked for, and an operator that returns a view without saying so
+    fails the checks that call it.
+
+    Differs: checks of opcheck; aliases of library operators
+    """
     assert said(lambda: opcheck(5, (X,)), ArgumentError) == (
         "opcheck checks an operator or its name, 'ns::name', and was given an int."
     )
+    lib.define("view(Tensor x) -> Tensor")
+    lib.impl("view", lambda x: x[:], "CPU")
+    assert "returned a view of its input 'x'" in said(lambda: opcheck(ops.view, (X,)), OpCheckError)
+    assert isinstance(opcheck(ops.view, (X,), raise_exception=False)["test_schema"], OpCheckError)
     lib.define("foo(Tensor x) -> Tensor")
     lib.define("foo.two(Tensor x, Tensor y) -> Tensor")
     assert said(lambda: opcheck(ops.foo, (X,)), ArgumentError) == (

@@ -41,9 +41,9 @@ def shape(op, *args):
 def test_fake_registration(op, profiles):
     """Inside the block the operator has a fake rule that knows the calls that were recorded, and no others.
 
-    Adapted: the names are record_op_profiles and generate_fake_kernels.
-
-    Difference: a profile is exact, in shapes, strides and plain values, where torch's knows ranks.
+    Adapted: the names are record_op_profiles and generate_fake_kernels; a profile is recorded, exact in shapes, strides and
+    plain
+    values, where torch's is written by hand and knows ranks.
     """
     with pytest.raises(NoRuleError, match="it has no fake rule"):
         shape(op, X)

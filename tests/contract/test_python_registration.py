@@ -5,8 +5,8 @@ import pytest
 from making import leaf, said
 
 import dispatch
-from dispatch.errors import DefinitionError, LibraryError, OperatorNotFoundError
-from dispatch.library import Library, fallthrough_kernel, get_kernel
+from dispatch.errors import AliasError, DefinitionError, LibraryError, OperatorNotFoundError
+from dispatch.library import Library, get_kernel
 
 X = np.array([0.5, 1.0, 2.0])
 
@@ -81,16 +81,20 @@ def test_override_cpu_sum():
 
 
 def test_extend_library_with_dispatch_key_arg(ns, ops):
-    """The key of a library is that of the kernels which name none; another key may be named.
-
-    Difference: torch refuses a kernel at another key than the library's.
-    """
+    """The key of a library is that of its kernels, which need not name it; another key is refused."""
     with Library(ns, "FRAGMENT") as definitions, Library(ns, "IMPL", "CPU") as kernels:
         definitions.define("foo(Tensor x) -> Tensor")
         kernels.impl("foo", lambda x: x + 1)
         assert np.array_equal(ops.foo(X), X + 1)
-        kernels.impl("foo", fallthrough_kernel, "AUTOGRAD")
-        assert type(ops.foo(leaf(X))) is np.ndarray
+        kernels.impl(f"{ns}::foo", lambda x: x + 2, "cpu")
+        assert np.array_equal(ops.foo(X), X + 2)
+        for key in ("Autograd", "CUDA", "CompositeExplicit"):
+            message = said(lambda key=key: kernels.impl("foo", lambda x: x, key), LibraryError)
+            assert message == (
+                f"Library({ns!r}, 'IMPL', 'CPU') registers at CPU, and {key} was given. Use Library({ns!r}, 'IMPL'), which has no "
+                "key of its own."
+            )
+        assert np.array_equal(ops.foo(X), X + 2)
     assert said(lambda: Library(ns, "IMPL", "nothing"), DefinitionError).startswith(
         "there is no dispatch key 'nothing'. Keys: "
     )
@@ -99,8 +103,7 @@ def test_extend_library_with_dispatch_key_arg(ns, ops):
 def test_create_new_library(ns, ops):
     """A namespace has one owner, which defines; kernels come through it or through others.
 
-    Difference: define returns the name with the overload, which impl takes; the module that made the owner may make it
-    again, which is what running a notebook's cell again does.
+    Beyond: define returns the name with the overload, which impl takes; the owner's module may make it again.
     """
     with Library(ns, "DEF") as owner:
         assert owner.define("sum(Tensor x) -> Tensor") == "sum"
@@ -119,19 +122,28 @@ def test_create_new_library(ns, ops):
 
 
 def test_create_new_library_fragment_no_existing(ns, ops):
-    """A fragment defines where nobody owns the namespace, and what it defined is gone with it."""
+    """A fragment defines where nobody owns the namespace, and what it defined is gone with it.
+
+    Differs: aliases of library operators
+    """
     with Library(ns, "FRAGMENT") as fragment:
         fragment.define("sum(Tensor x) -> Tensor")
         fragment.impl("sum", lambda x: x.sum(), "CPU")
         assert ops.sum(X) == X.sum()
         held = ops.sum
+        fragment.define("same(Tensor x) -> Tensor")
+        fragment.impl("same", lambda *args: args[0], "CPU")
+        assert "returned its input 'x' itself" in said(lambda: ops.same(X), AliasError)
     assert said(lambda: held(X), OperatorNotFoundError).startswith(f"{ns}::sum is gone: the library that defined it (")
     with pytest.raises(OperatorNotFoundError):
         ops.sum(X)
 
 
 def test_create_new_library_fragment_with_existing(ns, ops):
-    """Fragments add to a namespace that has an owner, and go by themselves."""
+    """Fragments add to a namespace that has an owner, and go by themselves.
+
+    Differs: aliases of library operators
+    """
     with Library(ns, "DEF") as owner:
         owner.define("one(Tensor x) -> Tensor")
         owner.impl("one", lambda x: x + 1, "CPU")
@@ -139,6 +151,9 @@ def test_create_new_library_fragment_with_existing(ns, ops):
             first.define("two(Tensor x) -> Tensor")
             second.impl("two", lambda x: x + 2, "CPU")
             assert [ops.one(X)[0], ops.two(X)[0]] == [X[0] + 1, X[0] + 2]
+            second.define("same(Tensor x) -> Tensor")
+            first.impl("same", lambda *args: args[0][:], "CPU")
+            assert "returned a view of its input 'x'" in said(lambda: ops.same(X), AliasError)
         assert ops.one(X)[0] == X[0] + 1
         with pytest.raises(OperatorNotFoundError):
             ops.two(X)

@@ -18,7 +18,10 @@ def line():
 
 
 def test_library_source_location(ns, lib, ops):
-    """An operator knows the line of its definition; kernels and rules know the lines of their functions; errors name them."""
+    """An operator knows the line of its definition; kernels and rules know the lines of their functions; errors name them.
+
+    Differs: defining again
+    """
     lib.define("foo(Tensor x) -> Tensor")
     defined = line()
 
@@ -38,6 +41,17 @@ def test_library_source_location(ns, lib, ops):
     assert lines[0] in said(lambda: lib.impl("foo", kernel, "CPU", allow_override=False), LibraryError)
     assert lines[1] in said(lambda: register_fake(ops.foo, rule, allow_override=False), DefinitionError)
     lib.destroy()
+    owner = Library(f"{ns}_owned", "DEF")
+    owned = int(line().partition(":")[2]) - 1
+    other = {"__name__": "another", "Library": Library}
+    message = said(lambda: exec(f"Library('{ns}_owned', 'DEF')", other), LibraryError)
+    assert message == (
+        f"the namespace '{ns}_owned' has its DEF library, made by {__name__} (test_source_location.py:{owned}); another "
+        "(<string>:1) makes another. There is one a process: use 'FRAGMENT'."
+    )
+    again = Library(f"{ns}_owned", "DEF")  # of the module that owns it
+    owner.destroy()
+    again.destroy()
     gone = Library(ns, "FRAGMENT")
     gone.define("bar(Tensor x) -> Tensor")
     op = ops.bar

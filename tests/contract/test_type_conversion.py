@@ -35,7 +35,7 @@ def test_simple_tuple():
 def test_supported_types(hint):
     """A tuple of one type is a list of it, of as many items.
 
-    Difference: it is a type of its own; torch refuses it and suggests the list.
+    Differs: more hints
     """
     assert parameter(tuple[hint, hint, hint]) == f"{SUPPORTED[hint]}[3]"
     assert parameter(tuple[hint]) == f"{SUPPORTED[hint]}[1]"
@@ -45,7 +45,7 @@ def test_supported_types(hint):
 def test_optional(hint):
     """A tuple of a type, and of it or None, is a tuple of the two; one of any length is a list.
 
-    Difference: torch suggests a list of what may be None for both.
+    Differs: more hints
     """
     name = SUPPORTED[hint]
     assert parameter(tuple[hint, hint | None]) == f"({name}, {name}?)"
@@ -57,7 +57,7 @@ def test_optional(hint):
 def test_mixed_types():
     """A tuple of several types is a tuple of them.
 
-    Difference: torch suggests a list of their union, which it has no type for.
+    Differs: more hints
     """
     assert parameter(tuple[int, float]) == "(int, float)"
     assert parameter(tuple[int, float, str]) == "(int, float, str)"

@@ -1,6 +1,9 @@
 """What a call may pass: bound as Python binds it, and checked type by type, never converted."""
 
 import inspect
+from array import array
+from collections import UserList, UserString, deque
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -159,6 +162,7 @@ VALUES = [
     bool, str, np.ndarray, len, lambda: None, A, A[0], A.astype(">f4"), A.astype(int), A[:0], np.array(1.0), A.view(np.recarray),
     X, [X], [A, X], [A, None], range(2), range(3), [], (), [A], (A, A), [A, 3], [1, 2], (1, 2), (1, 2, 3), [True], [1.0, 2],
     ["a"], [[A], [A]], [[1], [2.0]], (A, 1), (1, A), {"a": 1}, {"a": A}, {1: 1}, {}, object(),
+    deque([1, 2]), deque([A]), array("d", [1.0, 2.0]), UserList(["a"]), UserString("ab"),
 ]  # fmt: skip
 
 
@@ -185,12 +189,12 @@ def is_dtype(x):
     return isinstance(x, (np.dtype, str))
 
 
-def list_of(one, size=None):
+def list_of(one, size=None, *, holds_arrays=False):
     def fits(x):
         if size is not None and one(x):
             return True
-        plain = isinstance(x, (list, tuple)) or (one is is_int and isinstance(x, range))
-        return plain and all(map(one, x)) and size in (None, 1, len(x))
+        kinds = (list, tuple) if holds_arrays else Sequence
+        return isinstance(x, kinds) and not isinstance(x, (str, bytes, bytearray)) and all(map(one, x)) and size in (None, 1, len(x))
 
     return fits
 
@@ -213,16 +217,16 @@ ORACLES = {
     "Callable": callable,
     "Any": lambda x: True,
     "Residual": lambda x: True,
-    "Tensor[]": list_of(is_array),
-    "Tensor?[]": list_of(optional(is_array)),
-    "Tensor[][]": list_of(list_of(is_array)),
+    "Tensor[]": list_of(is_array, holds_arrays=True),
+    "Tensor?[]": list_of(optional(is_array), holds_arrays=True),
+    "Tensor[][]": list_of(list_of(is_array, holds_arrays=True), holds_arrays=True),
     "int[]": list_of(is_int),
     "int[1]": list_of(is_int, 1),
     "int[2]": list_of(is_int, 2),
     "float[2]": list_of(is_float, 2),
     "bool[]": list_of(lambda x: isinstance(x, (bool, np.bool_))),
     "str[]": list_of(lambda x: isinstance(x, str)),
-    "int[][]": list_of(list_of(is_int)),
+    "int[][]": list_of(list_of(is_int), holds_arrays=True),
     "(Tensor, int)": lambda x: isinstance(x, tuple) and len(x) == 2 and is_array(x[0]) and is_int(x[1]),
     "Dict(str, int)": lambda x: isinstance(x, dict) and all(isinstance(k, str) and is_int(v) for k, v in x.items()),
     "Dict(str, Tensor)": lambda x: isinstance(x, dict) and all(isinstance(k, str) and is_array(v) for k, v in x.items()),

@@ -22,6 +22,7 @@ from dispatch.core.array_memory import (
     set_rewritable,
     settled,
     unwritten,
+    watched,
 )  # fmt: skip
 
 A = np.arange(3.0)
@@ -175,6 +176,20 @@ def test_a_window_on_the_memory_of_what_is_no_array_is_copied(limit, tmp_path):
         assert (kept[0], whole[0]) == (0, 7)
         assert not kept.flags.writeable
         whole[0] = 0
+
+
+@pytest.mark.parametrize("owner", [np.arange(3.0), np.frombuffer(bytearray(24)), np.arange(90_000.0)[::2]], ids=["array", "bytearray", "strided"])
+def test_watched_memory_is_kept_as_it_is(owner):
+    x = watched(owner)
+    assert not x.flags.writeable
+    assert (x.shape, x.strides, x.ctypes.data) == (owner.shape, owner.strides, owner.ctypes.data)
+    assert unwritten(x, 8) is x
+    part = x[1:]
+    assert unwritten(part, 8) is part
+    held = weakref.ref(owner)
+    del owner
+    assert x.base is not None
+    assert held() is not None  # the view keeps the memory
 
 
 def test_settled_values_are_ones_that_nobody_writes_to():

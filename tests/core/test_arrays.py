@@ -1,6 +1,7 @@
 """Which backend an object belongs to."""
 
 import gc
+import threading
 import weakref
 from fractions import Fraction
 
@@ -14,6 +15,8 @@ from dispatch.core import (
     device_of,
     freeze,
     is_array_type,
+    register_when_seen,
+    registers_now,
 )
 from dispatch.errors import ArgumentError, DefinitionError
 
@@ -224,3 +227,42 @@ def test_a_device_is_the_text_of_a_string_whatever_its_class_says():
 def test_an_array_type_is_a_class():
     with pytest.raises(TypeError, match=r"an array type is a class, and this is 3\."):
         is_array_type(3)
+
+
+def test_a_thread_that_comes_second_waits_until_a_package_is_registered():
+    x = type("Late", (), {"__module__": "late.arrays"})()
+    asking, answers, done = threading.Event(), [], []
+
+    def ask():
+        asking.set()
+        answers.append((registers_now(x), list(done)))
+
+    other = threading.Thread(target=ask)
+
+    def register():
+        other.start()
+        asking.wait(10)
+        assert not registers_now(x)  # of what it makes itself it is not asked again
+        done.append("registered")
+
+    register_when_seen("late", register)
+    assert registers_now(x)
+    other.join(10)
+    assert answers in ([(True, ["registered"])], [(False, ["registered"])])  # the second came before or after the end
+    assert not registers_now(x)
+
+
+def test_a_package_that_could_not_be_registered_is_asked_again():
+    x = type("Failing", (), {"__module__": "failing"})()
+    calls = []
+
+    def register():
+        calls.append(1)
+        if len(calls) == 1:
+            raise ImportError("not yet")
+
+    register_when_seen("failing", register)
+    with pytest.raises(ImportError, match="not yet"):
+        registers_now(x)
+    assert registers_now(x)
+    assert calls == [1, 1]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from dispatch.core import Level, items_of, rebuilt, seen_through, set_record, split, unwrap
-from dispatch.core.pytree import leaves, leaves_like, unflatten
+from dispatch.core import Level, items_of, rebuilt, register_when_seen, seen_through, set_record, split, unwrap
+from dispatch.core.pytree import form_of, leaves, leaves_like, paths, unflatten
 
 Pair = namedtuple("Pair", "x y")
 
@@ -127,3 +127,25 @@ def test_a_container_that_holds_itself_is_no_crash():
     for walk in (leaves, lambda x: unflatten(x, [1]), lambda x: leaves_like(x, x)):
         with pytest.raises(RecursionError):
             walk(x)
+
+
+class Named(Box):
+    """A record whose values differ in more than what is inside."""
+
+
+set_record(Named, lambda x: x.inside[1:], lambda x, items: Named(x.inside[0], *items), lambda x: [f".at({i})" for i in range(len(x.inside) - 1)], lambda x: x.inside[0])
+
+
+def test_a_form_is_part_of_the_structure_and_a_class_names_its_own_steps():
+    assert (form_of(Named("a", 1)), form_of(Box(1)), form_of([1])) == ("a", None, None)
+    assert list(paths([Named("a", 1, [2])])) == ["[0].at(0)", "[0].at(1)[0]"]
+    assert leaves_like(Named("a", 1), Named("a", 2)) == [1]
+    assert leaves_like([Named("a", 1)], [Named("b", 2)]) is None
+
+
+def test_a_package_that_waits_is_registered_by_the_first_container_of_it():
+    class Waiting(Box):
+        __module__ = "waiting.boxes"
+
+    register_when_seen("waiting", lambda: set_record(Waiting, lambda x: x.inside, lambda x, items: Waiting(*items)))
+    assert leaves([Box(Waiting(1, 2))]) == [1, 2]

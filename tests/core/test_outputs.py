@@ -119,6 +119,31 @@ def test_one_array_as_two_outputs_is_refused(text):
         returns(text, kernel)(X)
 
 
+@pytest.mark.parametrize("text", ["-> (Tensor, Tensor)", "-> Tensor[]"])
+@pytest.mark.parametrize(
+    ("results", "passes"),
+    [
+        (lambda b: (b[:3], b[3:]), True),
+        (lambda b: (b[::2], b[1::2]), True),
+        (lambda b: (b[:0], b), True),
+        (lambda b: (b.copy(), b.copy()), True),
+        (lambda b: (b[:3], b[2:]), False),
+        (lambda b: (b, b[:1]), False),
+        (lambda b: (b, b.view("i8")), False),
+        (lambda b: (b, np.frombuffer(memoryview(b))), False),
+    ],
+)
+def test_two_outputs_share_no_byte(text, results, passes):
+    make = list if text.endswith("[]") else tuple
+    op = made(f"(Tensor x) {text}", lambda x: make(results(np.arange(6.0))))
+    if passes:
+        assert len(op(X)) == 2
+    else:
+        with pytest.raises(AliasError, match=r"returned two outputs that share memory\. Return a copy for one of them\.$"):
+            op(X)
+
+
+
 @pytest.mark.parametrize(
     "text", ["(Tensor(a) x) -> Tensor(a)", "(Tensor(a) x) -> (Tensor(a), Tensor)"]
 )

@@ -378,9 +378,12 @@ def test_the_signature_is_the_functions_or_else_the_schemas():
 
 def test_arrays_of_another_device_are_told_apart(monkeypatch):
     # No array type can be registered yet, so no call has arrays of two devices; the words are asked for themselves.
-    assert call_errors.on_device([A, 3, None, "text"], DispatchKey.CPU)
-    assert not call_errors.on_device(A, DispatchKey.CUDA)
-    assert call_errors.on_device(np.array(1.0), DispatchKey.CUDA)
+    assert call_errors.on_device(ops.np.sin, 0, [A, 3, None, "text"], DispatchKey.CPU)
+    assert not call_errors.on_device(ops.np.sin, 0, A, DispatchKey.CUDA)
+    assert call_errors.on_device(ops.np.sin, 0, np.array(1.0), DispatchKey.CUDA)
+    assert call_errors.on_device(ops.np.getitem, 2, [np.array([1, 0]), np.array([True])], DispatchKey.CUDA)
+    assert not call_errors.on_device(ops.np.getitem, 0, np.array([1, 0]), DispatchKey.CUDA)
+    assert not call_errors.on_device(ops.np.getitem, 2, [np.array([1.0])], DispatchKey.CUDA)
     assert device_of(A) == "cpu"
     monkeypatch.setattr(call_errors, "device_of", lambda x: "cuda" if x is A else device_of(x))
     op = define(lambda x, y: None, "(Tensor x, Tensor[] y) -> ()")

@@ -203,9 +203,9 @@ def test_a_device_of_ones_own():
     class Here:
         shape, dtype = (3,), np.dtype("f8")
 
-    register_array_type(Here, device="explained")
+    register_array_type(Here, device="remote")
     op = made("(Tensor x) -> Tensor", one)
-    assert op.explain(Here()).steps[0][1:4:2] == ("nothing: NoKernelError", "the arrays are on explained")
+    assert op.explain(Here()).steps[0][1:4:2] == ("nothing: NoKernelError", "the arrays are on remote")
 
 
 def test_what_the_call_would_be_refused_for_is_said():

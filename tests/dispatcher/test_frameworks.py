@@ -5,7 +5,7 @@ import pytest
 from making import made
 
 import dispatch
-from dispatch.dispatcher.frameworks import framework_of, frameworks
+from dispatch.dispatcher.frameworks import framework_of, frameworks, labelled
 from dispatch.errors import ArgumentError, ConversionError, DeviceMismatchError
 
 
@@ -97,6 +97,13 @@ def test_a_value_of_a_transform_beside_a_foreign_array_is_refused():
     with pytest.raises(ConversionError, match=r"a TrackedTensor and a stranger\.Strange: no derivative.*Give one kind"):
         dispatch.grad(lambda x: np.sum(op(x, Strange(X))))(X)
 
+
+def test_what_holds_arrays_of_any_kind_is_asked_first_and_takes_values_of_transforms_too(monkeypatch):
+    monkeypatch.setattr("dispatch.dispatcher.frameworks.labelled", {*labelled, "stranger"})
+    op = made("(Tensor x, Tensor y) -> Tensor", np.add)
+    monkeypatch.setitem(frameworks, "stranger", lambda op, args, keywords: [type(x).__name__ for x in args])
+    assert dispatch.grad(lambda x: (op(x, Strange(X)), 1.0)[1], has_aux=False)(X).shape == (2,)
+    assert op(Other(), Strange(X)) == ["Other", "Strange"]
 
 
 def test_a_metaclass_is_not_asked_where_its_class_comes_from():

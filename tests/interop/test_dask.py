@@ -1,6 +1,8 @@
 """Operators on Dask arrays: lazily, by chunks, with gradients, in worker processes too."""
 
+import os
 import pickle
+import resource
 
 import numpy as np
 import pytest
@@ -8,11 +10,12 @@ import pytest
 da = pytest.importorskip("dask.array")
 
 import dask  # noqa: E402
-from dask_operators import apply, cube, extent, fails, ordered, seen, weighted  # noqa: E402
+from custom_op_db import numpy_nonzero  # noqa: E402
+from dask_operators import apply, cube, extent, fails, fragile, ordered, seen, weighted  # noqa: E402
 
 import dispatch  # noqa: E402
 from dispatch import custom_op  # noqa: E402
-from dispatch.errors import ArgumentError, NoKernelError, NoRuleError, UnsupportedError  # noqa: E402
+from dispatch.errors import ArgumentError, NoKernelError, NoRuleError, OperatorNotFoundError, OutputError, UnsupportedError  # noqa: E402
 from dispatch.interop.dask import Task  # noqa: E402
 
 pytestmark = pytest.mark.dask
@@ -120,15 +123,80 @@ def test_what_cannot_be_lazy_is_refused():
         "writes: scale_.functional(...)."
     )
 
-    @custom_op("dasktests::keeps", mutates_args=())
-    def keeps(x: np.ndarray) -> tuple[np.ndarray, dispatch.Residual]:
-        return x + 0, {}
+    @custom_op("dasktests::tells", mutates_args=(), tags=dispatch.Tag.dynamic_output_shape)
+    def tells(x: np.ndarray) -> int:
+        return int((x > 1).sum())
 
+    tells.register_fake(lambda x: dispatch.library.get_ctx().new_dynamic_size())
     with pytest.raises(UnsupportedError) as caught:
-        keeps(LAZY[0])
+        tells(LAZY[0])
     assert str(caught.value) == (
-        "dasktests::keeps keeps a Residual for its backward, and a task of Dask gives arrays alone. Return what the backward needs as an "
+        "dasktests::tells returns a number that depends on data, and a Dask graph holds arrays alone. Return it as an array of no axes."
+    )
+
+
+@custom_op("dasktests::pieces", mutates_args=())
+def pieces(x: np.ndarray, at: list[int], lie: bool = False) -> tuple[list[np.ndarray], int, dict[str, np.ndarray]]:
+    return [part.copy() for part in np.split(x, at)], len(at) + 1 + lie, {"sum": np.asarray(x.sum())}
+
+
+@pieces.register_fake
+def _(x, at, lie):
+    parts = [np.empty_like(x, shape=(stop - start, *x.shape[1:])) for start, stop in zip([0, *at], [*at, len(x)], strict=True)]
+    return parts, len(at) + 1, {"sum": np.empty((), x.dtype)}
+
+
+def test_results_are_in_the_containers_of_the_operator_and_numbers_are_what_the_shape_rule_says():
+    lazy, plain = pieces(LAZY[0], [1]), pieces(X, [1])
+    assert lazy[1] == plain[1] == 2
+    for found, expected in zip([*lazy[0], lazy[2]["sum"]], [*plain[0], plain[2]["sum"]], strict=True):
+        same(found, expected)
+    with pytest.raises(OutputError) as caught:
+        pieces(LAZY[0], [1], lie=True)[0][0].compute()
+    assert str(caught.value) == (
+        "dasktests::pieces returned an array, an array, 3, an array in a task of Dask, and its shape rule said an array, an array, 2, an "
         "array."
+    )
+
+
+def test_a_size_that_depends_on_data_is_unknown_until_it_is_computed():
+    found = numpy_nonzero(LAZY[0] > 1)
+    assert (np.isnan(found.shape[0]), found.shape[1], found.dtype) == (True, 2, np.dtype(np.intp))
+    np.testing.assert_array_equal(found.compute(), numpy_nonzero(X > 1))
+    with pytest.raises(ArgumentError) as caught:
+        cube(found)
+    assert str(caught.value) == (
+        "dasktests::cube: argument 'x' has shape (nan, 2), and a shape rule needs numbers. Write x.compute_chunk_sizes(), which computes "
+        "the array to count them."
+    )
+    same(cube(found.compute_chunk_sizes()), cube(numpy_nonzero(X > 1)))
+
+
+@custom_op("dasktests::squared_again", mutates_args=())
+def squared_again(kept: dispatch.Residual, x: np.ndarray) -> np.ndarray:
+    return kept["twice"] * x
+
+
+squared_again.register_fake(lambda kept, x: np.empty_like(x))
+
+
+@custom_op("dasktests::squared", mutates_args=(), tags=dispatch.Tag.pointwise)
+def squared(x: np.ndarray) -> tuple[np.ndarray, dispatch.Residual]:
+    return x * x, {"twice": 2 * x}
+
+
+squared.register_fake(lambda x: np.empty_like(x))
+squared.register_autograd(lambda ctx, g: squared_again(ctx.residual, g))
+
+
+def test_a_residual_stays_in_the_graph_and_is_of_arrays_in_one_chunk():
+    same(squared(LAZY[0]), X * X)
+    same(dispatch.grad(lambda x: np.sum(np.sin(x) * squared(x)))(LAZY[0]), np.cos(X) * X * X + np.sin(X) * 2 * X, exact=False)
+    with pytest.raises(ArgumentError) as caught:
+        squared(LAZY[1])
+    assert str(caught.value) == (
+        "dasktests::squared: argument 'x' has axis 0 in 2 chunks, and its Residual is of arrays in one. Write x.rechunk({0: -1}), or "
+        "register a kernel that takes Dask arrays: @squared.register_kernel('dask')."
     )
 
 
@@ -221,24 +289,72 @@ def test_a_task_is_pickled_with_the_operators_name():
     assert pickle.loads(pickle.dumps(task)).op is cube
 
 
-def test_worker_processes_compute_values_and_gradients_and_live_through_an_operator_they_do_not_find():
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes of one thread each, which are started again if they die."""
     distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
 
+
+def processes(client):
+    return set(client.run(os.getpid).values())
+
+
+def test_worker_processes_compute_values_and_gradients(client):
+    w = np.array([0.5, -0.25, 1.0])
+    loss = lambda w, x: np.sum(cube(x @ w))
+    found = client.compute(dispatch.grad(loss)(w, LAZY[2])).result()
+    np.testing.assert_allclose(found, dispatch.grad(loss)(w, X), rtol=1e-12)
+    np.testing.assert_array_equal(client.compute(cube(LAZY[3])).result(), cube(X))
+
+
+def test_an_operator_that_a_worker_does_not_find_is_an_error_of_the_task_and_the_workers_live(client):
     @custom_op("dasktests::of_this_process", mutates_args=(), tags=dispatch.Tag.pointwise)
     def of_this_process(x: np.ndarray) -> np.ndarray:
         return x + 1
 
     of_this_process.register_fake(lambda x: np.empty_like(x))
-    missing = of_this_process(LAZY[2])
-    w = np.array([0.5, -0.25, 1.0])
-    loss = lambda w, x: np.sum(cube(x @ w))
-    with (
-        dask.config.set(scheduler=None),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        found = client.compute(dispatch.grad(loss)(w, LAZY[2])).result()
-        np.testing.assert_allclose(found, dispatch.grad(loss)(w, X), rtol=1e-12)
-        with pytest.raises(Exception, match="of_this_process"):
-            client.compute(missing).result()
-        np.testing.assert_array_equal(client.compute(cube(LAZY[3])).result(), cube(X))
+    before = processes(client)
+    with pytest.raises(OperatorNotFoundError) as caught:
+        client.compute(of_this_process(LAZY[2])).result()
+    assert str(caught.value) == (
+        f"dasktests::of_this_process was pickled, and is not known in this process: {__name__} is imported and does not define it. Import "
+        f"{__name__} in this process first."
+    )
+    assert processes(client) == before
+    np.testing.assert_array_equal(client.compute(cube(LAZY[2])).result(), cube(X))
+
+
+def test_a_kernel_that_raises_on_one_chunk_of_a_hundred_says_which_with_its_own_type(client):
+    x = da.from_array(np.where(np.arange(300) == 203, 7.0, 0.0), chunks=3)
+    before = processes(client)
+    with pytest.raises(OverflowError, match=r"^seven") as caught:
+        client.compute(np.sum(fails(x))).result()
+    assert "in chunk (67,) of a Dask array" in caught.value.__notes__
+    assert processes(client) == before
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_gradient_changes_nothing(client, tmp_path):
+    once = str(tmp_path / "once")
+    loss = lambda x: np.sum(np.sin(fragile(x, once)))
+    before = processes(client)
+    found = client.compute(dispatch.grad(loss)(LAZY[2])).result()
+    assert processes(client) != before
+    np.testing.assert_allclose(found, np.cos(X**3) * 3 * X**2, rtol=1e-12)
+
+
+def test_the_memory_of_a_worker_does_not_grow_with_the_number_of_chunks(client):
+    w = np.linspace(-1, 1, 8)
+    loss = lambda w, x: np.mean((np.tanh(cube(x) @ w) - 0.5) ** 2)
+    peaks = []
+    for chunks in (4, 30):
+        x = da.random.default_rng(0).normal(size=(chunks * 65_536, 8), chunks=(65_536, 8))  # made by the workers, 4 MB each
+        value, gradient = client.gather(client.compute([*dispatch.value_and_grad(loss)(w, x)]))
+        assert np.isfinite(value)
+        assert np.isfinite(gradient).all()
+        peaks.append(max(usage.ru_maxrss for usage in client.run(resource.getrusage, resource.RUSAGE_SELF).values()) / 1024)
+    assert peaks[1] < peaks[0] + 30  # MB; all chunks are 120, and as much is made of each

@@ -1,8 +1,11 @@
 """Derivatives and batches as operators: each is the transform, and has derivatives and batches of its own."""
 
+from types import SimpleNamespace
+
 import custom_op_db as db
 import numpy as np
 import pytest
+from making import define
 
 import dispatch
 from dispatch.core.overload import bound
@@ -49,12 +52,106 @@ def test_a_recorded_call_gives_the_value_and_the_pullback(op, args):
         np.testing.assert_array_equal(x, y)
 
 
+def made_by(kernel, setup_context=None):
+    op = define("(Tensor x) -> Tensor", kernel)
+    op.register_autograd(lambda ctx, g: g * 2.0, setup_context=setup_context)
+    return op
+
+
+def test_a_result_that_nobody_has_kept_is_not_copied():
+    made = []
+
+    def kernel(x):
+        out = x * 2.0
+        made.append(out.ctypes.data)
+        return out
+
+    out, _ = recorded(made_by(kernel), [np.ones(3)], [0])
+    assert out.ctypes.data == made[0]
+    assert out.flags.writeable
+
+
+HELD = []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "setup_context"),
+    [
+        (lambda x: HELD.append(x * 2.0) or HELD[-1], None),
+        (lambda x: HELD.append(np.tile(x, 2)) or HELD[-1][:3], None),
+        (lambda x: x * 2.0, lambda ctx, inputs, output: ctx.save_for_backward(output)),
+        (lambda x: x * 2.0, lambda ctx, inputs, output: HELD.append(output)),
+        (lambda x: x * 2.0, lambda ctx, inputs, output: setattr(ctx, "own", SimpleNamespace(of=output))),
+    ],
+    ids=["kernel", "kernel, whole", "saved", "wrapper", "attribute"],
+)
+def test_a_result_that_somebody_has_kept_is_copied(kernel, setup_context):
+    HELD.clear()
+    op = made_by(kernel, setup_context)
+    out, pull = recorded(op, [np.ones(3)], [0])
+    assert out.flags.writeable
+    saved = [x.value if hasattr(x, "value") else x for x in HELD]
+    out[:] = 7.0
+    assert all(7.0 not in x for x in saved)
+    np.testing.assert_array_equal(pull([np.ones(3)])[0], np.full(3, 2.0))
+    HELD.clear()
+
+
 @pytest.mark.parametrize(("op", "args"), CASES, ids=IDS)
 def test_a_batch_is_a_call_for_each_item(op, args):
     count = len(FlatCall(op, args).arrays)
     given = mapped(lambda x: np.stack([x, x]) if is_array(x) else x, list(args))
     for x, y in zip(leaves(batch_of(op)(*given, [0] * count)), leaves(called(op, args)), strict=True):
         assert np.array_equal(x[1], y) if is_array(y) else x == y
+
+
+@pytest.mark.parametrize(("op", "args"), CASES, ids=IDS)
+def test_derivatives_of_results_are_the_derivatives_and_run_no_kernel_twice(op, args):
+    calls = []
+    result = called(op, args)
+    results = result if len(op.schema.returns) > 1 else [result]
+    wrt = floats(op, args)
+    weights = [np.cos(x) for x in leaves(result) if has_derivative(x)]
+    moves = [np.sin(FlatCall(op, args).arrays[i]) for i in wrt]
+
+    class Counts(dispatch.Mode):
+        def __dispatch__(self, called_op, types, args, kwargs):
+            calls.append(called_op)
+            return called_op(*args, **kwargs)
+
+    for derived, given in ((pullback_of, weights), (pushforward_of, moves)):
+        wanted = derived(op)(*args, given, wrt)
+        calls.clear()
+        with Counts():
+            found = derived(op, of_results=True)(*args, *results, given, wrt)
+        assert calls.count(op) == sum(rule_calls is op for rule_calls in calls_of(derived, op, args, given, wrt)) - 1
+        for x, y in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(x, y)
+        shapes = dispatch.eval_shape(derived(op, of_results=True), *args, *results, given, wrt)
+        assert [(x.shape, x.dtype) for x in shapes] == [(x.shape, x.dtype) for x in wanted]
+
+
+def calls_of(derived, op, args, given, wrt):
+    """What a derivative without results calls."""
+    calls = []
+
+    class Counts(dispatch.Mode):
+        def __dispatch__(self, called_op, types, args, kwargs):
+            calls.append(called_op)
+            return called_op(*args, **kwargs)
+
+    with Counts():
+        derived(op)(*args, given, wrt)
+    return calls
+
+
+def test_results_are_no_constants_to_a_second_derivative():
+    op = dispatch.custom_op("derived::exp", np.exp, mutates_args=(), schema="(Tensor x) -> Tensor")
+    op.register_autograd(lambda ctx, g: g * ctx.saved_tensors[0], setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output))
+    x = np.array([0.5, 1.0])
+    pull = pullback_of(op, of_results=True)
+    found = dispatch.grad(lambda x: np.sum(pull(x, np.exp([0.5, 1.0]), [np.ones(2)], [0])[0]))(x)
+    np.testing.assert_allclose(found, np.exp(x), rtol=1e-12)
 
 
 def test_an_operator_has_one_of_each_until_it_is_defined_anew():

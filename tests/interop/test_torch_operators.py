@@ -14,6 +14,7 @@ from making import define
 
 import dispatch
 from dispatch.errors import (
+    ArgumentError,
     DeviceMismatchError,
     NoRuleError,
     UnsupportedError,
@@ -342,6 +343,66 @@ def test_a_write_has_a_gradient():
         export(scale_)(torch.ones(3, requires_grad=True), 2.0)
 
 
+NUMBERS = torch.tensor([1j, 2.0 + 1j])
+WRITABLE = {
+    "C order": lambda: torch.rand(3),
+    "transposed": lambda: torch.rand(2, 3).T,
+    "every other": lambda: torch.rand(6)[::2],
+    "0-d": lambda: torch.tensor(2.0),
+    "empty": lambda: torch.empty(0),
+    "conjugate": lambda: NUMBERS.clone().conj(),
+    "negative": lambda: NUMBERS.clone().conj().imag,
+    "parameter": lambda: torch.nn.Parameter(torch.ones(3), requires_grad=False),
+}
+
+
+@pytest.mark.parametrize("call", [scale_, export(scale_)], ids=["operator", "callable"])
+@pytest.mark.parametrize("make", WRITABLE.values(), ids=WRITABLE)
+def test_a_write_reaches_memory_of_every_layout_once_and_torch_is_told(make, call):
+    x = make()
+    before, version = x.clone(), x._version
+    call(x, 2.0)
+    assert torch.equal(x, 2 * before)
+    assert x._version == version + 1
+
+
+def test_a_write_where_torch_refuses_one_is_refused():
+    with pytest.raises(ArgumentError, match=r"of which several elements are one in memory, an expanded one say\. Write x\.clone\(\)"):
+        scale_(torch.rand(1, 3).expand(2, 3), 2.0)
+    with torch.inference_mode():
+        x = torch.ones(3)
+        scale_(x, 2.0)
+    assert x.tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(ArgumentError, match=r"writes to a tensor of torch\.inference_mode\(\), outside of that"):
+        scale_(x, 2.0)
+    x = torch.ones(3, requires_grad=True)
+    for written in (x, x * 1):
+        with pytest.raises(UnsupportedError, match=r"called by torch\.ops, and writes to a tensor that requires a gradient, which would be lost"):
+            torch_scale_.op(written, 2.0)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        torch_scale_(x[:2], 2.0)
+    assert x.tolist() == [1.0, 1.0, 1.0]
+    with torch.no_grad():
+        scale_(x, 2.0)
+    assert (x.tolist(), x.requires_grad) == ([2.0, 2.0, 2.0], True)
+
+
+def test_a_write_to_a_part_has_the_gradient_of_the_whole():
+    x = torch.ones(3, requires_grad=True)
+    y = x * 1
+    torch_scale_(y[:2], 3.0)
+    assert torch.autograd.grad(y.sum(), x)[0].tolist() == [3.0, 3.0, 1.0]
+
+
+def test_a_write_to_memory_that_numpy_and_torch_share_shows_in_both():
+    a = np.ones(3)
+    x = torch.from_numpy(a)
+    scale_(x, 2.0)
+    assert a.tolist() == [2.0, 2.0, 2.0]
+    scale_(a, 2.0)
+    assert x.tolist() == [4.0, 4.0, 4.0]
+
+
 # -- memory ----------------------------------------------------------------------------------------------------------------
 
 
@@ -431,6 +492,31 @@ def test_a_write_to_an_input_between_forward_and_backward_raises(n):
         x.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("n", [3, 20_000])
+def test_a_write_to_an_array_beside_a_recorded_tensor_does_not_reach_its_gradient(n):
+    x, a = torch.ones(n, dtype=torch.float64, requires_grad=True), np.full(n, 2.0)
+    y = db.numpy_mul(x, a)
+    a[:] = 5.0
+    y.sum().backward()
+    assert torch.equal(x.grad, torch.full((n,), 2.0))
+
+
+@pytest.mark.parametrize("n", [3, 20_000])
+def test_what_a_recorded_call_keeps_is_the_tensor_s_own_memory(n):
+    kept = []
+    op = define("(Tensor x, Tensor y) -> Tensor", lambda x, y: x * y)
+
+    @op.register_autograd(setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+    def _(ctx, g):
+        kept.extend(ctx.saved_tensors)
+        return g * kept[1], None
+
+    x, y = torch.ones(n, dtype=torch.float64, requires_grad=True), torch.ones(n, dtype=torch.float64)
+    export(op)(x, y).sum().backward()
+    assert [a.ctypes.data for a in kept] == [x.data_ptr(), y.data_ptr()]
+    assert not any(a.flags.writeable for a in kept)
 
 
 def test_a_gradient_that_is_the_cotangent_itself_is_copied():
@@ -536,9 +622,70 @@ def test_a_missing_rule_says_what_to_write():
         f(torch._subclasses.FakeTensorMode().from_tensor(torch.ones(2)))
 
 
-def test_a_tensor_of_another_device_is_refused_with_words():
-    with pytest.raises((DeviceMismatchError, NotImplementedError, RuntimeError)):
-        export(db.numpy_mul)(torch.ones(2), torch.ones(2, device="meta"))
+META = torch.ones(3, device="meta")
+
+
+def test_tensors_without_data_run_the_shape_rule():
+    f, x = export(db.numpy_mul), torch.ones(3, device="meta", requires_grad=True)
+    for out in (f(META, META), db.numpy_mul(META, META), f.op(META, META), torch.vmap(f)(META, META)):
+        assert (out.device.type, out.shape) == ("meta", (3,))
+    f(x, META).sum().backward()
+    assert x.grad.device.type == "meta"
+
+
+@pytest.mark.parametrize("call", [db.numpy_mul, export(db.numpy_mul), export(db.numpy_mul).op], ids=["operator", "callable", "torch.ops"])
+def test_tensors_of_several_devices_are_refused_with_the_line_to_write(call):
+    for x, y in ((torch.ones(3), META), (META, torch.ones(3))):
+        wanted = rf"tensors on {x.device} and on {y.device}, and a call takes those of one device\. Write x\.to\('{x.device}'\)"
+        with pytest.raises(DeviceMismatchError, match=wanted):
+            call(x, y)
+    with torch._subclasses.FakeTensorMode():  # stand-ins for tensors of a device that is not here
+        there, here = torch.empty(3, device="cuda"), torch.empty(3)
+        assert call(there, there).device.type == "cuda"
+        with pytest.raises(DeviceMismatchError, match=r"tensors on cuda:0 and on cpu"):
+            call(there, here)
+    if call is not export(db.numpy_mul).op:
+        with pytest.raises(DeviceMismatchError, match=r"tensors on meta and on cpu"):
+            call(META, X)
+
+
+KINDS = {
+    "bool": torch.tensor([True, False, True]),
+    "integers": torch.arange(3),
+    "complex": NUMBERS,
+    "float16": torch.ones(3, dtype=torch.float16),
+}
+
+
+@pytest.mark.parametrize("x", KINDS.values(), ids=KINDS)
+def test_dtypes_without_and_with_a_gradient(x):
+    f = export(db.numpy_mul)
+    torch.testing.assert_close(f(x, x), x * x)
+    w = torch.ones(len(x), dtype=torch.float64, requires_grad=True)
+    torch.testing.assert_close(f(x.real if x.is_complex() else x, w), (x.real if x.is_complex() else x) * w)
+    found = torch.autograd.grad(f(w, x.real if x.is_complex() else x).sum(), w)[0]
+    torch.testing.assert_close(found, (x.real if x.is_complex() else x).double())
+
+
+def test_inference_mode_and_subclasses_are_those_of_torch():
+    f = export(db.numpy_mul)
+    with torch.inference_mode():
+        x = torch.ones(3)
+        assert f(x, x).is_inference()
+    assert torch.equal(f(x, x), x)
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        f(torch.ones(3, requires_grad=True), x)
+
+    class Named(torch.Tensor):
+        pass
+
+    assert type(f(torch.nn.Parameter(torch.ones(3)), torch.ones(3))) is torch.Tensor
+    assert type(f(torch.ones(3).as_subclass(Named), torch.ones(3))) is Named
+    with pytest.raises(TypeError, match=r"Sparse layout tensor"):
+        f(torch.eye(3).to_sparse(), torch.ones(3))
+    for dtype in (torch.bfloat16, torch.float8_e4m3fn):
+        with pytest.raises(UnsupportedError, match=rf"NumPy has no dtype for {dtype}\. Write x\.float\(\)"):
+            f(torch.ones(3, dtype=torch.float32).to(dtype), torch.ones(3))
 
 
 def test_a_dtype_that_the_other_does_not_have_is_named():

@@ -22,7 +22,7 @@ def symbolic(*shape):
 
 def test_sizes_go_and_come_back():
     x, _ = symbolic(4, 6)
-    sizes = TorchSizes()
+    sizes = TorchSizes("ns::op")
     n, m = map(sizes.ours, x.shape)
     assert (n.hint, m.hint, sizes.ours(3)) == (4, 6, 3)
     assert sizes.ours(x.shape[0]) is n

@@ -83,7 +83,7 @@ class Distant:
     dtype = property(lambda self: self.values.dtype)
 
 
-register_array_type(Distant, device="distant")
+register_array_type(Distant, device="remote")
 
 
 # -- what a mode sees ------------------------------------------------------------------------------------------------------

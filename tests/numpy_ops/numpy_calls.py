@@ -194,6 +194,8 @@ CALLS: dict[Any, list[Make]] = LINALG | {
     np.put_along_axis: [lambda a: (a(2, 3, layout="C"), places([0, 2], [1, 1]), a(2, 2), 1), lambda a: (a(2, 3, layout="C"), places([0, 2, 1]), 2, 0), lambda a: (a(3, layout="C"), places(1), 2, None)],
     np.fill_diagonal: [lambda a: (a(3, 3, layout="C"), a(3)), lambda a: (a(2, 3, layout="C"), 1), lambda a: (a(3, 3, layout="F"), a(2)), lambda a: (a(3, layout="C"), 1), lambda a: (a(5, 2, layout="C"), 1)],
 }  # fmt: skip
+FFTS = [getattr(np.fft, way + name) for name in ("fft", "fft2", "fftn") for way in ("", "i", "r", "ir")] + [np.fft.hfft, np.fft.ihfft]
+CALLS |= dict.fromkeys(FFTS, shaped([(2, 3)], [(3,)], [()], [(2, 3, 4)], [(0, 3)]))  # of (3, 0) and n NumPy's irfft gives what memory held
 if hasattr(np, "unstack"):
     CALLS[np.unstack] = ONE
 TAME = set(LINALG)  # of numbers that are finite and not 0
@@ -207,6 +209,7 @@ def mask(a: Arrays) -> Any:
 
 KEYWORDS: dict[str, list[Any]] = {
     "axis": [0, -1, None, (0, 1), [0, 1], (), 5, (0, 0), np.int64(0)],
+    "n": [2, 0, -1, 5], "s": [(2, 4), None, (3,)], "norm": ["ortho", "forward", "backward", None, "other"],
     "axes": [None, (1, 0), (0,), 1, [0, 1]],
     "axis1": [1], "axis2": [0], "axisa": [0], "axisb": [0], "axisc": [0], "start": [1],
     "dtype": ["f4", "f8", "i8", "i2", "c16", "?", ">f8", None],
@@ -226,7 +229,7 @@ KEYWORDS: dict[str, list[Any]] = {
     "ddof": [1, 0.5, 7], "correction": [1], "mean": [lambda a: np.float64(1.5)],
     "weights": [lambda a: np.array([1.0, 2.0, 0.5]), lambda a: np.zeros(3), lambda a: a(2, 3), lambda a: np.ones(2)],
     "returned": [True],
-    "overwrite_input": [True], "n": [2, 0, -1], "prepend": [1, lambda a: a(2, 1)], "append": [0], "decimals": [1, -1, 0, 2],
+    "overwrite_input": [True], "prepend": [1, lambda a: a(2, 1)], "append": [0], "decimals": [1, -1, 0, 2],
     "deg": [True], "nan": [1.5, 2], "posinf": [9.0], "neginf": [-9], "rtol": [0.5], "atol": [1.0], "equal_nan": [True],
     "indexing": ["ij", "xy", "ab"], "sparse": [True], "k": [1, -1, 2], "offset": [1, -1, 5], "ord": [1, 2, 0, 3, -1, -2, np.inf, -np.inf, 0.5, "fro", "nuc", None],
     # of np.pad, np.take and np.linalg.qr

@@ -489,3 +489,25 @@ def test_a_batched_write_goes_to_the_array_that_was_mapped() -> None:
     vmap(lambda x: x.__setitem__(0, 5.0), out_dims=None)(xs)
     assert np.array_equal(xs[:, 0], [5, 5])
     assert ops.np.setitem(xs, 0, 1.0) is not xs
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (2, 2, 0), (2, 1), (3,), (2,)], ids=str)
+def test_nothing_is_written_at_no_places_of_an_array_of_no_elements_as_in_numpy(shape: tuple[int, ...]) -> None:
+    def f(x: Any, value: Any) -> Any:
+        y = x + 0
+        y[np.array([], int)] = value
+        return y
+
+    x, value = np.empty(0), np.ones(shape)
+    for run in (f, dispatch.functionalize(f), lambda *args: dispatch.make_fx(f, "fake")(*args)(*args)):
+        if shape[-1] in (0, 1):
+            try:
+                f(x, value)
+            except ValueError:
+                with pytest.raises(ValueError, match="broadcast"):
+                    run(x, value)
+            else:
+                assert run(x, value).shape == (0,)
+        else:
+            with pytest.raises(ValueError, match=r"broadcast|mismatch"):
+                run(x, value)

@@ -69,3 +69,51 @@ def test_a_write_through_the_ravel_of_a_product_of_matrices_shows_under_vmap() -
     x = np.array([3, 1, 1, 3, 3, 5], np.uint8).reshape(2, 3)
     np.testing.assert_array_equal(vmap(f)(np.stack([x, x + 1])), [f(x), f(x + 1)])
     np.testing.assert_array_equal(dispatch.vjp(f, x * 1.0)[0], f(x * 1.0))
+
+
+LAID_OUT = {
+    "C": np.arange(24.0).reshape(2, 3, 4), "F": np.asfortranarray(np.arange(24.0).reshape(2, 3, 4)), "turned": np.arange(24.0).reshape(2, 3, 4).transpose(1, 2, 0),
+    "backwards": np.arange(6.0).reshape(2, 3)[:, ::-1], "matrix": np.asfortranarray(np.arange(6.0).reshape(2, 3)), "vector": np.arange(4.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("x", LAID_OUT.values(), ids=LAID_OUT)
+@pytest.mark.parametrize("obj", [0, -1, slice(0, 1), slice(None, None, 2), [0], [0, 1], np.array([1]), [], [True, False]], ids=str)
+def test_what_is_left_of_a_deletion_lies_in_memory_as_numpys_does(obj: Any, x: Any) -> None:
+    for axis in (None, *range(x.ndim)):
+        f = lambda x, axis=axis: np.delete(x, obj, axis)
+        try:
+            expected = f(x)
+        except ValueError:
+            with pytest.raises(ValueError, match="delete"):
+                dispatch.jvp(f, (x,), (x,))
+            continue
+        for found in (dispatch.jvp(f, (x,), (x,))[0], dispatch.vjp(f, x)[0], dispatch.make_fx(f, "fake")(x)(x)):
+            assert np.array_equal(found, expected)
+            assert found.flags.c_contiguous == expected.flags.c_contiguous
+            assert found.flags.f_contiguous == expected.flags.f_contiguous
+        traced = dispatch.make_fx(lambda x, f=f: np.ravel(f(x)), "fake")(x)
+        assert np.array_equal(traced(x), np.ravel(expected))
+
+
+def test_arrays_of_no_axes_that_are_broadcast_together_can_be_written_to() -> None:
+    def f(x: Any) -> Any:
+        y = np.broadcast_arrays(x, x)[0]
+        y[()] = 5.0
+        z = np.broadcast_arrays(x * 2, x)[0]
+        z += 1
+        return x, y, z
+
+    for run in (f, dispatch.functionalize(f), lambda x: dispatch.make_fx(f, "fake")(x)(x), dispatch.compile(f)):
+        assert list(map(float, run(np.array(1.0)))) == [5.0, 5.0, 11.0]
+    assert list(map(float, dispatch.jvp(lambda x: f(ops.np.copy(x)), (np.array(1.0),), (np.array(1.0),))[0])) == [5.0, 5.0, 11.0]
+
+
+@pytest.mark.parametrize("function", [np.split, np.array_split, np.vsplit, np.hsplit])
+def test_an_array_is_split_in_as_many_parts_as_one_of_its_sizes(function: Any) -> None:
+    f = lambda x: function(x, x.shape[1] if function is np.hsplit else x.shape[0])
+    x = np.arange(6.0).reshape(3, 2)
+    graph = dispatch.make_fx(f, "symbolic")(x)
+    assert all(map(np.array_equal, graph(x), f(x)))
+    with pytest.raises(dispatch.errors.GraphError, match=r"the graph holds where s[01] == [23]"):
+        graph(np.ones((4, 4)))

@@ -1,7 +1,9 @@
 """NumPy's flags and corners on values of the layers: what is honoured is NumPy's own answer, of plain arrays too."""
 
+import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -167,3 +169,37 @@ def test_the_shape_of_a_fake_is_not_assigned() -> None:
     with pytest.raises(AttributeError, match=r"x\.shape = \(3, 2\) would change in place .* Write x = x\.reshape\(\(3, 2\)\)\."):
         x.shape = (3, 2)
     assert (x.shape, x.strides) == (X.shape, X.strides)
+
+
+MASKS = [True, False, 1, 0, [True, False, True], [1, 0, 1], np.int64(1), np.array([True, False, True]), np.array(1), np.array([1, 0, 1])]
+
+
+def _copied(x: Any, mask: Any) -> Any:
+    y = x * 1
+    np.copyto(y, 2, where=mask)
+    return y
+
+
+@pytest.mark.parametrize("mask", MASKS, ids=repr)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, mask: np.sum(x, where=mask), lambda x, mask: np.mean(x, axis=0, where=mask), lambda x, mask: np.max(x, initial=-1, where=mask),
+        lambda x, mask: np.any(x, where=mask), lambda x, mask: np.add(x, 1, where=mask, out=np.zeros_like(x)), _copied,
+    ],
+    ids=["sum", "mean", "max", "any", "ufunc", "copyto"],
+)  # fmt: skip
+def test_where_takes_what_numpy_takes(function: Any, mask: Any) -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        f = lambda x: function(x, mask)
+        try:
+            expected = f(x)
+        except TypeError as error:
+            for run in (dispatch.functionalize(f), lambda x: dispatch.make_fx(f, "fake")(x)):
+                with pytest.raises(TypeError, match=re.escape(str(error)[:30])):
+                    run(x)
+            return
+        for run in (dispatch.functionalize(f), lambda x: dispatch.make_fx(f, "fake")(x)(x), lambda x: dispatch.jvp(f, (x,), (x,))[0]):
+            assert np.array_equal(run(x), expected, equal_nan=expected.dtype.kind == "f")

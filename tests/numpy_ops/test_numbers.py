@@ -1,13 +1,16 @@
 """What NumPy gives as a scalar shares memory with nothing, and an array of no axes is memory: in every layer as in NumPy itself."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from samples import cases, maker
 
 import dispatch
-from dispatch import functionalize, grad, jvp, make_fx, vmap
+from dispatch import functionalize, grad, jvp, make_fx, ops, vmap
+from dispatch.core.pytree import leaves
 
 X = np.array([1.0, 5.0, 2.0])
 
@@ -202,3 +205,132 @@ def assert_loop(f: Callable[..., Any], batch: Any) -> None:
     found, expected = vmap(f)(batch.copy()), [f(np.copy(x)[()]) for x in batch]
     for n, x in enumerate(found):
         assert np.array_equal(x, np.stack([items[n] for items in expected]))
+
+
+# -- the bits of NumPy's scalars ---------------------------------------------------------------------------------------------
+
+DTYPES = [np.dtype(c) for c in "?bBlLefdFD"]
+PYTHONS = [2, -1, 0.5, 2.5, 1.5 + 2j, True]
+BINARY = [
+    *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow, divmod, operator.iadd),
+    *(operator.imul, operator.ipow, operator.and_, operator.lshift, operator.lt),
+]
+UNARY = [abs, operator.neg, operator.pos, operator.invert]
+
+
+def numbers_of(dtype: np.dtype[Any], count: int = 25) -> Any:
+    random = np.random.default_rng(ord(dtype.char))
+    values = random.normal(size=count) * 3 if dtype.kind in "fc" else random.integers(0, 2 if dtype.kind == "b" else 5, count)
+    return (values + 1j * random.normal(size=count) if dtype.kind == "c" else values).astype(dtype)
+
+
+def combined(op: Any, given: list[Any], number: Any) -> Callable[..., Any]:
+    """Every number of the first array with the one of the others, or with a number of Python's, in both orders."""
+
+    def f(*arrays: Any) -> Any:
+        out = []
+        for i in range(len(arrays[0])):
+            pair = [x[i] for x in arrays] + ([] if number is None else [number])
+            for order in (pair, pair[::-1]) if len(pair) > 1 else (pair,):
+                found = op(*order)
+                out += found if isinstance(found, tuple) else [found]
+        return out
+
+    return f
+
+
+@pytest.mark.parametrize("op", BINARY + UNARY, ids=lambda op: op.__name__)
+def test_operators_on_numbers_give_the_bits_of_numpys_scalars_in_every_layer(op: Any) -> None:
+    cases = [([x], None) for x in DTYPES] if op in UNARY else [([x, y], None) for x in DTYPES for y in DTYPES] + [([x], n) for x in DTYPES for n in PYTHONS]
+    for dtypes, number in cases:
+        given = [numbers_of(x) for x in dtypes]
+        f = combined(op, given, number)
+        with np.errstate(all="ignore"):
+            try:
+                expected = f(*given)
+            except Exception:
+                continue
+            found = {"functionalize": functionalize(f)(*given)}
+            if all(x.kind in "fc" for x in dtypes):
+                found["tape"] = dispatch.vjp(lambda *x, f=f: (np.sum(x[0]), f(*x)), *given, has_aux=True)[2]
+                found["jvp"] = jvp(lambda *x, f=f: (np.sum(x[0]), f(*x)), tuple(given), tuple(given), has_aux=True)[2]
+            if dtypes[0] == dtypes[-1]:
+                found["graph"] = make_fx(f, "fake")(*given)(*given)
+        for layer, values in found.items():
+            for x, y in zip(values, expected, strict=True):
+                assert np.asarray(x).dtype == np.asarray(y).dtype, (layer, dtypes, number)
+                assert np.asarray(x).tobytes() == np.asarray(y).tobytes() or np.isnan(y), (layer, dtypes, number, x, y)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_a_list_times_a_number_is_what_numpys_scalars_make_of_it(dtype: np.dtype[Any]) -> None:
+    def f(x: Any) -> Any:
+        return [x[0] * [2.0, 3.0], (1, 2) * x[0]]
+
+    x = np.array([2], dtype)
+    try:
+        expected = f(x)
+    except TypeError:
+        with pytest.raises(TypeError):
+            functionalize(f)(x)
+        return
+    assert functionalize(f)(x) == expected
+    with pytest.raises(dispatch.errors.DispatchError):
+        make_fx(f, "fake")(x)
+    with pytest.raises(dispatch.errors.DispatchError):
+        vmap(f)(x[None])
+
+
+def test_an_index_of_arrays_without_axes_gives_a_copy() -> None:
+    places = [(np.array(0),), (np.array(0), ...), (np.array(0), np.array(1)), (np.array(0), np.array(1), ...), (np.array(0), slice(None))]
+    for index in places:
+
+        def f(x: Any, index: Any = index) -> Any:
+            y = x[index]
+            y += 1
+            return x + 0, y
+
+        x = np.arange(6.0).reshape(2, 3)
+        for run in (functionalize(f), lambda x, f=f: make_fx(f, "fake")(x)(x), lambda x, f=f: jvp(f, (x,), (x,))[0]):
+            assert all(map(np.array_equal, run(x.copy()), f(x.copy()))), index
+        assert np.array_equal(vmap(f)(x[None])[0][0], x)
+
+
+def _with_number(op: Any, case: Any, place: int, number: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """A row with a number of Python's in place of one of its arrays, and the others."""
+    others = [i for i, x in enumerate(case) if isinstance(x, np.ndarray) and i != place]
+
+    def f(*arrays: Any) -> Any:
+        args = list(case)
+        args[place] = number
+        for i, x in zip(others, arrays, strict=True):
+            args[i] = x
+        count = op.arguments.positional
+        return op(*args[:count], **dict(zip(op.arguments.keyword_names, args[count:], strict=True)))
+
+    return f, [case[i] for i in others]
+
+
+OF_SEVERAL = [op for op in ops.np if not op.schema.is_mutable and sum(a.type.has_tensor for a in op.schema.arguments) > 1]
+
+
+@pytest.mark.parametrize("op", [op for op in OF_SEVERAL if not op.name.endswith("_where") and op.name != "np::extract"], ids=lambda op: op.name)
+def test_a_fake_row_takes_pythons_numbers_where_the_row_takes_them(op: Any) -> None:
+    for case in cases(op, maker(np.float64))[:3]:
+        for place, number in [(i, n) for i, x in enumerate(case) if isinstance(x, np.ndarray) for n in (2, 0.5, True, 1 + 2j)]:
+            f, arrays = _with_number(op, case, place, number)
+            with np.errstate(all="ignore"):
+                try:
+                    expected = leaves(f(*arrays))
+                except Exception:
+                    continue
+                if (op.name, place) == ("np::take", 1) and number == 0.5:
+                    continue  # NumPy cuts off what is behind the point of a number, and of no array
+                found = leaves(make_fx(f, "fake")(*arrays)(*arrays))
+            assert [(np.shape(x), np.asarray(x).dtype) for x in found] == [(np.shape(x), np.asarray(x).dtype) for x in expected]
+
+
+def test_isclose_takes_a_number_under_fakes() -> None:
+    f = lambda x: (np.isclose(x, -1), np.isclose(x, True), np.isclose(x, 0.5), np.isclose(2, x))
+    for x in (np.array([1, -1, 2]), np.array([0.5, 1.0, -1.0])):
+        assert all(map(np.array_equal, make_fx(f, "fake")(x)(x), f(x)))

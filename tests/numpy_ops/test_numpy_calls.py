@@ -17,7 +17,8 @@ from dispatch.numpy_ops.protocols import _array_ufunc
 from tests.numpy_ops.numpy_calls import Call, calls_of
 
 # np.dot gives a scalar where out= has no axes and refuses what others cast, as multi_dot does; np.ptp of truths works with out= alone.
-OUT_BY_HALVES = {np.dot, np.linalg.multi_dot, np.ptp}
+IGNORING_OUT = {np.fft.hfft, np.fft.ifft2, np.fft.irfft2, np.fft.fftn, np.fft.ifftn}  # always, or of no axes
+OUT_BY_HALVES = {np.dot, np.linalg.multi_dot, np.ptp} | IGNORING_OUT
 UNSET = {np.empty, np.empty_like}  # what they hold is nobody's business
 OF_TENSORS = {np.copyto, np.put, np.put_along_axis, np.fill_diagonal}  # they write to Tensors alone; test_assignment.py holds them
 

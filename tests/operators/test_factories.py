@@ -22,7 +22,7 @@ class Remote:
         self.values, self.shape, self.dtype = values, values.shape, values.dtype
 
 
-register_array_type(Remote, device="factories")
+register_array_type(Remote, device="remote")
 
 SCHEMAS = {
     "by position": "(int n, Device device) -> Tensor",
@@ -31,7 +31,7 @@ SCHEMAS = {
     "keyword-only, defaulted": '(int n, *, Device device="cpu") -> Tensor',
     "optional": "(int n, *, Device? device=None) -> Tensor",
     "first": "(Device device, int n) -> Tensor",
-    "another default": '(int n, *, Device device="factories") -> Tensor',
+    "another default": '(int n, *, Device device="remote") -> Tensor',
 }
 
 
@@ -39,7 +39,7 @@ def factory(text):
     """An operator with a kernel on two devices."""
     name = f"factories::f{next(numbers)}"
     op = custom_op(name, kernel_of(text, np.zeros), mutates_args=(), device_types="cpu", schema=text)
-    op.register_kernel("factories")(kernel_of(text, lambda n: Remote(np.zeros(n))))
+    op.register_kernel("remote")(kernel_of(text, lambda n: Remote(np.zeros(n))))
     op.register_fake(kernel_of(text, np.empty))
     return op
 
@@ -60,9 +60,9 @@ def is_remote(x):
 def test_the_device_decides_wherever_it_stands(how):
     op = factory(SCHEMAS[how])
     assert not is_remote(op(n=2, device="cpu"))
-    assert is_remote(op(n=2, device="factories"))
+    assert is_remote(op(n=2, device="remote"))
     if how in {"by position", "defaulted"}:
-        assert is_remote(op(2, "factories"))
+        assert is_remote(op(2, "remote"))
 
 
 @pytest.mark.parametrize("how", [how for how, text in SCHEMAS.items() if "=" in text])
@@ -79,7 +79,7 @@ def test_none_is_the_cpu():
 def test_under_a_mode_the_mode_s_rule_runs_whatever_the_device(how):
     op = factory(SCHEMAS[how])
     with dispatch.FakeTensorMode():
-        for device in ("cpu", "factories", "cuda"):
+        for device in ("cpu", "remote", "cuda"):
             assert isinstance(op(n=2, device=device), dispatch.FakeTensor)
 
 
@@ -110,7 +110,7 @@ def test_without_a_device_the_cpu_makes_it():
     assert np.array_equal(op(2), np.zeros(2))
 
 
-@pytest.mark.parametrize("device_types", ["cpu", "cuda", ["cpu"], ["cpu", "factories"]])
+@pytest.mark.parametrize("device_types", ["cpu", "cuda", ["cpu"], ["cpu", "remote"]])
 def test_a_kernel_for_some_devices_needs_an_array_or_a_device_in_the_call(device_types):
     name = f"factories::f{next(numbers)}"
     advice = (

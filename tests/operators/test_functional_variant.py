@@ -184,7 +184,7 @@ def test_it_is_named_after_the_operator():
     form = ops.functionaltests.add
     assert form is inplace.functional
     assert (form.__name__, form.__doc__) == ("add", "The functional form of functionaltests::add_: it returns what that one writes.")
-    assert form.tags == (Tag.pointwise,)
+    assert form.tags == [Tag.pointwise]
     assert repr(form) == "functionaltests::add(Tensor x, Tensor y) -> Tensor  [every device | fake]"
     assert np.array_equal(form(A, B), A + B)
     opcheck(inplace, (A, B))

@@ -107,7 +107,7 @@ def test_the_name_that_is_returned_has_the_overload_and_the_own_namespace_may_be
     with Library(ns, "FRAGMENT") as lib:
         assert lib.define("f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", tags=Tag.out) == "f.out"
         assert lib.define(f"{ns}::g(Tensor x) -> Tensor") == "g"
-        assert getattr(dispatch.ops, ns).f.tags == (Tag.out,)
+        assert getattr(dispatch.ops, ns).f.tags == [Tag.out]
 
 
 def test_what_cannot_be_defined_leaves_nothing(ns):
@@ -126,7 +126,7 @@ def test_what_cannot_be_defined_leaves_nothing(ns):
 def test_conservative_is_a_tag(ns):
     with Library(ns, "FRAGMENT") as lib:
         lib.define("f(Tensor x) -> Tensor", "CONSERVATIVE")
-        assert getattr(dispatch.ops, ns).f.tags == (Tag.maybe_aliasing_or_mutating,)
+        assert getattr(dispatch.ops, ns).f.tags == [Tag.maybe_aliasing_or_mutating]
 
 
 # -- kernels ---------------------------------------------------------------------------------------------------------------
@@ -427,3 +427,15 @@ def test_a_kernel_waits_for_an_overload_and_what_went_says_so_in_its_repr(ns):
         assert repr(f.explain(X, 1)).startswith(f"{ns}::f.a(x: float64[2], n: int)")
         a = f.a
     assert repr(a).endswith("-> Tensor  [gone]")
+
+
+def test_a_kernel_for_a_device_that_no_call_can_ask_for_is_refused():
+    with Library("libs_sizes", "FRAGMENT") as lib:
+        lib.define("zeros(int n) -> Tensor")
+        with pytest.raises(DefinitionError, match=r"^libs_sizes::zeros takes no array and no device, so that no call says which"):
+            lib.impl("zeros", np.zeros, "CPU")
+        lib.impl("zeros", np.zeros, "CompositeExplicit")
+        assert dispatch.ops.libs_sizes.zeros(2).tolist() == [0.0, 0.0]
+        lib.define("on(int n, Device device) -> Tensor")
+        lib.impl("on", lambda n, device: np.zeros(n), "CPU")
+        assert dispatch.ops.libs_sizes.on(2, "cpu").tolist() == [0.0, 0.0]

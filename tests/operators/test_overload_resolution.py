@@ -4,6 +4,7 @@ import collections.abc
 import dataclasses
 import enum
 import itertools
+from collections import deque
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ TYPES = [
 VALUES = [
     A, A.view(Subarray), np.float64(1), np.int32(1), np.bool_(True), np.str_("a"), 1, 1.0, 1j, True, Fraction(1), "cpu",
     "float64", b"a", None, np.dtype("f4"), np.float32, float, len, lambda: 0, [], (), [A], (A, A), [1], [1, 2], (1, 2), (1, "a"),
-    [1.0], [1, 2.0], [None], [1, None], range(2), range(3), {}, {"a": 1}, {"a": 1.0}, {1: 1}, Color.RED, Base(), Derived(),
+    [1.0], [1, 2.0], [None], [1, None], range(2), range(3), deque([1, 2]), {}, {"a": 1}, {"a": 1.0}, {1: 1}, Color.RED, Base(), Derived(),
     np.sin, object(), Point(A), Point(1.0), Point(A, 1.5), Heir(A), [Point(A)], [Point(1.0)], "a", "cuda", 2, b"b", ["a"], ["b"],
 ]  # fmt: skip
 OPERATORS = {text: build(Schema.parse(f"n::f({text} x) -> ()")) for text in TYPES}

@@ -323,7 +323,7 @@ def test_a_promise_is_believed_and_tested_in_a_run() -> None:
     check(u == a)
     assert int(u) == 7
     assert bool(u + 1 > 7)
-    assert [str(guard) for guard in env.guards] == ["u0 == 7"]
+    assert [str(guard) for guard in env.guards] == ["s0 == 7"]
 
 
 def test_a_promise_that_is_broken_raises_at_once() -> None:
@@ -590,3 +590,30 @@ def test_hints_and_signatures_bind_sizes() -> None:
         assert env.guards == []
         with pytest.raises(ArgumentError, match=r"dimension n of \(m,n\),\(n\)->\(m\) is s1 in 'a' and s0 in 'b'"):
             product(x, x[:, 0])
+
+
+# -- sizes that equal others ---------------------------------------------------------------------------------------------------
+
+
+def test_a_guard_is_told_by_sizes_of_arguments_where_a_size_that_depends_on_data_equals_one() -> None:
+    def f(x: Any, y: Any) -> Any:
+        i = np.nonzero(y)[0]
+        return np.power(x, i), np.diff(i)
+
+    x, y = np.array([[6, 3, 1], [7, 0, 3]]), np.array([1.0, 2.0, 0.0, 5.0])
+    graph = dispatch.make_fx(f, "symbolic")(x, y)
+    assert all(map(np.array_equal, graph(x, y), f(x, y)))
+    with pytest.raises(CheckError, match=r"s1 == u0, which was promised at .*, is not so"):
+        graph(x, np.ones(2))
+
+
+def test_shapes_that_broadcast_by_a_size_that_depends_on_data_are_refused() -> None:
+    with FakeTensorMode(shape_env=ShapeEnv()) as mode:
+        u = np.unique(mode.from_array(np.ones(3)))
+        u + mode.from_array(np.ones(4))  # from here on there are 4
+        with pytest.raises(DataDependentSizeError) as refused:
+            u + mode.from_array(np.ones(2))
+    assert str(refused.value) == (
+        "shapes (u0,) and (s2,) broadcast where one of the sizes is 1, and that depends on data. Promise what is so before that line, "
+        "dispatch.check(n == 1), of the size n that is; or give operands whose sizes are known to agree."
+    )

@@ -26,19 +26,18 @@ def attempting(op: OpOverload, by: str, partials: dict[str, Any], opacity: Opaci
     """A user's partial, with the parameters that it has, which is called as one operator where it is opaque."""
     partial = partials[by]
 
+    def as_one(*reads: Any) -> Any:
+        arrays, *rest = apart(reads)
+        return operator_of(op, partials, opacity)(by, rest, arrays)
+
     @wraps(partial, assigned=(), updated=())
     def run(*reads: Any) -> Any:
         for x in reads:
             if isinstance(x, Tensor):
                 break
-        else:  # the usual case, without a closure
+        else:  # the usual case
             return partial(*reads)
-
-        def as_one() -> Any:
-            arrays, *rest = apart(reads)
-            return operator_of(op, partials, opacity)(by, rest, arrays)
-
-        return attempted(opacity, op, "partial derivative", reads, lambda: partial(*reads), as_one)
+        return attempted(opacity, op, "partial derivative", partial, as_one, *reads)
 
     return run
 

@@ -61,6 +61,10 @@ class _Engine:
             "select_index": lambda x, axis, index: self.jnp.take(x, index, axis),
             "sum_to": self._sum_to,
             "divide_no_nan": lambda x, y: self.jnp.where(y == 0, 0, x / y),
+            "scalar_multiply": self.jnp.multiply,
+            "scalar_power": self.jnp.power,
+            "scalar_divide": self.jnp.divide,
+            "scalar_absolute": self.jnp.absolute,
             "root": lambda x, n: self.jnp.sqrt(x) if n == 2 else self.jnp.power(x, 1 / n),
         }
 

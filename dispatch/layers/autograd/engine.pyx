@@ -5,9 +5,11 @@ be a million calls long, and what a node saved is let go right after its rule ha
 """
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_REFCNT
 
 from ...core.array_memory cimport has_layout, owned
 from ...core.arrays cimport is_exact
+from ...core.layouts cimport is_sole
 from ...core.state cimport Level, Setting, thread_state
 from ...core.tensor cimport Wrapped
 from .node cimport Leaf, Node, Output, Pull
@@ -30,6 +32,9 @@ cdef extern from "numpy/arrayobject.h":
     int NPY_ARRAY_WRITEABLE
     int NPY_ARRAY_OWNDATA
     bint PyArray_CHKFLAGS(cnp.ndarray, int) noexcept
+
+cdef extern from "Python.h":
+    PyObject *PyTuple_GET_ITEM(tuple, Py_ssize_t) noexcept
 
 cdef int AUTOGRAD = _AUTOGRAD
 
@@ -154,12 +159,15 @@ cdef class Walk:
     cdef int hand_on(self, Node node, tuple edges, tuple results, given, bint from_row) except -1:
         """Add the gradients that a rule gave to those of what its node was made of."""
         cdef Py_ssize_t i, n = len(edges)
+        cdef bint ours = Py_REFCNT(results) == 1, sole
         cdef Leaf leaf
         cdef Node target
         cdef Output output
         if len(results) < n:
             raise ValueError(f"the rule of {node!r} gave {len(results)} gradients for {n} edges.")
         for i in range(n):
+            # Nobody but this tuple holds it: a rule has returned what it made, and kept nothing of that.
+            sole = ours and is_exact(PyTuple_GET_ITEM(results, i)) and is_sole(PyTuple_GET_ITEM(results, i))
             edge, result = edges[i], results[i]
             if edge is None or result is None:
                 continue
@@ -167,10 +175,11 @@ cdef class Walk:
                 leaf = <Leaf>edge
                 if not has_layout(result, leaf.layout):
                     result = fitted(node, edges, edge, result)
+                    sole = False
                 if leaf in self.leaves:
                     result = _add(self.leaves[leaf], result)
                     self.add_fresh(leaf)
-                elif from_row and result is not given:
+                elif sole or (from_row and result is not given):
                     self.add_fresh(leaf)
                 self.leaves[leaf] = result
                 continue

@@ -19,6 +19,7 @@ from ...dispatcher.layer import Kernel
 from ...dispatcher.printing import describe_value
 from ...errors import GradientError
 from ...operators.functional_variant import Form, copied, form_of, instead
+from ...operators.registered_arrays import is_fixed
 from ...operators.views import base_of, replace
 from ...schema.tags import Tag
 from ...schema.types import TENSOR, ListOf
@@ -65,8 +66,9 @@ def written_kernel(op: OpOverload, record: Callable[..., Kernel], *, reads: bool
     def run(*values: Any) -> Any:
         wrapped = any([isinstance(values[i], Tensor) for i in single_places])
         wrapped = wrapped or any([isinstance(x, Tensor) for i in listed_places for x in arrays(values[i])])
+        wrapped = wrapped or any([type(values[i]) is not np.ndarray and is_fixed(values[i]) for i in written])
         if wrapped and all(inexact_layout(x) is not None for i in written for x in arrays(values[i]) if is_array(x)):
-            return functional(*values)  # a layer below may need more than copies, one for each item say
+            return functional(*values)  # a layer below may need more than copies, one for each item say; some classes have none
         fresh = list(values)
         for i in written:
             fresh[i] = _fresh(values[i])

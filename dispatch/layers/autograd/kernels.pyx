@@ -188,6 +188,8 @@ def user_kernel(op not None, rule not None, whole not None):
                     break
             else:
                 return grads
+        elif count == 1 and not lists and not others and isinstance(grads, cnp.ndarray):
+            return (grads,)
         return checked(op, node, grads, node.skeletons, lists=lists)
 
     def kernel(*args):

@@ -18,7 +18,9 @@ from ...core import (
     wrap,
 )
 from ...core.array_memory import unwritten
-from ...errors import GradientError
+from ...core.pytree import form_of
+from ...dispatcher.conversion_advice import line_for
+from ...errors import ConversionError, GradientError, kind_of
 from ...operators.prims import astype
 from .node import Leaf
 from .saved_tensors import COPIED_BYTES, protect_argument
@@ -44,6 +46,8 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     ------
     GradientError
         If `requires_grad` is set and the dtype is not floating-point or complex, or the data is tracked already.
+    ConversionError
+        If the data has labels, as xarray's DataArray has, which would be lost.
 
     Examples
     --------
@@ -59,8 +63,15 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     elif is_of_registered_class(data):
         value = data if dtype is None else astype(data, np.dtype(dtype))
     else:
+        if form_of(data) is not None:
+            raise ConversionError(
+                f"tensor was given {kind_of(data)} {form_of(data)}, of which it would keep the array alone. Write "
+                "x.copy(data=dispatch.tensor(x.data, requires_grad=True))."
+            )
         check_data(data)
         value = np.array(data, dtype=dtype)
+        if value.dtype == object and (line := line_for(data)):
+            raise ConversionError(f"tensor copies what is an array, and was given {kind_of(data)}. Write {line}.")
     if not requires_grad:
         return value
     if isinstance(value, TrackedTensor) and value.level is ground():

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import Level, OpOverload, Tensor
@@ -24,3 +24,4 @@ def recorded(
     edges: tuple[Any, ...] | None,
     saved: Any,
 ) -> Any: ...
+def taken_from(wrapper: type[Tensor], function: Callable[..., Any], arrays: Sequence[Any], level: Level) -> tuple[Any, Any]: ...

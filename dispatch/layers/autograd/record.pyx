@@ -1,9 +1,11 @@
 """A call becomes a node, and its result a wrapper that refers to it, in one step of C."""
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_REFCNT
 
-from ...core.array_memory cimport inexact_layout
+from ...core.array_memory cimport inexact_layout, owned
 from ...core.arrays cimport is_exact
+from ...core.layouts cimport is_unseen
 from ...core.state cimport Level
 from ...core.tensor cimport Wrapped
 from .node cimport Leaf, Node, are_hidden, hide, is_inert
@@ -17,6 +19,7 @@ cnp.import_array()
 cdef extern from "numpy/arrayobject.h":
     int NPY_ARRAY_WRITEABLE
     void PyArray_CLEARFLAGS(cnp.ndarray, int) noexcept
+    void PyArray_ENABLEFLAGS(cnp.ndarray, int) noexcept
 
 cdef type GENERIC = np.generic
 cdef tuple NOTHING = ()
@@ -125,3 +128,23 @@ cdef object record(type wrapper, op, rule, out, Wrapped like, tuple inputs, tupl
 def recorded(type wrapper not None, op, rule, out, Wrapped like not None, tuple inputs not None, tuple edges, saved):
     """`record`, for Python."""
     return record(wrapper, op, rule, out, like, inputs, edges, saved)
+
+
+def taken_from(type wrapper not None, function, arrays, Level level not None):
+    """Call a function on arrays, and take its result, if that is one wrapper of a level, apart: its edge and its value.
+
+    Otherwise the edge is None. The value may be written to, and nobody else holds it: it is a copy, unless the references
+    that there are to it show that nobody else has it. None but this function has had it in hand, so they cannot be too few.
+    """
+    cdef Wrapped made
+    out = function(*arrays)
+    if type(out) is not wrapper or (<Wrapped>out).level is not level:
+        return None, out
+    made, out = <Wrapped>out, None
+    edge, value = made.data, made.value
+    if Py_REFCNT(made) == 1:
+        made = None
+        if is_exact(<PyObject *>value) and is_unseen(<PyObject *>value):
+            PyArray_ENABLEFLAGS(<cnp.ndarray>value, NPY_ARRAY_WRITEABLE)
+            return edge, value
+    return edge, owned(value)

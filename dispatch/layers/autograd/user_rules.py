@@ -88,17 +88,7 @@ def checked(op: OpOverload, node: Context, grads: Any, skeletons: tuple[Any, ...
         alone = len(names) == 1 and bool(op.schema.arguments[0].type.parts)
         grads = (grads,) if alone and (isinstance(grads, list) or field_names(type(grads)) is not None) else tuple(grads)
     if len(grads) != len(names):
-        last = max([i for i, a in enumerate(op.schema.arguments) if a.type.has_tensor], default=-1)
-        if len(grads) == last + 1:
-            grads = (*grads, *[None] * (len(names) - len(grads)))
-    if len(grads) != len(names):
-        behind = "" if last + 1 == len(names) else f"; those behind {names[last]!r}, which are no arrays, may be left out"
-        some = "1 gradient" if len(grads) == 1 else f"{len(grads)} gradients"
-        raise GradientError(
-            f"{op.name}: its backward returned {some}, and the operator has {len(names)} arguments ({', '.join(names)}). "
-            f"Return one for each, None for those without{behind}.",
-            operator=op.name,
-        )
+        grads = (*grads, *[None] * _left_out(op, node, len(grads)))
     found: list[Any] = []
     for i, (name, edge, grad) in enumerate(zip(names, node.inputs, grads, strict=True)):
         if type(edge) is list:
@@ -113,6 +103,23 @@ def checked(op: OpOverload, node: Context, grads: Any, skeletons: tuple[Any, ...
         if edge is not None or not lists:
             found.append(grad)
     return found
+
+
+def _left_out(op: OpOverload, node: Context, count: int) -> int:
+    """How many gradients a backward has left out at the end, where it may: of no arrays, and of those with a default."""
+    names = op.arguments.names
+    holding = [i for i, a in enumerate(op.schema.arguments) if a.type.has_tensor]
+    last = max(holding, default=-1)
+    asked = max([i for i in holding if not op.arguments.defaults[i]], default=0)
+    if asked < count <= last + 1 and all(edge is None for edge in leaves(node.inputs[count:])):
+        return len(names) - count
+    behind = "" if last + 1 == len(names) else f"; those behind {names[last]!r}, which are no arrays, may be left out"
+    some = "1 gradient" if count == 1 else f"{count} gradients"
+    raise GradientError(
+        f"{op.name}: its backward returned {some}, and the operator has {len(names)} arguments ({', '.join(names)}). "
+        f"Return one for each, None for those without{behind}.",
+        operator=op.name,
+    )
 
 
 def setup_of(op: OpOverload, setup_context: Callable[..., Any] | None) -> Callable[..., Any] | None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...core import DispatchKey, active_mode, device_of
 from ...core.pytree import mapped
+from ...dispatcher.conversion_advice import line_for
 from ...errors import ArgumentError, kind_of
 from .fake_mode import FakeTensorMode
 from .tensor import FakeTensor, fake_tensor
@@ -70,6 +71,8 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     def given(x: Any) -> Any:
         if device_of(x) is not None and not isinstance(x, np.generic):
             return mode.from_array(x)
+        if line := line_for(x):
+            raise ArgumentError(f"eval_shape takes arrays, and was given {kind_of(x)}. Write {line}.")
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
             return x
         device = getattr(x, "device", "cpu")

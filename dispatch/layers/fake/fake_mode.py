@@ -8,6 +8,7 @@ from weakref import ref
 import numpy as np
 
 from ...core import DispatchKey, check_data, device_of, freeze
+from ...dispatcher.conversion_advice import advice
 from ...errors import FakeTensorError, kind_of
 from ..mode_block import ModeBlock
 from .tensor import FakeTensor, Kept, fake_tensor
@@ -17,6 +18,7 @@ class ShapeSource(Protocol):
     """The methods of `shape_env` that a mode calls."""
 
     answers: dict[Any, dict[Any, Any]]
+    symbols: dict[str, Any]
 
     def sizes_of(self, array: Any) -> tuple[Any, Any]:
         """Return the shape and strides of the fake of an array, with symbols for sizes."""
@@ -117,7 +119,8 @@ class FakeTensorMode(ModeBlock):
             return a
         device = device_of(a)
         if device is None:
-            raise FakeTensorError(f"from_array makes a fake of an array, and was given {kind_of(a)}. Use np.asarray.")
+            remedy = advice(a, "a") or " Use np.asarray."
+            raise FakeTensorError(f"from_array makes a fake of an array, and was given {kind_of(a)}.{remedy}")
         return self._converted(a, device, self.static_shapes if static_shapes is None else static_shapes)
 
     def constant(self, value: Any) -> FakeTensor:

@@ -43,6 +43,14 @@ cdef object key_of(object x, object mode, bint symbolic):
     raise LookupError
 
 
+cdef bint has_symbol(object x):
+    """Whether a size in an argument is a symbol."""
+    if type(x) is slice:
+        return has_symbol((x.start, x.stop, x.step))
+    parts = x.shape if type(x) is FakeTensor else x if type(x) in (tuple, list) else ()
+    return type(x) is SymInt or any([has_symbol(part) for part in parts])
+
+
 cdef object outputs_of(object answer, tuple args, object mode):
     """Outputs as they are remembered, each a fake of its own."""
     if type(answer) is not Single:
@@ -68,7 +76,7 @@ cdef class Remembering:
         if mode is None:
             return self.kernel(*args)
         env = mode.shape_env
-        if env is not None:                 # an answer with symbols holds where the guards do that it left
+        if env is not None and (not mode.static_shapes or has_symbol(args)):    # such an answer holds where its guards do
             answers = env.answers.setdefault(self.kernel, {})
         try:
             key = tuple([key_of(x, mode, env is not None) for x in args])

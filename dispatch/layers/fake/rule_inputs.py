@@ -7,6 +7,7 @@ import numpy as np
 
 from ...core import OpOverload, check_data, device_key, device_of, is_beside_numpy
 from ...core.pytree import arrays, items_of, leaves, rebuilt
+from ...dispatcher.call_errors import INDEX_KINDS, INDICES
 from ...dispatcher.printing import brief
 from ...errors import DeviceMismatchError, FakeTensorError
 from .fake_mode import FakeTensorMode
@@ -68,9 +69,11 @@ def _real(op: OpOverload, x: Any, args: tuple[Any, ...]) -> FakeTensorError:
 def device_for(op: OpOverload, args: tuple[Any, ...], places: list[int]) -> str:
     """Return the device of the outputs of a call: that of its arrays, or the one that an argument, one of `places`, names.
 
-    Arrays on two devices raise DeviceMismatchError; a CPU array without axes may stand beside any other.
+    Arrays on two devices raise DeviceMismatchError; a CPU array without axes may stand beside any other, and so may an index.
     """
-    fakes = [x for value in args for x in arrays(value) if type(x) is FakeTensor]
+    indices = vars(op).get(INDICES, ())
+    given = [(i, x) for i, value in enumerate(args) for x in arrays(value) if type(x) is FakeTensor]
+    fakes = [x for i, x in given if not (i in indices and x.device == "cpu" and x.dtype.kind in INDEX_KINDS)]
     asked = [args[i] for i in places if args[i] is not None]
     device = max([x.device for x in fakes] + asked, key=device_key, default="cpu")
     if any(x.device != device and (x.device != "cpu" or (x.shape and not is_beside_numpy(device))) for x in fakes):

@@ -1,5 +1,6 @@
 """FunctionalTensor: a wrapper that can be written to, though the wrapped value never is."""
 
+from operator import index
 from typing import Any
 
 from ...core import DispatchKey, Tensor
@@ -46,7 +47,7 @@ class FunctionalTensor(Tensor):
         return int(self.value)
 
     def __index__(self) -> int:
-        return self.value.__index__()  # type: ignore[no-any-return]
+        return index(self.value)
 
     def __float__(self) -> float:
         return float(self.value)

@@ -8,6 +8,7 @@ tangent for each output that can have one, of its shape and dtype, zeros where t
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,21 +33,17 @@ def attempting(op: OpOverload, rule: UserRule) -> Callable[..., Any]:
     """A user's rule, every argument by position, which is called as one operator where it is opaque."""
     function = by_position(op, rule.__wrapped__, leading=2)
 
-    def run(tangents: tuple[Any, ...], output: Any, *args: Any) -> Any:
-        def as_one() -> Any:
-            outputs, residual = _without_residuals(op, output, args)
-            flowing, *of_tangents = apart(tangents)
-            arrays, *of_arrays = apart((outputs, [None if i in handed(op) else x for i, x in enumerate(args)]))
-            rest = {"tangents": of_tangents, "arrays": of_arrays}
-            found = iter(operator_of(op, rule)(rest, flowing, arrays, residual))
-            made = [None if inexact_layout(x) is None else next(found) for x in leaves(outputs)]
-            of_outputs = unflatten(outputs, made)
-            return of_outputs if len(outputs) > 1 else of_outputs[0]
+    def as_one(tangents: tuple[Any, ...], output: Any, *args: Any) -> Any:
+        outputs, residual = _without_residuals(op, output, args)
+        flowing, *of_tangents = apart(tangents)
+        arrays, *of_arrays = apart((outputs, [None if i in handed(op) else x for i, x in enumerate(args)]))
+        rest = {"tangents": of_tangents, "arrays": of_arrays}
+        found = iter(operator_of(op, rule)(rest, flowing, arrays, residual))
+        made = [None if inexact_layout(x) is None else next(found) for x in leaves(outputs)]
+        of_outputs = unflatten(outputs, made)
+        return of_outputs if len(outputs) > 1 else of_outputs[0]
 
-        values = tangents, output, args
-        return attempted(rule.opacity, op, "jvp rule", values, lambda: function(tangents, output, *args), as_one)
-
-    return run
+    return partial(attempted, rule.opacity, op, "jvp rule", function, as_one)
 
 
 def operator_of(op: OpOverload, rule: UserRule) -> OpOverload:

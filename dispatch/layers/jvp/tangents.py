@@ -58,11 +58,12 @@ def with_tangents(op: OpOverload, like: Any, out: Any, tangents: Any, *, by_row:
         )
     made = []
     for i, (x, t) in enumerate(zip(outputs, tangents, strict=True)):
-        made.append(_dual(op, like, x, t, "its output" if count == 1 else f"output {i}", by_row))
+        made.append(with_tangent(op, like, x, t, "its output" if count == 1 else f"output {i}", by_row))
     return (*made, *out[count:]) if several else made[0]
 
 
-def _dual(op: OpOverload, like: Any, x: Any, t: Any, what: str, by_row: bool) -> Any:
+def with_tangent(op: OpOverload, like: Any, x: Any, t: Any, what: str, by_row: bool) -> Any:
+    """One output of an operator with the tangent that a rule gave for it."""
     if t is None:
         return x
     items = items_of(x)
@@ -75,7 +76,7 @@ def _dual(op: OpOverload, like: Any, x: Any, t: Any, what: str, by_row: bool) ->
                 operator=op.name,
             )
         what = f"a part of {what}"
-        return rebuilt(x, [_dual(op, like, item, part, what, by_row) for item, part in zip(items, parts, strict=True)])
+        return rebuilt(x, [with_tangent(op, like, item, part, what, by_row) for item, part in zip(items, parts, strict=True)])
     layout = inexact_layout(x)
     if layout is None:
         raise GradientError(

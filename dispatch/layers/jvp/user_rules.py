@@ -1,6 +1,7 @@
 """Makes the kernel of an operator from a user's jvp rule, `rule(tangents, output, *args)`."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...core import OpOverload, conversions, descend
@@ -9,10 +10,11 @@ from ...core.pytree import mapped
 from ...dispatcher.layer import CONSTANT, Constant, Kernel, Made
 from ...dispatcher.rule_parameters import by_position
 from ...errors import GradientError
+from ...schema.types import ANY, RESIDUAL, TENSOR, OptionalOf
 from ..opaque_rules import UserRule
 from .opaque_jvp import attempting
 from .pushforward_rules import Pushforwards
-from .tangents import added, tangent_of, with_tangents
+from .tangents import added, tangent_of, with_tangent, with_tangents
 
 
 def user_kernel(op: OpOverload, given: Any) -> Kernel:
@@ -21,22 +23,31 @@ def user_kernel(op: OpOverload, given: Any) -> Kernel:
     single = len(op.schema.returns) == 1 and not op.schema.returns[0].type.parts
     residual = op.outputs.residual
     taking = tuple(a.type.has_tensor for a in op.schema.arguments)
-
-    def sealed(out: Any) -> Any:
-        return (*mapped(unwritable, out[:-1]), out[-1]) if residual else mapped(unwritable, out)
+    flat = is_flat(op)  # then there is no container to walk through
+    each = unwritable if flat else partial(mapped, unwritable)
+    sealed = (lambda out: (*each(out[:-1]), out[-1])) if residual else each
 
     def kernel(*args: Any) -> Any:
         out, like, values, data, _, _ = descend(whole, args)
         if single and inexact_layout(out) is None:
             return out
-        tangents = tuple([tangent_of(x, t) if takes else None for x, t, takes in zip(values, data, taking, strict=True)])
+        each_one = zip(values, data, taking, strict=True)
+        tangents = tuple([each(tangent_of(x, t)) if takes else None for x, t, takes in each_one])
         before = conversions()
-        pushed = rule(mapped(unwritable, tangents), sealed(out), *values)
+        pushed = rule(tangents, sealed(out), *values)
         if conversions() != before:
             raise number_taken(op)
+        if flat:
+            return with_tangent(op, like, out, writable(pushed), "its output", by_row)
         return with_tangents(op, like, out, mapped(writable, pushed), by_row=by_row)
 
     return kernel
+
+
+def is_flat(op: OpOverload) -> bool:
+    """Whether every array of an operator is an argument or the one output itself, and none is inside a container."""
+    types = [a.type.element if isinstance(a.type, OptionalOf) else a.type for a in (*op.schema.arguments, *op.schema.returns)]
+    return len(op.schema.returns) == 1 and all(t == TENSOR or not (t.has_tensor or t in (ANY, RESIDUAL)) for t in types)
 
 
 def number_taken(op: OpOverload) -> GradientError:

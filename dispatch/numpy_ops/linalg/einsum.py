@@ -14,15 +14,15 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ...autodiff.rules.partials import conjugated
 from ...errors import UnsupportedError
-from ...operators.prims import astype, moveaxis, stack
-from ...symbolic import agree, guesses, is_one
+from ...operators.prims import astype, broadcast_to, moveaxis, stack
+from ...symbolic import agree, guesses, is_one, is_zero
 from ..diagonals import writeable_diagonal
 from ..families import composite
 from ..indexing import as_number, getitem
 from ..pointwise import multiply, subtract
 from ..reduction import sum as total
 from ..result_layouts import INTEGERS, weak
-from ..shape import reshape, transpose
+from ..shape import copy, reshape, transpose
 from .matmul import dot, matmul
 
 Shape = tuple[int, ...]
@@ -81,6 +81,10 @@ def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
     fits = fits and all(agree(n, dict(pairs)[letter]) for pairs in named if len(dict(pairs)) < len(pairs) for letter, n in pairs)
     if not set(result) <= set(sizes) or not fits:
         np.einsum(subscripts, *[np.broadcast_to(0.0, guesses(shape)) for shape in shapes])  # raises NumPy's own error
+    for letter in [letter for letter, n in sizes.items() if letter not in result and is_zero(n)]:  # a sum of nothing, also times nan
+        empty = next(x for x, term in zip(operands, terms, strict=True) if letter in term and is_zero(x.shape[term.index(letter)]))
+        nothing = total(empty, None, empty.dtype.newbyteorder("="))
+        return copy(broadcast_to(nothing, tuple([sizes[kept] for kept in result]))) if result else as_number(nothing)
     waiting = [_single(x, term, sizes) for x, term in zip(operands, terms, strict=True)]
     left = [(term, guesses([sizes[letter] for letter in term])) for _, term in waiting]
     for together in contraction_order(*zip(*left, strict=True), result):

@@ -10,10 +10,8 @@ More than 350 lines, a third of them messages: they stand beside the rules whose
 
 import inspect
 from collections.abc import Callable
-from contextvars import copy_context
 from inspect import Parameter
 from math import prod
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -28,6 +26,7 @@ from ...symbolic import is_open
 from ..prims import broadcast_to, moveaxis, select
 from .loop import Loop, hollow
 from .signature import Binding, Core, Shape, Signature
+from .spread import in_threads, ranges
 from .walk import Walk
 
 Kernel = Callable[..., Any]
@@ -43,7 +42,7 @@ def equip(op: OpOverload, fn: Kernel, text: str, *, broadcasts: bool, workers: i
     _check(op, signature, broadcasts=broadcasts, workers=workers)
     vars(op)["signature"] = signature
     calls = Calls(op, signature)
-    find_layer("fake").attach(op, calls.fake_rule())
+    find_layer("fake").attach(op, calls.fake_rule)
     find_layer("vmap").attach(op, calls.batching_rule)
     kernel = adapted(op, fn)
     return kernel if broadcasts else calls.looped(kernel, workers)
@@ -85,6 +84,7 @@ class Calls:
         self.names = tuple(arguments[i].name for i in self.places)
         self.positional = len(op.schema.positional)
         self.keywords = tuple(a.name for a in op.schema.kwarg_only)
+        self.said = [r.dtype for r in op.schema.returns[: len(signature.outputs)]]
 
     def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a kernel that is called directly, in schema order: all must be given, as Python's own rules say."""
@@ -153,22 +153,21 @@ class Calls:
 
     # -- the rules ---------------------------------------------------------------------------------------------------------
 
-    def fake_rule(self) -> Kernel:
+    def fake_rule(self, *args: Any) -> Any:
+        """Arrays of one element under the shapes of the outputs."""
+        like = args[self.places[0]]
+        made = [
+            np.empty_like(like, dtype, shape=prod(shape)).reshape(shape) if is_open(shape) else hollow(shape, dtype)
+            for shape, dtype in self.layouts(self.bind(args), args)
+        ]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def layouts(self, binding: Binding, args: tuple[Any, ...]) -> list[tuple[Shape, Any]]:
         """The shapes by binding and broadcasting; the dtypes by the return's hint, else by promotion of the arrays."""
-        said = [r.dtype for r in self.op.schema.returns[: len(self.signature.outputs)]]
-
-        def rule(*args: Any) -> Any:
-            shapes = self.shapes(self.bind(args))
-            arrays = [getattr(args[i], "dtype", args[i]) for i in self.places]
-            dtypes = [np.result_type(*arrays) if dtype is None else dtype for dtype in said]
-            like = args[self.places[0]]
-            made = [
-                np.empty_like(like, dtype, shape=prod(shape)).reshape(shape) if is_open(shape) else hollow(shape, dtype)
-                for shape, dtype in zip(shapes, dtypes, strict=True)
-            ]
-            return made[0] if len(made) == 1 else tuple(made)
-
-        return rule
+        promoted = np.result_type(*[getattr(args[i], "dtype", args[i]) for i in self.places]) if None in self.said else None
+        return [
+            (shape, promoted if dtype is None else dtype) for shape, dtype in zip(self.shapes(binding), self.said, strict=True)
+        ]
 
     def batching_rule(self, info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
         """One call: the batch is the first loop dimension of all."""
@@ -291,34 +290,5 @@ class Words:
 
 
 def _spread(walk: Walk, workers: int) -> None:
-    """Run a walk from its second item on in several threads, the caller's among them; the lowest item that fails raises."""
-    rest = walk.count - 1
-    parts = min(workers, rest)
-    bounds = [1 + rest * k // parts for k in range(parts + 1)]
-    errors: dict[int, BaseException] = {}
-
-    def work(k: int) -> None:
-        try:
-            walk.run(bounds[k], bounds[k + 1])
-        except BaseException as error:
-            errors[k] = error
-            walk.stop_before(bounds[k])
-
-    threads = [Thread(target=copy_context().run, args=(work, k), name=f"dispatch loop {k}") for k in range(1, parts)]
-    try:
-        for thread in threads:
-            thread.start()
-        work(0)
-        for thread in threads:
-            thread.join()
-    except BaseException:  # a thread that cannot be started, or Ctrl-C while waiting: nobody goes on writing behind our back
-        walk.stop_before(0)
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join()
-        raise
-    if errors:
-        try:
-            raise errors[min(errors)]
-        finally:
-            errors.clear()  # an exception refers to this frame, and must not be found in it
+    """Run a walk from its second item on in several threads."""
+    in_threads(walk.run, ranges(1, walk.count, workers), workers, walk.stop_before)

@@ -67,6 +67,10 @@ class Signature:
 
         return Signature(rest(self.inputs), rest(self.outputs))
 
+    def with_axes(self, counts: Sequence[int]) -> "Signature":
+        """The signature of the calls whose arrays have so many axes each."""
+        return self.without(_missing(self, tuple([(1,) * n for n in counts]))) if self.optional else self
+
     def bind(self, shapes: tuple[Shape, ...], names: Sequence[str] = (), operator: str = "") -> Binding:
         """Work out the loop dimensions and the sizes of the core dimensions; `names` and `operator` are for messages.
 

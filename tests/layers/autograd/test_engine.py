@@ -7,6 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
+from making import define
 
 import dispatch
 from dispatch import ops
@@ -244,3 +245,61 @@ def test_a_later_value_that_is_kept_on_an_earlier_context_is_found_by_the_collec
     gone = weakref.ref(caches.pop())
     gc.collect()
     assert gone() is None
+
+
+# -- gradients that leave ---------------------------------------------------------------------------------------------------
+
+KEPT = []
+WAYS_TO_KEEP = {  # what a backward returns for the gradient that it computed, and what it keeps of that
+    "nothing": lambda g: g,
+    "itself": lambda g: KEPT.append(g) or g,
+    "the tuple": lambda g: (KEPT.append((g,)), KEPT[-1])[1],
+    "the list": lambda g: (KEPT.append([g]), KEPT[-1])[1],
+    "a view": lambda g: KEPT.append(g[:1]) or g,
+    "what it is a view of": lambda g: KEPT.append(np.concatenate([g, g])) or KEPT[-1][: len(g)],
+    "its memory": lambda g: KEPT.append(memoryview(g)) or g,
+    "a weak reference": lambda g: KEPT.append(weakref.ref(g)) or g,
+    "read-only": lambda g: g.setflags(write=False) or KEPT.append(g) or g,
+}
+
+
+@pytest.mark.parametrize("keep", WAYS_TO_KEEP.values(), ids=WAYS_TO_KEEP)
+def test_a_gradient_can_be_written_to_and_nobody_else_holds_it_whatever_its_rule_keeps(keep):
+    op = define("(Tensor x) -> Tensor", lambda x: x * 1.0)
+    op.register_autograd(lambda ctx, g: keep(g * 3.0))
+    x = dispatch.tensor([1.0, 2.0], requires_grad=True)
+    KEPT.clear()
+    for found in (dispatch.grad(lambda x: np.sum(op(x)))(np.ones(2)), dispatch.autograd.grad(np.sum(op(x)), [x])[0]):
+        assert found.flags.writeable
+        assert found.flags.owndata
+        found[:] = 7.0
+    np.sum(op(x)).backward()
+    x.grad[:] = 7.0
+    held = [y() if isinstance(y, weakref.ref) else y for y in KEPT]
+    assert not any(7.0 in np.asarray(z) for y in held if y is not None for z in (y if isinstance(y, (list, tuple)) else [y]))
+    KEPT.clear()
+
+
+def test_one_array_that_is_the_gradient_of_two_arguments_becomes_two():
+    op = define("(Tensor x, Tensor y) -> Tensor", lambda x, y: x + y)
+
+    @op.register_autograd
+    def _(ctx, g):
+        made = g * 2.0
+        return made, made
+
+    first, second = dispatch.grad(lambda x, y: np.sum(op(x, y)), argnums=(0, 1))(np.ones(2), np.ones(2))
+    assert not np.shares_memory(first, second)
+
+
+def test_a_gradient_that_its_rule_made_and_let_go_of_is_not_copied():
+    places = []
+    op = define("(Tensor x) -> Tensor", lambda x: x * 1.0)
+
+    @op.register_autograd
+    def _(ctx, g):
+        made = g * 3.0
+        places.append(made.ctypes.data)
+        return made
+
+    assert dispatch.grad(lambda x: np.sum(op(x)))(np.ones(2)).ctypes.data == places[0]

@@ -134,10 +134,10 @@ class Elsewhere:
 
 
 def test_arrays_of_other_devices_are_real_too():
-    dispatch.library.register_array_type(Elsewhere, device="fakemodetests")
+    dispatch.library.register_array_type(Elsewhere, device="remote")
     mode = FakeTensorMode()
     fake = mode.from_array(Elsewhere())
-    assert (fake.shape, fake.strides, fake.device) == ((2, 3), (24, 8), "fakemodetests")
+    assert (fake.shape, fake.strides, fake.device) == ((2, 3), (24, 8), "remote")
     assert said(FakeTensorError, lambda: ops.np.add(fake, Elsewhere())).startswith(
         "np::add was given a real array of shape (2, 3) and dtype float64 beside fake tensors."
     )

@@ -222,3 +222,22 @@ def test_shapes_that_do_not_fit_are_numpys_own_errors(call: Callable[[Any], Any]
     else:
         found = call(dispatch.tensor(x, requires_grad=True))
         np.testing.assert_allclose(dispatch.detach(found), call(x))
+
+
+@pytest.mark.parametrize("text", ["i,j->", "ij,j->i", "ij,ik->jk", "i,i->", "i,j->j", "ij,jk,k->i"])
+def test_a_sum_of_nothing_is_0_whatever_it_is_multiplied_by(text):
+    terms = text.partition("->")[0].split(",")
+    for letter in set("".join(terms)) - set(text.partition("->")[2]):
+        for broadcasts in (False, True):
+            sizes = dict.fromkeys("ijk", 1 if broadcasts else 2)
+            shapes = [tuple(0 if name == letter and not (broadcasts and i) else sizes[name] for name in term) for i, term in enumerate(terms)]
+            given = [np.full(shape, np.nan) for shape in shapes]
+            f = lambda *given: np.einsum(text, *given)
+            expected = f(*given)
+            if np.isnan(expected).any():
+                continue  # the first operand has no such axis
+            for found in (dispatch.jvp(f, tuple(given), tuple(given))[0], dispatch.vjp(f, *given)[0], dispatch.make_fx(f, "fake")(*given)(*given)):
+                assert np.array_equal(found, expected)
+                assert np.shape(found) == np.shape(expected)
+            gradients = dispatch.grad(lambda *given, f=f: np.sum(f(*given)), argnums=tuple(range(len(given))))(*given)
+            assert not any(np.any(x) for x in gradients)

@@ -1,0 +1,186 @@
+"""A table, a column, a sparse matrix or a list where an array is asked for: the message has a line, and the line works."""
+
+import re
+
+import numpy as np
+import pytest
+from children import said_by_child
+
+import dispatch
+from dispatch import custom_op
+from dispatch.dispatcher.conversion_advice import advice, line_for
+from dispatch.errors import ArgumentError, ConversionError, FakeTensorError, GradientError, PerformanceWarning, TracingError
+
+
+@custom_op("advicetests::doubled", mutates_args=())
+def doubled(x: np.ndarray) -> np.ndarray:
+    """Takes one array."""
+    return 2.0 * x
+
+
+@custom_op("advicetests::total", mutates_args=())
+def total(xs: list[np.ndarray], y: np.ndarray | None = None) -> np.ndarray:
+    """Takes a list of arrays."""
+    return sum(x.sum() for x in xs) + np.zeros(2)
+
+
+class Frame:
+    """What a table of a package that is not installed looks like."""
+
+    __module__ = "polars.dataframe.frame"
+    shape = (2, 1)
+    dtype = np.dtype(float)
+
+    def to_numpy(self):
+        return np.ones(self.shape)
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError("it was taken for an array behind the user's back")
+
+
+class Child(Frame):
+    """A subclass of the user's own."""
+
+    __module__ = "mine"
+
+
+def values():
+    yield "polars", Frame(), "x.to_numpy()"
+    yield "subclass", Child(), "x.to_numpy()"
+    try:
+        import pandas as pd
+    except ImportError:
+        pass
+    else:
+        yield "Series", pd.Series([1.0, 2.0]), "x.to_numpy()"
+        yield "DataFrame", pd.DataFrame({"a": [1.0, 2.0]}), "x.to_numpy()"
+        yield "Index", pd.Index([1.0, 2.0]), "x.to_numpy()"
+        yield "extension", pd.array([1.0, 2.0], dtype="Float64"), "x.to_numpy()"
+    try:
+        import scipy.sparse as sp
+    except ImportError:
+        return
+    for kind, parts in {
+        "csr": "data indices indptr", "csc": "data indices indptr", "bsr": "data indices indptr", "coo": "data row col", "dia": "data offsets",
+        "lil": "",
+    }.items():  # fmt: skip
+        for form in ("array", "matrix"):
+            x = getattr(sp, f"{kind}_{form}")(np.eye(2))
+            said = f", or give an operator its parts, {', '.join(f'x.{part}' for part in parts.split())}" if parts else ""
+            yield f"{kind}_{form}", x, f"x.toarray(){said}"
+
+
+VALUES = list(values())
+each = pytest.mark.parametrize(("x", "line"), [case[1:] for case in VALUES], ids=[case[0] for case in VALUES])
+
+
+def lines_in(message):
+    """The expressions that a message says to write."""
+    return re.search(r"Write (.*?)(?:, or give it as another argument)?\.(?:\n|$)", message)[1].split(", or give an operator its parts, ")
+
+
+@each
+def test_the_line_makes_an_array_and_the_call_then_works(x, line):
+    with pytest.raises(ArgumentError) as caught:
+        doubled(x)
+    kind = type(x).__name__
+    article = "an" if kind[0] in "aeiouAEIOU" else "a"
+    assert str(caught.value).partition("\n")[0] == f"advicetests::doubled: argument 'x' is Tensor, and was given {article} {kind}. Write {line}."
+    whole, *parts = lines_in(str(caught.value))
+    found = eval(whole)
+    assert type(found) is np.ndarray
+    np.testing.assert_array_equal(doubled(found), 2.0 * found)
+    for part in parts:
+        assert all(type(y) is np.ndarray for y in eval(f"({part},)"))
+
+
+REFUSALS = {  # of a value x: what is asked, the exception, and its words up to the line
+    "in a list": (lambda x: total([np.ones(2), x]), ArgumentError, "Item 1 is {kind}. Write {xs[1]}."),
+    "for a list": (lambda x: total(x), ArgumentError, "argument 'xs' is Tensor[], and was given {kind}. Write [{xs}]."),
+    "optional": (lambda x: total([], x), ArgumentError, "argument 'y' is Tensor?, and was given {kind}. Write {y}."),
+    "a row": (lambda x: dispatch.ops.np.sin(x), ArgumentError, "argument 'x' is np.ndarray | number, and was given {kind}. Write {x}."),
+    "vmap": (lambda x: dispatch.vmap(lambda x: doubled(x))(x), ArgumentError, "and was given {kind}. Write {x}."),
+    "grad": (lambda x: dispatch.grad(np.sum)(x), GradientError, "grad by argument 0 was asked for, which is {kind}, and has no derivative. Write {x}."),
+    "grad of a list": (
+        lambda x: dispatch.grad(lambda p: np.sum(p[0]))([np.ones(2), x]),
+        GradientError,
+        "grad by argument 0 was asked for, and [1] of it is {kind}, which has no derivative. Write {x[1]}, or give it as another argument.",
+    ),
+    "jvp": (lambda x: dispatch.jvp(np.sin, (x,), (x,)), GradientError, "primals[0] is {kind}, which has no derivative. Write {x}."),
+    "a tangent": (lambda x: dispatch.jvp(np.sin, (np.ones(2),), (x,)), GradientError, "tangents[0] is {kind}, and primals[0] an array of shape (2,). Write {x}."),
+    "a cotangent": (lambda x: dispatch.vjp(np.sin, np.ones(2))[1](x), GradientError, "the cotangent is {kind}, and the result an array of shape (2,). Write {x}."),
+    "make_fx": (lambda x: dispatch.make_fx(lambda t: np.sin(t))(x), TracingError, "a graph has arrays as inputs, and 't' is {kind}. Write {t}."),
+    "eval_shape": (lambda x: dispatch.eval_shape(np.sin, x), ArgumentError, "eval_shape takes arrays, and was given {kind}. Write {x}."),
+    "a fake": (lambda x: dispatch.FakeTensorMode().from_array(x), FakeTensorError, "from_array makes a fake of an array, and was given {kind}. Write {a}."),
+}  # fmt: skip
+
+
+@each
+@pytest.mark.parametrize(("call", "error", "words"), REFUSALS.values(), ids=REFUSALS)
+def test_every_transform_says_the_line_and_takes_nothing_in_silence(call, error, words, x, line):
+    with pytest.raises(error) as caught:
+        call(x)
+    name = type(x).__name__
+    kind = f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+    place = re.search(r"\{([^{}]*)\}(?=[^{}]*$)", words)[1]
+    written = line.replace("x.", f"{place}.")
+    assert words.replace("{kind}", kind).replace(f"{{{place}}}", written) in str(caught.value)
+
+
+def test_a_compiled_function_that_refers_to_a_table_runs_as_it_is():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"w": [1.0, 2.0]})
+    f = dispatch.compile(lambda a: table["w"].to_numpy() * a)
+    with pytest.warns(PerformanceWarning, match=r"it refers to a DataFrame, which may change where nobody sees it\. Let it refer to the array, x\.to_numpy\(\), or"):
+        np.testing.assert_array_equal(f(2.0), [2.0, 4.0])
+    table["w"] = [3.0, 4.0]
+    np.testing.assert_array_equal(f(2.0), [6.0, 8.0])
+
+
+def test_lists_get_np_asarray():
+    for call, words in (
+        (lambda: doubled([1.0, 2.0]), "argument 'x' is Tensor, and was given a list of length 2. Write np.asarray(...) around it."),
+        (lambda: total([[1.0, 2.0]]), "argument 'xs' is Tensor[], and was given a list of length 1. Item 0 is a list of length 2. Write np.asarray(xs[0])."),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            call()
+        assert words in str(caught.value)
+
+
+def test_a_tensor_is_made_of_what_numpy_makes_an_array_of():
+    sp = pytest.importorskip("scipy.sparse")
+    with pytest.raises(ConversionError) as caught:
+        dispatch.tensor(sp.csr_array(np.eye(2)))
+    assert str(caught.value) == (
+        "tensor copies what is an array, and was given a csr_array. Write x.toarray(), or give an operator its parts, x.data, x.indices, "
+        "x.indptr."
+    )
+
+
+def test_what_is_no_array_of_such_a_package_and_what_lies_about_its_class_get_no_line():
+    class Dtype:
+        __module__ = "pandas.core.dtypes"
+
+    class Lying(type):
+        __module__ = property(lambda cls: 1 / 0)
+        __name__ = property(lambda cls: 1 / 0)
+
+    assert line_for(Dtype()) is None
+    assert line_for(np.ones(2)) is None
+    assert line_for(Lying("Plain", (), {})()) is None
+    assert advice([1.0]) == ""
+
+
+def test_nothing_is_imported_to_find_the_words():
+    said_by_child(
+        """
+        import sys
+        class Series:
+            __module__, shape, dtype = "pandas.core.series", (2,), np.dtype(float)
+        try:
+            dispatch.ops.np.sin(Series())
+        except TypeError as error:
+            assert "Write x.to_numpy()." in str(error)
+        assert not {"pandas", "scipy", "polars"} & set(sys.modules)
+        """
+    )

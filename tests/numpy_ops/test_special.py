@@ -1,0 +1,164 @@
+"""SciPy's special functions: every partial derivative of the table against differences of the function itself."""
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch.errors import UnsupportedError
+
+scipy_special = pytest.importorskip("scipy.special", reason="SciPy is not installed (extra `scipy`)")
+from dispatch.numpy_ops.special import TABLE, ufunc_of  # noqa: E402
+
+FUNCTIONS = {name: ufunc for name in TABLE if (ufunc := ufunc_of(name)) is not None}
+every_function = pytest.mark.parametrize("name", FUNCTIONS)
+
+# Where a function is defined, its arguments as (from, to); elsewhere all are in (0.4, 1.6).
+WHOLE, UNIT, SIGNED, ORDER = (1, 4), (0.1, 0.9), (-1.3, 1.4), (0.5, 2.7)
+DOMAINS: dict[str, Any] = {
+    **dict.fromkeys("erf erfc erfcx erfi dawsn ndtr log_ndtr expit log_expit exprel expm1 exp2 exp10 cosm1 sindg cosdg j0 j1 i0 i0e i1 i1e itstruve0 itmodstruve0 ber bei wofz ".split(), (SIGNED,)),
+    **dict.fromkeys("erfinv ndtri logit ellipk ellipe ellipkm1".split(), (UNIT,)),
+    "erfcinv": [UNIT], "ndtri_exp": [(-3, -0.2)], "rgamma": [(0.2, 3.3)], "psi": [(0.2, 3.3)], "loggamma": [(0.2, 3.3)],
+    **dict.fromkeys("gammaincinv gammainccinv".split(), (ORDER, UNIT,)),
+    **dict.fromkeys("betainc betaincc betaincinv betainccinv".split(), (ORDER, ORDER, UNIT,)),
+    "zeta": [(1.5, 4), (0.5, 2)], "binom": [(3.2, 5.1), (0.6, 2.2)],
+    "owens_t": [SIGNED, SIGNED], "huber": [(0.5, 0.9), (-1.6, 1.7)], "pseudo_huber": [(0.5, 0.9), SIGNED], "rel_entr": [UNIT, UNIT], "kl_div": [UNIT, UNIT],
+    "inv_boxcox": [UNIT, UNIT], "inv_boxcox1p": [UNIT, UNIT],
+    **dict.fromkeys("jv jve yv yve iv ive kv kve struve modstruve hankel1 hankel1e hankel2 hankel2e".split(), (ORDER, (0.5, 4),)),
+    **dict.fromkeys("yn kn expn".split(), (WHOLE, (0.5, 3),)),
+    "ellipkinc": [SIGNED, UNIT], "ellipeinc": [SIGNED, UNIT], "lambertw": [(0.2, 2), (0, 0), (1e-12, 1e-12)],
+    "hyp2f1": [UNIT, UNIT, ORDER, (-0.6, 0.6)],
+    **dict.fromkeys("eval_legendre eval_chebyt eval_chebyu eval_laguerre eval_hermite eval_hermitenorm".split(), ((0, 4), (-0.8, 0.9),)),
+    "eval_gegenbauer": [(0, 4), ORDER, (-0.8, 0.9)], "eval_genlaguerre": [(0, 4), ORDER, (-0.8, 0.9)], "eval_jacobi": [(0, 4), ORDER, ORDER, (-0.8, 0.9)],
+    "pdtr": [(0.4, 4), ORDER], "pdtrc": [(0.4, 4), ORDER], "stdtr": [ORDER, SIGNED], "stdtrit": [ORDER, UNIT],
+    "gdtr": [ORDER, ORDER, ORDER], "gdtrc": [ORDER, ORDER, ORDER], "logit": [UNIT],
+}  # fmt: skip
+OF_WHOLE_NUMBERS = {"yn": 0, "kn": 0, "expn": 0, "lambertw": 1, **dict.fromkeys([name for name in FUNCTIONS if name.startswith("eval_")], 0)}
+OF_COMPLEX = {"gamma", "loggamma", "rgamma", "erf", "erfc", "erfcx", "erfi", "dawsn", "wofz", "ndtr", "expm1", "log1p", "spence", "exp1", "expi", "wrightomega", "lambertw",
+              "jv", "yv", "iv", "kv", "kve", "hankel1", "hankel1e", "hankel2", "hankel2e", "hyp0f1", "hyp1f1"}  # fmt: skip
+
+
+def arguments(name: str, n: int = 7) -> list[Any]:
+    """Values of each argument, away from each other's corners."""
+    ufunc, random = FUNCTIONS[name], np.random.default_rng(len(name))
+    ranges = DOMAINS.get(name, [(0.4, 1.6)] * ufunc.nin)
+    found = [random.uniform(low, high, n) for low, high in ranges]
+    if name in OF_WHOLE_NUMBERS:
+        at = OF_WHOLE_NUMBERS[name]
+        found[at] = np.round(found[at]).astype(int)
+        found[at][0] = ranges[at][0]
+    return found
+
+
+def slope(f: Any, x: Any, step: float = 1e-3) -> Any:
+    """The derivative by differences of sixth order."""
+    weights = {1: 45, 2: -9, 3: 1}
+    return sum(w * (f(x + k * step) - f(x - k * step)) for k, w in weights.items()) / (60 * step)
+
+
+@every_function
+def test_every_partial_derivative_is_that_of_the_function(name: str) -> None:
+    ufunc, values = FUNCTIONS[name], arguments(name)
+    for i, partial in enumerate(TABLE[name]):
+        if partial is None:
+            continue
+
+        def f(x: Any, i: int = i) -> Any:
+            return ufunc(*values[:i], x, *values[i + 1 :])
+
+        expected = slope(f, values[i])
+        with np.errstate(all="ignore"):
+            jvp = dispatch.jvp(f, (values[i],), (np.ones_like(values[i]),))[1]
+            vjp = dispatch.grad(lambda x: np.sum(np.real(f(x))))(values[i])
+        near: Any = {"rtol": 1e-7, "atol": 1e-8 * max(1.0, float(np.max(np.abs(expected))))}
+        np.testing.assert_allclose(jvp, expected, **near, err_msg=f"{name}, by argument {i}")
+        np.testing.assert_allclose(vjp, np.real(expected), **near, err_msg=f"{name}, by argument {i}")
+
+
+@pytest.mark.parametrize("name", sorted(OF_COMPLEX))
+def test_the_derivatives_of_complex_values_are_holomorphic(name: str) -> None:
+    ufunc, values = FUNCTIONS[name], arguments(name)
+    at = len(values) - 1 if name != "lambertw" else 0
+    z = values[at] + 0.3j
+    f = lambda z: ufunc(*values[:at], z, *values[at + 1 :])
+    with np.errstate(all="ignore"):
+        found = dispatch.jvp(f, (z,), (np.ones_like(z),))[1]
+    np.testing.assert_allclose(found, slope(f, z), rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(found, slope(lambda y: f(z + 1j * y), np.zeros(len(z))) / 1j, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["jve", "yve", "ive"])
+def test_what_has_an_absolute_value_in_it_has_no_complex_derivative(name: str) -> None:
+    said = f"scipy.special.{name} has no derivative of complex values: |Re z| or |Im z| is part of it. Take the function without the scale."
+    with pytest.raises(UnsupportedError, match=re.escape(said)):
+        dispatch.jvp(lambda z: FUNCTIONS[name](1.5, z), (np.ones(2) * 1j,), (np.ones(2) * 1j,))
+
+
+def test_psi_of_complex_values_has_no_derivative_because_scipy_has_no_trigamma_of_them() -> None:
+    with pytest.raises(UnsupportedError, match=r"psi has no derivative of complex values: SciPy has no trigamma of them\."):
+        dispatch.jvp(scipy_special.psi, (np.ones(2) * 1j,), (np.ones(2) * 1j,))
+
+
+@every_function
+def test_a_batch_is_a_loop_and_a_graph_is_the_function(name: str) -> None:
+    ufunc, values = FUNCTIONS[name], arguments(name, 3)
+    with np.errstate(all="ignore"):
+        expected = ufunc(*values)
+        assert np.array_equal(dispatch.vmap(ufunc)(*values), expected, equal_nan=True)
+        assert np.array_equal(dispatch.make_fx(lambda *xs: ufunc(*xs), "fake")(*values)(*values), expected, equal_nan=True)
+    shape = dispatch.eval_shape(lambda *xs: ufunc(*xs), *values)
+    assert (shape.shape, shape.dtype) == (expected.shape, expected.dtype)
+
+
+@every_function
+def test_a_derivative_without_a_closed_form_raises_by_name(name: str) -> None:
+    ufunc, values = FUNCTIONS[name], [np.asarray(x, float) for x in arguments(name)]
+    for i, partial in enumerate(TABLE[name]):
+        if partial is not None or name in OF_WHOLE_NUMBERS:
+            continue
+        said = f"scipy.special.{name} has no derivative by its argument {i + 1} of {ufunc.nin}: no closed form is known here."
+        for derivative in (
+            lambda x, i=i: dispatch.grad(lambda x: np.sum(np.real(ufunc(*values[:i], x, *values[i + 1 :]))))(x),
+            lambda x, i=i: dispatch.jvp(lambda x: ufunc(*values[:i], x, *values[i + 1 :]), (x,), (x,)),
+        ):
+            with pytest.raises(UnsupportedError) as caught:
+                derivative(values[i])
+            assert str(caught.value).startswith(said)
+            assert f"from_ufunc(scipy.special.{name}, derivative=(lambda " in str(caught.value)
+
+
+def test_a_function_outside_the_table_is_told_the_lines_that_give_it_a_derivative() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        dispatch.grad(lambda x: scipy_special.zetac(x))(2.5)
+    assert str(caught.value).splitlines()[0] == (
+        "scipy.special.zetac has no derivative: no closed form is known here. Give it its partial derivatives, one for each argument, of which each names what it reads:"
+    )
+    assert str(caught.value).splitlines()[1:3] == [
+        "    from dispatch.library import from_ufunc",
+        "    from_ufunc(scipy.special.zetac, derivative=(lambda x, out: ...,))",
+    ]
+
+
+@pytest.mark.parametrize("name", ["erf", "gammaln", "expit", "jv", "betainc", "ndtri", "xlogy", "ellipe", "hyp1f1", "eval_legendre"])
+def test_second_derivatives_are_derivatives_of_the_first(name: str) -> None:
+    values = arguments(name)
+    first = dispatch.grad(lambda x: np.sum(FUNCTIONS[name](*values[:-1], x)))
+    second = dispatch.jvp(first, (values[-1],), (np.ones_like(values[-1]),))[1]
+    np.testing.assert_allclose(second, slope(first, values[-1]), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(("name", "point", "expected"), [
+    ("ellipk", (0.0,), np.pi / 8), ("ellipe", (0.0,), -np.pi / 8), ("exprel", (0.0,), 0.5), ("j1", (0.0,), 0.5), ("spence", (1.0,), -1.0), ("i1", (0.0,), 0.5),
+])  # fmt: skip
+def test_a_derivative_is_its_limit_where_the_formula_is_a_quotient_of_zeros(name: str, point: Any, expected: float) -> None:
+    assert dispatch.grad(lambda x: FUNCTIONS[name](x))(*point) == pytest.approx(expected, rel=1e-14)
+
+
+def test_scipy_is_not_imported_before_one_of_its_functions_is_met() -> None:
+    code = "import sys, numpy as np, dispatch; dispatch.grad(np.sin)(1.0); print('scipy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
