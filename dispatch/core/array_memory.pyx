@@ -197,6 +197,8 @@ cdef Wrapped around(Wrapped x, value, bint read_only):
     """A wrapper like `x` around another value."""
     cdef Wrapped made = dispatch_another(x, ())
     made.value, made.data, made.level, made.rank, made.read_only = value, x.data, x.level, x.rank, read_only
+    if value is None:                       # a fake: what it has in place of a value is of its class
+        x.copy_to(made)
     return made
 
 
@@ -204,8 +206,7 @@ cpdef object unwritable(x):
     """What stands for `x` and cannot be written to: a view of an array, another wrapper of a wrapper; else `x` itself."""
     cdef cnp.ndarray array, view
     if isinstance(x, Wrapped):
-        # A fake has no value and no elements.
-        return x if (<Wrapped>x).value is None else around(x, unwritable((<Wrapped>x).value), True)
+        return around(x, unwritable((<Wrapped>x).value), True)
     if not isinstance(x, cnp.ndarray) or not PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE):
         return x
     if not is_exact(<PyObject *>x):

@@ -6,7 +6,7 @@ refused. An array that is written to cannot be replaced by a copy, so `"writeabl
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,20 @@ Adapter = Callable[[Any], Any]
 around_kernels: dict[Tag, Callable[[OpOverload, Callable[..., Any]], Callable[..., Any]]] = {}
 
 
-def adapted(op: OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
+def adapted(op: OpOverload, kernel: Callable[..., Any], *, keyed: bool = False) -> Callable[..., Any]:
     """Wrap a kernel so that its arrays have the layouts and the axes that the operator's hints name.
 
-    A kernel whose hints name neither is returned itself, and costs nothing.
+    A kernel whose hints name neither is returned itself, and costs nothing. A `keyed` one takes its key before the arguments.
     """
+    if keyed:
+        if adapted(op, kernel) is kernel:
+            return kernel
+
+        @wraps(kernel)
+        def with_key(key: Any, *args: Any, **keywords: Any) -> Any:
+            return adapted(op, partial(kernel, key))(*args, **keywords)
+
+        return with_key
     for tag in around_kernels.keys() & op.tags:
         kernel = around_kernels[tag](op, kernel)
     adapters = {i: _adapter(op, a) for i, a in enumerate(op.schema.arguments) if a.layout and not a.kwarg_only}

@@ -5,8 +5,11 @@ itself, `vjp`, `jvp` or `vmap`, on a call of the operator; so it has all that op
 and a framework that knows how to export one operator can export derivatives of any order.
 
 Arrays are counted along the arguments, through all containers, in the order of the schema: "flat".
+
+More than 350 lines, because the operators and the ways to run a call for them, anew or with its results, refer to each other.
 """
 
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -179,6 +182,41 @@ def _pulled(edges: list[Any], ends: list[Any], level: Level, cotangents: Sequenc
     with Reopened(level):
         found = run_backward(edges, list(cotangents), level, True, False)
     return [found[leaf] if leaf in found else zeros(leaf.layout, value) for leaf, value in ends]
+
+
+class Watched(Mode):
+    """Sees what an operator returned, without keeping it, and whether another operator is called with that."""
+
+    def __init__(self, op: OpOverload) -> None:
+        self.op = op
+        self.results: list[weakref.ref[Any]] | None = None
+        self.computed = False
+
+    def __dispatch__(self, op: OpOverload, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.results is not None:
+            found = {id(x) for x in leaves([*args, *kwargs.values()])}
+            self.computed = self.computed or any(id(ref()) in found for ref in self.results)
+        out = op(*args, **kwargs)
+        if self.results is None and op is self.op:
+            self.results = [weakref.ref(x) for x in leaves(out) if is_array(x)]
+        return out
+
+
+def unread_results(op: OpOverload, args: Sequence[Any], wrt: Sequence[int]) -> list[bool]:
+    """Which arrays among the results no backward can read; a call of fakes tells, inside of their mode.
+
+    A result that nobody holds, once the call is recorded and has returned, is read by nobody. Where the rule computes with
+    one, or cannot run on fakes, every result counts as read.
+    """
+    watched = Watched(op)
+    try:
+        with watched:
+            recording = recorded(op, args, wrt)[1]  # the tape, which is all that a backward has
+    except Exception:
+        return []
+    held = [ref() is not None for ref in watched.results or ()]
+    del recording
+    return [] if watched.computed else [not is_held for is_held in held]
 
 
 def runs_apart(op: OpOverload) -> bool:

@@ -15,6 +15,8 @@ nestings, where `custom_vjp` and `custom_jvp` have one of the two modes each.
 
 In a compiled program a call is a callback. `jax.pure_callback` calls into JAX on the way to the function, which waits for
 threads that may wait for the callback; its lowering underneath gives NumPy arrays, so that nothing of JAX runs inside.
+
+More than 350 lines, because the primitives, their rules and the calls that these make refer to each other.
 """
 
 import inspect
@@ -307,9 +309,19 @@ def _linear_transposed(cotangents: Sequence[Any], *operands: Any, of: Derivative
     first = of.results.stop
     asked = [i for i, t in enumerate(operands[first:]) if ad.is_undefined_primal(t)]
     grads = [_conjugate(ad.instantiate_zeros(g)) for g in cotangents]
-    call = of.pullback([of.wrt[i] for i in asked], len(grads))
-    found = iter(call_p.bind(*operands[:first], *grads, call=call))
+    wrt = [of.wrt[i] for i in asked]
+    arrays, results = operands[: of.count], list(operands[of.count : first])
+    if any([isinstance(x, Tracer) for x in results]):  # a program, from which JAX takes out what nobody reads
+        for i, is_unread in enumerate(of.call.unread(arrays, wrt)):
+            if is_unread:
+                results[i] = _blank(results[i])
+    found = iter(call_p.bind(*arrays, *results, *grads, call=of.pullback(wrt, len(grads))))
     return [_conjugate(next(found)) if i - first in asked else None for i in range(len(operands))]
+
+
+def _blank(x: Any) -> Any:
+    """An array like another; of nan where that can be, so that who reads it sees."""
+    return jax.numpy.full(x.shape, np.nan if has_kind_of_derivative(x.dtype) else 0, x.dtype)
 
 
 def _conjugate(x: Any) -> Any:

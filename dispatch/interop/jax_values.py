@@ -28,7 +28,7 @@ from ..errors import (
 )
 from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
 from ..symbolic import ShapeEnv
-from .derived_operators import called, has_derivative, is_array
+from .derived_operators import called, has_derivative, is_array, unread_results
 from .places import Place, apart, put
 
 jax = require("jax", "jax", needed_by="dispatch.interop.jax")
@@ -95,8 +95,7 @@ class Call:
         likes : sequence
             For each array something that has its shape and dtype.
         """
-        mode = FakeTensorMode(shape_env=ShapeEnv())  # a rule may make a size that depends on data: the message is ours
-        fakes = [fake_tensor(tuple(x.shape), numpy_dtype(x.dtype, self.op), None, "cpu", mode) for x in likes]
+        mode, fakes = self.fakes(likes)
         try:
             with mode:
                 out = self.run(fakes)
@@ -117,6 +116,17 @@ class Call:
                 )
             check_width(x.dtype, f"{self.op.name}: its shape rule says", self.op)
         return template, arrays
+
+    def fakes(self, likes: Sequence[Any]) -> tuple[FakeTensorMode, list[FakeTensor]]:
+        """A fake for each array, and their mode."""
+        mode = FakeTensorMode(shape_env=ShapeEnv())  # a rule may make a size that depends on data: the message is ours
+        return mode, [fake_tensor(tuple(x.shape), numpy_dtype(x.dtype, self.op), None, "cpu", mode) for x in likes]
+
+    def unread(self, likes: Sequence[Any], wrt: Sequence[int]) -> list[bool]:
+        """Which results no gradient reads."""
+        mode, fakes = self.fakes(likes)
+        with mode:
+            return unread_results(self.op, self.filled(fakes), wrt)
 
     def computed(self, given: Sequence[Any], template: Any, wanted: Sequence[Any]) -> list[Any]:
         """The arrays that the kernel returned, which are held to what the shape rule said."""

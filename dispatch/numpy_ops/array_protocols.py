@@ -79,9 +79,10 @@ def _of_function(op: OpOverload, function: Function, names: dict[str, str]) -> K
         given = [(theirs, _number(args[place]), default) for theirs, place, default in taken]
         while given and _is_default(*given[-1][1:]):
             given.pop()
-        return found(
+        out = found(
             *[x for _, x, default in given if not default], **{theirs: x for theirs, x, default in given if default}
         )
+        return tuple(out) if isinstance(out, tuple) else out  # a named one is a container of its own
 
     return kernel
 
@@ -124,6 +125,12 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     return ops.np.broadcast_to(fill_value if dtype is None else ops.np.astype(fill_value, dtype), shape)
+
+
+def _cofactors(a: Any) -> Any:
+    """The inverse times the determinant, transposed; of a singular matrix the class's own inverse raises."""
+    inverse = ops.np.swapaxes(function_for(a, np.linalg.inv)(a), -1, -2)
+    return ops.np.multiply(ops.np.reshape(ops.np.linalg_det(a), (*a.shape[:-2], 1, 1)), inverse)
 
 
 def _ravel(x: Any, start: int = 0) -> Any:
@@ -190,6 +197,7 @@ BY_THEMSELVES: dict[OpOverload, Function] = {
     diagonals.writeable_diagonal: lambda x, axis1, axis2: function_for(x, np.diagonal)(x, 0, axis1, axis2),
     decompositions.svd: lambda a: tuple(function_for(a, np.linalg.svd)(a, full_matrices=False)),
     decompositions.tall_qr: lambda a: tuple(function_for(a, np.linalg.qr)(a)),
+    solve.cofactors: _cofactors,
     solve.inv_lower: lambda a: function_for(a, np.linalg.inv)(ops.np.tril(a)),
     pointwise_more.clip: _clip,
     creation.zeros_like: _like(),

@@ -13,15 +13,18 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload, Tensor
+from ..core.pytree import mapped
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
 from ..operators.registry import ops
 from ..operators.views import is_number
-from ..symbolic import larger
+from ..symbolic import guesses, larger
 from . import cumulative, data_dependent, indexing, pointwise, pointwise_more, reduction, shape, sorting, statistics
 from .assignment import result_into, write_result
+from .composite_layouts import item_layout
 from .linalg import decompositions, einsum, solve
 from .masked import CHOOSING
+from .result_layouts import Layout, seen
 from .row_arguments import as_item, as_mask, as_value, call
 
 Function = Callable[..., Any]
@@ -29,6 +32,7 @@ NO_VALUE = np._NoValue  # noqa: SLF001 - how NumPy's functions spell a parameter
 # What has no meaning for a Tensor: it is of no subclass of ndarray; what is left in an input that may be overwritten, NumPy does not say.
 UNREAD = frozenset({"subok", "overwrite_input"})
 REDUCE_DEFAULTS = {"where": True, "initial": NO_VALUE, "dtype": None, "keepdims": False}
+ORDERS = ("C", "F", "A", "K", None)
 UFUNC_DEFAULTS = {"casting": "same_kind", "order": "K", "dtype": None, "where": True, "signature": None}
 
 
@@ -89,8 +93,6 @@ def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options
     if "where" in given:
         raise refused(spelling, "where", given["where"], "Elsewhere the result would be whatever memory held: give out= too, or write np.where(mask, ..., y).")
     order = given.pop("order", "K")
-    if order == "A":
-        raise refused(spelling, "order", order, "Write 'C' or 'F'.")
     if given:
         small = [np.empty(0, x.dtype) if hasattr(x, "dtype") else x for x in inputs]
         made = ufunc(*small, **given)  # raises NumPy's own error
@@ -101,7 +103,8 @@ def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options
         loop = ufunc.resolve_dtypes((*kinds, None), **options)
         inputs = tuple([cast(x, dtype) for x, dtype in zip(inputs, loop, strict=False)])
     out = op(*inputs)
-    return out if order == "K" else in_order(out, order)
+    order = named_order(order, "K", None, *inputs)  # one operand of a ufunc is as one of several
+    return out if order == "K" else mapped(lambda x: in_order(x, order), out)
 
 
 def cast(x: Any, dtype: Any) -> Any:
@@ -113,7 +116,7 @@ def cast(x: Any, dtype: Any) -> Any:
 
 def in_order(x: Any, order: Any) -> Any:
     """Return a result laid out in an order; NumPy's error for no order."""
-    if order not in ("C", "F", "A", "K", None):
+    if order not in ORDERS:
         np.copy(np.zeros(1), order)
     return x if order in ("K", None) or len(x.shape) < 2 else shape.copy(x, order)
 
@@ -121,44 +124,85 @@ def in_order(x: Any, order: Any) -> Any:
 # -- layouts ---------------------------------------------------------------------------------------------------------------------
 
 
+def named_order(order: Any, default: str, *operands: Any) -> Any:
+    """The order that a flag means for operands: of None the default; of "A" Fortran's, where one lies so or all of several may."""
+    if order != "A":
+        return default if order is None else order
+    lying = [_lying(x).flags for x in operands if hasattr(x, "shape")]
+    alone = len(operands) == 1
+    return "F" if all(x.f_contiguous for x in lying) and not (alone and lying[0].c_contiguous) else "C"
+
+
+def _lying(x: Any) -> Any:
+    """An array that lies in memory as a value does below all wrappers, and must not be read."""
+    layout = item_layout(x)
+    return seen(Layout(guesses(layout.shape), guesses(layout.strides), layout.dtype))
+
+
+def read_in(x: Any, order: Any, default: str = "C") -> Any:
+    """Return a value with its axes in the order in which NumPy reads it for an `order=`."""
+    order = named_order(order, default, x)
+    if order == "C" or len(x.shape) < 2:
+        return x
+    if order == "F":
+        return shape.transpose(x)
+    return shape.transpose(x, axes_in_memory(guesses(item_layout(x).strides)))
+
+
+def axes_in_memory(strides: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the axes as NumPy's iterator walks them, the slowest first; one along which memory repeats stays where it is."""
+    order: list[int] = []
+    for axis in reversed(range(len(strides))):
+        at = len(order)
+        for i in reversed(range(len(order))):
+            if strides[axis] and strides[order[i]]:
+                if abs(strides[axis]) >= abs(strides[order[i]]):
+                    break
+                at = i
+        order.insert(at, axis)
+    return tuple(order[::-1])
+
+
 def reshape(a: Any, /, shape_: Any = None, order: str = "C", *, copy: Any = None, **named: Any) -> Any:
     """`np.reshape`."""
     wanted = named.pop("shape", shape_)
     if named or wanted is None:
         np.reshape(np.zeros(1), wanted, **named)  # raises NumPy's own error
-    if order not in ("C", "F"):
+    if order not in ("C", "F", "A", None):
         np.reshape(np.zeros(1), 1, order=order)  # type: ignore[call-overload] # raises NumPy's own error
-        raise refused("np.reshape", "order", order, "Write 'C' or 'F'.")
     if copy is False:
         raise refused("np.reshape", "copy", copy, "Whether there is a view hangs on strides: leave copy= out, which copies where it must.")
-    if order == "F":
+    read = read_in(a, order)
+    if order == "F" or read is not a:
         sizes = tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)
-        found = shape.transpose(call(shape.reshape, shape.transpose(a), sizes[::-1]))
+        found = shape.transpose(call(shape.reshape, read, sizes[::-1]))
         return shape.copy(found, "F") if copy else found
     found = call(shape.reshape, a, wanted)
     return shape.copy(found, "C") if copy else found
 
 
+def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
+    """`np.copy`."""
+    return shape.copy(a, "K" if order is None else order)
+
+
 def ravel(a: Any, order: str = "C") -> Any:
     """`np.ravel`."""
-    if order not in ("C", "F"):
+    if order not in ORDERS:
         np.ravel(np.zeros(1), order)  # type: ignore[call-overload] # raises NumPy's own error
-        raise refused("np.ravel", "order", order, "Write 'C' or 'F'.")
-    a = as_value(a)
-    return shape.ravel(a if order == "C" else shape.transpose(a))
+    return shape.ravel(read_in(as_value(a), order))
 
 
 def flatten(self: Any, order: str = "C") -> Any:
     """`x.flatten()`: a copy always."""
-    if order not in ("C", "F"):
+    if order not in ORDERS:
         np.zeros(1).flatten(order)  # type: ignore[arg-type] # raises NumPy's own error
-        raise refused("x.flatten", "order", order, "Write 'C' or 'F'.")
-    return shape.copy(shape.reshape(self if order == "C" else shape.transpose(self), (-1,)), "C")
+    return shape.copy(shape.reshape(read_in(self, order), (-1,)), "C")
 
 
 def astype(self: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
     """`x.astype(dtype)`."""
-    dtype = np.dtype(dtype)
+    dtype, order = np.dtype(dtype), named_order(order, "K", self)
     if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):
         np.empty(0, self.dtype).astype(dtype, casting=casting)  # raises NumPy's own error
     if self.dtype == dtype:
@@ -338,6 +382,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, *, min: Any = NO_VALUE, max: Any = NO_VALUE, **more: Any) -> Any:
     """`np.clip`."""
+    order = more.pop("order", None)
     if more:
         name = next(iter(more))
         raise refused("np.clip", name, more[name], "Leave it out and write it as an operation of its own.")
@@ -346,7 +391,7 @@ def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, 
     low, high = [next((x for x in pair if x is not NO_VALUE), None) for pair in ((a_min, min), (a_max, max))]
     if (a_min is NO_VALUE) != (a_max is NO_VALUE):
         np.clip(np.zeros(1), *[0 for x in (a_min,) if x is not NO_VALUE], **({"a_max": 0} if a_max is not NO_VALUE else {}))  # type: ignore[call-overload] # raises NumPy's own error
-    found = call(pointwise_more.clip, a, low, high)
+    found = in_order(call(pointwise_more.clip, a, low, high), named_order(order, "K", a, low, high))
     return found if out is None else write_result(out, found, lambda value, out: np.clip(value, None, None, out=out))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.tensor cimport Wrapped
+from ..dispatcher.conversion_advice import line_for
 from ..errors import ArgumentError
 from ..operators.views import is_number
 from .row_arguments import are_numbers, as_value
@@ -41,7 +42,7 @@ def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bin
         try:
             return row(other, self) if reflected else row(self, other)
         except ArgumentError:
-            if isinstance(other, OPERANDS):
+            if isinstance(other, OPERANDS) or line_for(other) is not None:
                 raise
             return NotImplemented
     return infix

@@ -23,7 +23,7 @@ from ..operators.functional_variant import Instead, instead, make, on_copies_of,
 from ..operators.prims import broadcast_to, define, moveaxis, sum_to
 from ..operators.registered_arrays import is_fixed, replaced
 from ..operators.registry import add as make_known
-from ..operators.views import Look, owner_of, scattered, view_scatter
+from ..operators.views import Look, owner_of, places_shown, scattered, view_scatter
 from ..symbolic import agree, has_zero, is_one, same
 from .creation import arange, full
 from .families import complete, in_front
@@ -158,10 +158,10 @@ def _batched_setitem(info: Any, in_dims: Any, x: Any, index: Any, value: Any, ar
 
 
 def _batched_view_scatter(x: Any, value: Any, look: Look) -> Any:
-    """Write to a copy of a batch as to that of an array; of a class whose arrays nobody can write to, to the elements shown."""
-    if not is_fixed(owner_of(x)) or x.dtype.kind == "c":
+    """Write to a copy of a batch as to that of an array; of a registered class, to the elements shown."""
+    places = places_shown(x, look) if is_of_registered_class(owner_of(x)) else None
+    if places is None:
         return scattered(x, value, look)
-    places = look.at(np.arange(prod(x.shape)).reshape(x.shape), DispatchKey.CPU)
     if getattr(value, "shape", ()):
         value = reshape(broadcast_to(value, places.shape), (-1,))
     return reshape(setitem(reshape(x, (-1,)), (places.ravel(),), value), x.shape)

@@ -234,7 +234,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.squeeze, "a:x axis", shape.squeeze),
     spelled(np.real, "val:x", shape.real),
     spelled(np.imag, "val:x", shape.imag),
-    spelled(np.copy, "a:x order subok", shape.copy),
+    (np.copy, flags.copy),
     (np.concatenate, flags.joined(np.concatenate, shape.concatenate)),
     (np.stack, flags.joined(np.stack, prims.stack)),
     (np.where, _where),
@@ -369,7 +369,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.isrealobj, lambda x: x.dtype.kind != "c"),
 ])  # fmt: skip
 READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `flags` reads, and how they are called in NumPy
-    (shape.reshape, np.reshape, "a:x shape"), (shape.concatenate, np.concatenate, "arrays axis"),
+    (shape.reshape, np.reshape, "a:x shape"), (shape.copy, np.copy, "a:x order"), (shape.concatenate, np.concatenate, "arrays axis"),
     (prims.stack, np.stack, "arrays axis"), (rearranging.vstack, np.vstack, "tup:arrays"), (rearranging.hstack, np.hstack, "tup:arrays"),
     (creation.empty, np.empty, "shape dtype"), (creation.zeros, np.zeros, "shape dtype"), (creation.ones, np.ones, "shape dtype"),
     (creation.full, np.full, "shape fill_value dtype"), (solve.pinv, np.linalg.pinv, "a rcond"), (decompositions.qr, np.linalg.qr, "a"),

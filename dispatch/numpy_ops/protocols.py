@@ -18,6 +18,7 @@ import numpy as np
 
 from ..core import OpOverload, Tensor, device_of, note_request
 from ..core.lazy import LazyFunction
+from ..dispatcher.conversion_advice import line_for
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
@@ -90,7 +91,7 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
             return op(*inputs)
         except ArgumentError:
             found = converted(op, inputs, {})
-            if found is None and any(not is_operand(x) and device_of(x) is None and hasattr(x, "__array_ufunc__") for x in inputs):
+            if found is None and any(map(_is_strange, inputs)):
                 return NotImplemented  # somebody else's array, who may know what to do
             if found is None:
                 raise
@@ -117,6 +118,11 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
     if method != "__call__" or ufunc not in UFUNCS:
         return _by_method(ufunc, method, inputs, options)
     return flags.ufunc_with(ufunc, UFUNCS[ufunc], inputs, options)
+
+
+def _is_strange(x: Any) -> bool:
+    """Whether a value may know what a ufunc does to it and a Tensor; a table does not."""
+    return not is_operand(x) and device_of(x) is None and hasattr(x, "__array_ufunc__") and line_for(x) is None
 
 
 def _by_method(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -192,6 +198,7 @@ def _transpose(self: Tensor, *axes: Any) -> Any:
 
 def _copy(self: Tensor, order: str = "C") -> Any:
     """Return `x.copy()`, in C order by default, unlike `np.copy(x)`; of a number a number."""
+    order = order or "C"
     return shape.copy(self, order) if self.shape or not is_number(self) else indexing.as_number(shape.copy(self))
 
 

@@ -6,12 +6,14 @@ operator that is not defined yet waits for the definition.
 """
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from types import TracebackType
 from typing import Any
 
 from ..core import DispatchKey, OpOverload, Registration, add_fallback, fallthrough_kernel, registration_lock, remove_fallback
 from ..core.source import caller, warn_of_brother, where
 from ..dispatcher.argument_layout import adapted
+from ..dispatcher.call_errors import refused_output
 from ..dispatcher.layer import check_choosable, find_layer, key_of_name
 from ..errors import DefinitionError, LibraryError, kind_of
 from ..schema.schema import Schema
@@ -174,10 +176,8 @@ class Library:
         self._check("register a kernel")
         given = self._key(dispatch_key)
         if self.dispatch_key is not None and given is not self.dispatch_key:
-            raise LibraryError(
-                f"{self!r} registers at {self.dispatch_key}, and {given} was given. Use Library({self.ns!r}, {self.kind!r}), "
-                "which has no key of its own."
-            )
+            own = f"Use Library({self.ns!r}, {self.kind!r}), which has no key of its own."
+            raise LibraryError(f"{self!r} registers at {self.dispatch_key}, and {given} was given. {own}")
         key = DispatchKey.CompositeImplicit if given is None else given
         if not isinstance(op_name, (str, OpOverload)):
             raise LibraryError(f"impl asks for an operator or its name, and {kind_of(op_name)} was given.")
@@ -330,4 +330,21 @@ def register_at(op: OpOverload, key: DispatchKey, fn: Function, *, keyed: bool =
     if key is DispatchKey.FAKE and fn is not fallthrough_kernel and not keyed:
         layer = find_layer("fake")
         return op.register(layer, layer.rule(fn))
-    return op.register_at(key, adapted(op, fn) if key.is_backend else fn, keyed=keyed)
+    computes = key.is_backend or key in (DispatchKey.CompositeExplicit, DispatchKey.CompositeImplicit)
+    fn = adapted(op, fn, keyed=keyed) if computes else fn
+    fn = _held_to_dtypes(op, fn, keyed) if key is DispatchKey.CompositeImplicit and op.outputs.typed else fn
+    return op.register_at(key, fn, keyed=keyed)
+
+
+def _held_to_dtypes(op: OpOverload, kernel: Function, keyed: bool) -> Function:
+    """A composite kernel whose results have the dtypes of the hints in every layer; at a backend the core holds it to them."""
+
+    @wraps(kernel)
+    def held(*args: Any, **keywords: Any) -> Any:
+        out = kernel(*args, **keywords)
+        results = out if op.outputs.count > 1 and isinstance(out, (tuple, list)) else (out,)
+        if any(not check(x) for check, x in zip(op.outputs.checks, results, strict=False)):
+            raise refused_output(op.definition, args[keyed:], out)
+        return out
+
+    return held

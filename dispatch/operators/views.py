@@ -20,7 +20,7 @@ from ..core import DispatchKey, OpOverload, Tensor, is_of_registered_class, unwr
 from ..core.pytree import arrays, leaves, mapped_arrays
 from ..dispatcher.layer import Kernel
 from .prims import clone, define, strided_copy
-from .registered_arrays import check_writable, is_fixed, replaced
+from .registered_arrays import check_writable, replaced
 
 FEW = 8  # views that are noted before the first look at which of them are gone
 
@@ -93,13 +93,23 @@ def look_of(view: View, rank: int) -> Look:
     return Look(view.op, tuple(args), view.place, view.part, view.number)
 
 
+def places_shown(x: Any, look: Look) -> np.ndarray[Any, Any] | None:
+    """Which elements of `x`, counted in C order, a look shows; None where it shows parts of them, the real ones say.
+
+    Whether what `x[i]` gives is a view or a copy is a class's own business, and so a write goes to the elements themselves.
+    """
+    seen = look.at(np.empty(x.shape, x.dtype), DispatchKey.CPU)
+    return look.at(np.arange(prod(x.shape)).reshape(x.shape), DispatchKey.CPU) if seen.dtype == x.dtype else None
+
+
 def scattered(x: Any, value: Any, look: Look) -> Any:
     """Make a copy of `x` in which what `look` shows of it is `value`."""
     if isinstance(value, Tensor):  # a copy that can hold whatever the value is of
         made: Any = np.where(True, x, np.zeros_like(value, dtype=x.dtype, shape=x.shape))
     elif is_of_registered_class(x):
-        if is_fixed(x) and x.dtype.kind != "c":  # of complex numbers a view may show a part
-            return replaced(x, look.at(np.arange(prod(x.shape)).reshape(x.shape), DispatchKey.CPU), value)
+        places = places_shown(x, look)
+        if places is not None:
+            return replaced(x, places, value)
         check_writable(x)
         made = x.copy()
     else:

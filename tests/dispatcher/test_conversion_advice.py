@@ -37,6 +37,9 @@ class Frame:
     def __array__(self, dtype=None, copy=None):
         raise AssertionError("it was taken for an array behind the user's back")
 
+    def __array_function__(self, function, types, args, keywords):
+        return NotImplemented
+
 
 class Child(Frame):
     """A subclass of the user's own."""
@@ -125,6 +128,21 @@ def test_every_transform_says_the_line_and_takes_nothing_in_silence(call, error,
     place = re.search(r"\{([^{}]*)\}(?=[^{}]*$)", words)[1]
     written = line.replace("x.", f"{place}.")
     assert words.replace("{kind}", kind).replace(f"{{{place}}}", written) in str(caught.value)
+
+
+INSIDE = {  # of a value t of a transform and x, beside each other in a function that is differentiated
+    "*": (lambda t, x: t * x, "y"), "@": (lambda t, x: t @ x, "y"), ">": (lambda t, x: t > x, "y"), "add": (lambda t, x: np.add(t, x), "y"),
+    "dot": (lambda t, x: np.dot(x, t), "x"), "where": (lambda t, x: np.where(t > 0, t, x), "y"),
+    "concatenate": (lambda t, x: np.concatenate([t, x]), "arrays[1]"),
+}  # fmt: skip
+
+
+@each
+@pytest.mark.parametrize(("f", "place"), INSIDE.values(), ids=INSIDE)
+def test_beside_a_value_of_a_transform_the_line_is_said_too(f, place, x, line):
+    with pytest.raises(ArgumentError) as caught:
+        dispatch.grad(lambda t: np.sum(f(t, x)))(np.ones(2))
+    assert f" Write {line.replace('x.', f'{place}.')}." in str(caught.value)
 
 
 def test_a_compiled_function_that_refers_to_a_table_runs_as_it_is():

@@ -19,6 +19,7 @@ from dispatch.interop.derived_operators import (
     pullback_of,
     pushforward_of,
     recorded,
+    unread_results,
 )
 
 CASES = [(entry.op, bound(entry.op, sample.args, sample.kwargs)) for entry in db.ENTRIES if entry.differentiable for sample in entry.samples]
@@ -143,6 +144,57 @@ def calls_of(derived, op, args, given, wrt):
     with Counts():
         derived(op)(*args, given, wrt)
     return calls
+
+
+@pytest.mark.parametrize(("op", "args"), CASES, ids=IDS)
+def test_a_pullback_does_without_results_that_are_unread(op, args):
+    result, wrt = called(op, args), floats(op, args)
+    unread = unread_in(op, args, wrt)
+    number = iter(range(len(unread)))
+    blank = lambda x: (np.full_like(x, np.nan if x.dtype.kind == "f" else 0) if unread[next(number)] else x) if is_array(x) else x
+    results = mapped(blank, result if len(op.schema.returns) > 1 else [result])
+    weights = [np.cos(x) for x in leaves(result) if has_derivative(x)]
+    found = pullback_of(op, of_results=True)(*args, *results, weights, wrt)
+    for x, y in zip(found, pullback_of(op)(*args, weights, wrt), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def unread_in(op, args, wrt):
+    mode = dispatch.FakeTensorMode()
+    fakes = mapped(lambda x: mode.from_array(x) if is_array(x) else x, list(args))
+    with mode:
+        return unread_results(op, fakes, wrt)
+
+
+HELD = []
+
+
+@pytest.mark.parametrize(
+    ("setup", "unread"),
+    [
+        (lambda ctx, inputs, output: ctx.save_for_backward(*inputs), [True, True]),
+        (lambda ctx, inputs, output: setattr(ctx, "shape", output[0].shape), [True, True]),
+        (lambda ctx, inputs, output: ctx.save_for_backward(output[1]), [True, False]),
+        (lambda ctx, inputs, output: setattr(ctx, "kept", {"it": [output[0]]}), [False, True]),
+        (lambda ctx, inputs, output: setattr(ctx, "kept", lambda: output), [False, False]),
+        (lambda ctx, inputs, output: setattr(ctx, "twice", 2 * output[0]), []),
+        (lambda ctx, inputs, output: HELD.append(output[0]), [False, True]),
+        (lambda ctx, inputs, output: float(output[0][0]), []),
+        (None, [True, True]),
+    ],
+)
+def test_a_result_that_anybody_holds_is_read(setup, unread):
+    op = dispatch.custom_op("derived::two", lambda x: (x + 1, x + 2), mutates_args=(), schema="(Tensor x) -> (Tensor, Tensor)")
+    op.register_fake(lambda x: (np.empty_like(x), np.empty_like(x)))
+    op.register_autograd(lambda ctx, g, h: g + h, setup_context=setup)
+    assert unread_in(op, (np.ones(2),), [0]) == unread
+    HELD.clear()
+
+
+def test_of_numpy_s_functions_what_a_partial_derivative_names_is_read():
+    np_ops = dispatch.ops.np
+    assert unread_in(np_ops.exp, (np.ones(2),), [0]) == [False]
+    assert unread_in(np_ops.sin, (np.ones(2),), [0]) == [True]
 
 
 def test_results_are_no_constants_to_a_second_derivative():

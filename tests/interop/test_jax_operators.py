@@ -275,7 +275,20 @@ def test_the_kernel_of_a_gradient_runs_once_by_the_rule_and_not_again():
         assert len(calls) == 1
 
 
-def test_a_jacobian_runs_the_kernel_once_in_each_mode():
+def test_a_gradient_that_reads_no_result_runs_no_kernel_in_a_program_that_reads_none():
+    calls = []
+    op = dispatch.custom_op("jax_tests::unread", lambda x: calls.append(x) or np.sin(x), mutates_args=(), schema="(Tensor x) -> Tensor")
+    op.register_fake(np.empty_like)
+    op.register_autograd(lambda ctx, g: g * np.cos(ctx.saved_tensors[0]), setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+    grad = jax.jit(jax.grad(lambda x: export(op)(x).sum()))
+    np.testing.assert_allclose(grad(X), np.cos(X))
+    assert not calls
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: (export(op)(x) ** 2).sum()))(X), np.sin(2 * X))
+    assert len(calls) == 1
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: grad(x).sum()))(X), -np.sin(X))
+
+
+def test_a_jacobian_runs_the_kernel_once_at_most_in_each_mode():
     calls = []
 
     @dispatch.custom_op("jax_tests::slow", mutates_args=())
@@ -289,7 +302,7 @@ def test_a_jacobian_runs_the_kernel_once_in_each_mode():
         for f in (jacobian(export(slow)), jax.jit(jacobian(export(slow)))):
             calls.clear()
             np.testing.assert_allclose(f(X), np.diag(3 * X**2))
-            assert calls == [(3,)]
+            assert calls in ([], [(3,)])
 
 
 def test_batches_of_tangents_inside_of_batches_and_of_gradients():

@@ -15,7 +15,7 @@ ROWS = {op.schema.name: op for op in ops.np if not op.schema.is_mutable}
 UNSET = {"empty", "empty_like"}  # what they hold is nobody's business
 # Rows that refuse some of their samples with arrays of a registered class, and say so: the samples of the first two index with arrays of the
 # class, whose numbers nobody knows here; `average` checks its weights; the others make an array of NumPy's beside the given one.
-WITHOUT = {"scatter_add", "setitem", "average", "linalg_matrix_power", "linspace", "outer"}
+WITHOUT = {"scatter_add", "setitem", "average", "linspace", "outer"}
 
 X = np.array([[0.5, -1.25, 2.0], [1.5, 0.75, -0.5]])
 of_each_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
@@ -105,15 +105,24 @@ def test_a_row_gives_what_it_gives_of_numpys_arrays_or_names_what_is_missing(op)
     assert not refused or op.schema.name in WITHOUT or numpys(op) is None  # the last: a step of some row's derivative
 
 
+class Writable(ByProtocols):
+    """One that can be written to; what its index gives is a copy."""
+
+    def __setitem__(self, index, value):
+        self._held = np.array(self._held)
+        self._held[bare(index)] = bare(value)
+
+    def copy(self):
+        return Writable(self._held)
+
+    def __array_ufunc__(self, *args, **keywords):
+        return boxed(bare(super().__array_ufunc__(*args, **keywords)), Writable)
+
+    def __array_function__(self, function, types, args, keywords):
+        return boxed(bare(super().__array_function__(function, types, args, keywords)), Writable)
+
+
 def test_an_array_that_can_be_written_to_is_copied_when_it_is_saved():
-    class Writable(ByProtocols):
-        def __setitem__(self, index, value):
-            self._held = np.array(self._held)
-            self._held[index] = bare(value)
-
-        def copy(self):
-            return Writable(self._held)
-
     x = dispatch.tensor(X, requires_grad=True)
     given = Writable(X)
     held = dispatch.tensor(ByProtocols(X), requires_grad=True)
@@ -159,7 +168,7 @@ WRITES = {
 }
 
 
-@of_each_class
+@pytest.mark.parametrize("cls", [*CLASSES, Writable], ids=lambda cls: cls.__name__)
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_a_write_under_a_transform_needs_no_class_that_can_be_written_to(cls, write):
     def written(x):
@@ -245,6 +254,39 @@ def program(x):
     j = np.triu(np.reshape(i, (3, 6))[:, :3]) + np.diff(i, axis=0)[:3]
     k = np.einsum("ij,kj->ik", j, j) + np.eye(3)[0, 0] * np.moveaxis(j, 0, 1)
     return np.trace(k) + np.dot(np.ravel(j), np.ravel(k)) + np.prod(np.diagonal(k) * 0.1) + np.sum(np.take(k, [2, 0], axis=1))
+
+
+MATRIX = np.array([[2.0, 0.5, 0.1], [0.3, 3.0, 0.2], [0.4, 0.1, 4.0]])
+OF_MATRICES = {
+    "solve": lambda x: np.linalg.solve(x, x * x),
+    "inv": np.linalg.inv,
+    "det": np.linalg.det,
+    "slogdet": lambda x: np.linalg.slogdet(x)[1],
+    "cholesky": lambda x: np.linalg.cholesky(x + np.swapaxes(x, 0, 1)),
+    "eigh": lambda x: np.linalg.eigh(x + np.swapaxes(x, 0, 1))[1],
+    "eigvalsh": lambda x: np.linalg.eigvalsh(x + np.swapaxes(x, 0, 1)),
+    "svd": lambda x: np.linalg.svd(x, full_matrices=False)[0],
+    "svdvals": lambda x: np.linalg.svd(x, compute_uv=False),
+    "qr": lambda x: np.linalg.qr(x)[1],
+    "pinv": np.linalg.pinv,
+    "norm": np.linalg.norm,
+    "matrix_power": lambda x: np.linalg.matrix_power(x, 3),
+    "matrix_power of 0": lambda x: np.linalg.matrix_power(x, 0) * x,
+    "trace": np.trace,
+    "median": lambda x: np.median(x) * x,
+    "einsum of a diagonal": lambda x: np.einsum("ii->i", x),
+}
+
+
+@of_each_class
+@pytest.mark.parametrize("f", OF_MATRICES.values(), ids=OF_MATRICES)
+def test_derivatives_of_functions_of_matrices(cls, f):
+    loss = lambda x: np.sum(f(x) ** 3)
+    for transformed in (dispatch.grad(loss), dispatch.hessian(loss), lambda x: dispatch.jvp(f, (x,), (x,))):
+        found = transformed(cls(MATRIX))
+        assert all_of(cls, found)
+        for x, y in zip(leaves(found), leaves(transformed(MATRIX)), strict=True):
+            np.testing.assert_allclose(bare(x), y, rtol=1e-9, atol=1e-9)
 
 
 TRANSFORMS = {

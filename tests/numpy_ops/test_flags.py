@@ -171,6 +171,61 @@ def test_the_shape_of_a_fake_is_not_assigned() -> None:
     assert (x.shape, x.strides) == (X.shape, X.strides)
 
 
+# Layouts that NumPy tells apart: by columns, strided, reversed, repeated, of three axes.
+LAYOUTS: dict[str, Any] = {
+    "rows": np.arange(6.0).reshape(2, 3),
+    "columns": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "columns reversed": np.asfortranarray(np.arange(6.0).reshape(2, 3))[:, ::-1],
+    "rows reversed": np.arange(6.0).reshape(2, 3)[::-1],
+    "strided": np.arange(24.0).reshape(4, 6)[::2, ::2],
+    "repeated": np.broadcast_to(np.arange(3.0), (2, 3)),
+    "repeated inside": np.broadcast_to(np.arange(4.0).reshape(2, 1, 2), (2, 3, 2)).transpose(2, 0, 1),
+    "three axes": np.arange(24.0).reshape(2, 3, 4).transpose(1, 2, 0),
+    "one row": np.ones((1, 3)),
+    "no elements": np.ones((0, 3)),
+    "one axis": np.arange(6.0)[::2],
+}
+ORDERED: dict[str, Callable[[Any, Any], Any]] = {
+    "np.copy": lambda x, order: np.copy(x, order=order),
+    "x.copy": lambda x, order: x.copy(order),
+    "np.ravel": lambda x, order: np.ravel(x, order=order),
+    "x.ravel": lambda x, order: x.ravel(order),
+    "x.flatten": lambda x, order: x.flatten(order),
+    "np.reshape": lambda x, order: np.reshape(x, (x.size, 1), order=order),
+    "x.reshape": lambda x, order: x.reshape(-1, order=order),
+    "np.sin": lambda x, order: np.sin(x, order=order),
+    "np.add": lambda x, order: np.add(x, 1.0, order=order),
+    "of two": lambda x, order: np.multiply(x, np.asfortranarray(np.ones(x.shape)), order=order),
+    "x.astype": lambda x, order: x.astype("f4", order=order),
+    "x.astype of the same": lambda x, order: x.astype("f8", order=order),
+    "np.zeros_like": lambda x, order: np.zeros_like(x, order=order),
+    "np.clip": lambda x, order: np.clip(x, 1.0, 3.0, order=order),
+}
+
+
+def lies(x: Any) -> tuple[Any, ...]:
+    """The layout of an array, of axes that have one."""
+    return x.shape, x.dtype, tuple(stride for n, stride in zip(x.shape, x.strides, strict=True) if n > 1 and x.size)
+
+
+@pytest.mark.parametrize("name", ORDERED)
+@pytest.mark.parametrize("order", ["C", "F", "A", "K", None, "Q"])
+def test_an_order_is_numpys_in_every_layout(name: str, order: Any) -> None:
+    for word, x in LAYOUTS.items():
+        f = lambda x: ORDERED[name](x, order)
+        try:
+            expected = f(x)
+        except (ValueError, TypeError) as error:
+            with pytest.raises((type(error), DispatchError)):
+                make_fx(f)(x)
+            continue
+        for found in (make_fx(f)(x)(x), dispatch.eval_shape(f, x)):
+            assert lies(found) == lies(expected), word
+        np.testing.assert_array_equal(make_fx(f, "fake")(x)(x), expected, err_msg=word)
+        batch = np.stack([x, x + 1])
+        np.testing.assert_array_equal(vmap(f)(batch), [f(item) for item in batch], err_msg=word)
+
+
 MASKS = [True, False, 1, 0, [True, False, True], [1, 0, 1], np.int64(1), np.array([True, False, True]), np.array(1), np.array([1, 0, 1])]
 
 

@@ -70,6 +70,7 @@ def test_every_spelling_is_tried() -> None:
     factories = {*WRITES, *ARRAYS, np.empty, np.zeros, np.ones, np.full, np.empty_like, getattr(np, "astype", None)}
     elsewhere = {
         np.nonzero, np.flatnonzero, np.argwhere, np.unique, np.compress, np.extract, np.take_along_axis, getattr(np, "unstack", None),
+        *[function for function in FUNCTIONS if spelling_of(function).startswith("np.fft.")],  # in test_numpy_calls.py
     }  # fmt: skip
     for function in FUNCTIONS.keys() - asked - factories - elsewhere:
         assert spelling_of(function) in text
@@ -221,7 +222,6 @@ def test_a_parameter_that_the_row_has_not_is_named() -> None:
         refused(lambda: np.linspace(x[0], x[1], retstep=True))
         == f"np.linspace: retstep= is not a parameter of np::linspace(start, stop, num, endpoint, dtype, axis). {own}"
     )
-    assert refused(lambda: x.reshape(6, order="A")) == "np.reshape: order='A' has no row. Write 'C' or 'F'."
     assert refused(lambda: np.add(x, 1, where=A > 1)).startswith("np.add: where=a ndarray has no row. Elsewhere the result would be")
     assert np.add(x, 1, dtype="f4", casting="unsafe").dtype == np.float32
 

@@ -4,15 +4,17 @@ import gc
 import itertools
 import sys
 import types
+from typing import Annotated
 
 import numpy as np
 import pytest
 from making import said, shadow
+from numpy.typing import NDArray
 
 import dispatch
 from dispatch.core import DispatchKey, Level
 from dispatch.dispatcher.key_guards import IncludeDispatchKeyGuard
-from dispatch.errors import DefinitionError, LibraryError, NoKernelError, OperatorNotFoundError, SchemaError
+from dispatch.errors import DefinitionError, LibraryError, NoKernelError, OperatorNotFoundError, OutputError, SchemaError
 from dispatch.library import Library, Tag, custom_op, fallthrough_kernel
 
 X = np.ones(2)
@@ -439,3 +441,37 @@ def test_a_kernel_for_a_device_that_no_call_can_ask_for_is_refused():
         lib.define("on(int n, Device device) -> Tensor")
         lib.impl("on", lambda n, device: np.zeros(n), "CPU")
         assert dispatch.ops.libs_sizes.on(2, "cpu").tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("key", ["CPU", "CompositeExplicit", "CompositeImplicit"])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_kernel_of_a_library_gets_its_arrays_in_the_layout_of_the_hints(key, keyed):
+    def prototype(x: Annotated[np.ndarray, "C"], n: int = 1, *, y: Annotated[np.ndarray, "F"]) -> np.ndarray: ...
+
+    seen = []
+
+    def kernel(x, n, *, y):
+        seen.append((x.flags.c_contiguous, n, y.flags.f_contiguous))
+        return x * n + y
+
+    op = custom_op(f"libs_layouts::{key}_{keyed}", prototype, mutates_args=(), device_types="cuda")
+    with Library("libs_layouts", "IMPL") as lib:
+        lib.impl(op, (lambda key, *args, **keywords: kernel(*args, **keywords)) if keyed else kernel, key, with_keyset=keyed)
+        x, y = np.arange(6.0).reshape(3, 2).T, np.ones((2, 3))
+        assert np.array_equal(op(x, 2, y=y), 2 * x + y)
+    assert seen == [(True, 2, True)]
+
+
+@pytest.mark.parametrize(
+    "run", [lambda op, x: op(x), dispatch.eval_shape, lambda op, x: dispatch.make_fx(op, "fake")(x)], ids=["plain", "fake", "trace"]
+)
+def test_a_composite_kernel_gives_the_dtype_of_the_hints_in_every_layer(run):
+    def prototype(x: np.ndarray) -> NDArray[np.float64]: ...
+
+    op = custom_op("libs_dtypes::f", prototype, mutates_args=(), device_types="cuda")
+    with Library("libs_dtypes", "IMPL") as lib:
+        lib.impl(op, lambda x: np.sin(x), "CompositeImplicit")
+        run(op, np.ones(2))
+        lib.impl(op, lambda x: np.sin(x).astype("f4"), "CompositeImplicit")
+        with pytest.raises(OutputError, match=r"^libs_dtypes::f: the kernel .* returned .* float32, and its schema says Tensor of float64"):
+            run(op, np.ones(2))

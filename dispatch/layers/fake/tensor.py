@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from ...core import DispatchKey, Tensor, ground, note_request, wrap
+from ...core.array_memory import unwritable
 from ...errors import DataDependentError
 from ...symbolic import contiguous
 
@@ -139,6 +140,15 @@ class FakeTensor(Tensor):
             made.data = Kept(made.base, constant)
         return made
 
+    def copy_to(self, made: "FakeTensor") -> None:
+        """Give another fake this one's metadata and memory: the core makes one that may, or may not, be written to."""
+        for name, put in _SETTERS.items():
+            put(made, getattr(self, name))
+        kept = self.data
+        if not self.number:
+            base = self if kept is None or kept.base is None else kept.base
+            made.data = Kept(base, None if kept is None else self.constant)
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             f"a FakeTensor of shape {self.shape} and dtype {self.dtype} has no data and belongs to a mode of this process, so "
@@ -151,9 +161,8 @@ class FakeTensor(Tensor):
 
 
 # `made.shape = shape` is refused, and what sets it without `__setattr__` is quicker too
-_set_shape, _set_dtype, _set_strides, _set_device, _set_mode, _set_number = [
-    vars(FakeTensor)[name].__set__ for name in ("shape", "dtype", "strides", "device", "mode", "number")
-]
+_SETTERS = {name: vars(FakeTensor)[name].__set__ for name in ("shape", "dtype", "strides", "device", "mode", "number")}
+_set_shape, _set_dtype, _set_strides, _set_device, _set_mode, _set_number = _SETTERS.values()
 
 
 def fake_tensor(
@@ -178,6 +187,8 @@ def fake_tensor(
     _set_number(made, number or (base is not None and base.number and not shape))
     if base is not None and not base.number:
         made.data = Kept(memory_of(base))
+        if base.read_only:
+            return cast("FakeTensor", unwritable(made))
     return made
 
 

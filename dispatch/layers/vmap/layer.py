@@ -121,7 +121,7 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
                 if not out.shape:
                     out.is_array = not number
                 elif number:
-                    return wrap(BatchedTensor, out.value.copy(), out, out.data)
+                    return wrap(BatchedTensor, _copy(out.value), out, out.data)
             return out
 
         return making
@@ -136,7 +136,7 @@ def _with_numbers(op: OpOverload, kernel: Kernel) -> Kernel:
         shared = owner_of(out) is owner_of(x)
         if not x.shape and is_number(x):
             if out.shape or not gives_number(op, args):  # an array of its own
-                out = wrap(BatchedTensor, out.value.copy(), out, out.data) if shared else out
+                out = wrap(BatchedTensor, _copy(out.value), out, out.data) if shared else out
                 out.is_array = True
             return out
         if shared and not out.shape:
@@ -156,3 +156,7 @@ def _as_batch(x: Any, like: BatchedTensor) -> Any:
         return wrap(BatchedTensor, broadcast_to(array, (size, *array.shape)), like, 0)
 
     return mapped_arrays(batch, x)
+
+
+def _copy(x: Any) -> Any:
+    return x.copy() if hasattr(x, "copy") else x  # of a class whose arrays nobody can write to

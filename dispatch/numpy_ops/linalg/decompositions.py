@@ -26,7 +26,7 @@ from ...layers.jvp import pushforwards
 from ...symbolic import smaller
 from ..diagonals import diagonal, diagonal_matrix, eye, tril, triu
 from ..families import complete, composite
-from ..indexing import getitem
+from ..indexing import getitem, where
 from ..pointwise import add, divide, multiply, negative, square, subtract
 from ..shape import concatenate, expand_dims, real
 from .matmul import adjoint, matmul
@@ -81,7 +81,7 @@ def _eigh(a: Any, UPLO: Any = "L") -> Any:
 
 def _gaps(w: Any) -> Any:
     """Return the differences of all pairs of numbers, `w[j] - w[i]`, with 1 on the diagonal."""
-    return add(subtract(expand_dims(w, -2), expand_dims(w, -1)), eye(w.shape[-1], None, 0, w.dtype))
+    return where(eye(w.shape[-1], None, 0, bool), 1.0, subtract(expand_dims(w, -2), expand_dims(w, -1)))
 
 
 def _eigh_backward(ctx: Any, g_w: Any, g_v: Any) -> Any:

@@ -27,6 +27,7 @@ from ...operators.registry import ops
 from ...symbolic import agree, guesses
 from ..diagonals import eye, tril
 from ..families import aligned, complete, composite, in_front, kernel_of, row
+from ..indexing import where
 from ..pointwise import add, conjugate, multiply, negative, subtract
 from ..result_layouts import broadcast_shape
 from ..shape import expand_dims, imag, squeeze, swapaxes
@@ -149,7 +150,7 @@ def _matrix_power(a: Any, n: int) -> Any:
     if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
         np.linalg.matrix_power(np.broadcast_to(0.0, a.shape), n)  # raises NumPy's own error
     if n == 0:
-        return add(ops.np.zeros_like(a), eye(a.shape[-1], None, 0, a.dtype))
+        return where(eye(a.shape[-1], None, 0, bool), ops.np.ones_like(a), ops.np.zeros_like(a))
     if n < 0:
         a, n = inv(a), -n
     power, found = a, None
