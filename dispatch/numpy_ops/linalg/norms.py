@@ -3,6 +3,7 @@
 At 0 the gradient of a norm is 0, torch's choice among the subgradients, and its second derivative nan: it has none.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def _vector_norm(x: Any, axis: Any = None, ord: Any = 2, *, keepdims: bool = Fal
     return root(total(powers, axis, keepdims=keepdims), ord)
 
 
-SINGULAR = {2: largest, -2: smallest, "nuc": total}
+SINGULAR: dict[Any, Callable[..., Any]] = {2: largest, -2: smallest, "nuc": total}
 
 
 def _matrix_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
@@ -64,7 +65,8 @@ def _matrix_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
         by_columns = ord in (1, -1)
         x = multiply(x, 1.0) if x.dtype.kind in "iub" else x
         sums = total(absolute(x), row if by_columns else column, keepdims=True)
-        return (largest if ord > 0 else smallest)(sums, (row, column), keepdims=keepdims)
+        of_sizes: Callable[..., Any] = largest if ord > 0 else smallest
+        return of_sizes(sums, (row, column), keepdims=keepdims)
     if row == column or ord not in SINGULAR:
         np.linalg.norm(np.zeros((1,) * len(x.shape)), ord, axis)  # raises NumPy's own error
     found = SINGULAR[ord](svdvals(moveaxis(x, (row, column), (-2, -1))), -1)
