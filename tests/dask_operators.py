@@ -8,6 +8,7 @@ import numpy as np
 from dispatch import Tag, custom_op
 
 seen: list[tuple[int, ...]] = []  # the shapes that the kernels of this process were given
+read: list[type] = []  # what code that takes arrays alone was given
 
 
 @custom_op("dasktests::cube", mutates_args=(), tags=Tag.pointwise)
@@ -94,3 +95,34 @@ def _keep(ctx, inputs, output):
 
 
 fragile.register_autograd(lambda ctx, g: (g * fragile_slope(ctx.saved_tensors[0], ctx.once), None), setup_context=_keep)
+
+
+def plain_cosine(x):
+    """Code that takes arrays alone, of a library say."""
+    x = np.asarray(x)
+    read.append(type(x))
+    return np.cos(x)
+
+
+@custom_op("dasktests::sine", mutates_args=(), tags=Tag.pointwise)
+def sine(x: np.ndarray) -> np.ndarray:
+    """An operator all of whose rules hand what they get to a library."""
+    return np.sin(x)
+
+
+sine.register_fake(lambda x: np.empty_like(x))
+sine.register_autograd(
+    lambda ctx, g: g * plain_cosine(*ctx.saved_tensors), setup_context=lambda ctx, inputs, out: ctx.save_for_backward(inputs[0])
+)
+sine.register_jvp(lambda tangents, out, x: tangents[0] * plain_cosine(x))
+sine.register_vmap(lambda info, in_dims, x: (sine(np.asarray(x)), in_dims[0]))
+
+
+@custom_op("dasktests::sine_by_partial", mutates_args=(), tags=Tag.pointwise)
+def sine_by_partial(x: np.ndarray) -> np.ndarray:
+    """The same, by a partial derivative."""
+    return np.sin(x)
+
+
+sine_by_partial.register_fake(lambda x: np.empty_like(x))
+sine_by_partial.register_autograd(elementwise=plain_cosine)

@@ -26,8 +26,10 @@ from ..dispatcher.array_types import register_array_type
 from ..dispatcher.layer import Kernel, kernels
 from ..errors import ArgumentError, NoKernelError, NoRuleError, OutputError, UnsupportedError
 from ..layers.fake import FakeTensor, FakeTensorMode
+from ..layers.opaque_rules import stand_ins
 from ..numpy_ops.array_protocols import function_of
 from ..operators.gufunc.signature import Signature
+from ..operators.rule_operators import about, spelled
 from ..schema.tags import Tag
 from ..schema.types import RESIDUAL
 from ..symbolic import ShapeEnv, SymBool, SymInt
@@ -48,6 +50,16 @@ def register() -> None:
     register_array_type(da.Array, device="dask", beside_numpy=True)
     set_divided(DispatchKey.DASK)
     add_fallback(Registration(DispatchKey.DASK, run))
+    stand_ins["dask"] = int(DispatchKey.DASK), stand_in
+
+
+def stand_in(x: Any) -> FakeTensor:
+    """What a rule is tried on in place of a Dask array, which would be computed when its data are asked for."""
+    return FakeTensorMode(allow_non_fake_inputs=True).from_array(_in_one_piece(x))
+
+
+def _in_one_piece(x: Any) -> Any:
+    return np.broadcast_to(np.empty((), x.dtype), x.shape)
 
 
 def run(op: OpOverload, *args: Any, **keywords: Any) -> Any:
@@ -165,7 +177,7 @@ def _result_of(op: OpOverload, values: Sequence[Any]) -> Any:
     mode = FakeTensorMode(shape_env=ShapeEnv() if Tag.dynamic_output_shape in op.tags else None)
 
     def fake(x: Any) -> Any:
-        return mode.from_array(np.broadcast_to(np.empty((), x.dtype), x.shape), static_shapes=True) if _is_array(x) else x
+        return mode.from_array(_in_one_piece(x), static_shapes=True) if _is_array(x) else x
 
     fakes = mapped(fake, list(values))
     try:
@@ -235,6 +247,15 @@ def _check_chunks(op: OpOverload, arrays: Sequence[Any], inputs: Sequence[Axes],
             continue
         there = " and ".join(f"axis {i} in {len(x.chunks[i])} chunks" for i in cut)
         needs = ", ".join(axes[i] for i in cut)
+        of = about(op)
+        if of is not None:
+            rule = spelled(op).rpartition(".")[2].replace("_", " ")
+            raise ArgumentError(
+                f"{of.name}: its {rule} hands what it gets to code that takes arrays alone, and so is one task, of arrays in "
+                f"one chunk each; here is one with {there}. Make that code an operator with tags=Tag.pointwise or "
+                f"signature='...', or rechunk what {of.schema.name} is called with.",
+                operator=of.name,
+            )
         if _has_residual(op):
             why, more = "its Residual is of arrays in one", ""
         elif whole:

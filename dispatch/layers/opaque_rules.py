@@ -9,20 +9,37 @@ Whether a rule is opaque its author says, `opaque=True` or `opaque=False`; or it
 notes that in the thread (`core.requests`), whatever the rule does with the exception. Then what the attempt has recorded
 is taken back, the rule is called as one operator, and it is from then on, where it is given values of the same layers: what
 a rule does in a batch says nothing of what it does on the tape.
+
+An array of a backend that computes it only when its data are asked for does not refuse: it would be computed, unseen. A rule
+that is given such arrays is first run on stand-ins of the same shapes and dtypes, which refuse.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, OpOverload, Tensor, active_modes, answered, is_array, key_of_rank, registration_lock, requests
-from ..core.pytree import leaves, unflatten
+from ..core import (
+    DispatchKey,
+    OpOverload,
+    Tensor,
+    active_modes,
+    answered,
+    device_of,
+    is_array,
+    key_of_rank,
+    registration_lock,
+    requests,
+)
+from ..core.pytree import leaves, mapped, unflatten
 from ..dispatcher.layer import layers
 from ..errors import DefinitionError, DispatchError, kind_of
 from ..schema.types import RESIDUAL
 
 NOTHING: frozenset[int] = frozenset()
+# By the device of arrays that are computed when their data are asked for: its key, and what makes the stand-in of one.
+stand_ins: dict[str, tuple[int, Callable[[Any], Any]]] = {}
 UNRECORDED: Sequence[Callable[[], None]] = ()  # what is to be taken back where no layer records
 
 
@@ -110,7 +127,30 @@ def keys_of(values: Any) -> frozenset[int]:
         while isinstance(x, Tensor):
             found |= {key_of_rank(x.rank)}
             x = x.value
+        if stand_ins and (known := stand_ins.get(device_of(x) or "")) is not None:
+            found |= {known[0]}
     return found
+
+
+def _stood_in(x: Any) -> Any:
+    """A stand-in of what a leaf wraps, if that is an array which has one; the leaf if not."""
+    inner = x
+    while isinstance(inner, Tensor):
+        inner = inner.value
+    known = stand_ins.get(device_of(inner) or "")
+    return x if known is None else known[1](inner)
+
+
+def asks_stand_ins(opacity: Opacity, values: Any, more: frozenset[int], rule: Callable[[Any], Any]) -> bool:
+    """Whether a rule asks for data that are not computed yet, which is learned; it is run on stand-ins of those values."""
+    if opacity.declared is False or not any([_stood_in(x) is not x for x in leaves(values)]):
+        return False
+    before, undo = requests(), marks()
+    with suppress(Exception):  # what else it raises is raised again, by the values themselves
+        rule(mapped(_stood_in, values))
+    asked = requests() != before
+    take_back(undo, before)
+    return asked and opacity.learns(values, more)
 
 
 def checked_opaque(op: OpOverload, opaque: Any) -> bool | None:
@@ -152,6 +192,8 @@ def attempted(
 ) -> Any:
     """What a rule gives: `rule(*values)` computes with the values as they are, `as_one(*values)` by the rule's operator."""
     if not opacity.is_open and opacity.holds(values):
+        return as_one(*values)
+    if stand_ins and asks_stand_ins(opacity, values, NOTHING, lambda stands: rule(*stands)):
         return as_one(*values)
     before, undo = requests(), marks() if active_modes() else UNRECORDED
     try:

@@ -66,9 +66,7 @@ def folding(name: str, op: OpOverload, neutral: Function, join: Function, functi
         found = op(x, axis, dtype, keepdims=keepdims) if typed else op(x, axis, keepdims=keepdims)
         if initial is None:
             return found
-        first = np.empty((), found.dtype)
-        first[()] = initial  # which NumPy casts, and where it cannot be cast raises
-        return join(found, first.item())
+        return join(found, found.dtype.type(initial))  # NumPy casts it first: of truth values -5 is True
 
     def kernel(x: Any, mask: Any, initial: Any, axis: Any, dtype: Any, *, keepdims: bool) -> Any:
         return function(x, axis, keepdims=keepdims, **({"dtype": dtype} if typed else {}), **_options(mask, initial))

@@ -31,8 +31,9 @@ def test_a_definition_is_made_whole_or_not_at_all(missing):
 
 def test_an_operator_shows_what_its_definition_says():
     op = made("(Tensor x) -> Tensor")
-    for name in ("schema", "arguments", "outputs", "tags", "table", "name"):
-        assert getattr(op, name) is getattr(op.definition, name) or name == "name"
+    for name in ("schema", "arguments", "outputs", "table"):
+        assert getattr(op, name) is getattr(op.definition, name)
+    assert op.tags == list(op.definition.tags)
     assert op.name == op.definition.name == "making::op"
 
 

@@ -11,7 +11,7 @@ da = pytest.importorskip("dask.array")
 
 import dask  # noqa: E402
 from custom_op_db import numpy_nonzero  # noqa: E402
-from dask_operators import apply, cube, extent, fails, fragile, ordered, seen, weighted  # noqa: E402
+from dask_operators import apply, cube, extent, fails, fragile, ordered, read, seen, sine, sine_by_partial, weighted  # noqa: E402
 
 import dispatch  # noqa: E402
 from dispatch import custom_op  # noqa: E402
@@ -280,6 +280,51 @@ def test_a_leaf_keeps_the_lazy_array():
     same(x.grad, 3 * X**2, exact=False)
 
 
+RULES = {
+    "backward": lambda x: dispatch.grad(lambda x: np.sum(sine(x) * x))(x),
+    "backward of a partial": lambda x: dispatch.grad(lambda x: np.sum(sine_by_partial(x) * x))(x),
+    "jvp": lambda x: dispatch.jvp(sine, (x,), (x,))[1],
+    "vmap": lambda x: dispatch.vmap(sine)(x),
+}
+
+
+@pytest.mark.parametrize("f", RULES.values(), ids=RULES)
+def test_a_rule_that_hands_what_it_gets_to_a_library_computes_nothing_before_compute(f):
+    read.clear()
+    for _ in range(2):  # the second time it is known
+        found = f(LAZY[0])
+        assert read == []
+        same(found, f(X), exact=False)
+        read.clear()
+
+
+def test_such_a_rule_on_several_chunks_is_refused_and_not_computed():
+    read.clear()
+    with pytest.raises(ArgumentError) as caught:
+        RULES["backward"](LAZY[1])
+    assert str(caught.value) == (
+        "dasktests::sine: its backward rule hands what it gets to code that takes arrays alone, and so is one task, of arrays in one chunk "
+        "each; here is one with axis 0 in 2 chunks. Make that code an operator with tags=Tag.pointwise or signature='...', or rechunk what "
+        "sine is called with."
+    )
+    assert read == []
+
+
+def test_a_rule_that_its_author_says_is_opaque_is_not_tried():
+    tried = []
+
+    @custom_op("dasktests::said", mutates_args=())
+    def said(x: np.ndarray) -> np.ndarray:
+        return 2 * x
+
+    said.register_fake(lambda x: np.empty_like(x))
+    said.register_autograd(lambda ctx, g: (tried.append(type(g)), 2 * g)[1], opaque=True)
+    found = dispatch.grad(lambda x: np.sum(said(x)))(LAZY[0])
+    assert tried == []
+    same(found, np.full_like(X, 2.0))
+    assert tried == [np.ndarray]
+
+
 # -- workers -----------------------------------------------------------------------------------------------------------------
 
 
@@ -310,6 +355,7 @@ def test_worker_processes_compute_values_and_gradients(client):
     found = client.compute(dispatch.grad(loss)(w, LAZY[2])).result()
     np.testing.assert_allclose(found, dispatch.grad(loss)(w, X), rtol=1e-12)
     np.testing.assert_array_equal(client.compute(cube(LAZY[3])).result(), cube(X))
+    np.testing.assert_allclose(client.compute(RULES["backward"](LAZY[0])).result(), RULES["backward"](X), rtol=1e-12)
 
 
 def test_an_operator_that_a_worker_does_not_find_is_an_error_of_the_task_and_the_workers_live(client):

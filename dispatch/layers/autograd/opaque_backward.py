@@ -19,7 +19,7 @@ from ...errors import ConversionError
 from ...operators.functional_variant import origin_of
 from ...operators.rule_operators import make
 from ..derivatives import Layout
-from ..opaque_rules import add_advice, fresh, take_back, together
+from ..opaque_rules import add_advice, apart, asks_stand_ins, fresh, take_back, together
 from .batched_backward import Call, batching_rule_of, handed, pull_all, refused, rest_of
 from .context import Context, saved_of
 from .cotangents import fitted
@@ -53,6 +53,18 @@ def operator_of(op: OpOverload, rule: Rule) -> OpOverload:
 def kept_by(ctx: Context) -> tuple[Any, ...]:
     """All that a rule finds on its context."""
     return saved_of(ctx), ctx.residual, vars(ctx)
+
+
+def asks(op: OpOverload, rule: Rule, ctx: Context, grads: tuple[Any, ...], more: frozenset[int]) -> bool:
+    """Whether a backward asks for data of its context or of its gradients that are not computed yet; see opaque_rules.py."""
+
+    def on(stands: Any) -> Any:
+        flowing, *of_grads = apart(stands[0])
+        kept, *of_kept = apart((stands[1][0], dict(stands[1][2])))
+        rest = {**rest_of(ctx, grads)[2], "grads": of_grads, "kept": of_kept}
+        return _handed(Call(op, rule.backward, rest), rule, flowing, kept, ctx.residual, 0)
+
+    return asks_stand_ins(rule.opacity, (grads, kept_by(ctx)), more, on)
 
 
 def taken_back(ctx: Context, undo: list[Callable[[], None]], before: int, were: dict[str, Any] | None) -> None:
@@ -89,11 +101,7 @@ def _made(op: OpOverload, rule: Rule) -> OpOverload:
     named = origin_of(op) or op
 
     def kernel(rest: Any, grads: Any, kept: Any, residual: Any, leading: int) -> Any:
-        call = Call(op, rule.backward, rest)
-        if rule.batched:
-            found = pull_all(call, grads, kept, residual, leading)
-        else:
-            found = handed(call, kept, residual, together(grads, *rest["grads"]))
+        found = _handed(Call(op, rule.backward, rest), rule, grads, kept, residual, leading)
         batch = tuple(grads[0].shape[:leading])
         targets = _structured(rest["needs_input_grad"], iter([Target(((*batch, *shape), t)) for shape, t in rest["layouts"]]))
         stand, made = Stand(op, targets), []
@@ -110,6 +118,12 @@ def _made(op: OpOverload, rule: Rule) -> OpOverload:
     if rule.batched or rule.opacity.declared:  # a loop that nobody asked for warns
         made.register(find_layer("vmap"), batching_rule_of(made) if rule.batched else "sequential")
     return made
+
+
+def _handed(call: Call, rule: Rule, grads: Any, kept: Any, residual: Any, leading: int) -> Any:
+    if rule.batched:
+        return pull_all(call, grads, kept, residual, leading)
+    return handed(call, kept, residual, together(grads, *call.rest["grads"]))
 
 
 def _structured(needs: Any, targets: Any) -> tuple[Any, ...]:

@@ -15,18 +15,12 @@ from ..families import composite
 from ..indexing import where
 from ..pointwise import absolute, add, equal, multiply, not_equal, power, square
 from ..pointwise_more import root
-from ..reduction import max as _largest
+from ..reduction import max as largest
 from ..reduction import min as smallest
 from ..reduction import sum as total
-from ..result_layouts import as_shape, axes_of
+from ..result_layouts import as_shape, axes_of, plain
 from ..shape import expand_dims, imag, real, reshape
 from .decompositions import svdvals
-
-
-def largest(x: Any, axis: Any, *, keepdims: bool = False) -> Any:
-    """Return the largest of sizes, and 0, as the sum, of none."""
-    of_none = has_zero(tuple([x.shape[i] for i in axes_of(axis, len(x.shape))]))
-    return (total if of_none else _largest)(x, axis, keepdims=keepdims)
 
 
 def _squared(x: Any) -> Any:
@@ -39,7 +33,7 @@ def _vector_norm(x: Any, axis: Any = None, ord: Any = 2, *, keepdims: bool = Fal
         return root(total(_squared(x), axis, keepdims=keepdims))
     size = absolute(x)
     if ord == np.inf:
-        return largest(size, axis, keepdims=keepdims)
+        return _largest(size, axis, keepdims=keepdims)
     if ord == -np.inf:
         return smallest(size, axis, keepdims=keepdims)
     if ord == 0:
@@ -54,7 +48,13 @@ def _vector_norm(x: Any, axis: Any = None, ord: Any = 2, *, keepdims: bool = Fal
     return root(total(powers, axis, keepdims=keepdims), ord)
 
 
-SINGULAR: dict[Any, Callable[..., Any]] = {2: largest, -2: smallest, "nuc": total}
+def _largest(x: Any, axis: Any, *, keepdims: bool = False) -> Any:
+    """Return the largest of values that are at least 0; of none it is 0."""
+    axes = axes_of(plain(axis), len(x.shape))
+    return (total if has_zero(tuple([x.shape[i] for i in axes])) else largest)(x, axis, keepdims=keepdims)
+
+
+SINGULAR: dict[Any, Callable[..., Any]] = {2: _largest, -2: smallest, "nuc": total}
 
 
 def _matrix_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
@@ -65,8 +65,7 @@ def _matrix_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
         by_columns = ord in (1, -1)
         x = multiply(x, 1.0) if x.dtype.kind in "iub" else x
         sums = total(absolute(x), row if by_columns else column, keepdims=True)
-        of_sizes: Callable[..., Any] = largest if ord > 0 else smallest
-        return of_sizes(sums, (row, column), keepdims=keepdims)
+        return (_largest if ord > 0 else smallest)(sums, (row, column), keepdims=keepdims)
     if row == column or ord not in SINGULAR:
         np.linalg.norm(np.zeros((1,) * len(x.shape)), ord, axis)  # raises NumPy's own error
     found = SINGULAR[ord](svdvals(moveaxis(x, (row, column), (-2, -1))), -1)
