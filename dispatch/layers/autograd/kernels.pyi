@@ -7,8 +7,6 @@ from ...core import OpOverload
 from ...dispatcher.layer import Kernel
 from .user_rules import Rule
 
-stand_ins: dict[Any, Any]
-
 @disjoint_base
 class Plan:
     def __init__(

@@ -5,9 +5,6 @@ from typing_extensions import disjoint_base
 
 from ...core import Level, Tensor
 
-NO_KEYS: frozenset[Any]
-stand_ins: dict[Any, Any]
-
 def item_shape(x: Tensor) -> tuple[int, ...]: ...
 def common_length(args: Sequence[Any], dims: Sequence[Any]) -> Any: ...
 def batched(cls: type[Tensor], args: Sequence[Any], dims: Sequence[Any], level: Level) -> list[Any]: ...
