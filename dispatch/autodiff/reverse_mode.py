@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Level, Reopened, is_array
+from ..core import Level, Reopened, Tensor, is_array
 from ..core.pytree import unflatten
 from ..errors import GradientError, kind_of
 from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
@@ -95,7 +95,7 @@ def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with
             if has_aux:
                 value, aux = result_and_aux(value, has_aux)
                 aux = left(aux, level)
-            number = array_in(value)
+            number = value if isinstance(value, Tensor) else array_in(value)
             if isinstance(number, TrackedTensor) and number.level is level:
                 _check_scalar(number, number.data.layout)
                 found = run_backward((number.data,), (one(number),), level, False, False)

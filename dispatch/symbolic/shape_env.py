@@ -4,6 +4,7 @@ It has more than 350 lines because each of its public methods has a whole docstr
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -48,8 +49,6 @@ class ShapeEnv:
     """
 
     def __init__(self) -> None:
-        self.expressions = Expressions(self)
-        self.facts = Facts(self.expressions)
         self.guards: list[Guard] = []
         self.checks: list[Check] = []
         self.symbols: dict[str, SymInt] = {}
@@ -57,6 +56,16 @@ class ShapeEnv:
         self._compared: dict[Any, bool] = {}  # comparisons that are known, by the identity of their operands
         self._by_hint: dict[int, SymInt] = {}
         self._holds: tuple[int, Callable[..., Any]] | None = None
+
+    @cached_property
+    def expressions(self) -> Expressions:
+        """The expressions of this environment's symbols; made when there is a first one, which many traces never have."""
+        return Expressions(self)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known of them."""
+        return Facts(self.expressions)
 
     # -- symbols -----------------------------------------------------------------------------------------------------------
 

@@ -147,7 +147,7 @@ class FakeTensor(Tensor):
         kept = self.data
         if not self.number:
             base = self if kept is None or kept.base is None else kept.base
-            made.data = Kept(base, None if kept is None else self.constant)
+            _set_data(made, Kept(base, None if kept is None or kept.constant is None else self.constant))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -162,6 +162,7 @@ class FakeTensor(Tensor):
 
 # `made.shape = shape` is refused, and what sets it without `__setattr__` is quicker too
 _SETTERS = {name: vars(FakeTensor)[name].__set__ for name in ("shape", "dtype", "strides", "device", "mode", "number")}
+_set_data = Tensor.data.__set__
 _set_shape, _set_dtype, _set_strides, _set_device, _set_mode, _set_number = _SETTERS.values()
 
 
