@@ -405,3 +405,38 @@ def test_a_fake_rule_of_what_is_returned_gives_the_argument():
     with dispatch.FakeTensorMode() as mode:
         x = mode.from_array(A)
         assert op(x) is x
+
+
+# -- views of what is laid out otherwise -----------------------------------------------------------------------------------------
+
+TAKEN = {
+    "reshape": lambda x: np.reshape(x, (-1,)), "row": lambda x: np.reshape(x, (1, -1)), "ravel": np.ravel, "axis": lambda x: x[:, None],
+    "merged": lambda x: np.reshape(x, (x.shape[0], -1))[1:], "expanded": lambda x: np.reshape(x, (*x.shape, 1)),
+}  # fmt: skip
+LOOKED_AT = {
+    "itself": lambda x: x, "turned": lambda x: x.T, "swapped": lambda x: np.swapaxes(x, 0, -1), "backwards": lambda x: x[::-1].T,
+    "moved": lambda x: np.moveaxis(x, 0, -1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("looked", LOOKED_AT)
+@pytest.mark.parametrize("taken", TAKEN)
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3), (2, 3, 2)], ids=str)
+def test_a_write_through_a_view_has_its_derivative_however_gradients_are_laid_out(shape, taken, looked):
+    def f(x):
+        x = dispatch.ops.np.copy(x, "C")
+        view, other = TAKEN[taken](x), LOOKED_AT[looked](x)
+        view *= 2
+        view += view * view
+        return np.sum(np.sin(other) * weights)
+
+    x = np.linspace(-1.0, 1.5, int(np.prod(shape))).reshape(shape)
+    weights = np.cos(np.arange(x.size)).reshape(LOOKED_AT[looked](x).shape)
+    steps = np.eye(x.size).reshape(-1, *shape) * 1e-6
+    expected = np.array([(f(x + h) - f(x - h)) / 2e-6 for h in steps]).reshape(shape)
+    given = {"C": x, "F": np.asfortranarray(x), "strided": np.repeat(x, 2, -1)[..., ::2]}
+    for layout, y in given.items():
+        assert np.allclose(dispatch.grad(f)(y), expected, atol=1e-6), layout
+        assert np.allclose(dispatch.vmap(dispatch.grad(f))(np.stack([y, y]))[1], expected, atol=1e-6), layout
+        for direction in (np.ones(shape), np.asfortranarray(np.arange(x.size).reshape(shape) * 0.5)):
+            assert np.isclose(dispatch.jvp(f, (y,), (direction,))[1], np.sum(expected * direction), atol=1e-5), layout

@@ -261,7 +261,7 @@ where: OpOverload = row(
 
 
 def _take(x: Any, indices: Any, axis: int | None = None) -> Any:
-    if axis is None:
+    if axis is None or (not x.shape and axis in (0, -1)):  # which NumPy lets an array without axes have
         x, axis = reshape(x, (-1,)), 0
     if is_mask(indices):  # np.take takes truth values for the numbers 0 and 1
         indices = astype(indices, np.intp)

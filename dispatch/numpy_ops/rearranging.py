@@ -316,7 +316,7 @@ def _pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 
             for n, value in zip(width, pair, strict=True)
         ]
         x = concatenate([sides[0], x, sides[1]], axis)
-    return x
+    return x if ndim else ops.np.copy(x)
 
 
 def _framed(x: Any, axis: int, width: list[int], mode: str) -> Any:

@@ -99,6 +99,8 @@ def _squeeze_open(layout: Any, axis: Any) -> Any:
 def _squeezed(shape: Shape, axis: Any) -> tuple[Shape]:
     if axis is None:
         return (tuple([i for i, n in enumerate(shape) if i and n == 1]),)
+    if len(shape) == 1 and axis in (0, -1):  # which NumPy lets an item without axes have
+        return ((),)
     return (behind(axis, len(shape) - 1),)
 
 

@@ -114,7 +114,15 @@ def scattered(x: Any, value: Any, look: Look) -> Any:
         made = x.copy()
     else:
         made = clone(x) if isinstance(x, Tensor) else strided_copy(x)
-    look.at(made)[...] = value
+    seen = look.at(made)
+    owner = owner_of(made)
+    if type(owner) is not np.ndarray or owner_of(seen) is owner:
+        seen[...] = value
+        return made
+    # It is laid out otherwise than what the view was taken of, as a gradient may be, and np.reshape has made a copy.
+    flat = made.reshape(-1).copy()
+    flat[look.at(np.arange(prod(made.shape)).reshape(made.shape))] = value
+    made[...] = flat.reshape(made.shape)
     return made
 
 

@@ -99,6 +99,10 @@ DIFFERENCES = {
         "written arguments in one alias set, and reads `mutates_args=\"x\"` letter by letter beside a schema. Here each is refused, with "
         "the place in the text. What returns nothing is written `-> ()`."
     ),
+    "overloads": (
+        "Torch runs the first overload, in the order of definition, that a call can be converted to: of `f(Tensor, int)` and "
+        "`f(Tensor, Tensor)` the first, given two tensors. Here the one runs that the call fits most exactly, whatever the order."
+    ),
     "returned arguments": (
         "Torch refuses, at the call, an operator whose schema says that it returns what it wrote to, unless it has a tag that says so "
         "again. Here the schema is enough."

@@ -489,6 +489,31 @@ for name in FORMS:
     case(f"form: {name}", partial(form, name), "get_ctx outside a rule" if name == "get_ctx outside" else "")
 
 
+# -- overloads ---------------------------------------------------------------------------------------------------------------------
+
+OVERLOADED = {
+    "x": ((0,), {}), "x n": ((0, 2), {}), "x y": ((0, 0), {}), "s": ((0,), {"s": 2.0}), "n by name": ((0,), {"n": 3}), "y by name": ((0,), {"y": 0}),
+    "nothing": ((), {}), "three": ((0, 0, 0), {}), "a str": ((0, "a"), {}), "unknown": ((0,), {"z": 1}), "n and s": ((0, 2), {"s": 1.0}),
+    "a list": ((0, [1, 2]), {}), "a list of arrays": (([0, 0],), {}),
+}  # fmt: skip
+
+
+def resolved(call, side, ns):
+    """Which of six overloads a call by the operator's name runs."""
+    texts = ["(Tensor x)", ".n(Tensor x, int n)", ".y(Tensor x, Tensor y)", ".s(Tensor x, *, float s)", ".ns(Tensor x, int[] ns)", ".xs(Tensor[] xs)"]
+    with side.scoped(ns, "FRAGMENT") as lib:
+        for number, text in enumerate(texts):
+            lib.define(f"f{text} -> Tensor")
+            lib.impl(f"f{text.partition('(')[0]}", lambda *args, number=number, **keywords: side.array([float(number)]), "CPU")
+        args, keywords = OVERLOADED[call]
+        real = lambda v: side.array([1.0]) if type(v) is int and v == 0 else [real(item) for item in v] if isinstance(v, list) else v
+        return getattr(side.ops, ns).f(*map(real, args), **{name: real(v) for name, v in keywords.items()})
+
+
+for call in OVERLOADED:
+    case(f"overload of {call}", partial(resolved, call), "overloads" if call == "x y" else "")
+
+
 # -- hints -------------------------------------------------------------------------------------------------------------------------
 
 HINTS = {

@@ -376,6 +376,9 @@ def test_set_kernel_enabled(ns, remote):
     alone = simple(ns, lambda x: x + 1, name="alone", device_types="cpu")
     with alone.set_kernel_enabled("cpu", enabled=False):
         assert said(lambda: alone(X), NoKernelError).startswith(f"{ns}::alone has no kernel for these arrays.")
+    assert said(lambda: op.set_kernel_enabled("cuda", False).__enter__(), DefinitionError) == (
+        f"{ns}::op has no kernel of its own for 'cuda', so that there is none to switch."
+    )
     assert "nowhere" in said(lambda: op.set_kernel_enabled("nowhere", False).__enter__(), DefinitionError)
 
 

@@ -258,3 +258,26 @@ def test_where_takes_what_numpy_takes(function: Any, mask: Any) -> None:
             return
         for run in (dispatch.functionalize(f), lambda x: dispatch.make_fx(f, "fake")(x)(x), lambda x: dispatch.jvp(f, (x,), (x,))[0]):
             assert np.array_equal(run(x), expected, equal_nan=expected.dtype.kind == "f")
+
+
+@pytest.mark.parametrize("code", "?bBlLefdFD")
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
+def test_an_initial_value_is_cast_as_numpy_casts_it(name: str, code: str) -> None:
+    x = np.array([0, 1, 1] if code in "?BL" else [-3, 1, 2]).astype(code)
+    for initial in (2.5, -1, True, 0, 2, -2.5, 1 + 2j, np.int8(3)):
+        for mask in (True, [True, False, True]):
+            f = lambda x, initial=initial, mask=mask: getattr(np, name)(x, initial=initial, where=mask)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    expected = f(x)
+                except (TypeError, OverflowError):
+                    with pytest.raises((TypeError, OverflowError)):
+                        vmap(f)(np.stack([x, x]))
+                    continue
+                found = [functionalize(f)(x), make_fx(f, "fake")(x)(x), vmap(f)(np.stack([x, x]))[1]]
+                if code in "efdFD":
+                    found.append(jvp(f, (x,), (x,))[0])
+            for y in found:
+                assert np.asarray(y).dtype == expected.dtype
+                assert np.allclose(y, expected, rtol=1e-3 if code == "e" else 1e-6), (initial, mask)

@@ -334,3 +334,50 @@ def test_isclose_takes_a_number_under_fakes() -> None:
     f = lambda x: (np.isclose(x, -1), np.isclose(x, True), np.isclose(x, 0.5), np.isclose(2, x))
     for x in (np.array([1, -1, 2]), np.array([0.5, 1.0, -1.0])):
         assert all(map(np.array_equal, make_fx(f, "fake")(x)(x), f(x)))
+
+
+AXES_OF_NONE = {
+    name: getattr(np, name)
+    for name in "repeat cumsum cumprod argmax argmin max min sum prod mean std any all squeeze ptp nansum count_nonzero sort flip roll diff delete".split()
+} | {
+    "take": lambda x, axis: np.take(x, [0], axis=axis),
+    "take a number": lambda x, axis: np.take(x, 0, axis=axis),
+    "compress": lambda x, axis: np.compress([True], x, axis=axis),
+    "repeat": lambda x, axis: np.repeat(x, 2, axis=axis),
+    "roll": lambda x, axis: np.roll(x, 1, axis=axis),
+    "delete": lambda x, axis: np.delete(x, 0, axis=axis),
+    "norm": lambda x, axis: np.linalg.norm(x, axis=axis),
+    "concatenate": lambda x, axis: np.concatenate([x, x], axis=axis),
+}
+
+
+@pytest.mark.parametrize("name", AXES_OF_NONE)
+@pytest.mark.parametrize("axis", [0, -1, 1, None])
+def test_an_array_without_axes_has_the_axes_that_numpy_lets_it_have(name: str, axis: Any) -> None:
+    function = AXES_OF_NONE[name]
+    f = lambda x: function(x, axis=axis)
+    x = np.array(2.5)
+    runs = [functionalize(f), lambda x: make_fx(f, "fake")(x)(x), lambda x: vmap(f)(x[None])[0]]
+    if name not in ("argmax", "argmin", "any", "all", "count_nonzero"):
+        runs.append(lambda x: jvp(f, (x,), (x,))[0])
+    try:
+        expected = f(x)
+    except Exception as error:
+        for run in runs:
+            with pytest.raises(type(error)):
+                run(x)
+        return
+    for run in runs:
+        assert np.array_equal(run(x), expected)
+        assert np.shape(run(x)) == np.shape(expected)
+
+
+def test_an_array_without_axes_is_padded_to_a_copy() -> None:
+    def f(x: Any) -> Any:
+        y = np.pad(x, 1, mode="constant", constant_values=2)
+        y[...] = 5.0
+        return x + 0, y
+
+    x = np.array(1.0)
+    for run in (f, functionalize(f), lambda x: make_fx(f, "fake")(x)(x), lambda x: jvp(f, (x,), (x,))[0]):
+        assert list(map(float, run(x))) == [1.0, 5.0]

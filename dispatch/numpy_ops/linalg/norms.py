@@ -3,12 +3,14 @@
 At 0 the gradient of a norm is 0, torch's choice among the subgradients, and its second derivative nan: it has none.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ...operators.prims import moveaxis
+from ...symbolic import has_zero
 from ..families import composite
 from ..indexing import where
 from ..pointwise import absolute, add, equal, multiply, not_equal, power, square
@@ -16,7 +18,7 @@ from ..pointwise_more import root
 from ..reduction import max as largest
 from ..reduction import min as smallest
 from ..reduction import sum as total
-from ..result_layouts import as_shape
+from ..result_layouts import as_shape, axes_of, plain
 from ..shape import expand_dims, imag, real, reshape
 from .decompositions import svdvals
 
@@ -31,7 +33,7 @@ def _vector_norm(x: Any, axis: Any = None, ord: Any = 2, *, keepdims: bool = Fal
         return root(total(_squared(x), axis, keepdims=keepdims))
     size = absolute(x)
     if ord == np.inf:
-        return largest(size, axis, keepdims=keepdims)
+        return _largest(size, axis, keepdims=keepdims)
     if ord == -np.inf:
         return smallest(size, axis, keepdims=keepdims)
     if ord == 0:
@@ -46,7 +48,13 @@ def _vector_norm(x: Any, axis: Any = None, ord: Any = 2, *, keepdims: bool = Fal
     return root(total(powers, axis, keepdims=keepdims), ord)
 
 
-SINGULAR = {2: largest, -2: smallest, "nuc": total}
+def _largest(x: Any, axis: Any, *, keepdims: bool = False) -> Any:
+    """Return the largest of values that are at least 0; of none it is 0."""
+    axes = axes_of(plain(axis), len(x.shape))
+    return (total if has_zero(tuple([x.shape[i] for i in axes])) else largest)(x, axis, keepdims=keepdims)
+
+
+SINGULAR: dict[Any, Callable[..., Any]] = {2: _largest, -2: smallest, "nuc": total}
 
 
 def _matrix_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
@@ -57,7 +65,7 @@ def _matrix_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
         by_columns = ord in (1, -1)
         x = multiply(x, 1.0) if x.dtype.kind in "iub" else x
         sums = total(absolute(x), row if by_columns else column, keepdims=True)
-        return (largest if ord > 0 else smallest)(sums, (row, column), keepdims=keepdims)
+        return (_largest if ord > 0 else smallest)(sums, (row, column), keepdims=keepdims)
     if row == column or ord not in SINGULAR:
         np.linalg.norm(np.zeros((1,) * len(x.shape)), ord, axis)  # raises NumPy's own error
     found = SINGULAR[ord](svdvals(moveaxis(x, (row, column), (-2, -1))), -1)

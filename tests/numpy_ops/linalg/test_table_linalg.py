@@ -241,3 +241,22 @@ def test_a_sum_of_nothing_is_0_whatever_it_is_multiplied_by(text):
                 assert np.shape(found) == np.shape(expected)
             gradients = dispatch.grad(lambda *given, f=f: np.sum(f(*given)), argnums=tuple(range(len(given))))(*given)
             assert not any(np.any(x) for x in gradients)
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 2), (0,), (0, 0)], ids=str)
+@pytest.mark.parametrize("order", [None, 1, -1, 2, -2, np.inf, -np.inf, "fro", "nuc", 0, 3], ids=str)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_norm_of_nothing_is_numpys(order, shape):
+    for axis in (None, 0, -1, (0, 1)):
+        for keepdims in (False, True):
+            f = lambda x, axis=axis, keepdims=keepdims: np.linalg.norm(x, order, axis, keepdims)
+            x = np.empty(shape)
+            try:
+                expected = f(x)
+            except (ValueError, np.linalg.LinAlgError):
+                with pytest.raises((ValueError, np.linalg.LinAlgError)):
+                    dispatch.jvp(f, (x,), (x,))
+                continue
+            for found in (dispatch.jvp(f, (x,), (x,))[0], vmap(f)(np.stack([x, x]))[1], dispatch.make_fx(f, "fake")(x)(x)):
+                assert np.array_equal(found, expected)
+                assert np.shape(found) == np.shape(expected)
