@@ -69,7 +69,6 @@ def _called_with(rule, info, dims):
     return lambda values: rule(info, dims, *values)
 
 
-
 cdef class Ruled:
     """The kernel of an operator in a batch, by `rule(info, in_dims, *args)`, which returns the output and where the batch is.
 
