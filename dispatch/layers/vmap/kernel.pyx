@@ -10,7 +10,6 @@ from ...core.state cimport thread_state
 from ...core.tensor cimport Wrapped
 
 from ...core import items_of, rebuilt, split, wrap
-from ..opaque_rules import NOTHING as _NO_KEYS
 from ..opaque_rules import asks_stand_ins, marks, take_back
 from ..opaque_rules import stand_ins as _stand_ins
 
@@ -64,11 +63,6 @@ cdef tuple NOTHING = ()
 cdef dict STAND_INS = _stand_ins
 
 
-def _called_with(rule, info, dims):
-    """The rule as a function of its values: here, for a closure costs every call of the function that it is made in."""
-    return lambda values: rule(info, dims, *values)
-
-
 cdef class Ruled:
     """The kernel of an operator in a batch, by `rule(info, in_dims, *args)`, which returns the output and where the batch is.
 
@@ -100,7 +94,7 @@ cdef class Ruled:
     cdef attempted(self, Wrapped like, tuple dims, tuple values):
         """What a user's rule returns, or its operator."""
         info = like.level.payload
-        if STAND_INS and asks_stand_ins(self.opacity, values, _NO_KEYS, _called_with(self.rule, info, dims)):
+        if STAND_INS and asks_stand_ins(self.opacity, values, self.rule, info, dims):
             return self.as_one(info, dims, *values)
         if self.opacity.is_open or not self.opacity.holds(values):
             before, undo = thread_state().requests, marks() if thread_state().rank else NOTHING
