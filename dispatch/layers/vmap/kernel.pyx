@@ -60,7 +60,6 @@ def batched(type cls not None, args, dims, level not None):
 
 
 cdef tuple NOTHING = ()
-cdef dict STAND_INS = _stand_ins
 
 
 cdef class Ruled:
@@ -94,7 +93,7 @@ cdef class Ruled:
     cdef attempted(self, Wrapped like, tuple dims, tuple values):
         """What a user's rule returns, or its operator."""
         info = like.level.payload
-        if STAND_INS and asks_stand_ins(self.opacity, values, self.rule, info, dims):
+        if _stand_ins and asks_stand_ins(self.opacity, values, self.rule, info, dims):
             return self.as_one(info, dims, *values)
         if self.opacity.is_open or not self.opacity.holds(values):
             before, undo = thread_state().requests, marks() if thread_state().rank else NOTHING
