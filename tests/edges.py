@@ -243,17 +243,17 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "nan_to_num": lambda np, x, nan, above, below: np.nan_to_num(x, nan=nan, posinf=above, neginf=below),
     **{
         name: lambda np, x, axis, dtype, keep, name=name: getattr(np, name)(x, axis, dtype, keepdims=keep)
-        for name in ("prod", "mean", "sum", "nansum", "nanmean")
+        for name in ("prod", "mean", "sum", "nansum", "nanmean", "nanprod")
     },
     **{
         name: lambda np, x, axis, dtype, ddof, keep, name=name: getattr(np, name)(x, axis, dtype, ddof=ddof, keepdims=keep)
-        for name in ("var", "std")
+        for name in ("var", "std", "nanvar", "nanstd")
     },
     **{
         f"{name}_where": lambda np, x, mask, initial, axis, dtype, keep, name=name: getattr(np, name)(
             x, axis, keepdims=keep, where=mask, initial=initial
         )
-        for name in ("sum", "prod", "nansum", "max", "min")
+        for name in ("sum", "prod", "nansum", "max", "min", "nanprod", "nanmax", "nanmin")
     },
     **{
         f"{name}_where": lambda np, x, mask, axis, dtype, keep, name=name: getattr(np, name)(x, axis, keepdims=keep, where=mask)
@@ -263,7 +263,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
         f"{name}_where": lambda np, x, mask, mean, axis, dtype, ddof, keep, name=name: getattr(np, name)(
             x, axis, ddof=ddof, keepdims=keep, **{"where": mask, **({} if mean is None else {"mean": mean})}
         )
-        for name in ("var", "std")
+        for name in ("var", "std", "nanvar", "nanstd")
     },
     "pad": lambda np, x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
     "trapezoid": lambda np, y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),

@@ -338,14 +338,14 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "linalg_tall_qr": lambda make: [case for case in oblong(make) if case[0].shape[-2] >= case[0].shape[-1]],
     "copy": lambda make: [(make(shape), "K") for shape in SHAPES] + [(make((2, 3, 4)), order) for order in "CF"],
     **dict.fromkeys(
-        ["sum_where", "prod_where", "nansum_where"],
+        ["sum_where", "prod_where", "nansum_where", "nanprod_where"],
         lambda make: [
             (make((2, 3)), np.array([True, False, True]), None, 1, None, False), (make((2, 3)), MASK, 2, None, None, True),
             (make((2, 3, 4)), None, 1, (0, 2), None, False),
         ],
     ),
     **dict.fromkeys(
-        ["max_where", "min_where"],
+        ["max_where", "min_where", "nanmax_where", "nanmin_where"],
         lambda make: [
             (make((2, 3)), np.array([True, False, True]), 2, 1, None, False), (make((2, 3)), MASK, 1, None, None, True),
             (make((0, 3)), None, 1, 0, None, False),
@@ -356,7 +356,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         ["mean_where", "nanmean_where"], lambda make: [(make((2, 3)), MASK[0], 1, None, False), (make((2, 3)), MASK, None, None, True)]
     ),
     **dict.fromkeys(
-        ["var_where", "std_where"],
+        ["var_where", "std_where", "nanvar_where", "nanstd_where"],
         lambda make: [
             (make((2, 3)), MASK[0], None, 1, None, 0, False), (make((2, 3)), MASK, None, None, None, 1, True),
             (make((2, 3)), None, make((2, 1)), 1, None, 0, True),
@@ -504,7 +504,10 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
             (make((2, 3)), (), None, False),
     ],
     **dict.fromkeys(["ptp", "count_nonzero"], lambda make: [(x, axis, keep) for x, axis, _, keep in reduced(make)]),
-    **dict.fromkeys(["nansum", "nanmean"], lambda make: reduced(make)),
+    **dict.fromkeys(["nansum", "nanmean", "nanprod"], lambda make: reduced(make)),
+    **dict.fromkeys(["nanmax", "nanmin"], lambda make: [(x, axis, keep) for x, axis, _, keep in reduced(make)]),
+    **dict.fromkeys(["nancumsum", "nancumprod"], lambda make: alongs(make, None)),
+    **dict.fromkeys(["nanvar", "nanstd"], lambda make: [case for case in spreads(make) if case[0].size]),
     "var": spreads,
     "std": spreads,
     "average": lambda make: [(make((2, 3)), None, None, False), (make((2, 3)), 1, make((3,)), False),
@@ -556,7 +559,7 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 OWN = {  # what the layers need, and NumPy has under no name
     "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "empty", "empty_like", "linalg_tall_qr",
     "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
-    "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where",  # their kernels are NumPy's functions of other names
+    "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where", "nanprod_where", "nanmax_where", "nanmin_where", "nanvar_where", "nanstd_where",  # their kernels are NumPy's functions of other names
 }  # fmt: skip
 NUMPYS: dict[str, Callable[..., Any]] = {
     "astype": lambda x, dtype: (x.real if np.dtype(dtype).kind != "c" else x).astype(dtype),
@@ -581,6 +584,9 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "nan_to_num": lambda x, nan, above, below: np.nan_to_num(x, nan=nan, posinf=above, neginf=below),
     "nansum": lambda x, axis, dtype, keep: np.nansum(x, axis, dtype, keepdims=keep),
     "nanmean": lambda x, axis, dtype, keep: np.nanmean(x, axis, dtype, keepdims=keep),
+    "nanprod": lambda x, axis, dtype, keep: np.nanprod(x, axis, dtype, keepdims=keep),
+    "nanvar": lambda x, axis, dtype, ddof, keep: np.nanvar(x, axis, dtype, ddof=ddof, keepdims=keep),
+    "nanstd": lambda x, axis, dtype, ddof, keep: np.nanstd(x, axis, dtype, ddof=ddof, keepdims=keep),
     "pad": lambda x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
     "prod": lambda x, axis, dtype, keep: np.prod(x, axis, dtype, keepdims=keep),
     "mean": lambda x, axis, dtype, keep: np.mean(x, axis, dtype, keepdims=keep),

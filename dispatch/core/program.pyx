@@ -31,6 +31,7 @@ cnp.import_array()
 import numpy as np
 
 cdef PyObject *UFUNC = <PyObject *>np.ufunc
+cdef tuple OUT = ("out",)  # by its name: NumPy deprecates a third array by position for maximum and minimum
 
 cdef enum:
     ON_STACK = 128                          # slots without an allocation
@@ -358,7 +359,7 @@ cdef PyObject *into_dying(Call *call, PyObject **full) noexcept:
             return NULL
     full[call.count] = full[written[0]]
     hold(kernel)
-    result = vectorcall(kernel, <PyObject *const *>full, (call.count + 1) | ARGUMENTS_OFFSET, NULL)
+    result = vectorcall(kernel, <PyObject *const *>full, call.count | ARGUMENTS_OFFSET, <PyObject *>OUT)
     release(kernel)
     if result == NULL:
         note(call.op, definition, <PyObject *const *>full, call.count)

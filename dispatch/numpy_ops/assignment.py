@@ -229,9 +229,11 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     a = _memory(a)
     ind = np.ravel(as_array(ind))
     value = _flat(as_value(v))
-    if value.shape[0] != len(ind):
-        value = indexing.getitem(value, (np.arange(len(ind)) % max(1, value.shape[0]),))
+    if 0 < value.shape[0] != len(ind):
+        value = indexing.getitem(value, (np.arange(len(ind)) % value.shape[0],))
     flat = np.take(np.arange(a.size), ind, mode=mode)  # raises NumPy's own error
+    if not value.shape[0]:
+        return  # as NumPy: of no values none is put
     if a.shape:
         setitem_(a, np.unravel_index(flat, a.shape), value)
     elif len(flat):

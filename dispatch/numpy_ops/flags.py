@@ -19,7 +19,18 @@ from ..operators import prims
 from ..operators.registry import ops
 from ..operators.views import is_number
 from ..symbolic import guesses, larger
-from . import cumulative, data_dependent, indexing, pointwise, pointwise_more, reduction, shape, sorting, statistics
+from . import (
+    cumulative,
+    data_dependent,
+    indexing,
+    nan_reductions,
+    pointwise,
+    pointwise_more,
+    reduction,
+    shape,
+    sorting,
+    statistics,
+)
 from .assignment import result_into, write_result
 from .composite_layouts import item_layout
 from .linalg import decompositions, einsum, solve
@@ -66,7 +77,7 @@ def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tupl
     initial, mask, mean = [given.get(name, NO_VALUE) for name in ("initial", "where", "mean")]
     if mask is True or mask is None or mask is np.True_:
         mask = NO_VALUE
-    if initial is None and op in (reduction.sum, statistics.prod, statistics.nansum):
+    if initial is None and op in (reduction.sum, statistics.prod, statistics.nansum, nan_reductions.nanprod):
         raise refused(op.name, "initial", None, "Leave it out.")
     if initial is None:
         initial = NO_VALUE

@@ -12,7 +12,7 @@ import numpy as np
 from ..core import OpOverload
 from ..operators.registry import ops
 from ..symbolic import guesses, has_zero, larger, same
-from . import reduction, statistics
+from . import nan_reductions, reduction, statistics
 from .families import composite
 from .indexing import as_number, where
 from .pointwise import (
@@ -28,7 +28,7 @@ from .pointwise import (
     square,
     subtract,
 )
-from .pointwise_more import root
+from .pointwise_more import fmax, fmin, root
 from .result_layouts import axes_of, broadcast_shape, check_broadcast_is_known, plain, reduced
 from .shape import imag, real
 
@@ -107,11 +107,22 @@ def _highest(x: Any) -> Any:
     return _end(x, 1)
 
 
+def _nan_or_lowest(x: Any) -> Any:
+    return ops.np.full_like(x, np.nan) if nan_reductions.inexact(x) else _lowest(x)
+
+
+def _nan_or_highest(x: Any) -> Any:
+    return ops.np.full_like(x, np.nan) if nan_reductions.inexact(x) else _highest(x)
+
+
 sum_where = folding("sum_where", reduction.sum, _zeros, add, np.sum, True)
 prod_where = folding("prod_where", statistics.prod, _ones, multiply, np.prod, True)
 nansum_where = folding("nansum_where", statistics.nansum, _zeros, add, np.nansum, True)
+nanprod_where = folding("nanprod_where", nan_reductions.nanprod, _ones, multiply, np.nanprod, True)
 max_where = folding("max_where", reduction.max, _lowest, maximum, np.max, False)
 min_where = folding("min_where", reduction.min, _highest, minimum, np.min, False)
+nanmax_where = folding("nanmax_where", nan_reductions.nanmax, _nan_or_lowest, fmax, np.nanmax, False)
+nanmin_where = folding("nanmin_where", nan_reductions.nanmin, _nan_or_highest, fmin, np.nanmin, False)
 
 TRUTH = "(Tensor x, Tensor mask, int[1]? axis=None, *, bool keepdims=False) -> Tensor"
 all_where = composite(
@@ -203,8 +214,31 @@ std_where = composite(
     ),
 )
 
+
+
+def nan_spread(name: str, function: Function, of_whole: OpOverload, deviation: bool) -> OpOverload:
+    """Make the row of the variance or the deviation of chosen elements that are no nan."""
+
+    def decomposed(x: Any, mask: Any = None, mean: Any = None, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
+        if not nan_reductions.inexact(x):
+            return of_whole(x, mask, mean, axis, dtype, ddof, keepdims=keepdims)
+        there = logical_not(isnan(x))
+        there = there if mask is None else logical_and(there, _fitting(x, mask))
+        return nan_reductions.nan_variance(x, there, mean, axis, dtype, ddof, keepdims=keepdims, deviation=deviation)
+
+    def kernel(x: Any, mask: Any, mean: Any, axis: Any, dtype: Any, ddof: Any, *, keepdims: bool) -> Any:
+        return function(x, axis, dtype, ddof=ddof, keepdims=keepdims, **_options(mask, mean=mean))
+
+    return composite(name + SPREAD, decomposed, numpy=kernel)
+
+
+nanvar_where = nan_spread("nanvar_where", np.nanvar, var_where, False)
+nanstd_where = nan_spread("nanstd_where", np.nanstd, std_where, True)
+
 CHOOSING: dict[OpOverload, OpOverload] = {
     reduction.sum: sum_where, statistics.prod: prod_where, statistics.nansum: nansum_where, reduction.max: max_where,
     reduction.min: min_where, statistics.all: all_where, statistics.any: any_where, reduction.mean: mean_where,
-    statistics.nanmean: nanmean_where, statistics.var: var_where, statistics.std: std_where,
+    statistics.nanmean: nanmean_where, statistics.var: var_where, statistics.std: std_where, nan_reductions.nanprod: nanprod_where,
+    nan_reductions.nanmax: nanmax_where, nan_reductions.nanmin: nanmin_where, nan_reductions.nanvar: nanvar_where,
+    nan_reductions.nanstd: nanstd_where,
 }  # fmt: skip

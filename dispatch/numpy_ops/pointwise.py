@@ -37,7 +37,7 @@ add           = pointwise_rules(prims.add,   np.add,           1.0, 1.0)
 subtract      = pointwise("subtract",        np.subtract,      1.0, -1.0)
 multiply      = pointwise_rules(prims.multiply, np.multiply,      lambda y: y, lambda x: x)
 divide        = pointwise("divide",          np.divide,        *QUOTIENT)
-power         = pointwise("power",           np.power,         lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(x))))
+power         = pointwise("power",           np.power,         lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(widened(x, out)))))
 negative      = pointwise("negative",        np.negative,      -1.0)
 positive      = pointwise("positive",        np.positive,      1.0)
 reciprocal    = pointwise("reciprocal",      np.reciprocal,    lambda out: negative(square(out)))
@@ -56,7 +56,7 @@ sqrt          = pointwise("sqrt",            np.sqrt,          lambda out: divid
 # of two numbers, by the code that NumPy has for its scalars, `x * y`
 scalar_multiply = of_numbers("scalar_multiply", operator.mul,    np.multiply, lambda y: y, lambda x: x)
 scalar_divide   = of_numbers("scalar_divide",   operator.truediv, np.divide,  *QUOTIENT)
-scalar_power    = of_numbers("scalar_power",    operator.pow,    np.power,    lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(x))))
+scalar_power    = of_numbers("scalar_power",    operator.pow,    np.power,    lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(widened(x, out)))))
 scalar_absolute = of_numbers("scalar_absolute", operator.abs,    np.absolute, lambda x, out: direction(x, out))
 
 # corners
@@ -126,8 +126,17 @@ def power_slope(x: Any, y: Any) -> Any:
         if y == 2:  # the commonest power, whose slope needs none
             return multiply(x, y)
         return multiply(power(x, y - 1), y) if y else 0.0
+    x, y = widened(x, y), widened(y, x)
     none = logical_and(equal(x, 0), equal(y, 0))
     return multiply(y, power(ops.np.where(none, 1, x), subtract(y, 1)))  # in place of x, so that the slope of this by y is right
+
+
+def widened(x: Any, y: Any) -> Any:
+    """`x` in the dtype in which NumPy computes with `y`: by itself a square of uint8 overflows, and its logarithm is of float16."""
+    if not (hasattr(x, "dtype") and hasattr(y, "dtype")):
+        return x
+    dtype = np.result_type(x.dtype, y.dtype)
+    return x if x.dtype == dtype else prims.astype(x, dtype)
 
 
 def one_for_zero(x: Any) -> Any:

@@ -49,6 +49,7 @@ from .pointwise import (
     sqrt,
     square,
     subtract,
+    widened,
 )
 from .result_layouts import Layout, elementwise, ufunc_dtype, weak
 from .shape import copy, fortran, imag, real
@@ -66,14 +67,14 @@ log10         = pointwise("log10",           np.log10,         lambda x: divide(
 logaddexp     = pointwise("logaddexp",       np.logaddexp,     lambda x, y: exp(negative(logaddexp(0.0, subtract(y, x)))), lambda x, y: exp(negative(logaddexp(0.0, subtract(x, y)))))
 logaddexp2    = pointwise("logaddexp2",      np.logaddexp2,    lambda x, y: exp2(negative(logaddexp2(0.0, subtract(y, x)))), lambda x, y: exp2(negative(logaddexp2(0.0, subtract(x, y)))))
 cbrt          = pointwise("cbrt",            np.cbrt,          lambda out: divide(1 / 3, square(out)))
-float_power   = pointwise("float_power",     np.float_power,   lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(x))))
+float_power   = pointwise("float_power",     np.float_power,   lambda x, y: power_slope(x, y), lambda x, out: multiply(out, log(one_for_zero(widened(x, out)))))
 
 # trigonometric and hyperbolic
 tan           = pointwise("tan",             np.tan,           lambda out: add(square(out), 1.0))
 arcsin        = pointwise("arcsin",          np.arcsin,        lambda x: divide(1.0, sqrt(subtract(1.0, square(x)))))
 arccos        = pointwise("arccos",          np.arccos,        lambda x: divide(-1.0, sqrt(subtract(1.0, square(x)))))
 arctan        = pointwise("arctan",          np.arctan,        lambda x: divide(1.0, add(square(x), 1.0)))
-arctan2       = pointwise("arctan2",         np.arctan2,       lambda x, y: divide_no_nan(y, add(square(x), square(y))), lambda x, y: negative(divide_no_nan(x, add(square(x), square(y)))))
+arctan2       = pointwise("arctan2",         np.arctan2,       lambda x, y: divide_no_nan(y, squares(x, y)), lambda x, y: negative(divide_no_nan(x, squares(x, y))))
 hypot         = pointwise("hypot",           np.hypot,         lambda x, out: divide_no_nan(x, out), lambda y, out: divide_no_nan(y, out))
 sinh          = pointwise("sinh",            np.sinh,          lambda x: cosh(x))
 cosh          = pointwise("cosh",            np.cosh,          lambda x: sinh(x))
@@ -105,6 +106,11 @@ logical_xor   = comparison("logical_xor",    np.logical_xor)
 left_shift    = comparison("left_shift",     np.left_shift)
 right_shift   = comparison("right_shift",    np.right_shift)
 # fmt: on
+
+
+def squares(x: Any, y: Any) -> Any:
+    """`x * x + y * y`, in the dtype of both."""
+    return add(square(widened(x, y)), square(widened(y, x)))
 
 
 # -- bounds ----------------------------------------------------------------------------------------------------------------

@@ -221,6 +221,7 @@ def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     n = x.shape[at]
     counts = np.asarray(0 if type(repeats) is SymInt else repeats)
     if counts.size != 1:
+        counts = counts if counts.size else counts.astype(np.intp)  # no counts are a list without a dtype
         return getitem(x, along(at, len(x.shape), np.repeat(np.arange(n), counts)))
     count = repeats if type(repeats) is SymInt else int(counts.reshape(()))
     if count < 0:
@@ -292,6 +293,8 @@ def _pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 
         at = {normalize_axis_index(axis, ndim): width for axis, width in pad_width.items()}
         pad_width = [np.broadcast_to(at.get(axis, 0), 2) for axis in range(ndim)]
     widths = np.broadcast_to(np.asarray(pad_width, int), (ndim, 2)).tolist()
+    if not ndim:
+        return ops.np.copy(x)
     if mode in CHOOSING:
         for axis, width in enumerate(widths):
             if type(x.shape[axis]) is SymInt:

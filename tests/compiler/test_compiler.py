@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_programs import OURS, SHAPES, function, programs
+from numpy_programs import smooth_programs
 
 import dispatch
 from dispatch.errors import PerformanceWarning
@@ -23,38 +23,32 @@ def same(a, b):
     assert a.tobytes() == b.tobytes()
 
 
-def arguments(seed):
-    rng = np.random.default_rng(seed)
-    return [rng.normal(size=shape) for shape in SHAPES]
+def gradients(f):
+    return lambda *args: dispatch.grad(f, argnums=tuple(range(len(args))))(*args)
 
 
 HOWS = {
-    "plain": (lambda f: dispatch.compile(f, fullgraph=True), lambda f: f),
-    "gradient inside": (
-        lambda f: dispatch.compile(dispatch.grad(f, argnums=1), fullgraph=True),
-        lambda f: dispatch.grad(f, argnums=1),
-    ),
-    "gradient outside": (
-        lambda f: dispatch.grad(dispatch.compile(f, fullgraph=True), argnums=1),
-        lambda f: dispatch.grad(f, argnums=1),
-    ),
+    "plain": (lambda f: dispatch.compile(lambda *args: (f(*args),), fullgraph=True), lambda f: lambda *args: (f(*args),)),
+    "gradient inside": (lambda f: dispatch.compile(gradients(f), fullgraph=True), gradients),
+    "gradient outside": (lambda f: gradients(dispatch.compile(f, fullgraph=True)), gradients),
 }
 
 
 @pytest.mark.parametrize("how", HOWS)
-@given(source=programs(), seed=st.integers(0, 99))
-def test_compiled_is_eager(how, source, seed):
+@given(program=smooth_programs(), seed=st.integers(0, 99))
+def test_compiled_is_eager(how, program, seed):
     """The second call replays what the first traced."""
-    f = function(source, OURS)
+    f = program.number()
     compiled, eager = (make(f) for make in HOWS[how])
     for k in range(2):
-        same(compiled(*arguments(seed + k)), eager(*arguments(seed + k)))
+        for a, b in zip(compiled(*program.inputs(seed + k)), eager(*program.inputs(seed + k)), strict=True):
+            same(a, b)
 
 
-@given(source=programs(), seed=st.integers(0, 99))
-def test_compiled_under_vmap_and_around_it(source, seed):
-    f = function(source, OURS)
-    xs = [np.stack([a, b]) for a, b in zip(arguments(seed), arguments(seed + 1), strict=True)]
+@given(program=smooth_programs(), seed=st.integers(0, 99))
+def test_compiled_under_vmap_and_around_it(program, seed):
+    f = program.number()
+    xs = [np.stack([a, b]) for a, b in zip(program.inputs(seed), program.inputs(seed + 1), strict=True)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PerformanceWarning)
         wanted = dispatch.vmap(f)(*xs)
@@ -62,6 +56,14 @@ def test_compiled_under_vmap_and_around_it(source, seed):
         for _ in range(2):
             same(inside(*xs), wanted)
             same(dispatch.vmap(dispatch.compile(f, fullgraph=True))(*xs), wanted)
+
+
+def test_a_ufunc_that_writes_to_an_array_that_dies_is_told_so_by_name():
+    """NumPy deprecates a third array by position for these two: the test would fail of its warning."""
+    x = np.linspace(-1.0, 1.0, 24).reshape(2, 3, 4)
+    f = dispatch.compile(lambda x: np.maximum(np.minimum(np.sin(x) * 2.0, 0.5), -0.5), fullgraph=True)
+    for _ in range(2):
+        same(f(x), np.maximum(np.minimum(np.sin(x) * 2.0, 0.5), -0.5))
 
 
 def page(name):

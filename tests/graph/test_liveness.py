@@ -1,9 +1,9 @@
 """Who may share memory in a graph, and when it is read last: never sooner than NumPy says."""
 
 import numpy as np
-import random_programs
 from hypothesis import given, settings
 from making import define
+from numpy_programs import smooth_programs
 
 import dispatch
 from dispatch import Tag, custom_op, functionalize, make_fx
@@ -107,12 +107,11 @@ def test_what_may_be_a_view_of_anything_keeps_the_memory_of_every_argument():
 
 
 @settings(max_examples=20)
-@given(random_programs.programs())
-def test_programs_at_random(source):
+@given(smooth_programs())
+def test_programs_at_random(program):
     """Arrays of a run that share memory have one owner."""
-    f = random_programs.function(source, random_programs.OURS)
-    args = [np.ones(shape) for shape in random_programs.SHAPES]
-    graph = make_fx(functionalize(f))(*args)
+    args = program.inputs()
+    graph = make_fx(functionalize(program.number()))(*args)
     lifetimes = Lifetimes(graph)
     values: dict[Node, np.ndarray] = dict(zip(graph.inputs, args, strict=True))
     for node in graph.nodes:

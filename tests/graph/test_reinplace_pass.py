@@ -4,8 +4,8 @@ from typing import Annotated
 
 import numpy as np
 import pytest
-import random_programs
 from hypothesis import given, settings
+from numpy_programs import smooth_programs
 from writing_programs import PROGRAMS, leaves_the_same, numpy_sin, powers_, scale_
 
 from dispatch import Residual, Tag, custom_op, functionalize, make_fx
@@ -231,9 +231,7 @@ def test_writes_that_were_there_stay():
 
 
 @settings(max_examples=40)
-@given(random_programs.programs())
-def test_programs_at_random(source):
-    f = random_programs.function(random_programs.writing(source), random_programs.OURS)
-    args = [np.random.default_rng(1).normal(size=shape) for shape in random_programs.SHAPES]
+@given(smooth_programs())
+def test_programs_at_random(program):
     for mode in ("real", "fake"):
-        called(f, *args, mode=mode)
+        called(program.function(), *program.inputs(), mode=mode)

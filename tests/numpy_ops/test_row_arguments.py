@@ -280,7 +280,7 @@ def test_what_is_no_array_is_refused_as_before() -> None:
 def test_every_method_of_arrays_that_is_there_has_numpys_own_defaults() -> None:
     a = np.asfortranarray(X)
     for name in ON_TENSORS:
-        if name.startswith("__") or name == "copy" or not hasattr(np.ndarray, name):
+        if name.startswith("__") or not hasattr(np.ndarray, name):
             continue
         own = getattr(np.ndarray, name)
         if not callable(own):
@@ -300,3 +300,57 @@ def test_every_method_of_arrays_that_is_there_has_numpys_own_defaults() -> None:
                 assert np.shares_memory(mine, found_in) == np.shares_memory(theirs, expected_in), name
                 np.testing.assert_array_equal(mine, theirs)
         np.testing.assert_array_equal(found_in, expected_in, err_msg=name)
+
+
+EDGES = {
+    "a place of item": (lambda x: x.item(1, 2) + x.item(0) + x, X),
+    "no counts": (lambda x: np.repeat(x, np.arange(x.shape[0]), axis=0), np.zeros((0, 2))),
+    "no values": (lambda x: [np.put(x, [0], np.array([])), x][1] * 1.0, X),
+    "an integer beyond 2**53": (lambda x: np.sum(x, axis=0, initial=2.0), np.array([[-9223372036854775806], [1]])),
+    "a number cut off": (lambda x: np.max(x, initial=2.7), np.array([1, 2])),
+    "a number beside float32": (lambda x: np.sum(x, initial=np.float64(2.7)), np.array([1.5], np.float32)),
+    "a truth beside a number": (lambda x: np.max(x, initial=2), np.array([False])),
+}
+
+
+@pytest.mark.parametrize("layer", ["functionalize", "real", "symbolic", "vmap", "grad"])
+@pytest.mark.parametrize("edge", EDGES)
+def test_edges_of_arguments_are_numpys_under_every_layer(edge: str, layer: str) -> None:
+    f, x = EDGES[edge]
+    if layer == "vmap" and "item" in edge:
+        with pytest.raises(dispatch.errors.BatchingError, match="one number was asked of a batched value"):
+            vmap(f)(np.stack([x, x]))
+        return
+    if layer in ("real", "symbolic") and "item" in edge:
+        with pytest.raises(dispatch.errors.DispatchError, match="a number was asked of a traced value"):
+            make_fx(f, layer)(x)
+        return
+    found = {
+        "functionalize": lambda: functionalize(f)(x.copy()),
+        "real": lambda: make_fx(f, "real")(x.copy())(x.copy()),
+        "symbolic": lambda: make_fx(f, "symbolic")(x.copy())(x.copy()),
+        "vmap": lambda: vmap(f)(np.stack([x, x]))[1],
+        "grad": lambda: dispatch.vjp(lambda x: f(x * 1), x)[0] if x.dtype.kind == "f" else f(x.copy()),
+    }[layer]()
+    expected = f(x.copy())
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("ord", [None, 1, 2, np.inf])
+@pytest.mark.parametrize("shape", [(2, 0), (0, 2), (0,)])
+def test_norms_of_nothing_are_nothing(ord: Any, shape: tuple[int, ...]) -> None:
+    f = functionalize(lambda x: np.linalg.norm(x, ord))
+    assert f(np.zeros(shape)) == 0.0
+    assert grad(lambda x: np.linalg.norm(x, ord))(np.zeros(shape)).shape == shape
+
+
+def test_an_index_of_an_array_without_axes_makes_a_copy() -> None:
+    def f(x: Any) -> Any:
+        v = x[np.array(1), ...]
+        v[...] = 5.0
+        return x * 1.0
+
+    x = np.arange(3.0)
+    for found in (functionalize(f)(x.copy()), vmap(f)(np.stack([x, x]))[0], dispatch.vjp(lambda x: f(x * 1.0), x)[0]):
+        np.testing.assert_array_equal(found, f(x.copy()))

@@ -42,6 +42,8 @@ PINNED = {
     "unstack": "as many results as the axis is long",
     "var": "less a fraction of a degree of freedom, a float",
     "std": "less a fraction of a degree of freedom, a float",
+    "nanvar": "as var, of integers",
+    "nanstd": "as std, of integers",
     "setitem": "a value that is half as long as an axis",
     "add_at": "values for half of an axis",
     "subtract_at": "values for half of an axis",
@@ -148,7 +150,7 @@ def tangent(f: Any, x: Any) -> Any:
 
 
 # What the derivative of a row asks of its sizes, by the steps that it takes; other guards are those that the row leaves.
-ASKING = {"cumprod", "linalg_svd"}
+ASKING = {"cumprod", "nancumprod", "linalg_svd"}
 
 
 @pytest.mark.parametrize("op", [op for name, op in ROWS.items() if name not in UNSET | OPAQUE | OF_VALUES], ids=lambda op: op.name)

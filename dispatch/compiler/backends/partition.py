@@ -74,10 +74,10 @@ def indexed(x: Any, index: Any, arrays: Any) -> Any:
     return x[placed(index, arrays)]
 
 
-def placed(index: Any, arrays: Any) -> Any:
-    """Return an index with `arrays` in the places that the operator left for them."""
+def placed(index: Any, arrays: Any, *values: type) -> Any:
+    """Return an index with `arrays` in the places that the operator left for them; `values` are the engine's own arrays."""
     queue = iter(arrays)
-    plain = (int, slice, type(None), type(Ellipsis), list, np.ndarray, np.generic)
+    plain = (int, slice, type(None), type(Ellipsis), list, np.ndarray, np.generic, *values)
     items = index if isinstance(index, tuple) else (index,)
     return tuple([i if isinstance(i, plain) else next(queue) for i in items]) if arrays else index
 

@@ -82,7 +82,7 @@ class _Engine:
         """Return the function that computes a node, and its arguments; torch prints them, and so they must be plain."""
         assert node.op is not None
         if node.op.schema.name == "getitem" and node.op.schema.namespace == "np":
-            args = args[0], placed(*args[1:])
+            args = args[0], placed(*args[1:], self.node)
         found = None if is_pinned(node) else self._equivalent(node)
         if found is not None:
             names, count = node.op.arguments.keyword_names, len(args)

@@ -205,8 +205,8 @@ class TrackedTensor(Tensor):
             if not retained.asked:
                 retain(*_place(self.data), retained)
 
-    def item(self) -> Any:
-        """Return the one element as a Python number, which every derivative takes for a constant.
+    def item(self, *place: Any) -> Any:
+        """Return the one element, or the one at a place, as a Python number, which every derivative takes for a constant.
 
         Raises
         ------
@@ -219,7 +219,7 @@ class TrackedTensor(Tensor):
                 "number would be lost in silence. Compute with the array; where a constant is meant, write dispatch.detach(x)."
             )
         count_conversion()
-        return self.value.item()
+        return self.value.item(*place)
 
     def __bool__(self) -> bool:
         return bool(self.value)

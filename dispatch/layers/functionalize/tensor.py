@@ -32,9 +32,9 @@ class FunctionalTensor(Tensor):
         found: tuple[int, ...] = self.value.strides
         return found
 
-    def item(self) -> Any:
-        """Return the one element as a Python number."""
-        return self.value.item()
+    def item(self, *place: Any) -> Any:
+        """Return the one element, or the one at a place, as a Python number."""
+        return self.value.item(*place)
 
     def tolist(self) -> Any:
         """Return the elements as a nested list of Python numbers."""

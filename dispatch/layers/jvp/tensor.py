@@ -31,10 +31,10 @@ class DualTensor(Tensor):
         """The tangent: an array or Tensor of the value's shape and dtype."""
         return self.data
 
-    def item(self) -> Any:
-        """Return the one element as a Python number, which every derivative takes for a constant."""
+    def item(self, *place: Any) -> Any:
+        """Return the one element, or the one at a place, as a Python number, which every derivative takes for a constant."""
         count_conversion()
-        return self.value.item()
+        return self.value.item(*place)
 
     def __bool__(self) -> bool:
         return bool(self.value)

@@ -59,7 +59,7 @@ class BatchedTensor(Tensor):
     shape = property(item_shape)
     is_array: bool
 
-    def item(self) -> Any:
+    def item(self, *place: Any) -> Any:
         """Raise BatchingError: each item has a number of its own."""
         raise BatchingError(
             f"one number was asked of a batched value: each of the {self.level.payload.batch_size} items has its own. "

@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import pytest
-import random_programs
 from hypothesis import given, settings
 from making import define, said
+from numpy_programs import smooth_programs
 from writing_programs import PROGRAMS, assert_same, leaves_the_same, numpy_sin, scale_
 
 import dispatch
@@ -37,11 +37,10 @@ def test_a_graph_writes_to_each_input_once_in_the_end(f, mode):
 
 
 @settings(max_examples=40)
-@given(random_programs.programs())
-def test_programs_at_random(source):
+@given(smooth_programs())
+def test_programs_at_random(program):
     """Inputs written, views of them, outputs that are either: as the program leaves them, functionalized and as a graph."""
-    f = random_programs.function(random_programs.writing(source), random_programs.OURS)
-    args = [np.random.default_rng(1).normal(size=shape) for shape in random_programs.SHAPES]
+    f, args = program.function(), program.inputs()
 
     leaves_the_same(f, *args)
     leaves_the_same(f, *args, how=lambda f: make_fx(functionalize(f))(*map(np.copy, args)))

@@ -1,0 +1,101 @@
+"""Rows that leave nan out: `np.nanmax`, `np.nanprod`, `np.nanvar`, `np.nancumsum` and their kin; nansum and nanmean are in `statistics`.
+
+A nan is replaced by what changes nothing. Of nothing but nan the largest value and the variance are nan, and so are their derivatives.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload
+from ..operators.registry import ops
+from . import cumulative, reduction, statistics
+from .families import composite
+from .indexing import as_number, where
+from .pointwise import add, divide, isnan, less_equal, logical_not, multiply, square, subtract
+from .pointwise_more import root
+from .shape import imag, real
+
+Rule = Callable[..., Any]
+
+
+def inexact(x: Any) -> bool:
+    """Return whether there may be a nan."""
+    return bool(x.dtype.kind in "fc")
+
+
+def instead(x: Any, value: Any) -> Any:
+    """Return the array with a value in place of nan."""
+    return where(isnan(x), ops.np.full_like(x, value), x) if inexact(x) else x
+
+
+# -- the largest and the smallest ----------------------------------------------------------------------------------------------
+
+
+def extreme(name: str, op: OpOverload, end: float, function: Rule) -> OpOverload:
+    """Make the row of a largest or smallest value; `end` is beyond all others."""
+
+    def decomposed(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        if not inexact(x):
+            return op(x, axis, keepdims=keepdims)
+        worst = complex(end, end) if x.dtype.kind == "c" else end
+        found = op(instead(x, worst), axis, keepdims=keepdims)
+        none = statistics.all(isnan(x), axis, keepdims=keepdims)
+        nan = complex(np.nan, np.nan) if x.dtype.kind == "c" else np.nan
+        return as_number(where(none, ops.np.full_like(found, nan), found))
+
+    return composite(f"{name}(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor", decomposed, numpy=lambda x, axis, *, keepdims: function(x, axis, keepdims=keepdims))
+
+
+nanmax = extreme("nanmax", reduction.max, -np.inf, np.nanmax)
+nanmin = extreme("nanmin", reduction.min, np.inf, np.nanmin)
+
+
+# -- sums and products ---------------------------------------------------------------------------------------------------------
+
+TYPED = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor"
+ALONG = "(Tensor x, int? axis=None, ScalarType? dtype=None) -> Tensor"
+
+nanprod = composite("nanprod" + TYPED, lambda x, axis=None, dtype=None, *, keepdims=False: statistics.prod(instead(x, 1), axis, dtype, keepdims=keepdims))
+nancumsum = composite("nancumsum" + ALONG, lambda x, axis=None, dtype=None: cumulative.cumsum(instead(x, 0), axis, dtype))
+nancumprod = composite("nancumprod" + ALONG, lambda x, axis=None, dtype=None: cumulative.cumprod(instead(x, 1), axis, dtype))
+
+# -- variance ------------------------------------------------------------------------------------------------------------------
+
+
+def nan_variance(
+    x: Any, there: Any, mean: Any = None, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False, deviation: bool = False
+) -> Any:
+    """Return the variance, or the standard deviation, of the elements that are `there`. NumPy's own steps."""
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        np.nanvar(np.zeros(1, x.dtype), dtype=dtype)  # raises NumPy's own error
+    if mean is None:
+        count = reduction.sum(there, axis, np.intp, keepdims=True)
+        total = reduction.sum(where(there, x, ops.np.zeros_like(x)), axis, dtype, keepdims=True)
+        mean = ops.np.astype(divide(total, where(count, count, 1)), total.dtype)
+    away = where(there, subtract(x, mean), 0.0)
+    away = ops.np.astype(away, x.dtype) if away.dtype != x.dtype and x.dtype.kind == away.dtype.kind else away
+    away = add(square(real(away)), square(imag(away))) if away.dtype.kind == "c" else multiply(away, away)
+    total = reduction.sum(away, axis, dtype if dtype is None or np.dtype(dtype).kind == away.dtype.kind else None, keepdims=keepdims)
+    free = subtract(reduction.sum(there, axis, np.intp, keepdims=keepdims), ddof)
+    none = less_equal(free, 0)
+    found = divide(total, where(none, 1, free))
+    found = found if found.dtype == total.dtype else ops.np.astype(found, total.dtype)
+    return as_number(where(none, np.nan, root(where(none, 1.0, found)) if deviation else found))
+
+
+def _nanvar(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
+    if not inexact(x):
+        return statistics.var(x, axis, dtype, ddof, keepdims=keepdims)
+    return nan_variance(x, logical_not(isnan(x)), None, axis, dtype, ddof, keepdims=keepdims)
+
+
+def _nanstd(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
+    if not inexact(x):
+        return statistics.std(x, axis, dtype, ddof, keepdims=keepdims)
+    return nan_variance(x, logical_not(isnan(x)), None, axis, dtype, ddof, keepdims=keepdims, deviation=True)
+
+
+nanvar = composite("nanvar" + statistics.SPREAD, _nanvar, numpy=lambda x, axis, dtype, ddof, *, keepdims: np.nanvar(x, axis, dtype, None, ddof, keepdims))
+nanstd = composite("nanstd" + statistics.SPREAD, _nanstd, numpy=lambda x, axis, dtype, ddof, *, keepdims: np.nanstd(x, axis, dtype, None, ddof, keepdims))

@@ -1,0 +1,39 @@
+"""Gradients beside narrow operands: the partial derivatives are computed in the dtype of the result."""
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch.numpy_ops.numpy_functions import UFUNCS
+
+NARROW = {
+    "uint8": [255, 3, 17], "int8": [-128, 127, 3], "int16": [300, -200, 7], "bool": [True, False, True], "float16": [300.0, 0.3, 2.0],
+    "float32": [1e20, 0.3, 2.0],
+}  # fmt: skip
+BINARY = [ufunc for ufunc in UFUNCS if (ufunc.nin, ufunc.nout) == (2, 1) and ufunc.signature is None]
+Y = np.array([1.3, 0.7, 2.2])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("ufunc", BINARY, ids=lambda ufunc: ufunc.__name__)
+def test_a_narrow_operand_is_the_number_that_it_is(ufunc: np.ufunc, dtype: str) -> None:
+    """In both places, and of both orders: as if it had been of float64."""
+    narrow = np.array(NARROW[dtype], dtype)
+    wide = narrow.astype(np.float64)
+    try:
+        ufunc(narrow, Y)
+    except TypeError:
+        return  # of integers alone
+    if ufunc(narrow, Y).dtype.kind != "f":
+        return
+
+    def derivatives(other: np.ndarray, first: bool) -> list[np.ndarray]:
+        def f(y: np.ndarray) -> np.ndarray:
+            return np.sum(ufunc(other, y) if first else ufunc(y, other))
+
+        return [dispatch.grad(f)(Y), dispatch.grad(lambda y: np.sum(dispatch.grad(f)(y) * np.sin(y)))(Y), dispatch.jvp(f, (Y,), (Y,))[1]]
+
+    for first in (True, False):
+        for found, expected in zip(derivatives(narrow, first), derivatives(wide, first), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
