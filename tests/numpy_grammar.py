@@ -272,6 +272,7 @@ ROUNDED: dict[str, str] = {
     # equal but for the sign of zero: of 0.0 and -0.0 the first is the largest, and 0.0 + -0.0 * 1.0 is no product
     **dict.fromkeys((pattern for pattern in EVERY["choices"] if re.search("max|min|quantile", pattern) and "arg" not in pattern), "0.0"),
     **dict.fromkeys((pattern for pattern in EVERY["products"] if "einsum" in pattern), "0.0"),
+    **dict.fromkeys((pattern for pattern in (*EVERY["elementwise"], *EVERY["writes"]) if re.search("np.(max|min|fmax|fmin)", pattern)), "0.0"),
     "grad(lambda u: np.sum(np.sin(u) * {y}))({x})": "grad(lambda u: np.sum(u * {y}))({x})",
     "grad(lambda d: np.sum(d['a'] * np.sin(d['b'][0])))({'a': {x}, 'b': [{y}]})['b'][0]": "grad(lambda u: np.sum({x} * u))({y})",
 }  # fmt: skip

@@ -141,9 +141,7 @@ def test_two_outputs_that_share_memory_are_caught():
 
     op = define(kernel, "(Tensor x) -> (Tensor, Tensor)")
     assert fault(op, (B,), "test_schema") == (
-        f"{op.name}: output 0 and output 1 of the kernel {where(kernel)} share memory: a write to one changes the "
-        "other. "
-        "Return a copy for one of them."
+        f"{op.name}: the kernel {where(kernel)} returned two outputs that share memory. Return a copy for one of them."
     )
 
 

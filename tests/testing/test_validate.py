@@ -213,9 +213,8 @@ def test_two_outputs_on_one_memory_are_found():
         return [y[:2], y[1:]]
 
     op = define("(Tensor x) -> Tensor[]", kernel)
-    assert fault(op, np.zeros(3)).startswith(
-        f"output 0[0] and output 0[1] of the kernel {where(kernel)} share memory: a write to one changes the other."
-    )
+    with pytest.raises(AliasError, match=r"returned two outputs that share memory\. Return a copy for one of them\."):
+        op(np.zeros(3))  # the call itself sees it
 
 
 def test_interleaved_arrays_share_nothing():
