@@ -141,13 +141,15 @@ def _stood_in(x: Any) -> Any:
     return x if known is None else known[1](inner)
 
 
-def asks_stand_ins(opacity: Opacity, values: Any, more: frozenset[int], rule: Callable[[Any], Any]) -> bool:
-    """Whether a rule asks for data that are not computed yet, which is learned; it is run on stand-ins of those values."""
+def asks_stand_ins(
+    opacity: Opacity, values: tuple[Any, ...], rule: Callable[..., Any], *first: Any, more: frozenset[int] = NOTHING
+) -> bool:
+    """Whether `rule(*first, *values)` asks for data that are not computed yet, which is learned; it is run on stand-ins."""
     if opacity.declared is False or not any([_stood_in(x) is not x for x in leaves(values)]):
         return False
     before, undo = requests(), marks()
     with suppress(Exception):  # what else it raises is raised again, by the values themselves
-        rule(mapped(_stood_in, values))
+        rule(*first, *mapped(_stood_in, values))
     asked = requests() != before
     take_back(undo, before)
     return asked and opacity.learns(values, more)
@@ -193,7 +195,7 @@ def attempted(
     """What a rule gives: `rule(*values)` computes with the values as they are, `as_one(*values)` by the rule's operator."""
     if not opacity.is_open and opacity.holds(values):
         return as_one(*values)
-    if stand_ins and asks_stand_ins(opacity, values, NOTHING, lambda stands: rule(*stands)):
+    if stand_ins and asks_stand_ins(opacity, values, rule):
         return as_one(*values)
     before, undo = requests(), marks() if active_modes() else UNRECORDED
     try:

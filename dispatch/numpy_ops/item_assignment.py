@@ -30,7 +30,7 @@ from .families import complete, in_front
 from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
 from .indexing import getitem, item_of, moved, numbered, where, with_batch
 from .pointwise import equal
-from .result_layouts import layout_of
+from .result_layouts import check_broadcast_is_known, layout_of
 from .shape import fake_clone, reshape
 
 Shape = tuple[int, ...]
@@ -49,6 +49,7 @@ def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
         given = given[1:]
     fits = all([n is m or is_one(n) or agree(n, m) for n, m in zip(given[::-1], shape[::-1], strict=False)])
     if (len(given) > len(shape) or not fits) and not (arrays and same(x.shape, (0,)) and has_zero(given[-1:])):  # of which NumPy asks nothing
+        check_broadcast_is_known((given, shape))
         words = f"could not broadcast input array from shape {given} into shape {shape}"  # NumPy's own
         raise ValueError(words.replace(", ", ","))
 

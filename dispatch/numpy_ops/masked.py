@@ -29,7 +29,7 @@ from .pointwise import (
     subtract,
 )
 from .pointwise_more import fmax, fmin, root
-from .result_layouts import axes_of, broadcast_shape, plain, reduced
+from .result_layouts import axes_of, broadcast_shape, check_broadcast_is_known, plain, reduced
 from .shape import imag, real
 
 Function = Callable[..., Any]
@@ -44,6 +44,7 @@ def _options(mask: Any, initial: Any = None, **more: Any) -> dict[str, Any]:
 def _fitting(x: Any, mask: Any) -> Any:
     """Return the mask, which fits the array; NumPy's own error where it would make it larger."""
     if not same(broadcast_shape((x.shape, mask.shape)), x.shape) or mask.dtype.kind != "b":
+        check_broadcast_is_known((x.shape, mask.shape))
         np.add.reduce(np.broadcast_to(0.0, guesses(x.shape)), None, where=np.broadcast_to(np.zeros((), mask.dtype), guesses(mask.shape)))
     return mask
 

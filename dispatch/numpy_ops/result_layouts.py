@@ -128,8 +128,14 @@ def broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
     found = broadcast(shapes)
     if found is not None:
         return found
+    check_broadcast_is_known(shapes)
+    return _broadcast_shape(tuple(map(guesses, shapes)))  # raises in NumPy's words
+
+
+def check_broadcast_is_known(shapes: tuple[Shape, ...]) -> None:
+    """Raise where shapes that do not broadcast, as far as is known, have a size that depends on data: it may be 1."""
     if all([getattr(n, "hint", n) is not None for shape in shapes for n in shape]):
-        _broadcast_shape(tuple(map(guesses, shapes)))  # raises in NumPy's words
+        return
     written = " and ".join([str(shape) for shape in shapes])
     raise DataDependentSizeError(
         f"shapes {written} broadcast where one of the sizes is 1, and that depends on data. Promise what is so before that line, "

@@ -617,3 +617,14 @@ def test_shapes_that_broadcast_by_a_size_that_depends_on_data_are_refused() -> N
         "shapes (u0,) and (s2,) broadcast where one of the sizes is 1, and that depends on data. Promise what is so before that line, "
         "dispatch.check(n == 1), of the size n that is; or give operands whose sizes are known to agree."
     )
+
+
+def test_a_write_and_a_mask_of_a_size_that_depends_on_data_are_refused_in_the_same_words() -> None:
+    with FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True) as mode:
+        u = np.unique(mode.from_array(np.ones(5)))
+        u + mode.from_array(np.ones(4))  # from here on there are 4
+        x = mode.from_array(np.ones(2))
+        with pytest.raises(DataDependentSizeError, match=r"shapes \(u0,\) and \(2,\) broadcast where one of the sizes is 1"):
+            x[...] = u
+        with pytest.raises(DataDependentSizeError, match=r"broadcast where one of the sizes is 1"):
+            np.sum(x, where=u > 0)

@@ -21,7 +21,8 @@ from .record cimport dispatch_made, fill, layout_of, record, wrapped
 from ...core.array_memory import inexact_layout, writable
 from ...core.pytree import mapped
 from ...schema.types import RESIDUAL
-from ..opaque_rules import marks, stand_ins
+from ..opaque_rules import marks
+from ..opaque_rules import stand_ins as _stand_ins
 from .batched_backward import at_once
 from .grad_mode import outside_rules
 from .node import edges_of
@@ -34,7 +35,7 @@ from .user_rules import checked, is_keyed, keeps_value_of, materialized, once_di
 
 cnp.import_array()
 
-cdef dict STAND_INS = stand_ins
+cdef dict STAND_INS = _stand_ins
 
 cdef tuple NOTHING = ()
 cdef type TrackedTensor = Tracked

@@ -58,13 +58,13 @@ def kept_by(ctx: Context) -> tuple[Any, ...]:
 def asks(op: OpOverload, rule: Rule, ctx: Context, grads: tuple[Any, ...], more: frozenset[int]) -> bool:
     """Whether a backward asks for data of its context or of its gradients that are not computed yet; see opaque_rules.py."""
 
-    def on(stands: Any) -> Any:
-        flowing, *of_grads = apart(stands[0])
-        kept, *of_kept = apart((stands[1][0], dict(stands[1][2])))
+    def on(grads: Any, held: Any) -> Any:
+        flowing, *of_grads = apart(grads)
+        kept, *of_kept = apart((held[0], dict(held[2])))
         rest = {**rest_of(ctx, grads)[2], "grads": of_grads, "kept": of_kept}
         return _handed(Call(op, rule.backward, rest), rule, flowing, kept, ctx.residual, 0)
 
-    return asks_stand_ins(rule.opacity, (grads, kept_by(ctx)), more, on)
+    return asks_stand_ins(rule.opacity, (grads, kept_by(ctx)), on, more=more)
 
 
 def taken_back(ctx: Context, undo: list[Callable[[], None]], before: int, were: dict[str, Any] | None) -> None:

@@ -10,8 +10,8 @@ from ...core.state cimport thread_state
 from ...core.tensor cimport Wrapped
 
 from ...core import items_of, rebuilt, split, wrap
-from ..opaque_rules import NOTHING as NO_KEYS
-from ..opaque_rules import asks_stand_ins, marks, stand_ins, take_back
+from ..opaque_rules import asks_stand_ins, marks, take_back
+from ..opaque_rules import stand_ins as _stand_ins
 
 cnp.import_array()
 
@@ -60,7 +60,6 @@ def batched(type cls not None, args, dims, level not None):
 
 
 cdef tuple NOTHING = ()
-cdef dict STAND_INS = stand_ins
 
 
 cdef class Ruled:
@@ -94,7 +93,7 @@ cdef class Ruled:
     cdef attempted(self, Wrapped like, tuple dims, tuple values):
         """What a user's rule returns, or its operator."""
         info = like.level.payload
-        if STAND_INS and asks_stand_ins(self.opacity, values, NO_KEYS, lambda stands: self.rule(info, dims, *stands)):
+        if _stand_ins and asks_stand_ins(self.opacity, values, self.rule, info, dims):
             return self.as_one(info, dims, *values)
         if self.opacity.is_open or not self.opacity.holds(values):
             before, undo = thread_state().requests, marks() if thread_state().rank else NOTHING
