@@ -18,6 +18,10 @@ cdef extern from "Python.h":
     bint PyObject_GC_IsTracked(object)
     void PyObject_GC_Track(object)
 
+cdef extern from "numpy/ufuncobject.h":     # cnp.ufunc shows its fields to be written with some NumPys only
+    ctypedef struct PyUFuncObject:
+        PyObject *obj
+
 cnp.import_array()
 cnp.import_ufunc()
 
@@ -43,7 +47,7 @@ def gufunc(list loops not None, int nin, int nout, str name not None, str doc no
     cdef Held held = Held.__new__(Held)
     cdef Py_ssize_t i, count = len(loops)
     cdef bytes core = signature.encode()
-    cdef cnp.ufunc made
+    cdef object made
     if not all([address and len(types) == nin + nout for address, _, types in loops]):
         raise ValueError(f"a loop has an address, and a type for each of {nin + nout} arrays: {loops}")
     held.targets = <Target *>PyMem_Malloc((count + 1) * (sizeof(Target) + 2 * sizeof(void *)))
@@ -60,7 +64,7 @@ def gufunc(list loops not None, int nin, int nout, str name not None, str doc no
     made = cnp.PyUFunc_FromFuncAndDataAndSignature(
         held.functions, held.data, held.types, <int>count, nin, nout, cnp.PyUFunc_None, held.name, held.doc, 0, core)
     Py_INCREF(held)
-    made.obj = <PyObject *>held             # let go of by the ufunc
+    (<PyUFuncObject *>made).obj = <PyObject *>held             # let go of by the ufunc
     if not PyObject_GC_IsTracked(made):     # NumPy tracks those that it gives such an object itself
         PyObject_GC_Track(made)
     return made
