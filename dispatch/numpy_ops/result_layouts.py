@@ -60,13 +60,17 @@ def hollow(shape: Shape) -> Any:
 
 
 def small(layout: Any) -> Any:
-    """Return zeros, at most 2 along each axis, with strides in the order of the real ones; lists item by item."""
+    """Return zeros, at most 2 along each axis, with strides in the order of the real ones; lists item by item.
+
+    They are contiguous where the real ones are: np.pad and np.delete ask for that, and not for the order.
+    """
     if not isinstance(layout, Layout):
         return [small(item) for item in layout] if isinstance(layout, tuple) else layout
     itemsize = layout.dtype.itemsize or 1
     long = {abs(stride) for n, stride in zip(layout.shape, layout.strides, strict=True) if n > 1} - {0}
+    first = itemsize if seen(layout).flags.forc else 2 * itemsize  # a gap behind each element
     # Powers of 2, so that what is contiguous stays contiguous.
-    steps = {stride: itemsize << k for k, stride in enumerate(sorted(long))}
+    steps = {stride: first << k for k, stride in enumerate(sorted(long))}
     lengths = tuple(min(n, 2) for n in layout.shape)
     strides = tuple(steps.get(abs(stride), 0) if n > 1 else 0 for n, stride in zip(layout.shape, layout.strides, strict=True))
     reach = 1 + sum(stride // itemsize for stride in strides)

@@ -21,6 +21,7 @@ from ..core.pytree import arrays, leaves, mapped_arrays
 from ..dispatcher.layer import Kernel
 from .prims import clone, define, strided_copy
 from .registered_arrays import check_writable, replaced
+from .registry import ops
 
 FEW = 8  # views that are noted before the first look at which of them are gone
 
@@ -104,8 +105,9 @@ def places_shown(x: Any, look: Look) -> np.ndarray[Any, Any] | None:
 
 def scattered(x: Any, value: Any, look: Look) -> Any:
     """Make a copy of `x` in which what `look` shows of it is `value`."""
-    if isinstance(value, Tensor):  # a copy that can hold whatever the value is of
+    if not ranks_of(value) <= ranks_of(x):  # a copy that can hold whatever the value is of
         made: Any = np.where(True, x, np.zeros_like(value, dtype=x.dtype, shape=x.shape))
+        made = made if is_of_registered_class(owner_of(x)) else ops.np.setitem(x, Ellipsis, made)  # with the strides of x
     elif is_of_registered_class(x):
         places = places_shown(x, look)
         if places is not None:
@@ -124,6 +126,11 @@ def scattered(x: Any, value: Any, look: Look) -> Any:
     flat[look.at(np.arange(prod(made.shape)).reshape(made.shape))] = value
     made[...] = flat.reshape(made.shape)
     return made
+
+
+def ranks_of(x: Any) -> set[int]:
+    """Return the ranks of the wrappers of a value: an array below the same ones can hold it."""
+    return {x.rank, *ranks_of(x.value)} if isinstance(x, Tensor) else set()
 
 
 view_scatter = define(

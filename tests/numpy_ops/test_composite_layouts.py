@@ -1,5 +1,6 @@
 """A result lies in memory as NumPy's does, under every layer."""
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,9 @@ from samples import cases, maker
 
 import dispatch
 from dispatch import ops, vmap
+from dispatch.core import Tensor
 from dispatch.core.pytree import arrays, mapped_arrays
+from dispatch.numpy_ops.composite_layouts import item_layout
 
 ROWS = {op.schema.name: op for op in ops.np}
 
@@ -117,3 +120,123 @@ def test_an_array_is_split_in_as_many_parts_as_one_of_its_sizes(function: Any) -
     assert all(map(np.array_equal, graph(x), f(x)))
     with pytest.raises(dispatch.errors.GraphError, match=r"the graph holds where s[01] == [23]"):
         graph(np.ones((4, 4)))
+
+
+class _SeenError(Exception):
+    """What was to be seen has been seen, and no derivative is needed."""
+
+
+KINDS: dict[str, Any] = {
+    "C": lambda x: np.copy(x, "C"),
+    "F": lambda x: np.copy(x, "F"),
+    "turned": lambda x: np.moveaxis(np.copy(np.moveaxis(x, -1, 0), "C"), 0, -1),
+    "backwards": lambda x: np.copy(x[..., ::-1], "F")[..., ::-1],
+    "gaps": lambda x: np.repeat(np.copy(x.T, "C"), 2, axis=-1)[..., ::2].T,
+}
+NESTS: dict[str, Any] = {
+    "grad(grad)": lambda f, xs, n: dispatch.grad(lambda *ys: dispatch.grad(f, n)(*ys)[0].sum(), n)(*xs),
+    "jvp(grad)": lambda f, xs, n: dispatch.jvp(dispatch.grad(f, n), tuple(xs), tuple(xs)),
+    "grad(jvp)": lambda f, xs, n: dispatch.grad(lambda *ys: dispatch.jvp(f, ys, ys)[1], n)(*xs),
+    "vmap(grad)": lambda f, xs, n: dispatch.vmap(dispatch.grad(f, n))(*[ops.np.clone(np.broadcast_to(x, (2, *x.shape))) for x in xs]),
+    "hessian": lambda f, xs, n: dispatch.hessian(f, n)(*xs),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_values_lie_in_memory_as_numpys_do_under_nested_layers_before_and_after_a_write(nest: str) -> None:
+    """Every row: the strides are NumPy's, and a write through a flat view of the value shows in it or does not."""
+    tried, wrong = 0, {}
+    for op in ROWS.values():
+        for case in [] if op.schema.is_mutable or op is ops.np.empty_like else cases(op, maker("f8")):
+            if not any(_is_differentiated(x) and x.size for x in arrays(case)):
+                continue
+            for kind, lying in KINDS.items():
+                args = mapped_arrays(lambda x, lying=lying: lying(x) if _is_differentiated(x) and x.size else x, case)
+                given = [x for x in arrays(args) if _is_differentiated(x)]
+                expected, found = [], []
+                for seen, run in (expected, lambda f, xs, n: f(*xs)), (found, NESTS[nest]):
+                    with suppress(Exception):  # refused, by NumPy or by a layer: test_table.py says what is
+                        run(partial(_written, op, args, seen), given, tuple(range(len(given))))
+                for x, y in zip(found, expected, strict=False):  # a layer may refuse a write that NumPy lets pass
+                    tried += 1
+                    same = np.allclose(x[2], y[2], rtol=1e-7, atol=1e-12, equal_nan=True)
+                    if x[:2] != y[:2] or not same:
+                        wrong.setdefault(op.name, (kind, x, y, args))
+    wrong.pop("np::imag", None)  # of real numbers it is zeros that nobody can write to; those of a batch lie in C order
+    assert not wrong
+    assert tried > 1000
+
+
+def _written(op: Any, args: Any, seen: list[Any], *xs: Any) -> None:
+    """Note how a result lies in memory and what it is: as it is made, and after a write through each of two flat views."""
+    made = [x for x in _called(op, args, *[ops.np.clone(x) for x in xs]) if len(getattr(x, "shape", ())) > 1 and x.size]
+    seen.extend(map(_memory, made))
+    for x in made:
+        if x.dtype == np.float64:
+            x.reshape(-1)[::2] += 1
+            seen.append(_memory(x))
+            x.ravel()[1:] = 0.5
+            seen.append(_memory(x))
+    raise _SeenError
+
+
+def _memory(x: Any) -> tuple[Any, Any, Any]:
+    layout = item_layout(x)
+    strides = tuple([step for step, n in zip(layout.strides, layout.shape, strict=True) if n > 1])  # others mean nothing
+    return layout.shape, strides, _numbers(x)
+
+
+def _numbers(x: Any) -> Any:
+    """Return a copy of the array below the wrappers, of the first item of a batch."""
+    if not isinstance(x, Tensor):
+        return np.array(x)
+    return _numbers(x.value) if getattr(x, "dim", None) is None else np.take(_numbers(x.value), 0, x.dim)
+
+
+@pytest.mark.parametrize("copied", [np.copy, lambda x: x * 1.0, lambda x: np.pad(x, (1, 0), mode="edge"), ops.np.clone])
+@pytest.mark.parametrize("lying", KINDS.values(), ids=KINDS)
+def test_second_derivatives_through_writes_to_flat_views_are_differences_of_first_ones(lying: Any, copied: Any) -> None:
+    def f(x: Any) -> Any:
+        v = np.moveaxis(copied(x), 0, -1)
+        v.reshape(-1)[::2] *= np.sum(np.sin(x))
+        v.ravel()[1::3] = 0.5
+        return np.sum(np.sin(v[:, 1:]) * v.std()) * np.sum(np.cos(x))
+
+    x, t = [lying(np.random.default_rng(i).normal(size=(3, 2))) for i in range(2)]
+    clone, h = ops.np.clone, 1e-5
+    above, below = [dispatch.grad(f)(moved) for moved in (_moved(x, h * t), _moved(x, -h * t))]
+    wanted = (above - below) / (2 * h)
+    first = dispatch.grad(f)(x)
+    assert np.allclose(np.sum(first * t), (f(_moved(x, h * t)) - f(_moved(x, -h * t))) / (2 * h), rtol=1e-6, atol=1e-8)
+    assert np.allclose(np.tensordot(t, dispatch.hessian(f)(x), 2), wanted, rtol=1e-6, atol=1e-7)
+    assert np.allclose(dispatch.grad(lambda x: np.sum(dispatch.grad(f)(x) * t))(x), wanted, rtol=1e-6, atol=1e-7)
+    assert np.allclose(dispatch.jvp(dispatch.grad(f), (x,), (t,))[1], wanted, rtol=1e-6, atol=1e-7)
+    assert np.allclose(dispatch.vmap(dispatch.grad(f))(clone(np.broadcast_to(x, (2, *x.shape))))[1], first)
+    rows = dispatch.vmap(dispatch.hessian(f))(clone(np.broadcast_to(x, (2, *x.shape))))[1]
+    assert np.allclose(rows, dispatch.hessian(f)(x))
+
+
+def _moved(x: Any, step: Any) -> Any:
+    """Return another point, which lies in memory as `x` does."""
+    made = ops.np.clone(x)
+    made += step
+    return made
+
+
+@pytest.mark.parametrize("lying", KINDS.values(), ids=KINDS)
+def test_what_differs_from_item_to_item_is_written_to_a_view_of_what_does_not(lying: Any) -> None:
+    """The array below gets a batch's axis, and keeps the strides of an item."""
+    x, b, seen = lying(np.random.default_rng(0).normal(size=(3, 2))), np.array([2.0, 3.0]), []
+
+    def f(x: Any, b: Any) -> Any:
+        v = ops.np.clone(x).T
+        w = v.reshape(-1)
+        w[:2] = b * np.sum(x)
+        seen.append(_memory(v)[:2])
+        v.ravel()[1::3] *= b
+        return np.sum(np.sin(v) * x.T)
+
+    f(ops.np.clone(x), b[0])
+    found = dispatch.vmap(lambda b: dispatch.grad(f)(x, b))(b)
+    assert np.allclose(found, [dispatch.grad(f)(x, b[0]), dispatch.grad(f)(x, b[1])])
+    assert len(set(seen)) == 1

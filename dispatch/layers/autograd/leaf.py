@@ -23,7 +23,7 @@ from ...dispatcher.conversion_advice import line_for
 from ...errors import ConversionError, GradientError, kind_of
 from ...operators.prims import astype
 from .node import Leaf
-from .saved_tensors import COPIED_BYTES, protect_argument
+from .saved_tensors import COPIED_BYTES, protect_argument, with_strides_of
 from .tensor import TrackedTensor
 
 
@@ -92,8 +92,12 @@ def track(value: Any, level: Any, *, shared: bool = False) -> TrackedTensor:
     """Return a leaf at a level. `shared`: somebody else may write to the value while the tape needs it, so protect it."""
     if shared:
         kept = unwritten(value, COPIED_BYTES)  # which settles the usual case in C
-        dense = type(value) is not np.ndarray or value.flags.forc
-        value = kept if kept is not None and dense else protect_argument(value)
+        if kept is None:
+            value = protect_argument(value)
+        elif type(value) is np.ndarray and value.flags.forc:
+            value = kept
+        else:
+            value = with_strides_of(value, kept)
     if value.dtype.kind not in "fc":
         raise GradientError(
             f"a gradient was asked of an array of dtype {value.dtype}: only floating-point and complex values have one. "

@@ -49,11 +49,24 @@ def protect(x: Any) -> Any:
 
 def protect_argument(x: Any) -> Any:
     """`protect` for what goes into a function: a copy has the strides of `x`, on which hangs what of it is a view."""
-    kept = protect(x)
-    if type(x) is np.ndarray and not x.flags.forc and kept.strides != x.strides:
-        kept = strided_copy(x)
-        freeze(kept.base)
-    return freeze(kept)
+    return freeze(with_strides_of(x, protect(x)))
+
+
+def with_strides_of(x: Any, kept: Any) -> Any:
+    """Return what is kept for a value, in memory as that is: below wrappers too a small array may have been copied."""
+    if kept is x:
+        return x
+    if isinstance(x, Tensor):
+        value = with_strides_of(x.value, kept.value)
+        return kept if value is kept.value else wrap(type(x), value, x, x.data)
+    return _copied(x) if type(x) is np.ndarray and kept.strides != x.strides else kept
+
+
+def _copied(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a read-only copy with the same strides."""
+    made = strided_copy(x)
+    freeze(made.base)
+    return freeze(made)
 
 
 def _protect_large(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -64,7 +77,7 @@ def _protect_large(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         owner = x
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
-        return freeze(x.copy()) if id(owner) in _holds else x
+        return _copied(x) if id(owner) in _holds else x
 
 
 def _hold(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -240,3 +240,26 @@ def test_an_array_given_to_grad_in_a_batch_is_the_one_at_its_beginning():
         return dispatch.grad(inner)(b)
 
     assert np.array_equal(dispatch.vmap(f)(np.ones((2, 3))), np.full((2, 3), 2.0))
+
+
+@pytest.mark.parametrize("n", [3, 300], ids=["copied", "held"])
+@pytest.mark.parametrize("lying", ["F", "gaps", "backwards", "read-only"])
+def test_an_argument_has_the_strides_that_the_caller_gave_it_under_any_nesting(lying, n):
+    whole = np.ones((n, 2 * n), order="F")
+    x = {"F": whole, "gaps": whole[:, ::2], "backwards": whole[::-1], "read-only": whole}[lying]
+    x.flags.writeable = lying != "read-only"
+    seen = []
+
+    def f(x):
+        below = x
+        while isinstance(below, dispatch.core.Tensor):
+            below = below.value
+        seen.append(below.strides[-2:])
+        return np.sum(x * x)
+
+    dispatch.grad(lambda y: np.sum(dispatch.grad(f)(y)))(x)
+    dispatch.grad(lambda y: np.sum(dispatch.grad(f)(y[...])))(x)
+    dispatch.jvp(dispatch.grad(f), (x,), (x,))
+    dispatch.grad(lambda y: dispatch.jvp(f, (y,), (y,))[1])(x)
+    dispatch.vmap(dispatch.grad(f))(dispatch.ops.np.clone(np.broadcast_to(x, (2, *x.shape))))
+    assert seen == [x.strides] * 5
