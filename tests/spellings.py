@@ -207,6 +207,7 @@ SPELLINGS |= {
     "np.ptp": same(np.ptp, o.ptp, 1),
     "np.count_nonzero": same(np.count_nonzero, o.count_nonzero, axis=0),
     "np.nansum": same(np.nansum, o.nansum, 1),
+    **{f"np.{name}": same(getattr(np, name), getattr(o, name), 1) for name in ("nanmax", "nanmin", "nanprod", "nanvar", "nanstd", "nancumsum", "nancumprod")},
     "np.nanmean": same(np.nanmean, o.nanmean),
     "np.clip": same(np.clip, o.clip, 0.6, 1.2),
     "np.clip min=": (lambda x, b: np.clip(x, None, b), lambda x, b: o.clip(x, None, b)),

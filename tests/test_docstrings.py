@@ -5,6 +5,7 @@ The examples themselves are run as doctests.
 
 import inspect
 import re
+from functools import cached_property
 from inspect import Parameter
 
 import numpy as np
@@ -41,6 +42,7 @@ def public_members(cls):
     """
     for name, member in vars(cls).items():
         member = getattr(member, "__func__", member)
+        member = property(member.func) if isinstance(member, cached_property) else member
         if name.startswith("_") or (cls is dispatch.Tensor and name in ON_TENSORS):
             continue
         inherits = not member.__doc__ and inspect.getdoc(getattr(cls, name))

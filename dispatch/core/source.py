@@ -91,8 +91,8 @@ class Line(NamedTuple):
 
     Examples
     --------
-    >>> str(Line("solver.py", 12, "step"))
-    'solver.py:12, in step'
+    >>> str(Line("of_no_file.py", 12, "step"))
+    'of_no_file.py:12, in step'
     """
 
     file: str

@@ -55,7 +55,8 @@ def test_compiled_under_vmap_and_around_it(program, seed):
         inside = dispatch.compile(dispatch.vmap(f))
         for _ in range(2):
             same(inside(*xs), wanted)
-            same(dispatch.vmap(dispatch.compile(f, fullgraph=True))(*xs), wanted)
+            # What compiles is one item, whose copies go; so a sum may run over another layout of the batch, in another order.
+            np.testing.assert_allclose(dispatch.vmap(dispatch.compile(f, fullgraph=True))(*xs), wanted, rtol=1e-12)
 
 
 def test_a_ufunc_that_writes_to_an_array_that_dies_is_told_so_by_name():

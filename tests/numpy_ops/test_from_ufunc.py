@@ -286,10 +286,10 @@ def test_python_numbers_promote_as_numbers():
 
 
 def test_a_wrapper_given_to_the_ufunc_finds_the_operator():
-    from_ufunc(special.exprel, derivative=lambda x, out: (np.exp(x) - out) / x)
-    x = leaf()
-    special.exprel(x).sum().backward()
-    assert np.allclose(x.grad, (np.exp(x.value) - special.exprel(x.value)) / x.value)
+    from_ufunc(special.kolmogi, derivative=lambda x, out: out * 7.0)
+    x = leaf((0.1, 0.5, 0.9))
+    special.kolmogi(x).sum().backward()
+    assert np.allclose(x.grad, special.kolmogi(x.value) * 7.0)
     batch = np.arange(6.0).reshape(2, 3)
     assert np.allclose(dispatch.vmap(special.exprel)(batch), special.exprel(batch))
 

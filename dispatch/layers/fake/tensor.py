@@ -141,7 +141,13 @@ class FakeTensor(Tensor):
         return made
 
     def copy_to(self, made: "FakeTensor") -> None:
-        """Give another fake this one's metadata and memory: the core makes one that may, or may not, be written to."""
+        """Give another fake this one's metadata and memory: the core makes one that may, or may not, be written to.
+
+        Parameters
+        ----------
+        made : FakeTensor
+            A fake that has nothing yet.
+        """
         for name, put in _SETTERS.items():
             put(made, getattr(self, name))
         kept = self.data
