@@ -94,7 +94,7 @@ def track(value: Any, level: Any, *, shared: bool = False) -> TrackedTensor:
         kept = unwritten(value, COPIED_BYTES)  # which settles the usual case in C
         if kept is None:
             value = protect_argument(value)
-        elif type(value) is np.ndarray and value.flags.forc:
+        elif kept is value or (type(value) is np.ndarray and value.flags.forc):
             value = kept
         else:
             value = with_strides_of(value, kept)
