@@ -263,3 +263,18 @@ def test_an_argument_has_the_strides_that_the_caller_gave_it_under_any_nesting(l
     dispatch.grad(lambda y: dispatch.jvp(f, (y,), (y,))[1])(x)
     dispatch.vmap(dispatch.grad(f))(dispatch.ops.np.clone(np.broadcast_to(x, (2, *x.shape))))
     assert seen == [x.strides] * 5
+
+
+def test_a_copy_of_what_another_tape_holds_has_its_strides():
+    x, seen = np.ones((300, 400), order="F"), []
+    view = x.view()
+    view.flags.writeable = False
+
+    def f(y):
+        seen.append(y.value.strides)
+        return np.sum(y * y)
+
+    held = dispatch.vjp(f, x)  # x is read-only until the pullback is gone, and writeable then
+    dispatch.grad(f)(view)
+    assert seen == [x.strides] * 2
+    del held
