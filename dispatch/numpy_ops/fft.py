@@ -16,6 +16,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload
 from ..layers.autograd import pullbacks
+from ..layers.fake import fake_tensor
 from ..operators.registry import ops
 from ..symbolic import is_open, larger, same
 from .families import composite, in_front, linear, row
@@ -27,6 +28,7 @@ from .shape import concatenate
 
 Rule = Callable[..., Any]
 
+KEEPS_ORDER = bool(np.fft.fft(np.zeros((2, 2), order="F")).flags.f_contiguous)  # NumPy 2.0 lays each result out in C order
 OTHER_WAY = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
@@ -58,7 +60,8 @@ def transform(name: str, kernel: Rule, dtype_of: Rule, length: Rule, given: Rule
         if none or norm not in OTHER_WAY:
             kernel(np.zeros(1), points if none else 1, 0, norm)  # raises NumPy's own error
         axis = normalize_axis_index(axis, len(x.shape))
-        return fake_like(x, dtype_of(x.dtype), (*x.shape[:axis], length(points), *x.shape[axis + 1 :]))
+        shape = (*x.shape[:axis], length(points), *x.shape[axis + 1 :])
+        return fake_like(x, dtype_of(x.dtype), shape) if KEEPS_ORDER else fake_tensor(shape, dtype_of(x.dtype), None, x.device, x.mode)
 
     def pullback(g: Any, x_shape: Any, n: Any, axis: Any, norm: Any) -> Any:
         axis = normalize_axis_index(axis, len(x_shape))
