@@ -247,6 +247,10 @@ def test_a_sum_of_nothing_is_0_whatever_it_is_multiplied_by(text):
 @pytest.mark.parametrize("order", [None, 1, -1, 2, -2, np.inf, -np.inf, "fro", "nuc", 0, 3], ids=str)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_the_norm_of_nothing_is_numpys(order, shape):
+    try:
+        np.linalg.norm(np.empty((2, 0)), 1)
+    except ValueError:
+        pytest.skip("this NumPy has no norms of nothing; newer ones have, and so do the layers")
     for axis in (None, 0, -1, (0, 1)):
         for keepdims in (False, True):
             f = lambda x, axis=axis, keepdims=keepdims: np.linalg.norm(x, order, axis, keepdims)
