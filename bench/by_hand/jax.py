@@ -7,29 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bench.by_hand.sine import sin
 from bench.timing import Case
-from dispatch import custom_op
 from dispatch.interop.jax import export
 
 BOUND = 1.15
 SIZES = (3, 10_000)
-
-
-@custom_op("by_hand::jax_sin", mutates_args=())
-def sin(x: np.ndarray) -> np.ndarray:
-    """The kernel."""
-    return np.sin(x)
-
-
-@sin.register_fake
-def _(x: Any) -> Any:
-    return np.empty_like(x)
-
-
-@sin.register_autograd(setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
-def _(ctx: Any, g: Any) -> Any:
-    (x,) = ctx.saved_tensors
-    return g * np.cos(x)
 
 
 def _called(kernel: Any, *arrays: Any) -> Any:

@@ -7,29 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bench.by_hand.sine import sin
 from bench.timing import Case
-from dispatch import custom_op
 from dispatch.interop.torch import export
 
 BOUND = 1.1
 SIZES = (3, 10_000)
-
-
-@custom_op("by_hand::sin", mutates_args=())
-def sin(x: np.ndarray) -> np.ndarray:
-    """The kernel."""
-    return np.sin(x)
-
-
-@sin.register_fake
-def _(x: Any) -> Any:
-    return np.empty_like(x)
-
-
-@sin.register_autograd(setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
-def _(ctx: Any, g: Any) -> Any:
-    (x,) = ctx.saved_tensors
-    return g * np.cos(x)
 
 
 @torch.library.custom_op("by_hand_torch::sin", mutates_args=())

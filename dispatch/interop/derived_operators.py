@@ -12,7 +12,7 @@ More than 350 lines, because the operators and the ways to run a call for them, 
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from ..schema.types import INT, TENSOR, ListOf
 # What follows the arguments in the schema, what is returned, a kernel, and a shape rule, which runs no rule but the operator's
 # own: a backward may be plain code, which takes no fakes.
 Parts = tuple[tuple[Argument, ...], tuple[Return, ...], Callable[..., Any], Callable[..., Any]]
+Made = TypeVar("Made")
+
 ARRAYS = (np.ndarray, np.generic, Tensor)
 TENSORS, INTS = ListOf(TENSOR), ListOf(INT)
 WITH_DERIVATIVE = "fc"  # kinds of dtype
@@ -50,6 +52,17 @@ def called(op: OpOverload, args: Sequence[Any]) -> Any:
         return op(*args)
     positional = op.arguments.positional
     return op(*args[:positional], **dict(zip(names, args[positional:], strict=True)))
+
+
+def kept_on(op: OpOverload, name: str, make: Callable[[OpOverload], Made]) -> Made:
+    """What is made of an operator, once for each definition of it: an attribute, which a new definition has not."""
+    found: Made | None = vars(op).get(name)
+    if found is None:
+        with registration_lock:
+            found = vars(op).get(name)
+            if found is None:
+                found = vars(op)[name] = make(op)
+    return found
 
 
 class FlatCall:
@@ -340,21 +353,17 @@ def fresh(results: list[Any], args: Any) -> list[Any]:
 
 def _derived(op: OpOverload, what: str, parts: Callable[[OpOverload], Parts]) -> OpOverload:
     """The derived operator of that kind, made once for each definition of the operator."""
-    kept = f"__{what}__"
-    found: OpOverload | None = vars(op).get(kept)
-    if found is not None:
+
+    def make(op: OpOverload) -> OpOverload:
+        schema = op.schema
+        more, returns, kernel, fake = parts(op)
+        taken = {a.name for a in schema.arguments}
+        after = [a if a.name not in taken else a.replace(name=f"{a.name}_of_{schema.name}") for a in more]
+        before = [a.replace(default=MISSING, kwarg_only=False, positional_only=False, alias=None) for a in schema.arguments]
+        name = "_".join(filter(None, (schema.name, schema.overload, what)))
+        found = build(Schema(schema.namespace, name, "", (*before, *after), returns))
+        found.register_at(DispatchKey.CompositeImplicit, kernel)
+        found.register_fake(fake)
         return found
-    with registration_lock:
-        found = vars(op).get(kept)
-        if found is None:
-            schema = op.schema
-            more, returns, kernel, fake = parts(op)
-            taken = {a.name for a in schema.arguments}
-            after = [a if a.name not in taken else a.replace(name=f"{a.name}_of_{schema.name}") for a in more]
-            before = [a.replace(default=MISSING, kwarg_only=False, positional_only=False, alias=None) for a in schema.arguments]
-            name = "_".join(filter(None, (schema.name, schema.overload, what)))
-            found = build(Schema(schema.namespace, name, "", (*before, *after), returns))
-            found.register_at(DispatchKey.CompositeImplicit, kernel)
-            found.register_fake(fake)
-            vars(op)[kept] = found
-    return found
+
+    return kept_on(op, f"__{what}__", make)

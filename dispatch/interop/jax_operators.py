@@ -27,13 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core import DispatchKey, OpOverload, registration_lock
+from ..core import DispatchKey, OpOverload
 from ..core.optional import require
 from ..core.overload import bound
 from ..errors import UnsupportedError
 from ..schema.tags import Tag
 from ..schema.types import TENSOR
-from .derived_operators import batch_of, is_array, pullback_of, pushforward_of, runs_apart
+from .derived_operators import batch_of, is_array, kept_on, pullback_of, pushforward_of, runs_apart
 from .jax_errors import sent
 from .jax_ffi import attributes, registered
 from .jax_values import (
@@ -58,18 +58,11 @@ batching = require("jax.interpreters.batching", "jax")
 mlir = require("jax.interpreters.mlir", "jax")
 Primitive = require("jax.extend.core", "jax").Primitive
 
-_KEPT = "__jax__"  # the attribute of an operator that is exported; a new definition of the operator has none
 
 
 def exported(op: OpOverload) -> "Exported":
     """What an operator is to JAX, made once for each definition of the operator."""
-    found: Exported | None = vars(op).get(_KEPT)
-    if found is None:
-        with registration_lock:
-            found = vars(op).get(_KEPT)
-            if found is None:
-                found = vars(op)[_KEPT] = Exported(op)
-    return found
+    return kept_on(op, "__jax__", Exported)
 
 
 class Exported:

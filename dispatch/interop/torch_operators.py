@@ -18,12 +18,12 @@ from functools import cached_property
 from inspect import signature
 from typing import Any
 
-from ..core import OpOverload, registration_lock
+from ..core import OpOverload
 from ..core.optional import require
 from ..core.pytree import leaves, mapped
 from ..errors import ArgumentError, UnsupportedError
 from ..schema.schema import Argument
-from .derived_operators import batch_of, called, pullback_of, pushforward_of, recorded
+from .derived_operators import batch_of, called, kept_on, pullback_of, pushforward_of, recorded
 from .places import Place
 from .torch_sizes import TorchSizes
 from .torch_values import Plan, Tensor, array_of, check_namespace, tensor_of, watched_array_of
@@ -37,19 +37,12 @@ _dispatch_modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C.
 _transforms_active, forward_ad = torch._C._are_functorch_transforms_active, torch.autograd.forward_ad  # noqa: SLF001
 _is_tracing = torch._C._is_tracing  # noqa: SLF001
 
-_KEPT = "__torch__"  # the attribute of an operator that is exported; a new definition of the operator has none
 _libraries: dict[str, tuple[str, Any, list["Exported"]]] = {}  # by name: the text, the torch library, who answers for it now
 
 
 def exported(op: OpOverload) -> "Exported":
     """What an operator is to torch, made once for each definition of the operator."""
-    found: Exported | None = vars(op).get(_KEPT)
-    if found is None:
-        with registration_lock:
-            found = vars(op).get(_KEPT)
-            if found is None:
-                found = vars(op)[_KEPT] = Exported(op)
-    return found
+    return kept_on(op, "__torch__", Exported)
 
 
 class Exported:

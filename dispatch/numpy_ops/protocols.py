@@ -60,10 +60,10 @@ def _no_row(spelling: str) -> UnsupportedError:
 
 # -- ufuncs ------------------------------------------------------------------------------------------------------------
 
-_special = LazyFunction(__package__, ".special", "operator_of")
+_special = LazyFunction(__package__, ".special", "row_of")
 
 
-def _row_of_scipy(ufunc: np.ufunc) -> OpOverload:
+def _scipys(ufunc: np.ufunc) -> OpOverload:
     """Return the row of one of SciPy's special functions, made when it is met first."""
     name = ufunc.__name__
     if ufunc is not getattr(sys.modules.get("scipy.special._ufuncs"), name, None):  # which has them all, the private ones too
@@ -86,7 +86,7 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
         if ufunc is np.divmod:
             return tuple([_array_ufunc(self, part, method, *inputs) for part in (np.floor_divide, np.remainder)])
         if op is None:
-            op = _row_of_scipy(ufunc)
+            op = _scipys(ufunc)
         try:
             return op(*inputs)
         except ArgumentError:

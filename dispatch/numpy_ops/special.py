@@ -377,7 +377,7 @@ def _read(count: int) -> list[str]:
     return [*(list("xyz")[:count] if count < 4 else [f"x{i}" for i in range(count)]), "out"]
 
 
-def operator_of(ufunc: np.ufunc) -> OpOverload:
+def row_of(ufunc: np.ufunc) -> OpOverload:
     """Return the operator of one of SciPy's functions, with the derivatives of the table, or ones that raise."""
     name = ufunc.__name__.strip("_")
     partials = TABLE.get(name, (None,) * ufunc.nin)
@@ -390,5 +390,5 @@ def install() -> None:
     for name in (*TABLE, "berp", "beip", "kerp", "keip"):
         ufunc = ufunc_of(name)
         if ufunc is not None:
-            operator_of(ufunc)
+            row_of(ufunc)
     define_on_first_use(NAMESPACE, None)

@@ -1,10 +1,8 @@
 """Cuts a batch into chunks and runs them one after another, which saves memory, or in several threads."""
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from ...core.optional import require
 from ...core.pytree import items_of, rebuilt
 from ...dispatcher.thread_context import carry
 from ...errors import BatchingError, MissingExtraError
+from ...operators.gufunc.spread import in_threads, ranges
 from .axes import kind_and_size
 
 
@@ -42,40 +41,15 @@ def run_all(calls: Sequence[Callable[[], Any]], workers: int | None) -> list[Any
     if workers is None or workers == 1:
         return [call() for call in calls]
     # A context, in which np.errstate lives, can be run by one thread at a time: each chunk has its own.
-    waiting = deque((k, copy_context(), carry(call)) for k, call in enumerate(calls))
+    apart = [(copy_context(), carry(call)) for call in calls]
     results: dict[int, Any] = {}
-    errors: dict[int, BaseException] = {}
 
-    def work() -> None:
-        while waiting:
-            try:
-                k, context, call = waiting.popleft()
-            except IndexError:  # another thread took the last one
-                return
-            try:
-                results[k] = context.run(call)
-            except BaseException as error:
-                errors[k] = error
-                waiting.clear()
+    def run(k: int, _: int) -> None:
+        context, call = apart[k]
+        results[k] = context.run(call)
 
-    threads = [Thread(target=work, name=f"dispatch vmap {k}") for k in range(min(workers, len(calls)))]
     with _one_thread_for_linear_algebra():
-        try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        except BaseException:  # a thread that cannot be started, or Ctrl-C while waiting: nobody goes on behind our back
-            waiting.clear()
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
-            raise
-    if errors:
-        try:
-            raise errors[min(errors)]
-        finally:
-            errors.clear()  # an exception refers to this frame, and must not be found in it
+        in_threads(run, ranges(0, len(calls), len(calls)), workers, lambda k: None)
     return [results[k] for k in range(len(calls))]
 
 

@@ -13,6 +13,7 @@ from dispatch import grad, vmap
 from dispatch.core.pytree import leaves
 from dispatch.errors import BatchingError
 from dispatch.layers.vmap import chunks
+from dispatch.operators.gufunc import spread
 
 A = np.arange(21.0).reshape(7, 3) + 1
 
@@ -81,9 +82,8 @@ def test_workers_are_threads_in_which_what_is_turned_on_here_is_on():
 
     with np.errstate(all="raise"), dispatch.no_grad():
         assert type(vmap(f, workers=2)(A)) is np.ndarray
-    assert seen
-    assert all(name.startswith("dispatch vmap") for name in seen)
-    assert not any(t.name.startswith("dispatch vmap") for t in threading.enumerate())
+    assert {name.partition(" ")[0] for name in seen} == {threading.current_thread().name, "dispatch"}  # this thread takes the first chunk
+    assert not any(t.name.startswith("dispatch loop") for t in threading.enumerate())
 
 
 @pytest.mark.parametrize("workers", [None, 1, 2, 4])
@@ -102,7 +102,7 @@ def test_the_first_exception_comes_through_and_ends_the_others(workers):
     assert caught.value.args[0] in {str(x) for x in begun}
     if workers in {None, 1}:
         assert begun == [1, 4, 7]
-    assert not any(t.name.startswith("dispatch vmap") for t in threading.enumerate())
+    assert not any(t.name.startswith("dispatch loop") for t in threading.enumerate())
 
 
 @pytest.mark.parametrize("fails", ["start", "join"])
@@ -122,10 +122,10 @@ def test_a_thread_that_cannot_start_or_an_interrupt_leaves_none_behind(monkeypat
                 Failing.count = 10
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(chunks, "Thread", Failing)
+    monkeypatch.setattr(spread, "Thread", Failing)
     with pytest.raises(RuntimeError if fails == "start" else KeyboardInterrupt):
         vmap(np.sin, chunk_size=1, workers=3)(A)
-    assert not any(t.name.startswith("dispatch vmap") for t in threading.enumerate())
+    assert not any(t.name.startswith("dispatch loop") for t in threading.enumerate())
 
 
 def test_linear_algebra_is_kept_to_one_thread_where_it_can_be(monkeypatch):
