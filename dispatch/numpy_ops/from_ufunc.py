@@ -34,6 +34,7 @@ from .symbolic_layouts import dense
 
 Partial = Callable[..., Any] | complex | None
 
+DIFFERENTIATED: set[OpOverload] = set()  # SciPy's functions that have every partial derivative: see special.py
 FEW = "xyz"  # the names of up to three arguments, as in NumPy's table; x0, x1, ... for more
 
 
@@ -83,18 +84,19 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
             "np.vectorize makes none either, but custom_op(..., signature=) does."
         )
     _check(f)
-    op = _row(f) if name is None else None
-    if op is not None and derivative is not None:
+    row = _row(f) if name is None else None
+    full_name = row.name if row is not None else name or _name_of(f)
+    op = row or _known(f, full_name)
+    if op is not None and derivative is not None and (op is row or op in DIFFERENTIATED):
+        whose, spelled = ("NumPy", "np") if op is row else ("SciPy", "scipy.special")
         raise DefinitionError(
-            f"from_ufunc: {op.name} is a row of NumPy's table, which all code of this process shares, and derivative= would change it "
-            f'for all. Give an operator of your own a name: from_ufunc(np.{f.__name__}, "mylib::{f.__name__}", derivative=...).',
+            f"from_ufunc: {op.name} is a row of {whose}'s table, which all code of this process shares, and derivative= would change it "
+            f'for all. Give an operator of your own a name: from_ufunc({spelled}.{f.__name__}, "mylib::{f.__name__}", derivative=...).',
             operator=op.name,
         )
-    if op is None:
-        full_name = _name_of(f) if name is None else name
-        op = _known(f, full_name) or _define(f, inner, full_name)
-        if f is inner:
-            UFUNCS.setdefault(f, op)  # so that f(x) of a wrapper finds it
+    op = op or _define(f, inner, full_name)
+    if f is inner:
+        UFUNCS.setdefault(f, op)  # so that f(x) of a wrapper finds it
     if derivative is not None:
         find_layer("autograd").attach(op, elementwise=_partials(op, inner, derivative), opaque=opaque)
     return op

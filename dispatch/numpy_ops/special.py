@@ -23,7 +23,7 @@ from ..core import OpOverload
 from ..core.optional import require
 from ..errors import UnsupportedError
 from ..operators.registry import define_on_first_use, ops
-from .from_ufunc import Partial, from_ufunc
+from .from_ufunc import DIFFERENTIATED, Partial, from_ufunc
 from .pointwise import (
     absolute,
     add,
@@ -380,9 +380,15 @@ def _read(count: int) -> list[str]:
 def row_of(ufunc: np.ufunc) -> OpOverload:
     """Return the operator of one of SciPy's functions, with the derivatives of the table, or ones that raise."""
     name = ufunc.__name__.strip("_")
+    if name in dir(sp):
+        found: OpOverload = getattr(sp, name)
+        return found
     partials = TABLE.get(name, (None,) * ufunc.nin)
     derivative = [missing(ufunc, i) if partial is None else partial for i, partial in enumerate(partials)]
-    return from_ufunc(ufunc, f"{NAMESPACE}::{name}", derivative=derivative if ufunc.nout == 1 and not ufunc.signature else None)
+    op = from_ufunc(ufunc, f"{NAMESPACE}::{name}", derivative=derivative if ufunc.nout == 1 and not ufunc.signature else None)
+    if None not in partials:
+        DIFFERENTIATED.add(op)
+    return op
 
 
 def install() -> None:

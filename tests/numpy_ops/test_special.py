@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import dispatch
-from dispatch.errors import UnsupportedError
+from dispatch.errors import DefinitionError, UnsupportedError
 
 scipy_special = pytest.importorskip("scipy.special", reason="SciPy is not installed (extra `scipy`)")
+from dispatch import from_ufunc  # noqa: E402
 from dispatch.numpy_ops.special import TABLE, ufunc_of  # noqa: E402
 
 FUNCTIONS = {name: ufunc for name in TABLE if (ufunc := ufunc_of(name)) is not None}
@@ -129,6 +130,22 @@ def test_a_derivative_without_a_closed_form_raises_by_name(name: str) -> None:
                 derivative(values[i])
             assert str(caught.value).startswith(said)
             assert f"from_ufunc(scipy.special.{name}, derivative=(lambda " in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if None not in TABLE[name] and hasattr(scipy_special, name)])
+def test_nobody_changes_a_derivative_of_the_table_for_all(name: str) -> None:
+    ufunc = FUNCTIONS[name]
+    with pytest.raises(DefinitionError) as caught:
+        from_ufunc(ufunc, derivative=[0.0] * ufunc.nin)
+    assert str(caught.value) == (
+        f"from_ufunc: scipy_special::{name} is a row of SciPy's table, which all code of this process shares, and derivative= would change it "
+        f'for all. Give an operator of your own a name: from_ufunc(scipy.special.{ufunc.__name__}, "mylib::{ufunc.__name__}", derivative=...).'
+    )
+    own = from_ufunc(ufunc, f"own_special::{name}", derivative=[0.0] * ufunc.nin)
+    values = arguments(name, 3)
+    with np.errstate(all="ignore"):
+        assert not np.any(dispatch.grad(lambda x: np.sum(np.real(own(*values[:-1], x))))(values[-1]))
+        assert np.any(dispatch.grad(lambda x: np.sum(np.real(ufunc(*values[:-1], x))))(values[-1]))
 
 
 def test_a_function_outside_the_table_is_told_the_lines_that_give_it_a_derivative() -> None:
