@@ -28,7 +28,7 @@ from ..schema.schema import Schema
 from ..schema.tags import Tag
 from ..symbolic import guesses
 from .families import batched_pointwise, kernel_of, kind
-from .numpy_functions import UFUNCS
+from .numpy_functions import UFUNCS, is_special, special_row
 from .result_layouts import REMEMBERED, elementwise, elementwise_order
 from .symbolic_layouts import dense
 
@@ -84,6 +84,9 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
             "np.vectorize makes none either, but custom_op(..., signature=) does."
         )
     _check(f)
+    if name is None and derivative is None and f is inner and is_special(f):
+        found: OpOverload = special_row(f)
+        return found
     row = _row(f) if name is None else None
     full_name = row.name if row is not None else name or _name_of(f)
     op = row or _known(f, full_name)
@@ -95,8 +98,8 @@ def from_ufunc(f: Any, name: str | None = None, *, derivative: Partial | Sequenc
             operator=op.name,
         )
     op = op or _define(f, inner, full_name)
-    if f is inner:
-        UFUNCS.setdefault(f, op)  # so that f(x) of a wrapper finds it
+    if f is inner and not (is_special(f) and op.schema.namespace != "scipy_special"):
+        UFUNCS.setdefault(f, op)  # so that f(x) of a wrapper finds it; of SciPy's functions it finds SciPy's, whoever came first
     if derivative is not None:
         find_layer("autograd").attach(op, elementwise=_partials(op, inner, derivative), opaque=opaque)
     return op

@@ -7,12 +7,14 @@ FUNCTIONS    np.sum       -> a function with NumPy's parameters, which calls the
 More than 350 lines, because the last is one line a function.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..core import OpOverload, Tensor
+from ..core.lazy import LazyFunction
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
 from ..operators.views import is_number
@@ -53,6 +55,14 @@ REDUCTIONS: dict[Any, OpOverload] = {
     np.add: reduction.sum, np.maximum: reduction.max, np.minimum: reduction.min, np.multiply: statistics.prod,
     np.logical_and: statistics.all, np.logical_or: statistics.any,
 }  # fmt: skip
+
+
+def is_special(ufunc: np.ufunc) -> bool:
+    """Return whether a ufunc is one of scipy.special's, whose private module has them all."""
+    return ufunc is getattr(sys.modules.get("scipy.special._ufuncs"), ufunc.__name__, None)
+
+
+special_row = LazyFunction(__package__, ".special", "row_of")  # of such a ufunc; SciPy is there already
 
 
 def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dict[str, Any]) -> Any:

@@ -10,14 +10,12 @@ method of arrays is a line or a few.
 The first two are in `numpy_ops/numpy_functions.py`. The core knows no operator, so this module gives Tensor its methods.
 """
 
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ..core import OpOverload, Tensor, device_of, note_request
-from ..core.lazy import LazyFunction
 from ..dispatcher.conversion_advice import line_for
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
@@ -39,7 +37,7 @@ from .assignment import (
 from .families import kernel_of
 from .infix import infix, is_operand, method, power, unary
 from .linalg import matmul
-from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, spelling_of
+from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, is_special, special_row, spelling_of
 from .row_arguments import as_item, as_value, call, converted
 
 Function = Callable[..., Any]
@@ -60,16 +58,12 @@ def _no_row(spelling: str) -> UnsupportedError:
 
 # -- ufuncs ------------------------------------------------------------------------------------------------------------
 
-_special = LazyFunction(__package__, ".special", "row_of")
-
-
-def _scipys(ufunc: np.ufunc) -> OpOverload:
-    """Return the row of one of SciPy's special functions, made when it is met first."""
-    name = ufunc.__name__
-    if ufunc is not getattr(sys.modules.get("scipy.special._ufuncs"), name, None):  # which has them all, the private ones too
-        raise _no_row(f"np.{name}" if hasattr(np, name) else name)
-    op: OpOverload = _special(ufunc)
-    return op
+def _other_row(ufunc: np.ufunc) -> OpOverload:
+    """Return the row of a function that is met for the first time: one of SciPy's special functions."""
+    if not is_special(ufunc):
+        raise _no_row(f"np.{ufunc.__name__}" if hasattr(np, ufunc.__name__) else ufunc.__name__)
+    found: OpOverload = special_row(ufunc)
+    return found
 
 
 _SYMBOLS = {
@@ -86,7 +80,7 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
         if ufunc is np.divmod:
             return tuple([_array_ufunc(self, part, method, *inputs) for part in (np.floor_divide, np.remainder)])
         if op is None:
-            op = _scipys(ufunc)
+            op = _other_row(ufunc)
         try:
             return op(*inputs)
         except ArgumentError:

@@ -10,7 +10,7 @@ import pytest
 from making import leaf, said
 
 import dispatch
-from dispatch.errors import DefinitionError, NoRuleError, OutputError
+from dispatch.errors import DefinitionError, NoRuleError, OutputError, UnsupportedError
 from dispatch.numpy_ops.from_ufunc import from_ufunc
 from dispatch.numpy_ops.numpy_functions import UFUNCS
 from dispatch.schema.tags import Tag
@@ -327,7 +327,7 @@ def test_a_row_of_numpys_table_keeps_its_derivative():
 def test_without_a_derivative_a_gradient_is_refused_and_a_rule_can_be_registered():
     radian = from_ufunc(special.radian)  # degrees, minutes and seconds
     x, rest = leaf(), (np.ones(3), np.ones(3))
-    with pytest.raises(NoRuleError, match="scipy_special::radian"):
+    with pytest.raises(UnsupportedError, match=r"scipy\.special\.radian has no derivative: no closed form is known here\."):
         radian(x, *rest).sum().backward()
     radian.register_autograd(lambda ctx, g: (g * (np.pi / 180), None, None))
     gradcheck(radian, (x, *rest))
@@ -487,11 +487,8 @@ def test_a_ufunc_of_a_row_is_differentiated_again_and_another_says_what_to_write
     expm1 = from_ufunc(special.expm1, "again::expm1", derivative=np.exp)
     assert np.allclose(dispatch.hessian(lambda x: np.sum(expm1(x)))(ONE), np.diag(np.exp(ONE)))
     ellipe = from_ufunc(special.ellipe, "again::ellipe", derivative=special.kolmogorov)
-    with pytest.raises(NoRuleError) as caught:
+    with pytest.raises(UnsupportedError, match=r"scipy\.special\.kolmogorov has no derivative: no closed form is known here\."):
         dispatch.grad(lambda x: np.sum(dispatch.grad(lambda x: np.sum(ellipe(x)))(x)))(ONE / 2)
-    assert str(caught.value).startswith(
-        "a gradient was asked of scipy_special::kolmogorov, which has no derivative. Add one: kolmogorov.register_autograd("
-    )
     from_ufunc(special.kolmogorov, derivative=lambda x: x * 0 + 7.0)
     assert np.allclose(dispatch.hessian(lambda x: np.sum(ellipe(x)))(ONE / 2), 7.0 * np.eye(3))
 
