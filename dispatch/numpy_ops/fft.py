@@ -19,8 +19,10 @@ from ..layers.autograd import pullbacks
 from ..layers.fake import fake_tensor
 from ..operators.registry import ops
 from ..symbolic import is_open, larger, same
+from . import numpy_functions
 from .families import composite, in_front, linear, row
 from .indexing import getitem
+from .numpy_functions import spelled
 from .pointwise import conjugate, divide, multiply
 from .rearranging import along
 from .result_layouts import INTEGERS, fake_like
@@ -223,3 +225,28 @@ def _axes(x: Any, axes: Any) -> list[int]:
 
 fftshift = composite("fft_fftshift(Tensor x, int[1]? axes=None) -> Tensor", _fftshift, numpy=np.fft.fftshift, laid_out=True)
 ifftshift = composite("fft_ifftshift(Tensor x, int[1]? axes=None) -> Tensor", _ifftshift, numpy=np.fft.ifftshift, laid_out=True)
+
+
+FUNCTIONS = dict([
+    spelled(np.fft.fft, "a:x n axis norm out", fft),
+    spelled(np.fft.ifft, "a:x n axis norm out", ifft),
+    spelled(np.fft.rfft, "a:x n axis norm out", rfft),
+    spelled(np.fft.irfft, "a:x n axis norm out", irfft),
+    spelled(np.fft.hfft, "a:x n axis norm out", hfft),
+    spelled(np.fft.ihfft, "a:x n axis norm out", ihfft),
+    spelled(np.fft.fft2, "a:x s axes norm out", fft2),
+    spelled(np.fft.ifft2, "a:x s axes norm out", ifft2),
+    spelled(np.fft.rfft2, "a:x s axes norm out", rfft2),
+    spelled(np.fft.irfft2, "a:x s axes norm out", irfft2),
+    spelled(np.fft.fftn, "a:x s axes norm out", fftn),
+    spelled(np.fft.ifftn, "a:x s axes norm out", ifftn),
+    spelled(np.fft.rfftn, "a:x s axes norm out", rfftn),
+    spelled(np.fft.irfftn, "a:x s axes norm out", irfftn),
+    spelled(np.fft.fftshift, "x axes", fftshift),
+    spelled(np.fft.ifftshift, "x axes", ifftshift),
+])  # fmt: skip
+
+
+def install() -> None:
+    """Put the functions into the table."""
+    numpy_functions.FUNCTIONS.update(FUNCTIONS)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload, Tensor
-from ..core.lazy import LazyFunction
+from ..core.lazy import LazyFunction, Loader
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
 from ..operators.views import is_number
@@ -24,7 +24,6 @@ from . import (
     cumulative,
     data_dependent,
     diagonals,
-    fft,
     flags,
     indexing,
     nan_reductions,
@@ -64,6 +63,31 @@ def is_special(ufunc: np.ufunc) -> bool:
 
 
 special_row = LazyFunction(__package__, ".special", "row_of")  # of such a ufunc; SciPy is there already
+
+
+def of_numpy(name: str) -> Any:
+    """Return a function of NumPy by its name, `linalg.norm`; None if this NumPy has none."""
+    found: Any = np
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+class Later:
+    """An entry of FUNCTIONS whose module, with the rows, is imported when it is called first: the module's own then takes its place."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        LOADERS[self.function]()
+        return FUNCTIONS[self.function](*args, **keywords)
+
+
+def load_rest() -> None:
+    """Import every module of LATER."""
+    for loader in set(LOADERS.values()):
+        loader()
 
 
 def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dict[str, Any]) -> Any:
@@ -330,22 +354,6 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.nanstd, "a:x axis dtype out ddof keepdims where mean correction:ddof", nan_reductions.nanstd),
     spelled(np.nansum, "a:x axis dtype out keepdims initial where", statistics.nansum),
     spelled(np.nanmean, "a:x axis dtype out keepdims where", statistics.nanmean),
-    spelled(np.fft.fft, "a:x n axis norm out", fft.fft),
-    spelled(np.fft.ifft, "a:x n axis norm out", fft.ifft),
-    spelled(np.fft.rfft, "a:x n axis norm out", fft.rfft),
-    spelled(np.fft.irfft, "a:x n axis norm out", fft.irfft),
-    spelled(np.fft.hfft, "a:x n axis norm out", fft.hfft),
-    spelled(np.fft.ihfft, "a:x n axis norm out", fft.ihfft),
-    spelled(np.fft.fft2, "a:x s axes norm out", fft.fft2),
-    spelled(np.fft.ifft2, "a:x s axes norm out", fft.ifft2),
-    spelled(np.fft.rfft2, "a:x s axes norm out", fft.rfft2),
-    spelled(np.fft.irfft2, "a:x s axes norm out", fft.irfft2),
-    spelled(np.fft.fftn, "a:x s axes norm out", fft.fftn),
-    spelled(np.fft.ifftn, "a:x s axes norm out", fft.ifftn),
-    spelled(np.fft.rfftn, "a:x s axes norm out", fft.rfftn),
-    spelled(np.fft.irfftn, "a:x s axes norm out", fft.irfftn),
-    spelled(np.fft.fftshift, "x axes", fft.fftshift),
-    spelled(np.fft.ifftshift, "x axes", fft.ifftshift),
     (np.clip, flags.clip),
     spelled(np.round, "a:x decimals out", pointwise_more.round),
     spelled(np.around, "a:x decimals out", pointwise_more.round),
@@ -403,5 +411,13 @@ READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `f
 ]  # fmt: skip
 SPELLED.update({op: (function, _named(parameters)) for op, function, parameters in READ_BY_FLAGS})
 FUNCTIONS.update(WRITES | ARRAYS)
+LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of: it is imported when the first of them is called
+    ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
+    "fft.irfftn fft.fftshift fft.ifftshift",
+}
+LOADERS: dict[Any, Loader] = {}  # by function
+for module, names in LATER.items():
+    LOADERS.update(dict.fromkeys([f for f in map(of_numpy, names.split()) if f is not None], Loader(__package__, module)))
+FUNCTIONS.update({function: Later(function) for function in LOADERS if not isinstance(function, np.ufunc)})
 if hasattr(np, "unstack"):  # NumPy 2.1
     FUNCTIONS[np.unstack] = lambda x, /, *, axis=0: tuple(rearranging.unstack(x, axis=axis))

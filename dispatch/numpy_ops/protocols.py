@@ -37,7 +37,7 @@ from .assignment import (
 from .families import kernel_of
 from .infix import infix, is_operand, method, power, unary
 from .linalg import matmul
-from .numpy_functions import FUNCTIONS, REDUCTIONS, UFUNCS, call_row, getitem, is_special, special_row, spelling_of
+from .numpy_functions import FUNCTIONS, LOADERS, REDUCTIONS, UFUNCS, call_row, getitem, is_special, special_row, spelling_of
 from .row_arguments import as_item, as_value, call, converted
 
 Function = Callable[..., Any]
@@ -59,7 +59,10 @@ def _no_row(spelling: str) -> UnsupportedError:
 # -- ufuncs ------------------------------------------------------------------------------------------------------------
 
 def _other_row(ufunc: np.ufunc) -> OpOverload:
-    """Return the row of a function that is met for the first time: one of SciPy's special functions."""
+    """Return the row of a function that is met for the first time: one whose module is imported then, or one of SciPy's."""
+    if ufunc in LOADERS:
+        LOADERS[ufunc]()
+        return UFUNCS[ufunc]
     if not is_special(ufunc):
         raise _no_row(f"np.{ufunc.__name__}" if hasattr(np, ufunc.__name__) else ufunc.__name__)
     found: OpOverload = special_row(ufunc)

@@ -1,4 +1,4 @@
-"""Imports every row; `install` connects them with NumPy's protocols.
+"""Imports the rows, but those of `numpy_functions.LATER`; `install` connects them with NumPy's protocols.
 
 This module is imported when the first row is looked up, or before the first wrapper is made; see `numpy_ops.install`.
 """
@@ -7,9 +7,10 @@ from warnings import filterwarnings
 
 from ..core import Tensor, before_first_wrapper
 from ..core.array_memory import no_sequence
-from ..operators.registry import alias, define_on_first_use, ops
+from ..operators.registry import alias, define_on_first_use, define_when_missed, ops
 from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, INDEXING, READ_ONLY_VIEWS
 from . import graph_syntax
+from .numpy_functions import load_rest
 from .protocols import ON_TENSORS
 
 SECOND_NAMES = {  # NumPy's other names of the same functions
@@ -56,6 +57,7 @@ def install() -> None:
     _leave_to_float(Tensor)
     before_first_wrapper(None)
     define_on_first_use("np", None)
+    define_when_missed("np", load_rest)
 
 
 def _leave_to_float(cls: type[Tensor]) -> None:

@@ -96,7 +96,8 @@ class Operator:
 class Namespace:
     """The operators of one library: `ops.ns`.
 
-    Those that are defined on first use are found as if they were there: whatever is asked of the namespace, they come first.
+    Those that are defined on first use are found as if they were there: whatever is asked of the namespace, they come first;
+    those that are defined when they are missed come before a look-up fails or the namespace is listed.
     """
 
     def __init__(self, name: str) -> None:
@@ -104,14 +105,17 @@ class Namespace:
         self._operators: dict[str, Operator] = {}
         self._aliases: dict[str, str] = {}
         self._load: Callable[[], object] | None = None
+        self._load_rest: Callable[[], object] | None = None
 
-    def _complete(self) -> None:
-        """Define what is to be defined on first use. Never under the registration lock, which defining takes."""
+    def _complete(self, name: str | None = None) -> None:
+        """Define what waits for a name to be looked up, or all. Never under the registration lock, which defining takes."""
         if self._load is not None:
             self._load()
+        if self._load_rest is not None and name not in self._operators and name not in self._aliases:
+            self._load_rest()
 
     def __getattr__(self, name: str) -> Any:
-        self._complete()
+        self._complete(name)
         if name in self._aliases:
             return getattr(self, self._aliases[name])
         with registration_lock:  # what is remembered below must not be what a registration has just changed
@@ -212,6 +216,11 @@ def define_on_first_use(namespace: str, load: Callable[[], object] | None) -> No
     ops._namespaces.setdefault(namespace, Namespace(namespace))._load = load
 
 
+def define_when_missed(namespace: str, load: Callable[[], object] | None) -> None:
+    """Have `load()` called before a look-up in a namespace fails, and before it is listed; None ends that."""
+    ops._namespaces.setdefault(namespace, Namespace(namespace))._load_rest = load
+
+
 # By full name what is registered with each definition of an operator: registration(op, module, again)
 Waiting = Callable[[OpOverload, str, bool], None]
 _waiting: dict[str, list[Waiting]] = {}
@@ -249,7 +258,7 @@ def known(name: str) -> OpOverload | None:
     namespace, word, overload = split_name(name)
     found = ops._namespaces.get(namespace)
     if found is not None:
-        found._complete()
+        found._complete(word)
     operator = found._operators.get(word) if found is not None else None
     return operator._overloads.get(overload) if operator is not None else None
 

@@ -37,12 +37,12 @@ from ..schema.types import (
     Type,
     UnionOf,
 )  # fmt: skip
-from .namespaces import Namespace, Operator, define_on_first_use, find, known, ops, waiting_for
+from .namespaces import Namespace, Operator, define_on_first_use, define_when_missed, find, known, ops, waiting_for
 from .overload_resolution import refuse_ambiguous
 
 __all__ = [
-    "Namespace", "Operator", "add", "alias", "build", "check_definable", "check_of", "define_on_first_use", "find", "known",
-    "ops", "remove",
+    "Namespace", "Operator", "add", "alias", "build", "check_definable", "check_of", "define_on_first_use",
+    "define_when_missed", "find", "known", "ops", "remove",
 ]  # fmt: skip
 
 _PACKAGE = __name__.partition(".")[0]

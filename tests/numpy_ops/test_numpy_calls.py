@@ -12,9 +12,11 @@ import pytest
 import dispatch
 from dispatch.errors import ArgumentError, UnsupportedError
 from dispatch.numpy_ops.flags import ufunc_with
-from dispatch.numpy_ops.numpy_functions import FUNCTIONS, UFUNCS, spelling_of
+from dispatch.numpy_ops.numpy_functions import FUNCTIONS, UFUNCS, load_rest, spelling_of
 from dispatch.numpy_ops.protocols import _array_ufunc
 from tests.numpy_ops.numpy_calls import Call, calls_of
+
+load_rest()
 
 # np.dot gives a scalar where out= has no axes and refuses what others cast, as multi_dot does; np.ptp of truths works with out= alone.
 IGNORING_OUT = {np.fft.hfft, np.fft.ifft2, np.fft.irfft2, np.fft.fftn, np.fft.ifftn}  # always, or of no axes

@@ -15,8 +15,10 @@ from dispatch import FakeTensorMode, grad, ops, vmap
 from dispatch.core import Tensor
 from dispatch.errors import ArgumentError, ConversionError, UnsupportedError
 from dispatch.numpy_ops.assignment import ARRAYS, WRITES
-from dispatch.numpy_ops.numpy_functions import FUNCTIONS, UFUNCS, spelling_of
+from dispatch.numpy_ops.numpy_functions import FUNCTIONS, UFUNCS, load_rest, spelling_of
 from dispatch.numpy_ops.protocols import ON_TENSORS
+
+load_rest()
 
 
 @pytest.mark.parametrize(("spelled", "row"), SPELLINGS.values(), ids=SPELLINGS)
