@@ -490,6 +490,18 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "hsplit": lambda make: [(make((4,)), 2), (make((2, 4)), [1])],
     "dsplit": lambda make: [(make((1, 2, 4)), 2)],
     "unstack": lambda make: [(make((2, 3)), 0), (make((2, 3)), -1)],
+    "select": lambda make: [
+        ([make((2, 3), "?"), make((3,), "?")], [make((2, 3)), make((2, 1))], make((3,))), ([make((3,), "?")], [make((2, 3))], 0), ([make((), "?")], [make(())], make(())),
+    ],
+    "choose": lambda make: [
+        (make((2, 3), "i8") % 3, [make((2, 3)), make((3,)), make((2, 1))], "raise"), (make((3,), "i8"), [make((3,)), make((2, 3))], "wrap"),
+        (make((3,), "i8") - 2, [make((3,)), make(()), make((3,))], "clip"), (make((), "i8") % 2, [make((3,)), make((3,))], "raise"),
+    ],
+    **dict.fromkeys(["partition", "argpartition"], lambda make: [
+        (make((5,)), 2, -1, "introselect"), (make((4, 3)), (0, 2), 0, "introselect"),
+        (make((2, 3, 4)), -1, -2, "introselect"), (make((2, 3)), 3, None, "introselect"), (make((1, 3)), [1], 1, "introselect"),
+    ]),
+    "lexsort": lambda make: [([make((4,)), make((4,))], -1), ([make((2, 3)), make((2, 3)), make((2, 3))], 0), ([make((2, 3, 4))], -2)],
     **dict.fromkeys(["fft_fft", "fft_ifft", "fft_ihfft", "fft_rfft"], lambda make: transforms(make, 4, 5, 2, 7)),
     **dict.fromkeys(["fft_irfft", "fft_hfft"], lambda make: transforms(make, 4, 5, 3, 8)),
     **dict.fromkeys([f"fft_{way}fft{n}" for n in "2n" for way in ("", "i", "r", "ir")], lambda make: [
@@ -587,6 +599,8 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "nanprod": lambda x, axis, dtype, keep: np.nanprod(x, axis, dtype, keepdims=keep),
     "nanvar": lambda x, axis, dtype, ddof, keep: np.nanvar(x, axis, dtype, ddof=ddof, keepdims=keep),
     "nanstd": lambda x, axis, dtype, ddof, keep: np.nanstd(x, axis, dtype, ddof=ddof, keepdims=keep),
+    "select": lambda conditions, choices, default: np.select(conditions, choices, default),
+    "choose": lambda a, choices, mode: np.choose(a, choices, mode=mode),
     "pad": lambda x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
     "prod": lambda x, axis, dtype, keep: np.prod(x, axis, dtype, keepdims=keep),
     "mean": lambda x, axis, dtype, keep: np.mean(x, axis, dtype, keepdims=keep),

@@ -22,7 +22,7 @@ load_rest()
 IGNORING_OUT = {np.fft.hfft, np.fft.ifft2, np.fft.irfft2, np.fft.fftn, np.fft.ifftn}  # always, or of no axes
 OUT_BY_HALVES = {np.dot, np.linalg.multi_dot, np.ptp} | IGNORING_OUT
 UNSET = {np.empty, np.empty_like}  # what they hold is nobody's business
-OF_TENSORS = {np.copyto, np.put, np.put_along_axis, np.fill_diagonal}  # they write to Tensors alone; test_assignment.py holds them
+OF_TENSORS = {np.copyto, np.put, np.put_along_axis, np.fill_diagonal, np.place, np.putmask}  # they write to Tensors alone; test_assignment.py holds them
 
 # What is refused by name, where NumPy does it.
 REFUSED = {
