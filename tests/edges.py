@@ -33,7 +33,7 @@ EDGES = {
     "-inf": [1.0, 2.0, -inf, 2.0, -1.0],
 }
 FINITE = ["zeros", "ones", "two zeros"]  # for complex values, of which each library has its own nan and infinities
-UNSET = {"empty", "empty_like", "unique", "unique_all"}  # what they hold is nobody's business, or there is no derivative
+UNSET = {"empty", "empty_like"}  # what they hold is nobody's business
 LARGEST = 12  # elements of an argument: no more is needed for an edge
 
 # -- arguments ---------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from .statistics import any as any_of
 
 def _select(conditions: Any, choices: Any, default: Any) -> Any:
     parts = [*choices, default]
-    wrong = [x for x in conditions if getattr(x, "dtype", None) != bool]
+    wrong = [x for x in conditions if getattr(getattr(x, "dtype", None), "kind", "") != "b"]
     if len(conditions) != len(choices) or not conditions or wrong:
         few = [np.zeros(1, getattr(x, "dtype", None)) for x in conditions]
         np.select(few, [np.zeros(1)] * len(choices))  # raises NumPy's own error
@@ -155,7 +155,7 @@ def _write(y: Any, mask: Any, value: Any) -> None:
         y[mask] = value
 
 
-FUNCTIONS = {np.select: _numpy_select, np.choose: _numpy_choose, np.piecewise: _piecewise}
+FUNCTIONS: dict[Any, Any] = {np.select: _numpy_select, np.choose: _numpy_choose, np.piecewise: _piecewise}
 
 
 def install() -> None:

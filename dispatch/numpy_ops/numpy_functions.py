@@ -416,6 +416,7 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     "fft.irfftn fft.fftshift fft.ifftshift",
     ".choices": "select choose piecewise",
     ".partitions": "partition argpartition lexsort sort_complex",
+    ".sets": "isin unique_all unique_counts unique_inverse unique_values intersect1d setxor1d union1d setdiff1d trim_zeros",
 }
 LOADERS: dict[Any, Loader] = {}  # by function
 for module, names in LATER.items():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from ..core import OpOverload, Tensor
+from ..core import OpOverload
 from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
