@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("tour", help="one operator, from its schema to what a call costs, in under a minute")
     listing = commands.add_parser("list", help="the operators that importing a module defines; by default NumPy's")
-    listing.add_argument("module", nargs="?", help="the module to import, mylib.kernels say; np: NumPy's functions, and what stands for each")
+    listing.add_argument("module", nargs="?", help="the module to import, mylib.kernels say; np: NumPy's functions")
     explaining = commands.add_parser("explain", help="the kernels and rules of one operator, key by key")
     explaining.add_argument("name", help="its name, np::add say")
     explaining.add_argument("-m", "--module", help="the module to import first, which defines it")
