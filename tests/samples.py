@@ -496,6 +496,9 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "hsplit": lambda make: [(make((4,)), 2), (make((2, 4)), [1])],
     "dsplit": lambda make: [(make((1, 2, 4)), 2)],
     "unstack": lambda make: [(make((2, 3)), 0), (make((2, 3)), -1)],
+    "sliding_window_view": lambda make: [
+        (make((5,)), 3, None), (make((4, 3)), (2, 2), None), (make((3, 5)), 4, 1), (make((5, 3)), (2, 3), (0, -1)), (make((5,)), (2, 3), (0, 0)), (make((2, 3)), (2, 3), None), (make((2, 3)), 1, 0),
+    ],
     "select": lambda make: [
         ([make((2, 3), "?"), make((3,), "?")], [make((2, 3)), make((2, 1))], make((3,))), ([make((3,), "?")], [make((2, 3))], 0), ([make((), "?")], [make(())], make(())),
     ],
@@ -606,6 +609,7 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "nanprod": lambda x, axis, dtype, keep: np.nanprod(x, axis, dtype, keepdims=keep),
     "nanvar": lambda x, axis, dtype, ddof, keep: np.nanvar(x, axis, dtype, ddof=ddof, keepdims=keep),
     "nanstd": lambda x, axis, dtype, ddof, keep: np.nanstd(x, axis, dtype, ddof=ddof, keepdims=keep),
+    "sliding_window_view": np.lib.stride_tricks.sliding_window_view,
     "select": lambda conditions, choices, default: np.select(conditions, choices, default),
     "choose": lambda a, choices, mode: np.choose(a, choices, mode=mode),
     "pad": lambda x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),

@@ -274,6 +274,23 @@ cpdef object expand(cnp.ndarray x, tuple shape):
     return view
 
 
+def strided(cnp.ndarray x, tuple shape, tuple strides):
+    """A read-only view of `x` with other lengths and strides, which nothing checks.
+
+    Its base is `x`; that of NumPy's `as_strided` is an object of another kind, from which nobody finds who owns the memory.
+    """
+    cdef cnp.npy_intp lengths[64]
+    cdef cnp.npy_intp steps[64]
+    cdef int i, ndim = <int>len(shape)
+    if ndim > 64:
+        raise ValueError(f"maximum supported dimension for an ndarray is 64, found {ndim}")     # NumPy's own words
+    for i in range(ndim):
+        lengths[i], steps[i] = shape[i], strides[i]
+    view = dispatch_new_view(x.descr, ndim, lengths, steps, cnp.PyArray_DATA(x))
+    dispatch_set_base(view, x)
+    return view
+
+
 def broadcast(x, shape):
     """`np.broadcast_to(x, shape)`: a read-only view."""
     if type(shape) is not tuple:

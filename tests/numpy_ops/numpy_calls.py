@@ -204,6 +204,7 @@ CALLS: dict[Any, list[Make]] = LINALG | {
                    lambda a: (a(3), [a(3, dtype="?")], [lambda x, y: x * y, 1], 2), lambda a: (a(), a(dtype="?"), [1, 2]), lambda a: (a(0), [a(0, dtype="?")], [lambda x: x.max()])],
     **dict.fromkeys([np.partition, np.argpartition], with_rest([(2, 3), 1], [(5,), 2], [(5,), (1, 3)], [(5,), [4, 0]], [(5,), -1], [(3,), 3], [(), 0], [(0, 3), 1], [(2, 3, 4), 2], [(3,), 1.0], [(5,), np.array([1, 2])], [(2, 3), []])),
     np.lexsort: [lambda a: ((a(3), a(3)),), lambda a: (a(2, 3),), lambda a: ((a(2, 3), a(2, 3)),), lambda a: ((a(3), a(3, dtype="i4")),), lambda a: (a(2, 2, 3),), *listed([(3,), (3,)], [(3,)], [(2,), (3,)], [(), ()]), lambda a: ([],)],
+    np.lib.stride_tricks.sliding_window_view: with_rest([(5,), 3], [(2, 3), (2, 2)], [(2, 3), 2, 1], [(2, 3), 2], [(3,), 4], [(3,), -1], [(5,), (2, 2), (0, 0)], [(2, 3), [1, 3]], [(), ()], [(5,), 0], [(2, 3, 4), (2, 2), (-1, 0)]),
     np.place: [lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(2)), lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(7)), lambda a: (a(3, layout="C"), [True, False, True], a(1))],
     np.putmask: [lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(2, 3)), lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(2)), lambda a: (a(3, layout="C"), [True, False, True], a(1))],
     **dict.fromkeys([np.intersect1d, np.setxor1d, np.setdiff1d, np.union1d], SETS),
@@ -253,7 +254,7 @@ KEYWORDS: dict[str, list[Any]] = {
     # of np.pad, np.take and np.linalg.qr
     "mode": ["edge", "reflect", "wrap", "symmetric", "constant", "mean", "linear_ramp", "maximum", "empty", "raise", "clip", "reduced", "complete", "r"],
     "num": [5, 1, 0], "endpoint": [False], "retstep": [True], "return_index": [True], "return_inverse": [True], "return_counts": [True], "sorted": [True, False],
-    "UPLO": ["L", "U"], "upper": [True], "assume_unique": [True], "return_indices": [True], "invert": [True], "trim": ["f", "b", "bf", "FB", "x"], "default": [2, 2.5, lambda a: a(3), lambda a: a(), True], "full_matrices": [False, True], "compute_uv": [False], "hermitian": [True, False], "rcond": [1e-3], "optimize": [True, False, "greedy"],
+    "UPLO": ["L", "U"], "upper": [True], "writeable": [True], "assume_unique": [True], "return_indices": [True], "invert": [True], "trim": ["f", "b", "bf", "FB", "x"], "default": [2, 2.5, lambda a: a(3), lambda a: a(), True], "full_matrices": [False, True], "compute_uv": [False], "hermitian": [True, False], "rcond": [1e-3], "optimize": [True, False, "greedy"],
     "dx": [2.0, 1, np.float32(2)], "wrap": [True], "constant_values": [1, (1, 2)], "ndmin": [3], "reps": [2], "min": [1], "max": [2], "like": [], "x": [], "fill_value": [], "a_min": [], "a_max": [], "bias": [],
 }  # fmt: skip
 OUT = [lambda out: out.copy(), lambda out: out.astype("c16"), lambda out: out.astype("f4"), lambda out: np.empty((7, *out.shape), out.dtype)]

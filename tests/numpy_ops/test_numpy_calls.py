@@ -29,7 +29,7 @@ OF_TENSORS = {np.copyto, np.put, np.put_along_axis, np.fill_diagonal, np.place, 
 REFUSED = {
     ("np.reshape", "order"), ("np.reshape", "copy"), ("np.ravel", "order"), ("np.linalg.pinv", "hermitian"), ("np.linalg.svd", "hermitian"),
     ("np.linalg.svd", "full_matrices"), ("np.linalg.svd", ""), ("np.linalg.qr", "mode"),
-    ("np.linspace", "retstep"), ("np.pad", "mode"), ("np.array", "order"), ("np.asarray", "order"), ("np.asanyarray", "order"),
+    ("np.linspace", "retstep"), ("np.lib.stride_tricks.sliding_window_view", "writeable"), ("np.pad", "mode"), ("np.array", "order"), ("np.asarray", "order"), ("np.asanyarray", "order"),
     ("np.cross", ""), ("np.cross", "axis"), ("np.cross", "axisa"), ("np.cross", "axisb"), ("np.cross", "axisc"),
 }  # fmt: skip
 
