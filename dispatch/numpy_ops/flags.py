@@ -139,12 +139,12 @@ def named_order(order: Any, default: str, *operands: Any) -> Any:
     """The order that a flag means for operands: of None the default; of "A" Fortran's, where one lies so or all of several may."""
     if order != "A":
         return default if order is None else order
-    lying = [_lying(x).flags for x in operands if hasattr(x, "shape")]
+    lying = [lying(x).flags for x in operands if hasattr(x, "shape")]
     alone = len(operands) == 1
     return "F" if all(x.f_contiguous for x in lying) and not (alone and lying[0].c_contiguous) else "C"
 
 
-def _lying(x: Any) -> Any:
+def lying(x: Any) -> Any:
     """An array that lies in memory as a value does below all wrappers, and must not be read."""
     layout = item_layout(x)
     return seen(Layout(guesses(layout.shape), guesses(layout.strides), layout.dtype))

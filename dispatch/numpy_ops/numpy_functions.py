@@ -414,6 +414,10 @@ FUNCTIONS.update(WRITES | ARRAYS)
 LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of: it is imported when the first of them is called
     ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
+    ".assembling": "block insert resize",
+    ".spacing": "logspace geomspace",
+    ".applying": "apply_along_axis apply_over_axes",
+    ".index_functions": "ravel_multi_index unravel_index diag_indices_from tril_indices_from triu_indices_from ix_",
     ".windows": "lib.stride_tricks.sliding_window_view",
     ".choices": "select choose piecewise",
     ".partitions": "partition argpartition lexsort sort_complex",
