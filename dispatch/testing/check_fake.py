@@ -22,7 +22,7 @@ from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
 from .report import Findings
 from .validate import counted_strides
-from .variants import EMPTY, ONE_ELEMENT, layouts, single_precision, sizes, values
+from .variants import EMPTY, NARROW, ONE_ELEMENT, layouts, single_precision, sizes, values
 
 DATA_TAGS = (Tag.data_dependent_output, Tag.dynamic_output_shape)
 VALUES = ("with permuted values", "with zeros")
@@ -91,7 +91,7 @@ def _compare_open(case: Case, findings: Findings, real: list[Any]) -> None:
         try:
             fake = case.call(args)
         except Exception as error:
-            _rule_failed(case, findings, error)
+            _rule_failed(case, findings, error, asked=True)
             return
     shapes, lengths = [], []
     for i, (promised, given) in enumerate(zip(fake, real, strict=True)):
@@ -137,10 +137,12 @@ def _rule(case: Case) -> str:
     return case.place(DispatchKey.FAKE)
 
 
-def _rule_failed(case: Case, findings: Findings, error: Exception) -> None:
+def _rule_failed(case: Case, findings: Findings, error: Exception, *, asked: bool = False) -> None:
     tagged = [tag.name for tag in DATA_TAGS if tag in case.op.tags]
     if isinstance(error, DataDependentError) and tagged:
         findings.skip(f"tagged {tagged[0]}, and the fake rule asks for what depends on data")
+    elif isinstance(error, DataDependentError) and asked:  # it asks for the number: `np.empty((n, 2))` does
+        findings.skip("the fake rule says that a size depends on data")
     elif isinstance(error, NoRuleError) and case.rule(DispatchKey.FAKE) is None:
         findings.fault(
             "none",
@@ -190,6 +192,12 @@ def _array(case: Case, findings: Findings, name: str, fake: Any, real: Any) -> N
             hint = "The shape depends on data: tags=(Tag.dynamic_output_shape,), and get_ctx().new_dynamic_size()."
         hint = hint or "Compute the shape from the arguments' shapes, e.g. np.empty(x.shape, x.dtype)."
         _differ(case, findings, name, "shape", f"has shape {fake.shape}", str(real.shape), hint)
+    elif fake.dtype != real.dtype and case.what.endswith(NARROW) and real.dtype.itemsize > fake.dtype.itemsize:
+        findings.advise(
+            (name, "dtype"),
+            f"{case.name}: {name} has dtype {fake.dtype!s} by the fake rule ({_rule(case)}), and {real.dtype!s} by the "
+            f"{case.kernel}{case.what}. If it takes float64 alone, say so: NDArray[np.float64].",
+        )
     elif fake.dtype != real.dtype:
         hint = f"Compute the dtype from the arguments', e.g. np.empty(shape, x.dtype); here it is {real.dtype!s}."
         _differ(case, findings, name, "dtype", f"has dtype {fake.dtype!s}", f"{real.dtype!s}", hint)

@@ -2,6 +2,7 @@
 
 Complex values count as pairs of real ones. Gradients follow torch: the gradient of a real loss with respect to `z` is
 `d loss / d Re z + 1j * d loss / d Im z`.
+More than 350 lines: what differences say, how far they are believed, and how an entry is named.
 """
 
 from collections.abc import Callable, Iterator

@@ -12,6 +12,7 @@ from ..operators.register import resolve
 from ..operators.registry import Operator
 from .cases import Case, Options, bind
 from .check_autograd import check_forward, check_gradients, check_registration
+from .check_compiled import check_compiled
 from .check_fake import check_shapes
 from .check_schema import check_schema
 from .check_vmap import check_batches
@@ -19,11 +20,15 @@ from .closeness import tolerance
 from .report import Findings, Report
 from .validate import validate
 
-ALL = ("test_schema", "test_autograd_registration", "test_faketensor", "test_vmap", "test_gradients", "test_jvp")
+ALL = (
+    "test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic",
+    "test_vmap", "test_gradients", "test_jvp",
+)  # fmt: skip
 
 _CHECKS: dict[str, Callable[[Case, Findings, Options], object]] = {
     "test_autograd_registration": lambda case, findings, options: check_registration(case, findings),
     "test_faketensor": check_shapes,
+    "test_aot_dispatch_dynamic": check_compiled,
     "test_vmap": check_batches,
     "test_gradients": check_gradients,
     "test_jvp": check_forward,
@@ -49,7 +54,8 @@ def opcheck(
       memory with arguments or each other; its results are the same in a second call, and for every layout of the arguments.
     - `test_autograd_registration`: if an argument is tracked, so are the floating-point outputs.
     - `test_faketensor`: the fake rule gives the number, shapes, dtypes, strides and devices of the outputs, for the sample and
-      for other layouts and sizes that the kernel accepts.
+      for other layouts, sizes and precisions that the kernel accepts.
+    - `test_aot_dispatch_dynamic`: a trace with symbolic sizes computes what the operator does, and its gradient.
     - `test_vmap`: a batch gives what a loop over its items gives, wherever the mapped axes are.
     - `test_gradients`: the gradients of tracked arguments agree with finite differences, wherever these say something: where
       the kernel has a kink at the sample, every slope between those of its two sides is right.

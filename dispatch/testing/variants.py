@@ -18,6 +18,7 @@ Variants = Iterator[tuple[str, Arguments]]
 
 ONE_ELEMENT = "with one element of each array"
 EMPTY = "with length 0"
+NARROW = "in single precision"
 MOST_SIZES = 14  # variants of size: each is a run of the kernel
 ONE, LARGE = 1, 67  # lengths that every length takes once: rules go wrong at 1, and at blocks of 64 elements
 MOST_ELEMENTS = 1 << 20  # of an array that is made longer
@@ -187,7 +188,7 @@ def single_precision(args: Arguments) -> Variants:
     narrow = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
     if any(x.dtype in narrow for x in arrays_in(args)):
         with np.errstate(all="ignore"):
-            yield "in single precision", _each(lambda x: x.astype(narrow.get(x.dtype, x.dtype)), args)
+            yield NARROW, _each(lambda x: x.astype(narrow.get(x.dtype, x.dtype)), args)
 
 
 def permuted(x: Array) -> Array:

@@ -216,12 +216,12 @@ WRONG_SIZES = {
     ),
     "dtype": (
         lambda x: np.empty_like(x, shape=(size(),), dtype=np.int64),
-        "output 0 has dtype int64 by RULE, and float64 by KERNEL (x: float64[3]). Compute the dtype from the arguments'; here it "
+        "output 0 has dtype int64 by RULE, and float64 by KERNEL (x: float64[3]). Compute the dtype from the arguments'; here it "  # noqa: ISC004
         "is float64.",
     ),
     "range": (
         lambda x: np.empty_like(x, shape=(size(max=2),)),
-        "output 0 has shape (u0,) by RULE, and (3,) by KERNEL (x: float64[3]). Give new_dynamic_size() a min and a max that "
+        "output 0 has shape (u0,) by RULE, and (3,) by KERNEL (x: float64[3]). Give new_dynamic_size() a min and a max that "  # noqa: ISC004
         "hold, and the other sizes as the kernel does.",
     ),
 }
@@ -253,3 +253,12 @@ def test_a_rule_that_is_wrong_for_one_length_is_caught(length):
 def test_a_rule_that_is_wrong_in_single_precision_is_caught():
     op = with_fake(lambda x: np.empty(x.shape, np.float64))
     assert fake_fault(op, (B,)).startswith("output 0 has dtype float64 by RULE, and float32 by KERNEL on the sample in single precision")
+
+
+def test_a_kernel_that_computes_in_float64_whatever_it_is_given_is_advised_to_say_so():
+    op = with_fake(lambda x: np.empty_like(x), lambda x: x * np.float64(2.0) if x.dtype == np.float64 else x.astype(float) * 2)
+    assert opcheck(op, (B,), test_utils="test_faketensor").advice == [
+        (f"{op.name}: output 0 has dtype float32 by the fake rule ({where(rule_of(op, DispatchKey.FAKE))}), and float64 by the kernel "
+        f"{where(rule_of(op, DispatchKey.CPU))} on the sample in single precision. If it takes float64 alone, say so: "
+        "NDArray[np.float64].")
+    ]
