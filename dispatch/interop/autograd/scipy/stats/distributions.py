@@ -38,7 +38,7 @@ def of(distribution: Any) -> Callable[[Function], Function]:
 
 
 def standard(x: Any, loc: Any, scale: Any, low: float, high: float, inner: float) -> tuple[Any, Any, Any]:
-    """Return `(x - loc) / scale` with `inner` outside of the support, so that none is nan there; where it is inside; all of it."""
+    """Return `(x - loc) / scale` with `inner` outside of the support; where it is inside; all of it."""
     y = (x - loc) / scale
     inside = (y >= low) & (y <= high)
     return np.where(inside, y, inner), inside, y
