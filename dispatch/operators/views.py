@@ -19,6 +19,7 @@ import numpy as np
 from ..core import DispatchKey, OpOverload, Tensor, is_of_registered_class, unwrap
 from ..core.pytree import arrays, leaves, mapped_arrays
 from ..dispatcher.layer import Kernel
+from ..errors import ArgumentError
 from .prims import clone, define, strided_copy
 from .registered_arrays import check_writable, replaced
 from .registry import ops
@@ -119,6 +120,12 @@ def scattered(x: Any, value: Any, look: Look) -> Any:
     seen = look.at(made)
     owner = owner_of(made)
     if type(owner) is not np.ndarray or owner_of(seen) is owner:
+        if isinstance(seen, np.ndarray) and not seen.flags.writeable:
+            raise ArgumentError(
+                f"a write was asked of a view of shape {seen.shape} that {look.op.name} made of an array of shape {made.shape}, "
+                "and that view is read-only. Write to the array itself, or to a copy of the view: y = np.array(view).",
+                operator=look.op.name,
+            )
         seen[...] = value
         return made
     # It is laid out otherwise than what the view was taken of, as a gradient may be, and np.reshape has made a copy.
@@ -335,7 +342,7 @@ def replace(x: Any, new: Any, put: Callable[[Any, Any], None], lowered: Callable
     """Replace a value, and update everything that shares memory with it.
 
     `put(x, new)` gives one wrapper a new value; `lowered` maps wrappers, also in containers, to what to compute with. A view
-    that NumPy does not let write through raises ValueError, and nothing is changed.
+    that NumPy does not let write through raises ArgumentError, and nothing is changed.
     """
     if _left(x):
         put(x, new)
