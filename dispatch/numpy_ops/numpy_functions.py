@@ -414,6 +414,9 @@ FUNCTIONS.update(WRITES | ARRAYS)
 LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of: it is imported when the first of them is called
     ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
+    ".choices": "select choose piecewise",
+    ".partitions": "partition argpartition lexsort sort_complex",
+    ".sets": "isin unique_all unique_counts unique_inverse unique_values intersect1d setxor1d union1d setdiff1d trim_zeros",
 }
 LOADERS: dict[Any, Loader] = {}  # by function
 for module, names in LATER.items():
