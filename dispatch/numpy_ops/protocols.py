@@ -183,7 +183,7 @@ def _augmented(op: OpOverload) -> Function:
     return inplace
 
 
-def _round(self: Tensor, ndigits: Any = None) -> Any:
+def _round(self: Any, ndigits: Any = None) -> Any:
     """Return `round(x)`, an int, or `round(x, 1)`, of a real number."""
     if self.shape or not is_number(self) or self.dtype.kind not in "fiu":
         kind = np.ndarray if self.shape or not is_number(self) else self.dtype.type

@@ -244,7 +244,7 @@ def test_a_write_to_a_result_shows_in_the_arguments_where_it_is_a_view() -> None
     for name, function, ours in TABLE:
         for call in [] if isinstance(function, np.ufunc) or function is np.einsum_path else calls_of(name, function, False):
             expected, error, given = ran(function, call)
-            views = [x for x in parts(expected) if isinstance(x, np.ndarray) and x.size and x.flags.writeable]
+            views = [x for x in parts(expected) if isinstance(x, np.ndarray) and x.size]
             if call.dtype != "f8" or error is not None or not any(np.shares_memory(x, y) for x in views for y in given):
                 continue
 
