@@ -123,7 +123,7 @@ def scattered(x: Any, value: Any, look: Look) -> Any:
         if isinstance(seen, np.ndarray) and not seen.flags.writeable:
             raise ArgumentError(
                 f"a write was asked of a view of shape {seen.shape} that {look.op.name} made of an array of shape "
-                f"{made.shape}, and that view is read-only. Write to the array itself, or to a copy of the view: y = np.array(view).",
+                f"{made.shape}, and that view is read-only. Write to the array itself, or to a copy, y = np.array(view).",
                 operator=look.op.name,
             )
         seen[...] = value

@@ -223,7 +223,7 @@ def test_a_write_to_a_view_that_is_read_only_is_refused_in_every_layer_by_one_er
     if view == "diagonal":
         assert making.said(lambda: dispatch.vjp(f, x), ArgumentError) == (
             "a write was asked of a view of shape (2,) that np::diagonal made of an array of shape (2, 2), and that view is read-only. "
-            "Write to the array itself, or to a copy of the view: y = np.array(view)."
+            "Write to the array itself, or to a copy, y = np.array(view)."
         )
 
 
