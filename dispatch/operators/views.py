@@ -18,8 +18,8 @@ import numpy as np
 
 from ..core import DispatchKey, OpOverload, Tensor, is_of_registered_class, unwrap
 from ..core.pytree import arrays, leaves, mapped_arrays
+from ..dispatcher.call_errors import read_only_view
 from ..dispatcher.layer import Kernel
-from ..errors import ArgumentError
 from .prims import clone, define, strided_copy
 from .registered_arrays import check_writable, replaced
 from .registry import ops
@@ -121,11 +121,7 @@ def scattered(x: Any, value: Any, look: Look) -> Any:
     owner = owner_of(made)
     if type(owner) is not np.ndarray or owner_of(seen) is owner:
         if isinstance(seen, np.ndarray) and not seen.flags.writeable:
-            raise ArgumentError(
-                f"a write was asked of a view of shape {seen.shape} that {look.op.name} made of an array of shape "
-                f"{made.shape}, and that view is read-only. Write to the array itself, or to a copy, y = np.array(view).",
-                operator=look.op.name,
-            )
+            raise read_only_view(look.op.name, seen.shape, made.shape)
         seen[...] = value
         return made
     # It is laid out otherwise than what the view was taken of, as a gradient may be, and np.reshape has made a copy.
