@@ -165,8 +165,8 @@ def _read_only(value: Any) -> str:
 def read_only_view(name: str, shape: Any, base: Any) -> ArgumentError:
     """What is said of a write to a view that an operator made of an array of the shape `base`, and that is read-only."""
     return ArgumentError(
-        f"a write was asked of a view of shape {shape} that {name} made of an array of shape {base}, and that view is read-only. "
-        "Write to the array itself, or to a copy, y = np.array(view).",
+        f"a write was asked of a view of shape {shape} that {name} made of an array of shape {base}, and that view is "
+        "read-only. Write to the array itself, or to a copy, y = np.array(view).",
         operator=name,
     )
 

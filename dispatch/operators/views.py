@@ -275,8 +275,7 @@ def base_of(x: Any) -> Any:
 
 def shares_memory(x: Any) -> bool:
     """Whether a write to `x` may have to show in other values: it is a view, or has views that are alive."""
-    family = family_of(x)
-    return family is not None and (type(x.family) is View or bool(family.alive()))
+    return (family := family_of(x)) is not None and (type(x.family) is View or bool(family.alive()))
 
 
 def _left(x: Any) -> bool:
