@@ -107,4 +107,5 @@ def _moved(x: Any, level: Level) -> Any:
     t, layout = tangent_at(x, level), layout_of(x)
     if t is None:
         return None if layout is None else zeros(layout, x)
-    return as_memory(owned(t))
+    t = owned(t)
+    return t if t.shape else as_memory(t)

@@ -45,8 +45,8 @@ def layouts_of(leaves: Sequence[Any], out: Any, who: str, *, real: bool = False)
 
 
 def as_memory(x: Any) -> Any:
-    """A result as an array, which may be written to, also where it is without axes and a value of another transform."""
-    return ops.np.getitem(x, Ellipsis) if isinstance(x, Tensor) and not x.shape and is_number(x) else x
+    """A result without axes as an array, which may be written to: a value of another transform may be a number."""
+    return ops.np.getitem(x, Ellipsis) if isinstance(x, Tensor) and is_number(x) else x
 
 
 def left(x: Any, level: Level) -> Any:
@@ -55,7 +55,8 @@ def left(x: Any, level: Level) -> Any:
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor):
             if leaf.level is level:
-                leaves[i] = as_memory(owned(leaf.value))
+                value = owned(leaf.value)
+                leaves[i] = value if value.shape else as_memory(value)
             else:
                 check_open(leaf)
     return unflatten(x, leaves)

@@ -228,7 +228,8 @@ class TapedArguments(Arguments):
             if end is None:
                 grads.append(None)
             elif end[0] in found:
-                grads.append(as_memory(found.pop(end[0])))
+                g = found.pop(end[0])
+                grads.append(g if g.shape else as_memory(g))
             else:
                 grads.append(zeros(end[0].layout, end[1]))
         return unflatten(self.like, grads)
