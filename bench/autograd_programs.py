@@ -1,7 +1,8 @@
 """How fast are twelve programs of the kind that HIPS autograd is used for?
 
 Each value with its gradient: ours on plain NumPy and SciPy beside HIPS autograd's on its own, the same lines
-(bench/whole/twelve.py), in one run and on one thread. Both must give the same, to 1e-10. The fastest of some rounds counts, in each of which both run.
+(bench/whole/twelve.py), in one run and on one thread. Both must give the same, to 1e-10. The fastest of some rounds counts, in
+each of which both run.
 """
 
 import os
