@@ -402,6 +402,9 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".linalg.conditioning": "linalg.cond linalg.matrix_rank",
     ".linalg.tensors": "linalg.tensorinv linalg.tensorsolve",
     ".linalg.matvec": "matvec vecmat",
+    ".choices": "select choose piecewise",
+    ".partitions": "partition argpartition lexsort sort_complex",
+    ".sets": "isin unique_all unique_counts unique_inverse unique_values intersect1d setxor1d union1d setdiff1d trim_zeros",
 }
 LOADERS: dict[Any, Loader] = {}  # by function
 for module, names in LATER.items():
