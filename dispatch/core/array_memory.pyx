@@ -254,8 +254,7 @@ cpdef object expand(cnp.ndarray x, tuple shape):
 
     np.broadcast_to takes 1.8 us for its generality, this 0.2.
     """
-    cdef cnp.npy_intp lengths[64]
-    cdef cnp.npy_intp strides[64]
+    cdef cnp.npy_intp[64] lengths, strides
     cdef int i, ndim = <int>len(shape), missing = ndim - cnp.PyArray_NDIM(x)
     if missing < 0 or ndim > 64:
         return None
@@ -275,18 +274,11 @@ cpdef object expand(cnp.ndarray x, tuple shape):
 
 
 def strided(cnp.ndarray x, tuple shape, tuple strides):
-    """A read-only view of `x` with other lengths and strides, which nothing checks.
-
-    Its base is `x`; that of NumPy's `as_strided` is an object of another kind, from which nobody finds who owns the memory.
-    """
-    cdef cnp.npy_intp lengths[64]
-    cdef cnp.npy_intp steps[64]
-    cdef int i, ndim = <int>len(shape)
-    if ndim > 64:
-        raise ValueError(f"maximum supported dimension for an ndarray is 64, found {ndim}")     # NumPy's own words
-    for i in range(ndim):
+    """A read-only view of `x` by lengths and strides that nothing checks, of 64 axes at most; its base is `x`, unlike `as_strided`'s."""
+    cdef cnp.npy_intp[64] lengths, steps
+    for i in range(len(shape)):
         lengths[i], steps[i] = shape[i], strides[i]
-    view = dispatch_new_view(x.descr, ndim, lengths, steps, cnp.PyArray_DATA(x))
+    view = dispatch_new_view(x.descr, <int>len(shape), lengths, steps, cnp.PyArray_DATA(x))
     dispatch_set_base(view, x)
     return view
 
