@@ -35,7 +35,7 @@ from . import (
     sorting,
     statistics,
 )
-from .assignment import ARRAYS, WRITES, result_into
+from .assignment import WRITES, result_into
 from .families import kernel_of
 from .index_parsing import ARRAY
 from .linalg import decompositions, einsum, matmul, norms, solve
@@ -410,8 +410,9 @@ READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `f
     (statistics.average, np.average, "a:x axis weights keepdims"), (pointwise_more.nan_to_num, np.nan_to_num, "x nan posinf neginf"),
 ]  # fmt: skip
 SPELLED.update({op: (function, _named(parameters)) for op, function, parameters in READ_BY_FLAGS})
-FUNCTIONS.update(WRITES | ARRAYS)
+FUNCTIONS.update(WRITES)
 LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of: it is imported when the first of them is called
+    ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack",
     ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
 }
