@@ -1,15 +1,12 @@
 """`dispatch.numpy.fft` is `numpy.fft`; `fftfreq` and `rfftfreq` have the standard's `dtype=`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..core import Tensor
 
-if TYPE_CHECKING:
-    from numpy.fft import *  # noqa: F403
-
-__all__ = list(np.fft.__all__)  # noqa: PLE0605
+__all__ = list(np.fft.__all__)
 
 
 def fftfreq(n: int, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:

@@ -1,6 +1,6 @@
 """`r_`, `c_` and `vectorize`, which NumPy writes with `np.array` and so hands to nobody.
 
-On plain arrays they are NumPy's own. Where a Tensor is given they do in its order what NumPy's do, by functions of this package.
+On plain arrays they are NumPy's own. Where a Tensor is given they do what NumPy's do, by functions of this package.
 """
 
 from typing import Any
@@ -11,6 +11,7 @@ from ..core import Tensor, first_wrapper
 from ..operators.gufunc.signature import Signature
 from .functions import FUNCTIONS
 
+NUMBERS = (bool, int, float, complex)
 asanyarray, arange = FUNCTIONS["asanyarray"], FUNCTIONS["arange"]
 
 
@@ -42,7 +43,8 @@ class Concatenator:
             axis, ndmin, trans1d = directed(items[0], axis, ndmin, trans1d)
             items = items[1:]
         parts = [part_of(x, ndmin, trans1d) for x in items]
-        dtype = np.result_type(*[x if isinstance(x, (bool, int, float, complex)) else p.dtype for x, p in zip(items, parts, strict=True)])
+        kinds = [x if isinstance(x, NUMBERS) else part.dtype for x, part in zip(items, parts, strict=True)]  # NEP 50
+        dtype = np.result_type(*kinds)
         return np.concatenate([asanyarray(p, dtype) for p in parts], axis)
 
     def __len__(self) -> int:
@@ -72,7 +74,7 @@ def part_of(x: Any, ndmin: int, trans1d: int) -> Any:
     if missing <= 0:
         return made
     made = made.reshape((1,) * missing + made.shape)
-    if trans1d == -1 or isinstance(x, (bool, int, float, complex)):
+    if trans1d == -1 or isinstance(x, NUMBERS):
         return made
     first = trans1d if trans1d >= 0 else trans1d + missing + 1
     axes = list(range(ndmin))
@@ -85,7 +87,8 @@ r_, c_ = Concatenator(np.r_), Concatenator(np.c_)
 class vectorize(np.vectorize):  # noqa: N801  NumPy's name
     """`numpy.vectorize`, of arrays and of Tensors: the function is called with one item after the other.
 
-    It may ask an item for its truth, `if x > 0`. `dispatch.vectorize` calls the function once, for all items, and is much faster.
+    It may ask an item for its truth, `if x > 0`. `dispatch.vectorize` calls the function once, for all items, and is
+    much faster.
 
     Examples
     --------
@@ -98,7 +101,7 @@ class vectorize(np.vectorize):  # noqa: N801  NumPy's name
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if first_wrapper(args) is None and first_wrapper(keywords) is None:
             return super().__call__(*args, **keywords)
-        places: list[Any] = [i for i in range(len(args)) if i not in self.excluded] + [k for k in keywords if k not in self.excluded]
+        places: list[Any] = [place for place in (*range(len(args)), *keywords) if place not in self.excluded]
         given = [keywords[k] if isinstance(k, str) else args[k] for k in places]
         said = None if self.signature is None else Signature.parse(self.signature)
         inner = [len(dims) for dims in said.inputs] if said else [0] * len(given)
@@ -117,7 +120,7 @@ class vectorize(np.vectorize):  # noqa: N801  NumPy's name
         results = [one(index) for index in np.ndindex(*loop)]
         if not results and self.otypes is None:
             raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
-        count = len(said.outputs) if said else len(self.otypes) if not results else number_of(results[0])
+        count = len(said.outputs) if said else len(self.otypes or ()) if not results else number_of(results[0])
         if any(number_of(x) != count for x in results):
             raise ValueError(f"wrong number of outputs from pyfunc: expected {count}, got {[*map(number_of, results)]}")
         outputs = [[x] if count == 1 else list(x) for x in results]

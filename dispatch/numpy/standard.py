@@ -1,7 +1,7 @@
 """Functions whose parameters in the array API standard NumPy lacks. They take NumPy's, too.
 
-Each passes on what NumPy has, so that a call of NumPy's does what NumPy does; `argsort` alone keeps the order of equal elements unless
-it is told otherwise, since the standard says so.
+Each passes on what NumPy has, so that a call of NumPy's does what NumPy does; `argsort` alone keeps the order of equal elements
+unless it is told otherwise, since the standard says so.
 """
 
 import sys
@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-__array_api_version__ = getattr(np, "__array_api_version__", "2022.12")  # before NumPy 2.1: it has what it has of the later ones
+from ..core import Tensor
+
+__array_api_version__ = getattr(np, "__array_api_version__", "2022.12")  # NumPy 2.0 does not say
 
 
 def namespace() -> Any:
@@ -68,7 +70,9 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return np.diff(x, n, axis, **ends)
 
 
-def sort(x: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None, descending: bool = False) -> Any:
+def sort(
+    x: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None, descending: bool = False
+) -> Any:
     """Return the elements in order along an axis.
 
     Parameters
@@ -95,7 +99,9 @@ def sort(x: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, 
     return np.flip(found, -1 if axis is None else axis) if descending else found
 
 
-def argsort(x: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None, descending: bool = False) -> Any:
+def argsort(
+    x: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None, descending: bool = False
+) -> Any:
     """Return the indices that put the elements in order along an axis.
 
     Parameters
@@ -131,6 +137,11 @@ def argsort(x: Any, axis: int | None = -1, kind: Any = None, order: Any = None, 
     return found.shape[axis] - 1 - found if found.ndim else found
 
 
+def dtype_of(x: Any) -> Any:
+    """Return the dtype of an array; what is none as it is."""
+    return x.dtype if isinstance(x, (np.ndarray, np.generic, Tensor)) else x
+
+
 class finfo:  # noqa: N801  NumPy's name
     """What numbers a floating-point dtype has.
 
@@ -154,7 +165,7 @@ class finfo:  # noqa: N801  NumPy's name
     """
 
     def __init__(self, type: Any, /) -> None:
-        self._of = np.finfo(getattr(type, "dtype", type))
+        self._of = np.finfo(dtype_of(type))
         self.bits, self.dtype = int(self._of.bits), self._of.dtype
         self.eps, self.max, self.min = float(self._of.eps), float(self._of.max), float(self._of.min)
         self.smallest_normal = float(self._of.smallest_normal)
@@ -164,3 +175,21 @@ class finfo:  # noqa: N801  NumPy's name
 
     def __repr__(self) -> str:
         return repr(self._of)
+
+
+class iinfo(np.iinfo):  # noqa: N801  NumPy's name
+    """What numbers an integer dtype has: `numpy.iinfo`, of arrays too.
+
+    Parameters
+    ----------
+    type : dtype, ndarray or Tensor
+
+    Examples
+    --------
+    >>> import dispatch.numpy as dnp
+    >>> dnp.iinfo(dnp.asarray([1, 2], dtype=dnp.int8)).max
+    127
+    """
+
+    def __init__(self, type: Any, /) -> None:
+        super().__init__(dtype_of(type))

@@ -5,7 +5,6 @@ cast, an order is a copy where the value does not lie so.
 """
 
 from collections.abc import Callable
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,7 @@ def array(
         made, fresh = astype(made, kind), True
     elif is_number(made):  # which is no array, and shares memory with nothing
         made, fresh = shape.copy(made), True
-    order = flags.named_order(order, "K", made)
+    order = "K" if order == "A" and not copy else flags.named_order(order, "K", made)
     if order != "K" and not getattr(flags.lying(made).flags, f"{order.lower()}_contiguous"):
         made, fresh = shape.copy(made, order), True
     if fresh and copy is False:
@@ -58,6 +57,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None,
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
     """`np.from_dlpack`: a Tensor stays one."""
+    np.from_dlpack(np.empty(0, x.dtype))  # raises NumPy's own error
     return array(x, copy=copy, device=device)
 
 
@@ -88,8 +88,8 @@ def arange(
     first, last = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
     kind = np.result_type(*[as_item(x).dtype for x in (first, last, step)]) if dtype is None else np.dtype(dtype)
-    low, high, by = [x.item() if isinstance(x, Tensor) else x for x in (first, last, step)]
-    n = max(0, ceil((high - low) / by)) if by else np.arange(low, high, by).size  # raises NumPy's own error
+    low, high, by = [np.zeros(x.shape) if np.shape(x) else x.item() if hasattr(x, "item") else x for x in (first, last, step)]
+    n = np.arange(low, high, by).size  # raises NumPy's own error
     begun, second = astype(as_item(first), kind), astype(as_item(pointwise.add(as_item(first), as_item(step))), kind)
     ahead = np.arange(n).astype(kind)  # NumPy keeps the second number, and counts the others from the first
     counted = pointwise.add(begun, pointwise.multiply(ahead, pointwise.subtract(second, begun)))

@@ -141,9 +141,9 @@ def named_order(order: Any, default: str, *operands: Any) -> Any:
     """The order that a flag means for operands: of None the default; of "A" Fortran's, where one lies so or all of several may."""
     if order != "A":
         return default if order is None else order
-    lying = [lying(x).flags for x in operands if hasattr(x, "shape")]
+    flags = [lying(x).flags for x in operands if hasattr(x, "shape")]
     alone = len(operands) == 1
-    return "F" if all(x.f_contiguous for x in lying) and not (alone and lying[0].c_contiguous) else "C"
+    return "F" if all(x.f_contiguous for x in flags) and not (alone and flags[0].c_contiguous) else "C"
 
 
 def lying(x: Any) -> Any:

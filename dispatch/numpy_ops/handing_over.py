@@ -31,7 +31,7 @@ def handed_over(function: Function) -> Function:
     >>> import numpy as np, dispatch
     >>> array = handed_over(np.array)
     >>> dispatch.grad(lambda x: np.sum(array([x, 2.0]) ** 2))(3.0)
-    np.float64(6.0)
+    array(6.)
     >>> array([3.0, 2.0])
     array([3., 2.])
     """

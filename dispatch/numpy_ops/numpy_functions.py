@@ -397,6 +397,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.ndim, lambda a: a.ndim),
     (np.size, flags.size),
     (np.result_type, _result_type),
+    (np.can_cast, lambda from_, to, casting="safe": np.can_cast(from_.dtype, to, casting)),
     (np.iscomplexobj, lambda x: x.dtype.kind == "c"),
     (np.isrealobj, lambda x: x.dtype.kind != "c"),
 ])  # fmt: skip

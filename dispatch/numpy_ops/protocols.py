@@ -262,7 +262,7 @@ def _asked_for_memory(self: Tensor) -> Any:
     return self.__array__()
 
 
-def _array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
+def _array_namespace(self: Tensor, *, api_version: Any = None) -> Any:
     """Return `dispatch.numpy`, the module whose functions take this value by the array API standard."""
     np.empty(0).__array_namespace__(api_version=api_version)  # raises NumPy's own error
     return namespace()
@@ -271,7 +271,7 @@ def _array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
 namespace = LazyFunction(f"{__package__.partition('.')[0]}.numpy", ".standard", "namespace")
 
 
-def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Any:
+def _to_device(self: Tensor, device: Any, /, stream: Any = None) -> Any:
     """Return the value itself, on the device where it is; there is no way to another that derivatives could follow."""
     if device != self.device or stream is not None:
         raise UnsupportedError(
@@ -281,9 +281,9 @@ def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Any:
     return self
 
 
-def _dlpack(self: Tensor, **options: Any) -> Any:
+def _dlpack(self: Tensor, /, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
     """Refuse to hand the memory on, as `np.asarray` is refused."""
-    return np.asarray(self).__dlpack__(**options)
+    return np.asarray(self).__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
 def _dlpack_device(self: Any) -> tuple[int, int]:
