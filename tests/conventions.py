@@ -69,6 +69,10 @@ CONVENTIONS = [
     Convention("clip", "x or a bound is nan", NAN, ("clip", (A(nan), A(0.0), A(1.0)), 0), has_nan),
     Convention("clip median sort max min nanmax nanmin max_where min_where nanmax_where nanmin_where ptp maximum minimum fmax fmin", "complex values", "NumPy orders them by real part, then by imaginary "
         "part; JAX and torch refuse", ("sort", (A([2j, 1.0]), -1, None), 0), is_complex),
+    Convention("partition", "equal elements", "the first of them goes to the first of their places; where the others are, NumPy says and JAX does not follow",
+        ("partition", (A([1.0, 1.0, 0.5]), 1, -1, "introselect"), 0), lambda *case: True),
+    Convention("unique unique_all", "equal elements", "the first of them is the one that is left, as `return_index` says",
+        ("unique", (A([1.0, 1.0]), None, True, True), 0), lambda *case: True),
     Convention("absolute fabs scalar_absolute", "0", MIDDLE, ("absolute", (A(0.0),), 0)),
     Convention("absolute fabs scalar_absolute", "nan", NAN, ("absolute", (A(nan),), 0), np.isnan),
     Convention("absolute scalar_absolute", "0, complex", LEAST, ("absolute", (A(0j),), 0)),

@@ -33,7 +33,7 @@ EDGES = {
     "-inf": [1.0, 2.0, -inf, 2.0, -1.0],
 }
 FINITE = ["zeros", "ones", "two zeros"]  # for complex values, of which each library has its own nan and infinities
-UNSET = {"empty", "empty_like", "unique", "unique_all"}  # what they hold is nobody's business, or there is no derivative
+UNSET = {"empty", "empty_like"}  # what they hold is nobody's business
 LARGEST = 12  # elements of an argument: no more is needed for an edge
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
@@ -268,6 +268,8 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "pad": lambda np, x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
     "trapezoid": lambda np, y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
     "sort": lambda np, x, axis, kind: np.sort(x, axis),
+    "partition": lambda np, x, kth, axis, kind: np.partition(x, kth, axis),
+    "choose": lambda np, a, choices, mode: np.choose(a, choices, mode="clip" if mode == "raise" else mode),
     "unstack": lambda np, x, axis: np.unstack(x, axis=axis),
     "vecdot": lambda np, x, y, axis: np.vecdot(x, y, axis=axis),
     "take": lambda np, x, i, axis: np.take(x, i, axis, mode="wrap"),

@@ -449,7 +449,13 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     ],
     "compress": lambda make: [(make((3,), "?"), make((3, 2)), 0), (make((2,), "?"), make((3, 4)), 1), (make((6,), "?"), make((2, 3)), None)],
     "extract": lambda make: [(make((2, 3), "?"), make((2, 3))), (make((3,), "?"), make((3,)))],
-    "unique_all": lambda make: [(make((5,)), False), (make((2, 3)), True)],
+    "unique": lambda make: [(make((5,)), None, True, True), (make((2, 3)), None, False, True), (make((4, 3)), 1, True, True)],
+    **dict.fromkeys(["unique_all", "unique_places"], lambda make: [(make((5,)), None, False), (make((2, 3)), None, True), (make((4, 3)), -1, True)]),
+    "unsorted_places": lambda make: [(make((5,)), True), (make((2, 3)), False)],
+    "isin": lambda make: [
+        (make((2, 3)), make((4,)), False, False, None), (make((3,)), make((2, 3)), False, True, None), (make(()), make((3,)), False, False, "sort"),
+        (2, make((3,)), False, False, None), (make((3,)), 2, True, False, None),
+    ],
     "repeat": lambda make: [(make((2, 3)), 2, None), (make((2, 3)), 3, 1), (make((2, 3)), [1, 2], 0), (make(()), 2, None),
         (make((2, 3)), [2], -1)],
     "tile": lambda make: [(make((2, 3)), 2), (make((3,)), (2, 2)), (make((2, 3)), (2, 1)), (make(()), (2,)),
@@ -490,6 +496,18 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "hsplit": lambda make: [(make((4,)), 2), (make((2, 4)), [1])],
     "dsplit": lambda make: [(make((1, 2, 4)), 2)],
     "unstack": lambda make: [(make((2, 3)), 0), (make((2, 3)), -1)],
+    "select": lambda make: [
+        ([make((2, 3), "?"), make((3,), "?")], [make((2, 3)), make((2, 1))], make((3,))), ([make((3,), "?")], [make((2, 3))], 0), ([make((), "?")], [make(())], make(())),
+    ],
+    "choose": lambda make: [
+        (make((2, 3), "i8") % 3, [make((2, 3)), make((3,)), make((2, 1))], "raise"), (make((3,), "i8"), [make((3,)), make((2, 3))], "wrap"),
+        (make((3,), "i8") - 2, [make((3,)), make(()), make((3,))], "clip"), (make((), "i8") % 2, [make((3,)), make((3,))], "raise"),
+    ],
+    **dict.fromkeys(["partition", "argpartition"], lambda make: [
+        (make((5,)), 2, -1, "introselect"), (make((4, 3)), (0, 2), 0, "introselect"),
+        (make((2, 3, 4)), -1, -2, "introselect"), (make((2, 3)), 3, None, "introselect"), (make((1, 3)), [1], 1, "introselect"),
+    ]),
+    "lexsort": lambda make: [([make((4,)), make((4,))], -1), ([make((2, 3)), make((2, 3)), make((2, 3))], 0), ([make((2, 3, 4))], -2)],
     **dict.fromkeys(["fft_fft", "fft_ifft", "fft_ihfft", "fft_rfft"], lambda make: transforms(make, 4, 5, 2, 7)),
     **dict.fromkeys(["fft_irfft", "fft_hfft"], lambda make: transforms(make, 4, 5, 3, 8)),
     **dict.fromkeys([f"fft_{way}fft{n}" for n in "2n" for way in ("", "i", "r", "ir")], lambda make: [
@@ -557,6 +575,7 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 
 OWN = {  # what the layers need, and NumPy has under no name
+    "unique_places", "unsorted_places",
     "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "empty", "empty_like", "linalg_tall_qr",
     "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
     "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where", "nanprod_where", "nanmax_where", "nanmin_where", "nanvar_where", "nanstd_where",  # their kernels are NumPy's functions of other names
@@ -587,11 +606,14 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "nanprod": lambda x, axis, dtype, keep: np.nanprod(x, axis, dtype, keepdims=keep),
     "nanvar": lambda x, axis, dtype, ddof, keep: np.nanvar(x, axis, dtype, ddof=ddof, keepdims=keep),
     "nanstd": lambda x, axis, dtype, ddof, keep: np.nanstd(x, axis, dtype, ddof=ddof, keepdims=keep),
+    "select": lambda conditions, choices, default: np.select(conditions, choices, default),
+    "choose": lambda a, choices, mode: np.choose(a, choices, mode=mode),
     "pad": lambda x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
     "prod": lambda x, axis, dtype, keep: np.prod(x, axis, dtype, keepdims=keep),
     "mean": lambda x, axis, dtype, keep: np.mean(x, axis, dtype, keepdims=keep),
     "tri": lambda n, m, k, dtype: np.tri(n, m, k, dtype or float),
-    "unique_all": lambda x, equal_nan: np.unique(x, True, True, True, equal_nan=equal_nan),
+    "unique": lambda x, axis, equal_nan, in_order: np.unique(x, axis=axis, equal_nan=equal_nan, **({} if in_order else {"sorted": False})),
+    "unique_all": lambda x, axis, equal_nan: np.unique(x, True, True, True, axis, equal_nan=equal_nan),
     "trapezoid": lambda y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
     "unstack": lambda x, axis: [np.take(x, i, axis) for i in range(x.shape[axis])],
     "var": lambda x, axis, dtype, ddof, keep: np.var(x, axis, dtype, ddof=ddof, keepdims=keep),

@@ -1,12 +1,13 @@
-"""`dispatch.numpy.fft` is `numpy.fft`; `fftfreq` and `rfftfreq` have the standard's `dtype=`."""
+"""`dispatch.numpy.fft` is `numpy.fft`, asked for all arguments; `fftfreq` and `rfftfreq` have the standard's `dtype=`."""
 
 from typing import Any
 
 import numpy as np
 
 from ..core import Tensor
+from .functions import looked_up
 
-__all__ = list(np.fft.__all__)
+NAMES: list[str] = np.fft.__all__
 
 
 def fftfreq(n: int, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
@@ -69,8 +70,8 @@ def of_spacing(function: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(np.fft, name)
+    return looked_up(np.fft, name, NAMES, globals())
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return NAMES

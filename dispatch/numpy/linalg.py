@@ -1,15 +1,17 @@
-"""`dispatch.numpy.linalg` is `numpy.linalg`: NumPy hands each of its functions over, by every argument that may be a Tensor."""
+"""`dispatch.numpy.linalg` is `numpy.linalg`, whose functions are asked for all their arguments."""
 
 from typing import Any
 
 import numpy as np
 
-__all__ = list(np.linalg.__all__)
+from .functions import looked_up
+
+NAMES: list[str] = np.linalg.__all__
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(np.linalg, name)
+    return looked_up(np.linalg, name, NAMES, globals())
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return NAMES

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor
+from ..numpy_ops.handing_over import handed_over
+from .functions import FUNCTIONS
 
+numpy_clip, numpy_diff, numpy_sort, numpy_argsort, ravel = map(handed_over, (np.clip, np.diff, np.sort, np.argsort, np.ravel))
 __array_api_version__ = getattr(np, "__array_api_version__", "2022.12")  # NumPy 2.0 does not say
 
 
@@ -41,7 +44,7 @@ def clip(x: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: 
     array([1., 2., 4.])
     """
     low, high = keywords.pop("a_min", min), keywords.pop("a_max", max)
-    return np.clip(x, low, high, out, **keywords)
+    return numpy_clip(x, low, high, out, **keywords)
 
 
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
@@ -67,7 +70,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     array([3., 5., 7.])
     """
     ends = {name: value for name, value in (("prepend", prepend), ("append", append)) if value is not None}
-    return np.diff(x, n, axis, **ends)
+    return numpy_diff(x, n, axis, **ends)
 
 
 def sort(
@@ -95,7 +98,7 @@ def sort(
     >>> dnp.sort(dnp.asarray([2.0, 1.0, 3.0]), descending=True)
     array([3., 2., 1.])
     """
-    found = np.sort(x, axis, kind, order, stable=stable)
+    found = numpy_sort(x, axis, kind, order, stable=stable)
     return np.flip(found, -1 if axis is None else axis) if descending else found
 
 
@@ -130,9 +133,8 @@ def argsort(
     if kind is None and order is None and stable is None:
         stable = True
     if not descending:
-        return np.argsort(x, axis, kind, order, stable=stable)
-    if axis is None:
-        x, axis = np.ravel(x), -1
+        return numpy_argsort(x, axis, kind, order, stable=stable)
+    x, axis = (ravel(x), -1) if axis is None else (FUNCTIONS["asarray"](x), axis)
     found = np.flip(np.argsort(np.flip(x, axis), axis, kind, order, stable=stable), axis)
     return found.shape[axis] - 1 - found if found.ndim else found
 

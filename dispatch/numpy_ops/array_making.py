@@ -88,12 +88,20 @@ def arange(
     first, last = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
     kind = np.result_type(*[as_item(x).dtype for x in (first, last, step)]) if dtype is None else np.dtype(dtype)
-    low, high, by = [np.zeros(x.shape) if np.shape(x) else x.item() if hasattr(x, "item") else x for x in (first, last, step)]
+    low, high, by = [_told(x) for x in (first, last, step)]
+    if kind.kind in "biu":  # constants to derivatives
+        return np.arange(low, high, by, dtype=kind)
     n = np.arange(low, high, by).size  # raises NumPy's own error
     begun, second = astype(as_item(first), kind), astype(as_item(pointwise.add(as_item(first), as_item(step))), kind)
     ahead = np.arange(n).astype(kind)  # NumPy keeps the second number, and counts the others from the first
     counted = pointwise.add(begun, pointwise.multiply(ahead, pointwise.subtract(second, begun)))
-    return counted if n < 2 else np.concatenate([counted[:1], second[None], counted[2:]])
+    return astype(counted if n < 2 else np.concatenate([counted[:1], second[None], counted[2:]]), kind)  # in its byte order
+
+
+def _told(x: Any) -> Any:
+    """Return the number that a Tensor holds, as an array without axes."""
+    of: Any = x
+    return np.asarray(of.item(), of.dtype) if isinstance(x, Tensor) and not of.shape else of
 
 
 FUNCTIONS: dict[Any, Function] = {

@@ -196,7 +196,7 @@ def reshape(a: Any, /, shape_: Any = None, order: str = "C", *, copy: Any = None
 
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """`np.copy`."""
-    return shape.copy(a, "K" if order is None else order)
+    return shape.copy(as_value(a), "K" if order is None else order)
 
 
 def ravel(a: Any, order: str = "C") -> Any:
@@ -352,7 +352,7 @@ def extract(condition: Any, arr: Any) -> Any:
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """`np.nan_to_num`; without a copy the array itself gets the numbers."""
     if copy:
-        return pointwise_more.nan_to_num(x, nan, posinf, neginf)
+        return call(pointwise_more.nan_to_num, x, nan, posinf, neginf)
     if x.dtype.kind in "fc":
         write_result(x, pointwise_more.nan_to_num(x, nan, posinf, neginf), lambda value, out: np.copyto(out, value))
     return indexing.as_number(x)
@@ -488,6 +488,7 @@ def lettered(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
 
 def size(a: Any, axis: Any = None) -> Any:
     """`np.size`."""
+    a = as_value(a)
     axes = range(len(a.shape)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     if axis is not None and not isinstance(axis, (int, np.integer)):
         np.size(np.zeros((1,) * len(a.shape)), axis)  # raises NumPy's own error

@@ -188,7 +188,7 @@ def _where(condition: Any, *choices: Any) -> Any:
 
 
 def _nonzero(a: Any) -> Any:
-    return tuple(data_dependent.nonzero(a))
+    return tuple(call(data_dependent.nonzero, a))
 
 
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
@@ -393,13 +393,13 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.take, flags.take),
     (np.astype, flags.numpy_astype),
     (np.ravel, flags.ravel),
-    (np.shape, lambda a: a.shape),
-    (np.ndim, lambda a: a.ndim),
+    (np.shape, lambda a: as_value(a).shape),
+    (np.ndim, lambda a: as_value(a).ndim),
     (np.size, flags.size),
     (np.result_type, _result_type),
     (np.can_cast, lambda from_, to, casting="safe": np.can_cast(from_.dtype, to, casting)),
-    (np.iscomplexobj, lambda x: x.dtype.kind == "c"),
-    (np.isrealobj, lambda x: x.dtype.kind != "c"),
+    (np.iscomplexobj, lambda x: as_value(x).dtype.kind == "c"),
+    (np.isrealobj, lambda x: as_value(x).dtype.kind != "c"),
 ])  # fmt: skip
 READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `flags` reads, and how they are called in NumPy
     (shape.reshape, np.reshape, "a:x shape"), (shape.copy, np.copy, "a:x order"), (shape.concatenate, np.concatenate, "arrays axis"),
@@ -416,6 +416,9 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack",
     ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
+    ".choices": "select choose piecewise",
+    ".partitions": "partition argpartition lexsort sort_complex",
+    ".sets": "isin unique_all unique_counts unique_inverse unique_values intersect1d setxor1d union1d setdiff1d trim_zeros",
 }
 LOADERS: dict[Any, Loader] = {}  # by function
 for module, names in LATER.items():

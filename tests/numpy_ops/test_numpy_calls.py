@@ -21,13 +21,14 @@ load_rest()
 # np.dot gives a scalar where out= has no axes and refuses what others cast, as multi_dot does; np.ptp of truths works with out= alone.
 IGNORING_OUT = {np.fft.hfft, np.fft.ifft2, np.fft.irfft2, np.fft.fftn, np.fft.ifftn}  # always, or of no axes
 OUT_BY_HALVES = {np.dot, np.linalg.multi_dot, np.ptp} | IGNORING_OUT
+DISTINCT = {np.unique, np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.intersect1d, np.setxor1d, np.setdiff1d, np.union1d}
 UNSET = {np.empty, np.empty_like}  # what they hold is nobody's business
-OF_TENSORS = {np.copyto, np.put, np.put_along_axis, np.fill_diagonal}  # they write to Tensors alone; test_assignment.py holds them
+OF_TENSORS = {np.copyto, np.put, np.put_along_axis, np.fill_diagonal, np.place, np.putmask}  # they write to Tensors alone; test_assignment.py holds them
 
 # What is refused by name, where NumPy does it.
 REFUSED = {
     ("np.reshape", "order"), ("np.reshape", "copy"), ("np.ravel", "order"), ("np.linalg.pinv", "hermitian"), ("np.linalg.svd", "hermitian"),
-    ("np.linalg.svd", "full_matrices"), ("np.linalg.svd", ""), ("np.linalg.qr", "mode"), ("np.unique", "axis"), ("np.unique", "sorted"),
+    ("np.linalg.svd", "full_matrices"), ("np.linalg.svd", ""), ("np.linalg.qr", "mode"),
     ("np.linspace", "retstep"), ("np.pad", "mode"), ("np.array", "order"), ("np.asarray", "order"), ("np.asanyarray", "order"),
     ("np.cross", ""), ("np.cross", "axis"), ("np.cross", "axisa"), ("np.cross", "axisb"), ("np.cross", "axisc"),
 }  # fmt: skip
@@ -115,7 +116,7 @@ def difference(call: Call, ours: Any) -> Any:
             if shared[0] != shared[1]:
                 return ("shares", *shared)
         if isinstance(x, (np.ndarray, np.generic)) and call.function not in UNSET and keyword_of(call, "mode") != "empty":
-            x, y = (x + 0, y + 0) if call.function is np.unique and x.dtype.kind == "f" else (x, y)  # which of 0. and -0. is left
+            x, y = (x + 0, y + 0) if call.function in DISTINCT and x.dtype.kind in "fc" else (x, y)  # which of 0. and -0. is left
             if bits(x) != bits(y):
                 return bits(x), bits(y)
     for x, y in zip(given, got, strict=True):

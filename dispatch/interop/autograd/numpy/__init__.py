@@ -1,26 +1,37 @@
-"""autograd.numpy: NumPy itself, whose functions take values of transforms, but for those that NumPy hands to nobody.
-
-Examples
---------
->>> from dispatch.interop.autograd import grad
->>> grad(lambda x: np.sum(array([x, 2 * x]) ** 2))(1.0)
-np.float64(10.0)
-"""
+"""autograd.numpy: NumPy itself, whose functions take values of transforms, but for those that NumPy hands to nobody."""
 
 from typing import Any
 
 import numpy as np
 
-from ....numpy_ops.handing_over import handed_over
+from ....core import Tensor
+from ....numpy_ops.protocols import detach
 from . import fft, linalg, random
+from .arrays import array, asarray, c_, full, make_diagonal, of_lists, r_, where
 
-__all__ = ["array", "asarray", "fft", "full", "linalg", "random"]
+__all__ = ["array", "asarray", "c_", "fft", "full", "linalg", "make_diagonal", "r_", "random", "where"]
 
-array, asarray, full = handed_over(np.array), handed_over(np.asarray), handed_over(np.full)
+OF_LISTS = frozenset("append average mean median prod std sum var".split())  # of lists with values of transforms too
+
+
+def of_values(dtype: Any) -> Any:
+    """Make a class of integers whose call takes values of transforms, as constants: `np.int64(x)`."""
+
+    class Integers(dtype):  # type: ignore[misc]
+        def __new__(cls, value: Any = 0, *args: Any) -> Any:
+            return detach(value).astype(dtype) if isinstance(value, Tensor) else dtype(value, *args)
+
+    Integers.__name__ = Integers.__qualname__ = dtype.__name__
+    return Integers
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(np, name)
+    found = getattr(np, name)
+    if name in OF_LISTS:
+        found = globals()[name] = of_lists(found)
+    elif isinstance(found, type) and issubclass(found, np.integer) and found is not np.integer:
+        found = globals()[name] = of_values(found)
+    return found
 
 
 def __dir__() -> list[str]:
