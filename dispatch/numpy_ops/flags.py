@@ -431,6 +431,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_V
 
 def outer(x1: Any, x2: Any, /) -> Any:
     """`np.linalg.outer`, of vectors alone."""
+    x1, x2 = as_item(as_value(x1)), as_item(as_value(x2))
     if len(x1.shape) != 1 or len(x2.shape) != 1:
         np.linalg.outer(*[np.zeros((1,) * len(x.shape)) for x in (x1, x2)])  # raises NumPy's own error
     return einsum.outer(x1, x2)
@@ -438,6 +439,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """`np.linalg.cross`, of vectors of three components."""
+    x1, x2 = as_item(as_value(x1)), as_item(as_value(x2))
     if not all(len(x.shape) and x.shape[axis] == 3 for x in (x1, x2)):
         np.linalg.cross(*[np.broadcast_to(0.0, x.shape) for x in (x1, x2)], axis=axis)  # raises NumPy's own error
     return einsum.cross(x1, x2, axis=axis)
