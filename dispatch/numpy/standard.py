@@ -13,7 +13,8 @@ from ..core import Tensor
 from ..numpy_ops.handing_over import handed_over
 from .functions import FUNCTIONS
 
-numpy_clip, numpy_diff, numpy_sort, numpy_argsort, ravel = map(handed_over, (np.clip, np.diff, np.sort, np.argsort, np.ravel))
+numpy_clip, numpy_diff, numpy_sort = handed_over(np.clip), handed_over(np.diff), handed_over(np.sort)
+numpy_argsort, ravel = handed_over(np.argsort), handed_over(np.ravel)
 __array_api_version__ = getattr(np, "__array_api_version__", "2022.12")  # NumPy 2.0 does not say
 
 
