@@ -313,7 +313,14 @@ def fake_creation(*args: Any) -> FakeTensor:
 
 
 def composite(
-    text: str, function: Rule, *, numpy: Rule | None = None, laid_out: Rule | bool = False, closed_for: Rule | None = None, **closed: Any
+    text: str,
+    function: Rule,
+    *,
+    numpy: Rule | None = None,
+    laid_out: Rule | bool = False,
+    namespace: str = "np",
+    closed_for: Rule | None = None,
+    **closed: Any,
 ) -> OpOverload:
     """Make a row of other rows: every layer runs the function and uses their rules; its result shapes are cached.
 
@@ -326,7 +333,7 @@ def composite(
     recorded call and one formula for what the function takes many for. They need the kernel. With `closed_for`, a function of
     the call's arguments, they stand in place of it only where that is true.
     """
-    op = define(f"np::{text}", function, (), DispatchKey.CompositeImplicit)
+    op = define(f"{namespace}::{text}", function, (), DispatchKey.CompositeImplicit)
     layout = numpy if laid_out is True else laid_out or None
     complete(op, fake=function if layout is None else fake_laid_out(op, function, layout))
     if numpy is not None:

@@ -1,6 +1,6 @@
 """`Case`: an operator and one set of arguments, flattened so that a check can replace the arrays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,16 @@ from ..operators.functional_variant import origin_of
 
 Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
+
+
+class Options(NamedTuple):
+    """How the checks look: see `opcheck`."""
+
+    rtol: float | None = None
+    atol: float | None = None
+    eps: float | None = None
+    gradients: str = "compare"
+    fixed: frozenset[str] = frozenset()
 
 
 class Case(NamedTuple):
@@ -44,6 +54,17 @@ class Case(NamedTuple):
     def labels(self) -> list[str]:
         """A label for each of `arrays`: `'x'`, `'xs'[2]`."""
         return labels_of(self.op.arguments.names, self.args)
+
+    def places(self, names: Collection[str]) -> frozenset[int]:
+        """Return the places in `arrays` of the arrays in some arguments."""
+        owners = [n for n, x in zip(self.op.arguments.names, self.args, strict=True) for _ in arrays_in(x)]
+        return frozenset(i for i, name in enumerate(owners) if name in names)
+
+    @property
+    def integers(self) -> frozenset[int]:
+        """The places in `arrays` of integers beside other arrays: indices, pointers and counts, which only the sample knows."""
+        found = frozenset(i for i, x in enumerate(self.arrays) if x.dtype.kind in "iu")
+        return found if len(found) < len(self.arrays) else frozenset()
 
     def with_args(self, args: Arguments, what: str = "") -> "Case":
         """The same operator with other arguments."""

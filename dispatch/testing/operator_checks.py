@@ -10,8 +10,9 @@ from ..core.pytree import leaves
 from ..errors import ArgumentError, did_you_mean, kind_of
 from ..operators.register import resolve
 from ..operators.registry import Operator
-from .cases import Case, bind
-from .check_autograd import check_gradients, check_registration
+from .cases import Case, Options, bind
+from .check_autograd import check_forward, check_gradients, check_registration
+from .check_compiled import check_compiled
 from .check_fake import check_shapes
 from .check_schema import check_schema
 from .check_vmap import check_batches
@@ -19,13 +20,18 @@ from .closeness import tolerance
 from .report import Findings, Report
 from .validate import validate
 
-ALL = ("test_schema", "test_autograd_registration", "test_faketensor", "test_vmap", "test_gradients")
+ALL = (
+    "test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic",
+    "test_vmap", "test_gradients", "test_jvp",
+)  # fmt: skip
 
-_CHECKS: dict[str, Callable[[Case, Findings, float | None, float | None], object]] = {
-    "test_autograd_registration": lambda case, findings, rtol, atol: check_registration(case, findings),
-    "test_faketensor": lambda case, findings, rtol, atol: check_shapes(case, findings),
+_CHECKS: dict[str, Callable[[Case, Findings, Options], object]] = {
+    "test_autograd_registration": lambda case, findings, options: check_registration(case, findings),
+    "test_faketensor": check_shapes,
+    "test_aot_dispatch_dynamic": check_compiled,
     "test_vmap": check_batches,
     "test_gradients": check_gradients,
+    "test_jvp": check_forward,
 }
 
 
@@ -38,6 +44,9 @@ def opcheck(
     raise_exception: bool = True,
     atol: float | None = None,
     rtol: float | None = None,
+    eps: float | None = None,
+    gradients: str = "compare",
+    fixed: Sequence[str] = (),
 ) -> Report:
     """Check an operator on a sample of arguments: its kernel against its schema, and its rules against its kernel.
 
@@ -45,9 +54,12 @@ def opcheck(
       memory with arguments or each other; its results are the same in a second call, and for every layout of the arguments.
     - `test_autograd_registration`: if an argument is tracked, so are the floating-point outputs.
     - `test_faketensor`: the fake rule gives the number, shapes, dtypes, strides and devices of the outputs, for the sample and
-      for other layouts and sizes that the kernel accepts.
+      for other layouts, sizes and precisions that the kernel accepts.
+    - `test_aot_dispatch_dynamic`: a trace with symbolic sizes computes what the operator does, and its gradient.
     - `test_vmap`: a batch gives what a loop over its items gives, wherever the mapped axes are.
-    - `test_gradients`: the gradients of tracked arguments agree with finite differences.
+    - `test_gradients`: the gradients of tracked arguments agree with finite differences, wherever these say something: where
+      the kernel has a kink at the sample, every slope between those of its two sides is right.
+    - `test_jvp`: the operator's own jvp rule agrees with finite differences.
 
     Parameters
     ----------
@@ -63,6 +75,14 @@ def opcheck(
         Whether to raise at the end, one error for all failures. If False, the report has them.
     atol, rtol : float, optional
         How much values may differ; both or neither. By default what the dtypes allow, as in `assert_close`.
+    eps : float, optional
+        The step of finite differences. By default 1e-6, or the cube root of the precision for less than double precision; a
+        gradient that this step contradicts is tried with others, also as small and as large as the elements.
+    gradients : str
+        "compare" them with finite differences, or ask that they "exist", of the right shape: for a kernel that rounds, whose
+        gradient is one of what it rounds.
+    fixed : sequence of str
+        The arguments that keep the sample's values and lengths in every run, for they belong together: indices, pointers.
 
     Returns
     -------
@@ -85,14 +105,15 @@ def opcheck(
     checks = _chosen(test_utils)
     tolerance(np.dtype(float), rtol=rtol, atol=atol)  # refuses one without the other
     case = bind(_single(op), tuple(args), dict(kwargs or {}))
+    options = _options(case, rtol, atol, eps, gradients, fixed)
     found = {name: Findings(case.name) for name in checks}
     purity = found.get("test_schema", Findings(case.name))
     with validate("default"):  # these checks look closer, and say what they find
-        runs = not _subclasses(case, purity) and check_schema(case, purity, rtol, atol)
+        runs = not _subclasses(case, purity) and check_schema(case, purity, options)
         for name, findings in found.items():
             if name != "test_schema":
                 if runs:
-                    _CHECKS[name](case, findings, rtol, atol)
+                    _CHECKS[name](case, findings, options)
                 else:
                     findings.skip("the sample gives no result, see test_schema")
     if not runs:
@@ -101,6 +122,20 @@ def opcheck(
     if raise_exception:
         report.raise_failures()
     return report
+
+
+def _options(case: Case, rtol: Any, atol: Any, eps: Any, gradients: Any, fixed: Any) -> Options:
+    if gradients not in ("compare", "exist"):
+        raise ArgumentError(f'opcheck: gradients= is "compare" or "exist", and was given {gradients!r}.')
+    if eps is not None and not (isinstance(eps, (int, float)) and 0 < eps < 1):
+        raise ArgumentError(f"opcheck: eps= is the step of finite differences, between 0 and 1, and was given {eps!r}.")
+    names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
+    for name in names:
+        if name not in case.op.arguments.names:
+            known = ", ".join(case.op.arguments.names)
+            close = did_you_mean(str(name), case.op.arguments.names)
+            raise ArgumentError(f"opcheck: {case.name} has no argument {name!r} to keep fixed.{close} Its arguments: {known}.")
+    return Options(rtol, atol, eps, gradients, frozenset(names))
 
 
 def _subclasses(case: Case, findings: Findings) -> bool:
