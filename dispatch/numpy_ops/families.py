@@ -313,14 +313,8 @@ def fake_creation(*args: Any) -> FakeTensor:
 
 
 def composite(
-    text: str,
-    function: Rule,
-    *,
-    numpy: Rule | None = None,
-    laid_out: Rule | bool = False,
-    namespace: str = "np",
-    closed_for: Rule | None = None,
-    **closed: Any,
+    text: str, function: Rule, *, numpy: Rule | None = None, laid_out: Rule | bool = False, namespace: str = "np",
+    closed_for: Rule | None = None, **closed: Any,
 ) -> OpOverload:
     """Make a row of other rows: every layer runs the function and uses their rules; its result shapes are cached.
 
@@ -329,9 +323,8 @@ def composite(
     function does; the shape rule and these layers then ask the kernel how, or the function that it is, on arrays of a few
     elements: the layout decides what np.ravel makes a view of.
 
-    `closed` has rules by the names of their layers, `autograd=` and `jvp=`, that stand in place of the function there: one
-    recorded call and one formula for what the function takes many for. They need the kernel. With `closed_for`, a function of
-    the call's arguments, they stand in place of it only where that is true.
+    `closed` has rules by their layers' names, `autograd=` and `jvp=`, that stand in place of the function there: one recorded call
+    for many. They need the kernel. With `closed_for`, a function of the call's arguments, they do so only where that is true.
     """
     op = define(f"{namespace}::{text}", function, (), DispatchKey.CompositeImplicit)
     layout = numpy if laid_out is True else laid_out or None
