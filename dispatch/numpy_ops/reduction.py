@@ -69,7 +69,7 @@ def kept(x: Any, shape: Shape, axis: Any, keepdims: Any) -> Any:
 
 def spread(g: Any, x_shape: Shape, axis: Any, keepdims: Any) -> Any:
     """Compute the pullback of a sum: every element that was added gets its gradient."""
-    return broadcast_to(kept(g, x_shape, axis, keepdims), x_shape)
+    return broadcast_to(g if axis is None else kept(g, x_shape, axis, keepdims), x_shape)
 
 
 def spread_mean(g: Any, x_shape: Shape, axis: Any, keepdims: Any) -> Any:
