@@ -72,7 +72,9 @@ def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kin
     """Write a result into `out` by NumPy's casting rules; `again(value, out)` on arrays without data raises NumPy's error."""
     given = value if hasattr(value, "dtype") else np.asarray(value)
     if type(value) in (bool, int, float, complex):  # whose dtype is what it is written to, where NumPy lets it be
-        np.copyto(np.empty((), out.dtype), value, casting)
+        held = np.empty((), out.dtype)
+        np.copyto(held, value, casting)
+        value = held[()] if casting == "unsafe" else value  # a complex number as a float, say, which no assignment makes of it
     elif not (_fits(given.shape, out.shape) and np.can_cast(given.dtype, out.dtype, casting)):
         again(_hollow(given), np.empty(out.shape, out.dtype))
     if isinstance(out, Tensor):
@@ -95,14 +97,15 @@ def _hollow(x: Any) -> Any:
 
 
 def augmented(op: Function, ufunc: Any) -> Function:
-    """Return the method for `x += other`. Where x is a number, what NumPy has as a scalar, the result is a new value."""
+    """Return the method for `x += other`. NumPy's scalars have none, and so where x is a number Python runs `x = x + other`."""
 
     def augment(self: Tensor, other: Any) -> Any:
+        if not self.shape and is_number(self):
+            return NotImplemented
+        other = as_value(other)
         if ufunc is np.matmul:
             check_matmul_in_place(np.ndim(other))
-        value = op(self, other)
-        number = not self.shape and is_number(self)
-        return value if number or value is NotImplemented else write_result(self, value, partial(_as_ufunc, ufunc, (self, other)))
+        return write_result(self, op(self, other), partial(_as_ufunc, ufunc, (self, other)))
 
     return augment
 

@@ -11,6 +11,7 @@ The first two are in `numpy_ops/numpy_functions.py`. The core knows no operator,
 """
 
 from collections.abc import Callable, Iterable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -168,18 +169,26 @@ def _array_function(self: Tensor, function: Function, types: Iterable[type], arg
 # -- infix and methods -------------------------------------------------------------------------------------------------
 
 
-def _augmented(op: OpOverload, infixed: Function | None = None) -> Function:
-    augment = augmented(infixed or op, kernel_of(op))
+def _augmented(op: OpOverload) -> Function:
+    augment = augmented(op, kernel_of(op))
 
     def inplace(self: Tensor, other: Any) -> Any:
         try:
-            return augment(self, as_value(other))
+            return augment(self, other)
         except ArgumentError:
             if is_operand(other):
                 raise
             return NotImplemented
 
     return inplace
+
+
+def _round(self: Any, ndigits: Any = None) -> Any:
+    """Return `round(x)`, an int, or `round(x, 1)`, of a real number."""
+    if self.shape or not is_number(self) or self.dtype.kind not in "fiu":
+        kind = np.ndarray if self.shape or not is_number(self) else self.dtype.type
+        raise TypeError(f"type numpy.{kind.__name__} doesn't define __round__ method")  # NumPy's own words
+    return round(self.item()) if ndigits is None else pointwise_more.round(self, index(ndigits))
 
 
 def _reshape(self: Tensor, *sizes: Any, order: str = "C", copy: Any = None) -> Any:
@@ -310,13 +319,14 @@ ON_TENSORS: dict[str, Any] = {
     **{f"__{name}__": method for name, method in _INFIX.items()},
     **{f"__{name}__": infix(op) for name, op in _COMPARISONS.items()},
     **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
-    **{f"__i{name}__": _augmented(op, _INFIX[name] if name in _OF_NUMBERS else None) for name, op in _BINARY.items()},
+    **{f"__i{name}__": _augmented(op) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
     "__pos__": unary(pointwise.positive),
     "__abs__": unary(pointwise.absolute, *_OF_NUMBERS["abs"]),
     "__invert__": unary(pointwise.invert),
     "__divmod__": lambda self, other: (self // other, self % other),
     "__rdivmod__": lambda self, other: (other // self, other % self),
+    "__round__": _round,
     "__contains__": lambda self, value: bool(statistics.any(self == value)),
     "__getitem__": getitem,
     "__reversed__": lambda self: (self[i] for i in reversed(range(len(self)))),

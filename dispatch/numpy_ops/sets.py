@@ -146,7 +146,7 @@ def _setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 def _union1d(ar1: Any, ar2: Any) -> Any:
     """`np.union1d`."""
-    return unique(concatenate([_array(ar1), _array(ar2)], None))
+    return unique(concatenate([as_value(ar1), as_value(ar2)], None))  # of a Python number np.concatenate takes the others' dtype
 
 
 def _setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:

@@ -213,13 +213,20 @@ class TrackedTensor(Tensor):
         GradientError
             In a backward rule that is differentiated itself: the derivative would be wrong without the number's part.
         """
+        return self._as_constant("item").item(*place)
+
+    def tolist(self) -> Any:
+        """Return the elements as a nested list of Python numbers, constants to every derivative; raise as `item` does."""
+        return self._as_constant("tolist").tolist()
+
+    def _as_constant(self, asked: str) -> Any:
         if in_recorded_rule(self.level.number):
             raise GradientError(
-                "x.item() was asked of a tracked value in a backward that is differentiated again: the derivative of that "
+                f"x.{asked}() was asked of a tracked value in a backward that is differentiated again: the derivative of that "
                 "number would be lost in silence. Compute with the array; where a constant is meant, write dispatch.detach(x)."
             )
         count_conversion()
-        return self.value.item(*place)
+        return self.value
 
     def __bool__(self) -> bool:
         return bool(self.value)

@@ -36,6 +36,11 @@ class DualTensor(Tensor):
         count_conversion()
         return self.value.item(*place)
 
+    def tolist(self) -> Any:
+        """Return the elements as a nested list of Python numbers, which every derivative takes for constants."""
+        count_conversion()
+        return self.value.tolist()
+
     def __bool__(self) -> bool:
         return bool(self.value)
 

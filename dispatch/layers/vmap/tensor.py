@@ -67,7 +67,7 @@ class BatchedTensor(Tensor):
             "array, make that of a batched value: np.zeros_like(x, shape=...), or np.stack the pieces."
         )
 
-    __bool__ = __float__ = __int__ = __index__ = __complex__ = item
+    __bool__ = __float__ = __int__ = __index__ = __complex__ = tolist = item
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         note_request()
