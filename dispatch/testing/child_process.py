@@ -7,7 +7,6 @@ sends each result as soon as it has it.
 
 import contextlib
 import faulthandler
-import importlib
 import multiprocessing
 import os
 import pickle
@@ -21,6 +20,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+try:
+    from resource import RLIMIT_AS, RLIMIT_CORE, getrlimit, setrlimit
+except ImportError:  # Windows has none
+    HAS_LIMITS = False
+else:
+    HAS_LIMITS = True
 
 from ..core.source import raised_at
 from ..errors import OperatorNotFoundError
@@ -94,9 +100,9 @@ def run_in_fork(work: Work, timeout: float) -> Iterator[Any]:
     yield from _watched(receive, end, timeout)
 
 
-def run_in_new(work: Work, timeout: float, module: str) -> Iterator[Any]:
-    """Do the same in a new interpreter that imports a module first; the work is pickled."""
-    command = f"from {__name__} import serve_pipe; serve_pipe({list(sys.path)!r}, {module!r})"
+def run_in_new(work: Work, timeout: float) -> Iterator[Any]:
+    """Do the same in a new interpreter; the work is pickled, which imports the modules of what is in it."""
+    command = f"from {__name__} import serve_pipe; serve_pipe({list(sys.path)!r})"
     child = subprocess.Popen([sys.executable, "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdin is not None
     assert child.stdout is not None
@@ -181,7 +187,7 @@ def _serve(work: Work, send: Callable[[Any], object]) -> None:
         send(Unfit(str(error)) if missing else Ended(f"raised {type(error).__name__}: {error}", said))
 
 
-def serve_pipe(path: list[str], module: str) -> None:
+def serve_pipe(path: list[str]) -> None:
     """Be a new interpreter: take the work from stdin and send to stdout, which kernels then cannot write to."""
     sys.path[:] = path
     out = os.fdopen(os.dup(1), "wb")
@@ -192,7 +198,6 @@ def serve_pipe(path: list[str], module: str) -> None:
         out.flush()
 
     try:
-        importlib.import_module(module)
         work = pickle.load(sys.stdin.buffer)
     except Exception as error:
         send(Unfit(str(error)))
@@ -209,16 +214,17 @@ def _ending(status: int) -> str:
 
 def _limit_memory() -> None:
     """Bound what the child may take, and write no core file."""
+    if not HAS_LIMITS:
+        return
     try:
-        resource = importlib.import_module("resource")  # Windows has none
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        setrlimit(RLIMIT_CORE, (0, getrlimit(RLIMIT_CORE)[1]))
         page = os.sysconf("SC_PAGE_SIZE")
         has = int(Path("/proc/self/statm").read_text().split()[0]) * page
         free = os.sysconf("SC_AVPHYS_PAGES") * page
-        most = resource.getrlimit(resource.RLIMIT_AS)[1]
+        most = getrlimit(RLIMIT_AS)[1]
         bound = has + min(free // 2, MOST_MEMORY)
-        resource.setrlimit(resource.RLIMIT_AS, (bound if most < 0 else min(bound, most), most))
-    except (ImportError, OSError, ValueError):  # no such limit on this system
+        setrlimit(RLIMIT_AS, (bound if most < 0 else min(bound, most), most))
+    except (OSError, ValueError):  # no such limit on this system
         return
 
 

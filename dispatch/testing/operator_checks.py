@@ -167,7 +167,7 @@ def _run_isolated(case: Case, names: tuple[str, ...], options: Options, timeout:
     left, runs = names, True
     while left:
         work = partial(_work, case, left, options, runs)
-        children = run_in_fork(work, timeout) if has_fork() else run_in_new(work, timeout, case.op.defined_in[0])
+        children = run_in_fork(work, timeout) if has_fork() else run_in_new(work, timeout)
         for outcome in children:
             if isinstance(outcome, Unfit):
                 yield outcome

@@ -235,6 +235,13 @@ def test_a_child_that_is_no_longer_wanted_is_ended():
         os.kill(child, 0)
 
 
-def test_a_new_interpreter_that_cannot_import_the_module_is_told():
-    [unfit] = run_in_new(iter, 30.0, "no_such_module_anywhere")
-    assert unfit == Unfit("No module named 'no_such_module_anywhere'")
+def test_work_that_cannot_be_found_again_is_told(monkeypatch):
+    made = type(sys)("no_such_module_anywhere")
+    monkeypatch.setitem(sys.modules, made.__name__, made)
+
+    def work(say):
+        raise AssertionError
+
+    work.__module__, work.__qualname__ = made.__name__, "work"
+    made.work = work
+    assert list(run_in_new(work, 30.0)) == [Unfit("No module named 'no_such_module_anywhere'")]
