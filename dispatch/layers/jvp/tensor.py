@@ -4,6 +4,7 @@ from typing import Any
 
 from ...core import DispatchKey, Tensor, count_conversion, note_request
 from ...core.array_memory import set_rewritable
+from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError
 
 
@@ -63,6 +64,7 @@ class DualTensor(Tensor):
             f"a NumPy array was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}: the tangent "
             "would be lost in silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for "
             "np.array([x, y]); to write it into an array, make that of such a value: np.zeros_like(x, shape=...)."
+            f"{library_advice()}"
         )
 
     def __repr__(self) -> str:
