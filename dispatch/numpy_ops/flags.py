@@ -33,7 +33,7 @@ from . import (
 )
 from .assignment import result_into, write_result
 from .composite_layouts import item_layout
-from .linalg import decompositions, einsum, solve
+from .linalg import einsum
 from .masked import CHOOSING
 from .result_layouts import Layout, seen
 from .row_arguments import as_item, as_mask, as_value, call
@@ -105,7 +105,7 @@ def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options
         raise refused(spelling, "where", given["where"], "Elsewhere the result would be whatever memory held: give out= too, or write np.where(mask, ..., y).")
     order = given.pop("order", "K")
     if given:
-        small = [np.empty(0, x.dtype) if hasattr(x, "dtype") else x for x in inputs]
+        small = [np.empty((0,) * n, x.dtype) if hasattr(x, "dtype") else x for x, n in zip(inputs, core_ndims(ufunc), strict=True)]
         made = ufunc(*small, **given)  # raises NumPy's own error
         kinds = [x.dtype if hasattr(x, "dtype") else np.dtype(bool) if isinstance(x, bool) else type(x) for x in inputs]
         options = {"casting": given.get("casting", "same_kind")}
@@ -116,6 +116,12 @@ def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options
     out = op(*inputs)
     order = named_order(order, "K", None, *inputs)  # one operand of a ufunc is as one of several
     return out if order == "K" else mapped(lambda x: in_order(x, order), out)
+
+
+def core_ndims(ufunc: np.ufunc) -> list[int]:
+    """Return how many axes an item of each operand has: of `(m,n),(n)->(m)` two and one. Of an elementwise function, one is no fewer than it takes."""
+    cores = (ufunc.signature or ",".join(["(n)"] * ufunc.nin)).partition("->")[0]
+    return [len(core.split(",")) for core in cores.strip("()").split("),(")]
 
 
 def cast(x: Any, dtype: Any) -> Any:
@@ -404,27 +410,6 @@ def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, 
         np.clip(np.zeros(1), *[0 for x in (a_min,) if x is not NO_VALUE], **({"a_max": 0} if a_max is not NO_VALUE else {}))  # type: ignore[call-overload] # raises NumPy's own error
     found = in_order(call(pointwise_more.clip, a, low, high), named_order(order, "K", a, low, high))
     return found if out is None else write_result(out, found, lambda value, out: np.clip(value, None, None, out=out))
-
-
-def qr(a: Any, mode: str = "reduced") -> Any:
-    """`np.linalg.qr`."""
-    if mode not in ("reduced", "r"):
-        np.linalg.qr(np.eye(1), mode)  # type: ignore[call-overload] # raises NumPy's own error
-        raise refused("np.linalg.qr", "mode", mode, "Modes: 'reduced', 'r'.")
-    found = decompositions.qr(a)
-    return found[1] if mode == "r" else QR(*found)
-
-
-QR: Any = type(np.linalg.qr(np.eye(1)))
-
-
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_VALUE) -> Any:
-    """`np.linalg.pinv`."""
-    if hermitian:
-        raise refused("np.linalg.pinv", "hermitian", True, "Leave it out: the inverse is the same.")
-    if rtol is not NO_VALUE and rcond is not None:
-        np.linalg.pinv(np.eye(1), rcond, rtol=rtol)  # raises NumPy's own error
-    return solve.pinv(a, rcond if rtol is NO_VALUE else rtol)
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
