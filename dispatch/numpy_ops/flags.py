@@ -77,6 +77,8 @@ def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tupl
     initial, mask, mean = [given.get(name, NO_VALUE) for name in ("initial", "where", "mean")]
     if mask is True or mask is None or mask is np.True_:
         mask = NO_VALUE
+    if isinstance(initial, Tensor):
+        raise refused(op.name, "initial", initial, "Leave it out, and add it or compare it with the result.")
     if initial is None and op in (reduction.sum, statistics.prod, statistics.nansum, nan_reductions.nanprod):
         raise refused(op.name, "initial", None, "Leave it out.")
     if initial is None:
@@ -145,12 +147,12 @@ def named_order(order: Any, default: str, *operands: Any) -> Any:
     """The order that a flag means for operands: of None the default; of "A" Fortran's, where one lies so or all of several may."""
     if order != "A":
         return default if order is None else order
-    lying = [_lying(x).flags for x in operands if hasattr(x, "shape")]
+    flags = [lying(x).flags for x in operands if hasattr(x, "shape")]
     alone = len(operands) == 1
-    return "F" if all(x.f_contiguous for x in lying) and not (alone and lying[0].c_contiguous) else "C"
+    return "F" if all(x.f_contiguous for x in flags) and not (alone and flags[0].c_contiguous) else "C"
 
 
-def _lying(x: Any) -> Any:
+def lying(x: Any) -> Any:
     """An array that lies in memory as a value does below all wrappers, and must not be read."""
     layout = item_layout(x)
     return seen(Layout(guesses(layout.shape), guesses(layout.strides), layout.dtype))
@@ -200,7 +202,7 @@ def reshape(a: Any, /, shape_: Any = None, order: str = "C", *, copy: Any = None
 
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """`np.copy`."""
-    return shape.copy(a, "K" if order is None else order)
+    return shape.copy(as_value(a), "K" if order is None else order)
 
 
 def ravel(a: Any, order: str = "C") -> Any:
@@ -356,7 +358,7 @@ def extract(condition: Any, arr: Any) -> Any:
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """`np.nan_to_num`; without a copy the array itself gets the numbers."""
     if copy:
-        return pointwise_more.nan_to_num(x, nan, posinf, neginf)
+        return call(pointwise_more.nan_to_num, x, nan, posinf, neginf)
     if x.dtype.kind in "fc":
         write_result(x, pointwise_more.nan_to_num(x, nan, posinf, neginf), lambda value, out: np.copyto(out, value))
     return indexing.as_number(x)
@@ -473,6 +475,7 @@ def lettered(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
 
 def size(a: Any, axis: Any = None) -> Any:
     """`np.size`."""
+    a = as_value(a)
     axes = range(len(a.shape)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     if axis is not None and not isinstance(axis, (int, np.integer)):
         np.size(np.zeros((1,) * len(a.shape)), axis)  # raises NumPy's own error
