@@ -37,34 +37,6 @@ def _parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
     return index, value, arrays
 
 
-def array(given: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0, subok: bool = False, **options: Any) -> Any:
-    """Run `np.array(..., like=x)`: nested lists are stacked, a single value is copied. Of subclasses there are none."""
-    np.array((), order=order)  # raises NumPy's own error
-    np.empty(0, **{name: value for name, value in options.items() if name == "device"})
-    unknown = options.keys() - {"device"}
-    if unknown:
-        raise UnsupportedError(f"np.array: {min(unknown)}= is not taken with like=. Leave it out.")
-    made = as_value(given)
-    if not isinstance(made, (Tensor, np.ndarray)):
-        made = np.asarray(made)
-    if dtype is not None and made.dtype != dtype:
-        made = astype(made, np.dtype(dtype))
-        made = made if order in ("K", None) or len(made.shape) < 2 else shape.copy(made, order)
-    elif made is given and copy:
-        made = shape.copy(made, order or "K")
-    elif order in ("C", "F") and made.shape:
-        if made is given and not copy:
-            raise UnsupportedError(
-                f"np.asarray: order={order!r} copies or not by the strides of a value. Write np.copy(x, {order!r}), or leave it out."
-            )
-        made = shape.copy(made, order)
-    missing = ndmin - len(made.shape)
-    return shape.reshape(made, (*[1] * missing, *made.shape)) if missing > 0 else made
-
-
-ARRAYS: dict[Any, Function] = {np.array: array, np.asarray: partial(array, copy=False), np.asanyarray: partial(array, copy=False)}
-
-
 # -- results into an array that is given -----------------------------------------------------------------------------------
 
 

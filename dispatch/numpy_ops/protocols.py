@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload, Tensor, device_of, note_request
+from ..core.lazy import LazyFunction
 from ..dispatcher.conversion_advice import line_for
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
@@ -270,6 +271,38 @@ def _asked_for_memory(self: Tensor) -> Any:
     return self.__array__()
 
 
+def _array_namespace(self: Tensor, *, api_version: Any = None) -> Any:
+    """Return `dispatch.numpy`, the module whose functions take this value by the array API standard."""
+    np.empty(0).__array_namespace__(api_version=api_version)  # raises NumPy's own error
+    return namespace()
+
+
+namespace = LazyFunction(f"{__package__.partition('.')[0]}.numpy", ".standard", "namespace")
+
+
+def _to_device(self: Tensor, device: Any, /, stream: Any = None) -> Any:
+    """Return the value itself, on the device where it is; there is no way to another that derivatives could follow."""
+    if device != self.device or stream is not None:
+        raise UnsupportedError(
+            f"x.to_device was asked for device {device!r}{'' if stream is None else ' and a stream'}, and the value is on {self.device!r}. "
+            "An operator with a kernel for each copies: dispatch.custom_op(...)."
+        )
+    return self
+
+
+def _dlpack(self: Tensor, /, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    """Refuse to hand the memory on, as `np.asarray` is refused."""
+    return np.asarray(self).__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+
+def _dlpack_device(self: Any) -> tuple[int, int]:
+    """Return where the memory is, as DLPack numbers devices."""
+    while isinstance(self, Tensor) and self.value is not None:
+        self = self.value
+    found: tuple[int, int] = (self if hasattr(self, "__dlpack_device__") and not isinstance(self, Tensor) else np.empty(0)).__dlpack_device__()
+    return found
+
+
 def detach(x: Any) -> Any:
     """Return the value of `x` as a constant: no gradient and no tangent flows through it.
 
@@ -374,6 +407,10 @@ ON_TENSORS: dict[str, Any] = {
     "conjugate": _conjugate,
     "detach": detach,
     "ctypes": property(_asked_for_memory),
+    "__array_namespace__": _array_namespace,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device,
+    "to_device": _to_device,
     "_numba_type_": property(_asked_for_memory),
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),

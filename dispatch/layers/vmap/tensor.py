@@ -74,7 +74,7 @@ class BatchedTensor(Tensor):
         raise ConversionError(
             f"a NumPy array was asked of a BatchedTensor of shape {self.shape} and dtype {self.dtype}, which would take it out "
             "of its transform. Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: "
-            "np.stack([x, y]) for np.array([x, y])."
+            "dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full and np.r_."
         )
 
     def __repr__(self) -> str:
