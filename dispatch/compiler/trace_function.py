@@ -205,7 +205,7 @@ def _views_of_constants(results: list[Any], trace: Trace) -> dict[int, Any]:
     """Return, by id, the arrays among some results that share memory, each as a view of one constant: two would share none."""
     found: dict[int, Any] = {}
     arrays = {id(x): x for x in results if type(x) is np.ndarray and x.size and not x.dtype.hasobject}
-    for key, x in arrays.items() if len(arrays) > 1 else ():
+    for key, x in arrays.items():
         if not any(y is not x and np.may_share_memory(x, y) for y in arrays.values()):
             continue
         owner = x
@@ -223,7 +223,8 @@ def _views_of_constants(results: list[Any], trace: Trace) -> dict[int, Any]:
 def _left(result: Any, trace: Trace) -> Any:
     """Return a result as the graph has it."""
     flat = flattened(result)
-    seen = _views_of_constants(flat, trace)
+    several = list(map(type, flat)).count(np.ndarray) > 1
+    seen = _views_of_constants(flat, trace) if several else {}
     for i, leaf in enumerate(flat):
         leaf = seen.get(id(leaf), leaf)
         x = leaf
