@@ -312,7 +312,9 @@ def fake_creation(*args: Any) -> FakeTensor:
 # -- composites ----------------------------------------------------------------------------------------------------------------
 
 
-def composite(text: str, function: Rule, *, numpy: Rule | None = None, laid_out: Rule | bool = False) -> OpOverload:
+def composite(
+    text: str, function: Rule, *, numpy: Rule | None = None, laid_out: Rule | bool = False, tags: tuple[Tag, ...] = ()
+) -> OpOverload:
     """Make a row of other rows: every layer runs the function and uses their rules; its result shapes are cached.
 
     Where the function does not end in the very bits of NumPy's own, `numpy` is the kernel for plain arrays: the tape, forward mode
@@ -320,7 +322,7 @@ def composite(text: str, function: Rule, *, numpy: Rule | None = None, laid_out:
     function does; the shape rule and these layers then ask the kernel how, or the function that it is, on arrays of a few
     elements: the layout decides what np.ravel makes a view of.
     """
-    op = define(f"np::{text}", function, (), DispatchKey.CompositeImplicit)
+    op = define(f"np::{text}", function, tags, DispatchKey.CompositeImplicit)
     layout = numpy if laid_out is True else laid_out or None
     complete(op, fake=function if layout is None else fake_laid_out(op, function, layout))
     if numpy is not None:
