@@ -20,6 +20,7 @@ from bench.cases import cases
 from bench.peers import PEERS, MissingPeerError, load
 from bench.questions import questions
 from bench.timing import Case, Timing
+from bench.whole.twelve import PROGRAMS
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "bench"
@@ -88,6 +89,14 @@ def test_cases_of_a_peer_run_and_are_known_to_the_table(name):
     for case in cases.values():
         with case.within():
             case.function()()
+
+
+@pytest.mark.autograd
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_of_autograds_kind_gives_the_same_as_with_autograd(name):
+    pytest.importorskip("scipy")
+    autograd_programs = importlib.import_module("bench.autograd_programs")
+    assert autograd_programs.apart(name) < autograd_programs.TOLERANCE
 
 
 def test_ours_can_do_every_case():

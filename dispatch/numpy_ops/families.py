@@ -313,7 +313,8 @@ def fake_creation(*args: Any) -> FakeTensor:
 
 
 def composite(
-    text: str, function: Rule, *, numpy: Rule | None = None, laid_out: Rule | bool = False, tags: tuple[Tag, ...] = ()
+    text: str, function: Rule, *, numpy: Rule | None = None, laid_out: Rule | bool = False, namespace: str = "np",
+    tags: tuple[Tag, ...] = (),
 ) -> OpOverload:
     """Make a row of other rows: every layer runs the function and uses their rules; its result shapes are cached.
 
@@ -322,7 +323,7 @@ def composite(
     function does; the shape rule and these layers then ask the kernel how, or the function that it is, on arrays of a few
     elements: the layout decides what np.ravel makes a view of.
     """
-    op = define(f"np::{text}", function, tags, DispatchKey.CompositeImplicit)
+    op = define(f"{namespace}::{text}", function, tags, DispatchKey.CompositeImplicit)
     layout = numpy if laid_out is True else laid_out or None
     complete(op, fake=function if layout is None else fake_laid_out(op, function, layout))
     if numpy is not None:

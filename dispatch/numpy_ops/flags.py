@@ -32,7 +32,7 @@ from . import (
 )
 from .assignment import result_into, write_result
 from .composite_layouts import item_layout
-from .linalg import decompositions, einsum, solve
+from .linalg import einsum
 from .masked import CHOOSING
 from .result_layouts import Layout, seen
 from .row_arguments import as_item, as_mask, as_value, call
@@ -73,6 +73,8 @@ def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tupl
     initial, mask, mean = [given.get(name, NO_VALUE) for name in ("initial", "where", "mean")]
     if mask is True or mask is None or mask is np.True_:
         mask = NO_VALUE
+    if isinstance(initial, Tensor):
+        raise refused(op.name, "initial", initial, "Leave it out, and add it or compare it with the result.")
     if initial is None and op in (reduction.sum, statistics.prod, statistics.nansum, nan_reductions.nanprod):
         raise refused(op.name, "initial", None, "Leave it out.")
     if initial is None:
@@ -87,6 +89,12 @@ def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tupl
 
 
 # -- casts and layouts ------------------------------------------------------------------------------------------------------------
+
+
+def core_ndims(ufunc: np.ufunc) -> list[int]:
+    """Return how many axes an item of each operand has: of `(m,n),(n)->(m)` two and one. Of an elementwise function, one is no fewer than it takes."""
+    cores = (ufunc.signature or ",".join(["(n)"] * ufunc.nin)).partition("->")[0]
+    return [len(core.split(",")) for core in cores.strip("()").split("),(")]
 
 
 def cast(x: Any, dtype: Any) -> Any:
@@ -107,12 +115,12 @@ def named_order(order: Any, default: str, *operands: Any) -> Any:
     """The order that a flag means for operands: of None the default; of "A" Fortran's, where one lies so or all of several may."""
     if order != "A":
         return default if order is None else order
-    lying = [_lying(x).flags for x in operands if hasattr(x, "shape")]
+    flags = [lying(x).flags for x in operands if hasattr(x, "shape")]
     alone = len(operands) == 1
-    return "F" if all(x.f_contiguous for x in lying) and not (alone and lying[0].c_contiguous) else "C"
+    return "F" if all(x.f_contiguous for x in flags) and not (alone and flags[0].c_contiguous) else "C"
 
 
-def _lying(x: Any) -> Any:
+def lying(x: Any) -> Any:
     """An array that lies in memory as a value does below all wrappers, and must not be read."""
     layout = item_layout(x)
     return seen(Layout(guesses(layout.shape), guesses(layout.strides), layout.dtype))
@@ -162,7 +170,7 @@ def reshape(a: Any, /, shape_: Any = None, order: str = "C", *, copy: Any = None
 
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """`np.copy`."""
-    return shape.copy(a, "K" if order is None else order)
+    return shape.copy(as_value(a), "K" if order is None else order)
 
 
 def ravel(a: Any, order: str = "C") -> Any:
@@ -318,7 +326,7 @@ def extract(condition: Any, arr: Any) -> Any:
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """`np.nan_to_num`; without a copy the array itself gets the numbers."""
     if copy:
-        return pointwise_more.nan_to_num(x, nan, posinf, neginf)
+        return call(pointwise_more.nan_to_num, x, nan, posinf, neginf)
     if x.dtype.kind in "fc":
         write_result(x, pointwise_more.nan_to_num(x, nan, posinf, neginf), lambda value, out: np.copyto(out, value))
     return indexing.as_number(x)
@@ -374,29 +382,9 @@ def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, 
     return found if out is None else write_result(out, found, lambda value, out: np.clip(value, None, None, out=out))
 
 
-def qr(a: Any, mode: str = "reduced") -> Any:
-    """`np.linalg.qr`."""
-    if mode not in ("reduced", "r"):
-        np.linalg.qr(np.eye(1), mode)  # type: ignore[call-overload] # raises NumPy's own error
-        raise refused("np.linalg.qr", "mode", mode, "Modes: 'reduced', 'r'.")
-    found = decompositions.qr(a)
-    return found[1] if mode == "r" else QR(*found)
-
-
-QR: Any = type(np.linalg.qr(np.eye(1)))
-
-
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_VALUE) -> Any:
-    """`np.linalg.pinv`."""
-    if hermitian:
-        raise refused("np.linalg.pinv", "hermitian", True, "Leave it out: the inverse is the same.")
-    if rtol is not NO_VALUE and rcond is not None:
-        np.linalg.pinv(np.eye(1), rcond, rtol=rtol)  # raises NumPy's own error
-    return solve.pinv(a, rcond if rtol is NO_VALUE else rtol)
-
-
 def outer(x1: Any, x2: Any, /) -> Any:
     """`np.linalg.outer`, of vectors alone."""
+    x1, x2 = as_item(as_value(x1)), as_item(as_value(x2))
     if len(x1.shape) != 1 or len(x2.shape) != 1:
         np.linalg.outer(*[np.zeros((1,) * len(x.shape)) for x in (x1, x2)])  # raises NumPy's own error
     return einsum.outer(x1, x2)
@@ -404,6 +392,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """`np.linalg.cross`, of vectors of three components."""
+    x1, x2 = as_item(as_value(x1)), as_item(as_value(x2))
     if not all(len(x.shape) and x.shape[axis] == 3 for x in (x1, x2)):
         np.linalg.cross(*[np.broadcast_to(0.0, x.shape) for x in (x1, x2)], axis=axis)  # raises NumPy's own error
     return einsum.cross(x1, x2, axis=axis)
@@ -454,6 +443,7 @@ def lettered(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
 
 def size(a: Any, axis: Any = None) -> Any:
     """`np.size`."""
+    a = as_value(a)
     axes = range(len(a.shape)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     if axis is not None and not isinstance(axis, (int, np.integer)):
         np.size(np.zeros((1,) * len(a.shape)), axis)  # raises NumPy's own error

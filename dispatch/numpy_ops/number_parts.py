@@ -21,7 +21,7 @@ from ..operators.registry import ops
 from ..schema.tags import Tag
 from . import numpy_functions
 from .families import comparison, complete, composite, pointwise, pointwise_rules
-from .indexing import where
+from .indexing import as_number, where
 from .numpy_functions import of_numpy, spelled
 from .pointwise import absolute, divide, equal, floor_divide, less, nan_where_nan, negative, not_equal, remainder, subtract
 from .pointwise_more import trunc
@@ -130,7 +130,7 @@ i1 = bessel("i1", _i1, lambda x, out: _i1_slope(x, out))
 
 
 def _iscomplex(x: Any) -> Any:
-    return not_equal(imag(x), 0) if x.dtype.kind == "c" else ops.np.zeros_like(x, bool)
+    return not_equal(imag(x), 0) if x.dtype.kind == "c" else as_number(ops.np.copy(ops.np.zeros_like(x, bool), "C"))
 
 
 def _real_if_close(a: Any, tol: Any = 100) -> Any:

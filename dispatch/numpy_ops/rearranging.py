@@ -96,8 +96,9 @@ hstack = composite(
 )
 dstack = composite("dstack(Tensor[] arrays) -> Tensor", lambda arrays: concatenate([_atleast_3d(x) for x in arrays], 2))
 column_stack = composite("column_stack(Tensor[] arrays) -> Tensor", _column_stack)
-append = composite(
-    "append(Tensor x, Tensor values, int? axis=None) -> Tensor", lambda x, values, axis=None: concatenate([x, values], axis)
+append = composite(  # of a Python number NumPy makes an array first, which is of float64 or int64
+    "append(Tensor x, Tensor values, int? axis=None) -> Tensor",
+    lambda x, values, axis=None: concatenate([a if hasattr(a, "dtype") else np.asarray(a) for a in (x, values)], axis),
 )
 
 

@@ -83,15 +83,15 @@ def _var(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims
         away = add(square(real(away)), square(imag(away)))
     else:
         away = square(away)
-    into = dtype if dtype is None or np.dtype(dtype).kind == away.dtype.kind else None
     free = count - ddof
-    total = sum(away, axis, into, keepdims=keepdims)
+    total = sum(away, axis, dtype, keepdims=keepdims)
     found = divide(total, larger(free, 0) if type(free) is SymInt else free if free > 0 else 0.0)
     return found if found.dtype == total.dtype else ops.np.astype(found, total.dtype)
 
 
 def _std(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
-    return root(_var(x, axis, dtype, ddof, keepdims=keepdims))
+    found = _var(x, axis, dtype, ddof, keepdims=keepdims)
+    return ops.np.astype(root(found), found.dtype) if found.dtype.kind in "biu" else root(found)
 
 
 SPREAD = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, Scalar ddof=0, *, bool keepdims=False) -> Tensor"

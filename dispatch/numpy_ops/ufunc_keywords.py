@@ -16,7 +16,7 @@ from ..operators import prims
 from ..symbolic import guesses
 from . import indexing
 from .assignment import check_target, fits, hollow, write_result
-from .flags import cast, in_order, is_default, named_order, refused
+from .flags import cast, core_ndims, in_order, is_default, named_order, refused
 from .index_parsing import ARRAY
 from .item_assignment import setitem_
 from .row_arguments import as_mask
@@ -71,7 +71,7 @@ def _again(ufunc: np.ufunc, inputs: tuple[Any, ...], i: int, casting: Any) -> Ca
 
 def _in_loop(ufunc: np.ufunc, inputs: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
     """Return the operands in the dtypes of the loop that NumPy chooses; NumPy's own error where it has none."""
-    small = [np.empty((0,) * np.ndim(x), x.dtype) if hasattr(x, "dtype") else x for x in inputs]
+    small = [np.empty((0,) * n, x.dtype) if hasattr(x, "dtype") else x for x, n in zip(inputs, core_ndims(ufunc), strict=True)]
     made = ufunc(*small, **given)
     kinds = [x.dtype if hasattr(x, "dtype") else np.dtype(bool) if isinstance(x, bool) else type(x) for x in inputs]
     options = {"casting": given.get("casting", "same_kind")}

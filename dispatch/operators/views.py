@@ -18,6 +18,7 @@ import numpy as np
 
 from ..core import DispatchKey, OpOverload, Tensor, is_of_registered_class, unwrap
 from ..core.pytree import arrays, leaves, mapped_arrays
+from ..dispatcher.call_errors import read_only_view
 from ..dispatcher.layer import Kernel
 from .prims import clone, define, strided_copy
 from .registered_arrays import check_writable, replaced
@@ -119,6 +120,8 @@ def scattered(x: Any, value: Any, look: Look) -> Any:
     seen = look.at(made)
     owner = owner_of(made)
     if type(owner) is not np.ndarray or owner_of(seen) is owner:
+        if isinstance(seen, np.ndarray) and not seen.flags.writeable:
+            raise read_only_view(look.op.name, seen.shape, made.shape)
         seen[...] = value
         return made
     # It is laid out otherwise than what the view was taken of, as a gradient may be, and np.reshape has made a copy.
@@ -272,8 +275,7 @@ def base_of(x: Any) -> Any:
 
 def shares_memory(x: Any) -> bool:
     """Whether a write to `x` may have to show in other values: it is a view, or has views that are alive."""
-    family = family_of(x)
-    return family is not None and (type(x.family) is View or bool(family.alive()))
+    return (family := family_of(x)) is not None and (type(x.family) is View or bool(family.alive()))
 
 
 def _left(x: Any) -> bool:
@@ -335,7 +337,7 @@ def replace(x: Any, new: Any, put: Callable[[Any, Any], None], lowered: Callable
     """Replace a value, and update everything that shares memory with it.
 
     `put(x, new)` gives one wrapper a new value; `lowered` maps wrappers, also in containers, to what to compute with. A view
-    that NumPy does not let write through raises ValueError, and nothing is changed.
+    that NumPy does not let write through raises ArgumentError, and nothing is changed.
     """
     if _left(x):
         put(x, new)

@@ -96,8 +96,18 @@ def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
         waiting.append((x, term))
     x, term = _summed(*waiting[0], set(result))
     if not term:
-        return as_number(x)
+        return reshape(x, ()) if optimize and gives_array(subscripts, tuple(map(len, shapes)), _hashable(optimize)) else as_number(x)
     return x if term == result else transpose(x, tuple([term.index(letter) for letter in result]))
+
+
+@lru_cache
+def gives_array(subscripts: str, ndims: tuple[int, ...], optimize: Any) -> bool:
+    """Whether NumPy gives a result without axes as an array: it does where the last of several steps is a product of matrices."""
+    return isinstance(np.einsum(subscripts, *[np.ones((2,) * ndim) for ndim in ndims], optimize=optimize), np.ndarray)
+
+
+def _hashable(optimize: Any) -> Any:
+    return tuple(map(_hashable, optimize)) if isinstance(optimize, list) else optimize
 
 
 def _single(x: Any, term: str, sizes: dict[str, int]) -> tuple[Any, str]:
@@ -163,6 +173,7 @@ einsum = composite(
 
 
 def _tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
+    x, y = [a if hasattr(a, "dtype") else np.asarray(a) for a in (x, y)]
     if isinstance(axes, INTEGERS):
         of_x, of_y = tuple(range(len(x.shape) - axes, len(x.shape))), tuple(range(axes))
     else:

@@ -28,7 +28,7 @@ def _squared(x: Any) -> Any:
 
 
 def _vector_norm(x: Any, axis: Any = None, ord: Any = 2, *, keepdims: bool = False) -> Any:
-    x = multiply(x, 1.0) if x.dtype.kind in "iub" else x
+    x, keepdims = multiply(x, 1.0) if x.dtype.kind in "iub" else x, bool(keepdims)  # a reduction takes no np.True_
     if ord is None or ord == 2:
         return root(total(_squared(x), axis, keepdims=keepdims))
     size = absolute(x)
@@ -86,7 +86,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 
 
 def _of_last_two(x: Any, ord: Any = "fro", *, keepdims: bool = False) -> Any:
-    return _matrix_norm(x, "fro" if ord is None else ord, (-2, -1), keepdims)
+    return _matrix_norm(x, "fro" if ord is None else ord, (-2, -1), bool(keepdims))
 
 
 norm = composite(
