@@ -115,7 +115,7 @@ CONVENTIONS = [
         ("var_where", (A([nan, 1.0]), A([True, False]), None, None, None, 0, False), 0), lambda *case: has_inf(*case) or has_nan(*case)),
     Convention("nanmean nanmean_where nanvar nanstd nanmax nanmin", "every element is nan", "nan is left out, and here that is all", ("nanmean", (A([nan, nan]), None, None, False), 0),
         lambda x, *rest: np.isnan(x).all()),
-    Convention("prod prod_where nanprod nanprod_where cumprod nancumprod trapezoid einsum linalg_multi_dot linalg_matrix_power", "inf or nan among factors", "inf * 0 is nan; whether they meet depends on the order of the products",
+    Convention("prod product_of_others prod_where nanprod nanprod_where cumprod nancumprod trapezoid einsum linalg_multi_dot linalg_matrix_power", "inf or nan among factors", "inf * 0 is nan; whether they meet depends on the order of the products",
         ("cumprod", (A([0.0, inf, 1.0]), 0, None), 0), lambda *case: has_inf(*case) or has_nan(*case)),
     Convention("linalg_det", "a singular matrix", "the cofactors, by singular values", ("linalg_det", (A([[1.0, 2.0], [2.0, 4.0]]),), 0)),
     Convention("linalg_cofactors", "a singular matrix", "what the first derivative of `det` is; its own divides by `det`",

@@ -259,6 +259,11 @@ def joined(function: Function, op: OpOverload) -> Function:
     spelling, own = f"np.{function.__name__}", op.arguments.names
 
     def join(arrays: Any, *args: Any, dtype: Any = None, casting: Any = "same_kind", **keywords: Any) -> Any:
+        if dtype is None and casting == "same_kind" and len(args) < len(own) and "out" not in keywords:
+            try:
+                return op(arrays, *args, **keywords)  # the usual call
+            except ArgumentError:
+                pass
         given = dict(zip([*own[1:], "out"], args, strict=False)) | keywords
         out = given.pop("out", None)
         arrays = [as_value(x) for x in arrays]
@@ -369,6 +374,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, *, min: Any = NO_VALUE, max: Any = NO_VALUE, **more: Any) -> Any:
     """`np.clip`."""
+    if out is None and not more and min is NO_VALUE and max is NO_VALUE and a_min is not NO_VALUE and a_max is not NO_VALUE:
+        return call(pointwise_more.clip, a, a_min, a_max)  # the usual call
     order = more.pop("order", None)
     if more:
         name = next(iter(more))
@@ -401,6 +408,9 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: str = "K", casting: Any = "safe", optimize: Any = False) -> Any:
     """`np.einsum`, with letters or with lists of axes."""
     text, *operands = args
+    if out is None and dtype is None and order == "K" and casting == "safe" and isinstance(text, str):
+        operands = [x if isinstance(x, (Tensor, np.ndarray)) else as_item(as_value(x)) for x in operands]
+        return einsum.einsum(text, operands) if optimize is False else einsum.einsum(text, operands, optimize=optimize)  # the usual call
     if not isinstance(text, str):
         text, operands = lettered(args)
     operands = [as_item(as_value(x)) for x in operands]

@@ -20,6 +20,7 @@ from ...core import (
 )
 from ...core.array_memory import set_rewritable
 from ...core.pytree import leaves, paths
+from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError, GradientError, kind_of
 from ...operators.registered_arrays import filled
 from .engine import add_to_leaf, add_to_leaves, grad_of, set_grad
@@ -258,6 +259,7 @@ class TrackedTensor(Tensor):
             "lost in silence. Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and "
             "np.r_; dispatch.numpy.random for draws of a Generator; dispatch.detach(x) where a constant is meant; to write it "
             "into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
+            f"{library_advice()}"
         )
 
     def __repr__(self) -> str:

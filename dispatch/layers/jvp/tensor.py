@@ -4,6 +4,7 @@ from typing import Any
 
 from ...core import DispatchKey, Tensor, count_conversion, note_request
 from ...core.array_memory import set_rewritable
+from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError
 
 
@@ -70,6 +71,7 @@ class DualTensor(Tensor):
             "would be lost in silence. Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange "
             "and np.r_; dispatch.numpy.random for draws of a Generator; dispatch.detach(x) where a constant is meant; to "
             "write it into an array, make that of such a value: np.zeros_like(x, shape=...)."
+            f"{library_advice()}"
         )
 
     def __repr__(self) -> str:
