@@ -288,6 +288,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make((2, 3)), make((3,))), (make(()), make((3,))), (make((2, 3)), make((3, 2))), (2.0, make((2,))),
         (make((2, 3)), make((4, 3, 2))), (make((2, 2, 3)), make((3,))),
     ],
+    "memory_view": lambda make: [(x, x.dtype, (3, 2), (x.itemsize, 3 * x.itemsize), 0) for x in [make((2, 3))]] + [(x, x.dtype, (3,), (-x.itemsize,), 3 * x.itemsize) for x in [make((4,))]],
     "select_index": lambda make: [(make((3,)), 0, 1), (make((2, 3)), 1, 0), (make((2, 3, 4)), -2, 2)],
     "reshape": lambda make: [
         (make((2, 3)), (3, 2)), (make((2, 3)), -1), (make((2, 3, 4)), (2, -1)), (make(()), (1, 1)), (make((3, 1)), [3]),
@@ -639,7 +640,7 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 OWN = {  # what the layers need, and NumPy has under no name
     "unique_places", "unsorted_places",
-    "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "empty", "empty_like", "linalg_tall_qr",
+    "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "memory_view", "empty", "empty_like", "linalg_tall_qr",
     "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "product_of_others", "share", "zero_unless", "zero_unless_nan", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "linalg_inverse", "linalg_inf_for_nan", "settled", "linalg_residuals", "linalg_not_turning", "linalg_tall_full_qr", "linalg_raw_qr", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
     "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where", "nanprod_where", "nanmax_where", "nanmin_where", "nanvar_where", "nanstd_where",  # their kernels are NumPy's functions of other names
 }  # fmt: skip
