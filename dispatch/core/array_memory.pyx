@@ -274,7 +274,7 @@ cpdef object expand(cnp.ndarray x, tuple shape):
 
 
 def strided(cnp.ndarray x, tuple shape, tuple strides):
-    """A read-only view of `x` by lengths and strides that nothing checks, of 64 axes at most; its base is `x`, not an interface."""
+    """A read-only view of `x` by lengths and strides, at most 64, that nothing checks; its base is `x`."""
     cdef cnp.npy_intp[64] lengths, steps
     for i in range(len(shape)):
         lengths[i], steps[i] = shape[i], strides[i]
