@@ -214,6 +214,9 @@ CALLS: dict[Any, list[Make]] = LINALG | {
     **dict.fromkeys([np.partition, np.argpartition], with_rest([(2, 3), 1], [(5,), 2], [(5,), (1, 3)], [(5,), [4, 0]], [(5,), -1], [(3,), 3], [(), 0], [(0, 3), 1], [(2, 3, 4), 2], [(3,), 1.0], [(5,), np.array([1, 2])], [(2, 3), []])),
     np.lexsort: [lambda a: ((a(3), a(3)),), lambda a: (a(2, 3),), lambda a: ((a(2, 3), a(2, 3)),), lambda a: ((a(3), a(3, dtype="i4")),), lambda a: (a(2, 2, 3),), *listed([(3,), (3,)], [(3,)], [(2,), (3,)], [(), ()]), lambda a: ([],)],
     np.lib.stride_tricks.sliding_window_view: with_rest([(5,), 3], [(2, 3), (2, 2)], [(2, 3), 2, 1], [(2, 3), 2], [(3,), 4], [(3,), -1], [(5,), (2, 2), (0, 0)], [(2, 3), [1, 3]], [(), ()], [(5,), 0], [(2, 3, 4), (2, 2), (-1, 0)]),
+    np.eye: [lambda a: (3,), lambda a: (2, 4), lambda a: (3, 2, -1), lambda a: (0,), lambda a: (-1,)], np.identity: [lambda a: (3,)], np.tri: [lambda a: (3,), lambda a: (2, 4, 1)],
+    np.fromfunction: [lambda a: (np.add, (2, 3)), lambda a: (lambda i: i * 2, (3,)), lambda a: (lambda i: 1.5, (3,))], np.frombuffer: [lambda a: (b"\0" * 16,), lambda a: (b"12345678", np.int32), lambda a: (b"123",)],
+    np.fromiter: [lambda a: ([1.0, 2.0], float), lambda a: (iter(range(5)), "i4", 3), lambda a: ([1.0], float, 4)], np.fromstring: [lambda a: ("1 2 3", float, -1), lambda a: ("1,2", int)],
     np.block: [lambda a: ([[a(2, 3), a(2, 2)], [a(1, 5)]],), lambda a: ([a(3), a(2)],), lambda a: (a(2, 3),), lambda a: ([[1.5, a(2)], [a(3)]],), lambda a: ([a(2, 2), a(3)],), lambda a: ([a(2), [a(2)]],), lambda a: ([a(2), ()],),
                lambda a: ([],), lambda a: ([[a(2, 3)], [a(1, 4)]],), lambda a: ([[[a(2)]], [[a()] * 2]],), lambda a: ([a(), 2],), lambda a: ([[a(2, 3), a(2, 1, dtype="f4")]],)],
     np.insert: [*with_rest([(2, 3), 1, 2], [(2, 3), [0, 2], 1], [(3,), slice(0, 2), [1, 2]], [(2, 3), -1, 2], [(3,), 5, 1], [(3,), -5, 1], [(3,), [], 1], [(3,), [True, False, True], 2], [(3,), [[1]], 1], [(3,), 1.0, 1], [(3,), [1.0, 2.0], 1], [(3,), [7, 1], 1], [(), 0, 1],
@@ -278,7 +281,7 @@ KEYWORDS: dict[str, list[Any]] = {
     # of np.pad, np.take and np.linalg.qr
     "mode": ["edge", "reflect", "wrap", "symmetric", "constant", "mean", "linear_ramp", "maximum", "empty", "raise", "clip", "reduced", "complete", "r", "raw", "economic", "full", "f"],
     "num": [5, 1, 0], "endpoint": [False], "retstep": [True], "return_index": [True], "return_inverse": [True], "return_counts": [True], "sorted": [True, False],
-    "base": [2.0, 3, lambda a: a(2)], "writeable": [True],
+    "N": [], "M": [2], "count": [1, -1], "sep": [" ", ","], "base": [2.0, 3, lambda a: a(2)], "writeable": [True],
     "tol": [0.5, 1e-9, lambda a: np.array([0.5])], "p": [1, -1, 2, -2, np.inf, -np.inf, "fro", "nuc", 3], "ind": [1, 2, 0],
     "UPLO": ["L", "U"], "upper": [True], "assume_unique": [True], "return_indices": [True], "invert": [True], "trim": ["f", "b", "bf", "FB", "x"], "default": [2, 2.5, lambda a: a(3), lambda a: a(), True], "full_matrices": [False, True], "compute_uv": [False], "hermitian": [True, False], "rcond": [1e-3, None, -1, 0.5], "optimize": [True, False, "greedy"],
     "dx": [2.0, 1, np.float32(2)], "wrap": [True], "constant_values": [1, (1, 2)], "ndmin": [3], "reps": [2], "min": [1], "max": [2], "like": [], "x": [], "fill_value": [], "a_min": [], "a_max": [], "bias": [],
