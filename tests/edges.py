@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from samples import ARRAY, Case, Make, cases, indexed, maker
+from samples import ARRAY, Case, Make, cases, indexed, maker, padding
 
 import dispatch
 from dispatch import ops
@@ -325,7 +325,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
         )
         for name in ("var", "std", "nanvar", "nanstd")
     },
-    "pad": lambda np, x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
+    "pad": lambda np, x, width, mode, *options: np.pad(x, width, mode, **padding(mode, *options)),
     "trapezoid": lambda np, y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
     "sort": lambda np, x, axis, kind: np.sort(x, axis),
     "unique": lambda np, x, axis, equal_nan, in_order: np.unique(x, axis=axis),

@@ -48,6 +48,7 @@ PINNED = {
     "add_at": "values for half of an axis",
     "subtract_at": "values for half of an axis",
     "repeat": "a number for each element",
+    "pad": "an axis is turned about its edge more than once",
 }
 UNREAD = {"scatter_add", "view_scatter", "memory_view"}  # whose rules do not ask whether all arguments fit
 
