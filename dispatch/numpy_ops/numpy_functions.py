@@ -411,7 +411,6 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack",
     ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
-    ".made_like": "eye identity tri fromiter fromfunction frombuffer fromstring",
     ".padding": "pad",
     ".assembling": "block insert resize",
     ".spacing": "logspace geomspace",
