@@ -12,6 +12,23 @@ step() {  # step TITLE COMMAND...: run it and print its seconds; one run shows e
     printf '== %s: %s, %d s\n' "$title" "$verdict" $((SECONDS - start))
 }
 
+beside() {  # beside FUNCTION: run its steps at the same time, with a log that beside_done prints
+    (
+        failed=()
+        "$1" || failed+=("$1")
+        printf '%s\n' "${failed[@]}" >"$scratch/beside.failed"
+    ) >"$scratch/beside.log" 2>&1 &
+    beside=$!
+}
+
+beside_done() {  # wait for it, print what it said, and count its failures
+    wait "$beside" || failed+=("what ran beside ended early")
+    cat "$scratch/beside.log"
+    while read -r title; do
+        [ -z "$title" ] || failed+=("$title")
+    done <"$scratch/beside.failed"
+}
+
 finish() {
     printf '\n== all of it: %d s, %d failed\n' "$SECONDS" "${#failed[@]}"
     [ "${#failed[@]}" -eq 0 ] || { printf '==   %s\n' "${failed[@]}"; exit 1; }

@@ -2,6 +2,7 @@
 
     npdispatch tour                       one operator, from its schema to what a call costs
     npdispatch list [MODULE]              the operators that importing MODULE defines; without it, those of NumPy
+    npdispatch list np                    NumPy's functions, and what stands for each
     npdispatch explain NAME [-m MODULE]   the kernels and rules of one operator, key by key
 
 `python -m dispatch` is the same command.
@@ -24,6 +25,7 @@ from .core import OpOverload
 from .errors import DispatchError, OperatorNotFoundError, did_you_mean
 from .layers.autograd.leaf import tensor
 from .layers.vmap import vmap
+from .numpy_ops import inventory
 from .operators.custom_op import custom_op
 from .operators.registry import find, ops
 from .testing import opcheck
@@ -61,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("tour", help="one operator, from its schema to what a call costs, in under a minute")
     listing = commands.add_parser("list", help="the operators that importing a module defines; by default NumPy's")
-    listing.add_argument("module", nargs="?", help="the module to import, mylib.kernels say")
+    listing.add_argument("module", nargs="?", help="the module to import, mylib.kernels say; np: NumPy's functions")
     explaining = commands.add_parser("explain", help="the kernels and rules of one operator, key by key")
     explaining.add_argument("name", help="its name, np::add say")
     explaining.add_argument("-m", "--module", help="the module to import first, which defines it")
@@ -81,7 +83,13 @@ def _load(module: str) -> None:
 
 
 def _list(options: argparse.Namespace) -> None:
-    """Print the operators that a module defines, or NumPy's, one a line."""
+    """Print the operators that a module defines, or NumPy's, one a line; of `np` its functions."""
+    if options.module == "np":
+        found_for = {name: inventory.stands_for(f) for name, f in inventory.functions().items()}
+        width = max(map(len, found_for))
+        for name, what in sorted(found_for.items()):
+            print(f"{name:{width}}  {what or 'no row'}")
+        return
     before = set() if options.module is None else {op.name for op in ops}
     if options.module is not None:
         _load(options.module)

@@ -95,8 +95,8 @@ class GuardError(DispatchError):
     """A mode or guard left in another order than it was entered, or by another thread."""
 
 
-class GradientError(DispatchError):
-    """A gradient that cannot be computed, or a backward rule whose result does not fit."""
+class GradientError(DispatchError, TypeError):
+    """A gradient that cannot be computed, or a backward rule whose result does not fit; a TypeError, as in JAX."""
 
 
 class BatchingError(DispatchError, ValueError):

@@ -50,6 +50,11 @@ def undetermined(a: Any, *rest: Any) -> bool:
     return has_nan(a) or has_inf(a) or singular(a) or bool(np.any(np.abs(np.diff(np.linalg.svd(a)[1])) < 1e-9))
 
 
+def gaps(w: Any) -> Any:
+    """The differences of all pairs of numbers."""
+    return (w[..., None, :] - w[..., :, None])[..., ~np.eye(w.shape[-1], dtype=bool)]
+
+
 def is_complex(*case: Any) -> bool:
     return some(np.iscomplexobj)(*case)
 
@@ -74,6 +79,10 @@ CONVENTIONS = [
     Convention("clip", "x or a bound is nan", NAN, ("clip", (A(nan), A(0.0), A(1.0)), 0), has_nan),
     Convention("clip median nanmedian sort max min nanmax nanmin max_where min_where nanmax_where nanmin_where ptp maximum minimum fmax fmin", "complex values", "NumPy orders them by real part, then by imaginary "
         "part; JAX and torch refuse", ("sort", (A([2j, 1.0]), -1, None), 0), is_complex),
+    Convention("partition", "equal elements", "the first of them goes to the first of their places; where the others are, NumPy says and JAX does not follow",
+        ("partition", (A([1.0, 1.0, 0.5]), 1, -1, "introselect"), 0), lambda *case: True),
+    Convention("unique unique_all", "equal elements", "the first of them is the one that is left, as `return_index` says",
+        ("unique", (A([1.0, 1.0]), None, True, True), 0), lambda *case: True),
     Convention("absolute fabs scalar_absolute", "0", MIDDLE, ("absolute", (A(0.0),), 0)),
     Convention("absolute fabs scalar_absolute", "nan", NAN, ("absolute", (A(nan),), 0), np.isnan),
     Convention("absolute scalar_absolute", "0, complex", LEAST, ("absolute", (A(0j),), 0)),
@@ -105,7 +114,7 @@ CONVENTIONS = [
         ("var_where", (A([nan, 1.0]), A([True, False]), None, None, None, 0, False), 0), lambda *case: has_inf(*case) or has_nan(*case)),
     Convention("nanmean nanmean_where nanvar nanstd nanmax nanmin", "every element is nan", "nan is left out, and here that is all", ("nanmean", (A([nan, nan]), None, None, False), 0),
         lambda x, *rest: np.isnan(x).all()),
-    Convention("prod prod_where nanprod nanprod_where cumprod nancumprod trapezoid convolve correlate sliding equal_differences spread_differences differences_at unwrap einsum linalg_multi_dot linalg_matrix_power", "inf or nan among factors", "inf * 0 is nan; whether they meet depends on the order of the products",
+    Convention("prod product_of_others prod_where nanprod nanprod_where cumprod nancumprod trapezoid convolve correlate sliding equal_differences spread_differences differences_at unwrap einsum linalg_multi_dot linalg_matrix_power", "inf or nan among factors", "inf * 0 is nan; whether they meet depends on the order of the products",
         ("cumprod", (A([0.0, inf, 1.0]), 0, None), 0), lambda *case: has_inf(*case) or has_nan(*case), (0, 1, 2, 3)),
     Convention("differences_at", "by a point", "JAX has no unequal steps", ("differences_at", (A([1.0, 2.0, 4.0]), A([0.0, 1.0, 3.0]), 0, 1), 1), lambda *case: True, (1,)),
     Convention("interp", "x is a point of the table", "the interval after it, and at the last point the one before", ("interp", (A([0.0, 1.0, 3.0]), A([0.0, 1.0, 3.0]), A([0.0, 2.0, 3.0]), None, None), 0)),
@@ -117,9 +126,14 @@ CONVENTIONS = [
     Convention("linalg_slogdet", "a singular matrix", "NumPy's LinAlgError: the value is -inf", ("linalg_slogdet", (A([[1.0, 2.0], [2.0, 4.0]]),), 0), singular),
     Convention("linalg_qr linalg_tall_qr", "columns that depend on each other", "NumPy's LinAlgError, or large numbers: Q is not determined",
         ("linalg_qr", (A([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),), 0), lambda a: singular(a[..., : a.shape[-2]])),
+    Convention("linalg_cond", "a singular matrix", "the value is inf", ("linalg_cond", (A([[1.0, 2.0], [2.0, 4.0]]), 1), 0), undetermined),
+    Convention("linalg_inverse", "a singular matrix", "the value is nan", ("linalg_inverse", (A([[1.0, 2.0], [2.0, 4.0]]),), 0), singular),
+    Convention("linalg_eig linalg_eigvals", "equal eigenvalues", "vectors are not determined; where they are one vector, the values have no derivative either",
+        ("linalg_eigvals", (A([[1.0, 1.0], [0.0, 1.0]]), False), 0), lambda a, real: has_nan(a) or has_inf(a) or bool(np.any(abs(gaps(np.linalg.eigvals(a))) < 1e-6))),
+    Convention("linalg_lstsq", "a matrix of less than full rank", "the rank is taken to stay", ("linalg_lstsq", (A([[1.0, 2.0], [2.0, 4.0]]), A([[1.0], [1.0]]), None), 0), undetermined),
     Convention("linalg_svd linalg_eigh", "equal or zero singular values, equal eigenvalues", "vectors are not determined; the derivative of the values alone is right",
         ("linalg_eigh", (A([[1.0, 0.0], [0.0, 1.0]]), "L"), 0), undetermined),
-    Convention("linalg_det linalg_cofactors linalg_inv linalg_inv_lower linalg_solve linalg_slogdet linalg_cholesky linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals linalg_qr linalg_tall_qr linalg_pinv linalg_norm linalg_matrix_norm",
+    Convention("linalg_det linalg_cofactors linalg_inv linalg_inv_lower linalg_solve linalg_slogdet linalg_cholesky linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals linalg_qr linalg_tall_qr linalg_pinv linalg_lstsq linalg_cond linalg_inverse linalg_norm linalg_matrix_norm",
         "nan or inf in a matrix", "LAPACK's: nan in other elements, or NumPy's LinAlgError", ("linalg_slogdet", (A([[inf, 1.0], [1.0, 1.0]]),), 0),
         lambda *case: has_inf(*case) or has_nan(*case)),
 ]  # fmt: skip

@@ -34,7 +34,8 @@ EDGES = {
     "-inf": [1.0, 2.0, -inf, 2.0, -1.0],
 }
 FINITE = ["zeros", "ones", "two zeros"]  # for complex values, of which each library has its own nan and infinities
-UNSET = {"empty", "empty_like", "unique", "unique_all"}  # what they hold is nobody's business, or there is no derivative
+# What they hold is nobody's business, or there is no derivative: of vectors that complete a basis, which any loss of all elements turns.
+UNSET = {"empty", "empty_like", "linalg_full_svd", "linalg_full_qr", "linalg_tall_full_qr", "linalg_raw_qr", "linalg_inf_for_nan"}
 LARGEST = 12  # elements of an argument: no more is needed for an edge
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
@@ -237,6 +238,9 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "scalar_divide": lambda np, x, y: np.divide(x, y),
     "scalar_absolute": lambda np, x: np.absolute(x),
     "root": lambda np, x, n: np.power(x, 1 / n),
+    "product_of_others": lambda np, x: np.stack([np.prod(np.delete(x, i, -1), -1) for i in range(x.shape[-1])], -1),
+    "zero_unless": lambda np, condition, x: np.where(condition, x, 0),
+    "zero_unless_nan": lambda np, condition, x, out: np.where(np.isnan(out), np.nan, np.where(condition, x, 0)),
     "average": lambda np, x, axis, by, keep: np.average(x, axis, by, keepdims=keep),
     "broadcast_arrays": _listed("broadcast_arrays"),
     "einsum": lambda np, text, operands, optimize: np.einsum(text, *operands),
@@ -246,7 +250,11 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "linalg_cofactors": lambda np, x: np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2),
     "linalg_inv_lower": lambda np, x: np.linalg.inv(np.tril(x)),
     "linalg_tall_qr": lambda np, x: np.linalg.qr(x),
-    "linalg_pinv": lambda np, x, rcond: np.linalg.pinv(x) if rcond is None else np.linalg.pinv(x, rcond),
+    "linalg_pinv": lambda np, x, rcond, hermitian: np.linalg.pinv(x) if rcond is None else np.linalg.pinv(x, rcond),
+    "linalg_lstsq": lambda np, a, b, rcond: np.linalg.lstsq(a, b, rcond, numpy_resid=True),
+    "linalg_eig": lambda np, a, real: np.linalg.eig(a),
+    "linalg_eigvals": lambda np, a, real: np.linalg.eigvals(a),
+    "linalg_inverse": lambda np, a: np.linalg.inv(a),
     "linalg_vector_norm": lambda np, x, axis, order, keep: np.linalg.vector_norm(x, axis=axis, ord=order, keepdims=keep),
     "linalg_matrix_norm": lambda np, x, order, keep: np.linalg.matrix_norm(x, ord=order, keepdims=keep),
     "linspace": lambda np, a, b, n, end, dtype, axis: np.linspace(a, b, n, end, False, dtype, axis),
@@ -289,6 +297,8 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "pad": lambda np, x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
     "trapezoid": lambda np, y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
     "sort": lambda np, x, axis, kind: np.sort(x, axis),
+    "partition": lambda np, x, kth, axis, kind: np.partition(x, kth, axis),
+    "choose": lambda np, a, choices, mode: np.choose(a, choices, mode="clip" if mode == "raise" else mode),
     "unstack": lambda np, x, axis: np.unstack(x, axis=axis),
     "vecdot": lambda np, x, y, axis: np.vecdot(x, y, axis=axis),
     "take": lambda np, x, i, axis: np.take(x, i, axis, mode="wrap"),
@@ -344,7 +354,12 @@ TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
     "linalg_eigh": lambda t, a, triangle: tuple(t.linalg.eigh((a + a.mH) / 2, triangle)),
     "linalg_eigvalsh": lambda t, a, triangle: t.linalg.eigvalsh((a + a.mH) / 2, triangle),
     "linalg_cholesky": lambda t, a, upper: t.linalg.cholesky((a + a.mH) / 2, upper=upper),
-    "linalg_pinv": lambda t, a, rcond: t.linalg.pinv(a) if rcond is None else t.linalg.pinv(a, rtol=rcond),
+    "linalg_lstsq": lambda t, a, b, rcond: _lstsq(t, a, b, rcond),
+    "linalg_eig": lambda t, a, real: tuple(t.linalg.eig(a)),
+    "linalg_eigvals": lambda t, a, real: t.linalg.eigvals(a),
+    "linalg_inverse": lambda t, a: t.linalg.inv(a),
+    "linalg_cond": lambda t, a, p: t.linalg.cond(a) if p is None else t.linalg.norm(a, p) * t.linalg.norm(t.linalg.inv(a), p),
+    "linalg_pinv": lambda t, a, rcond, hermitian: t.linalg.pinv(a) if rcond is None else t.linalg.pinv(a, rtol=rcond),
     "linalg_cofactors": lambda t, a: t.linalg.det(a)[..., None, None] * t.linalg.inv(a).mT,
     "linalg_inv_lower": lambda t, a: t.linalg.inv(t.tril(a)),
     "average": lambda t, x, axis, by, keep: _average(t, x, axis, by, keep),
@@ -422,6 +437,13 @@ def _prod(t: Any, x: Any, axis: Any, keep: bool) -> Any:
 def _average(t: Any, x: Any, axis: Any, by: Any, keep: bool) -> Any:
     by = t.ones_like(x) if by is None else by.broadcast_to(x.shape)
     return t.sum(x * by, _axes(x, axis), keep) / t.sum(by, _axes(x, axis), keep)
+
+
+def _lstsq(t: Any, a: Any, b: Any, rcond: Any) -> Any:
+    """The solution, the squares that are left where there are more rows than columns, and singular values: torch's own leaves some out."""
+    x = t.linalg.lstsq(a, b, rcond=rcond, driver="gelsd").solution
+    rest = (a @ x - b).abs().square().sum(-2)
+    return x, rest if a.shape[-2] > a.shape[-1] else rest * 0, t.linalg.svdvals(a)
 
 
 def _median(t: Any, x: Any, axis: Any, keep: bool) -> Any:

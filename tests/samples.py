@@ -136,6 +136,18 @@ def definite(make: Make, *stack: int, n: int = 3) -> Any:
     return np.asarray((x + np.swapaxes(x, -1, -2).conj()) / 2 + np.diag(np.arange(4, 4 + 3 * n, 3)), x.dtype)
 
 
+def apart(make: Make, *stack: int, n: int = 3) -> Any:
+    """Matrices whose eigenvalues are real and differ: far from symmetric, but near a diagonal of numbers far apart."""
+    x = make((*stack, n, n))
+    return np.asarray(x + np.diag(np.arange(4, 4 + 9 * n, 9)).astype(x.dtype), x.dtype)
+
+
+def oblong_apart(make: Make, *shape: int) -> Any:
+    """Matrices of full rank whose singular values differ."""
+    x = make(shape)
+    return np.asarray(x + np.eye(*shape[-2:], dtype=x.dtype) * np.arange(4, 4 + 5 * shape[-1], 5, x.dtype), x.dtype)
+
+
 def squares(make: Make) -> list[Case]:
     return [(square(make),), (square(make, 2),), (square(make, 2, 2, n=2),), (square(make, 0),), (square(make, n=1),)]
 
@@ -396,7 +408,28 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "linalg_det": squares,
     "linalg_cofactors": squares,
     "linalg_slogdet": squares,
-    "linalg_pinv": lambda make: [(x, None) for (x,) in oblong(make)] + [(square(make), 1e-10)],
+    "linalg_pinv": lambda make: [*[(x, None, False) for (x,) in oblong(make)], (square(make), 1e-10, False), (square(make, 2), np.array([1e-10, 1e-9]), False)],
+    "linalg_lstsq": lambda make: [
+        (make((5, 3)) + 2 * np.eye(5, 3, dtype=make(()).dtype), make((5, 2)), None), (square(make), make((3, 1)), 1e-10), (make((3, 5)), make((3, 2)), -1.0),
+        (square(make, 2), make((3, 4)), None), (make((4, 2)) + np.eye(4, 2, dtype=make(()).dtype), make((2, 4, 2)), None),
+    ],
+    "linalg_residuals": lambda make: [(abs(make((2,))), np.array(3, np.intc), 3), (abs(make((2, 3))), np.array([4, 4], np.intc), 4)],
+    "linalg_eig": lambda make: [(apart(make), False), (apart(make, 2), False), (apart(make, 0), False)],
+    "linalg_eigvals": lambda make: [(apart(make), False), (apart(make, 2), False), (apart(make, 0), False)],
+    "linalg_full_svd": lambda make: [(oblong_apart(make, 4, 2),), (oblong_apart(make, 2, 4),), (oblong_apart(make, 2, 3, 2),)],
+    "linalg_full_qr": lambda make: [(oblong_apart(make, 4, 2),), (oblong_apart(make, 2, 4),), (oblong_apart(make, 2, 3, 2),)],
+    "linalg_tall_full_qr": lambda make: [(oblong_apart(make, 4, 2),), (oblong_apart(make, 2, 3, 2),)],
+    "linalg_raw_qr": oblong,
+    "linalg_not_turning": lambda make: [(make((3, 2)) * 0, make((3, 2)) * 0, "np.linalg.svd"), (make((2, 3, 1)) * 0, make((2, 3, 1)) * 0, "np.linalg.svd")],
+    "linalg_inverse": squares,
+    "linalg_cond": lambda make: [(square(make), p) for p in (None, 2, -2, 1, -1, np.inf, -np.inf, "fro", "nuc")] + [(oblong_apart(make, 2, 3), None), (square(make, 2), 1), (oblong_apart(make, 2, 3, 2), -2)],
+    "linalg_matrix_rank": lambda make: [
+        (square(make), None, False, None), (oblong_apart(make, 2, 3, 2), np.array([0.5, 9.0]), False, None), (definite(make), None, True, 0.5), (make((3,)), None, False, None),
+        (square(make, 2), 0.1, False, None), (make(()), None, False, None),
+    ],
+    "settled": lambda make: [(make(shape), shape, make(()).dtype) for shape in SHAPES],
+    "matvec": lambda make: [(make(a), make(b)) for a, b in [((2, 3), (3,)), ((4, 2, 3), (3,)), ((2, 3), (4, 3)), ((4, 1, 2, 3), (5, 3)), ((2, 0), (0,)), ((2, 3), (2,))]],
+    "vecmat": lambda make: [(make(a), make(b)) for a, b in [((3,), (3, 2)), ((4, 3), (3, 2)), ((3,), (4, 3, 2)), ((5, 3), (4, 1, 3, 2)), ((0,), (0, 2)), ((2,), (3, 2))]],
     "linalg_matrix_power": lambda make: [(square(make), n) for n in (0, 1, 2, 5, -2)] + [(square(make, 2), 3)],
     "linalg_cholesky": lambda make: [*definites(False)(make), (definite(make), True), (definite(make, 2), True)],
     "linalg_eigh": lambda make: [*definites("L")(make), (definite(make), "U")],
@@ -433,6 +466,10 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     ),
     "writeable_diagonal": lambda make: [(make((2, 3)), 0, 1), (make((2, 3, 4)), 2, -2), (make((3, 3)), 0, 1)],
     "checked_weights": lambda make: [(make(shape),) for shape in SHAPES],
+    "share": lambda make: [(MASK, np.array([True, False, False]), make((2, 3))), (MASK, MASK, make((2, 3)))],
+    "zero_unless": lambda make: [(MASK, make((2, 3))), (MASK[0], make((2, 3)))],
+    "zero_unless_nan": lambda make: [(MASK, make((2, 3)), make((2, 3))), (MASK[0], make((2, 3)), make((2, 3)))],
+    "product_of_others": lambda make: [(make(shape),) for shape in SHAPES if shape],
     "diagonal": lambda make: [
         (make((2, 3)), 0, 0, 1), (make((2, 3)), 1, 0, 1), (make((3, 2)), -1, 1, 0), (make((2, 3, 4)), 2, -1, 0),
         (make((2, 3)), 5, 0, 1), (make((0, 3)), 0, 0, 1),
@@ -518,7 +555,13 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     ],
     "compress": lambda make: [(make((3,), "?"), make((3, 2)), 0), (make((2,), "?"), make((3, 4)), 1), (make((6,), "?"), make((2, 3)), None)],
     "extract": lambda make: [(make((2, 3), "?"), make((2, 3))), (make((3,), "?"), make((3,)))],
-    "unique_all": lambda make: [(make((5,)), False), (make((2, 3)), True)],
+    "unique": lambda make: [(make((5,)), None, True, True), (make((2, 3)), None, False, True), (make((4, 3)), 1, True, True)],
+    **dict.fromkeys(["unique_all", "unique_places"], lambda make: [(make((5,)), None, False), (make((2, 3)), None, True), (make((4, 3)), -1, True)]),
+    "unsorted_places": lambda make: [(make((5,)), True), (make((2, 3)), False)],
+    "isin": lambda make: [
+        (make((2, 3)), make((4,)), False, False, None), (make((3,)), make((2, 3)), False, True, None), (make(()), make((3,)), False, False, "sort"),
+        (2, make((3,)), False, False, None), (make((3,)), 2, True, False, None),
+    ],
     "repeat": lambda make: [(make((2, 3)), 2, None), (make((2, 3)), 3, 1), (make((2, 3)), [1, 2], 0), (make(()), 2, None),
         (make((2, 3)), [2], -1)],
     "tile": lambda make: [(make((2, 3)), 2), (make((3,)), (2, 2)), (make((2, 3)), (2, 1)), (make(()), (2,)),
@@ -559,6 +602,18 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "hsplit": lambda make: [(make((4,)), 2), (make((2, 4)), [1])],
     "dsplit": lambda make: [(make((1, 2, 4)), 2)],
     "unstack": lambda make: [(make((2, 3)), 0), (make((2, 3)), -1)],
+    "select": lambda make: [
+        ([make((2, 3), "?"), make((3,), "?")], [make((2, 3)), make((2, 1))], make((3,))), ([make((3,), "?")], [make((2, 3))], 0), ([make((), "?")], [make(())], make(())),
+    ],
+    "choose": lambda make: [
+        (make((2, 3), "i8") % 3, [make((2, 3)), make((3,)), make((2, 1))], "raise"), (make((3,), "i8"), [make((3,)), make((2, 3))], "wrap"),
+        (make((3,), "i8") - 2, [make((3,)), make(()), make((3,))], "clip"), (make((), "i8") % 2, [make((3,)), make((3,))], "raise"),
+    ],
+    **dict.fromkeys(["partition", "argpartition"], lambda make: [
+        (make((5,)), 2, -1, "introselect"), (make((4, 3)), (0, 2), 0, "introselect"),
+        (make((2, 3, 4)), -1, -2, "introselect"), (make((2, 3)), 3, None, "introselect"), (make((1, 3)), [1], 1, "introselect"),
+    ]),
+    "lexsort": lambda make: [([make((4,)), make((4,))], -1), ([make((2, 3)), make((2, 3)), make((2, 3))], 0), ([make((2, 3, 4))], -2)],
     **dict.fromkeys(["fft_fft", "fft_ifft", "fft_ihfft", "fft_rfft"], lambda make: transforms(make, 4, 5, 2, 7)),
     **dict.fromkeys(["fft_irfft", "fft_hfft"], lambda make: transforms(make, 4, 5, 3, 8)),
     **dict.fromkeys([f"fft_{way}fft{n}" for n in "2n" for way in ("", "i", "r", "ir")], lambda make: [
@@ -604,14 +659,40 @@ def unphased(u: Any, *others: Any) -> Any:
     return [ops.np.square(ops.np.absolute(u)), *parts]
 
 
+def before(x: Any, n: int) -> Any:
+    """The first columns."""
+    return ops.np.getitem(x, (Ellipsis, slice(n)))
+
+
+def after(x: Any, n: int) -> Any:
+    """The columns from one on."""
+    return ops.np.getitem(x, (Ellipsis, slice(n, None)))
+
+
+def projector(u: Any) -> Any:
+    """The projector onto what columns of length 1 span."""
+    return ops.np.matmul(u, ops.np.swapaxes(ops.np.conjugate(u), -1, -2))
+
+
 def bare(name: str, out: Any) -> list[Any]:
     """The results of a row as a list of arrays, without what is arbitrary in them: the phase of vectors."""
     if name == "linalg_eigh":
         w, v = out
         return [w, *unphased(v, ops.np.swapaxes(ops.np.conjugate(v), -1, -2))]
+    if name == "linalg_eig":
+        w, v = out
+        return [w, *unphased(v, ops.np.swapaxes(ops.np.conjugate(v), -1, -2))]
     if name == "linalg_svd":
         u, s, vh = out
         return [s, *unphased(u, vh)]
+    if name == "linalg_full_svd":
+        u, s, vh = out
+        u_2, v_2 = after(u, s.shape[-1]), after(ops.np.swapaxes(vh, -1, -2), s.shape[-1])
+        return [s, *unphased(before(u, s.shape[-1]), vh), projector(u_2), projector(v_2)]
+    if name in ("linalg_full_qr", "linalg_tall_full_qr"):
+        q, r = out
+        n = r.shape[-1]
+        return [before(q, n), r, projector(after(q, n))]
     return list(out) if isinstance(out, (list, tuple)) else [out]
 
 
@@ -626,9 +707,11 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 
 OWN = {  # what the layers need, and NumPy has under no name
+    "unique_places", "unsorted_places",
     "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "empty", "empty_like", "linalg_tall_qr",
-    "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
-    "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where", "nanprod_where", "nanmax_where", "nanmin_where", "nanvar_where", "nanstd_where", "equal_differences", "spread_differences", "differences_at", "sliding", "counts", "histogram_counts", "number_of_bins", "checked_fweights", "checked_aweights", "checked_bins", "checked_range", "checked_edges", "checked_spacing", "checked_period", "lerp", "quantile_places", "quantile_part", "checked_quantiles", "checked_percentiles", "checked_counting_weights", "checked_total",  # their kernels are NumPy's functions of other names
+    "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "product_of_others", "share", "zero_unless", "zero_unless_nan", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "linalg_inverse", "linalg_inf_for_nan", "settled", "linalg_residuals", "linalg_not_turning", "linalg_tall_full_qr", "linalg_raw_qr", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
+    "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where", "nanprod_where", "nanmax_where", "nanmin_where", "nanvar_where", "nanstd_where",  # their kernels are NumPy's functions of other names
+    "equal_differences", "spread_differences", "differences_at", "sliding", "counts", "histogram_counts", "number_of_bins", "checked_fweights", "checked_aweights", "checked_bins", "checked_range", "checked_edges", "checked_spacing", "checked_period", "lerp", "quantile_places", "quantile_part", "checked_quantiles", "checked_percentiles", "checked_counting_weights", "checked_total",
 }  # fmt: skip
 NUMPYS: dict[str, Callable[..., Any]] = {
     "astype": lambda x, dtype: (x.real if np.dtype(dtype).kind != "c" else x).astype(dtype),
@@ -651,7 +734,12 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "linalg_svd": lambda x: np.linalg.svd(x, full_matrices=False),
     "linalg_svdvals": lambda x: np.linalg.svd(x, compute_uv=False),
     "linalg_inv_lower": lambda x: np.linalg.inv(np.tril(x)),
-    "linalg_pinv": lambda x, rcond: np.linalg.pinv(x) if rcond is None else np.linalg.pinv(x, rcond),
+    "linalg_pinv": np.linalg.pinv,
+    "linalg_lstsq": lambda a, b, rcond: _lstsq(a, b, rcond) if a.ndim == b.ndim == 2 else _stack_lstsq(a, b, rcond),
+    "linalg_eig": lambda x, real: [part.astype(np.result_type(part.dtype, 1j)) for part in np.linalg.eig(x)],
+    "linalg_eigvals": lambda x, real: (w := np.linalg.eigvals(x)).astype(np.result_type(w.dtype, 1j)),
+    "linalg_full_svd": np.linalg.svd,
+    "linalg_full_qr": lambda x: np.linalg.qr(x, "complete"),
     "linalg_multi_dot": lambda arrays: np.linalg.multi_dot(arrays),
     "linalg_vector_norm": lambda x, axis, order, keep: np.linalg.vector_norm(x, axis=axis, ord=order, keepdims=keep),
     "linalg_matrix_norm": lambda x, order, keep: np.linalg.matrix_norm(x, ord=order, keepdims=keep),
@@ -663,11 +751,14 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "nanprod": lambda x, axis, dtype, keep: np.nanprod(x, axis, dtype, keepdims=keep),
     "nanvar": lambda x, axis, dtype, ddof, keep: np.nanvar(x, axis, dtype, ddof=ddof, keepdims=keep),
     "nanstd": lambda x, axis, dtype, ddof, keep: np.nanstd(x, axis, dtype, ddof=ddof, keepdims=keep),
+    "select": lambda conditions, choices, default: np.select(conditions, choices, default),
+    "choose": lambda a, choices, mode: np.choose(a, choices, mode=mode),
     "pad": lambda x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
     "prod": lambda x, axis, dtype, keep: np.prod(x, axis, dtype, keepdims=keep),
     "mean": lambda x, axis, dtype, keep: np.mean(x, axis, dtype, keepdims=keep),
     "tri": lambda n, m, k, dtype: np.tri(n, m, k, dtype or float),
-    "unique_all": lambda x, equal_nan: np.unique(x, True, True, True, equal_nan=equal_nan),
+    "unique": lambda x, axis, equal_nan, in_order: np.unique(x, axis=axis, equal_nan=equal_nan, **({} if in_order else {"sorted": False})),
+    "unique_all": lambda x, axis, equal_nan: np.unique(x, True, True, True, axis, equal_nan=equal_nan),
     "trapezoid": lambda y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
     "unstack": lambda x, axis: [np.take(x, i, axis) for i in range(x.shape[axis])],
     "var": lambda x, axis, dtype, ddof, keep: np.var(x, axis, dtype, ddof=ddof, keepdims=keep),
@@ -678,3 +769,15 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "scalar_divide": np.divide,
     "scalar_absolute": np.absolute,
 }
+
+
+def _lstsq(a: Any, b: Any, rcond: Any) -> Any:
+    """What np.linalg.lstsq gives, with 0 for residuals that it leaves out."""
+    x, residuals, rank, s = np.linalg.lstsq(a, b, rcond)
+    return x, residuals if residuals.size else np.zeros(b.shape[1:], residuals.dtype), rank, s
+
+
+def _stack_lstsq(a: Any, b: Any, rcond: Any) -> Any:
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = [np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, b)]
+    return [np.stack(column) for column in zip(*[_lstsq(*item, rcond) for item in zip(a, b, strict=True)], strict=True)]

@@ -26,7 +26,7 @@ BUILTIN = {
     "DeviceMismatchError": ValueError,
     "EscapedValueError": RuntimeError,
     "GuardError": RuntimeError,
-    "GradientError": RuntimeError,
+    "GradientError": TypeError,
     "BatchingError": ValueError,
     "FakeTensorError": TypeError,
     "DataDependentError": TypeError,

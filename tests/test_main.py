@@ -11,6 +11,7 @@ import pytest
 
 import dispatch
 from dispatch import __main__ as command
+from dispatch.numpy_ops import inventory
 
 ROOT = Path(__file__).parents[1]
 FLOAT = r"-?\d+\.\d{6}"
@@ -133,6 +134,13 @@ def test_list_prints_the_operators_of_numpy(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert "np::sin(Tensor x) -> Tensor  [cpu | autograd fake jvp vmap]" in lines
     assert lines == sorted(lines, key=lambda line: line.partition("(")[0])
+
+
+def test_list_np_prints_what_stands_for_each_function(capsys):
+    assert command.main(["list", "np"]) == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert {"np.sin": "row `np::sin`", "np.average": "composite `np::average`", "np.where": "of rows"}.items() <= dict(lines).items()
+    assert [name for name, _ in lines] == sorted(inventory.functions())
 
 
 def test_list_prints_the_operators_that_a_module_of_the_working_directory_defines(library, capsys):

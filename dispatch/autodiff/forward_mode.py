@@ -13,7 +13,7 @@ from ..errors import GradientError, kind_of
 from ..layers.autograd import TrackedTensor, protect, protect_argument, run_backward
 from ..layers.derivatives import zeros
 from ..layers.jvp import DualTensor
-from .function_outputs import left, result_and_aux
+from .function_outputs import as_memory, left, result_and_aux
 from .structures import beside, fitted, flattened, layout_of
 
 NAMES = "tangents", "primals"
@@ -107,4 +107,5 @@ def _moved(x: Any, level: Level) -> Any:
     t, layout = tangent_at(x, level), layout_of(x)
     if t is None:
         return None if layout is None else zeros(layout, x)
-    return owned(t)
+    t = owned(t)
+    return t if t.shape else as_memory(t)

@@ -8,6 +8,8 @@ from ..core.array_memory import owned
 from ..core.pytree import paths, unflatten
 from ..errors import GradientError
 from ..layers.derivatives import Layout
+from ..operators.registry import ops
+from ..operators.views import is_number
 from .structures import described, flattened, layout_of
 
 
@@ -42,13 +44,19 @@ def layouts_of(leaves: Sequence[Any], out: Any, who: str, *, real: bool = False)
     return layouts
 
 
+def as_memory(x: Any) -> Any:
+    """A result without axes as an array, which may be written to: a value of another transform may be a number."""
+    return ops.np.getitem(x, Ellipsis) if isinstance(x, Tensor) and is_number(x) else x
+
+
 def left(x: Any, level: Level) -> Any:
     """What a function returned, taken out of the level it was computed at: arrays of which nobody else holds a part."""
     leaves = flattened(x)
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor):
             if leaf.level is level:
-                leaves[i] = owned(leaf.value)
+                value = owned(leaf.value)
+                leaves[i] = value if value.shape else as_memory(value)
             else:
                 check_open(leaf)
     return unflatten(x, leaves)

@@ -12,7 +12,7 @@ from ..errors import GradientError, kind_of
 from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
 from ..layers.derivatives import Layout, zeros
 from .argnums import Argnums, Arguments, checked_argnums
-from .function_outputs import layouts_of, left, result_and_aux
+from .function_outputs import as_memory, layouts_of, left, result_and_aux
 from .structures import array_in, fitted, flattened, layout_of
 
 NAMES = "the cotangent", "the result"
@@ -228,7 +228,8 @@ class TapedArguments(Arguments):
             if end is None:
                 grads.append(None)
             elif end[0] in found:
-                grads.append(found.pop(end[0]))
+                g = found.pop(end[0])
+                grads.append(g if g.shape else as_memory(g))
             else:
                 grads.append(zeros(end[0].layout, end[1]))
         return unflatten(self.like, grads)

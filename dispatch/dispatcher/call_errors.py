@@ -162,6 +162,15 @@ def _read_only(value: Any) -> str:
     return said if isinstance(value, np.generic) else said.replace("an ndarray", "a read-only ndarray")
 
 
+def read_only_view(name: str, shape: Any, base: Any) -> ArgumentError:
+    """What is said of a write to a view that an operator made of an array of the shape `base`, and that is read-only."""
+    return ArgumentError(
+        f"a write was asked of a view of shape {shape} that {name} made of an array of shape {base}, and that view is "
+        "read-only. Write to the array itself, or to a copy, y = np.array(view).",
+        operator=name,
+    )
+
+
 def _about_parts(definition: Definition, argument: Argument, value: Any) -> str | None:
     """What keeps a value from being the container or the choice that is asked for; None for a type without parts."""
     check: Check = definition.arguments.checks[definition.arguments.names.index(argument.name)]

@@ -190,10 +190,9 @@ BY_THEMSELVES: dict[OpOverload, Function] = {
     pointwise_more.root: lambda x, n=2.0: ops.np.sqrt(x) if n == 2 else ops.np.power(x, 1 / n),
     setitem_: _setitem,
     data_dependent.nonzero: lambda x: list(function_for(x, np.nonzero)(x)),
-    data_dependent.unique: lambda x: function_for(x, np.unique)(x),
-    data_dependent.unique_all: lambda x, equal_nan=False: tuple(
-        function_for(x, np.unique)(x, True, True, True, equal_nan=equal_nan)
-    ),
+    data_dependent.unique_places: lambda x, axis=None, equal_nan=True: tuple(
+        function_for(x, np.unique)(x, True, True, True, axis, equal_nan=equal_nan)
+    )[1:],
     diagonals.writeable_diagonal: lambda x, axis1, axis2: function_for(x, np.diagonal)(x, 0, axis1, axis2),
     decompositions.svd: lambda a: tuple(function_for(a, np.linalg.svd)(a, full_matrices=False)),
     decompositions.tall_qr: lambda a: tuple(function_for(a, np.linalg.qr)(a)),

@@ -5,6 +5,7 @@ The new values are computed by a row first, so they have gradients, shape rules 
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..core import Tensor
 from ..errors import ArgumentError, UnsupportedError
 from ..operators.prims import astype, broadcast_to, clone
 from ..operators.views import is_number
-from . import indexing, shape
+from . import cumulative, indexing, pointwise, shape
 from .index_parsing import ARRAY, as_array
 from .item_assignment import setitem_
 from .row_arguments import as_item, as_mask, as_value
@@ -36,34 +37,6 @@ def _parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
     return index, value, arrays
 
 
-def array(given: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0, subok: bool = False, **options: Any) -> Any:
-    """Run `np.array(..., like=x)`: nested lists are stacked, a single value is copied. Of subclasses there are none."""
-    np.array((), order=order)  # raises NumPy's own error
-    np.empty(0, **{name: value for name, value in options.items() if name == "device"})
-    unknown = options.keys() - {"device"}
-    if unknown:
-        raise UnsupportedError(f"np.array: {min(unknown)}= is not taken with like=. Leave it out.")
-    made = as_value(given)
-    if not isinstance(made, (Tensor, np.ndarray)):
-        made = np.asarray(made)
-    if dtype is not None and made.dtype != dtype:
-        made = astype(made, np.dtype(dtype))
-        made = made if order in ("K", None) or len(made.shape) < 2 else shape.copy(made, order)
-    elif made is given and copy:
-        made = shape.copy(made, order or "K")
-    elif order in ("C", "F") and made.shape:
-        if made is given and not copy:
-            raise UnsupportedError(
-                f"np.asarray: order={order!r} copies or not by the strides of a value. Write np.copy(x, {order!r}), or leave it out."
-            )
-        made = shape.copy(made, order)
-    missing = ndmin - len(made.shape)
-    return shape.reshape(made, (*[1] * missing, *made.shape)) if missing > 0 else made
-
-
-ARRAYS: dict[Any, Function] = {np.array: array, np.asarray: partial(array, copy=False), np.asanyarray: partial(array, copy=False)}
-
-
 # -- results into an array that is given -----------------------------------------------------------------------------------
 
 
@@ -71,7 +44,9 @@ def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kin
     """Write a result into `out` by NumPy's casting rules; `again(value, out)` on arrays without data raises NumPy's error."""
     given = value if hasattr(value, "dtype") else np.asarray(value)
     if type(value) in (bool, int, float, complex):  # whose dtype is what it is written to, where NumPy lets it be
-        np.copyto(np.empty((), out.dtype), value, casting)
+        held = np.empty((), out.dtype)
+        np.copyto(held, value, casting)
+        value = held[()] if casting == "unsafe" else value  # a complex number as a float, say, which no assignment makes of it
     elif not (_fits(given.shape, out.shape) and np.can_cast(given.dtype, out.dtype, casting)):
         again(_hollow(given), np.empty(out.shape, out.dtype))
     if isinstance(out, Tensor):
@@ -94,14 +69,15 @@ def _hollow(x: Any) -> Any:
 
 
 def augmented(op: Function, ufunc: Any) -> Function:
-    """Return the method for `x += other`. Where x is a number, what NumPy has as a scalar, the result is a new value."""
+    """Return the method for `x += other`. NumPy's scalars have none, and so where x is a number Python runs `x = x + other`."""
 
     def augment(self: Tensor, other: Any) -> Any:
+        if not self.shape and is_number(self):
+            return NotImplemented
+        other = as_value(other)
         if ufunc is np.matmul:
             check_matmul_in_place(np.ndim(other))
-        value = op(self, other)
-        number = not self.shape and is_number(self)
-        return value if number or value is NotImplemented else write_result(self, value, partial(_as_ufunc, ufunc, (self, other)))
+        return write_result(self, op(self, other), partial(_as_ufunc, ufunc, (self, other)))
 
     return augment
 
@@ -240,13 +216,53 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
         setitem_(a, Ellipsis, indexing.getitem(value, -1))
 
 
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """Run `np.place`: the values go to the elements where the mask holds, one after the other; too few are repeated."""
+    check_target("np.place", arr)
+    mask, values = _over(np.place, arr, mask, vals)
+    n = values.shape[0]
+    if not n:
+        if bool(np.any(mask)):
+            np.place(np.zeros(1), np.ones(1, bool), [])  # raises NumPy's own error
+        return
+    met = pointwise.subtract(cumulative.cumsum(mask), 1)
+    _fill_where(arr, mask, indexing.getitem(values, (ARRAY,), [pointwise.remainder(met, n)]) if n > 1 else values)
+
+
+def putmask(a: Any, /, mask: Any, values: Any) -> None:
+    """Run `np.putmask`: an element gets the value that stands in its place; too few are repeated."""
+    check_target("np.putmask", a)
+    mask, values = _over(np.putmask, a, mask, values)
+    n = values.shape[0]
+    if n:
+        _fill_where(a, mask, values if n in (1, a.size) else indexing.getitem(values, (np.arange(a.size) % n,)))
+
+
+def _over(function: Function, a: Any, mask: Any, values: Any) -> tuple[Any, Any]:
+    """Return a mask and values as flat arrays, the values of the dtype of the array; NumPy's error where they do not fit it."""
+    mask, values = _flat(as_mask(mask)), as_item(as_value(values))
+    function(np.empty(1, a.dtype), np.zeros(1 if mask.shape[0] == a.size else 2, bool), np.zeros(1, values.dtype))
+    mask, values = [x if x.dtype == dtype else astype(x, dtype) for x, dtype in ((mask, np.dtype(bool)), (_flat(values), a.dtype))]
+    return mask, values
+
+
+def _fill_where(a: Any, mask: Any, values: Any) -> None:
+    """Write flat values to an array where a flat mask holds."""
+    found = indexing.where(mask, values, shape.reshape(a, (-1,)))
+    setitem_(_memory(a), Ellipsis, shape.reshape(found, a.shape))
+
+
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:
     """`np.put_along_axis`."""
     check_target("np.put_along_axis", arr)
     if axis is None:
-        if len(arr.shape) != 1:
-            raise UnsupportedError("np.put_along_axis: axis=None numbers the elements of all axes. Write np.put(a, indices, values).")
-        axis = 0
+        if len(indices.shape) != 1:
+            np.put_along_axis(np.zeros(1), np.zeros((1,) * len(indices.shape), int), 0, None)  # raises NumPy's own error
+        flat = as_item(indices)
+        places = [pointwise.floor_divide(flat, prod(arr.shape[i + 1 :])) for i in range(len(arr.shape))]
+        places = [pointwise.remainder(place, n) if i else place for i, (place, n) in enumerate(zip(places, arr.shape, strict=True))]
+        setitem_(arr, (ARRAY,) * len(arr.shape), as_value(values), places)
+        return
     axis = normalize_axis_index(axis, len(arr.shape))
     grid = [np.arange(n).reshape([-1 if k == i else 1 for k in range(len(arr.shape))]) for i, n in enumerate(arr.shape)]
     index = tuple([ARRAY if i == axis else grid[i] for i in range(len(grid))])
@@ -256,17 +272,19 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """`np.fill_diagonal`."""
     check_target("np.fill_diagonal", a)
-    if wrap:
-        raise UnsupportedError("np.fill_diagonal: wrap= is not taken. Leave it out, and fill the diagonal of each block a[i:].")
     if len(a.shape) < 2 or (len(a.shape) > 2 and len(set(a.shape)) > 1):
         np.fill_diagonal(np.empty(a.shape, "V0"), 0)  # raises NumPy's own error
-    where = np.arange(min(a.shape))
+    if wrap and len(a.shape) == 2:  # of a tall matrix the diagonal goes on, a row below its end
+        places = np.unravel_index(np.arange(0, a.size, a.shape[1] + 1), a.shape)
+    else:
+        places = (np.arange(min(a.shape)),) * len(a.shape)
     value = _flat(as_value(val))
-    if value.shape[0] not in (1, len(where)):
-        value = indexing.getitem(value, (where % max(1, value.shape[0]),))
-    setitem_(a, (where,) * len(a.shape), value)
+    if value.shape[0] not in (1, len(places[0])):
+        value = indexing.getitem(value, (np.arange(len(places[0])) % max(1, value.shape[0]),))
+    setitem_(a, places, value)
 
 
 WRITES: dict[Any, Function] = {
     np.copyto: copyto, np.put: put, np.put_along_axis: put_along_axis, np.fill_diagonal: fill_diagonal,
+    np.place: place, np.putmask: putmask,
 }  # fmt: skip

@@ -13,8 +13,9 @@ from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
+from ..symbolic import has_zero
 from .families import complete, composite, in_front, linear
-from .indexing import getitem
+from .indexing import getitem, scatter_add
 from .pointwise import add, multiply, not_equal, subtract
 from .reduction import summed
 from .result_layouts import elementwise
@@ -93,9 +94,20 @@ def before(x: Any) -> Any:
     return concatenate([ops.np.ones_like(first), cumprod(getitem(x, (Ellipsis, slice(-1))), -1)], -1) if x.shape[-1] else x
 
 
-def others(x: Any) -> Any:
-    """Return the product of all elements but each, along the last axis; without division, because of zeros."""
+def _others(x: Any) -> Any:
     return multiply(before(x), getitem(before(getitem(x, REVERSED)), REVERSED))
+
+
+def _divided(x: Any) -> Any:
+    total = np.multiply.reduce(x, -1, keepdims=True)
+    size = np.abs(total)
+    if size.size and size.dtype.kind == "f" and np.finfo(size.dtype).tiny <= size.min() and size.max() < np.inf:
+        return total / x  # a fifth of the time; of a product that is 0 or nan, or that overflows, it would say too little
+    return _others(x)
+
+
+# The product of all elements but each, along the last axis.
+others = composite("product_of_others(Tensor x) -> Tensor", _others, numpy=_divided)
 
 
 def recurrence(g: Any, x: Any) -> Any:
@@ -146,6 +158,17 @@ def _diff(x: Any, n: int = 1, axis: int = -1) -> Any:
     return x
 
 
+def _diff_pullback(g: Any, x_shape: Shape, n: int, axis: int) -> Any:
+    at = normalize_axis_index(axis, len(x_shape))
+    ahead, before, behind = (slice(None),) * at, x_shape[:at], x_shape[at + 1 :]
+    if n and has_zero(g.shape):  # there were too few elements for a difference
+        return scatter_add(g, (*ahead, slice(0, 0)), x_shape)
+    for left in reversed(range(n)):
+        shape = (*before, x_shape[at] - left, *behind)
+        g = subtract(scatter_add(g, (*ahead, slice(1, None)), shape), scatter_add(g, (*ahead, slice(0, -1)), shape))
+    return g
+
+
 def _trapezoid(y: Any, x: Any = None, dx: Any = None, axis: int = -1) -> Any:
     ahead = (slice(None),) * normalize_axis_index(axis, len(y.shape))
     pairs = add(getitem(y, (*ahead, slice(1, None))), getitem(y, (*ahead, slice(-1))))
@@ -156,7 +179,13 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = None, axis: int = -1) -> Any:
     return ops.np.sum(ops.np.divide(pairs if dx is None else multiply(dx, pairs), 2.0), axis)
 
 
-diff = composite("diff(Tensor(a) x, int n=1, int axis=-1) -> Tensor(a)", _diff)
+diff = composite(
+    "diff(Tensor(a) x, int n=1, int axis=-1) -> Tensor(a)",
+    _diff,
+    numpy=np.diff,
+    autograd=pullbacks(x=_diff_pullback),
+    jvp=linear("x"),
+)
 trapezoid = composite(
     "trapezoid(Tensor y, Tensor? x=None, Tensor? dx=None, int axis=-1) -> Tensor",
     _trapezoid,

@@ -4,26 +4,30 @@ Where the mode has a `shape_env`, a shape rule gives such a size as a symbol; `n
 one. These rows raise under vmap. Indices have no gradient; selected elements have one.
 """
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload
-from ..errors import BatchingError, DataDependentError, UnsupportedError
+from ..errors import BatchingError, DataDependentError
 from ..layers.autograd import CONSTANT
 from ..layers.fake import FakeTensor, counted, fake_tensor
+from ..operators.prims import moveaxis
 from ..symbolic import statically_known
 from .families import composite, row
 from .index_parsing import ARRAY, count_of
 from .indexing import getitem, take
-from .shape import reshape
+from .row_arguments import call
+from .shape import copy, reshape
 
 INDEX = np.dtype(np.intp)
 
 
-def of_data(text: str, kernel: Any, fake: Any, **rules: Any) -> OpOverload:
-    """Make a row whose result size depends on data."""
-    name = "np::" + text.partition("(")[0]
+def of_data(text: str, kernel: Any, fake: Any, name: str = "", **rules: Any) -> OpOverload:
+    """Make a row whose result size depends on data; `name` is what users know it by."""
+    name = name or "np::" + text.partition("(")[0]
 
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
         raise BatchingError(
@@ -67,32 +71,96 @@ argwhere = of_data("argwhere(Tensor x) -> Tensor", np.argwhere, _fake_argwhere, 
 # -- distinct elements -----------------------------------------------------------------------------------------------------
 
 
-def distinct(name: str, x: FakeTensor, kind: Any) -> Any:
-    """Return the number of distinct elements, a size that depends on data."""
+def distinct(name: str, x: FakeTensor, kind: Any, most: Any = None) -> Any:
+    """Return the number of distinct elements, of which there are at most all; a size that depends on data."""
     if x.mode is None or x.mode.shape_env is None:
         raise DataDependentError(
             f"{name}: how many elements it finds in an array of shape {x.shape} depends on its data, which a fake has not. "
             "Give the mode symbolic sizes, FakeTensorMode(shape_env=ShapeEnv()), or call it on real arrays, outside the mode.",
             operator=name,
         )
-    least = int(statically_known(x.size >= 1))
-    return counted(x, lambda: x.mode.shape_env.new_dynamic_size(min=least, max=x.size), kind)
+    most = x.size if most is None else most
+    least = int(statically_known(most >= 1))
+    return counted(x, lambda: x.mode.shape_env.new_dynamic_size(min=least, max=most), kind)
 
 
-def _unique_all(x: Any, *, equal_nan: bool = False) -> Any:
-    return tuple(np.unique(x, True, True, True, equal_nan=equal_nan))
+SORTED_OR_NOT = "sorted" in signature(np.unique).parameters  # NumPy 2.3
+BOTH_NAN = {True: "distinct", False: "distinct, and every nan"}
 
 
-def _fake_unique_all(x: FakeTensor, equal_nan: bool) -> Any:
-    n = distinct("np::unique_all", x, ("distinct", bool(equal_nan)))
-    return _like(x, (n,), x.dtype), _like(x, (n,), INDEX), _like(x, x.shape, INDEX), _like(x, (n,), INDEX)
+def _unique_kernel(x: Any, axis: Any, equal_nan: bool, sorted: bool = True, others: bool = False) -> Any:
+    options: dict[str, Any] = {} if sorted or not SORTED_OR_NOT else {"sorted": False}
+    kernel: Any = np.unique
+    return kernel(x, others, others, others, axis, equal_nan=equal_nan, **options)
 
 
-unique = of_data(
-    "unique(Tensor x) -> Tensor", np.unique, lambda x: _like(x, (distinct("np::unique", x, ("distinct", True)),), x.dtype)
+def _fake_places(x: FakeTensor, axis: int | None, equal_nan: bool) -> Any:
+    if axis is None or len(x.shape) == 1:
+        n = distinct("np::unique", x, BOTH_NAN[bool(equal_nan)])
+        shape = x.shape
+    else:
+        at = normalize_axis_index(axis, len(x.shape))
+        n = distinct("np::unique", x, ("distinct", at), x.shape[at])
+        shape = (x.shape[at],) if FLAT_INVERSE else tuple([m if i == at else 1 for i, m in enumerate(x.shape)])
+    return _like(x, (n,), INDEX), _like(x, shape, INDEX), _like(x, (n,), INDEX)
+
+
+FLAT_INVERSE = np.unique(np.zeros((1, 1)), return_inverse=True, axis=0)[1].ndim == 1  # of an axis; in NumPy 2.0 it had all axes
+unique_places = of_data(
+    "unique_places(Tensor x, int? axis=None, *, bool equal_nan=True) -> (Tensor, Tensor, Tensor)",
+    lambda x, axis=None, *, equal_nan=True: _unique_kernel(x, axis, equal_nan, others=True)[1:],
+    _fake_places,
+    name="np::unique",
+    autograd=CONSTANT,
 )
-unique_all = of_data(
-    "unique_all(Tensor x, *, bool equal_nan=False) -> (Tensor, Tensor, Tensor, Tensor)", _unique_all, _fake_unique_all
+
+
+def _places_in_any_order(x: Any, *, equal_nan: bool = True) -> Any:
+    first = _unique_kernel(x, None, equal_nan, others=True)[1]
+    return first[np.argsort(np.argsort(_unique_kernel(x, None, equal_nan, False), kind="stable"))]
+
+
+unsorted_places = of_data(
+    "unsorted_places(Tensor x, *, bool equal_nan=True) -> Tensor",
+    _places_in_any_order,
+    lambda x, equal_nan: _fake_places(x, None, equal_nan)[0],
+    name="np::unique",
+    autograd=CONSTANT,
+)
+
+
+def _found(x: Any, index: Any, axis: int | None) -> Any:
+    """Return the elements at some places: what is distinct has the derivatives of the first of its like."""
+    if axis is None or len(x.shape) == 1:
+        return getitem(reshape(x, (-1,)), (ARRAY,), [index])
+    found = copy(getitem(moveaxis(x, axis, 0), (ARRAY,), [index]), "C")
+    return moveaxis(found, 0, axis)
+
+
+def _unique(x: Any, axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True) -> Any:
+    if not sorted and SORTED_OR_NOT and (axis is None or len(x.shape) == 1):
+        return _found(x, unsorted_places(x, equal_nan=equal_nan), None)
+    return _found(x, unique_places(x, axis, equal_nan=equal_nan)[0], axis)
+
+
+def _unique_all(x: Any, axis: int | None = None, *, equal_nan: bool = True) -> Any:
+    index, inverse, counts = unique_places(x, axis, equal_nan=equal_nan)
+    return _found(x, index, axis), index, inverse, counts
+
+
+def _numpy_unique(x: Any, axis: int | None, *, equal_nan: bool, sorted: bool) -> Any:
+    return _unique_kernel(x, axis, equal_nan, sorted)
+
+
+unique = composite(
+    "unique(Tensor x, int? axis=None, *, bool equal_nan=True, bool sorted=True) -> Tensor",
+    _unique,
+    numpy=_numpy_unique,
+)
+unique_all = composite(
+    "unique_all(Tensor x, int? axis=None, *, bool equal_nan=True) -> (Tensor, Tensor, Tensor, Tensor)",
+    _unique_all,
+    numpy=lambda x, axis, *, equal_nan: tuple(_unique_kernel(x, axis, equal_nan, others=True)),
 )
 
 
@@ -107,15 +175,11 @@ def unique_with(
     sorted: bool = True,
 ) -> Any:
     """`np.unique`."""
-    if axis is not None or not sorted:
-        what = "axis=" if axis is not None else "sorted=False"
-        raise UnsupportedError(f"np.unique: {what} has no row. Leave it out: all elements count, and they come in order.")
     chosen = [return_index, return_inverse, return_counts]
-    if not any(chosen) and equal_nan:
-        return unique(ar)
-    values, *others = unique_all(ar, equal_nan=equal_nan)
-    found = (values, *[x for x, wanted in zip(others, chosen, strict=True) if wanted])
-    return found if len(found) > 1 else values
+    if not any(chosen):
+        return call(unique, ar, axis, equal_nan=equal_nan, sorted=sorted)
+    values, *others = call(unique_all, ar, axis, equal_nan=equal_nan)
+    return (values, *[x for x, wanted in zip(others, chosen, strict=True) if wanted])
 
 
 # -- selected elements -----------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from . import (
 )
 from .assignment import result_into, write_result
 from .composite_layouts import item_layout
-from .linalg import decompositions, einsum, solve
+from .linalg import einsum
 from .masked import CHOOSING
 from .result_layouts import Layout, seen
 from .row_arguments import as_item, as_mask, as_value, call
@@ -77,6 +77,8 @@ def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tupl
     initial, mask, mean = [given.get(name, NO_VALUE) for name in ("initial", "where", "mean")]
     if mask is True or mask is None or mask is np.True_:
         mask = NO_VALUE
+    if isinstance(initial, Tensor):
+        raise refused(op.name, "initial", initial, "Leave it out, and add it or compare it with the result.")
     if initial is None and op in (reduction.sum, statistics.prod, statistics.nansum, nan_reductions.nanprod):
         raise refused(op.name, "initial", None, "Leave it out.")
     if initial is None:
@@ -105,7 +107,7 @@ def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options
         raise refused(spelling, "where", given["where"], "Elsewhere the result would be whatever memory held: give out= too, or write np.where(mask, ..., y).")
     order = given.pop("order", "K")
     if given:
-        small = [np.empty(0, x.dtype) if hasattr(x, "dtype") else x for x in inputs]
+        small = [np.empty((0,) * n, x.dtype) if hasattr(x, "dtype") else x for x, n in zip(inputs, core_ndims(ufunc), strict=True)]
         made = ufunc(*small, **given)  # raises NumPy's own error
         kinds = [x.dtype if hasattr(x, "dtype") else np.dtype(bool) if isinstance(x, bool) else type(x) for x in inputs]
         options = {"casting": given.get("casting", "same_kind")}
@@ -116,6 +118,12 @@ def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options
     out = op(*inputs)
     order = named_order(order, "K", None, *inputs)  # one operand of a ufunc is as one of several
     return out if order == "K" else mapped(lambda x: in_order(x, order), out)
+
+
+def core_ndims(ufunc: np.ufunc) -> list[int]:
+    """Return how many axes an item of each operand has: of `(m,n),(n)->(m)` two and one. Of an elementwise function, one is no fewer than it takes."""
+    cores = (ufunc.signature or ",".join(["(n)"] * ufunc.nin)).partition("->")[0]
+    return [len(core.split(",")) for core in cores.strip("()").split("),(")]
 
 
 def cast(x: Any, dtype: Any) -> Any:
@@ -139,12 +147,12 @@ def named_order(order: Any, default: str, *operands: Any) -> Any:
     """The order that a flag means for operands: of None the default; of "A" Fortran's, where one lies so or all of several may."""
     if order != "A":
         return default if order is None else order
-    lying = [_lying(x).flags for x in operands if hasattr(x, "shape")]
+    flags = [lying(x).flags for x in operands if hasattr(x, "shape")]
     alone = len(operands) == 1
-    return "F" if all(x.f_contiguous for x in lying) and not (alone and lying[0].c_contiguous) else "C"
+    return "F" if all(x.f_contiguous for x in flags) and not (alone and flags[0].c_contiguous) else "C"
 
 
-def _lying(x: Any) -> Any:
+def lying(x: Any) -> Any:
     """An array that lies in memory as a value does below all wrappers, and must not be read."""
     layout = item_layout(x)
     return seen(Layout(guesses(layout.shape), guesses(layout.strides), layout.dtype))
@@ -194,7 +202,7 @@ def reshape(a: Any, /, shape_: Any = None, order: str = "C", *, copy: Any = None
 
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """`np.copy`."""
-    return shape.copy(a, "K" if order is None else order)
+    return shape.copy(as_value(a), "K" if order is None else order)
 
 
 def ravel(a: Any, order: str = "C") -> Any:
@@ -283,6 +291,11 @@ def joined(function: Function, op: OpOverload) -> Function:
     spelling, own = f"np.{function.__name__}", op.arguments.names
 
     def join(arrays: Any, *args: Any, dtype: Any = None, casting: Any = "same_kind", **keywords: Any) -> Any:
+        if dtype is None and casting == "same_kind" and len(args) < len(own) and "out" not in keywords:
+            try:
+                return op(arrays, *args, **keywords)  # the usual call
+            except ArgumentError:
+                pass
         given = dict(zip([*own[1:], "out"], args, strict=False)) | keywords
         out = given.pop("out", None)
         arrays = [as_value(x) for x in arrays]
@@ -350,7 +363,7 @@ def extract(condition: Any, arr: Any) -> Any:
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """`np.nan_to_num`; without a copy the array itself gets the numbers."""
     if copy:
-        return pointwise_more.nan_to_num(x, nan, posinf, neginf)
+        return call(pointwise_more.nan_to_num, x, nan, posinf, neginf)
     if x.dtype.kind in "fc":
         write_result(x, pointwise_more.nan_to_num(x, nan, posinf, neginf), lambda value, out: np.copyto(out, value))
     return indexing.as_number(x)
@@ -393,6 +406,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, *, min: Any = NO_VALUE, max: Any = NO_VALUE, **more: Any) -> Any:
     """`np.clip`."""
+    if out is None and not more and min is NO_VALUE and max is NO_VALUE and a_min is not NO_VALUE and a_max is not NO_VALUE:
+        return call(pointwise_more.clip, a, a_min, a_max)  # the usual call
     order = more.pop("order", None)
     if more:
         name = next(iter(more))
@@ -406,29 +421,9 @@ def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, 
     return found if out is None else write_result(out, found, lambda value, out: np.clip(value, None, None, out=out))
 
 
-def qr(a: Any, mode: str = "reduced") -> Any:
-    """`np.linalg.qr`."""
-    if mode not in ("reduced", "r"):
-        np.linalg.qr(np.eye(1), mode)  # type: ignore[call-overload] # raises NumPy's own error
-        raise refused("np.linalg.qr", "mode", mode, "Modes: 'reduced', 'r'.")
-    found = decompositions.qr(a)
-    return found[1] if mode == "r" else QR(*found)
-
-
-QR: Any = type(np.linalg.qr(np.eye(1)))
-
-
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_VALUE) -> Any:
-    """`np.linalg.pinv`."""
-    if hermitian:
-        raise refused("np.linalg.pinv", "hermitian", True, "Leave it out: the inverse is the same.")
-    if rtol is not NO_VALUE and rcond is not None:
-        np.linalg.pinv(np.eye(1), rcond, rtol=rtol)  # raises NumPy's own error
-    return solve.pinv(a, rcond if rtol is NO_VALUE else rtol)
-
-
 def outer(x1: Any, x2: Any, /) -> Any:
     """`np.linalg.outer`, of vectors alone."""
+    x1, x2 = as_item(as_value(x1)), as_item(as_value(x2))
     if len(x1.shape) != 1 or len(x2.shape) != 1:
         np.linalg.outer(*[np.zeros((1,) * len(x.shape)) for x in (x1, x2)])  # raises NumPy's own error
     return einsum.outer(x1, x2)
@@ -436,6 +431,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """`np.linalg.cross`, of vectors of three components."""
+    x1, x2 = as_item(as_value(x1)), as_item(as_value(x2))
     if not all(len(x.shape) and x.shape[axis] == 3 for x in (x1, x2)):
         np.linalg.cross(*[np.broadcast_to(0.0, x.shape) for x in (x1, x2)], axis=axis)  # raises NumPy's own error
     return einsum.cross(x1, x2, axis=axis)
@@ -444,6 +440,9 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: str = "K", casting: Any = "safe", optimize: Any = False) -> Any:
     """`np.einsum`, with letters or with lists of axes."""
     text, *operands = args
+    if out is None and dtype is None and order == "K" and casting == "safe" and isinstance(text, str):
+        operands = [x if isinstance(x, (Tensor, np.ndarray)) else as_item(as_value(x)) for x in operands]
+        return einsum.einsum(text, operands) if optimize is False else einsum.einsum(text, operands, optimize=optimize)  # the usual call
     if not isinstance(text, str):
         text, operands = lettered(args)
     operands = [as_item(as_value(x)) for x in operands]
@@ -486,6 +485,7 @@ def lettered(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
 
 def size(a: Any, axis: Any = None) -> Any:
     """`np.size`."""
+    a = as_value(a)
     axes = range(len(a.shape)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     if axis is not None and not isinstance(axis, (int, np.integer)):
         np.size(np.zeros((1,) * len(a.shape)), axis)  # raises NumPy's own error

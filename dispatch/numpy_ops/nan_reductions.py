@@ -77,7 +77,7 @@ def nan_variance(
     away = where(there, subtract(x, mean), 0.0)
     away = ops.np.astype(away, x.dtype) if away.dtype != x.dtype and x.dtype.kind == away.dtype.kind else away
     away = add(square(real(away)), square(imag(away))) if away.dtype.kind == "c" else multiply(away, away)
-    total = reduction.sum(away, axis, dtype if dtype is None or np.dtype(dtype).kind == away.dtype.kind else None, keepdims=keepdims)
+    total = reduction.sum(away, axis, dtype, keepdims=keepdims)
     free = subtract(reduction.sum(there, axis, np.intp, keepdims=keepdims), ddof)
     none = less_equal(free, 0)
     found = divide(total, where(none, 1, free))

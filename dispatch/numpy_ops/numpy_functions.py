@@ -35,7 +35,7 @@ from . import (
     sorting,
     statistics,
 )
-from .assignment import ARRAYS, WRITES, result_into
+from .assignment import WRITES, result_into
 from .families import kernel_of
 from .index_parsing import ARRAY
 from .linalg import decompositions, einsum, matmul, norms, solve
@@ -188,20 +188,7 @@ def _where(condition: Any, *choices: Any) -> Any:
 
 
 def _nonzero(a: Any) -> Any:
-    return tuple(data_dependent.nonzero(a))
-
-
-def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    if hermitian:
-        raise UnsupportedError("np.linalg.svd: hermitian=True has no row. Write np.linalg.eigh.")
-    if not compute_uv:
-        return decompositions.svdvals(a)
-    if full_matrices and len(a.shape) > 1 and a.shape[-2] != a.shape[-1]:
-        raise UnsupportedError(
-            f"np.linalg.svd: full_matrices=True of matrices of shape {a.shape[-2:]} has no derivative: the further vectors are "
-            "any that complete a basis. Write full_matrices=False."
-        )
-    return SVD(*decompositions.svd(a))
+    return tuple(call(data_dependent.nonzero, a))
 
 
 def _einsum_path(*args: Any, **options: Any) -> Any:
@@ -236,9 +223,7 @@ def _last_two(op: OpOverload) -> Function:
     return lambda x, /, *, offset=0, dtype=None: op(x, offset, -2, -1, *([] if op is diagonals.diagonal else [dtype]))
 
 
-EIGH, SVD, SLOGDET, QR = [
-    type(function(np.eye(1))) for function in (np.linalg.eigh, np.linalg.svd, np.linalg.slogdet, np.linalg.qr)
-]  # the named tuples that NumPy returns
+EIGH, SLOGDET = [type(function(np.eye(1))) for function in (np.linalg.eigh, np.linalg.slogdet)]  # the named tuples that NumPy returns
 
 
 def returning(made: type, entry: tuple[Function, Function]) -> tuple[Function, Function]:
@@ -286,16 +271,13 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.dot, "a:x b:y out", matmul.dot),
     spelled(np.linalg.solve, "a b", solve.solve),
     spelled(np.linalg.inv, "a", solve.inv),
-    (np.linalg.pinv, flags.pinv),
     spelled(np.linalg.matrix_power, "a n", solve.matrix_power),
     spelled(np.linalg.det, "a", solve.det),
     returning(SLOGDET, spelled(np.linalg.slogdet, "a", solve.slogdet)),
     spelled(np.linalg.cholesky, "a upper", decompositions.cholesky),
     returning(EIGH, spelled(np.linalg.eigh, "a UPLO", decompositions.eigh)),
     spelled(np.linalg.eigvalsh, "a UPLO", decompositions.eigvalsh),
-    (np.linalg.svd, _svd),
     spelled(np.linalg.svdvals, "x:a", decompositions.svdvals),
-    (np.linalg.qr, flags.qr),
     spelled(np.linalg.norm, "x ord axis keepdims", norms.norm),
     spelled(np.linalg.vector_norm, "x axis keepdims ord", norms.vector_norm),
     spelled(np.linalg.matrix_norm, "x keepdims ord", norms.matrix_norm),
@@ -393,25 +375,27 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.take, flags.take),
     (np.astype, flags.numpy_astype),
     (np.ravel, flags.ravel),
-    (np.shape, lambda a: a.shape),
-    (np.ndim, lambda a: a.ndim),
+    (np.shape, lambda a: as_value(a).shape),
+    (np.ndim, lambda a: as_value(a).ndim),
     (np.size, flags.size),
     (np.result_type, _result_type),
-    (np.iscomplexobj, lambda x: x.dtype.kind == "c"),
-    (np.isrealobj, lambda x: x.dtype.kind != "c"),
+    (np.can_cast, lambda from_, to, casting="safe": np.can_cast(from_.dtype, to, casting)),
+    (np.iscomplexobj, lambda x: as_value(x).dtype.kind == "c"),
+    (np.isrealobj, lambda x: as_value(x).dtype.kind != "c"),
 ])  # fmt: skip
 READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `flags` reads, and how they are called in NumPy
     (shape.reshape, np.reshape, "a:x shape"), (shape.copy, np.copy, "a:x order"), (shape.concatenate, np.concatenate, "arrays axis"),
     (prims.stack, np.stack, "arrays axis"), (rearranging.vstack, np.vstack, "tup:arrays"), (rearranging.hstack, np.hstack, "tup:arrays"),
     (creation.empty, np.empty, "shape dtype"), (creation.zeros, np.zeros, "shape dtype"), (creation.ones, np.ones, "shape dtype"),
-    (creation.full, np.full, "shape fill_value dtype"), (solve.pinv, np.linalg.pinv, "a rcond"), (decompositions.qr, np.linalg.qr, "a"),
+    (creation.full, np.full, "shape fill_value dtype"), (solve.pinv, np.linalg.pinv, "a rcond hermitian"), (decompositions.qr, np.linalg.qr, "a"),
     (cumulative.diff, np.diff, "a:x n axis"), (sorting.sort, np.sort, "a:x axis"), (sorting.argsort, np.argsort, "a:x axis"), (sorting.searchsorted, np.searchsorted, "a v side"),
     (data_dependent.compress, np.compress, "condition a:x axis"), (data_dependent.extract, np.extract, "condition arr:x"),
     (statistics.average, np.average, "a:x axis weights keepdims"), (pointwise_more.nan_to_num, np.nan_to_num, "x nan posinf neginf"),
 ]  # fmt: skip
 SPELLED.update({op: (function, _named(parameters)) for op, function, parameters in READ_BY_FLAGS})
-FUNCTIONS.update(WRITES | ARRAYS)
+FUNCTIONS.update(WRITES)
 LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of: it is imported when the first of them is called
+    ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack",
     ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
     ".covariances": "cov corrcoef",
@@ -421,6 +405,15 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".histograms": "histogram histogram2d histogramdd histogram_bin_edges bincount digitize",
     ".interpolation": "interp",
     ".quantiles": "quantile percentile nanquantile nanpercentile nanmedian nanargmax nanargmin",
+    ".linalg.eigenvalues": "linalg.eig linalg.eigvals",
+    ".linalg.least_squares": "linalg.lstsq linalg.pinv",
+    ".linalg.bases": "linalg.svd linalg.qr",
+    ".linalg.conditioning": "linalg.cond linalg.matrix_rank",
+    ".linalg.tensors": "linalg.tensorinv linalg.tensorsolve",
+    ".linalg.matvec": "matvec vecmat",
+    ".choices": "select choose piecewise",
+    ".partitions": "partition argpartition lexsort sort_complex",
+    ".sets": "isin unique_all unique_counts unique_inverse unique_values intersect1d setxor1d union1d setdiff1d trim_zeros",
 }
 LOADERS: dict[Any, Loader] = {}  # by function
 for module, names in LATER.items():

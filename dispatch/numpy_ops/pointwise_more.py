@@ -21,7 +21,7 @@ from ..operators.registry import ops
 from ..schema.tags import Tag
 from .composite_layouts import item_layout
 from .families import aligned, comparison, composite, in_front, pointwise, row
-from .indexing import as_number, where
+from .indexing import as_number, where, zero_unless_nan
 from .pointwise import (
     absolute,
     add,
@@ -31,6 +31,7 @@ from .pointwise import (
     equal,
     exp,
     greater,
+    greater_equal,
     isnan,
     less,
     less_equal,
@@ -117,14 +118,14 @@ def squares(x: Any, y: Any) -> Any:
 
 
 def _inside(x: Any, min: Any, max: Any) -> Any:
-    """Return where a value lies between the bounds, which count as inside."""
+    """Return where a value lies between the bounds, which count as inside; of nan there is no saying."""
     if min is None or max is None:
-        return logical_not(greater(x, max) if min is None else less(x, min))
-    return logical_not(logical_or(less(x, min), greater(x, max)))
+        return less_equal(x, max) if min is None else greater_equal(x, min)
+    return logical_and(greater_equal(x, min), less_equal(x, max))
 
 
 def _clip_x(g: Any, x: Any, min: Any, max: Any, out: Any) -> Any:
-    return g if min is None and max is None else nan_where_nan(out, where(_inside(x, min, max), g, 0.0))
+    return g if min is None and max is None else zero_unless_nan(_inside(x, min, max), g, out)
 
 
 def _clip_min(g: Any, x: Any, min: Any, max: Any, out: Any) -> Any:

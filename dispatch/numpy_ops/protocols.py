@@ -11,11 +11,13 @@ The first two are in `numpy_ops/numpy_functions.py`. The core knows no operator,
 """
 
 from collections.abc import Callable, Iterable
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from ..core import OpOverload, Tensor, device_of, note_request
+from ..core.lazy import LazyFunction
 from ..dispatcher.conversion_advice import line_for
 from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
@@ -168,18 +170,26 @@ def _array_function(self: Tensor, function: Function, types: Iterable[type], arg
 # -- infix and methods -------------------------------------------------------------------------------------------------
 
 
-def _augmented(op: OpOverload, infixed: Function | None = None) -> Function:
-    augment = augmented(infixed or op, kernel_of(op))
+def _augmented(op: OpOverload) -> Function:
+    augment = augmented(op, kernel_of(op))
 
     def inplace(self: Tensor, other: Any) -> Any:
         try:
-            return augment(self, as_value(other))
+            return augment(self, other)
         except ArgumentError:
             if is_operand(other):
                 raise
             return NotImplemented
 
     return inplace
+
+
+def _round(self: Any, ndigits: Any = None) -> Any:
+    """Return `round(x)`, an int, or `round(x, 1)`, of a real number."""
+    if self.shape or not is_number(self) or self.dtype.kind not in "fiu":
+        kind = np.ndarray if self.shape or not is_number(self) else self.dtype.type
+        raise TypeError(f"type numpy.{kind.__name__} doesn't define __round__ method")  # NumPy's own words
+    return round(self.item()) if ndigits is None else pointwise_more.round(self, index(ndigits))
 
 
 def _reshape(self: Tensor, *sizes: Any, order: str = "C", copy: Any = None) -> Any:
@@ -261,6 +271,38 @@ def _asked_for_memory(self: Tensor) -> Any:
     return self.__array__()
 
 
+def _array_namespace(self: Tensor, *, api_version: Any = None) -> Any:
+    """Return `dispatch.numpy`, the module whose functions take this value by the array API standard."""
+    np.empty(0).__array_namespace__(api_version=api_version)  # raises NumPy's own error
+    return namespace()
+
+
+namespace = LazyFunction(f"{__package__.partition('.')[0]}.numpy", ".standard", "namespace")
+
+
+def _to_device(self: Tensor, device: Any, /, stream: Any = None) -> Any:
+    """Return the value itself, on the device where it is; there is no way to another that derivatives could follow."""
+    if device != self.device or stream is not None:
+        raise UnsupportedError(
+            f"x.to_device was asked for device {device!r}{'' if stream is None else ' and a stream'}, and the value is on {self.device!r}. "
+            "An operator with a kernel for each copies: dispatch.custom_op(...)."
+        )
+    return self
+
+
+def _dlpack(self: Tensor, /, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    """Refuse to hand the memory on, as `np.asarray` is refused."""
+    return np.asarray(self).__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+
+def _dlpack_device(self: Any) -> tuple[int, int]:
+    """Return where the memory is, as DLPack numbers devices."""
+    while isinstance(self, Tensor) and self.value is not None:
+        self = self.value
+    found: tuple[int, int] = (self if hasattr(self, "__dlpack_device__") and not isinstance(self, Tensor) else np.empty(0)).__dlpack_device__()
+    return found
+
+
 def detach(x: Any) -> Any:
     """Return the value of `x` as a constant: no gradient and no tangent flows through it.
 
@@ -310,13 +352,14 @@ ON_TENSORS: dict[str, Any] = {
     **{f"__{name}__": method for name, method in _INFIX.items()},
     **{f"__{name}__": infix(op) for name, op in _COMPARISONS.items()},
     **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
-    **{f"__i{name}__": _augmented(op, _INFIX[name] if name in _OF_NUMBERS else None) for name, op in _BINARY.items()},
+    **{f"__i{name}__": _augmented(op) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
     "__pos__": unary(pointwise.positive),
     "__abs__": unary(pointwise.absolute, *_OF_NUMBERS["abs"]),
     "__invert__": unary(pointwise.invert),
     "__divmod__": lambda self, other: (self // other, self % other),
     "__rdivmod__": lambda self, other: (other // self, other % self),
+    "__round__": _round,
     "__contains__": lambda self, value: bool(statistics.any(self == value)),
     "__getitem__": getitem,
     "__reversed__": lambda self: (self[i] for i in reversed(range(len(self)))),
@@ -364,6 +407,10 @@ ON_TENSORS: dict[str, Any] = {
     "conjugate": _conjugate,
     "detach": detach,
     "ctypes": property(_asked_for_memory),
+    "__array_namespace__": _array_namespace,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device,
+    "to_device": _to_device,
     "_numba_type_": property(_asked_for_memory),
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),

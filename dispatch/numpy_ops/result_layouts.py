@@ -84,6 +84,13 @@ def viewed(kernel: Kernel, layout: Layout, *args: Any) -> Seen:
     return Seen(found.shape, found.strides, found.dtype, isinstance(found, np.ndarray) and found.base is not None)
 
 
+class ByAxis(dict[int, Any]):
+    """What `np.pad` takes for some axes, as what can be hashed."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self))
+
+
 def orders_by(kernel: Kernel, args: tuple[Any, ...], keywords: tuple[tuple[str, Any], ...]) -> list[Order]:
     """Return the order of the axes of each result that a kernel gives for such layouts, from a run on arrays of a few elements."""
     return _orders_by(kernel, *[_guessed(x) for x in (args, keywords)])
@@ -101,6 +108,8 @@ def _guessed(x: Any) -> Any:
     """
     if isinstance(x, slice):
         return slice
+    if isinstance(x, dict):
+        return ByAxis(x)
     if isinstance(x, Layout):
         return Layout(guesses(x.shape), guesses(x.strides), x.dtype)
     return tuple([_guessed(item) for item in x]) if isinstance(x, (list, tuple)) else weak(x)

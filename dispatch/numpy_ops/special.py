@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
+from ..core.lazy import Loader
 from ..core.optional import require
 from ..errors import UnsupportedError
 from ..operators.registry import define_on_first_use, ops
@@ -49,6 +50,7 @@ from .pointwise_more import log1p
 NAMESPACE = "scipy_special"
 
 sp = getattr(ops, NAMESPACE)
+of_functions = Loader(__package__, ".special_functions")
 ROOT = pi**0.5
 DEGREE = pi / 180
 
@@ -201,6 +203,7 @@ TABLE: dict[str, tuple[Partial, ...]] = {
     "gamma":         (lambda x, out: multiply(out, sp.psi(x)),),
     "gammaln":       (lambda x: sp.psi(x),),
     "loggamma":      (lambda x: sp.psi(x),),
+    "gammasgn":      (0,),
     "rgamma":        (lambda x, out: negative(multiply(out, sp.psi(x))),),
     "psi":           (lambda x: trigamma(x),),
     "zeta":          (None, lambda x, y: negative(multiply(x, sp.zeta(up(x), y)))),
@@ -398,3 +401,4 @@ def install() -> None:
         if ufunc is not None:
             row_of(ufunc)
     define_on_first_use(NAMESPACE, None)
+    of_functions()

@@ -1,6 +1,6 @@
 """`Case`: an operator and one set of arguments, flattened so that a check can replace the arrays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,17 +18,29 @@ Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
 
 
+class Options(NamedTuple):
+    """How the checks look: see `opcheck`."""
+
+    rtol: float | None = None
+    atol: float | None = None
+    eps: float | None = None
+    gradients: str = "compare"
+    fixed: frozenset[str] = frozenset()
+
+
 class Case(NamedTuple):
     """One call of an operator: all arguments in schema order, with plain arrays.
 
     `tracked` has the indices, in the order of `arrays_in`, of the arrays that were given as tracked values. `what` says how the
-    case differs from the user's sample: `" in Fortran order"`; it is empty for the sample itself.
+    case differs from the user's sample: `" in Fortran order"`; it is empty for the sample itself. `say` is told of each call
+    before it is made.
     """
 
     op: OpOverload
     args: Arguments
     tracked: tuple[int, ...] = ()
     what: str = ""
+    say: Callable[[str], object] | None = None
 
     @property
     def name(self) -> str:
@@ -45,6 +57,17 @@ class Case(NamedTuple):
         """A label for each of `arrays`: `'x'`, `'xs'[2]`."""
         return labels_of(self.op.arguments.names, self.args)
 
+    def places(self, names: Collection[str]) -> frozenset[int]:
+        """Return the places in `arrays` of the arrays in some arguments."""
+        owners = [n for n, x in zip(self.op.arguments.names, self.args, strict=True) for _ in arrays_in(x)]
+        return frozenset(i for i, name in enumerate(owners) if name in names)
+
+    @property
+    def integers(self) -> frozenset[int]:
+        """The places in `arrays` of integers beside other arrays: indices, pointers and counts, which only the sample knows."""
+        found = frozenset(i for i, x in enumerate(self.arrays) if x.dtype.kind in "iu")
+        return found if len(found) < len(self.arrays) else frozenset()
+
     def with_args(self, args: Arguments, what: str = "") -> "Case":
         """The same operator with other arguments."""
         return self._replace(args=args, what=what or self.what)
@@ -55,6 +78,8 @@ class Case(NamedTuple):
 
     def call(self, args: Arguments) -> list[Any]:
         """Run the operator on the whole tuple of arguments and return its outputs as a list."""
+        if self.say is not None:
+            self.say(f"{self.what} ({self.given()})")
         count = self.op.arguments.positional
         named = dict(zip(self.op.arguments.keyword_names, args[count:], strict=True))
         return self.outputs(self.op(*args[:count], **named))

@@ -1,4 +1,4 @@
-"""The checks `test_autograd_registration` and `test_gradients`: an operator has a gradient, and it is right.
+"""The checks `test_autograd_registration`, `test_gradients` and `test_jvp`: an operator has a gradient, and it is right.
 
 Small samples are checked entry by entry. Large ones are checked along random directions and at some elements, with random
 output gradients; after a failure the largest derivatives are searched for the wrong entry.
@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ..autodiff.forward_mode import jvp
 from ..core import DispatchKey
 from ..layers.autograd import CONSTANT, TrackedTensor
 from ..schema.tags import Tag
-from .cases import Case, named_outputs
+from .cases import Case, Options, named_outputs
 from .check_schema import quietly
 from .closeness import tolerance
 from .gradient_checks import gradient_probe
-from .numerical_jacobian import Probe, Recording, as_reals, compare, label_of, random_like, units
+from .numerical_jacobian import Probe, Recording, as_reals, compare, judged, label_of, random_like, scaled, units
 from .report import Findings
 
 Array = np.ndarray[Any, Any]
@@ -35,7 +36,8 @@ def check_registration(case: Case, findings: Findings) -> None:
         findings.skip(UNTRACKED)
         return
     names = " and ".join(case.labels[i] for i in case.tracked)
-    rule = case.rule(DispatchKey.AUTOGRAD)
+    key = _key(case)
+    rule = case.rule(key)
     probe = _probe(case)
     findings.runs += 1
     try:
@@ -67,9 +69,15 @@ def check_registration(case: Case, findings: Findings) -> None:
                     ("untracked", name),
                     f"{name} comes untracked although {names} came tracked, so that its gradient is lost in silence. "
                     f"Register the gradient through {case.op.schema.name}.register_autograd "
-                    f"({case.place(DispatchKey.AUTOGRAD)} "
+                    f"({case.place(key)} "
                     "gives none here).",
                 )
+
+
+def _key(case: Case) -> DispatchKey:
+    """Where the derivative is written: a backward is made of a jvp rule where there is no other."""
+    keys = (DispatchKey.AUTOGRAD, DispatchKey.JVP)
+    return next((key for key in keys if case.rule(key) is not None), DispatchKey.AUTOGRAD)
 
 
 def _marked(outputs: list[Any]) -> bool:
@@ -77,7 +85,7 @@ def _marked(outputs: list[Any]) -> bool:
     return any(getattr(x.grad_fn, "undifferentiable", ()) for _, x in named_outputs(outputs) if isinstance(x, TrackedTensor))
 
 
-def check_gradients(case: Case, findings: Findings, rtol: float | None, atol: float | None) -> None:
+def check_gradients(case: Case, findings: Findings, options: Options) -> None:
     """Compare the gradients with finite differences of the kernel."""
     if not case.tracked:
         findings.skip(UNTRACKED)
@@ -85,14 +93,12 @@ def check_gradients(case: Case, findings: Findings, rtol: float | None, atol: fl
     if Tag.random in case.op.tags:
         findings.skip("the operator is random, so finite differences say nothing")
         return
-    probe = _probe(case)
-    coarse = max((np.finfo(x.dtype).eps for _, x in probe.differentiated()), default=2.0**-52) > 1e-12
-    eps = float(max(np.finfo(x.dtype).eps for _, x in probe.differentiated()) ** (1 / 3)) if coarse else 1e-6
-    loose = tolerance(np.dtype(float), rtol=rtol, atol=atol) if rtol is not None or atol is not None else None
-    rtol, atol = loose or ((2e-2, 2e-2) if coarse else (1e-3, 1e-5))
+    probe, place = _probe(case), case.place(_key(case))
+    steps = steps_for(probe, options)
+    found = None
     try:
         with quietly():
-            if case.rule(DispatchKey.AUTOGRAD) is None:
+            if case.rule(_key(case)) is None:
                 findings.skip("there is no gradient to check, see test_autograd_registration")
                 return
             recording = probe.record()
@@ -103,25 +109,121 @@ def check_gradients(case: Case, findings: Findings, rtol: float | None, atol: fl
             small = recording.size * width <= MOST_ENTRIES
             findings.runs += 1 + 2 * (width if small else min(width, ELEMENTS + DIRECTIONS))
             written = _written(recording)
-            found = (compare if small else sampled)(probe, eps=eps, atol=atol, rtol=rtol)
-            if found is None and small and not coarse and recording.size * width <= MOST_SECOND:
-                _second_order(case, probe, findings, rtol, atol)
+            if options.gradients == "compare":
+                found = compare(probe, smooth=False, **steps) if small else sampled(probe, steps)
+                if found is None and small and not _coarse(probe) and recording.size * width <= MOST_SECOND:
+                    _second_order(case, probe, findings, steps)
     except Exception as error:
         text = "\n".join([str(error).removeprefix(f"{case.name}: "), *_advice(error)])
-        findings.fault(
-            "raises", f"the backward ({case.place(DispatchKey.AUTOGRAD)}) raises {type(error).__name__}: {text}", error
-        )
+        findings.fault("raises", f"the backward ({place}) raises {type(error).__name__}: {text}", error)
         return
     if written:
         findings.fault(
             "writes",
-            f"the backward ({case.place(DispatchKey.AUTOGRAD)}) writes to the gradient of {written} that it is given, which "
+            f"the backward ({place}) writes to the gradient of {written} that it is given, which "
             "others hold too. Write to a copy, g.copy().",
         )
-    if found is not None and case.rule(DispatchKey.AUTOGRAD) is CONSTANT:
+    if found is not None and case.rule(_key(case)) is CONSTANT:
         findings.fault("differs", f"the {case.kernel} is declared to have no derivative, and {found}")
     elif found is not None:
-        findings.fault("differs", f"of the gradient by {case.place(DispatchKey.AUTOGRAD)} of the {case.kernel} {found}")
+        findings.fault("differs", f"of the gradient by {place} of the {case.kernel} {found}{_way_out(found)}")
+
+
+def _way_out(found: str) -> str:
+    """What to do where the kernel does not change at all, as one that rounds does not."""
+    if "numeric 0." not in found or "got 0," in found:
+        return ""
+    return (
+        "\nIf the kernel rounds, and the gradient is meant to be that of what it rounds, ask only that it is there: "
+        'opcheck(..., gradients="exist").'
+    )
+
+
+def check_forward(case: Case, findings: Findings, options: Options) -> None:
+    """Compare the operator's own jvp rule with finite differences of the kernel, and so with the backward."""
+    rule = case.rule(DispatchKey.JVP)
+    if not case.tracked:
+        findings.skip(UNTRACKED)
+    elif rule is CONSTANT:
+        findings.skip("the operator is declared to have no derivative")
+    elif Tag.random in case.op.tags:
+        findings.skip("the operator is random, so finite differences say nothing")
+    elif rule is not None:  # otherwise forward mode is made of the backward, which test_gradients checks
+        _compare_forward(case, findings, options)
+
+
+def _compare_forward(case: Case, findings: Findings, options: Options) -> None:
+    probe, place = _probe(case), case.place(DispatchKey.JVP)
+    steps = steps_for(probe, options)
+    eps, rtol = steps["eps"], steps["rtol"]
+    random = np.random.default_rng(0)
+    tried, wrong = 0, []
+    inputs = list(probe.differentiated())
+    for i, (label, x) in zip(probe.places, inputs, strict=True):
+        for name, _, direction in _directions(random, label, x):
+            try:
+                with quietly():
+                    outputs, got = _pushed(probe, i, direction)
+            except Exception as error:
+                text = str(error).removeprefix(f"{case.name}: ")
+                findings.fault("raises", f"the jvp rule ({place}) raises {type(error).__name__}: {text}", error)
+                return
+            findings.runs += 1
+            if not outputs:
+                findings.skip("no output is a floating-point array")
+                return
+            if options.gradients == "exist":
+                continue
+            with quietly():
+                numeric = probe.slope(i, direction, eps, got.size)
+                atol = scaled(steps["atol"], numeric) if steps["relative"] else steps["atol"]
+                bad = ~np.isclose(got, numeric, rtol=rtol, atol=atol, equal_nan=True)
+                if bad.any():
+                    sure, better, _ = judged(got, probe.sides(i, direction, eps, got.size), rtol, atol)
+                    bad, numeric = bad & sure, np.where(sure, better, numeric)
+            tried += 1
+            if bad.any():
+                k = int(np.argmax(np.where(bad, np.abs(got - numeric), -1.0)))
+                wrong.append(f"d {label_of(outputs, k)} / d {name}: got {got[k]:.6g}, numeric {numeric[k]:.6g}.")
+    if wrong:
+        findings.fault(
+            "differs",
+            f"by the jvp rule ({place}) of the {case.kernel} {len(wrong)} of {tried} tangents differ from finite differences. "
+            f"The first:\n{wrong[0]}",
+        )
+
+
+def _pushed(probe: Probe, place: int, direction: Array) -> tuple[list[tuple[str, Any]], Array]:
+    """Return the outputs, and their tangents as one real vector, for a move of one input along a direction."""
+    arrays: list[Any] = [x.copy(order="K") for x in probe.arrays]
+    seen: list[tuple[str, Any]] = []
+
+    def outputs_of(x: Any) -> list[Any]:
+        arrays[place] = x
+        seen[:] = probe.floats(probe.f(*probe.arguments(arrays)))
+        return [out for _, out in seen]
+
+    values, tangents = jvp(outputs_of, (arrays[place],), (direction.astype(probe.arrays[place].dtype),))
+    labelled = [(label, np.asarray(value)) for (label, _), value in zip(seen, values, strict=True)]
+    return labelled, np.concatenate([np.zeros(0), *(as_reals(np.asarray(t)) for t in tangents)])
+
+
+def _coarse(probe: Probe) -> bool:
+    """Whether an input is of less than double precision."""
+    return max((np.finfo(x.dtype).eps for _, x in probe.differentiated()), default=2.0**-52) > 1e-12
+
+
+def steps_for(probe: Probe, options: Options) -> dict[str, Any]:
+    """Return the step of finite differences and the tolerances, for the precision of the inputs."""
+    coarse = _coarse(probe)
+    eps = options.eps
+    if eps is None:
+        eps = float(max(np.finfo(x.dtype).eps for _, x in probe.differentiated()) ** (1 / 3)) if coarse else 1e-6
+    given = options.rtol is not None or options.atol is not None
+    rtol, atol = (2e-2, 2e-2) if coarse else (1e-3, 1e-5)
+    if given:
+        rtol, atol = tolerance(np.dtype(float), rtol=options.rtol, atol=options.atol)
+    return {"eps": eps, "rtol": rtol, "atol": atol, "relative": not given}
 
 
 def _written(recording: Recording) -> str:
@@ -139,10 +241,11 @@ def _advice(error: Exception) -> list[str]:
     return [note for note in getattr(error, "__notes__", ()) if note[:1].isupper()]
 
 
-def _second_order(case: Case, probe: Probe, findings: Findings, rtol: float, atol: float) -> None:
+def _second_order(case: Case, probe: Probe, findings: Findings, steps: dict[str, Any]) -> None:
     """Check the gradient of the gradient; a rule that can be differentiated only once is no fault."""
     try:
-        found = compare(gradient_probe(probe), eps=1e-6, atol=max(atol, 1e-4), rtol=rtol)
+        loose = steps | {"atol": max(steps["atol"], 1e-4)}
+        found = compare(gradient_probe(probe), smooth=False, **loose)
     except Exception as error:  # whatever a backward raises that was not made for tracked values
         first = str(error).partition("\n")[0].removeprefix(f"{case.name}: ")
         findings.advise(
@@ -153,13 +256,14 @@ def _second_order(case: Case, probe: Probe, findings: Findings, rtol: float, ato
     if found is not None:
         findings.fault(
             "second",
-            f"the second derivative by {case.place(DispatchKey.AUTOGRAD)} is wrong where the first is right: {found}\n"
+            f"the second derivative by {case.place(_key(case))} is wrong where the first is right: {found}\n"
             "Compute the backward from ctx.saved_tensors and the incoming gradients, with operators.",
         )
 
 
-def sampled(probe: Probe, *, eps: float, atol: float, rtol: float) -> str | None:
+def sampled(probe: Probe, steps: dict[str, Any]) -> str | None:
     """`compare` for large Jacobians: random combinations of the outputs, at some elements and along random directions."""
+    eps, atol, rtol, relative = steps["eps"], steps["atol"], steps["rtol"], steps["relative"]
     recording = probe.record()
     random = np.random.default_rng(0)
     weights = [random_like(random, _value(x)) for _, x in recording.outputs]
@@ -174,9 +278,10 @@ def sampled(probe: Probe, *, eps: float, atol: float, rtol: float) -> str | None
             numeric, got = float(weight @ column), float(gradient @ as_reals(direction))
             # rounding is small beside the sum of all parts, and one wrong element must show among thousands
             share = ALONG if j is None else 1.0
-            off = abs(got - numeric) / (atol + rtol * share * float(np.abs(weight) @ np.abs(column)))
+            least = scaled(atol, column) if relative else atol
+            off = abs(got - numeric) / (least + rtol * share * float(np.abs(weight) @ np.abs(column)))
             tried += 1
-            if not off <= 1:
+            if not off <= 1 and _sure(probe, place, direction, weight, got, steps | {"rtol": rtol * share}):
                 said = f"d (a weighted sum of the outputs) / d {name}: got {got:.6g}, numeric {numeric:.6g}."
                 wrong.append((j is None, -off, said, column, before + (j or 0)))
         before += as_reals(x).size
@@ -186,6 +291,18 @@ def sampled(probe: Probe, *, eps: float, atol: float, rtol: float) -> str | None
     if not along:
         said = _entry(recording, inputs, column, j, atol, rtol) or said
     return f"{len(wrong)} of {tried} derivatives tried differ from finite differences. The worst:\n{said}"
+
+
+def _sure(probe: Probe, place: int, direction: Array, weight: Array, got: float, steps: dict[str, Any]) -> bool:
+    """Whether a weighted sum of derivatives is wrong at other steps too, where neighbouring steps agree."""
+    projected, allowed = [], np.inf
+    for family in probe.sides(place, direction, steps["eps"], weight.size):
+        projected.append([(np.array([weight @ ahead]), np.array([weight @ behind])) for ahead, behind in family])
+        for ahead, behind in family:
+            column = (ahead + behind) / 2
+            least = scaled(steps["atol"], column) if steps["relative"] else steps["atol"]
+            allowed = np.fmin(allowed, least + steps["rtol"] * float(np.abs(weight) @ np.abs(column)))
+    return bool(judged(np.array([got]), projected, 0.0, float(allowed))[0][0])
 
 
 def _entry(recording: Recording, inputs: list[tuple[str, Any]], column: Array, j: int, atol: float, rtol: float) -> str:

@@ -15,33 +15,37 @@ from ..dispatcher.printing import brief
 from ..errors import DataDependentError, NewSizeError, NoRuleError
 from ..layers.fake import FakeTensor, FakeTensorMode
 from ..schema.tags import Tag
-from .cases import Case, arrays_in, named_outputs
+from ..symbolic import ShapeEnv
+from .cases import Case, Options, arrays_in, named_outputs
 from .check_schema import quietly
 from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
 from .report import Findings
 from .validate import counted_strides
-from .variants import EMPTY, ONE_ELEMENT, layouts, sizes, values
+from .variants import EMPTY, NARROW, ONE_ELEMENT, layouts, single_precision, sizes, values
 
 DATA_TAGS = (Tag.data_dependent_output, Tag.dynamic_output_shape)
 VALUES = ("with permuted values", "with zeros")
 
 
-def check_shapes(case: Case, findings: Findings) -> None:
+def check_shapes(case: Case, findings: Findings, options: Options) -> None:
     """Compare the fake rule with the kernel."""
     compare(case, findings)
     if findings.faults or findings.skipped:
         return
-    for what, args in variants(case.args):
+    for what, args in variants(case, options):
         compare(case.with_args(args, f" on the sample {what}"), findings)
 
 
-def variants(args: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def variants(case: Case, options: Options) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield other arguments to try: a rule may be right for one shape or for some data only."""
+    args, fixed, integers = case.args, case.places(options.fixed), case.integers
     # np.empty_like(x), the rule most write, keeps a foreign byte order that no kernel gives back
     yield from ((what, made) for what, made in layouts(args) if what != "byte-swapped")
-    yield from ((what, made) for what, made in sizes(args) if what != ONE_ELEMENT)  # another rank is another contract
-    yield from ((what, made) for what, made in values(args) if what in VALUES)
+    others = sizes(args, fixed, only_longer=bool(integers))
+    yield from ((what, made) for what, made in others if what != ONE_ELEMENT)  # another rank is another contract
+    yield from ((what, made) for what, made in values(args, fixed | integers) if what in VALUES)
+    yield from single_precision(args)
 
 
 def compare(case: Case, findings: Findings) -> None:
@@ -60,9 +64,14 @@ def compare(case: Case, findings: Findings) -> None:
         lengths = _lengths(args)
         try:
             fake = case.call(args)
+        except NewSizeError:
+            fake = None
         except Exception as error:
             _rule_failed(case, findings, error)
             return
+    if fake is None:
+        _compare_open(case, findings, real)
+        return
     changed = [case.labels[i] for i, x in enumerate(fakes) if _metadata(x) != before[i]]
     changed += [repr(n) for n, x, m in zip(case.op.arguments.names, args, lengths, strict=True) if _lengths((x,)) != (m,)]
     for name in changed:
@@ -72,6 +81,48 @@ def compare(case: Case, findings: Findings) -> None:
             "np.empty(shape, dtype).",
         )
     _outputs(case, findings, fake, real)
+
+
+def _compare_open(case: Case, findings: Findings, real: list[Any]) -> None:
+    """Compare outputs whose sizes depend on data: rank, dtype, the sizes that do not, and the range of those that do."""
+    env = ShapeEnv()
+    with FakeTensorMode(shape_env=env, static_shapes=True) as mode:
+        args = case.with_arrays([mode.from_array(x) for x in case.arrays])
+        try:
+            fake = case.call(args)
+        except Exception as error:
+            _rule_failed(case, findings, error, asked=True)
+            return
+    shapes, lengths = [], []
+    for i, (promised, given) in enumerate(zip(fake, real, strict=True)):
+        if (a := _structure(promised)) != (b := _structure(given)):
+            _differ(case, findings, f"output {i}", "kind", f"is {a}", b, "Return as many outputs, of these kinds.")
+            continue
+        for (name, y), x in zip(named_outputs([given]), arrays_in([promised]), strict=False):
+            label = name.replace("output 0", f"output {i}", 1)
+            if len(x.shape) != y.ndim:
+                hint = "The number of axes does not depend on data."
+                _differ(case, findings, label, "rank", f"has shape {_shown(x.shape)}", str(y.shape), hint)
+                return
+            if x.dtype != y.dtype:
+                hint = f"Compute the dtype from the arguments'; here it is {y.dtype!s}."
+                _differ(case, findings, label, "dtype", f"has dtype {x.dtype!s}", f"{y.dtype!s}", hint)
+            for n, length in zip(x.shape, y.shape, strict=True):
+                same = n == length
+                if (same if isinstance(same, bool) else env.known(same)) is False:
+                    hint = "Give new_dynamic_size() a min and a max that hold, and the other sizes as the kernel does."
+                    _differ(case, findings, label, "shape", f"has shape {_shown(x.shape)}", str(y.shape), hint)
+                    return
+            shapes.append(x.shape)
+            lengths.append(y.shape)
+    if env.match(shapes, lengths) is None:
+        said = "have shapes " + ", ".join(map(_shown, shapes))
+        hint = "A size that get_ctx().new_dynamic_size() made once is one number: make another for each that differs."
+        _differ(case, findings, "the outputs", "shape", said, ", ".join(map(str, lengths)), hint)
+
+
+def _shown(shape: tuple[Any, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
 def _metadata(x: FakeTensor) -> tuple[Any, ...]:
@@ -86,11 +137,11 @@ def _rule(case: Case) -> str:
     return case.place(DispatchKey.FAKE)
 
 
-def _rule_failed(case: Case, findings: Findings, error: Exception) -> None:
+def _rule_failed(case: Case, findings: Findings, error: Exception, *, asked: bool = False) -> None:
     tagged = [tag.name for tag in DATA_TAGS if tag in case.op.tags]
     if isinstance(error, DataDependentError) and tagged:
         findings.skip(f"tagged {tagged[0]}, and the fake rule asks for what depends on data")
-    elif isinstance(error, NewSizeError):
+    elif isinstance(error, DataDependentError) and asked:  # it asks for the number: `np.empty((n, 2))` does
         findings.skip("the fake rule says that a size depends on data")
     elif isinstance(error, NoRuleError) and case.rule(DispatchKey.FAKE) is None:
         findings.fault(
@@ -141,6 +192,12 @@ def _array(case: Case, findings: Findings, name: str, fake: Any, real: Any) -> N
             hint = "The shape depends on data: tags=(Tag.dynamic_output_shape,), and get_ctx().new_dynamic_size()."
         hint = hint or "Compute the shape from the arguments' shapes, e.g. np.empty(x.shape, x.dtype)."
         _differ(case, findings, name, "shape", f"has shape {fake.shape}", str(real.shape), hint)
+    elif fake.dtype != real.dtype and case.what.endswith(NARROW) and real.dtype.itemsize > fake.dtype.itemsize:
+        findings.advise(
+            (name, "dtype"),
+            f"{case.name}: {name} has dtype {fake.dtype!s} by the fake rule ({_rule(case)}), and {real.dtype!s} by the "
+            f"{case.kernel}{case.what}. If it takes float64 alone, say so: NDArray[np.float64].",
+        )
     elif fake.dtype != real.dtype:
         hint = f"Compute the dtype from the arguments', e.g. np.empty(shape, x.dtype); here it is {real.dtype!s}."
         _differ(case, findings, name, "dtype", f"has dtype {fake.dtype!s}", f"{real.dtype!s}", hint)

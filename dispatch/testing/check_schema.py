@@ -2,6 +2,7 @@
 
 Kernels get copies in guarded memory. Arguments that are not declared as written are read-only and are compared byte for byte
 afterwards, because C code ignores the flag. Other values and layouts follow, because a write may be in a branch.
+More than 350 lines, since each fault is a few lines of code and a few of words.
 """
 
 import re
@@ -16,11 +17,14 @@ from ..core import share_memory
 from ..errors import OutputError
 from ..schema.schema import Argument, Return
 from ..schema.tags import Tag
-from .cases import Case, arrays_in, map_arrays, named_outputs
+from .cases import Case, Options, arrays_in, map_arrays, named_outputs
 from .closeness import difference
 from .guarded_memory import Guarded, same_bytes
 from .report import Findings
-from .variants import layouts, values
+from .variants import layouts, single_precision, values
+
+ROUGHLY = 0.1  # of the largest value: what float32 may differ from float64 by, however the kernel is conditioned
+SENTINELS = 77, 101  # an out argument is filled with, and numbers of every dtype
 
 
 class Run(NamedTuple):
@@ -35,7 +39,7 @@ class Run(NamedTuple):
         return [i for i, guard in enumerate(self.guards) if not declared[i] and guard.changed]
 
 
-def check_schema(case: Case, findings: Findings, rtol: float | None, atol: float | None) -> bool:
+def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     """Find undeclared writes and aliases, and results that differ between equal calls or layouts.
 
     Returns whether the sample gives a result; without one nothing else can be checked.
@@ -51,8 +55,8 @@ def check_schema(case: Case, findings: Findings, rtol: float | None, atol: float
     _aliases(case, findings, first)
     findings.runs += 2
     if Tag.random not in case.op.tags:
-        _repeated(case, findings, first, written, rtol, atol)
-    for what, args in values(case.args):
+        _repeated(case, findings, first, written, options)
+    for what, args in values(case.args, case.places(options.fixed) | case.integers):
         varied = case.with_args(args, f" on the sample {_named(case, what)}")
         again = run(varied, written, readonly=True)
         if again.error is not None and not again.changed(written):
@@ -64,7 +68,10 @@ def check_schema(case: Case, findings: Findings, rtol: float | None, atol: float
         if again.error is None:
             _aliases(varied, findings, again)
     if Tag.random not in case.op.tags:
-        _layouts(case, findings, first, written, rtol, atol)
+        _layouts(case, findings, first, written, options)
+        if not findings.faults:  # one cause is said once
+            _precision(case, findings, first, written, options)
+    _left_out(case, findings, written)
     _readonly(case, findings, written)
     for i in set(np.flatnonzero(written)) - touched:
         if case.arrays[i].size and Tag.maybe_aliasing_or_mutating not in case.op.tags:
@@ -245,7 +252,7 @@ def _related(a: Argument | Return, b: Argument | Return) -> bool:
     return bool(sets[0] & sets[1]) or "*" in sets[0] | sets[1]
 
 
-def _repeated(case: Case, findings: Findings, first: Run, written: list[bool], rtol: float | None, atol: float | None) -> None:
+def _repeated(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:
     """Run again on equal arguments: the results must be equal and have their own memory."""
     again = run(case, written, readonly=False)
     pairs = list(zip(_results(case, first, written), _results(case, again, written), strict=False))
@@ -255,7 +262,7 @@ def _repeated(case: Case, findings: Findings, first: Run, written: list[bool], r
                 findings.fault(("repeat", name), _unequal(case, name))
         elif not same_bytes(x, y):
             tagged = Tag.nondeterministic_bitwise in case.op.tags
-            if difference(y, x, rtol=rtol, atol=atol):
+            if difference(y, x, rtol=options.rtol, atol=options.atol):
                 findings.fault(("repeat", name), _unequal(case, name))
             elif not tagged and difference(y, x, rtol=0.0, atol=0.0):
                 findings.advise(
@@ -289,7 +296,7 @@ def _results(case: Case, made: Run, written: list[bool]) -> list[tuple[str, Any]
     return found + [(f"its argument {label}", guard.array) for label, guard, may in pairs if may]
 
 
-def _layouts(case: Case, findings: Findings, first: Run, written: list[bool], rtol: float | None, atol: float | None) -> None:
+def _layouts(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:
     """Check that the same values in other layouts give the same results, or are refused."""
     expected = _results(case, first, written)
     for what, args in layouts(case.args):
@@ -304,12 +311,68 @@ def _layouts(case: Case, findings: Findings, first: Run, written: list[bool], rt
             continue
         _aliases(laid, findings, made)
         for (name, x), (_, y) in zip(expected, _results(laid, made, written), strict=False):
-            if found := difference(_native(y), _native(x), rtol=rtol, atol=atol):
+            if found := difference(_native(y), _native(x), rtol=options.rtol, atol=options.atol):
                 findings.fault(
                     ("layout", name),
                     f"the {case.kernel} gives another {name} for the same values {what}: {_first_line(found)} "
                     "It reads memory without looking at strides or byte order: np.ascontiguousarray(x, dtype) first.",
                 )
+
+
+def _precision(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:
+    """Check that float32 gives about what float64 does, or is refused: a kernel in C may take one for the other."""
+    expected = _results(case, first, written)
+    for what, args in single_precision(case.args):
+        hinted = zip(case.op.schema.arguments, case.args, args, strict=True)
+        narrow = case.with_args(tuple(own if a.dtype is not None else other for a, own, other in hinted), f" {what}")
+        made = run(narrow, written, readonly=False)
+        findings.runs += 1
+        _undeclared_writes(narrow, findings, made, written)
+        _overruns(narrow, findings, made)
+        if made.error is not None:
+            continue
+        for (name, x), (_, y) in zip(expected, _results(narrow, made, written), strict=False):
+            if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and not _about(y, x, options):
+                findings.fault(
+                    ("precision", name),
+                    f"the {case.kernel} gives another {name} for the same values {what}: it may take float32 for float64. "
+                    "Say which dtype it takes, NDArray[np.float64], or convert: np.asarray(x, np.float64).",
+                )
+
+
+def _about(y: Any, x: Any, options: Options) -> bool:
+    """Whether values are about those that were computed with more digits."""
+    if x.shape != y.shape or x.dtype.kind not in "fc" or y.dtype.kind not in "fc":
+        return True
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(x) & np.isfinite(y)
+        size = float(np.abs(x[finite]).max(initial=0.0))
+        off = np.abs(np.asarray(x - y, np.complex128)[finite]).max(initial=0.0)
+    allowed = max(options.rtol or 0.0, ROUGHLY) * size + (options.atol or float(np.finfo(np.float32).tiny))
+    return bool(np.count_nonzero(finite) >= x.size // 2 and off <= allowed)
+
+
+def _left_out(case: Case, findings: Findings, written: list[bool]) -> None:
+    """Find elements of an `out` argument that the kernel leaves as they were, by filling it twice."""
+    outs = case.places([a.name for a in case.op.schema.arguments if a.is_write and a.kwarg_only])
+    for i in sorted(outs):
+        if not (x := case.arrays[i]).size or x.dtype.hasobject:
+            continue
+        kept = []
+        for filling in SENTINELS:
+            arrays = [np.full_like(a, filling) if k in outs else a for k, a in enumerate(case.arrays)]
+            made = run(case.with_args(case.with_arrays(arrays)), written, readonly=False)
+            findings.runs += 1
+            if made.error is not None:
+                return
+            kept.append(made.guards[i].array == arrays[i])
+        if (both := kept[0] & kept[1]).any():
+            findings.fault(
+                ("left out", i),
+                f"the {case.kernel} leaves {int(both.sum())} of {x.size} elements of its argument {case.labels[i]} as they "
+                f"were, the first at {np.argwhere(both)[0].tolist()}. Write all of an out argument, or take it by position, "
+                "as one that is read too.",
+            )
 
 
 def _first_line(text: str) -> str:

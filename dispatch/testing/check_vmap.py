@@ -1,6 +1,6 @@
 """The check `test_vmap`: a batch gives what a loop over its items gives."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..core.pytree import leaves, mapped, steps
 from ..errors import BatchingError
 from ..layers.vmap import vmap
 from ..schema.tags import Tag
-from .cases import Case, arrays_in
+from .cases import Case, Options, arrays_in
 from .check_schema import quietly, written_arrays
 from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
@@ -21,7 +21,7 @@ from .variants import permuted
 InDims = tuple[int | None, ...]
 
 
-def check_batches(case: Case, findings: Findings, rtol: float | None, atol: float | None) -> None:
+def check_batches(case: Case, findings: Findings, options: Options) -> None:
     """Compare vmap, by the operator's rule or by the fallback loop, with a loop of plain calls."""
     ruled = case.rule(DispatchKey.VMAP) is not None
     if not case.arrays:
@@ -30,7 +30,7 @@ def check_batches(case: Case, findings: Findings, rtol: float | None, atol: floa
         for size, in_dims in batchings(case):
             if findings.skipped:
                 return
-            _compare(case, findings, size, in_dims, (rtol, atol), ruled=ruled)
+            _compare(case, findings, size, in_dims, options, ruled=ruled)
 
 
 def batchings(case: Case) -> Iterator[tuple[int, InDims]]:
@@ -56,14 +56,14 @@ def batchings(case: Case) -> Iterator[tuple[int, InDims]]:
             yield batch
 
 
-def items_of(case: Case, size: int, in_dims: InDims, *, vary: bool) -> list[list[Any]]:
-    """Return the arrays of each item: the sample's, with other values for mapped arrays in the other items."""
+def items_of(case: Case, size: int, in_dims: InDims, kept: Collection[int] = ()) -> list[list[Any]]:
+    """Return the arrays of each item: the sample's, in the other items with other values for mapped arrays but those `kept`."""
     items = []
     for i in range(size):
         item = []
-        for x, dim in zip(case.arrays, in_dims, strict=True):
+        for k, (x, dim) in enumerate(zip(case.arrays, in_dims, strict=True)):
             varied = x
-            for _ in range(i if vary and dim is not None else 0):
+            for _ in range(i if k not in kept and dim is not None else 0):
                 varied = permuted(varied)
                 if varied.dtype.kind in "fc":
                     varied = np.asarray(varied * 0.5, varied.dtype)
@@ -87,14 +87,15 @@ def _loop(case: Case, items: list[list[Any]], written: list[bool]) -> list[list[
 
 
 def _compare(
-    case: Case, findings: Findings, size: int, in_dims: InDims, tolerances: tuple[float | None, float | None], *, ruled: bool
+    case: Case, findings: Findings, size: int, in_dims: InDims, options: Options, *, ruled: bool
 ) -> None:
+    tolerances, kept = (options.rtol, options.atol), case.places(options.fixed) | case.integers
     written = written_arrays(case)
     with quietly():
-        items = items_of(case, size, in_dims, vary=True)
+        items = items_of(case, size, in_dims, kept)
         rows = _loop(case, items, written)
         if rows is None:  # equal items still tell where the axes go
-            items = items_of(case, size, in_dims, vary=False)
+            items = items_of(case, size, in_dims, range(len(case.arrays)))
             rows = _loop(case, items, written)
         if rows is None:
             findings.skip("the outputs of equal calls differ in shape, so they make no batch")

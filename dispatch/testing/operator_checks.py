@@ -1,31 +1,42 @@
 """`opcheck`: checks an operator's kernel and rules against its schema and each other."""
 
-from collections.abc import Callable, Sequence
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from multiprocessing import current_process
 from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, check_data
+from ..core import OpOverload, check_data, device_of
 from ..core.pytree import leaves
 from ..errors import ArgumentError, did_you_mean, kind_of
 from ..operators.register import resolve
 from ..operators.registry import Operator
-from .cases import Case, bind
-from .check_autograd import check_gradients, check_registration
+from .cases import Case, Options, bind
+from .check_autograd import check_forward, check_gradients, check_registration
+from .check_compiled import check_compiled
 from .check_fake import check_shapes
 from .check_schema import check_schema
 from .check_vmap import check_batches
+from .child_process import Ended, Unfit, has_fork, run_in_fork, run_in_new
 from .closeness import tolerance
 from .report import Findings, Report
 from .validate import validate
 
-ALL = ("test_schema", "test_autograd_registration", "test_faketensor", "test_vmap", "test_gradients")
+ALL = (
+    "test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic",
+    "test_vmap", "test_gradients", "test_jvp",
+)  # fmt: skip
 
-_CHECKS: dict[str, Callable[[Case, Findings, float | None, float | None], object]] = {
-    "test_autograd_registration": lambda case, findings, rtol, atol: check_registration(case, findings),
-    "test_faketensor": lambda case, findings, rtol, atol: check_shapes(case, findings),
+_CHECKS: dict[str, Callable[[Case, Findings, Options], object]] = {
+    "test_autograd_registration": lambda case, findings, options: check_registration(case, findings),
+    "test_faketensor": check_shapes,
+    "test_aot_dispatch_dynamic": check_compiled,
     "test_vmap": check_batches,
     "test_gradients": check_gradients,
+    "test_jvp": check_forward,
 }
 
 
@@ -38,6 +49,11 @@ def opcheck(
     raise_exception: bool = True,
     atol: float | None = None,
     rtol: float | None = None,
+    eps: float | None = None,
+    gradients: str = "compare",
+    fixed: Sequence[str] = (),
+    isolate: bool = True,
+    timeout: float = 20.0,
 ) -> Report:
     """Check an operator on a sample of arguments: its kernel against its schema, and its rules against its kernel.
 
@@ -45,9 +61,12 @@ def opcheck(
       memory with arguments or each other; its results are the same in a second call, and for every layout of the arguments.
     - `test_autograd_registration`: if an argument is tracked, so are the floating-point outputs.
     - `test_faketensor`: the fake rule gives the number, shapes, dtypes, strides and devices of the outputs, for the sample and
-      for other layouts and sizes that the kernel accepts.
+      for other layouts, sizes and precisions that the kernel accepts.
+    - `test_aot_dispatch_dynamic`: a trace with symbolic sizes computes what the operator does, and its gradient.
     - `test_vmap`: a batch gives what a loop over its items gives, wherever the mapped axes are.
-    - `test_gradients`: the gradients of tracked arguments agree with finite differences.
+    - `test_gradients`: the gradients of tracked arguments agree with finite differences, wherever these say something: where
+      the kernel has a kink at the sample, every slope between those of its two sides is right.
+    - `test_jvp`: the operator's own jvp rule agrees with finite differences.
 
     Parameters
     ----------
@@ -63,6 +82,21 @@ def opcheck(
         Whether to raise at the end, one error for all failures. If False, the report has them.
     atol, rtol : float, optional
         How much values may differ; both or neither. By default what the dtypes allow, as in `assert_close`.
+    eps : float, optional
+        The step of finite differences. By default 1e-6, or the cube root of the precision for less than double precision; a
+        gradient that this step contradicts is tried with others, also as small and as large as the elements.
+    gradients : str
+        "compare" them with finite differences, or ask that they "exist", of the right shape: for a kernel that rounds, whose
+        gradient is one of what it rounds.
+    fixed : sequence of str
+        The arguments that keep the sample's values and lengths in every run, for they belong together: indices, pointers.
+    isolate : bool
+        Whether the checks run in a child process, so that a kernel that crashes, hangs or takes all memory is a line of the
+        report. A debugger, a profiler and a kernel that counts its calls want False. Arrays that are not in the memory of the
+        CPU are checked in this process, and so is what cannot be run in another, where there is no `os.fork`: an operator that
+        was not defined in a module, or arguments that cannot be pickled. The report says so.
+    timeout : float
+        Seconds that a call may take in the child process.
 
     Returns
     -------
@@ -82,25 +116,122 @@ def opcheck(
     >>> opcheck("np::sin", (dispatch.tensor(np.ones((2, 3)), requires_grad=True),))["test_gradients"]
     'SUCCESS'
     """
+    __tracebackhide__ = True
     checks = _chosen(test_utils)
     tolerance(np.dtype(float), rtol=rtol, atol=atol)  # refuses one without the other
     case = bind(_single(op), tuple(args), dict(kwargs or {}))
-    found = {name: Findings(case.name) for name in checks}
-    purity = found.get("test_schema", Findings(case.name))
-    with validate("default"):  # these checks look closer, and say what they find
-        runs = not _subclasses(case, purity) and check_schema(case, purity, rtol, atol)
-        for name, findings in found.items():
-            if name != "test_schema":
-                if runs:
-                    _CHECKS[name](case, findings, rtol, atol)
-                else:
-                    findings.skip("the sample gives no result, see test_schema")
-    if not runs:
-        found = {"test_schema": purity} | found
-    report = Report(case.name, case.given(), found)
+    options = _options(case, rtol, atol, eps, gradients, fixed)
+    _check_timeout(timeout)
+    names = ("test_schema", *(name for name in checks if name != "test_schema"))  # which tells whether the sample can be run
+    here = _reason_to_stay(case) if isolate else ""
+    outcomes: list[Any] = []
+    if isolate and not here:
+        outcomes = list(_run_isolated(case, names, options, timeout))
+        if outcomes and isinstance(outcomes[-1], Unfit):
+            here, outcomes = f"a new process cannot run it: {outcomes[-1].why}", []
+    outcomes = outcomes or list(_run(case, names, options))
+    made, runs = {name: findings for name, findings, _ in outcomes}, outcomes[-1][2]
+    if here:
+        made[checks[0]].advise("here", f"{case.name} was checked in this process: {here}")
+    found = {name: made[name] for name in checks}
+    report = Report(case.name, case.given(), found if runs else {"test_schema": made["test_schema"]} | found)
     if raise_exception:
         report.raise_failures()
     return report
+
+
+Outcome = tuple[str, Findings, bool]
+
+
+def _reason_to_stay(case: Case) -> str:
+    """Return why the checks cannot run in a child process; empty if they can."""
+    away = sorted({device for x in case.arrays if (device := device_of(x)) not in (None, "cpu")})
+    if away:
+        return f"its arrays are on {' and '.join(away)}, which a child process does not share."
+    if current_process().daemon:
+        return "this one is a worker of multiprocessing, which may have no children."
+    if has_fork():
+        return ""
+    module = case.op.defined_in[0]
+    if module in ("", "__main__") or module not in sys.modules:
+        return "there is no os.fork here, and a new process cannot import the operator. Define it in a module."
+    try:
+        pickle.dumps(case.args)
+    except Exception as error:
+        return f"there is no os.fork here, and its arguments cannot be pickled: {error}"
+    return ""
+
+
+def _run_isolated(case: Case, names: tuple[str, ...], options: Options, timeout: float) -> Iterator[Outcome | Unfit]:
+    """Run checks in a child, and those that are left in another where one ends it; yield `Unfit` if there can be none."""
+    left, runs = names, True
+    while left:
+        work = partial(_work, case, left, options, runs)
+        children = run_in_fork(work, timeout) if has_fork() else run_in_new(work, timeout)
+        for outcome in children:
+            if isinstance(outcome, Unfit):
+                yield outcome
+                return
+            if isinstance(outcome, Ended):
+                findings = _of_death(case, left[0], outcome)
+                runs = runs and not (left[0] == "test_schema" and not outcome.what.startswith(" on the sample "))
+                outcome = left[0], findings, runs
+            yield outcome
+            left, runs = left[1:], outcome[2]
+
+
+def _work(case: Case, names: tuple[str, ...], options: Options, runs: bool, say: Any) -> Iterator[Outcome]:
+    """Be the child, and run checks."""
+    yield from _run(case._replace(say=say), names, options, runs)
+
+
+def _of_death(case: Case, check: str, ended: Ended) -> Findings:
+    findings = Findings(case.name)
+    what, sample = ("", f" ({case.given()})") if not ended.what else (ended.what, "")
+    doer = f"the {case.kernel}" if check == "test_schema" else f"the {case.kernel}, or the rule under check,"
+    advice = ""
+    if what.startswith(" on the sample "):
+        advice = (
+            " Refuse such arguments with an exception; arguments that belong together, as indices and what they point into, "
+            'are kept by fixed=("indices",).'
+        )
+    elif "return within" in ended.how:
+        advice = " If threads or a device that were started before make it wait, check it in this process: isolate=False."
+    findings.fault("died", f"{doer} {ended.how}{what}{sample}.{advice}")
+    return findings
+
+
+def _run(case: Case, names: Sequence[str], options: Options, runs: bool = True) -> Iterator[Outcome]:
+    """Run checks one by one; yield the name and the findings of each, and whether the kernel gives a result on the sample."""
+    with validate("default"):  # these checks look closer, and say what they find
+        for name in names:
+            findings = Findings(case.name)
+            if name == "test_schema":
+                runs = not _subclasses(case, findings) and check_schema(case, findings, options)
+            elif runs:
+                _CHECKS[name](case, findings, options)
+            else:
+                findings.skip("the sample gives no result, see test_schema")
+            yield name, findings, runs
+
+
+def _options(case: Case, rtol: Any, atol: Any, eps: Any, gradients: Any, fixed: Any) -> Options:
+    if gradients not in ("compare", "exist"):
+        raise ArgumentError(f'opcheck: gradients= is "compare" or "exist", and was given {gradients!r}.')
+    if eps is not None and not (isinstance(eps, (int, float)) and 0 < eps < 1):
+        raise ArgumentError(f"opcheck: eps= is the step of finite differences, between 0 and 1, and was given {eps!r}.")
+    names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
+    for name in names:
+        if name not in case.op.arguments.names:
+            known = ", ".join(case.op.arguments.names)
+            close = did_you_mean(str(name), case.op.arguments.names)
+            raise ArgumentError(f"opcheck: {case.name} has no argument {name!r} to keep fixed.{close} Its arguments: {known}.")
+    return Options(rtol, atol, eps, gradients, frozenset(names))
+
+
+def _check_timeout(timeout: Any) -> None:
+    if not (isinstance(timeout, (int, float)) and timeout > 0):
+        raise ArgumentError(f"opcheck: timeout= is a number of seconds above 0, and was given {timeout!r}.")
 
 
 def _subclasses(case: Case, findings: Findings) -> bool:

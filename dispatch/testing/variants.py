@@ -4,8 +4,8 @@ Each function yields a description, which is read after "on the sample", and arg
 dicts are changed too; other values stay as they are. A kernel that raises has refused the variant.
 """
 
-from collections.abc import Callable, Iterator
-from itertools import islice, pairwise
+from collections.abc import Callable, Collection, Iterator
+from itertools import count, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,10 @@ Variants = Iterator[tuple[str, Arguments]]
 
 ONE_ELEMENT = "with one element of each array"
 EMPTY = "with length 0"
-MOST_SIZES = 12  # variants of size: each is a run of the kernel
+NARROW = "in single precision"
+MOST_SIZES = 14  # variants of size: each is a run of the kernel
+ONE, LARGE = 1, 67  # lengths that every length takes once: rules go wrong at 1, and at blocks of 64 elements
+MOST_ELEMENTS = 1 << 20  # of an array that is made longer
 
 
 def layouts(args: Arguments) -> Variants:
@@ -57,7 +60,7 @@ def layouts(args: Arguments) -> Variants:
         yield "unaligned", _each(_unaligned, args)
 
 
-def values(args: Arguments) -> Variants:
+def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
     """Yield other values of the same shapes, dtypes and layouts: permuted, zeros, and for floats negated, tiny, and with nan.
 
     Bools among the plain arguments are flipped once, so that the other branch runs too.
@@ -66,6 +69,8 @@ def values(args: Arguments) -> Variants:
     ----------
     args : tuple
         Arguments of an operator.
+    kept : collection of int
+        The places of arrays that keep their values, in the order in which they stand in the arguments.
 
     Yields
     ------
@@ -78,26 +83,30 @@ def values(args: Arguments) -> Variants:
     ['with permuted values', 'with zeros', 'negated', 'with tiny values', 'with nan and inf',
      'with the other value of 1']
     """
-    arrays = arrays_in(args)
+    arrays = [x for i, x in enumerate(arrays_in(args)) if i not in kept]
     if arrays:
-        yield "with permuted values", _each(permuted, args)
-        yield "with zeros", _each(lambda x: _like(x, np.zeros(x.shape, x.dtype)), args)
+        yield "with permuted values", _each(permuted, args, kept)
+        yield "with zeros", _each(lambda x: _like(x, np.zeros(x.shape, x.dtype)), args, kept)
     if any(x.dtype.kind in "fc" for x in arrays):
-        yield "negated", _each(_on_floats(np.negative), args)
-        yield "with tiny values", _each(_on_floats(lambda x: x * x.dtype.type(1e-3)), args)
-        yield "with nan and inf", _each(_on_floats(_with_nan), args)
+        yield "negated", _each(_on_floats(np.negative), args, kept)
+        yield "with tiny values", _each(_on_floats(lambda x: x * x.dtype.type(1e-3)), args, kept)
+        yield "with nan and inf", _each(_on_floats(_with_nan), args, kept)
     for i, x in enumerate(args):
         if isinstance(x, (bool, np.bool_)):
             yield f"with the other value of {i}", (*args[:i], not x, *args[i + 1 :])
 
 
-def sizes(args: Arguments) -> Variants:
-    """Yield other sizes: each length changed wherever it occurs, equal lengths made different, empty, and 0-d.
+def sizes(args: Arguments, fixed: Collection[int] = (), *, only_longer: bool = False) -> Variants:
+    """Yield other sizes: each length changed wherever it occurs, to one more, 1, 67 and 0, and equal lengths made different.
 
     Parameters
     ----------
     args : tuple
         Arguments of an operator.
+    fixed : collection of int
+        The places of arrays that stay, and whose lengths stay in the others too.
+    only_longer : bool
+        Whether no length may become less: then indices among the arguments still point into the others.
 
     Yields
     ------
@@ -108,23 +117,29 @@ def sizes(args: Arguments) -> Variants:
     Examples
     --------
     >>> [x.shape for _, (x,) in sizes((np.ones((2, 3)),))]
-    [(3, 4), (0, 3), (2, 0), ()]
+    [(3, 4), (1, 3), (2, 1), (67, 3), (2, 67), (0, 3), (2, 0), ()]
     >>> [x.shape for _, (x,) in sizes((np.ones((2, 2)),))]
-    [(3, 3), (2, 3), (0, 0), ()]
+    [(3, 3), (2, 3), (1, 1), (67, 67), (0, 0), ()]
     """
     arrays = arrays_in(args)
-    lengths = list(dict.fromkeys(n for x in arrays for n in x.shape if n > 1))
-    for what, change in islice(_resizings(arrays, lengths), MOST_SIZES):
+    stay = {n for i in fixed for n in arrays[i].shape}
+    lengths = [n for n in dict.fromkeys(n for x in arrays for n in x.shape if n > 1) if n not in stay]
+    for what, change in islice(_resizings(arrays, lengths, fixed, only_longer=only_longer), MOST_SIZES):
         yield what, change(args)
-    if any(x.ndim and x.size for x in arrays):
+    if any(x.ndim and x.size for x in arrays) and not fixed and not only_longer:
         yield ONE_ELEMENT, _each(lambda x: x.ravel()[:1].reshape(()).copy(), args)
 
 
-def _resizings(arrays: list[Array], lengths: list[int]) -> Iterator[tuple[str, Callable[[Arguments], Arguments]]]:
-    def everywhere(table: dict[int, int]) -> Callable[[Arguments], Arguments]:
-        return lambda args: _each(lambda x: _resized(x, tuple(table.get(n, n) for n in x.shape)), args)
+Change = Callable[[Arguments], Arguments]
 
-    def alone(k: int, axis: int) -> Callable[[Arguments], Arguments]:
+
+def _resizings(
+    arrays: list[Array], lengths: list[int], fixed: Collection[int], *, only_longer: bool
+) -> Iterator[tuple[str, Change]]:
+    def everywhere(table: dict[int, int]) -> Change:
+        return lambda args: _each(lambda x: _resized(x, tuple(table.get(n, n) for n in x.shape)), args, fixed)
+
+    def alone(k: int, axis: int) -> Change:
         def one(args: Arguments) -> Arguments:
             queue = iter(range(len(arrays)))
             return _each(lambda x: _grown(x, axis) if next(queue) == k else x, args)
@@ -132,18 +147,48 @@ def _resizings(arrays: list[Array], lengths: list[int]) -> Iterator[tuple[str, C
         return one
 
     def last_grown(args: Arguments) -> Arguments:
-        return _each(lambda x: _grown(x, x.ndim - 1), args)
+        return _each(lambda x: _grown(x, x.ndim - 1), args, fixed)
 
     if lengths:
         yield "with every length one more", everywhere({n: n + 1 for n in lengths})
-    for k, x in enumerate(arrays):
-        if any(m == n for m, n in pairwise(x.shape)) and max(x.shape) > 1:
-            axis = x.ndim - 1
-            if len(arrays) > 1:
-                yield "with a longer last axis everywhere", last_grown
-            yield f"with a longer axis {axis} of array {k}", alone(k, axis)
+    squares = [k for k, x in enumerate(arrays) if any(m == n for m, n in pairwise(x.shape)) and max(x.shape) > 1]
+    for k in [] if fixed or only_longer else squares:
+        if len(arrays) > 1:
+            yield "with a longer last axis everywhere", last_grown
+        yield f"with a longer axis {arrays[k].ndim - 1} of array {k}", alone(k, arrays[k].ndim - 1)
+    if not only_longer:
+        for n in lengths:
+            yield f"with length {ONE} for {n}", everywhere({n: ONE})
     for n in lengths:
-        yield f"{EMPTY} for {n}", everywhere({n: 0})
+        if n < LARGE and all(x.size * (LARGE / n) ** x.shape.count(n) <= MOST_ELEMENTS for x in arrays):
+            yield f"with length {LARGE} for {n}", everywhere({n: LARGE})
+    if not only_longer:
+        for n in lengths:
+            yield f"{EMPTY} for {n}", everywhere({n: 0})
+
+
+def single_precision(args: Arguments) -> Variants:
+    """Yield the arguments with float32 for float64, and complex64 for complex128.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+
+    Examples
+    --------
+    >>> [x.dtype.name for _, (x, _) in single_precision((np.ones(3), 2.0))]
+    ['float32']
+    """
+    narrow = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
+    if any(x.dtype in narrow for x in arrays_in(args)):
+        with np.errstate(all="ignore"):
+            yield NARROW, _each(lambda x: x.astype(narrow.get(x.dtype, x.dtype)), args)
 
 
 def permuted(x: Array) -> Array:
@@ -153,8 +198,9 @@ def permuted(x: Array) -> Array:
     return _like(x, np.random.default_rng(x.size).permutation(x.ravel()).reshape(x.shape))
 
 
-def _each(f: Callable[[Array], Array], args: Arguments) -> Arguments:
-    return tuple(map_arrays(f, x) for x in args)
+def _each(f: Callable[[Array], Array], args: Arguments, kept: Collection[int] = ()) -> Arguments:
+    places = count()
+    return tuple(map_arrays(lambda x: x if next(places) in kept else f(x), argument) for argument in args)
 
 
 def _like(x: Array, new: Any) -> Array:

@@ -77,9 +77,8 @@ DIFFERENCES = {
         "view takes a gradient like any result."
     ),
     "checks of opcheck": (
-        "Torch's opcheck looks at its compiler as its last check, and at no value of a gradient. Here the dict has `test_vmap` and "
-        "`test_gradients` in place of `test_aot_dispatch_dynamic`: batches are held against a loop, gradients against finite "
-        "differences."
+        "Torch's opcheck looks at no value of a gradient. Here the dict has `test_vmap`, `test_gradients` and `test_jvp` beside torch's "
+        "four: batches are held against a loop, gradients and jvp rules against finite differences."
     ),
     "counting gradients": (
         "Torch counts the gradients of a backward against what the call passed on, and lets further Nones pass. Here they are counted "

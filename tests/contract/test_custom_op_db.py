@@ -60,10 +60,8 @@ def test_opcheck_opinfo(entry, sample):
     skipped = {check for check, found in report.items() if found != "SUCCESS"}
     if entry.differentiable:
         assert not skipped
-    else:
-        assert "test_faketensor" in skipped
-        assert "SKIPPED: tagged dynamic_output_shape" in str(report["test_faketensor"])
-        assert report["test_schema"] == report["test_vmap"] == "SUCCESS"
+    else:  # how many elements it gives depends on data
+        assert report["test_schema"] == report["test_faketensor"] == report["test_vmap"] == "SUCCESS"
 
 
 @pytest.mark.parametrize(("entry", "sample"), DIFFERENTIABLE)

@@ -123,13 +123,21 @@ def places(*values: Any) -> Any:
 
 
 SQUARE = [lambda a, s=s: (a(*s) + (9 * np.eye(s[-1])).astype(a.dtype),) for s in [(3, 3), (2, 3, 3), (1, 1), (0, 2, 2)]] + shaped([(2, 3)], [(3,)])  # type: ignore[misc]
+DIFFERING = np.array([[1, 2, 0], [0, 3, 1], [2, 0, 2]])
 LINALG: dict[Any, list[Make]] = {
     np.linalg.solve: [lambda a: (SQUARE[0](a)[0], a(3)), lambda a: (SQUARE[0](a)[0], a(3, 2)), lambda a: (SQUARE[1](a)[0], a(3, 2)), lambda a: (a(3, 3), a(2))],
     np.linalg.inv: SQUARE, np.linalg.pinv: SQUARE, np.linalg.det: SQUARE, np.linalg.slogdet: SQUARE, np.linalg.eigvalsh: SQUARE, np.linalg.eigh: SQUARE,
     np.linalg.cholesky: [lambda a: ((lambda x: x @ x.conj().T + np.eye(3).astype(x.dtype))(a(3, 3).astype(np.result_type(a.dtype, "f4"))),)],
     np.linalg.matrix_power: [lambda a, n=n: (SQUARE[0](a)[0], n) for n in (0, 1, 2, 3, 5, -1)] + with_rest([(2, 3), 2], [(2, 3, 3), 3]),  # type: ignore[misc]
-    np.linalg.svd: shaped([(3, 3)]), np.linalg.svdvals: shaped([(2, 3)], [(3, 2)], [(2, 2, 3)]),
-    np.linalg.qr: shaped([(3, 2)], [(3, 3)], [(2, 3)], [(2, 3, 2)]),
+    np.linalg.svd: [SQUARE[0], *shaped([(3, 3)], [(2, 3)], [(3, 2)], [(2, 3, 2)], [(3,)])], np.linalg.svdvals: shaped([(2, 3)], [(3, 2)], [(2, 2, 3)]),
+    np.linalg.qr: shaped([(3, 2)], [(3, 3)], [(2, 3)], [(2, 3, 2)], [(3,)]),
+    np.linalg.eig: [*SQUARE, lambda a: (DIFFERING.astype(a.dtype),)], np.linalg.eigvals: [*SQUARE, lambda a: (DIFFERING.astype(a.dtype),)],
+    np.linalg.lstsq: [*shaped([(4, 2), (4,)], [(4, 2), (4, 3)], [(2, 4), (2,)], [(3, 3), (3,)], [(4, 2), (3,)], [(3,), (3,)], [(2, 3, 2), (3,)], [(4, 2), (4, 0)], [(4, 2), ()]),
+        lambda a: (np.broadcast_to(a(4, 1), (4, 2)), a(4, 2)), lambda a: (a(4, 2), a(4, dtype="f4")), lambda a: (a(3, 2), [1.0, 2.0, 4.0])],
+    np.linalg.cond: SQUARE + shaped([(3, 2)]) + [lambda a: (np.zeros((2, 2), a.dtype),), lambda a: (np.ones((2, 2), a.dtype),)],
+    np.linalg.matrix_rank: SQUARE + shaped([(3, 2)], [()], [(2, 2, 3)]) + [lambda a: (a(3, 2), 0.5), lambda a: (a(2, 3, 2), np.array([0.5, 9.0]))],
+    np.linalg.tensorsolve: [lambda a: (SQUARE[0](a)[0].reshape(3, 1, 3), a(3, 1)), lambda a: (SQUARE[0](a)[0].reshape(1, 3, 3), a(1, 3)), *shaped([(2, 3), (2,)])],
+    np.linalg.tensorinv: [lambda a: (SQUARE[0](a)[0].reshape(3, 1, 3),), lambda a: (SQUARE[0](a)[0].reshape(1, 3, 3, 1),), *shaped([(2, 3)])],
     np.linalg.norm: shaped([(2, 3)], [(3,)], [()], [(0, 3)], [(2, 3, 4)]),
     np.linalg.vector_norm: shaped([(2, 3)], [(3,)], [()], [(0, 3)], [(2, 3, 4)]),
     np.linalg.matrix_norm: shaped([(2, 3)], [(2, 2, 3)], [(3,)]),
@@ -138,10 +146,11 @@ LINALG: dict[Any, list[Make]] = {
     np.linalg.tensordot: shaped([(2, 3), (2, 3)]), np.linalg.vecdot: shaped([(2, 3), (3,)], [(3,), (3,)]), np.linalg.cross: shaped([(2, 3), (3,)], [(3,), (3,)], [(2,), (2,)]),
     np.linalg.diagonal: shaped([(2, 3)], [(2, 2, 3)]), np.linalg.trace: shaped([(2, 3)], [(2, 2, 3)]), np.linalg.matrix_transpose: shaped([(2, 3)], [(3,)]),
 }  # fmt: skip
+SETS: list[Make] = [*shaped([(5,), (7,)], [(2, 3), (4,)], [(0,), (3,)], [(0,), (0,)], [(), (3,)]), lambda a: (a(5), a(3, dtype="f4")), lambda a: ([1, 2, 3], a(7))]
 EINSUMS = [
     ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 2)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ii", (3, 3)), ("ii", (1, 4)), ("ij->", (2, 3)),
     ("i,i->i", (3,), (3,)), ("i,j->ij", (2,), (3,)), ("ij,ij->j", (2, 3), (2, 3)), ("...i,ij->...j", (2, 2, 3), (3, 2)), ("ij,kj,lk->il", (2, 3), (2, 3), (4, 2)),
-    ("i,i", (3,), (3,)), ("ij", (2, 3)), ("i->", (3,)), ("i...->...", (2, 3)), ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)), ("i,->i", (3,), ()), ("iij,j->i", (2, 2, 3), (3,)),
+    ("i,i", (3,), (3,)), ("ij", (2, 3)), ("...", (2, 3)), ("i->", (3,)), ("i...->...", (2, 3)), ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)), ("i,->i", (3,), ()), ("iij,j->i", (2, 2, 3), (3,)),
     ("i,i", (3,), (1,)), ("ij,jk", (2, 3), (2, 3)),
 ]  # fmt: skip
 CALLS: dict[Any, list[Make]] = LINALG | {
@@ -193,6 +202,23 @@ CALLS: dict[Any, list[Make]] = LINALG | {
     np.put: [lambda a: (a(2, 3, layout="C"), [0, 4], a(2)), lambda a: (a(2, 3, layout="F"), [0, 1, 4], a(2)), lambda a: (a(3, layout="C"), [], []), lambda a: (a(3, layout="C"), 1, 2), lambda a: (a(3, layout="C"), [7], 2), lambda a: (a(3, layout="C"), [], 2)],
     np.put_along_axis: [lambda a: (a(2, 3, layout="C"), places([0, 2], [1, 1]), a(2, 2), 1), lambda a: (a(2, 3, layout="C"), places([0, 2, 1]), 2, 0), lambda a: (a(3, layout="C"), places(1), 2, None)],
     np.fill_diagonal: [lambda a: (a(3, 3, layout="C"), a(3)), lambda a: (a(2, 3, layout="C"), 1), lambda a: (a(3, 3, layout="F"), a(2)), lambda a: (a(3, layout="C"), 1), lambda a: (a(5, 2, layout="C"), 1)],
+    np.select: [lambda a: ([a(2, 3, dtype="?"), a(3, dtype="?")], [a(2, 3), a(2, 1)]), lambda a: ([a(3, dtype="?")], [a(3)]), lambda a: ([a(dtype="?")], [a()]), lambda a: ([a(3, dtype="?")], [a(3, dtype="f4")]),
+                lambda a: ([a(3)], [a(3)]), lambda a: ([], []), lambda a: ([a(3, dtype="?")], [a(3), a(3)]), lambda a: ([a(2, 1, dtype="?"), a(3, dtype="?")], [a(4, 1, 1), 2]), lambda a: ([[True, False]], [a(2)]),
+                lambda a: ([a(2, 3, dtype="?")], [1.5]), lambda a: ([a(2, 3, dtype="?")], [True]), lambda a: ((a(2, 3, dtype="?"),), (a(2, 3, layout="F"),)), lambda a: ([a(0, dtype="?")], [a(0)])],
+    np.choose: [lambda a: (places([0, 1, 0], [1, 1, 0]), [a(2, 3), a(3)]), lambda a: (places(2, 0), a(3, 2)), lambda a: (1, [a(3), a(3)]), lambda a: (places(3, -1), [a(2), a(2)]), lambda a: ([0, 1], [a(2), a(3, 1, dtype="f4")]),
+                lambda a: (places(0, 1), [1, 2]), lambda a: (a(2, dtype="?"), [a(2), 5]), lambda a: (places(0), []), lambda a: (np.array(1), [a(), a()]), lambda a: (a(2), [a(2), a(2)])],
+    np.piecewise: [lambda a: (a(2, 3), [a(2, 3, dtype="?")], [1, 2]), lambda a: (a(5), [a(5, dtype="?"), a(5, dtype="?")], [lambda x: x + x, 3]), lambda a: (a(5), a(5, dtype="?"), [np.negative, np.positive]),
+                   lambda a: (a(), [a(dtype="?"), True], [np.square, 2, lambda x: x]), lambda a: (a(3), [[True, False, True], [False, True, False]], [lambda x: x[::-1], 2, 1.5]), lambda a: (a(3), [a(3, dtype="?")], [1, 2, 3]),
+                   lambda a: (a(3), [a(3, dtype="?")], [lambda x, y: x * y, 1], 2), lambda a: (a(), a(dtype="?"), [1, 2]), lambda a: (a(0), [a(0, dtype="?")], [lambda x: x.max()])],
+    **dict.fromkeys([np.partition, np.argpartition], with_rest([(2, 3), 1], [(5,), 2], [(5,), (1, 3)], [(5,), [4, 0]], [(5,), -1], [(3,), 3], [(), 0], [(0, 3), 1], [(2, 3, 4), 2], [(3,), 1.0], [(5,), np.array([1, 2])], [(2, 3), []])),
+    np.lexsort: [lambda a: ((a(3), a(3)),), lambda a: (a(2, 3),), lambda a: ((a(2, 3), a(2, 3)),), lambda a: ((a(3), a(3, dtype="i4")),), lambda a: (a(2, 2, 3),), *listed([(3,), (3,)], [(3,)], [(2,), (3,)], [(), ()]), lambda a: ([],)],
+    np.place: [lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(2)), lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(7)), lambda a: (a(3, layout="C"), [True, False, True], a(1))],
+    np.putmask: [lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(2, 3)), lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(2)), lambda a: (a(3, layout="C"), [True, False, True], a(1))],
+    **dict.fromkeys([np.intersect1d, np.setxor1d, np.setdiff1d, np.union1d], SETS),
+    np.isin: [*shaped([(2, 3), (4,)], [(5,), (2, 3)], [(), (3,)], [(0,), (3,)], [(3,), (0,)], [(3,), ()]), lambda a: (a(5), a(3, dtype="f4")), lambda a: (a(5), [1, 2]), lambda a: (2, a(5)), lambda a: (a(3), 1)],
+    np.unique: [*ONE, lambda a: (a(9, 2),)],
+    np.trim_zeros: [lambda a: (np.pad(a(3), 2),), lambda a: (np.zeros_like(a(3)),), lambda a: (a(0),), lambda a: (np.pad(a(4), 2)[::-1],)]
+    + ([lambda a: (np.pad(a(2, 2), ((1, 0), (2, 1))),), lambda a: (a(),), lambda a: (np.pad(a(2, 2), 1)[::-1],)] if "axis" in signature(np.trim_zeros).parameters else []),
 }  # fmt: skip
 FFTS = [getattr(np.fft, way + name) for name in ("fft", "fft2", "fftn") for way in ("", "i", "r", "ir")] + [np.fft.hfft, np.fft.ihfft]
 CALLS |= dict.fromkeys(FFTS, shaped([(2, 3)], [(3,)], [()], [(2, 3, 4)], [(0, 3)]))  # of (3, 0) and n NumPy's irfft gives what memory held
@@ -236,7 +262,7 @@ KEYWORDS: dict[str, list[Any]] = {
     "order": ["C", "F", "A", "K"],
     "subok": [True, False],
     "copy": [True, False, None],
-    "kind": ["quicksort", "stable", "heapsort"],
+    "kind": ["quicksort", "stable", "heapsort", "introselect"],
     "stable": [True, False, None],
     "side": ["left", "right"],
     "sorter": [lambda a: places(*range(5)), lambda a: places(4, 3, 2, 1, 0)],
@@ -250,15 +276,16 @@ KEYWORDS: dict[str, list[Any]] = {
     "deg": [True], "nan": [1.5, 2], "posinf": [9.0], "neginf": [-9], "rtol": [0.5], "atol": [1.0], "equal_nan": [True],
     "indexing": ["ij", "xy", "ab"], "sparse": [True], "k": [1, -1, 2], "offset": [1, -1, 5], "ord": [1, 2, 0, 3, -1, -2, np.inf, -np.inf, 0.5, "fro", "nuc", None],
     # of np.pad, np.take and np.linalg.qr
-    "mode": ["edge", "reflect", "wrap", "symmetric", "constant", "mean", "linear_ramp", "maximum", "empty", "raise", "clip", "reduced", "complete", "r", "valid", "same", "full"],
     "method": ["linear", "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased", "lower", "higher",
                "midpoint", "nearest", "none"],
     "y": [lambda a: a(2, 3)], "rowvar": [False, True], "fweights": [np.array([1, 2, 3]), np.array([1.5, 1, 2]), np.array([1, 2])], "aweights": [np.array([0.5, 2, 1]), np.array([-1, 1, 1])],
     "edge_order": [2, 1, 3], "discont": [1.0, None, 4], "to_end": [1, lambda a: a(2), 1j], "to_begin": [lambda a: a(2, 2), 7], "include_initial": [True, False], "right": [True, -1, None],
     "bins": [3, 1, 0, 2.5, "auto", "sqrt", "none", np.array([0.0, 1, 2.5]), [2, 1], [2, 3], ((0, 1, 2), (0, 2))], "range": [(0, 2), (1, 1), (2, 1), (0.0, np.inf), [(0, 3), (0.5, 4)]], "density": [True, False], "minlength": [4, 0, -1, 200],
     "left": [1.5, None, 2j], "period": [2.0, 3, -1.5, 0],
+    "mode": ["edge", "reflect", "wrap", "symmetric", "constant", "mean", "linear_ramp", "maximum", "empty", "raise", "clip", "reduced", "complete", "r", "raw", "economic", "full", "f", "valid", "same"],
     "num": [5, 1, 0], "endpoint": [False], "retstep": [True], "return_index": [True], "return_inverse": [True], "return_counts": [True], "sorted": [True, False],
-    "UPLO": ["L", "U"], "upper": [True], "full_matrices": [False, True], "compute_uv": [False], "hermitian": [True, False], "rcond": [1e-3], "optimize": [True, False, "greedy"],
+    "tol": [0.5, 1e-9, lambda a: np.array([0.5])], "p": [1, -1, 2, -2, np.inf, -np.inf, "fro", "nuc", 3], "ind": [1, 2, 0],
+    "UPLO": ["L", "U"], "upper": [True], "assume_unique": [True], "return_indices": [True], "invert": [True], "trim": ["f", "b", "bf", "FB", "x"], "default": [2, 2.5, lambda a: a(3), lambda a: a(), True], "full_matrices": [False, True], "compute_uv": [False], "hermitian": [True, False], "rcond": [1e-3, None, -1, 0.5], "optimize": [True, False, "greedy"],
     "dx": [2.0, 1, np.float32(2)], "wrap": [True], "constant_values": [1, (1, 2)], "ndmin": [3], "reps": [2], "min": [1], "max": [2], "like": [], "x": [], "fill_value": [], "a_min": [], "a_max": [], "bias": [True],
 }  # fmt: skip
 OUT = [lambda out: out.copy(), lambda out: out.astype("c16"), lambda out: out.astype("f4"), lambda out: np.empty((7, *out.shape), out.dtype)]
@@ -302,6 +329,8 @@ def calls_of(name: str, function: Any, every: bool) -> Iterator[Call]:
     """The calls of one function: without keywords in all dtypes, and each value of each keyword with dtypes and layouts in turn."""
     ufunc = isinstance(function, np.ufunc)
     makes = CALLS.get(function) or (shaped([(2, 3)], [(3,)], [()], [(0, 3)]) if ufunc and function.nin == 1 else TWO + MIXED if ufunc else ONE)
+    if name in ("np.matvec", "np.vecmat"):
+        makes = shaped([(2, 3), (3,)], [(3,), (3, 2)], [(4, 2, 3), (3,)], [(2, 3), (4, 3)], [(2, 3), (2, 3)], [(), (3,)], [(4, 3), (4, 3, 2)], [(2, 0), (0,)])
     if function in (np.matmul, np.vecdot):
         makes = shaped([(2, 3), (3, 2)], [(3,), (3,)], [(2, 3), (3,)], [(3,), (3, 2)], [(2, 2, 3), (3, 2)], [(2, 0), (0, 3)], [(2, 3), (2, 3)], [(), (3,)])
     turn, tame = count(), function in TAME

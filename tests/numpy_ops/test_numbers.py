@@ -281,6 +281,63 @@ def test_a_list_times_a_number_is_what_numpys_scalars_make_of_it(dtype: np.dtype
         vmap(f)(x[None])
 
 
+AUGMENTED = [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow, operator.iand, operator.ilshift, operator.imatmul]
+OTHERS = [3, np.array(3), np.array(2.0), np.float64(2), np.uint8(3), np.array([1.0, 2.0]), [1, 2], (2.0,)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_an_augmented_assignment_of_a_number_is_the_assignment_of_a_new_value(dtype: np.dtype[Any]) -> None:
+    """NumPy's scalars have none, and so a list times a number of it is what Python makes of a list."""
+    for op in AUGMENTED:
+        for other in OTHERS:
+
+            def f(x: Any, op: Any = op, other: Any = other) -> Any:
+                return op(x[0], other)
+
+            x = np.array([2, 3], dtype)
+            with np.errstate(all="ignore"):
+                try:
+                    expected = f(x)
+                except Exception as error:
+                    with pytest.raises((type(error), ValueError, dispatch.errors.DispatchError)):
+                        functionalize(f)(x)
+                    continue
+                found = functionalize(f)(x)
+                assert type(found) is type(expected), (op, other)
+                assert np.asarray(found).dtype == np.asarray(expected).dtype, (op, other)
+                assert np.array_equal(found, expected), (op, other)
+
+
+INSIDE: dict[str, Callable[[Any], Any]] = {
+    "grad": lambda x: grad(np.sin)(x),
+    "value of jvp": lambda x: jvp(np.sin, (x,), (x,))[0],
+    "tangent": lambda x: jvp(np.sin, (x,), (x,))[1],
+    "value of vjp": lambda x: dispatch.vjp(np.sin, x)[0],
+    "vjp": lambda x: dispatch.vjp(np.sin, x)[1](1.0)[0],
+    "grad of grad": lambda x: grad(grad(np.sin))(x),
+    "jvp of grad": lambda x: jvp(grad(np.sin), (x,), (x,))[1],
+    "grad of jvp": lambda x: grad(lambda x: jvp(np.sin, (x,), (x,))[1])(x),
+    "hessian": lambda x: dispatch.hessian(np.sin)(x),
+}
+
+
+@pytest.mark.parametrize("layer", ["make_fx", "make_fx fake", "make_fx symbolic", "functionalize", "compile", "vmap"])
+@pytest.mark.parametrize("inside", INSIDE)
+def test_what_leaves_a_transform_without_axes_is_memory_in_every_layer(inside: str, layer: str) -> None:
+    def program(x: Any) -> Any:
+        y = INSIDE[inside](x)
+        same, view = y, y[None]
+        same += 1.0
+        return y, same, view
+
+    x = np.array(2.0)
+    expected = program(x)
+    found = [y[1] for y in vmap(program)(np.stack([x + 3, x]))] if layer == "vmap" else LAYERS[layer](program)(x)
+    assert layer == "vmap" or [type(y) for y in found] == [np.ndarray] * 3
+    for y, z in zip(found, expected, strict=True):
+        np.testing.assert_allclose(y, z)
+
+
 def test_an_index_of_arrays_without_axes_gives_a_copy() -> None:
     places = [(np.array(0),), (np.array(0), ...), (np.array(0), np.array(1)), (np.array(0), np.array(1), ...), (np.array(0), slice(None))]
     for index in places:

@@ -132,7 +132,7 @@ def test_a_derivative_without_a_closed_form_raises_by_name(name: str) -> None:
             assert f"from_ufunc(scipy.special.{name}, derivative=(lambda " in str(caught.value)
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if None not in TABLE[name] and hasattr(scipy_special, name)])
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if None not in TABLE[name] and TABLE[name] != (0,) and hasattr(scipy_special, name)])
 def test_nobody_changes_a_derivative_of_the_table_for_all(name: str) -> None:
     ufunc = FUNCTIONS[name]
     with pytest.raises(DefinitionError) as caught:

@@ -150,7 +150,7 @@ def tangent(f: Any, x: Any) -> Any:
 
 
 # What the derivative of a row asks of its sizes, by the steps that it takes; other guards are those that the row leaves.
-ASKING = {"cumprod", "nancumprod", "linalg_svd"}
+ASKING = {"cumprod", "product_of_others", "nancumprod", "linalg_svd", "linalg_full_svd", "linalg_full_qr", "linalg_tall_full_qr"}
 
 
 @pytest.mark.parametrize("op", [op for name, op in ROWS.items() if name not in UNSET | OPAQUE | OF_VALUES], ids=lambda op: op.name)

@@ -11,7 +11,7 @@ from duals import push, tangent
 
 import dispatch
 from dispatch import Tag, custom_op, grad, ops, vmap
-from dispatch.errors import DispatchError, GradientError
+from dispatch.errors import ArgumentError, DispatchError, GradientError
 from dispatch.operators.functional_variant import instead
 from dispatch.operators.views import look_of, shares_memory
 
@@ -190,6 +190,41 @@ def test_what_is_written_and_viewed():
     assert shares_memory(x)
     assert np.shares_memory(x.value, y.value)
     assert np.array_equal(dispatch.detach(y), 2 * A[1:])
+
+
+READ_ONLY = {
+    "diagonal": lambda x: x.diagonal(),
+    "broadcast_to": lambda x: np.broadcast_to(x, (2, 2, 2)),
+    "a view of it": lambda x: np.broadcast_to(x[0], (2, 2))[0],
+}
+READ_ONLY_WRITES = {
+    "add.at": lambda v: np.add.at(v, [0, 0], 1.0),  # which NumPy lets through some read-only views
+    "multiply.at": lambda v: np.multiply.at(v, 0, 2.0),
+    "copyto": lambda v: np.copyto(v, 2.0),
+    "item": lambda v: v.__setitem__(0, 2.0),
+    "augmented": lambda v: v.__iadd__(1.0),
+    "out": lambda v: np.sin(v, out=v),
+}
+
+
+@pytest.mark.parametrize("write", READ_ONLY_WRITES)
+@pytest.mark.parametrize("view", READ_ONLY)
+def test_a_write_to_a_view_that_is_read_only_is_refused_in_every_layer_by_one_error(view, write):
+    def f(x):
+        x = x * 1.0
+        v = READ_ONLY[view](x)
+        READ_ONLY_WRITES[write](v)
+        return v
+
+    x = np.arange(4.0).reshape(2, 2)
+    for run in (lambda: dispatch.vjp(f, x), lambda: dispatch.jvp(f, (x,), (x,)), lambda: vmap(f)(x[None]), lambda: dispatch.functionalize(f)(x), lambda: dispatch.make_fx(f, "fake")(x)(x)):
+        with pytest.raises(ArgumentError, match="read-only"):
+            run()
+    if view == "diagonal":
+        assert making.said(lambda: dispatch.vjp(f, x), ArgumentError) == (
+            "a write was asked of a view of shape (2,) that np::diagonal made of an array of shape (2, 2), and that view is read-only. "
+            "Write to the array itself, or to a copy, y = np.array(view)."
+        )
 
 
 def test_what_forward_mode_cannot_follow():

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from planted import A, define, fault, rule_of, tracked
+from planted import A, define, fault, like, rule_of, tracked
 
 from dispatch import DispatchKey, Tag, ops
 from dispatch.core.source import where
@@ -219,3 +219,110 @@ def test_an_operator_that_is_declared_constant_and_is_not_is_caught():
     )
     report = opcheck(op, (tracked(A),), test_utils="test_autograd_registration")
     assert report["test_autograd_registration"] == "SKIPPED: the operator is declared to have no derivative"
+
+
+# ----------------------------------------------------------------------------------------- where finite differences end
+def pointwise(kernel, derivative):
+    op = define(kernel)
+    op.register_fake(like)
+    op.register_autograd(
+        lambda ctx, g: derivative(ctx.saved_tensors[0]) * g,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    return op
+
+
+def in_single(x):
+    return (x.astype("f4") ** 2).astype("f8")
+
+
+SMOOTH_BUT = {  # kernel, derivative, sample: one step of one size contradicts what is right
+    "tiny values": (np.log, lambda x: 1 / x, [1e-9, 3e-9]),
+    "large values": (np.log, lambda x: 1 / x, [1e9, 3e9]),
+    "values of all sizes": (np.sqrt, lambda x: 0.5 / np.sqrt(x), [1e-12, 1.0, 4e6]),
+    "a fast function of large values": (np.sin, np.cos, [1e5, 1.0]),
+    "small derivatives": (lambda x: x**2 * 1e-12, lambda x: 2e-12 * x, [1.3, 4.0]),
+    "single precision inside": (in_single, lambda x: 2 * x, [1.3, 1.0, 4.0]),
+}
+
+
+@pytest.mark.parametrize(("kernel", "derivative", "x"), SMOOTH_BUT.values(), ids=SMOOTH_BUT)
+@pytest.mark.parametrize("repeats", [1, 2000])
+def test_a_right_gradient_passes_and_a_wrong_one_does_not_where_one_step_says_little(kernel, derivative, x, repeats):
+    x = tracked(np.repeat(x, repeats))
+    opcheck(pointwise(kernel, derivative), (x,), test_utils="test_gradients")
+    said = fault(pointwise(kernel, lambda x: 1.1 * derivative(x)), (x,), "test_gradients")
+    assert "finite differences. The worst:" in said
+
+
+@pytest.mark.parametrize("at_zero", [-1.0, -0.5, 0.0, 1.0])
+def test_at_a_kink_every_slope_between_the_two_sides_is_right(at_zero):
+    op = pointwise(np.abs, lambda x: np.where(x == 0, at_zero, np.sign(x)))
+    opcheck(op, (tracked([0.0, 1.0, -2.0]),), test_utils="test_gradients")
+
+
+@pytest.mark.parametrize("at_zero", [-1.5, 2.0, np.nan])
+def test_at_a_kink_what_is_no_slope_between_them_is_caught(at_zero):
+    op = pointwise(np.abs, lambda x: np.where(x == 0, at_zero, np.sign(x)))
+    assert "d output 0[0] / d x[0]" in fault(op, (tracked([0.0, 1.0, -2.0]),), "test_gradients")
+
+
+def test_a_kernel_that_rounds_is_told_the_way_out():
+    op = pointwise(lambda x: np.round(x, 1), np.ones_like)
+    x = tracked([0.32, 1.11])
+    assert fault(op, (x,), "test_gradients").endswith(
+        "\nIf the kernel rounds, and the gradient is meant to be that of what it rounds, ask only that it is there: "
+        'opcheck(..., gradients="exist").'
+    )
+    opcheck(op, (x,), test_utils="test_gradients", gradients="exist")
+
+
+def test_the_step_can_be_chosen():
+    op = pointwise(lambda x: np.round(x, 2), np.ones_like)
+    opcheck(op, (tracked([0.325, 1.115]),), test_utils="test_gradients", eps=0.1, rtol=0.2, atol=0.0)
+
+
+# --------------------------------------------------------------------------------------------------------- forward mode
+def cube(slope):
+    op = define(lambda x: x**3)
+    op.register_fake(like)
+    op.register_jvp(lambda tangents, output, x: slope * x * x * tangents[0])
+    return op
+
+
+def test_an_operator_with_a_jvp_rule_alone_has_a_gradient():
+    x = (tracked(A),)
+    assert set(opcheck(cube(3.0), x).values()) == {"SUCCESS"}
+    report = opcheck(cube(2.0), x, raise_exception=False)
+    assert set(report.failures) == {"test_gradients", "test_jvp"}
+
+
+def test_a_jvp_rule_is_held_to_the_kernel():
+    op = cube(2.0)
+    op.register_autograd(
+        lambda ctx, g: 3 * ctx.saved_tensors[0] ** 2 * g,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    rule, kernel = where(op.table.source(DispatchKey.JVP).rule), where(rule_of(op, DispatchKey.CPU))
+    assert fault(op, (tracked([1.0, 2.0]),), "test_jvp") == (
+        f"{op.name}: by the jvp rule ({rule}) of the kernel {kernel} 6 of 6 tangents differ from finite differences. The first:\n"
+        "d output 0[0] / d x[0]: got 2, numeric 3."
+    )
+
+
+def test_a_jvp_rule_that_raises_is_caught():
+    op = define(lambda x: x**3)
+    op.register_jvp(lambda tangents, output, x: tangents[1])
+    assert "raises IndexError: " in fault(op, (tracked(A),), "test_jvp")
+
+
+@pytest.mark.parametrize("gradients", ["compare", "exist"])
+def test_forward_mode_is_only_asked_to_exist_where_that_is_said(gradients):
+    report = opcheck(cube(2.0), (tracked(A),), test_utils="test_jvp", gradients=gradients, raise_exception=False)
+    assert bool(report.failures) == (gradients == "compare")
+
+
+def test_without_a_jvp_rule_forward_mode_is_of_the_backward_and_nothing_is_run():
+    report = opcheck(pointwise(np.sin, np.cos), (tracked(A),))
+    assert report["test_jvp"] == "SUCCESS"
+    assert report.rows[-1] == ("test_jvp", "SUCCESS", "0 calls")

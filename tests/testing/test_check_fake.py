@@ -185,3 +185,80 @@ def test_a_rule_that_refuses_an_empty_array_is_advice():
             f"float64[0]), where the kernel {where(kernel)} does not: negative dimensions are not allowed"
         )
     ]
+
+
+# --------------------------------------------------------------------------------------------- sizes that depend on data
+def positives(rule):
+    return with_fake(rule, lambda x: x[x > 0].copy(), tags=(Tag.dynamic_output_shape,))
+
+
+def split(rule):
+    op = define(lambda x: (x[x > 1].copy(), x[x <= 1].copy()), "(Tensor x) -> (Tensor, Tensor)", tags=(Tag.dynamic_output_shape,))
+    op.register_fake(rule)
+    return op
+
+
+def size(**bounds):
+    return get_ctx().new_dynamic_size(**bounds)
+
+
+def test_a_rule_for_a_size_that_depends_on_data_passes():
+    opcheck(positives(lambda x: np.empty_like(x, shape=(size(),))), (B,), test_utils="test_faketensor")
+    opcheck(positives(lambda x: np.empty_like(x, shape=(size(max=x.size),))), (B,), test_utils="test_faketensor")
+    both = split(lambda x: (np.empty_like(x, shape=(size(),)), np.empty_like(x, shape=(size(),))))
+    opcheck(both, (B,), test_utils="test_faketensor")
+
+
+WRONG_SIZES = {
+    "rank": (
+        lambda x: np.empty_like(x, shape=(size(), 1)),
+        "output 0 has shape (u0, 1) by RULE, and (3,) by KERNEL (x: float64[3]). The number of axes does not depend on data.",
+    ),
+    "dtype": (
+        lambda x: np.empty_like(x, shape=(size(),), dtype=np.int64),
+        "output 0 has dtype int64 by RULE, and float64 by KERNEL (x: float64[3]). Compute the dtype from the arguments'; here it "  # noqa: ISC004
+        "is float64.",
+    ),
+    "range": (
+        lambda x: np.empty_like(x, shape=(size(max=2),)),
+        "output 0 has shape (u0,) by RULE, and (3,) by KERNEL (x: float64[3]). Give new_dynamic_size() a min and a max that "  # noqa: ISC004
+        "hold, and the other sizes as the kernel does.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "said"), WRONG_SIZES.values(), ids=WRONG_SIZES)
+def test_a_wrong_rule_for_a_size_that_depends_on_data_is_caught(rule, said):
+    assert fake_fault(positives(rule), (B + 1,)).splitlines()[0] == said
+
+
+def test_one_size_for_two_that_differ_is_caught():
+    def rule(x):
+        n = size()
+        return np.empty_like(x, shape=(n,)), np.empty_like(x, shape=(n,))
+
+    assert fake_fault(split(rule), (B,)) == (
+        "the outputs have shapes (u0,), (u0,) by RULE, and (2,), (1,) by KERNEL (x: float64[3]). A size that "
+        "get_ctx().new_dynamic_size() made once is one number: make another for each that differs."
+    )
+
+
+# ---------------------------------------------------------------------------------------------- sizes of 1, and above 64
+@pytest.mark.parametrize("length", [1, 67])
+def test_a_rule_that_is_wrong_for_one_length_is_caught(length):
+    op = with_fake(lambda x: np.empty_like(x, shape=(2 if x.size == length else x.size,)))
+    assert fake_fault(op, (B,)).startswith(f"output 0 has shape (2,) by RULE, and ({length},) by KERNEL on the sample with length {length} for 3")
+
+
+def test_a_rule_that_is_wrong_in_single_precision_is_caught():
+    op = with_fake(lambda x: np.empty(x.shape, np.float64))
+    assert fake_fault(op, (B,)).startswith("output 0 has dtype float64 by RULE, and float32 by KERNEL on the sample in single precision")
+
+
+def test_a_kernel_that_computes_in_float64_whatever_it_is_given_is_advised_to_say_so():
+    op = with_fake(lambda x: np.empty_like(x), lambda x: x * np.float64(2.0) if x.dtype == np.float64 else x.astype(float) * 2)
+    assert opcheck(op, (B,), test_utils="test_faketensor").advice == [
+        (f"{op.name}: output 0 has dtype float32 by the fake rule ({where(rule_of(op, DispatchKey.FAKE))}), and float64 by the kernel "
+        f"{where(rule_of(op, DispatchKey.CPU))} on the sample in single precision. If it takes float64 alone, say so: "
+        "NDArray[np.float64].")
+    ]

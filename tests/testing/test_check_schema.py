@@ -4,6 +4,7 @@ from typing import Annotated
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from planted import A, B, define, fault
 
 from dispatch import Tag, custom_op
@@ -228,7 +229,7 @@ def test_the_kernels_own_exception_types_are_findings_not_crashes():
 
 
 def test_a_layout_that_a_hint_asks_for_is_the_only_one_tried():
-    def kernel(x: Annotated[np.ndarray, "C"]) -> np.ndarray:
+    def kernel(x: Annotated[NDArray[np.float64], "C"]) -> np.ndarray:
         return ignores_strides(x)
 
     op = custom_op("planted::in_c_order", kernel, mutates_args=())
@@ -267,3 +268,93 @@ def test_writes_to_integers_and_objects_are_caught():
     for x in (np.arange(3), np.array(["a", 2, None], object)):
         op = define(kernel)
         assert "writes to its argument 'x'" in fault(op, (x,), "test_schema")
+
+
+# ---------------------------------------------------------------------------------------------- what the arguments are
+def reads_doubles(x):
+    native = x.astype(x.dtype.newbyteorder("="), order="C")
+    return np.frombuffer(native.tobytes() * 2, np.float64)[: x.size].reshape(x.shape) * 2
+
+
+def test_a_kernel_that_takes_float32_for_float64_is_caught():
+    op = define(reads_doubles)
+    assert fault(op, (A,), "test_schema") == (
+        f"{op.name}: the kernel {where(reads_doubles)} gives another output 0 for the same values in single precision: it may take "
+        "float32 for float64. Say which dtype it takes, NDArray[np.float64], or convert: np.asarray(x, np.float64)."
+    )
+
+
+def hinted(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return reads_doubles(x)
+
+
+def refuses(x):
+    if x.dtype != np.float64:
+        raise TypeError("doubles only")
+    return reads_doubles(x)
+
+
+@pytest.mark.parametrize("kernel", [hinted, refuses, lambda x: np.linalg.inv(x[:2, :2]), lambda x: x > 1, lambda x: x.sum()])
+def test_a_kernel_that_says_its_dtype_or_computes_in_both_passes(kernel):
+    op = custom_op(f"planted::{kernel.__name__.strip('<>')}_{id(kernel)}", kernel, mutates_args=(), schema=None if kernel is hinted else "(Tensor x) -> Tensor")
+    opcheck(op, (A,), test_utils="test_schema")
+
+
+def gather(x, indices):
+    assert ((indices >= 0) & (indices < 6)).all()
+    return x[indices]
+
+
+def test_integers_beside_other_arrays_keep_the_values_of_the_sample():
+    seen = []
+    op = define(lambda x, indices: (seen.append(indices.tolist()), gather(x, indices))[1], "(Tensor x, Tensor indices) -> Tensor")
+    op.register_fake(lambda x, indices: np.empty(indices.shape, x.dtype))
+    opcheck(op, (np.arange(6.0), np.array([5, 0, 3])), isolate=False)
+    assert {i for indices in seen for i in np.ravel(indices)} <= {5, 0, 3}
+    assert max(map(len, seen)) == 67
+
+
+def test_integers_alone_are_data():
+    seen = set()
+    op = define(lambda x: (seen.add(tuple(x)), x + 1)[1])
+    opcheck(op, (np.array([5, 0, 3]),), test_utils="test_schema", isolate=False)
+    assert len(seen) > 2
+
+
+def test_what_is_fixed_keeps_its_values_and_its_lengths():
+    seen = []
+    op = define(lambda x, w: (seen.append((w.tolist(), x.shape)), x * w)[1], "(Tensor x, Tensor w) -> Tensor")
+    op.register_fake(lambda x, w: np.empty_like(x))
+    opcheck(op, (np.ones((4, 3)), np.array([5.0, 1.0, 2.0])), fixed=("w",), isolate=False)
+    assert {tuple(w) for w, _ in seen} == {(5.0, 1.0, 2.0)}
+    assert {shape[1] for _, shape in seen} == {3}
+    assert {shape[0] for _, shape in seen} >= {4, 5, 1, 67, 0}
+
+
+# ------------------------------------------------------------------------------------------------------- out arguments
+def into(places):
+    def kernel(x, *, out):
+        out[places] = x[places] * 2.0
+
+    return define(kernel, "(Tensor x, *, Tensor(a!) out) -> ()", mutates_args=("out",)), kernel
+
+
+@pytest.mark.parametrize("x", [B, B.astype("f4"), np.arange(4), np.array([True, False, True])])
+def test_an_out_argument_that_is_left_partly_unwritten_is_caught(x):
+    op, kernel = into(slice(1, None))
+    report = opcheck(op, (x,), {"out": np.zeros(x.shape, np.result_type(x, 1.0))}, test_utils="test_schema", raise_exception=False)
+    assert str(report["test_schema"]) == (
+        f"{op.name}: the kernel {where(kernel)} leaves 1 of {x.size} elements of its argument 'out' as they were, the first at [0]. "
+        "Write all of an out argument, or take it by position, as one that is read too."
+    )
+
+
+def test_an_out_argument_that_is_written_whole_passes():
+    opcheck(into(...)[0], (B,), {"out": np.zeros(3)}, test_utils="test_schema")
+
+
+def test_an_argument_by_position_may_be_written_in_part():
+    def kernel(x):
+        x[1:] = 0.0
+
+    opcheck(define(kernel, "(Tensor(a!) x) -> ()", mutates_args=("x",)), (B.copy(),), test_utils="test_schema")

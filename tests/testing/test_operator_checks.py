@@ -70,7 +70,7 @@ def test_keyword_arguments_and_defaults_are_bound():
 # ------------------------------------------------------------------------------------------------- wrong use of opcheck
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("test_shema", " Did you mean 'test_schema'?"), ("test_aot_dispatch_dynamic", "")],
+    [("test_shema", " Did you mean 'test_schema'?"), ("test_speed", "")],
 )
 def test_an_unknown_check_is_refused_with_the_list(name, advice):
     said = f"opcheck has no check '{name}'.{advice} Checks: {', '.join(ALL)}, or 'ALL'."
@@ -131,7 +131,27 @@ def test_values_of_a_transform_are_refused():
 
 # ------------------------------------------------------------------------------------------------------ sound operators
 def test_a_sound_operator_passes_every_check():
-    assert dict(opcheck(sound(), (tracked(A),))) == dict.fromkeys(ALL, "SUCCESS")
+    op = sound()
+    op.register_jvp(lambda tangents, output, x: tangents[0] * 2.0)
+    assert dict(opcheck(op, (tracked(A),))) == dict.fromkeys(ALL, "SUCCESS")
+
+
+# --------------------------------------------------------------------------------------------------------- how it looks
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"gradients": "maybe"}, 'opcheck: gradients= is "compare" or "exist", and was given \'maybe\'.'),
+        ({"eps": 2}, "opcheck: eps= is the step of finite differences, between 0 and 1, and was given 2."),
+        (
+            {"fixed": ("indice",)},
+            "has no argument 'indice' to keep fixed. Did you mean 'indices'? Its arguments: x, indices.",
+        ),
+    ],
+)
+def test_an_option_that_is_none_is_refused(given, said):
+    op = define(lambda x, indices: x[indices], "(Tensor x, Tensor indices) -> Tensor")
+    with pytest.raises(ArgumentError, match=re.escape(said)):
+        opcheck(op, (A, np.array([0])), **given)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from dispatch.testing import layouts, sizes, values
 from dispatch.testing.cases import arrays_in
-from dispatch.testing.variants import MOST_SIZES, permuted
+from dispatch.testing.variants import MOST_SIZES, permuted, single_precision
 
 SAMPLES = [
     (np.arange(6.0).reshape(2, 3),),
@@ -71,7 +71,34 @@ def test_axes_of_one_length_are_told_apart():
 
 def test_a_length_changes_wherever_it_occurs():
     shapes = [tuple(x.shape for x in arrays_in(made)) for _, made in sizes((np.ones((2, 3)), [np.ones((3, 4))]))]
-    assert shapes == [((3, 4), (4, 5)), ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (3, 0)), ((), ())]
+    others = [{**dict(zip((2, 3, 4), (2, 3, 4), strict=True)), n: to} for to in (1, 67, 0) for n in (2, 3, 4)]
+    expected = [((3, 4), (4, 5)), *(((at[2], at[3]), (at[3], at[4])) for at in others), ((), ())]
+    assert shapes == expected
+
+
+def test_fixed_arrays_keep_their_lengths_in_the_others_too():
+    made = list(sizes((np.ones((2, 3)), np.ones(3)), fixed=(1,)))
+    assert {y.shape for _, (_, y) in made} == {(3,)}
+    assert [x.shape for _, (x, _) in made] == [(3, 3), (1, 3), (67, 3), (0, 3)]
+
+
+def test_only_longer_makes_nothing_shorter():
+    for _, (x, y) in sizes((np.ones((2, 3)), np.arange(3)), only_longer=True):
+        assert x.shape >= (2, 3)
+        assert y.shape >= (3,)
+
+
+def test_values_that_are_kept_stay():
+    x = np.array([3, 1, 2])
+    assert all(y is x for _, (_, y) in values((np.ones(2), x), kept=(1,)))
+
+
+def test_single_precision_is_of_floats_and_complex_numbers():
+    args = (np.ones(2), [np.ones(3, complex), np.arange(3)], np.ones(2, "f2"), 2.0)
+    [(what, made)] = single_precision(args)
+    assert what == "in single precision"
+    assert [x.dtype.str[1:] for x in arrays_in(made)] == ["f4", "c8", "i8", "f2"]
+    assert list(single_precision((np.ones(2, "f4"),))) == []
 
 
 def test_lengths_of_one_and_what_is_no_array_stay():

@@ -6,6 +6,7 @@ Jacobian is the plain transpose.
 """
 
 import inspect
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
@@ -17,7 +18,7 @@ from ...autodiff import grad as _grad
 from ...autodiff import hessian as _hessian
 from ...autodiff import jacrev, jvp, vjp
 from ...core import Tensor, is_array
-from ...core.pytree import mapped
+from ...core.pytree import leaves, mapped
 from ...errors import GradientError, kind_of
 
 Function = Callable[..., Any]
@@ -218,10 +219,23 @@ def make_vjp(fun: Function, argnum: Argnum = 0) -> Function:
     @wraps(fun)
     def made(*args: Any, **keywords: Any) -> Any:
         f, x = unary(fun, argnum, args, keywords)
-        value, pull = vjp(f, x)
+
+        def with_value(x: Any) -> Any:
+            y = f(x)
+            return (y if any(map(_is_float, leaves(y))) else np.zeros(())), y
+
+        _, pull, value = vjp(with_value, x, has_aux=True)
+        if not any(map(_is_float, leaves(value))):
+            warnings.warn("Output seems independent of input.", stacklevel=2)
+            return lambda g: mapped(np.zeros_like, x), plain(value)
         return lambda g: plain(conjugated(pull(conjugated(g))[0])), plain(value)
 
     return made
+
+
+def _is_float(y: Any) -> bool:
+    """Whether a value is of numbers that have a derivative; autograd's is 0 where none is."""
+    return isinstance(y, (float, complex)) or getattr(y, "dtype", np.dtype(bool)).kind in "fc"
 
 
 def make_jvp(fun: Function, argnum: Argnum = 0) -> Function:

@@ -1,5 +1,6 @@
 """autograd.extend: primitives of one's own, and the vector space of a value."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,8 @@ class VSpace:
 
     @property
     def size(self) -> int:
-        """How many numbers a value has."""
-        return sum(int(np.prod(shape)) for shape, _ in self.layouts)
+        """How many real numbers a value has."""
+        return sum(int(np.prod(shape)) * (2 if dtype.kind == "c" else 1) for shape, dtype in self.layouts)
 
     @property
     def ndim(self) -> int:
@@ -77,8 +78,8 @@ class VSpace:
         return self._made([np.zeros(*layout) for layout in self.layouts])
 
     def ones(self) -> Any:
-        """A value of ones."""
-        return self._made([np.ones(*layout) for layout in self.layouts])
+        """A value of ones, the sum of the standard basis."""
+        return self._made([np.full(shape, 1 + 1j if dtype.kind == "c" else 1, dtype) for shape, dtype in self.layouts])
 
     def randn(self) -> Any:
         """A value of normal random numbers."""
@@ -86,6 +87,23 @@ class VSpace:
         return self._made(
             [(draw(s) + 1j * draw(s) if d.kind == "c" else np.asarray(draw(s))).astype(d) for s, d in self.layouts]
         )
+
+    def standard_basis(self) -> Iterator[Any]:
+        """The values of which one number is 1, or 1j, and all others are 0."""
+        for place, (shape, dtype) in enumerate(self.layouts):
+            for index in np.ndindex(shape):
+                for one in (1.0, 1j) if dtype.kind == "c" else (1.0,):
+                    parts = [np.zeros(*layout) for layout in self.layouts]
+                    parts[place][index] = one
+                    yield self._made(parts)
+
+    def covector(self, x: Any) -> Any:
+        """The conjugate of a value: what autograd's gradients by complex numbers are of."""
+        return mapped(np.conj, x)
+
+    def mut_add(self, x: Any, y: Any) -> Any:
+        """The sum of two values, where no first one stands for zeros."""
+        return self.add(self.zeros() if x is None else x, y)
 
     def add(self, x: Any, y: Any) -> Any:
         """The sum of two values."""

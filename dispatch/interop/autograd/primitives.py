@@ -5,7 +5,7 @@ operator from the list of all arrays in the arguments to the list of those in th
 an object of `Call`. Without such a value the function is called as it is, as in autograd.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from functools import wraps
 from itertools import count
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core import DispatchKey, OpOverload, Tensor
 from ...core.pytree import items_of, leaves, leaves_like, mapped, unflatten
-from ...errors import ConversionError, DefinitionError, GradientError, NoRuleError, kind_of
+from ...errors import ConversionError, DefinitionError, GradientError, NoRuleError, UnsupportedError, kind_of
 from ...numpy_ops.protocols import detach
 from ...operators.registry import build
 from ...schema.schema import Schema
@@ -22,8 +22,6 @@ from ..derived_operators import fresh, is_array
 from .differential_operators import conjugated
 
 Function = Callable[..., Any]
-
-
 class Place:
     """Stands among the arguments of a call where an array goes, which has a number."""
 
@@ -234,6 +232,31 @@ def defvjp(fun: Function, *vjpmakers: Any, argnums: Iterable[int] | None = None)
         return lambda g: [mapped(np.zeros_like, args[i]) if f is None else f(g) for f, i in zip(pulls, asked, strict=True)]
 
     known.vjps = vjps
+
+
+class PrimitiveVjps(MutableMapping[Any, Function]):
+    """The gradients of primitives, by what `primitive` returned: autograd keeps a dict, and here each primitive has its own."""
+
+    def __getitem__(self, fun: Any) -> Function:
+        known = getattr(fun, "primitive", None)
+        if not isinstance(known, Primitive) or known.vjps is None:
+            raise KeyError(fun)
+        return known.vjps
+
+    def __setitem__(self, fun: Any, vjps: Function) -> None:
+        defvjp_argnums(fun, vjps)
+
+    def __delitem__(self, fun: Any) -> None:
+        self[fun]
+        fun.primitive.vjps = None
+
+    def __iter__(self) -> Any:
+        raise UnsupportedError("primitive_vjps: nobody keeps a list of all primitives. Ask for one, primitive_vjps[f].")
+
+    __len__ = __iter__
+
+
+primitive_vjps = PrimitiveVjps()
 
 
 def _by_argnum(what: str, makers: Sequence[Any], argnums: Iterable[int] | None, name: str) -> dict[int, Any]:

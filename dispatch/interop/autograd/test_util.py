@@ -10,6 +10,7 @@ import numpy as np
 from ...autodiff import jvp, vjp
 from ...errors import GradcheckError
 from .differential_operators import Argnum, unary
+from .extend import vspace
 from .misc.flatten import flatten
 
 Function = Callable[..., Any]
@@ -67,20 +68,35 @@ def _check(f: Function, x: Any, modes: Sequence[str], order: int, rng: np.random
     probe = rng.standard_normal(y.shape)
     n = len(x)
     if "fwd" in modes:
-        _compare(f"JVP of {name}", probe @ jvp(f, (x,), (direction,))[1], probe @ differences)
+        _compare(f"(JVP) check of {name}", probe @ jvp(f, (x,), (direction,))[1], probe @ differences)
         if order > 1:
             pushed = lambda xv: jvp(f, (xv[:n],), (xv[n:],))[1]
             _check(pushed, np.concatenate([x, direction]), modes, order - 1, rng, f"jvp_{name}")
     if "rev" in modes:
-        _compare(f"VJP of {name}", direction @ vjp(f, x)[1](probe)[0], probe @ differences)
+        _compare(f"(VJP) check of {name}", direction @ vjp(f, x)[1](probe)[0], probe @ differences)
         if order > 1:
             pulled = lambda xg: vjp(f, xg[:n])[1](xg[n:])[0]
             _check(pulled, np.concatenate([x, probe]), modes, order - 1, rng, f"vjp_{name}")
 
 
+def scalar_close(a: Any, b: Any) -> bool:
+    """Return whether two numbers differ by 1e-6 at most, or by that part of their sum."""
+    return bool(abs(a - b) < TOL or abs(a - b) < TOL * abs(a + b))
+
+
+def check_equivalent(x: Any, y: Any) -> None:
+    """Hold two values against each other: their structures, shapes and dtypes, and a product with random numbers."""
+    of_x, of_y = vspace(x), vspace(y)
+    if of_x != of_y:
+        raise GradcheckError(f"the values are of different vector spaces: {of_x} and {of_y}.")
+    v = of_x.randn()
+    if not scalar_close(of_x.inner_prod(x, v), of_y.inner_prod(y, v)):
+        raise GradcheckError(f"the values differ: {x} and {y}.")
+
+
 def _compare(what: str, found: Any, expected: Any) -> None:
-    if not (abs(found - expected) < TOL or abs(found - expected) < TOL * abs(found + expected)):
-        raise GradcheckError(f"{what} along a direction is {found}, and differences give {expected}.")
+    if not scalar_close(found, expected):
+        raise GradcheckError(f"Derivative {what} failed: along a direction it is {found}, and differences give {expected}.")
 
 
 def combo_check(fun: Function, *args: Any, **options: Any) -> Function:

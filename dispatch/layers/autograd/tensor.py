@@ -1,4 +1,4 @@
-"""TrackedTensor: a value whose operator calls are recorded."""
+"""TrackedTensor: a value whose operator calls are recorded. More than 350 lines, because each public method has its manual."""
 
 import weakref
 from collections.abc import Callable
@@ -20,6 +20,7 @@ from ...core import (
 )
 from ...core.array_memory import set_rewritable
 from ...core.pytree import leaves, paths
+from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError, GradientError, kind_of
 from ...operators.registered_arrays import filled
 from .engine import add_to_leaf, add_to_leaves, grad_of, set_grad
@@ -213,13 +214,20 @@ class TrackedTensor(Tensor):
         GradientError
             In a backward rule that is differentiated itself: the derivative would be wrong without the number's part.
         """
+        return self._as_constant("item").item(*place)
+
+    def tolist(self) -> Any:
+        """Return the elements as a nested list of Python numbers, constants to every derivative; raise as `item` does."""
+        return self._as_constant("tolist").tolist()
+
+    def _as_constant(self, asked: str) -> Any:
         if in_recorded_rule(self.level.number):
             raise GradientError(
-                "x.item() was asked of a tracked value in a backward that is differentiated again: the derivative of that "
+                f"x.{asked}() was asked of a tracked value in a backward that is differentiated again: the derivative of that "
                 "number would be lost in silence. Compute with the array; where a constant is meant, write dispatch.detach(x)."
             )
         count_conversion()
-        return self.value.item(*place)
+        return self.value
 
     def __bool__(self) -> bool:
         return bool(self.value)
@@ -235,6 +243,12 @@ class TrackedTensor(Tensor):
 
     __float__ = __int__ = __complex__ = _number
 
+    def __index__(self) -> int:
+        raise ConversionError(
+            f"an index was asked of a tracked value of shape {self.shape} and dtype {self.dtype}, which is no integer. "
+            "Write int(x.item()) where the number is meant."
+        )
+
     def __format__(self, spec: str) -> str:
         return format(self.value if self.shape else self.value.item(), spec)
 
@@ -242,8 +256,10 @@ class TrackedTensor(Tensor):
         note_request()
         raise ConversionError(
             f"a NumPy array was asked of a tracked value of shape {self.shape} and dtype {self.dtype}: its gradient would be "
-            "lost in silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for np.array([x, y]); to "
-            "write it into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
+            "lost in silence. Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and "
+            "np.r_; dispatch.numpy.random for draws of a Generator; dispatch.detach(x) where a constant is meant; to write it "
+            "into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
+            f"{library_advice()}"
         )
 
     def __repr__(self) -> str:

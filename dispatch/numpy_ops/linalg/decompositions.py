@@ -6,7 +6,7 @@ With G the incoming gradient,
                      (I. Murray, "Differentiation of the Cholesky decomposition", 2016)
     a = v w v^H      v (diag(Gw) + v^H Gv / (w_j - w_i)) v^H, its Hermitian part (M. B. Giles, "Collected matrix derivative
                      results for forward and reverse mode algorithmic differentiation", 2008)
-    a = u s v^H      see `_svd_backward`
+    a = u s v^H      see `svd_pullback`
     a = q r          (Gq + q sym(triu(Gr r^H - q^H Gq))) inv(r)^H
 
 `cholesky`, `eigh` and `eigvalsh` are functions of a Hermitian matrix, of which NumPy reads one triangle. Their gradients are
@@ -39,7 +39,7 @@ def _half(x: Any) -> Any:
     return multiply(add(x, adjoint(x)), 0.5)
 
 
-def _times_columns(x: Any, by: Any) -> Any:
+def times_columns(x: Any, by: Any) -> Any:
     """Matrices with each column multiplied by a number."""
     return multiply(x, expand_dims(by, -2))
 
@@ -79,7 +79,7 @@ def _eigh(a: Any, UPLO: Any = "L") -> Any:
     return tuple(np.linalg.eigh(a, UPLO))
 
 
-def _gaps(w: Any) -> Any:
+def gaps(w: Any) -> Any:
     """Return the differences of all pairs of numbers, `w[j] - w[i]`, with 1 on the diagonal."""
     return where(eye(w.shape[-1], None, 0, bool), 1.0, subtract(expand_dims(w, -2), expand_dims(w, -1)))
 
@@ -88,10 +88,10 @@ def _eigh_backward(ctx: Any, g_w: Any, g_v: Any) -> Any:
     _, w, v = ctx.saved_tensors
     inner = None
     if g_v is not None:
-        turned = divide(matmul(adjoint(v), g_v), _gaps(w))
+        turned = divide(matmul(adjoint(v), g_v), gaps(w))
         inner = matmul(v, subtract(turned, diagonal_matrix(diagonal(turned, 0, -2, -1))))
     if g_w is not None:
-        scaled = _times_columns(v, g_w)
+        scaled = times_columns(v, g_w)
         inner = scaled if inner is None else add(inner, scaled)
     return (None if inner is None else _half(matmul(inner, adjoint(v)))), None
 
@@ -102,7 +102,7 @@ eigh.register_autograd(_eigh_backward, setup_context=keep)
 
 def _eigvalsh_pullback(g: Any, a: Any, UPLO: str) -> Any:
     _, v = eigh(a, UPLO)
-    return matmul(_times_columns(v, g), adjoint(v))
+    return matmul(times_columns(v, g), adjoint(v))
 
 
 eigvalsh = of_matrices("linalg_eigvalsh(Tensor a, str UPLO='L') -> Tensor", np.linalg.eigvalsh, lambda m, n: [(n,)])
@@ -113,8 +113,8 @@ def _svd(a: Any) -> Any:
     return tuple(np.linalg.svd(a, full_matrices=False))
 
 
-def _svd_backward(ctx: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
-    """Compute the pullback of `a = u diag(s) vh`: torch's, of the compact factors.
+def svd_pullback(a: Any, u: Any, s: Any, vh: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
+    """Compute the pullback of `a = u diag(s) vh`: torch's, of the compact factors. One gradient at least is there.
 
     With `skew(x) = x - x^H` and `E = s_j^2 - s_i^2`,
 
@@ -123,22 +123,19 @@ def _svd_backward(ctx: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
 
     and for complex values the diagonal of `skew(u^H Gu) / (2 s)` inside the brackets.
     """
-    a, u, s, vh = ctx.saved_tensors
-    if g_u is None and g_s is None and g_vh is None:
-        return None
-    gaps = _gaps(square(s))
+    apart = gaps(square(s))
     inner = None if g_s is None else diagonal_matrix(g_s)
     if g_u is not None:
         turned = matmul(adjoint(u), g_u)
         turned = subtract(turned, adjoint(turned))
-        part = divide(_times_columns(turned, s), gaps)
-        if a.dtype.kind == "c":  # `gaps` has ones on the diagonal, where the phases are
+        part = divide(times_columns(turned, s), apart)
+        if a.dtype.kind == "c":  # `apart` has ones on the diagonal, where the phases are
             along = divide(diagonal(turned, 0, -2, -1), multiply(s, 2))
             part = add(subtract(part, diagonal_matrix(diagonal(part, 0, -2, -1))), diagonal_matrix(along))
         inner = part if inner is None else add(inner, part)
     if g_vh is not None:
         turned = matmul(vh, adjoint(g_vh))
-        turned = divide(subtract(turned, adjoint(turned)), gaps)
+        turned = divide(subtract(turned, adjoint(turned)), apart)
         part = multiply(expand_dims(s, -1), subtract(turned, diagonal_matrix(diagonal(turned, 0, -2, -1))))
         inner = part if inner is None else add(inner, part)
     found = matmul(u, matmul(inner, vh))
@@ -149,6 +146,10 @@ def _svd_backward(ctx: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
         rest = _outside(adjoint(vh), adjoint(divide(g_vh, expand_dims(s, -1))))
         found = add(found, matmul(u, adjoint(rest)))
     return found
+
+
+def _svd_backward(ctx: Any, *gradients: Any) -> Any:
+    return None if all(g is None for g in gradients) else svd_pullback(*ctx.saved_tensors, *gradients)
 
 
 def _outside(basis: Any, x: Any) -> Any:
@@ -167,7 +168,7 @@ svd.register_autograd(_svd_backward, setup_context=keep)
 
 def _svdvals_pullback(g: Any, a: Any) -> Any:
     u, _, vh = svd(a)
-    return matmul(_times_columns(u, g), vh)
+    return matmul(times_columns(u, g), vh)
 
 
 svdvals = of_matrices(
@@ -181,8 +182,8 @@ complete(svdvals, autograd=pullbacks(a=_svdvals_pullback))
 # -- QR --------------------------------------------------------------------------------------------------------------------
 
 
-def _qr_backward(ctx: Any, g_q: Any, g_r: Any) -> Any:
-    _, q, r = ctx.saved_tensors
+def qr_pullback(q: Any, r: Any, g_q: Any, g_r: Any) -> Any:
+    """Compute the pullback of `a = q r`, of matrices that are not wider than high."""
     inner = None if g_r is None else matmul(g_r, adjoint(r))
     if g_q is not None:
         part = negative(matmul(adjoint(q), g_q))
@@ -195,6 +196,11 @@ def _qr_backward(ctx: Any, g_q: Any, g_r: Any) -> Any:
     inner = matmul(q, inner)
     inner = inner if g_q is None else add(inner, g_q)
     return adjoint(solve(r, adjoint(inner)))  # inner inv(r)^H
+
+
+def _qr_backward(ctx: Any, g_q: Any, g_r: Any) -> Any:
+    _, q, r = ctx.saved_tensors
+    return qr_pullback(q, r, g_q, g_r)
 
 
 tall_qr = of_matrices(

@@ -23,6 +23,7 @@ from ...autodiff.rules.partials import conjugated
 from ...core import OpOverload
 from ...layers.autograd import pullbacks
 from ...layers.jvp import pushforwards
+from ...operators.prims import broadcast_to
 from ...operators.registry import ops
 from ...symbolic import agree, guesses
 from ..diagonals import eye, tril
@@ -30,7 +31,7 @@ from ..families import aligned, complete, composite, in_front, kernel_of, row
 from ..indexing import where
 from ..pointwise import add, conjugate, multiply, negative, subtract
 from ..result_layouts import broadcast_shape
-from ..shape import expand_dims, imag, squeeze, swapaxes
+from ..shape import expand_dims, imag, reshape, squeeze, swapaxes
 from .matmul import adjoint, item_shape, matmul
 from .stacked import fake_stack, of_matrices, result_dtypes
 from .triangles import inverse
@@ -130,20 +131,41 @@ complete(
 )
 
 
-def _pinv(a: Any, rcond: Any = None) -> Any:
-    return np.linalg.pinv(a) if rcond is None else np.linalg.pinv(a, rcond)
+def _pinv(a: Any, rcond: Any = None, *, hermitian: bool = False) -> Any:
+    return np.linalg.pinv(a, rcond, hermitian)
 
 
-def _pinv_pullback(g: Any, a: Any, out: Any) -> Any:
+def _pinv_pullback(g: Any, a: Any, out: Any, hermitian: bool) -> Any:
     k = matmul(adjoint(g), out)
     k_out = matmul(k, adjoint(out))
     first = subtract(k_out, adjoint(matmul(out, k)))
     inner = matmul(adjoint(out), matmul(out, subtract(adjoint(g), matmul(k, a))))
-    return add(subtract(first, matmul(a, matmul(out, k_out))), inner)
+    found = add(subtract(first, matmul(a, matmul(out, k_out))), inner)
+    return multiply(add(found, adjoint(found)), 0.5) if hermitian else found
 
 
-pinv = of_matrices("linalg_pinv(Tensor a, float? rcond=None) -> Tensor", _pinv, lambda m, n: [(n, m)], square=False)
-complete(pinv, autograd=pullbacks(a=_pinv_pullback))
+def _check_pinv(shape: Shape, hermitian: bool) -> None:
+    if len(shape) < 2 or (hermitian and not agree(shape[-1], shape[-2])):
+        np.linalg.pinv(np.broadcast_to(0.0, guesses(shape)), hermitian=hermitian)  # raises NumPy's own error
+
+
+def _batched_pinv(info: Any, in_dims: Any, a: Any, rcond: Any, hermitian: bool) -> tuple[Any, int]:
+    """One cutoff for each matrix of a stack has the axes of the stack, which a batch is the first of."""
+    a, rcond = in_front(a, in_dims[0]), in_front(rcond, in_dims[1])
+    _check_pinv(a.shape[in_dims[0] is not None :], hermitian)
+    if in_dims[1] is not None:
+        stack = len(a.shape) - 2 - (in_dims[0] is not None)
+        rcond = reshape(rcond, (rcond.shape[0], *(1,) * (stack + 1 - len(rcond.shape)), *rcond.shape[1:]))
+        if in_dims[0] is None:
+            a = broadcast_to(expand_dims(a, 0), (rcond.shape[0], *a.shape))
+    return pinv(a, rcond, hermitian=hermitian), 0
+
+
+pinv = of_matrices(
+    "linalg_pinv(Tensor a, Tensor? rcond=None, *, bool hermitian=False) -> Tensor", _pinv, lambda m, n: [(n, m)], square=False,
+    refuse=lambda a, rcond, hermitian: _check_pinv(a.shape, hermitian),
+)  # fmt: skip
+complete(pinv, autograd=pullbacks(a=_pinv_pullback), vmap=_batched_pinv)
 
 
 def _matrix_power(a: Any, n: int) -> Any:

@@ -23,8 +23,11 @@ Kernel = Callable[..., Any]
 Cores = Callable[[int, int], list[Shape]]
 
 
-def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True) -> OpOverload:
-    """Make a row of a function of matrices; `cores(m, n)` returns the shape of each output for one matrix of m by n."""
+def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True, refuse: Kernel | None = None) -> OpOverload:
+    """Make a row of a function of matrices; `cores(m, n)` returns the shape of each output for one matrix of m by n.
+
+    `refuse` gets the fake of the matrices and the options, and raises where data would have to tell what the results are.
+    """
     op = define(f"np::{text}", kernel)
     single = len(op.schema.returns) == 1
 
@@ -34,6 +37,8 @@ def of_matrices(text: str, kernel: Kernel, cores: Cores, *, square: bool = True)
 
     def fake(x: Any, *options: Any) -> Any:
         check(getattr(x, "shape", ()))
+        if refuse is not None:
+            refuse(x, *options)
         stack = x.shape[:-2]
         dtypes = result_dtypes(kernel, (x.dtype,))
         made = [fake_stack(stack, core, dtype, [x]) for core, dtype in zip(cores(*x.shape[-2:]), dtypes, strict=True)]

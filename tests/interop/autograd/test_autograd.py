@@ -13,7 +13,7 @@ from dispatch import Tensor
 from dispatch.core.pytree import leaves
 from dispatch.errors import ConversionError, DefinitionError, GradcheckError, GradientError, NoRuleError, UnsupportedError
 from dispatch.interop import autograd as ours
-from dispatch.interop.autograd import extend, grad, jacobian, make_jvp, misc, scipy, test_util
+from dispatch.interop.autograd import extend, grad, jacobian, make_jvp, misc, test_util
 from dispatch.interop.autograd import numpy as anp
 from dispatch.interop.autograd.extend import defjvp, defvjp, defvjp_argnums, notrace_primitive, primitive, vspace
 
@@ -73,18 +73,6 @@ def test_every_name_of_autograd_is_here_or_refused_with_what_to_write():
         extend.nothing
 
 
-def test_scipy_is_refused_with_what_to_write():
-    with pytest.raises(UnsupportedError) as caught:
-        scipy.special
-    assert str(caught.value) == (
-        "autograd.scipy.special is not offered: SciPy's functions have no derivatives here. Give a ufunc its own, gammaln = "
-        "dispatch.library.from_ufunc(scipy.special.gammaln, derivative=scipy.special.digamma), and any other function by primitive and "
-        "defvjp."
-    )
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        scipy.nothing
-
-
 def test_no_value_of_a_transform_is_left_behind():
     for text in PROGRAMS.values():
         if "scipy" not in text:
@@ -92,8 +80,10 @@ def test_no_value_of_a_transform_is_left_behind():
             assert not any(isinstance(x, Tensor) for x in leaves(found))
 
 
-@pytest.mark.parametrize("module", [m.name for m in pkgutil.walk_packages(ours.__path__, f"{ours.__name__}.")])
+@pytest.mark.parametrize("module", [m.name for m in pkgutil.walk_packages(ours.__path__, f"{ours.__name__}.", onerror=lambda name: None)])
 def test_the_examples_run(module):
+    if ".scipy" in module:
+        pytest.importorskip("scipy")
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     assert doctest.testmod(importlib.import_module(module), extraglobs={"np": np}, optionflags=flags).failed == 0
 
@@ -250,9 +240,9 @@ def test_a_notrace_primitive_gets_values_and_gives_constants():
 def test_a_wrong_derivative_is_found():
     wrong = primitive(np.sin)
     defvjp(wrong, lambda ans, x: lambda g: g * x)
-    with pytest.raises(GradcheckError, match=r"^VJP of sin along a direction is .*, and differences give "):
+    with pytest.raises(GradcheckError, match=r"^Derivative \(VJP\) check of sin failed: along a direction it is .*, and differences give "):
         test_util.check_grads(wrong, modes=["rev"])(X)
-    with pytest.raises(AssertionError, match=r"^JVP of sin"):
+    with pytest.raises(AssertionError, match=r"^Derivative \(JVP\) check of sin failed: along a direction it is .*, and differences give "):
         test_util.check_grads(wrong, modes=["fwd"])(X)
 
 
@@ -262,7 +252,7 @@ def test_the_functions_that_numpy_hands_to_nobody_take_values_of_transforms():
     assert grad(lambda x: np.sum(anp.full((2, 3), x)))(1.0) == 6.0
     assert anp.array([1, 2], dtype=float).dtype == float
     assert grad(lambda x: np.sum(anp.array(x, dtype=np.float64)))(np.ones(1)).tolist() == [1.0]
-    assert anp.linalg.norm is np.linalg.norm
+    assert anp.linalg.qr is np.linalg.qr
     assert anp.random.RandomState is np.random.RandomState
     assert anp.fft.fft is np.fft.fft
     assert {"sin", "array", "linalg"} <= set(dir(anp))
@@ -270,7 +260,7 @@ def test_the_functions_that_numpy_hands_to_nobody_take_values_of_transforms():
 
 def test_the_space_of_a_value():
     vs = vspace({"a": X, "b": [1.0, Z]})
-    assert (vs.size, vs.iscomplex, vs == vspace({"a": X, "b": [2.0, Z]}), vs == vspace(X)) == (7, True, True, False)
+    assert (vs.size, vs.iscomplex, vs == vspace({"a": X, "b": [2.0, Z]}), vs == vspace(X)) == (10, True, True, False)
     assert repr(vspace(X)) == "VSpace(float64[3])"
     assert vspace(Y).ndim == 2
     drawn = vs.randn()

@@ -1,5 +1,6 @@
-"""autograd.misc: containers as vectors, and optimisers."""
+"""autograd.misc: containers as vectors, functions recorded once, and optimisers."""
 
 from .flatten import flatten
+from .tracers import const_graph
 
-__all__ = ["flatten"]
+__all__ = ["const_graph", "flatten"]

@@ -5,46 +5,33 @@ from typing import Any
 import numpy as np
 
 from ....core import Tensor
-from ....core.pytree import leaves
-from ....operators.registry import ops
+from ....numpy_ops.protocols import detach
 from . import fft, linalg, random
+from .arrays import array, asarray, c_, full, make_diagonal, of_lists, r_, where
 
-__all__ = ["array", "asarray", "fft", "full", "linalg", "random"]
+__all__ = ["array", "asarray", "c_", "fft", "full", "linalg", "make_diagonal", "r_", "random", "where"]
 
-
-def array(A: Any, *args: Any, **keywords: Any) -> Any:
-    """Return `numpy.array(A)`; of lists and tuples with values of transforms in them, a value of these.
-
-    Examples
-    --------
-    >>> from dispatch.interop.autograd import grad
-    >>> grad(lambda x: np.sum(array([x, 2 * x]) ** 2))(1.0)
-    np.float64(10.0)
-    """
-    if isinstance(A, Tensor) or (isinstance(A, (list, tuple)) and any(isinstance(x, Tensor) for x in leaves(A))):
-        made = np.copy(A) if isinstance(A, Tensor) else np.stack([array(x) for x in A])
-        dtype = args[0] if args else keywords.get("dtype")
-        return made if dtype is None else made.astype(dtype)
-    return np.array(A, *args, **keywords)
+OF_LISTS = frozenset("append average mean median prod std sum var".split())  # of lists with values of transforms too
 
 
-def asarray(a: Any, *args: Any, **keywords: Any) -> Any:
-    """Return `numpy.asarray(a)`; a value of a transform as it is, and of lists with such what `array` returns."""
-    if isinstance(a, Tensor):
-        dtype = args[0] if args else keywords.get("dtype")
-        return a if dtype is None else a.astype(dtype)
-    return (array if isinstance(a, (list, tuple)) else np.asarray)(a, *args, **keywords)
+def of_values(dtype: Any) -> Any:
+    """Make a class of integers whose call takes values of transforms, as constants: `np.int64(x)`."""
 
+    class Integers(dtype):  # type: ignore[misc]
+        def __new__(cls, value: Any = 0, *args: Any) -> Any:
+            return detach(value).astype(dtype) if isinstance(value, Tensor) else dtype(value, *args)
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *args: Any, **keywords: Any) -> Any:
-    """Return `numpy.full(shape, fill_value)`, also where the number is a value of a transform."""
-    if isinstance(fill_value, Tensor):
-        return ops.np.full(shape, fill_value, dtype)
-    return np.full(shape, fill_value, dtype, *args, **keywords)
+    Integers.__name__ = Integers.__qualname__ = dtype.__name__
+    return Integers
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(np, name)
+    found = getattr(np, name)
+    if name in OF_LISTS:
+        found = globals()[name] = of_lists(found)
+    elif isinstance(found, type) and issubclass(found, np.integer) and found is not np.integer:
+        found = globals()[name] = of_values(found)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,210 @@
+"""Rows of `np.linalg`: least squares, and `np.linalg.pinv`, whose row is in `solve.py`.
+
+With P the pseudo-inverse of a, of the rank that `rcond` leaves it, r = b - a x and G the incoming gradient,
+
+    x         b: P^H G     a: -(P^H G) x^H + r (P P^H G)^H + P^H x (G - a^H P^H G)^H
+    r^H r     b: 2 r G     a: -2 r G x^H
+    s         a: u diag(G) v^H
+
+(G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate",
+1973). The rank does not change: where it does, there is no derivative.
+
+NumPy gives residuals where the rank is the number of columns, and there are more rows; elsewhere none. The row gives 0 there.
+`np.linalg.lstsq` leaves these out, as the data say: without data, in a fake, it takes the rank to be full, and a graph checks that.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.linalg import _umath_linalg  # np.linalg.lstsq takes no stacks, and its ufunc does
+
+from ...core import OpOverload
+from ...core.array_memory import is_complex
+from ...errors import BatchingError
+from ...layers.autograd import pullbacks
+from ...layers.fake import fake_tensor
+from ...operators.prims import broadcast_to
+from ...operators.registry import ops
+from ...symbolic import agree, guesses, smaller
+from .. import numpy_functions
+from ..families import aligned, in_front, row
+from ..flags import NO_VALUE
+from ..indexing import getitem, where
+from ..pointwise import add, equal, multiply, negative, subtract
+from ..result_layouts import broadcast_shape
+from ..row_arguments import as_item, as_value
+from ..settled import settle
+from ..shape import expand_dims, real, squeeze
+from .decompositions import svd, times_columns
+from .matmul import adjoint, matmul
+from .solve import pinv
+from .stacked import fake_stack, result_dtypes
+
+
+def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    if min(a.ndim, b.ndim) < 2 or a.ndim == b.ndim == 2:
+        x, residuals, rank, s = np.linalg.lstsq(a, b, rcond)
+        return x, residuals if residuals.size else np.zeros(b.shape[1:], residuals.dtype), rank, s
+    return _of_stack(a, b, rcond)
+
+
+def _of_stack(a: Any, b: Any, rcond: Any) -> Any:
+    """Do what `np.linalg.lstsq` does, for each matrix of a stack."""
+    m, n = a.shape[-2:]
+    kinds = result_dtypes(_one, (a.dtype, b.dtype))
+    signature = "DDd->Ddid" if kinds[0].kind == "c" else "ddd->ddid"
+    empty = b.shape[-1] == 0  # LAPACK takes one column or more
+    given = np.zeros((*b.shape[:-1], 1), b.dtype) if empty else b
+    with np.errstate(call=_not_converged, invalid="call", over="ignore", divide="ignore", under="ignore"):
+        found = _umath_linalg.lstsq(a, given, np.finfo(float).eps * max(m, n) if rcond is None else rcond, signature=signature)
+    made = [np.asarray(value).astype(kind, copy=False) for value, kind in zip(found, kinds, strict=True)]
+    made[1][(made[2] != n) | (m <= n)] = 0  # where NumPy gives none
+    if m == 0:
+        made[0][...] = 0
+    if empty:
+        made[0], made[1] = made[0][..., :0], made[1][..., :0]
+    return tuple(made)
+
+
+def _not_converged(error: str, flag: int) -> None:
+    raise np.linalg.LinAlgError("SVD did not converge in Linear Least Squares")  # np.linalg.lstsq's own
+
+
+def _one(a: Any, b: Any) -> Any:
+    return tuple([np.asarray(x) for x in np.linalg.lstsq(a, b, None)])
+
+
+def _check(a: Any, b: Any) -> None:
+    if len(a) < 2 or len(b) < 2 or not agree(a[-2], b[-2]):
+        np.linalg.lstsq(np.broadcast_to(0.0, guesses(a)), np.broadcast_to(0.0, guesses(b)))  # raises NumPy's own error
+
+
+def _fake(a: Any, b: Any, rcond: Any) -> Any:
+    _check(a.shape, b.shape)
+    (m, n), k = a.shape[-2:], b.shape[-1]
+    stack = broadcast_shape((a.shape[:-2], b.shape[:-2]))
+    dtypes = result_dtypes(_one, (a.dtype, b.dtype))
+    return tuple([fake_stack(stack, core, kind, [a, b]) for core, kind in zip([(n, k), (k,), (), (smaller(m, n),)], dtypes, strict=True)])
+
+
+def _batched(info: Any, in_dims: Any, a: Any, b: Any, rcond: Any) -> Any:
+    a, b = in_front(a, in_dims[0]), in_front(b, in_dims[1])
+    _check(a.shape[in_dims[0] is not None :], b.shape[in_dims[1] is not None :])
+    batched = tuple([None if dim is None else 0 for dim in in_dims[:2]])
+    return lstsq(*aligned(batched, (a, b)), rcond), (0, 0, 0, 0)
+
+
+lstsq: OpOverload = row(
+    "linalg_lstsq(Tensor a, Tensor b, float? rcond=None) -> (Tensor, Tensor, Tensor, Tensor)", numpy=_lstsq, fake=_fake, vmap=_batched
+)
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    a, b, ctx.rcond = inputs
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(a, b, output[0], output[2])
+
+
+def _backward(ctx: Any, g_x: Any, g_residuals: Any, g_rank: Any, g_s: Any) -> Any:
+    a, b, x, rank = ctx.saved_tensors
+    of_a: list[Any] = []
+    of_b: list[Any] = []
+    rest = subtract(b, matmul(a, x))
+    if g_x is not None:
+        inverse = pinv(a, cutoff(a, ctx.rcond))
+        y = matmul(adjoint(inverse), g_x)
+        of_b.append(y)
+        of_a += [negative(matmul(y, adjoint(x))), matmul(rest, adjoint(matmul(inverse, y)))]
+        of_a.append(matmul(matmul(adjoint(inverse), x), adjoint(subtract(g_x, matmul(adjoint(a), y)))))
+    if g_residuals is not None:
+        full = expand_dims(equal(rank, a.shape[-1]), -1)
+        y = times_columns(rest, multiply(where(full, g_residuals, 0.0), 2.0))
+        of_b.append(y)
+        of_a.append(negative(matmul(y, adjoint(x))))
+    if g_s is not None:
+        u, _, vh = svd(a)
+        of_a.append(matmul(times_columns(u, g_s), vh))
+    return _of_dtype(_sum(of_a), a), _of_dtype(_sum(of_b), b)
+
+
+def _of_dtype(g: Any, x: Any) -> Any:
+    """Return a gradient of a real argument: of a complex one with it the real part counts."""
+    return real(g) if g is not None and is_complex(g) and not is_complex(x) else g
+
+
+def _sum(parts: list[Any]) -> Any:
+    found = parts[0] if parts else None
+    for part in parts[1:]:
+        found = add(found, part)
+    return found
+
+
+def cutoff(a: Any, rcond: float | None) -> Any:
+    """Return what `np.linalg.pinv` takes for the `rcond` of `np.linalg.lstsq`."""
+    eps = float(np.finfo(float).eps)
+    if rcond is None:
+        return eps * max(guesses(a.shape[-2:]))
+    return eps if rcond < 0 else rcond  # of less than 0 LAPACK takes its own
+
+
+lstsq.register_autograd(_backward, setup_context=_keep)
+
+
+def _residuals(found: Any, rank: Any, n: int) -> Any:
+    full = np.asarray(rank) == n
+    if full.all():
+        return found.copy()
+    if full.any():
+        raise BatchingError(
+            f"np.linalg.lstsq: of {full.size} matrices in a batch, {full.sum()} have the rank {n}, and NumPy gives residuals of these "
+            "alone, which make no batch. Write np.linalg.pinv(a) @ b for the solutions.",
+            operator="np::linalg_residuals",
+        )
+    return np.empty((*found.shape[:-1], 0), found.dtype)
+
+
+def _batched_residuals(info: Any, in_dims: Any, found: Any, rank: Any, n: int) -> Any:
+    found, rank = in_front(found, in_dims[0]), in_front(rank, in_dims[1])
+    if in_dims[0] is None:
+        found = broadcast_to(found, (info.batch_size, *found.shape))
+    return residuals(found, rank, n), 0
+
+
+# The residuals that np.linalg.lstsq returns: all of them or none.
+residuals: OpOverload = row(
+    "linalg_residuals(Tensor found, Tensor rank, SymInt n) -> Tensor",
+    numpy=_residuals,
+    fake=lambda found, rank, n: fake_tensor(found.shape, found.dtype, None, found.device, found.mode),
+    vmap=_batched_residuals,
+    autograd=pullbacks(found=lambda g, found: g if agree(g.shape[-1], found.shape[-1]) else ops.np.zeros_like(found)),
+)
+
+
+def numpys_lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """`np.linalg.lstsq`."""
+    a, b = as_item(as_value(a)), as_item(as_value(b))
+    vector = len(b.shape) == 1
+    if len(a.shape) != 2 or len(b.shape) > 2:
+        np.linalg.lstsq(np.broadcast_to(0.0, guesses(a.shape)), np.broadcast_to(0.0, guesses(b.shape)))  # raises NumPy's own error
+    x, found, rank, s = lstsq(a, expand_dims(b, 1) if vector else b, None if rcond is None else float(rcond))
+    m, n = a.shape
+    found = settle(residuals(found, rank, n)) if m > n else getitem(found, slice(0, 0))
+    return squeeze(x, -1) if vector else x, found, rank, s
+
+
+def numpys_pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_VALUE) -> Any:
+    """`np.linalg.pinv`."""
+    a, rcond, rtol = map(as_value, (a, rcond, rtol))
+    if rtol is not NO_VALUE and rcond is not None:
+        np.linalg.pinv(np.eye(1), 0.0, rtol=0.0)  # raises NumPy's own error
+    if rtol is None:
+        rcond = max(guesses(a.shape[-2:])) * np.finfo(a.dtype).eps
+    return pinv(a, rcond if rtol is None or rtol is NO_VALUE else rtol, hermitian=bool(hermitian))
+
+
+FUNCTIONS: dict[Any, Any] = {np.linalg.lstsq: numpys_lstsq, np.linalg.pinv: numpys_pinv}
+
+
+def install() -> None:
+    """Put the functions into the table."""
+    numpy_functions.FUNCTIONS.update(FUNCTIONS)
