@@ -10,8 +10,8 @@ from ..operators.prims import astype
 from ..operators.registry import ops
 from ..symbolic import SymInt, agree, guesses
 from . import numpy_functions
+from .data_checks import checked
 from .diagonals import diag
-from .families import checked
 from .flags import average
 from .indexing import getitem, where
 from .linalg.matmul import dot

@@ -32,7 +32,7 @@ from ..dispatcher.layer import CONSTANT, Constant, find_layer
 from ..layers.autograd import Pullback, Pullbacks, pullbacks
 from ..layers.derivatives import zeros
 from ..layers.fake import FakeTensor, Pure, fake_tensor
-from ..layers.jvp import Pushforward, Pushforwards, pushforwards
+from ..layers.jvp import Pushforward, Pushforwards
 from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag
@@ -198,24 +198,6 @@ def aligned(in_dims: tuple[Any, ...], xs: tuple[Any, ...]) -> list[Any]:
 def in_front(x: Any, dim: int | None) -> Any:
     """Move the batch of an operand to the first axis; without a batch return it as it is."""
     return moveaxis(x, dim, 0) if dim else x
-
-
-# -- checks ----------------------------------------------------------------------------------------------------------------
-
-
-def checked(name: str, check: Rule) -> OpOverload:
-    """Make a row that returns its argument itself; its kernel runs `check`, which raises as NumPy does where data say so.
-
-    Of a batch it sees the items in front.
-    """
-
-    def kernel(x: Any) -> Any:
-        check(np.asarray(x))
-        return x
-
-    op = define(f"np::{name}(Tensor(a) x) -> Tensor(a)", kernel)
-    complete(op, fake=lambda x: x, autograd=pullbacks(x=lambda g: g), jvp=pushforwards(x=lambda t: t))  # whatever it is: a tangent may be 0
-    return complete(op, vmap=lambda info, in_dims, x: (op(in_front(x, in_dims[0])), 0))
 
 
 # -- reductions ------------------------------------------------------------------------------------------------------------

@@ -22,8 +22,9 @@ from ..operators.registry import ops
 from ..symbolic import agreeing, guesses, is_zero
 from . import numpy_functions
 from .cumulative import diff
+from .data_checks import checked
 from .data_dependent import of_data
-from .families import aligned, checked, in_front, row
+from .families import aligned, in_front, row
 from .index_parsing import ARRAY
 from .indexing import getitem, where
 from .numpy_functions import spelled

@@ -16,7 +16,8 @@ from ..layers.jvp import pushforwards
 from ..operators.registry import ops
 from ..symbolic import agree, guesses, is_zero, larger
 from . import numpy_functions
-from .families import checked, in_front, row
+from .data_checks import checked
+from .families import in_front, row
 from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add, where
 from .numpy_functions import spelled
@@ -97,9 +98,9 @@ def within(x: Any, xp: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
     before, after, below, above = found_in(x, xp)
     start = at(xp, before)
     length = subtract(at(xp, after), start)
-    none = equal(length, 0)  # of a table of one point
+    none = equal(length, 0)  # at the last point, which stands in the table twice or alone
     length = where(none, 1.0, length)
-    part = where(none, 0.0, divide(subtract(x, start), length))
+    part = where(none, 1.0, divide(subtract(x, start), length))
     return before, after, below, above, where(below, 0.0, where(above, 1.0, part)), length
 
 

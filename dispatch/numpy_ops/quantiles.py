@@ -25,7 +25,8 @@ from ..operators.registry import ops
 from ..symbolic import SymInt, agreeing, guesses, has_zero, is_zero
 from . import cumulative, numpy_functions, sorting
 from .assignment import result_into
-from .families import aligned, checked, composite, row
+from .data_checks import checked
+from .families import aligned, composite, row
 from .flags import NO_VALUE
 from .index_parsing import ARRAY
 from .indexing import as_number, getitem, where

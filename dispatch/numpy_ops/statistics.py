@@ -14,7 +14,8 @@ from ..operators.registry import ops
 from ..schema.tags import Tag
 from ..symbolic import SymInt, agreeing, guesses, is_zero, larger
 from .cumulative import others
-from .families import batched_reduction, checked, complete, composite, fake_reduction, reduction
+from .data_checks import checked
+from .families import batched_reduction, complete, composite, fake_reduction, reduction
 from .indexing import as_number, where
 from .pointwise import add, divide, divide_no_nan, isnan, logical_not, multiply, not_equal, square, subtract
 from .pointwise_more import root

@@ -234,7 +234,7 @@ CALLS |= {
         [(5,), np.arange(4)], [(4,), np.ones((2, 2))], [(3, 4), 0.5, np.array([0, 0.5, 2, 3], "f4")])],
     np.histogram: shaped([(2, 3)], [(7,)], [(3,)], [()], [(0, 3)]), np.histogram_bin_edges: shaped([(2, 3)], [(7,)], [()], [(0,)]),
     np.histogram2d: shaped([(7,), (7,)], [(3,), (3,)], [(3,), (2,)]), np.histogramdd: [*shaped([(5, 2)], [(4, 3)], [(4,)]), lambda a: ([a(5), a(5)],)],
-    np.bincount: [*shaped([(5,)], [(3,)], [(2, 3)], [()], [(0,)]), lambda a: ([1, 4, 1],)],
+    np.bincount: [lambda a: (np.array([0, 2, 1, 2]), a(4)), *shaped([(5,)], [(3,)], [(2, 3)], [()], [(0,)]), lambda a: ([1, 4, 1],)],
     np.digitize: [lambda a: (a(2, 3), np.sort(a(4))), lambda a: (a(3), np.array([3.0, 2, 1])), lambda a: (1.5, np.arange(4)), lambda a: (a(), [1, 2]), lambda a: (a(3), [1, 3, 2]), lambda a: (a(0, 3), a(1)), lambda a: (a(3), a(2, 2))],
     np.interp: [lambda a: (a(2, 3), np.sort(a(5)), a(5)), lambda a: (a(), np.sort(a(4)), a(4, dtype="f8")), lambda a: (1.5, np.arange(3.0), a(3)), lambda a: (a(0, 3), np.arange(3), a(3, dtype="c16")),
                 lambda a: (a(3), np.array([1.0]), a(1)), lambda a: (a(3), np.arange(3.0), a(2)), lambda a: (a(3), a(2, 3), a(2, 3)), lambda a: ([0.5, 2], [0, 1, 3], [4.0, 2, 1]), lambda a: (a(3), a(0), a(0))],
