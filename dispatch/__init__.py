@@ -32,7 +32,7 @@ from .schema.schema import Schema
 from .symbolic import ShapeEnv, SymBool, SymInt, check
 
 if TYPE_CHECKING:
-    from . import interop, testing
+    from . import interop, numpy, testing
     from .autodiff import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
     from .compiler import compile, register_backend  # noqa: A004  torch's name
     from .compiler.exported_program import ExportedProgram, export, load
@@ -62,6 +62,7 @@ else:
             ".layers.functionalize": "FunctionalTensor functionalize",
             ".layers.vmap.vectorize": "vectorize",
             ".library": "from_ufunc",
+            ".numpy": "",
             ".numpy_ops.protocols": "detach",
             ".testing": "",
             ".testing.validate": "validate",
@@ -115,6 +116,7 @@ __all__ = [
     "log_calls",
     "make_fx",
     "no_grad",
+    "numpy",
     "ops",
     "profile",
     "register_autograd",

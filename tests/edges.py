@@ -17,6 +17,7 @@ from dispatch.core import OpOverload
 from dispatch.schema.tags import Tag
 
 inf, nan = np.inf, np.nan
+NUMPY = np  # where JAX's and torch's stand under its name
 
 GRID = [0.0, -0.0, 1.0, -1.0, inf, -inf, nan, 0.5, -0.5, 2.0, -2.0, 3.0]
 COMPLEX_GRID = [0j, 1 + 0j, -1 + 0j, 1j, -1j, 0.5 + 0.5j, 2 - 1j]
@@ -217,18 +218,72 @@ def _listed(name: str) -> Callable[..., Any]:
     return lambda np, arrays: getattr(np, name)(*arrays)
 
 
+def running(f: Any, x: Any, starts: Any = (0,)) -> list[Any]:
+    """The results of a ufunc's accumulate along the last axis, by a loop."""
+    found: list[Any] = []
+    for i in range(x.shape[-1]):
+        found.append(x[..., i] if i in starts else f(found[-1], x[..., i]))
+    return found
+
+
+def flat(moveaxis: Any, x: Any, axis: Any) -> Any:
+    """The axes of a reduction as one, the last."""
+    axes = [i % x.ndim for i in (range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,))]
+    x = moveaxis(x, tuple(axes), tuple(range(x.ndim - len(axes), x.ndim)))
+    return x.reshape((*x.shape[: x.ndim - len(axes)], -1))
+
+
+def reduced(np: Any, moveaxis: Any, x: Any, name: str, axis: Any, dtype: Any, keep: bool) -> Any:
+    return running(getattr(np, name[4:]), flat(moveaxis, x, axis))[-1]
+
+
+def accumulated(np: Any, moveaxis: Any, x: Any, name: str, axis: int, dtype: Any, starts: Any) -> Any:
+    return moveaxis(np.stack(running(getattr(np, name[4:]), moveaxis(x, axis, -1), starts or (0,)), -1), -1, axis)
+
+
+def reduced_at(np: Any, moveaxis: Any, x: Any, name: str, indices: Any, axis: int, dtype: Any) -> Any:
+    x = moveaxis(x, axis, -1)
+    ends = [j if i < j else i + 1 for i, j in zip(indices, [*indices[1:], x.shape[-1]], strict=True)]
+    return moveaxis(np.stack([running(getattr(np, name[4:]), x[..., i:j])[-1] for i, j in zip(indices, ends, strict=True)], -1), -1, axis)
+
+
+def reduced_where(np: Any, moveaxis: Any, x: Any, name: str, mask: Any, initial: Any, axis: Any, dtype: Any, keep: bool) -> Any:
+    """Each result from its chosen elements."""
+    chosen = flat(NUMPY.moveaxis, NUMPY.broadcast_to(True if mask is None else mask, tuple(x.shape)), axis)
+    x, f = flat(moveaxis, x, axis), getattr(np, name[4:])
+    found = []
+    for place in NUMPY.ndindex(chosen.shape[:-1]):
+        elements = [x[(*place, int(i))] for i in NUMPY.flatnonzero(chosen[place])]
+        result = elements.pop(0) if initial is None else initial * np.ones_like(x.reshape(-1)[0])
+        for element in elements:
+            result = f(result, element)
+        found.append(result)
+    return np.stack(found).reshape(chosen.shape[:-1])
+
+
+METHODS = {"ufunc_reduce": reduced, "ufunc_accumulate": accumulated, "ufunc_reduceat": reduced_at, "ufunc_reduce_where": reduced_where}
+
 JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under its name; the first argument is jax.numpy
+    **{name: lambda np, *case, method=method: method(np, np.moveaxis, *case) for name, method in METHODS.items()},
     "getitem": lambda np, x, index, arrays: indexed(x, index, arrays),
     "select_index": lambda np, x, axis, i: np.take(x, i, axis),
     "scatter_add": lambda np, x, index, shape, arrays: np.zeros(shape).at[placed(index, arrays)].add(x),
     "setitem": lambda np, x, index, v, arrays: x.at[placed(index, arrays)].set(v),
     "fabs": lambda np, x: np.abs(x),
+    "fraction": lambda np, x: np.modf(x)[0],
+    "whole": lambda np, x: np.modf(x)[1],
+    "mantissa": lambda np, x: np.frexp(x)[0],
+    "exponent": lambda np, x: np.frexp(x)[1],
+    "i1": lambda np, x: importlib.import_module("jax").scipy.special.i1(x),
     "divide_no_nan": lambda np, x, y: np.divide(x, y),
     "scalar_multiply": lambda np, x, y: np.multiply(x, y),
     "scalar_power": lambda np, x, y: np.power(x, y),
     "scalar_divide": lambda np, x, y: np.divide(x, y),
     "scalar_absolute": lambda np, x: np.absolute(x),
     "root": lambda np, x, n: np.power(x, 1 / n),
+    "product_of_others": lambda np, x: np.stack([np.prod(np.delete(x, i, -1), -1) for i in range(x.shape[-1])], -1),
+    "zero_unless": lambda np, condition, x: np.where(condition, x, 0),
+    "zero_unless_nan": lambda np, condition, x, out: np.where(np.isnan(out), np.nan, np.where(condition, x, 0)),
     "average": lambda np, x, axis, by, keep: np.average(x, axis, by, keepdims=keep),
     "broadcast_arrays": _listed("broadcast_arrays"),
     "einsum": lambda np, text, operands, optimize: np.einsum(text, *operands),
@@ -288,6 +343,8 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
 def in_jax(op: OpOverload, np: Any) -> Callable[..., Any]:
     """The function of JAX that takes a row's cases. Raises AttributeError where there is none."""
     name = op.schema.name
+    if name in ("nextafter", "spacing"):  # which JAX has no derivative of
+        raise AttributeError(name)
     if name in JAX:
         return lambda *case: JAX[name](np, *case)
     function = getattr(np.linalg, name.removeprefix("linalg_")) if name.startswith("linalg_") else getattr(np, name)
@@ -300,8 +357,15 @@ def _axes(x: Any, axis: Any) -> Any:
 
 
 TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
+    **{name: lambda t, *case, method=method: method(t, t.movedim, *case) for name, method in METHODS.items()},
     "absolute": lambda t, x: t.abs(x),
     "fabs": lambda t, x: t.abs(x),
+    "fraction": lambda t, x: t.frac(x),
+    "whole": lambda t, x: t.trunc(x),
+    "mantissa": lambda t, x: t.frexp(x)[0],
+    "exponent": lambda t, x: t.frexp(x)[1],
+    "divmod": lambda t, x, y: (t.floor_divide(x, y), t.remainder(x, y)),
+    "i1": lambda t, x: t.special.i1(x),
     "sign": lambda t, x: t.sgn(x),
     "conjugate": lambda t, x: t.conj(x),
     "power": lambda t, x, y: t.pow(x, y),

@@ -11,10 +11,11 @@ import tomllib
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import planted_slowdowns
 import pytest
 
-from bench import compare, hottest, instructions, kept, table, timing, workload
+from bench import compare, hottest, instructions, kept, row_table, rows, table, timing, workload
 from bench.call import comparison, figures
 from bench.cases import cases
 from bench.peers import PEERS, MissingPeerError, load
@@ -368,3 +369,37 @@ def test_slowdowns_that_are_planted_find_their_place():
     slower = planted_slowdowns.more_in_the_tape(tape, 7)
     assert "\n        while True:\n            planted(7)\n" in slower
     assert planted_slowdowns.CHAIN in cases()
+
+
+@pytest.mark.parametrize("row", row_table.ROWS, ids=lambda row: row.name)
+def test_the_gradient_by_hand_of_each_row_is_ours(row):
+    _, by_hand = rows.kernels(row, 3)
+    _, gradient = rows.ours(row, 3)
+    np.testing.assert_allclose(row.compared(gradient()), row.compared(by_hand()), rtol=1e-9, atol=1e-12)
+
+
+def took(kernels, ours, hips, torch):
+    seen = {"kernels": kernels, "dispatch": ours, "HIPS": hips, "torch": torch}
+    return {(who, what): us * 1e3 for who, us in seen.items() for what in (rows.FORWARD, rows.BOTH)}
+
+
+def test_a_row_that_is_slower_is_named_with_numpys_part_in_it():
+    small, large = rows.SIZES
+    seen = {("sin", small): took(1, 2, 8, 3), ("sin", large): took(9, 10, 11, 4), ("sort", small): took(1, 9, 8, 3), ("sort", large): took(9, 30, 31, 32)}
+    assert rows.slower(seen) == [
+        "sin is slower: forward at 10000 2.50 of torch, and so are NumPy's calls alone; and backward at 10000 2.50 of torch, and so are NumPy's calls alone.",
+        "sort is slower: forward at 3 1.12 of HIPS; forward at 3 3.00 of torch; and backward at 3 1.12 of HIPS; and backward at 3 3.00 of torch.",
+    ]
+    found = {figure.name: (round(figure.seen, 2), figure.verdict) for figure in rows.figures(seen)}
+    assert found["rows slower than HIPS and torch"] == (1, "over")
+    assert found["slower than either, where NumPy's calls alone are not"] == (1, "ok")
+    assert found["median to HIPS at 3, forward"] == (0.69, "over")
+    assert found["most above NumPy's calls at 10000"] == (21.0, "over")
+    assert found["most of the time of HIPS at 10000, forward"] == (0.97, "ok")
+
+
+def test_without_peers_a_row_is_measured_alone():
+    seen = {("sin", n): {key: ns for key, ns in took(1, 2, 8, 3).items() if key[0] in ("kernels", "dispatch")} for n in rows.SIZES}
+    assert rows.slower(seen) == []
+    assert {figure.verdict for figure in rows.figures(seen)} == {"ok", "not measured"}
+    assert rows.comparison({"sin": seen["sin", 3]}, 3).splitlines()[-1].split() == ["sin", "1.0", "2.0", "-", "-", "-", "1.0", "2.0", "-", "-", "-"]

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from dispatch.numpy_ops import inventory
-from tests import coverage
+from tests import numpy_coverage as coverage
 
 MADE_WITH = f"NumPy {'.'.join(np.__version__.split('.')[:2])} "
 
 
 def test_each_function_that_numpy_hands_over_has_a_row_or_a_reason():
-    assert coverage.without() == [], "write a row, or its reason into tests/coverage.py: WITHOUT"
+    assert coverage.without() == [], "write a row, or its reason into tests/numpy_coverage.py: WITHOUT"
 
 
 def test_each_function_that_numpy_hands_to_nobody_is_listed_with_its_reason():
-    assert coverage.unknown() == [], "tests/coverage.py: BESIDE"
+    assert coverage.unknown() == [], "tests/numpy_coverage.py: BESIDE"
 
 
 def test_a_function_that_numpy_grows_is_found(monkeypatch):
@@ -30,5 +30,5 @@ def test_the_page_says_what_the_calls_give():
     found = coverage.page(coverage.lines()).splitlines()
     written = coverage.PAGE.read_text().splitlines()
     names = [line for line in found if line.startswith("| `")]
-    assert [x for x in written if x.startswith("| `")] == names, "python -m tests.coverage"
+    assert [x for x in written if x.startswith("| `")] == names, "python -m tests.numpy_coverage"
     assert written == found

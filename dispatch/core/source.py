@@ -276,6 +276,39 @@ def levels_out() -> int:
     return levels
 
 
+def library_function(package: str) -> tuple[str, str] | None:
+    """Return the function of a library that user code called, by its public module and name, if one is running.
+
+    Parameters
+    ----------
+    package : str
+        The name of the library, `"scipy"` say.
+
+    Returns
+    -------
+    tuple of str or None
+        The module, `"scipy.special"`, and the function, empty where it has no name there. None if the innermost code
+        outside this package is not the library's.
+
+    Examples
+    --------
+    >>> library_function("scipy")
+    """
+    frame: types.FrameType | None = outer_frame()
+    found: tuple[str, str] | None = None
+    while frame is not None:
+        words = str(frame.f_globals.get("__name__", "")).split(".")
+        if words[0] != package:
+            break
+        module, name = ".".join(words[:2]), frame.f_code.co_name
+        if not name.startswith("_") and callable(getattr(sys.modules.get(module), name, None)):
+            found = (module, name)
+        elif found is None or not found[1]:
+            found = (module, "")
+        frame = frame.f_back
+    return found
+
+
 def outer_frame() -> types.FrameType:
     """Return the innermost frame outside this package."""
     frame = sys._getframe(1)  # noqa: SLF001  no public name is as cheap

@@ -218,6 +218,24 @@ def check_data(x):
         walk(x, no_more, NULL)
 
 
+cdef int note_wrapper(object x, tuple items, void *context) except -1:
+    if not is_wrapped(<PyObject *>x):
+        return 0
+    (<PyObject **>context)[0] = <PyObject *>x
+    Py_INCREF(x)
+    return 1
+
+
+def first_wrapper(x):
+    """The first wrapper in a value or in a container; None where there is none."""
+    cdef PyObject *found = NULL
+    if not walk(x, note_wrapper, &found):
+        return None
+    result = <object>found
+    Py_XDECREF(found)
+    return result
+
+
 cdef struct Highest:
     PyObject *found                         # owned: code that runs during a walk may let go of the container that held it
     PyTypeObject *cls

@@ -5,6 +5,7 @@ A class is found by the module that it comes from, itself or a base of it, so th
 
 from typing import Any
 
+from ..core.source import library_function
 from .frameworks import MODULE, MRO
 
 WHOLE, PARTS = "{x}.to_numpy()", "{x}.toarray(), or give an operator its parts, {parts}"
@@ -42,6 +43,25 @@ def line_for(x: object, name: str = "x") -> str | None:
     if found is None or not hasattr(type(x), "shape"):
         return None
     return found.format(x=name)
+
+
+# Functions of scipy.special that are no ufuncs, so that no value of a transform reaches them, and that have an operator.
+SCIPY_SPECIAL = frozenset({"log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"})
+
+
+def library_advice() -> str:
+    """Say which function of SciPy asks for an array, and what to write in its place; nothing where SciPy does not ask."""
+    found = library_function("scipy")
+    if found is None:
+        return ""
+    module, name = found
+    whole = f"{module}.{name}" if name else module
+    if module == "scipy.special" and name in SCIPY_SPECIAL:
+        return f" {whole} makes arrays of its arguments: write dispatch.ops.scipy_special.{name} in its place."
+    return (
+        f" {whole} makes arrays of its arguments: make an operator of the function that calls it, by "
+        '@dispatch.custom_op("mylib::f", mutates_args=()), and give it a derivative by f.register_autograd.'
+    )
 
 
 def advice(x: Any, name: str = "x") -> str:

@@ -13,8 +13,9 @@ from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
+from ..symbolic import has_zero
 from .families import complete, composite, in_front, linear
-from .indexing import getitem
+from .indexing import getitem, scatter_add
 from .pointwise import add, multiply, not_equal, subtract
 from .reduction import summed
 from .result_layouts import elementwise
@@ -93,19 +94,42 @@ def before(x: Any) -> Any:
     return concatenate([ops.np.ones_like(first), cumprod(getitem(x, (Ellipsis, slice(-1))), -1)], -1) if x.shape[-1] else x
 
 
-def others(x: Any) -> Any:
-    """Return the product of all elements but each, along the last axis; without division, because of zeros."""
+def _others(x: Any) -> Any:
     return multiply(before(x), getitem(before(getitem(x, REVERSED)), REVERSED))
 
 
-def recurrence(g: Any, x: Any) -> Any:
-    """Solve `s[i] = g[i] + x[i + 1] s[i + 1]` along the last axis, by doubling: k steps for 2 ** k elements."""
+def _divided(x: Any) -> Any:
+    total = np.multiply.reduce(x, -1, keepdims=True)
+    size = np.abs(total)
+    if size.size and size.dtype.kind == "f" and np.finfo(size.dtype).tiny <= size.min() and size.max() < np.inf:
+        return total / x  # a fifth of the time; of a product that is 0 or nan, or that overflows, it would say too little
+    return _others(x)
+
+
+# The product of all elements but each, along the last axis.
+others = composite("product_of_others(Tensor x) -> Tensor", _others, numpy=_divided)
+
+
+def recurrence(g: Any, x: Any, new: Any = None) -> Any:
+    """Solve `s[i] = g[i] + x[i + 1] s[i + 1]` along the last axis, by doubling: k steps for 2 ** k elements.
+
+    `new` says at which places it ends: nothing, no nan either, goes from such a place to the one before.
+    """
     n = g.shape[-1]
     x, step = _after(x, 1), 1  # of step elements after each, the product; there is none for the last ones
+    on = None if new is None else ~new[1:]  # whether all of them go on
     while step < n:
-        g = concatenate([add(_but(g, step), multiply(x, _after(g, step))), _after(g, n - step)], -1)
-        x, step = multiply(_but(x, step), _after(x, step)), 2 * step
+        coming = multiply(x, _after(g, step))
+        coming = coming if on is None else replaced(coming, ~on, 0)
+        g = concatenate([add(_but(g, step), coming), _after(g, n - step)], -1)
+        x, on = multiply(_but(x, step), _after(x, step)), None if on is None else on[:-step] & on[step:]
+        step *= 2
     return g
+
+
+def replaced(x: Any, chosen: Any, value: Any) -> Any:
+    """Return an array with a number at some places along the last axis, which do not depend on data."""
+    return ops.np.setitem(x, (Ellipsis, np.flatnonzero(chosen)), value, []) if chosen.any() else x
 
 
 def _after(x: Any, count: int) -> Any:
@@ -146,6 +170,17 @@ def _diff(x: Any, n: int = 1, axis: int = -1) -> Any:
     return x
 
 
+def _diff_pullback(g: Any, x_shape: Shape, n: int, axis: int) -> Any:
+    at = normalize_axis_index(axis, len(x_shape))
+    ahead, before, behind = (slice(None),) * at, x_shape[:at], x_shape[at + 1 :]
+    if n and has_zero(g.shape):  # there were too few elements for a difference
+        return scatter_add(g, (*ahead, slice(0, 0)), x_shape)
+    for left in reversed(range(n)):
+        shape = (*before, x_shape[at] - left, *behind)
+        g = subtract(scatter_add(g, (*ahead, slice(1, None)), shape), scatter_add(g, (*ahead, slice(0, -1)), shape))
+    return g
+
+
 def _trapezoid(y: Any, x: Any = None, dx: Any = None, axis: int = -1) -> Any:
     ahead = (slice(None),) * normalize_axis_index(axis, len(y.shape))
     pairs = add(getitem(y, (*ahead, slice(1, None))), getitem(y, (*ahead, slice(-1))))
@@ -156,7 +191,13 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = None, axis: int = -1) -> Any:
     return ops.np.sum(ops.np.divide(pairs if dx is None else multiply(dx, pairs), 2.0), axis)
 
 
-diff = composite("diff(Tensor(a) x, int n=1, int axis=-1) -> Tensor(a)", _diff)
+diff = composite(
+    "diff(Tensor(a) x, int n=1, int axis=-1) -> Tensor(a)",
+    _diff,
+    numpy=np.diff,
+    autograd=pullbacks(x=_diff_pullback),
+    jvp=linear("x"),
+)
 trapezoid = composite(
     "trapezoid(Tensor y, Tensor? x=None, Tensor? dx=None, int axis=-1) -> Tensor",
     _trapezoid,

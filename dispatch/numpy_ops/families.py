@@ -313,7 +313,8 @@ def fake_creation(*args: Any) -> FakeTensor:
 
 
 def composite(
-    text: str, function: Rule, *, numpy: Rule | None = None, laid_out: Rule | bool = False, namespace: str = "np"
+    text: str, function: Rule, *, numpy: Rule | None = None, laid_out: Rule | bool = False, namespace: str = "np",
+    tags: tuple[Tag, ...] = (), closed_for: Rule | None = None, **closed: Any,
 ) -> OpOverload:
     """Make a row of other rows: every layer runs the function and uses their rules; its result shapes are cached.
 
@@ -321,13 +322,27 @@ def composite(
     and vmap run the function, a trace records the row. `laid_out` says that NumPy lays the result out in another way than the
     function does; the shape rule and these layers then ask the kernel how, or the function that it is, on arrays of a few
     elements: the layout decides what np.ravel makes a view of.
+
+    `closed` has rules by their layers' names, `autograd=` and `jvp=`, that stand in place of the function there: one recorded call
+    for many. They need the kernel. With `closed_for`, a function of the call's arguments, they do so only where that is true.
     """
-    op = define(f"{namespace}::{text}", function, (), DispatchKey.CompositeImplicit)
+    op = define(f"{namespace}::{text}", function, tags, DispatchKey.CompositeImplicit)
     layout = numpy if laid_out is True else laid_out or None
     complete(op, fake=function if layout is None else fake_laid_out(op, function, layout))
     if numpy is not None:
         op.register_at(DispatchKey.CPU, numpy)
         run = function if layout is None else with_layout(op, function, layout)
-        for key in (DispatchKey.AUTOGRAD, DispatchKey.JVP, DispatchKey.VMAP):
-            op.register_at(key, run)
-    return op
+        for name in ("autograd", "jvp", "vmap"):
+            layer = find_layer(name)
+            if name not in closed:
+                op.register_at(layer.key, run)
+            elif closed_for is not None:
+                op.register_at(layer.key, _closed_for(closed_for, layer.lower(op, closed.pop(name)), run))
+    return complete(op, **closed)
+
+
+def _closed_for(applies: Rule, kernel: Rule, function: Rule) -> Rule:
+    def choosing(*args: Any, **keywords: Any) -> Any:
+        return kernel(*args, *keywords.values()) if applies(*args, **keywords) else function(*args, **keywords)
+
+    return choosing

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload, Tensor
-from ..core.pytree import mapped
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
 from ..operators.registry import ops
@@ -44,13 +43,10 @@ NO_VALUE = np._NoValue  # noqa: SLF001 - how NumPy's functions spell a parameter
 UNREAD = frozenset({"subok", "overwrite_input"})
 REDUCE_DEFAULTS = {"where": True, "initial": NO_VALUE, "dtype": None, "keepdims": False}
 ORDERS = ("C", "F", "A", "K", None)
-UFUNC_DEFAULTS = {"casting": "same_kind", "order": "K", "dtype": None, "where": True, "signature": None}
 
 
 def defaults_of(function: Any) -> dict[str, Any]:
     """Return NumPy's defaults of a function's parameters."""
-    if isinstance(function, np.ufunc):
-        return UFUNC_DEFAULTS
     try:
         parameters = signature(function).parameters.values()
     except ValueError:  # before NumPy 2.4 functions in C say nothing: np.dot, np.inner, np.vdot
@@ -77,6 +73,8 @@ def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tupl
     initial, mask, mean = [given.get(name, NO_VALUE) for name in ("initial", "where", "mean")]
     if mask is True or mask is None or mask is np.True_:
         mask = NO_VALUE
+    if isinstance(initial, Tensor):
+        raise refused(op.name, "initial", initial, "Leave it out, and add it or compare it with the result.")
     if initial is None and op in (reduction.sum, statistics.prod, statistics.nansum, nan_reductions.nanprod):
         raise refused(op.name, "initial", None, "Leave it out.")
     if initial is None:
@@ -90,32 +88,7 @@ def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tupl
     return found, bound | options
 
 
-# -- ufuncs ----------------------------------------------------------------------------------------------------------------------
-
-
-def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Run `np.add(x, y, dtype=..., casting=..., order=...)`."""
-    spelling = f"np.{ufunc.__name__}"
-    given = {name: value for name, value in options.items() if name not in UNREAD and not is_default(value, UFUNC_DEFAULTS.get(name))}
-    unknown = given.keys() - {"dtype", "casting", "order", "where"}
-    if unknown:
-        name = min(unknown)
-        raise refused(spelling, name, given[name], "Leave it out and write it as an operation of its own.")
-    if "where" in given:
-        raise refused(spelling, "where", given["where"], "Elsewhere the result would be whatever memory held: give out= too, or write np.where(mask, ..., y).")
-    order = given.pop("order", "K")
-    if given:
-        small = [np.empty((0,) * n, x.dtype) if hasattr(x, "dtype") else x for x, n in zip(inputs, core_ndims(ufunc), strict=True)]
-        made = ufunc(*small, **given)  # raises NumPy's own error
-        kinds = [x.dtype if hasattr(x, "dtype") else np.dtype(bool) if isinstance(x, bool) else type(x) for x in inputs]
-        options = {"casting": given.get("casting", "same_kind")}
-        if "dtype" in given:
-            options["signature"] = (*[None] * ufunc.nin, made.dtype)
-        loop = ufunc.resolve_dtypes((*kinds, None), **options)
-        inputs = tuple([cast(x, dtype) for x, dtype in zip(inputs, loop, strict=False)])
-    out = op(*inputs)
-    order = named_order(order, "K", None, *inputs)  # one operand of a ufunc is as one of several
-    return out if order == "K" else mapped(lambda x: in_order(x, order), out)
+# -- casts and layouts ------------------------------------------------------------------------------------------------------------
 
 
 def core_ndims(ufunc: np.ufunc) -> list[int]:
@@ -138,19 +111,16 @@ def in_order(x: Any, order: Any) -> Any:
     return x if order in ("K", None) or len(x.shape) < 2 else shape.copy(x, order)
 
 
-# -- layouts ---------------------------------------------------------------------------------------------------------------------
-
-
 def named_order(order: Any, default: str, *operands: Any) -> Any:
     """The order that a flag means for operands: of None the default; of "A" Fortran's, where one lies so or all of several may."""
     if order != "A":
         return default if order is None else order
-    lying = [_lying(x).flags for x in operands if hasattr(x, "shape")]
+    flags = [lying(x).flags for x in operands if hasattr(x, "shape")]
     alone = len(operands) == 1
-    return "F" if all(x.f_contiguous for x in lying) and not (alone and lying[0].c_contiguous) else "C"
+    return "F" if all(x.f_contiguous for x in flags) and not (alone and flags[0].c_contiguous) else "C"
 
 
-def _lying(x: Any) -> Any:
+def lying(x: Any) -> Any:
     """An array that lies in memory as a value does below all wrappers, and must not be read."""
     layout = item_layout(x)
     return seen(Layout(guesses(layout.shape), guesses(layout.strides), layout.dtype))
@@ -200,7 +170,7 @@ def reshape(a: Any, /, shape_: Any = None, order: str = "C", *, copy: Any = None
 
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """`np.copy`."""
-    return shape.copy(a, "K" if order is None else order)
+    return shape.copy(as_value(a), "K" if order is None else order)
 
 
 def ravel(a: Any, order: str = "C") -> Any:
@@ -289,6 +259,11 @@ def joined(function: Function, op: OpOverload) -> Function:
     spelling, own = f"np.{function.__name__}", op.arguments.names
 
     def join(arrays: Any, *args: Any, dtype: Any = None, casting: Any = "same_kind", **keywords: Any) -> Any:
+        if dtype is None and casting == "same_kind" and len(args) < len(own) and "out" not in keywords:
+            try:
+                return op(arrays, *args, **keywords)  # the usual call
+            except ArgumentError:
+                pass
         given = dict(zip([*own[1:], "out"], args, strict=False)) | keywords
         out = given.pop("out", None)
         arrays = [as_value(x) for x in arrays]
@@ -356,7 +331,7 @@ def extract(condition: Any, arr: Any) -> Any:
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """`np.nan_to_num`; without a copy the array itself gets the numbers."""
     if copy:
-        return pointwise_more.nan_to_num(x, nan, posinf, neginf)
+        return call(pointwise_more.nan_to_num, x, nan, posinf, neginf)
     if x.dtype.kind in "fc":
         write_result(x, pointwise_more.nan_to_num(x, nan, posinf, neginf), lambda value, out: np.copyto(out, value))
     return indexing.as_number(x)
@@ -399,6 +374,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 def clip(a: Any, a_min: Any = NO_VALUE, a_max: Any = NO_VALUE, out: Any = None, *, min: Any = NO_VALUE, max: Any = NO_VALUE, **more: Any) -> Any:
     """`np.clip`."""
+    if out is None and not more and min is NO_VALUE and max is NO_VALUE and a_min is not NO_VALUE and a_max is not NO_VALUE:
+        return call(pointwise_more.clip, a, a_min, a_max)  # the usual call
     order = more.pop("order", None)
     if more:
         name = next(iter(more))
@@ -431,6 +408,9 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 def numpy_einsum(*args: Any, out: Any = None, dtype: Any = None, order: str = "K", casting: Any = "safe", optimize: Any = False) -> Any:
     """`np.einsum`, with letters or with lists of axes."""
     text, *operands = args
+    if out is None and dtype is None and order == "K" and casting == "safe" and isinstance(text, str):
+        operands = [x if isinstance(x, (Tensor, np.ndarray)) else as_item(as_value(x)) for x in operands]
+        return einsum.einsum(text, operands) if optimize is False else einsum.einsum(text, operands, optimize=optimize)  # the usual call
     if not isinstance(text, str):
         text, operands = lettered(args)
     operands = [as_item(as_value(x)) for x in operands]
@@ -473,6 +453,7 @@ def lettered(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
 
 def size(a: Any, axis: Any = None) -> Any:
     """`np.size`."""
+    a = as_value(a)
     axes = range(len(a.shape)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     if axis is not None and not isinstance(axis, (int, np.integer)):
         np.size(np.zeros((1,) * len(a.shape)), axis)  # raises NumPy's own error

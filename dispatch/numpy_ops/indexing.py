@@ -25,7 +25,7 @@ from ..symbolic import SymInt, agree, has_zero, is_one
 from .creation import arange, zeros_like
 from .families import aligned, composite, in_front, linear, row
 from .index_parsing import ARRAY, Item, Reading, check_masks, indexed, is_mask, placed, read, spelled, without_masks
-from .pointwise import negative
+from .pointwise import nan_where_nan, negative
 from .result_layouts import Layout, elementwise, fake_like, weak
 from .shape import copy, reshape
 
@@ -47,7 +47,7 @@ def _scatter_add(x: Any, index: Any, shape: Any, arrays: Any = ()) -> Any:
         made[index] = x
         return made
     index = placed(index, arrays)
-    if is_basic(index):
+    if is_basic(index) or (type(index) is tuple and len(index) == 1 and is_mask(index[0])):
         made[index] = x  # no element is met twice
     else:
         np.add.at(made, index, x)
@@ -254,9 +254,42 @@ where: OpOverload = row(
     "where(Tensor condition, Tensor x, Tensor y) -> Tensor",
     numpy=np.where,
     fake=_fake_where,
-    autograd=pullbacks(x=lambda g, condition: where(condition, g, 0), y=lambda g, condition: where(condition, 0, g)),
+    autograd=pullbacks(x=lambda g, condition: zero_unless(condition, g), y=lambda g, condition: where(condition, 0, g)),
     jvp=pushforwards(x=lambda t, condition: where(condition, t, 0), y=lambda t, condition: where(condition, 0, t)),
     vmap=lambda info, in_dims, condition, x, y: (where(*aligned(in_dims, (condition, x, y))), 0),
+)
+
+
+FEW = 500  # elements, from which on np.where takes longer than a product: it branches at each
+
+
+def _zero_unless(condition: Any, x: Any) -> Any:
+    large = type(condition) is np.ndarray and condition.size > FEW and condition.dtype == bool
+    numbers = large and isinstance(x, (np.ndarray, np.generic)) and x.dtype != bool
+    if numbers and np.count_nonzero(np.isfinite(x)) == x.size:
+        return np.multiply(x, condition)
+    return np.where(condition, x, 0)
+
+
+def _zero_unless_nan(condition: Any, x: Any, out: Any) -> Any:
+    found, none = _zero_unless(condition, x), np.isnan(out)
+    found = found if found.dtype.kind in "fc" else found.astype(np.float64)
+    if np.count_nonzero(none):
+        np.copyto(found, np.nan, where=none)
+    return found
+
+
+# What a gradient or tangent is multiplied by a truth value for, with 0 also for inf and nan.
+zero_unless = composite(
+    "zero_unless(Tensor condition, Tensor x) -> Tensor", lambda condition, x: where(condition, x, 0), numpy=_zero_unless
+)
+
+# The same, and nan where a result is nan, of which no comparison holds.
+zero_unless_nan = composite(
+    "zero_unless_nan(Tensor condition, Tensor x, Tensor out) -> Tensor",
+    lambda condition, x, out: nan_where_nan(out, where(condition, x, 0)),
+    numpy=_zero_unless_nan,
+    laid_out=True,
 )
 
 
@@ -287,4 +320,5 @@ def _taken_of_few(x: Any, indices: Any, axis: int | None = None) -> Any:
 
 take = composite("take(Tensor x, Tensor indices, int? axis=None) -> Tensor", _take, numpy=_taken, laid_out=_taken_of_few)
 vars(take)[INDICES] = (1,)
-vars(where)[INDICES] = (0,)
+for _op in (where, zero_unless, zero_unless_nan):
+    vars(_op)[INDICES] = (0,)

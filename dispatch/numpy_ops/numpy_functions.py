@@ -35,7 +35,7 @@ from . import (
     sorting,
     statistics,
 )
-from .assignment import ARRAYS, WRITES, result_into
+from .assignment import WRITES, result_into
 from .families import kernel_of
 from .index_parsing import ARRAY
 from .linalg import decompositions, einsum, matmul, norms, solve
@@ -86,7 +86,7 @@ class Later:
 
 def load_rest() -> None:
     """Import every module of LATER."""
-    for loader in set(LOADERS.values()):
+    for loader in MODULES.values():
         loader()
 
 
@@ -188,7 +188,7 @@ def _where(condition: Any, *choices: Any) -> Any:
 
 
 def _nonzero(a: Any) -> Any:
-    return tuple(data_dependent.nonzero(a))
+    return tuple(call(data_dependent.nonzero, a))
 
 
 def _einsum_path(*args: Any, **options: Any) -> Any:
@@ -375,12 +375,13 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.take, flags.take),
     (np.astype, flags.numpy_astype),
     (np.ravel, flags.ravel),
-    (np.shape, lambda a: a.shape),
-    (np.ndim, lambda a: a.ndim),
+    (np.shape, lambda a: as_value(a).shape),
+    (np.ndim, lambda a: as_value(a).ndim),
     (np.size, flags.size),
     (np.result_type, _result_type),
-    (np.iscomplexobj, lambda x: x.dtype.kind == "c"),
-    (np.isrealobj, lambda x: x.dtype.kind != "c"),
+    (np.can_cast, lambda from_, to, casting="safe": np.can_cast(from_.dtype, to, casting)),
+    (np.iscomplexobj, lambda x: as_value(x).dtype.kind == "c"),
+    (np.isrealobj, lambda x: as_value(x).dtype.kind != "c"),
 ])  # fmt: skip
 READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `flags` reads, and how they are called in NumPy
     (shape.reshape, np.reshape, "a:x shape"), (shape.copy, np.copy, "a:x order"), (shape.concatenate, np.concatenate, "arrays axis"),
@@ -392,10 +393,13 @@ READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `f
     (statistics.average, np.average, "a:x axis weights keepdims"), (pointwise_more.nan_to_num, np.nan_to_num, "x nan posinf neginf"),
 ]  # fmt: skip
 SPELLED.update({op: (function, _named(parameters)) for op, function, parameters in READ_BY_FLAGS})
-FUNCTIONS.update(WRITES | ARRAYS)
+FUNCTIONS.update(WRITES)
 LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of: it is imported when the first of them is called
+    ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack",
     ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
+    ".number_parts": "modf frexp ldexp divmod gcd lcm nextafter spacing isnat bitwise_count fix i0 isreal iscomplex real_if_close",
+    ".ufunc_reductions": "",  # np.hypot.reduce and its kin
     ".linalg.eigenvalues": "linalg.eig linalg.eigvals",
     ".linalg.least_squares": "linalg.lstsq linalg.pinv",
     ".linalg.bases": "linalg.svd linalg.qr",
@@ -409,9 +413,8 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".partitions": "partition argpartition lexsort sort_complex",
     ".sets": "isin unique_all unique_counts unique_inverse unique_values intersect1d setxor1d union1d setdiff1d trim_zeros",
 }
-LOADERS: dict[Any, Loader] = {}  # by function
-for module, names in LATER.items():
-    LOADERS.update(dict.fromkeys([f for f in map(of_numpy, names.split()) if f is not None], Loader(__package__, module)))
+MODULES = {module: Loader(__package__, module) for module in LATER}
+LOADERS = {f: MODULES[module] for module, names in LATER.items() for f in map(of_numpy, names.split()) if f is not None}  # by function
 FUNCTIONS.update({function: Later(function) for function in LOADERS if not isinstance(function, np.ufunc)})
 if hasattr(np, "unstack"):  # NumPy 2.1
     FUNCTIONS[np.unstack] = lambda x, /, *, axis=0: tuple(rearranging.unstack(x, axis=axis))

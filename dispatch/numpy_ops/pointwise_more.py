@@ -22,7 +22,7 @@ from ..operators.registry import ops
 from ..schema.tags import Tag
 from .composite_layouts import item_layout
 from .families import aligned, comparison, composite, in_front, pointwise, row
-from .indexing import as_number, where
+from .indexing import as_number, where, zero_unless_nan
 from .pointwise import (
     absolute,
     add,
@@ -32,6 +32,7 @@ from .pointwise import (
     equal,
     exp,
     greater,
+    greater_equal,
     isnan,
     less,
     less_equal,
@@ -130,14 +131,14 @@ def _above(x: Any) -> Any:
 
 
 def _inside(x: Any, min: Any, max: Any) -> Any:
-    """Return where a value lies between the bounds, which count as inside."""
+    """Return where a value lies between the bounds, which count as inside; of nan there is no saying."""
     if min is None or max is None:
-        return logical_not(greater(x, max) if min is None else less(x, min))
-    return logical_not(logical_or(less(x, min), greater(x, max)))
+        return less_equal(x, max) if min is None else greater_equal(x, min)
+    return logical_and(greater_equal(x, min), less_equal(x, max))
 
 
 def _clip_x(g: Any, x: Any, min: Any, max: Any, out: Any) -> Any:
-    return g if min is None and max is None else nan_where_nan(out, where(_inside(x, min, max), g, 0.0))
+    return g if min is None and max is None else zero_unless_nan(_inside(x, min, max), g, out)
 
 
 def _clip_min(g: Any, x: Any, min: Any, max: Any, out: Any) -> Any:
@@ -306,8 +307,12 @@ isclose = composite(
 
 
 def _isclose(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
-    if y.dtype.kind in "iub" if hasattr(y, "dtype") else isinstance(y, int):  # np.isclose's own promotion
-        y = astype(y, np.result_type(y, 1.0) if not hasattr(y, "dtype") else np.result_type(y.dtype, 1.0))
-    near = less_equal(absolute(subtract(x, y)), add(multiply(absolute(y), rtol), atol))
+    if not hasattr(y, "dtype"):  # a number of Python's stays one, whose products are of the precision of x: np.isclose's own steps
+        y = float(y) if isinstance(y, int) else y
+        limit = atol + rtol * abs(y)
+    else:
+        y = astype(y, np.result_type(y.dtype, 1.0)) if y.dtype.kind in "iub" else y
+        limit = add(multiply(absolute(y), rtol), atol)
+    near = less_equal(absolute(subtract(x, y)), limit)
     found = logical_or(logical_and(near, ops.np.isfinite(y)), equal(x, y))
     return logical_or(found, logical_and(isnan(x), isnan(y))) if equal_nan else found

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from ..core import OpOverload
 from ..errors import UnsupportedError
+from ..layers.autograd import pullbacks
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
 from ..symbolic import SymInt, agree, guesses, larger, same, smaller
-from .families import composite
+from .families import composite, linear
 from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
 from .pointwise import add, divide, multiply, subtract
@@ -231,8 +233,27 @@ def _repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     return ops.np.copy(reshape(wide, (*x.shape[:at], n * count, *x.shape[at + 1 :])), "C")
 
 
+def _repeat_pullback(g: Any, x_shape: Shape, repeats: Any, axis: int | None) -> Any:
+    shape, axis = ((prod(x_shape),), 0) if axis is None or not x_shape else (x_shape, axis)
+    at = normalize_axis_index(axis, len(shape))
+    counts = np.asarray(0 if type(repeats) is SymInt else repeats)
+    if counts.size != 1:
+        places = np.repeat(np.arange(shape[at]), counts if counts.size else counts.astype(np.intp))
+        found = scatter_add(g, along(at, len(shape), places), shape)
+    else:
+        count = repeats if type(repeats) is SymInt else int(counts.reshape(()))
+        found = ops.np.sum(reshape(g, (*shape[: at + 1], count, *shape[at + 1 :])), at + 1)
+    return found if shape is x_shape else reshape(found, x_shape)
+
+
 tile = composite("tile(Tensor x, int[1] reps) -> Tensor", _tile, numpy=np.tile)
-repeat = composite("repeat(Tensor x, Any repeats, int? axis=None) -> Tensor", _repeat, numpy=np.repeat)
+repeat = composite(
+    "repeat(Tensor x, Any repeats, int? axis=None) -> Tensor",
+    _repeat,
+    numpy=np.repeat,
+    autograd=pullbacks(x=_repeat_pullback),
+    jvp=linear("x"),
+)
 
 # -- turned ----------------------------------------------------------------------------------------------------------------
 
@@ -279,7 +300,14 @@ def _rollaxis(x: Any, axis: int, start: int = 0) -> Any:
 flip = composite("flip(Tensor(a) x, int[1]? axis=None) -> Tensor(a)", _flip)
 fliplr = composite("fliplr(Tensor(a) x) -> Tensor(a)", lambda x: _flip(x, 1))
 flipud = composite("flipud(Tensor(a) x) -> Tensor(a)", lambda x: _flip(x, 0))
-roll = composite("roll(Tensor x, int[1] shift, int[1]? axis=None) -> Tensor", _roll, numpy=np.roll, laid_out=True)
+roll: OpOverload = composite(
+    "roll(Tensor x, int[1] shift, int[1]? axis=None) -> Tensor",
+    _roll,
+    numpy=np.roll,
+    laid_out=True,
+    autograd=pullbacks(x=lambda g, shift, axis: roll(g, [-i for i in shift] if isinstance(shift, (list, tuple)) else -shift, axis)),
+    jvp=linear("x"),
+)
 rollaxis = composite("rollaxis(Tensor(a) x, int axis, int start=0) -> Tensor(a)", _rollaxis)
 rot90 = composite("rot90(Tensor(a) x, int k=1, int[2] axes=[0, 1]) -> Tensor(a)", _rot90)
 

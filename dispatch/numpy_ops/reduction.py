@@ -13,8 +13,10 @@ from ..operators.prims import broadcast_to
 from ..operators.registry import ops
 from ..symbolic import larger
 from .families import linear, reduction
+from .indexing import zero_unless_nan
 from .pointwise import divide, equal
 from .result_layouts import axes_of, check_axis, plain, reduced
+from .shape import reshape
 
 Shape = tuple[int, ...]
 
@@ -61,8 +63,8 @@ def unchanged(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def kept(x: Any, shape: Shape, axis: Any, keepdims: Any) -> Any:
-    """Return a result, or its gradient, with axes of length 1 in place of the reduced ones."""
-    return x if keepdims else ops.np.reshape(x, reduced(shape, plain(axis), True))
+    """Return a result, or its gradient, with axes of length 1 in place of the reduced ones; one number broadcasts as it is."""
+    return x if keepdims or axis is None else reshape(x, reduced(shape, plain(axis), True))
 
 
 def spread(g: Any, x_shape: Shape, axis: Any, keepdims: Any) -> Any:
@@ -79,11 +81,11 @@ def spread_mean(g: Any, x_shape: Shape, axis: Any, keepdims: Any) -> Any:
 def shared(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     """Compute the pullback of a largest or smallest value: those that equal it share the gradient, as torch's amax has it.
 
-    Where the value is nan no element equals it, and `0 / 0` makes nan of every gradient.
+    Where the value is nan no element equals it, and every gradient is nan.
     """
-    chosen = equal(x, kept(out, x.shape, axis, keepdims))
-    count = sum(chosen, axis, g.dtype, keepdims=True)
-    return divide(ops.np.where(chosen, kept(g, x.shape, axis, keepdims), 0.0), count)
+    g, out = [kept(y, x.shape, axis, keepdims) for y in (g, out)]
+    chosen = equal(x, out)
+    return zero_unless_nan(chosen, divide(g, sum(chosen, axis, g.dtype, keepdims=True)), out)
 
 
 def pushed(t: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:

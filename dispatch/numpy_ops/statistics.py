@@ -17,7 +17,7 @@ from ..symbolic import SymInt, agreeing, guesses, is_zero, larger
 from .cumulative import others
 from .families import batched_reduction, complete, composite, fake_reduction, reduction
 from .indexing import as_number, where
-from .pointwise import add, divide, isnan, logical_not, multiply, not_equal, square, subtract
+from .pointwise import add, divide, divide_no_nan, isnan, logical_not, multiply, not_equal, square, subtract
 from .pointwise_more import root
 from .reduction import kept, max, mean, min, sum, summed
 from .result_layouts import axes_of, check_axis, plain
@@ -30,6 +30,8 @@ Shape = tuple[int, ...]
 
 def _prod_pullback(g: Any, x: Any, axis: Any, dtype: Any, keepdims: Any) -> Any:
     x = x if dtype is None else ops.np.astype(x, dtype)  # the factors, whose derivatives are real where these are
+    if len(x.shape) == 1 and not isinstance(axis, (tuple, list)):  # the usual case, and no axes are left
+        return multiply(others(conjugated(x)), g)
     axes = axes_of(plain(axis), len(x.shape))
     ends = tuple(range(len(x.shape) - len(axes), len(x.shape)))
     moved = moveaxis(x, axes, ends)
@@ -94,9 +96,30 @@ def _std(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims
     return ops.np.astype(root(found), found.dtype) if found.dtype.kind in "biu" else root(found)
 
 
+def _pulled_away(g: Any, x: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any) -> Any:
+    """Compute `g 2 (x - mean) / (n - ddof)`; that the mean moves, too, changes nothing of it."""
+    free = counted(x, axis) - ddof
+    each = divide(multiply(g, 2), larger(free, 0) if type(free) is SymInt else free if free > 0 else 0.0)
+    return multiply(subtract(x, mean(x, axis, dtype, keepdims=True)), kept(each, x.shape, axis, keepdims))
+
+
+def _std_pullback(g: Any, x: Any, out: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any) -> Any:
+    return _pulled_away(multiply(g, divide_no_nan(0.5, out)), x, axis, dtype, ddof, keepdims)
+
+
 SPREAD = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, Scalar ddof=0, *, bool keepdims=False) -> Tensor"
-var = composite("var" + SPREAD, _var, numpy=lambda x, axis, dtype, ddof, *, keepdims: np.var(x, axis, dtype, None, ddof, keepdims))
-std = composite("std" + SPREAD, _std, numpy=lambda x, axis, dtype, ddof, *, keepdims: np.std(x, axis, dtype, None, ddof, keepdims))
+var = composite(
+    "var" + SPREAD,
+    _var,
+    numpy=lambda x, axis, dtype, ddof, *, keepdims: np.var(x, axis, dtype, None, ddof, keepdims),
+    autograd=pullbacks(x=_pulled_away),
+)
+std = composite(
+    "std" + SPREAD,
+    _std,
+    numpy=lambda x, axis, dtype, ddof, *, keepdims: np.std(x, axis, dtype, None, ddof, keepdims),
+    autograd=pullbacks(x=_std_pullback),
+)
 
 
 def _check_weights(total: Any) -> Any:

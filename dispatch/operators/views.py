@@ -5,7 +5,8 @@ a new array and must update its views. So each view keeps the operator and the a
 them, and the base has weak references to its views.
 
 A write to a view makes a new base with `view_scatter`, the old base with the view replaced; then every view that is still
-alive is made again by calling its operator on the new base. Both are operator calls, so the layer records them.
+alive is made again by calling its operator on the new base. Both are operator calls, so the layer records them. Taking views
+and writing to them stand in one file, of more than 350 lines, because both hold what a family is.
 """
 
 from collections.abc import Callable
@@ -148,13 +149,17 @@ def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
     """Wrap a layer's kernel of an operator that returns views: it records in the slot `family` what is a view of what."""
     places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None]
     alone = places[0] if len(places) == 1 else -1
-    shares = _might_share if op.schema.is_mutable else _shares  # a layer may run it on copies
+    mutable = op.schema.is_mutable
+    shares = _might_share if mutable else _shares  # a layer may run it on copies
 
     def viewing(*args: Any) -> Any:
         out = kernel(*args)
-        if type(out) is cls and alone >= 0 and type(x := args[alone]) is cls:
+        x = args[alone]
+        if type(out) is cls and alone >= 0 and type(x) is cls:
             if shares(out, x) or (type(x.value) is not np.ndarray and would_share(out, x, (op, args, alone, -1, 0))):
                 _join(out, x, (op, args, alone, -1, 0))
+            return out
+        if type(out) is cls and alone >= 0 and type(x) is list and not mutable and _is_new(out.value, x, cls):
             return out
         for number, made in enumerate(arrays(out)):
             for i in places if type(made) is cls else ():
@@ -189,6 +194,11 @@ def would_share(view: Any, x: Any, how: tuple[Any, ...]) -> bool:
     whole = np.empty(x.shape, x.dtype)
     seen = look.at(whole, DispatchKey.CPU)
     return isinstance(seen, np.ndarray) and np.may_share_memory(seen, whole)
+
+
+def _is_new(made: Any, values: list[Any], cls: type[Tensor]) -> bool:
+    """Whether a result is an array that owns its memory, and none of the values it was made from."""
+    return type(made) is np.ndarray and made.base is None and not any([type(x) is cls and x.value is made for x in values])
 
 
 def _might_share(view: Any, x: Any) -> bool:

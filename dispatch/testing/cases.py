@@ -32,13 +32,15 @@ class Case(NamedTuple):
     """One call of an operator: all arguments in schema order, with plain arrays.
 
     `tracked` has the indices, in the order of `arrays_in`, of the arrays that were given as tracked values. `what` says how the
-    case differs from the user's sample: `" in Fortran order"`; it is empty for the sample itself.
+    case differs from the user's sample: `" in Fortran order"`; it is empty for the sample itself. `say` is told of each call
+    before it is made.
     """
 
     op: OpOverload
     args: Arguments
     tracked: tuple[int, ...] = ()
     what: str = ""
+    say: Callable[[str], object] | None = None
 
     @property
     def name(self) -> str:
@@ -76,6 +78,8 @@ class Case(NamedTuple):
 
     def call(self, args: Arguments) -> list[Any]:
         """Run the operator on the whole tuple of arguments and return its outputs as a list."""
+        if self.say is not None:
+            self.say(f"{self.what} ({self.given()})")
         count = self.op.arguments.positional
         named = dict(zip(self.op.arguments.keyword_names, args[count:], strict=True))
         return self.outputs(self.op(*args[:count], **named))

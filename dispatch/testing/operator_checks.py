@@ -1,11 +1,15 @@
 """`opcheck`: checks an operator's kernel and rules against its schema and each other."""
 
-from collections.abc import Callable, Sequence
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from multiprocessing import current_process
 from typing import Any
 
 import numpy as np
 
-from ..core import OpOverload, check_data
+from ..core import OpOverload, check_data, device_of
 from ..core.pytree import leaves
 from ..errors import ArgumentError, did_you_mean, kind_of
 from ..operators.register import resolve
@@ -16,6 +20,7 @@ from .check_compiled import check_compiled
 from .check_fake import check_shapes
 from .check_schema import check_schema
 from .check_vmap import check_batches
+from .child_process import Ended, Unfit, has_fork, run_in_fork, run_in_new
 from .closeness import tolerance
 from .report import Findings, Report
 from .validate import validate
@@ -47,6 +52,8 @@ def opcheck(
     eps: float | None = None,
     gradients: str = "compare",
     fixed: Sequence[str] = (),
+    isolate: bool = True,
+    timeout: float = 20.0,
 ) -> Report:
     """Check an operator on a sample of arguments: its kernel against its schema, and its rules against its kernel.
 
@@ -83,6 +90,13 @@ def opcheck(
         gradient is one of what it rounds.
     fixed : sequence of str
         The arguments that keep the sample's values and lengths in every run, for they belong together: indices, pointers.
+    isolate : bool
+        Whether the checks run in a child process, so that a kernel that crashes, hangs or takes all memory is a line of the
+        report. A debugger, a profiler and a kernel that counts its calls want False. Arrays that are not in the memory of the
+        CPU are checked in this process, and so is what cannot be run in another, where there is no `os.fork`: an operator that
+        was not defined in a module, or arguments that cannot be pickled. The report says so.
+    timeout : float
+        Seconds that a call may take in the child process.
 
     Returns
     -------
@@ -102,26 +116,103 @@ def opcheck(
     >>> opcheck("np::sin", (dispatch.tensor(np.ones((2, 3)), requires_grad=True),))["test_gradients"]
     'SUCCESS'
     """
+    __tracebackhide__ = True
     checks = _chosen(test_utils)
     tolerance(np.dtype(float), rtol=rtol, atol=atol)  # refuses one without the other
     case = bind(_single(op), tuple(args), dict(kwargs or {}))
     options = _options(case, rtol, atol, eps, gradients, fixed)
-    found = {name: Findings(case.name) for name in checks}
-    purity = found.get("test_schema", Findings(case.name))
-    with validate("default"):  # these checks look closer, and say what they find
-        runs = not _subclasses(case, purity) and check_schema(case, purity, options)
-        for name, findings in found.items():
-            if name != "test_schema":
-                if runs:
-                    _CHECKS[name](case, findings, options)
-                else:
-                    findings.skip("the sample gives no result, see test_schema")
-    if not runs:
-        found = {"test_schema": purity} | found
-    report = Report(case.name, case.given(), found)
+    _check_timeout(timeout)
+    names = ("test_schema", *(name for name in checks if name != "test_schema"))  # which tells whether the sample can be run
+    here = _reason_to_stay(case) if isolate else ""
+    outcomes: list[Any] = []
+    if isolate and not here:
+        outcomes = list(_run_isolated(case, names, options, timeout))
+        if outcomes and isinstance(outcomes[-1], Unfit):
+            here, outcomes = f"a new process cannot run it: {outcomes[-1].why}", []
+    outcomes = outcomes or list(_run(case, names, options))
+    made, runs = {name: findings for name, findings, _ in outcomes}, outcomes[-1][2]
+    if here:
+        made[checks[0]].advise("here", f"{case.name} was checked in this process: {here}")
+    found = {name: made[name] for name in checks}
+    report = Report(case.name, case.given(), found if runs else {"test_schema": made["test_schema"]} | found)
     if raise_exception:
         report.raise_failures()
     return report
+
+
+Outcome = tuple[str, Findings, bool]
+
+
+def _reason_to_stay(case: Case) -> str:
+    """Return why the checks cannot run in a child process; empty if they can."""
+    away = sorted({device for x in case.arrays if (device := device_of(x)) not in (None, "cpu")})
+    if away:
+        return f"its arrays are on {' and '.join(away)}, which a child process does not share."
+    if current_process().daemon:
+        return "this one is a worker of multiprocessing, which may have no children."
+    if has_fork():
+        return ""
+    module = case.op.defined_in[0]
+    if module in ("", "__main__") or module not in sys.modules:
+        return "there is no os.fork here, and a new process cannot import the operator. Define it in a module."
+    try:
+        pickle.dumps(case.args)
+    except Exception as error:
+        return f"there is no os.fork here, and its arguments cannot be pickled: {error}"
+    return ""
+
+
+def _run_isolated(case: Case, names: tuple[str, ...], options: Options, timeout: float) -> Iterator[Outcome | Unfit]:
+    """Run checks in a child, and those that are left in another where one ends it; yield `Unfit` if there can be none."""
+    left, runs = names, True
+    while left:
+        work = partial(_work, case, left, options, runs)
+        children = run_in_fork(work, timeout) if has_fork() else run_in_new(work, timeout)
+        for outcome in children:
+            if isinstance(outcome, Unfit):
+                yield outcome
+                return
+            if isinstance(outcome, Ended):
+                findings = _of_death(case, left[0], outcome)
+                runs = runs and not (left[0] == "test_schema" and not outcome.what.startswith(" on the sample "))
+                outcome = left[0], findings, runs
+            yield outcome
+            left, runs = left[1:], outcome[2]
+
+
+def _work(case: Case, names: tuple[str, ...], options: Options, runs: bool, say: Any) -> Iterator[Outcome]:
+    """Be the child, and run checks."""
+    yield from _run(case._replace(say=say), names, options, runs)
+
+
+def _of_death(case: Case, check: str, ended: Ended) -> Findings:
+    findings = Findings(case.name)
+    what, sample = ("", f" ({case.given()})") if not ended.what else (ended.what, "")
+    doer = f"the {case.kernel}" if check == "test_schema" else f"the {case.kernel}, or the rule under check,"
+    advice = ""
+    if what.startswith(" on the sample "):
+        advice = (
+            " Refuse such arguments with an exception; arguments that belong together, as indices and what they point into, "
+            'are kept by fixed=("indices",).'
+        )
+    elif "return within" in ended.how:
+        advice = " If threads or a device that were started before make it wait, check it in this process: isolate=False."
+    findings.fault("died", f"{doer} {ended.how}{what}{sample}.{advice}")
+    return findings
+
+
+def _run(case: Case, names: Sequence[str], options: Options, runs: bool = True) -> Iterator[Outcome]:
+    """Run checks one by one; yield the name and the findings of each, and whether the kernel gives a result on the sample."""
+    with validate("default"):  # these checks look closer, and say what they find
+        for name in names:
+            findings = Findings(case.name)
+            if name == "test_schema":
+                runs = not _subclasses(case, findings) and check_schema(case, findings, options)
+            elif runs:
+                _CHECKS[name](case, findings, options)
+            else:
+                findings.skip("the sample gives no result, see test_schema")
+            yield name, findings, runs
 
 
 def _options(case: Case, rtol: Any, atol: Any, eps: Any, gradients: Any, fixed: Any) -> Options:
@@ -136,6 +227,11 @@ def _options(case: Case, rtol: Any, atol: Any, eps: Any, gradients: Any, fixed: 
             close = did_you_mean(str(name), case.op.arguments.names)
             raise ArgumentError(f"opcheck: {case.name} has no argument {name!r} to keep fixed.{close} Its arguments: {known}.")
     return Options(rtol, atol, eps, gradients, frozenset(names))
+
+
+def _check_timeout(timeout: Any) -> None:
+    if not (isinstance(timeout, (int, float)) and timeout > 0):
+        raise ArgumentError(f"opcheck: timeout= is a number of seconds above 0, and was given {timeout!r}.")
 
 
 def _subclasses(case: Case, findings: Findings) -> bool:

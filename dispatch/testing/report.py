@@ -5,6 +5,7 @@ from typing import Any
 
 from ..dispatcher.printing import escape
 from ..errors import OpCheckError
+from .child_process import portable
 
 SUCCESS = "SUCCESS"
 
@@ -34,6 +35,9 @@ class Findings:
     def skip(self, reason: str) -> None:
         """Record why there is nothing to check."""
         self.skipped = reason
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "causes": [portable(cause) for cause in self.causes]}
 
     @property
     def outcome(self) -> "str | OpCheckError":

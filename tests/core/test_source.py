@@ -1,6 +1,7 @@
 """Where things are: the place of a function through any wrapping, and the code that called."""
 
 import functools
+import sys
 import types
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from dispatch import ops
 from dispatch.core import source as module
-from dispatch.core.source import Line, caller, here, innermost, line, raised_at, where
+from dispatch.core.source import Line, caller, here, innermost, library_function, line, raised_at, where
 
 FILE = __file__.rpartition("/")[2]
 
@@ -155,3 +156,16 @@ def test_a_line_of_code_that_only_a_loader_has_can_be_read():
     names = {"__name__": "loaded", "__loader__": Loader()}
     exec(compile(Loader().get_source("loaded"), "loaded_nowhere.py", "exec"), names)
     assert names["f"](line).text == "return line()  # of the loader"
+
+
+def test_the_function_of_a_library_is_the_outermost_that_has_its_name_there(monkeypatch):
+    library = types.ModuleType("shelf.books")
+    code = "def _inner(ask): return ask()\ndef opened(ask): return wrapper(ask)\ndef wrapper(ask): return _inner(ask)"
+    exec(code, found := {"__name__": "shelf.books._pages"})
+    library.opened, library.closed = found["opened"], found["wrapper"]
+    monkeypatch.setitem(sys.modules, "shelf.books", library)
+    assert library_function("shelf") is None
+    inside = eval("lambda: ask('shelf')", {"__name__": "dispatch.asked", "ask": library_function})  # a frame of this package
+    assert inside() is None
+    assert library.opened(inside) == ("shelf.books", "opened")
+    assert library.closed(inside) == ("shelf.books", "")

@@ -8,7 +8,7 @@ from children import said_by_child
 
 import dispatch
 from dispatch import custom_op
-from dispatch.dispatcher.conversion_advice import advice, line_for
+from dispatch.dispatcher.conversion_advice import SCIPY_SPECIAL, advice, line_for
 from dispatch.errors import ArgumentError, ConversionError, FakeTensorError, GradientError, PerformanceWarning, TracingError
 
 
@@ -202,3 +202,27 @@ def test_nothing_is_imported_to_find_the_words():
         assert not {"pandas", "scipy", "polars"} & set(sys.modules)
         """
     )
+
+
+def test_a_function_of_scipy_that_makes_arrays_is_named_with_what_to_write():
+    special, stats = pytest.importorskip("scipy.special"), pytest.importorskip("scipy.stats")
+    x = np.array([1.0, 2.0])
+    for name in SCIPY_SPECIAL:
+        assert name in dir(dispatch.ops.scipy_special)
+        f = getattr(special, name)
+        call = (lambda x, f=f: f(1, x)) if name == "polygamma" else (lambda x, f=f: f(x, 1)) if name == "multigammaln" else f
+        for transform in (dispatch.grad, dispatch.vmap, lambda f: lambda x: dispatch.jvp(f, (x,), (x,))):
+            with pytest.raises(ConversionError) as caught:
+                transform(call)(x)
+            assert str(caught.value).endswith(
+                f" scipy.special.{name} makes arrays of its arguments: write dispatch.ops.scipy_special.{name} in its place."
+            )
+    with pytest.raises(ConversionError) as caught:
+        dispatch.grad(stats.norm.logpdf)(1.0)
+    assert str(caught.value).endswith(
+        " scipy.stats makes arrays of its arguments: make an operator of the function that calls it, by "
+        '@dispatch.custom_op("mylib::f", mutates_args=()), and give it a derivative by f.register_autograd.'
+    )
+    with pytest.raises(ConversionError) as caught:
+        dispatch.grad(np.asarray)(x)
+    assert "scipy" not in str(caught.value)

@@ -12,9 +12,9 @@ import pytest
 import dispatch
 from dispatch.core import Tensor
 from dispatch.errors import ArgumentError, DispatchError, UnsupportedError
-from dispatch.numpy_ops.flags import ufunc_with
 from dispatch.numpy_ops.numpy_functions import FUNCTIONS, UFUNCS, load_rest, spelling_of
 from dispatch.numpy_ops.protocols import _array_ufunc
+from dispatch.numpy_ops.ufunc_keywords import ufunc_with
 from dispatch.operators import prims
 from dispatch.operators.views import is_number
 from tests.numpy_ops.numpy_calls import Call, calls_of

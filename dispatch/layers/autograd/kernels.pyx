@@ -77,35 +77,39 @@ cdef class Plan:
         if kind == OUT:
             return out
         x = values[<unsigned char>PyBytes_AS_STRING(self.places)[i]]
-        if kind == VALUE:
-            return x
         if kind == LAYOUT:
-            return self.layout(x)
-        if x is None:
-            return None
-        if kind == LIST and type(x) is list and not x:
-            return NOTHING                  # one object less for the collector to look at
-        if is_exact(<PyObject *>x):
-            made = unwritten(x, COPIED_BYTES)
-            if made is not None:
-                return made
-        return protect(x)
+            return layout_or_layouts(x, self.layout)
+        if kind == VALUE or x is None:
+            return x
+        if kind == LIST and type(x) is list:         # an empty one is one object less for the collector to look at
+            return [protected(item) for item in <list>x] if x else NOTHING
+        return protected(x)
 
     cdef object save(self, tuple values, out):
         cdef Py_ssize_t i, n = len(self.kinds)
         cdef tuple found
         if self.everything:
             return values
-        if n == 0:
-            return None
-        if n == 1:
-            return self.kept(0, values, out)
+        if n < 2:
+            return self.kept(0, values, out) if n else None
         found = PyTuple_New(n)
         for i in range(n):
             x = self.kept(i, values, out)
             Py_INCREF(x)
             PyTuple_SET_ITEM(found, i, x)
         return found
+
+
+cdef object layout_or_layouts(x, layout):
+    if isinstance(x, cnp.ndarray):
+        return (<object>x).shape, (<cnp.ndarray>x).descr
+    return [layout_or_layouts(item, layout) for item in <list>x] if type(x) is list else layout(x)
+
+
+cdef object protected(x):
+    """What to save for a value that the caller could write to."""
+    made = unwritten(x, COPIED_BYTES) if is_exact(<PyObject *>x) else None
+    return protect(x) if made is None else made
 
 
 def row_kernel(plan_for not None, op not None, whole not None):

@@ -1,8 +1,9 @@
 """Makes the kernel that records a row of its pullbacks, one for each argument.
 
 The parameters of a pullback name what it reads: `g`, the gradient of the result; `out`, the result; an argument, or an
-argument's `_shape` and `_dtype`. What no pullback reads is not kept. Which pullbacks run depends on which arguments are
-tracked: for each such set a plan is made once, which says what to save and where each parameter is found.
+argument's `_shape` and `_dtype`; for a list, `_needed`: of which items a gradient is wanted. What no pullback reads is not
+kept. Which pullbacks run depends on which arguments are tracked: for each such set a plan is made once, which says what to
+save and where each parameter is found.
 """
 
 from collections.abc import Callable
@@ -104,14 +105,16 @@ def _source(op: OpOverload, name: str, own: int, kept: dict[str, tuple[int, int]
         kept[f"x{i}"] = LIST if schema[i].type.parts else PROTECTED if guarded else VALUE, i
         return f"x{i}"
     argument, _, half = name.rpartition("_")
-    if argument not in names or half not in ("shape", "dtype"):
+    if argument not in names or half not in ("shape", "dtype", "needed"):
         raise DefinitionError(
             f"{op.name}: a pullback reads {name!r}. It may read g, out, an argument ({', '.join(names)}), or an argument's "
-            "_shape or _dtype.",
+            "_shape, _dtype or _needed.",
             operator=op.name,
         )
-    i, part = names.index(argument), ("shape", "dtype").index(half)
+    i, part = names.index(argument), ("shape", "dtype", "needed").index(half)
     listed = bool(schema[i].type.parts)
+    if half == "needed":
+        return f"[edge is not None for edge in node.inputs[{i}]]"
     if own >> i & 1 and not listed:
         return f"node.inputs[{i}].layout[{part}]"
     kept[f"l{i}"] = LAYOUT, i

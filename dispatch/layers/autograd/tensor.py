@@ -1,4 +1,4 @@
-"""TrackedTensor: a value whose operator calls are recorded."""
+"""TrackedTensor: a value whose operator calls are recorded. More than 350 lines, because each public method has its manual."""
 
 import weakref
 from collections.abc import Callable
@@ -20,6 +20,7 @@ from ...core import (
 )
 from ...core.array_memory import set_rewritable
 from ...core.pytree import leaves, paths
+from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError, GradientError, kind_of
 from ...operators.registered_arrays import filled
 from .engine import add_to_leaf, add_to_leaves, grad_of, set_grad
@@ -242,6 +243,12 @@ class TrackedTensor(Tensor):
 
     __float__ = __int__ = __complex__ = _number
 
+    def __index__(self) -> int:
+        raise ConversionError(
+            f"an index was asked of a tracked value of shape {self.shape} and dtype {self.dtype}, which is no integer. "
+            "Write int(x.item()) where the number is meant."
+        )
+
     def __format__(self, spec: str) -> str:
         return format(self.value if self.shape else self.value.item(), spec)
 
@@ -249,8 +256,10 @@ class TrackedTensor(Tensor):
         note_request()
         raise ConversionError(
             f"a NumPy array was asked of a tracked value of shape {self.shape} and dtype {self.dtype}: its gradient would be "
-            "lost in silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for np.array([x, y]); to "
-            "write it into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
+            "lost in silence. Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and "
+            "np.r_; dispatch.numpy.random for draws of a Generator; dispatch.detach(x) where a constant is meant; to write it "
+            "into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
+            f"{library_advice()}"
         )
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 from ...core import DispatchKey, Tensor, count_conversion, note_request
 from ...core.array_memory import set_rewritable
+from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError
 
 
@@ -54,6 +55,12 @@ class DualTensor(Tensor):
 
     __float__ = __int__ = __complex__ = _number
 
+    def __index__(self) -> int:
+        raise ConversionError(
+            f"an index was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}, which is no integer. "
+            "Write int(x.item()) where the number is meant."
+        )
+
     def __format__(self, spec: str) -> str:
         return format(self.value if self.shape else self.value.item(), spec)
 
@@ -61,8 +68,10 @@ class DualTensor(Tensor):
         note_request()
         raise ConversionError(
             f"a NumPy array was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}: the tangent "
-            "would be lost in silence. Write dispatch.detach(x) where a constant is meant; np.stack([x, y]) for "
-            "np.array([x, y]); to write it into an array, make that of such a value: np.zeros_like(x, shape=...)."
+            "would be lost in silence. Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange "
+            "and np.r_; dispatch.numpy.random for draws of a Generator; dispatch.detach(x) where a constant is meant; to "
+            "write it into an array, make that of such a value: np.zeros_like(x, shape=...)."
+            f"{library_advice()}"
         )
 
     def __repr__(self) -> str:

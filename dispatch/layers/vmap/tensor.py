@@ -4,6 +4,7 @@ from typing import Any
 
 from ...core import DispatchKey, Tensor, note_request
 from ...core.array_memory import set_rewritable
+from ...dispatcher.conversion_advice import library_advice
 from ...errors import BatchingError, ConversionError
 from .kernel import item_shape
 
@@ -74,7 +75,8 @@ class BatchedTensor(Tensor):
         raise ConversionError(
             f"a NumPy array was asked of a BatchedTensor of shape {self.shape} and dtype {self.dtype}, which would take it out "
             "of its transform. Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: "
-            "np.stack([x, y]) for np.array([x, y])."
+            "dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full and np.r_."
+            f"{library_advice()}"
         )
 
     def __repr__(self) -> str:

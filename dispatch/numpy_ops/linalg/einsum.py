@@ -13,9 +13,11 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ...autodiff.rules.partials import conjugated
+from ...core import OpOverload
 from ...errors import UnsupportedError
+from ...layers.autograd import pullbacks
 from ...operators.prims import astype, broadcast_to, moveaxis, stack
-from ...symbolic import agree, guesses, is_one, is_zero
+from ...symbolic import SymInt, agree, guesses, is_one, is_zero
 from ..diagonals import writeable_diagonal
 from ..families import composite
 from ..indexing import as_number, getitem
@@ -162,11 +164,62 @@ def _ordered(x: Any, term: str, wanted: str) -> Any:
     return x if term == wanted else transpose(x, tuple([term.index(letter) for letter in wanted]))
 
 
-einsum = composite(
+SMALL = 20_000  # multiplications, up to which NumPy's loop takes less time than the way through a product of matrices
+
+
+@lru_cache
+def _pulled_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> list[tuple[str, Shape]] | None:
+    """Return for each operand the subscripts of its gradient, of the other operands and the result's, and the shape of what they give.
+
+    None where a gradient is not of that kind: a letter stands twice in an operand or an axis of length 1 is broadcast; where the
+    loop is long; and where the subscripts are wrong.
+    """
+    terms, result = read_subscripts(subscripts, shapes)
+    sizes = dict(pair for term, shape in zip(terms, shapes, strict=True) for pair in zip(term, shape, strict=True))
+    plain_ones = all(len(set(term)) == len(term) for term in (*terms, result)) and set(result) <= set(sizes)
+    if not plain_ones or prod(sizes.values()) > SMALL or not all(sizes.values()):
+        return None
+    if any(shape != tuple([sizes[letter] for letter in term]) for term, shape in zip(terms, shapes, strict=True)):
+        return None
+    found = []
+    for i, term in enumerate(terms):
+        others = [*terms[:i], *terms[i + 1 :], result]
+        known = [letter for letter in term if any(letter in other for other in others)]
+        found.append((f"{','.join(others)}->{''.join(known)}", tuple([sizes[x] if x in known else 1 for x in term])))
+    return found
+
+
+def _is_small(subscripts: str, operands: Any, *, optimize: Any) -> bool:
+    if optimize is not False:
+        return False
+    shapes = []
+    for x in operands:
+        shape = getattr(x, "shape", None)
+        if shape is None or SymInt in map(type, shape):
+            return False
+        shapes.append(shape)
+    return _pulled_subscripts(subscripts, tuple(shapes)) is not None
+
+
+def _einsum_pullback(g: Any, subscripts: str, operands: Any, operands_needed: Any) -> list[Any]:
+    shapes = tuple([x.shape for x in operands])
+    found: list[Any] = []
+    for i, (text, shape) in enumerate(_pulled_subscripts(subscripts, shapes) or []):
+        if not operands_needed[i]:
+            found.append(None)
+            continue
+        grad = einsum(text, [*[conjugated(x) for x in (*operands[:i], *operands[i + 1 :])], g])
+        found.append(grad if shape == grad.shape else broadcast_to(reshape(grad, shape), shapes[i]))
+    return found
+
+
+einsum: OpOverload = composite(
     "einsum(str subscripts, Tensor(a)[] operands, *, Any optimize=False) -> Tensor(a)",
     _einsum,
     numpy=lambda subscripts, operands, *, optimize: np.einsum(subscripts, *operands, optimize=optimize),
     laid_out=True,
+    closed_for=_is_small,
+    autograd=pullbacks(operands=_einsum_pullback),
 )
 
 # -- cases of it -----------------------------------------------------------------------------------------------------------

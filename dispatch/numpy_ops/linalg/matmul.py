@@ -116,4 +116,33 @@ def _dot(x: Any, y: Any) -> Any:
     return reshape(product, (*of_x[:-1], *of_y[:-2], of_y[-1]))
 
 
-dot = composite("dot(Tensor x, Tensor y) -> Tensor", _dot, numpy=np.dot, laid_out=True)
+def _dot_left(g: Any, x_shape: Shape, y: Any) -> Any:
+    """Return the gradient of `dot(x, y)` in x."""
+    of_y = getattr(y, "shape", ())
+    if not x_shape or not of_y:
+        return multiply(g, conjugated(y))
+    if len(of_y) <= 2:
+        return _left(g, x_shape, y)
+    columns = prod(of_y[:-2]) * of_y[-1]  # of all matrices of y
+    return matmul(reshape(g, (*x_shape[:-1], columns)), reshape(moveaxis(conjugated(y), -2, -1), (columns, of_y[-2])))
+
+
+def _dot_right(g: Any, x: Any, y_shape: Shape) -> Any:
+    """Return the gradient of `dot(x, y)` in y."""
+    of_x = getattr(x, "shape", ())
+    if not of_x or not y_shape:
+        return multiply(g, conjugated(x))
+    if len(y_shape) <= 2:
+        return _right(g, x, y_shape)
+    columns = prod(y_shape[:-2]) * y_shape[-1]
+    found = matmul(adjoint(reshape(x, (prod(of_x[:-1]), of_x[-1]))), reshape(g, (prod(of_x[:-1]), columns)))
+    return moveaxis(reshape(found, (y_shape[-2], *y_shape[:-2], y_shape[-1])), 0, -2)
+
+
+dot = composite(
+    "dot(Tensor x, Tensor y) -> Tensor",
+    _dot,
+    numpy=np.dot,
+    laid_out=True,
+    autograd=pullbacks(x=_dot_left, y=_dot_right),
+)

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from ...layers.autograd import pullbacks
 from ...operators.prims import moveaxis
 from ...symbolic import has_zero
 from ..families import composite
 from ..indexing import where
-from ..pointwise import absolute, add, equal, multiply, not_equal, power, square
+from ..pointwise import absolute, add, divide_no_nan, equal, multiply, not_equal, power, square
 from ..pointwise_more import root
+from ..reduction import kept
 from ..reduction import max as largest
 from ..reduction import min as smallest
 from ..reduction import sum as total
@@ -89,16 +91,39 @@ def _of_last_two(x: Any, ord: Any = "fro", *, keepdims: bool = False) -> Any:
     return _matrix_norm(x, "fro" if ord is None else ord, (-2, -1), bool(keepdims))
 
 
+# -- roots of sums of squares, closed ----------------------------------------------------------------------------------------------
+
+
+def _pulled(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
+    """Compute the pullback of a Euclidean or Frobenius norm: `g x / |x|`."""
+    return multiply(x, kept(multiply(g, divide_no_nan(1.0, out)), x.shape, axis, keepdims))
+
+
+def _is_euclidean(x: Any, ord: Any, axis: Any, keepdims: Any) -> bool:
+    axes = len(x.shape) if axis is None else len(axis) if isinstance(axis, tuple) else 0 if isinstance(axis, list) else 1
+    if ord is None:
+        return axis is None or axes in (1, 2)
+    return axes == 1 if ord == 2 else axes == 2 and ord in ("f", "fro")
+
+
 norm = composite(
-    "linalg_norm(Tensor x, Any ord=None, int[1]? axis=None, bool keepdims=False) -> Tensor", _norm, numpy=np.linalg.norm
+    "linalg_norm(Tensor x, Any ord=None, int[1]? axis=None, bool keepdims=False) -> Tensor",
+    _norm,
+    numpy=np.linalg.norm,
+    closed_for=_is_euclidean,
+    autograd=pullbacks(x=_pulled),
 )
 vector_norm = composite(
     "linalg_vector_norm(Tensor x, int[1]? axis=None, Scalar? ord=2, *, bool keepdims=False) -> Tensor",
     _vector_norm,
     numpy=lambda x, axis, ord, *, keepdims: np.linalg.vector_norm(x, axis=axis, ord=ord, keepdims=keepdims),  # noqa: A006 - NumPy's names
+    closed_for=lambda x, axis, ord, *, keepdims: ord == 2,  # noqa: A006
+    autograd=pullbacks(x=_pulled),
 )
 matrix_norm = composite(
     "linalg_matrix_norm(Tensor x, Any ord='fro', *, bool keepdims=False) -> Tensor",
     _of_last_two,
     numpy=lambda x, ord, *, keepdims: np.linalg.matrix_norm(x, ord=ord, keepdims=keepdims),  # noqa: A006 - NumPy's names
+    closed_for=lambda x, ord, *, keepdims: ord in ("f", "fro"),  # noqa: A006
+    autograd=pullbacks(x=lambda g, x, out, keepdims: _pulled(g, x, out, (-2, -1), keepdims)),
 )

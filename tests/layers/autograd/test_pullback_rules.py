@@ -146,7 +146,7 @@ def test_a_name_that_is_nothing_to_read():
     with pytest.raises(DefinitionError) as caught:
         op(leaf(), A)
     assert str(caught.value) == (
-        f"{op.name}: a pullback reads 'z'. It may read g, out, an argument (x, y), or an argument's _shape or _dtype."
+        f"{op.name}: a pullback reads 'z'. It may read g, out, an argument (x, y), or an argument's _shape, _dtype or _needed."
     )
     with pytest.raises(DefinitionError) as caught:
         pullbacks(x=lambda *args: args[0])

@@ -5,7 +5,7 @@ tests/numpy_ops/numpy_calls.py makes for it, in five ways: on a tape with the gr
 trace that is replayed. What comes out is compared with NumPy's own call, a batch with a loop, a gradient with forward mode. A cell that
 is empty has the error as its reason.
 
-`python -m tests.coverage` writes the page, `python -m tests.coverage NAME ...` shows what each call of some functions gave.
+`python -m tests.numpy_coverage` writes the page, `python -m tests.numpy_coverage NAME ...` shows what each call of some functions gave.
 """
 
 import re
@@ -384,7 +384,7 @@ HEAD = """# Coverage
 
 Which of NumPy's functions take values of transforms, and in which layers. NumPy {version} hands {every} of its functions and ufuncs to the
 classes of its arguments; {inside} of them are here, and [the others](#not-here) at the end with a reason. The page is made by calling each
-one, and comparing with NumPy: `python -m tests.coverage`. `npdispatch list np` prints what stands for each.
+one, and comparing with NumPy: `python -m tests.numpy_coverage`. `npdispatch list np` prints what stands for each.
 
 - **a row**: an operator of `ops.np`, whose name is given; **composite**: an operator whose rules are those of the rows it is made of;
   **of rows**: a function of our values, recorded as the rows that it calls; **no derivative**: its result is a constant;

@@ -1,0 +1,115 @@
+"""`np.array`, `np.asarray` and their kin, and `np.arange`, of our values: what `dispatch.numpy` and `like=` lead to.
+
+NumPy asks no argument of these functions whose they are, save `like=`. They are compositions of rows: lists are stacks, a dtype is a
+cast, an order is a copy where the value does not lie so.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import Tensor
+from ..errors import UnsupportedError
+from ..operators.prims import astype
+from ..operators.views import is_number
+from . import flags, numpy_functions, pointwise, shape
+from .row_arguments import as_item, as_value
+
+Function = Callable[..., Any]
+
+
+def array(
+    object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0, **options: Any
+) -> Any:
+    """`np.array`: nested lists are stacked, a single value is copied. Of subclasses there are none."""
+    np.array((), order=order)  # raises NumPy's own error
+    options.pop("like", None)
+    flags.check_device(options.pop("device", None))
+    if any(options.values()):
+        raise UnsupportedError(f"np.array: {min(options)}= is not taken where a Tensor is. Leave it out.")
+    kind = None if dtype is None else np.dtype(dtype)
+    made = as_value(object)
+    if not isinstance(made, (Tensor, np.ndarray)):
+        made = np.asarray(made)
+    if made.dtype.kind not in "biufc":
+        raise UnsupportedError(f"np.array: beside a Tensor stands what makes an array of dtype {made.dtype}, which holds no Tensor.")
+    fresh = made is not object
+    if kind is not None and made.dtype != kind:
+        made, fresh = astype(made, kind), True
+    elif is_number(made):  # which is no array, and shares memory with nothing
+        made, fresh = shape.copy(made), True
+    order = "K" if order == "A" and not copy else flags.named_order(order, "K", made)
+    if order != "K" and not getattr(flags.lying(made).flags, f"{order.lower()}_contiguous"):
+        made, fresh = shape.copy(made, order), True
+    if fresh and copy is False:
+        np.array([0], copy=False)  # raises NumPy's own error
+    if copy and not fresh:
+        made = shape.copy(made, order)
+    missing = ndmin - len(made.shape)
+    return shape.reshape(made, (*[1] * missing, *made.shape)) if missing > 0 else made
+
+
+def asarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None) -> Any:
+    """`np.asarray` and `np.asanyarray`."""
+    return array(a, dtype, copy=copy, order=order or "K", device=device)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
+    """`np.from_dlpack`: a Tensor stays one."""
+    np.from_dlpack(np.empty(0, x.dtype))  # raises NumPy's own error
+    return array(x, copy=copy, device=device)
+
+
+def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """`np.ascontiguousarray`."""
+    return array(a, dtype, copy=None, order="C", ndmin=1)
+
+
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """`np.asfortranarray`."""
+    return array(a, dtype, copy=None, order="F", ndmin=np.asfortranarray(0.0).ndim)
+
+
+def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
+    """`np.require`. What shall be written to, or own its memory, is a copy."""
+    np.require(np.zeros(1), dtype, requirements)  # raises NumPy's own error
+    wanted = {x.upper()[0] for x in requirements or ()}
+    order = "F" if "F" in wanted else "C" if "C" in wanted else "K"
+    return array(a, dtype, copy=True if wanted & {"W", "O"} else None, order=order)
+
+
+def arange(
+    start_or_stop: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None, *, start: Any = None, device: Any = None, like: Any = None
+) -> Any:
+    """`np.arange`. How many numbers there are is asked of the values; the numbers follow the start and the step."""
+    flags.check_device(device)
+    start = start_or_stop if start is None else start
+    first, last = (0, start) if stop is None else (start, stop)
+    step = 1 if step is None else step
+    kind = np.result_type(*[as_item(x).dtype for x in (first, last, step)]) if dtype is None else np.dtype(dtype)
+    low, high, by = [_told(x) for x in (first, last, step)]
+    if kind.kind in "biu":  # constants to derivatives
+        return np.arange(low, high, by, dtype=kind)
+    n = np.arange(low, high, by).size  # raises NumPy's own error
+    begun, second = astype(as_item(first), kind), astype(as_item(pointwise.add(as_item(first), as_item(step))), kind)
+    ahead = np.arange(n).astype(kind)  # NumPy keeps the second number, and counts the others from the first
+    counted = pointwise.add(begun, pointwise.multiply(ahead, pointwise.subtract(second, begun)))
+    return astype(counted if n < 2 else np.concatenate([counted[:1], second[None], counted[2:]]), kind)  # in its byte order
+
+
+def _told(x: Any) -> Any:
+    """Return the number that a Tensor holds, as an array without axes."""
+    of: Any = x
+    return np.asarray(of.item(), of.dtype) if isinstance(x, Tensor) and not of.shape else of
+
+
+FUNCTIONS: dict[Any, Function] = {
+    np.array: array, np.asarray: asarray, np.asanyarray: asarray, np.ascontiguousarray: ascontiguousarray,
+    np.asfortranarray: asfortranarray, np.require: require, np.arange: arange, np.from_dlpack: from_dlpack,
+}  # fmt: skip
+
+
+def install() -> None:
+    """Put the functions into the table."""
+    numpy_functions.FUNCTIONS.update(FUNCTIONS)
