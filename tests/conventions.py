@@ -78,6 +78,7 @@ CONVENTIONS = [
         ("partition", (A([1.0, 1.0, 0.5]), 1, -1, "introselect"), 0), lambda *case: True),
     Convention("unique unique_all", "equal elements", "the first of them is the one that is left, as `return_index` says",
         ("unique", (A([1.0, 1.0]), None, True, True), 0), lambda *case: True),
+    Convention("geomspace", "an end is inf, of one number", "that number is the first end itself", ("geomspace", (A(inf), A(1.0), 1, True, None, 0), 0), has_inf),
     Convention("absolute fabs scalar_absolute", "0", MIDDLE, ("absolute", (A(0.0),), 0)),
     Convention("absolute fabs scalar_absolute", "nan", NAN, ("absolute", (A(nan),), 0), np.isnan),
     Convention("frexp mantissa", "nan", NAN, ("mantissa", (A(nan),), 0), np.isnan),

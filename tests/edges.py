@@ -331,6 +331,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "pad": lambda np, x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
     "trapezoid": lambda np, y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
     "sort": lambda np, x, axis, kind: np.sort(x, axis),
+    "unique": lambda np, x, axis, equal_nan, in_order: np.unique(x, axis=axis),
     "partition": lambda np, x, kth, axis, kind: np.partition(x, kth, axis),
     "choose": lambda np, a, choices, mode: np.choose(a, choices, mode="clip" if mode == "raise" else mode),
     "unstack": lambda np, x, axis: np.unstack(x, axis=axis),

@@ -584,6 +584,24 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "hsplit": lambda make: [(make((4,)), 2), (make((2, 4)), [1])],
     "dsplit": lambda make: [(make((1, 2, 4)), 2)],
     "unstack": lambda make: [(make((2, 3)), 0), (make((2, 3)), -1)],
+    "insert": lambda make: [
+        (make((2, 3)), 1, make(()), None), (make((2, 3)), [0, 2], make((2, 2)), 1), (make((3,)), slice(0, 2), make((2,)), 0), (make((2, 3)), 1, make((2,)), 1),
+        (make((2, 3)), [1], make((2, 1)), 1), (make((2, 3)), -1, make((3,)), 0),
+    ],
+    "resize": lambda make: [(make((2, 3)), (3, 4)), (make((3,)), 2), (make((2, 3)), (0, 2)), (make(()), (2, 2)), (make((2, 3)), (2, 3))],
+    "geomspace": lambda make: [
+        (make(()), make(()), 4, True, None, 0), (make((2,)), make((3, 1)), 3, False, None, 0), (make((2,)), make((2,)), 1, True, None, 0),
+        (make((2,)), 3, 4, True, "c16" if make(()).dtype.kind == "c" else "f8", -1), (make((2,)), make((2,)), 0, True, None, 0),
+    ],
+    "checked_end": lambda make: [(make(shape),) for shape in SHAPES],
+    "ravel_multi_index": lambda make: [
+        ([make((3,), "i8"), make((2, 3), "i8")], (5, 6), "raise", "C"), ([make((), "i8"), make((3,), "i8"), make((3,), "i8")], (2, 3, 5), ("wrap", "clip", "raise"), "F"),
+        ([make((3,), "i8")], (5,), "raise", "C"),
+    ],
+    "unravel_index": lambda make: [(make((2, 3), "i8"), (3, 4), "C"), (make((), "i8"), (2, 3), "F"), (make((3,), "i8"), 5, "C")],
+    "sliding_window_view": lambda make: [
+        (make((5,)), 3, None), (make((4, 3)), (2, 2), None), (make((3, 5)), 4, 1), (make((5, 3)), (2, 3), (0, -1)), (make((5,)), (2, 3), (0, 0)), (make((2, 3)), (2, 3), None), (make((2, 3)), 1, 0),
+    ],
     "select": lambda make: [
         ([make((2, 3), "?"), make((3,), "?")], [make((2, 3)), make((2, 1))], make((3,))), ([make((3,), "?")], [make((2, 3))], 0), ([make((), "?")], [make(())], make(())),
     ],
@@ -689,6 +707,7 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 
 OWN = {  # what the layers need, and NumPy has under no name
+    "checked_end",
     "unique_places", "unsorted_places",
     "poly_from_roots", "poly_real_if_paired", "polynomial_remainder", "complex_below_0", "complex_beyond_1", "float_below_0",
     "ufunc_reduce_where", "fraction", "whole", "mantissa", "exponent", "i1",
@@ -742,6 +761,7 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "nanprod": lambda x, axis, dtype, keep: np.nanprod(x, axis, dtype, keepdims=keep),
     "nanvar": lambda x, axis, dtype, ddof, keep: np.nanvar(x, axis, dtype, ddof=ddof, keepdims=keep),
     "nanstd": lambda x, axis, dtype, ddof, keep: np.nanstd(x, axis, dtype, ddof=ddof, keepdims=keep),
+    "sliding_window_view": np.lib.stride_tricks.sliding_window_view,
     "select": lambda conditions, choices, default: np.select(conditions, choices, default),
     "choose": lambda a, choices, mode: np.choose(a, choices, mode=mode),
     "pad": lambda x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
