@@ -24,7 +24,7 @@ from .indexing import getitem
 from .linalg.eigenvalues import numpys_eigvals
 from .linalg.matmul import item_shape, matmul
 from .pointwise import add, divide, multiply, negative, subtract
-from .polynomials import as_polynomial, made, slope_at, vander
+from .polynomial_values import as_polynomial, made, slope_at, vander
 from .rearranging import atleast_1d
 from .settled import settle, unsettled
 from .shape import concatenate, expand_dims, real
