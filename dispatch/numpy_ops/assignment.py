@@ -43,6 +43,8 @@ def parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
 def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kind") -> Any:
     """Write a result into `out` by NumPy's casting rules; `again(value, out)` on arrays without data raises NumPy's error."""
     given = value if hasattr(value, "dtype") else np.asarray(value)
+    if isinstance(value, np.generic) and given.dtype != out.dtype:
+        value = np.asarray(value)  # is cast, and no number that has to fit
     if type(value) in (bool, int, float, complex):  # whose dtype is what it is written to, where NumPy lets it be
         held = np.empty((), out.dtype)
         np.copyto(held, value, casting)
@@ -77,7 +79,8 @@ def augmented(op: Function, ufunc: Any) -> Function:
         other = as_value(other)
         if ufunc is np.matmul:
             check_matmul_in_place(np.ndim(other))
-        return write_result(self, op(self, other), partial(as_ufunc, ufunc, (self, other)))
+        value = op(self, other)
+        return value if value is NotImplemented else write_result(self, value, partial(as_ufunc, ufunc, (self, other)))
 
     return augment
 
@@ -187,7 +190,9 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
 
 def _over(function: Function, a: Any, mask: Any, values: Any) -> tuple[Any, Any]:
     """Return a mask and values as flat arrays, the values of the dtype of the array; NumPy's error where they do not fit it."""
-    mask, values = _flat(as_mask(mask)), as_item(as_value(values))
+    mask, found = _flat(as_mask(mask)), as_value(values)
+    plain = isinstance(values, (Tensor, np.ndarray)) or isinstance(found, Tensor)
+    values = found if plain else np.asarray(values, a.dtype)  # lists and numbers are not cast, but read as the array's dtype
     function(np.empty(1, a.dtype), np.zeros(1 if mask.shape[0] == a.size else 2, bool), np.zeros(1, values.dtype))
     mask, values = [x if x.dtype == dtype else astype(x, dtype) for x, dtype in ((mask, np.dtype(bool)), (_flat(values), a.dtype))]
     return mask, values

@@ -126,8 +126,8 @@ def _array_function(self: Tensor, function: Function, types: Iterable[type], arg
 # -- infix and methods -------------------------------------------------------------------------------------------------
 
 
-def _augmented(op: OpOverload) -> Function:
-    augment = augmented(op, kernel_of(op))
+def _augmented(op: OpOverload, infixed: Function) -> Function:
+    augment = augmented(infixed, kernel_of(op))
 
     def inplace(self: Tensor, other: Any) -> Any:
         try:
@@ -302,7 +302,7 @@ ON_TENSORS: dict[str, Any] = {
     **{f"__{name}__": method for name, method in _INFIX.items()},
     **{f"__{name}__": infix(op) for name, op in _COMPARISONS.items()},
     **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
-    **{f"__i{name}__": _augmented(op) for name, op in _BINARY.items()},
+    **{f"__i{name}__": _augmented(op, _INFIX[name]) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
     "__pos__": unary(pointwise.positive),
     "__abs__": unary(pointwise.absolute, *_OF_NUMBERS["abs"]),

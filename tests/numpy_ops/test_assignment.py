@@ -536,7 +536,7 @@ def test_nothing_is_written_at_no_places_of_an_array_of_no_elements_as_in_numpy(
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f2", "i4", "u1", "?", "c8"])
-@pytest.mark.parametrize("number", [1j, 2.5, np.nan, 1e300, 2**70, True, -1])
+@pytest.mark.parametrize("number", [1j, 2.5, np.nan, 1e300, 2**70, True, -1, np.uint8(200), np.float16(2.5), np.int64(2**40), np.complex64(1j)])
 def test_copyto_casts_a_number_as_numpy_does(number: Any, dtype: str) -> None:
     for casting in ("unsafe", "same_kind", "safe"):
 
@@ -555,3 +555,25 @@ def test_copyto_casts_a_number_as_numpy_does(number: Any, dtype: str) -> None:
             found = dispatch.functionalize(f)(np.zeros(2, dtype))
         assert found.dtype == expected.dtype
         assert np.array_equal(found, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f2", "i1", "u8", "?", "c8"])
+@pytest.mark.parametrize("values", [[1, 2], [2.5], 3.5, np.float16(3.5), np.array([3], "i1"), np.array([2.5, 1.0], "f2"), [True], 1j, 300], ids=str)
+def test_place_and_putmask_read_lists_and_numbers_and_cast_arrays_as_numpy_does(values: Any, dtype: str) -> None:
+    for function in (np.place, np.putmask):
+
+        def f(x: Any, function: Any = function) -> Any:
+            function(x, x > 0, values)
+            return x
+
+        x = np.array([1, 0, 2, 1]).astype(dtype)
+        with warnings.catch_warnings(action="ignore"):
+            try:
+                expected = f(x.copy())
+            except Exception as error:
+                with pytest.raises(type(error)):
+                    dispatch.functionalize(f)(x.copy())
+                continue
+            found = dispatch.functionalize(f)(x.copy())
+        assert found.dtype == expected.dtype
+        assert np.array_equal(found, expected)
