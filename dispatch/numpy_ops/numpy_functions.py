@@ -408,10 +408,18 @@ READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [
 SPELLED.update({op: (function, _named(parameters)) for op, function, parameters in READ_BY_FLAGS})
 FUNCTIONS.update(WRITES)
 LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of: it is imported when the first of them is called
-    ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack",
+    ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack "
+    "fromiter eye identity tri frombuffer fromstring fromfunction",
     ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
     ".padding": "pad",
+    ".covariances": "cov corrcoef",
+    ".convolutions": "convolve correlate",
+    ".differences": "gradient ediff1d unwrap",
+    ".running_totals": "cumulative_sum cumulative_prod",
+    ".histograms": "histogram histogram2d histogramdd histogram_bin_edges bincount digitize",
+    ".interpolation": "interp",
+    ".quantiles": "quantile percentile nanquantile nanpercentile nanmedian nanargmax nanargmin",
     ".assembling": "block insert resize",
     ".spacing": "logspace geomspace",
     ".applying": "apply_along_axis apply_over_axes",
@@ -425,6 +433,9 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".linalg.conditioning": "linalg.cond linalg.matrix_rank",
     ".linalg.tensors": "linalg.tensorinv linalg.tensorsolve",
     ".linalg.matvec": "matvec vecmat",
+    ".polynomial_values": "vander polyval polyadd polysub polyder polyint polyfit polynomial.polynomial.polyval2d polynomial.polynomial.polygrid2d",
+    ".polynomial_roots": "roots poly polymul polydiv",
+    ".scimath": "emath.sqrt emath.log emath.log2 emath.log10 emath.logn emath.power emath.arccos emath.arcsin emath.arctanh",
     ".choices": "select choose piecewise",
     ".partitions": "partition argpartition lexsort sort_complex",
     ".sets": "isin unique_all unique_counts unique_inverse unique_values intersect1d setxor1d union1d setdiff1d trim_zeros",
