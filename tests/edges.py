@@ -6,6 +6,7 @@ numbers of GRID. The functions of JAX and torch that take a row's cases have the
 
 import importlib
 from collections.abc import Callable, Iterator
+from math import pi
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dispatch.core import OpOverload
 from dispatch.schema.tags import Tag
 
 inf, nan = np.inf, np.nan
+NUMPY = np  # where JAX's and torch's stand under its name
 
 GRID = [0.0, -0.0, 1.0, -1.0, inf, -inf, nan, 0.5, -0.5, 2.0, -2.0, 3.0]
 COMPLEX_GRID = [0j, 1 + 0j, -1 + 0j, 1j, -1j, 0.5 + 0.5j, 2 - 1j]
@@ -35,6 +37,7 @@ EDGES = {
 FINITE = ["zeros", "ones", "two zeros"]  # for complex values, of which each library has its own nan and infinities
 # What they hold is nobody's business, or there is no derivative: of vectors that complete a basis, which any loss of all elements turns.
 UNSET = {"empty", "empty_like", "linalg_full_svd", "linalg_full_qr", "linalg_tall_full_qr", "linalg_raw_qr", "linalg_inf_for_nan"}
+UNSET |= {"roots", "polymul", "polynomial_remainder"}  # of which an edge, a zero in front, changes the size
 LARGEST = 12  # elements of an argument: no more is needed for an edge
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
@@ -216,12 +219,72 @@ def _listed(name: str) -> Callable[..., Any]:
     return lambda np, arrays: getattr(np, name)(*arrays)
 
 
+def difference_matrix(n: int, edge_order: int, points: Any = 1.0) -> Any:
+    """What np.gradient makes of each element."""
+    return np.gradient(np.eye(n), np.asarray(points), axis=0, edge_order=edge_order)
+
+
+def by_matrix(jnp: Any, matrix: Any, x: Any, axis: int) -> Any:
+    return jnp.moveaxis(jnp.tensordot(matrix, jnp.moveaxis(x, axis, 0), 1), 0, axis)
+
+
+def running(f: Any, x: Any, starts: Any = (0,)) -> list[Any]:
+    """The results of a ufunc's accumulate along the last axis, by a loop."""
+    found: list[Any] = []
+    for i in range(x.shape[-1]):
+        found.append(x[..., i] if i in starts else f(found[-1], x[..., i]))
+    return found
+
+
+def flat(moveaxis: Any, x: Any, axis: Any) -> Any:
+    """The axes of a reduction as one, the last."""
+    axes = [i % x.ndim for i in (range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,))]
+    x = moveaxis(x, tuple(axes), tuple(range(x.ndim - len(axes), x.ndim)))
+    return x.reshape((*x.shape[: x.ndim - len(axes)], -1))
+
+
+def reduced(np: Any, moveaxis: Any, x: Any, name: str, axis: Any, dtype: Any, keep: bool) -> Any:
+    return running(getattr(np, name[4:]), flat(moveaxis, x, axis))[-1]
+
+
+def accumulated(np: Any, moveaxis: Any, x: Any, name: str, axis: int, dtype: Any, starts: Any) -> Any:
+    return moveaxis(np.stack(running(getattr(np, name[4:]), moveaxis(x, axis, -1), starts or (0,)), -1), -1, axis)
+
+
+def reduced_at(np: Any, moveaxis: Any, x: Any, name: str, indices: Any, axis: int, dtype: Any) -> Any:
+    x = moveaxis(x, axis, -1)
+    ends = [j if i < j else i + 1 for i, j in zip(indices, [*indices[1:], x.shape[-1]], strict=True)]
+    return moveaxis(np.stack([running(getattr(np, name[4:]), x[..., i:j])[-1] for i, j in zip(indices, ends, strict=True)], -1), -1, axis)
+
+
+def reduced_where(np: Any, moveaxis: Any, x: Any, name: str, mask: Any, initial: Any, axis: Any, dtype: Any, keep: bool) -> Any:
+    """Each result from its chosen elements."""
+    chosen = flat(NUMPY.moveaxis, NUMPY.broadcast_to(True if mask is None else mask, tuple(x.shape)), axis)
+    x, f = flat(moveaxis, x, axis), getattr(np, name[4:])
+    found = []
+    for place in NUMPY.ndindex(chosen.shape[:-1]):
+        elements = [x[(*place, int(i))] for i in NUMPY.flatnonzero(chosen[place])]
+        result = elements.pop(0) if initial is None else initial * np.ones_like(x.reshape(-1)[0])
+        for element in elements:
+            result = f(result, element)
+        found.append(result)
+    return np.stack(found).reshape(chosen.shape[:-1])
+
+
+METHODS = {"ufunc_reduce": reduced, "ufunc_accumulate": accumulated, "ufunc_reduceat": reduced_at, "ufunc_reduce_where": reduced_where}
+
 JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under its name; the first argument is jax.numpy
+    **{name: lambda np, *case, method=method: method(np, np.moveaxis, *case) for name, method in METHODS.items()},
     "getitem": lambda np, x, index, arrays: indexed(x, index, arrays),
     "select_index": lambda np, x, axis, i: np.take(x, i, axis),
     "scatter_add": lambda np, x, index, shape, arrays: np.zeros(shape).at[placed(index, arrays)].add(x),
     "setitem": lambda np, x, index, v, arrays: x.at[placed(index, arrays)].set(v),
     "fabs": lambda np, x: np.abs(x),
+    "fraction": lambda np, x: np.modf(x)[0],
+    "whole": lambda np, x: np.modf(x)[1],
+    "mantissa": lambda np, x: np.frexp(x)[0],
+    "exponent": lambda np, x: np.frexp(x)[1],
+    "i1": lambda np, x: importlib.import_module("jax").scipy.special.i1(x),
     "divide_no_nan": lambda np, x, y: np.divide(x, y),
     "scalar_multiply": lambda np, x, y: np.multiply(x, y),
     "scalar_power": lambda np, x, y: np.power(x, y),
@@ -245,6 +308,8 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "linalg_eig": lambda np, a, real: np.linalg.eig(a),
     "linalg_eigvals": lambda np, a, real: np.linalg.eigvals(a),
     "linalg_inverse": lambda np, a: np.linalg.inv(a),
+    "vander": lambda np, x, N, increasing: np.stack([x**i for i in range(x.size if N is None else N)][:: 1 if increasing else -1], 1),
+    "poly_from_roots": lambda np, zeros: np.poly(zeros),
     "linalg_vector_norm": lambda np, x, axis, order, keep: np.linalg.vector_norm(x, axis=axis, ord=order, keepdims=keep),
     "linalg_matrix_norm": lambda np, x, order, keep: np.linalg.matrix_norm(x, ord=order, keepdims=keep),
     "linspace": lambda np, a, b, n, end, dtype, axis: np.linspace(a, b, n, end, False, dtype, axis),
@@ -273,9 +338,21 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
         )
         for name in ("var", "std", "nanvar", "nanstd")
     },
+    **{
+        name: lambda np, x, q, axis, method, weights, keep, name=name: getattr(np, name)(x, q, axis, method=method, keepdims=keep)
+        for name in ("quantile", "nanquantile")
+    },
+    "equal_differences": lambda np, x, step, axis, edge: by_matrix(np, difference_matrix(x.shape[axis], edge), x, axis) / step,
+    "spread_differences": lambda np, x, step, axis, edge: by_matrix(np, difference_matrix(x.shape[axis], edge).T, x, axis) / step,
+    "differences_at": lambda np, x, points, axis, edge: by_matrix(np, difference_matrix(x.shape[axis], edge, points), x, axis),
+    "sliding": lambda np, x, w: sum([x[..., i : x.shape[-1] - w.shape[-1] + 1 + i] * w[..., i : i + 1] for i in range(w.shape[-1])], 0.0),
+    "unwrap": lambda np, x, discont, axis, period: np.unwrap(x, discont, axis, 2 * pi if period is None else period),
+    "histogram_counts": lambda np, x, edges, weights, uniform: np.histogram(x, edges, weights=weights)[0],
+    "lerp": lambda np, a, b, part, weak: a + (b - a) * part,
     "pad": lambda np, x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
     "trapezoid": lambda np, y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
     "sort": lambda np, x, axis, kind: np.sort(x, axis),
+    "unique": lambda np, x, axis, equal_nan, in_order: np.unique(x, axis=axis),
     "partition": lambda np, x, kth, axis, kind: np.partition(x, kth, axis),
     "choose": lambda np, a, choices, mode: np.choose(a, choices, mode="clip" if mode == "raise" else mode),
     "unstack": lambda np, x, axis: np.unstack(x, axis=axis),
@@ -288,6 +365,8 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
 def in_jax(op: OpOverload, np: Any) -> Callable[..., Any]:
     """The function of JAX that takes a row's cases. Raises AttributeError where there is none."""
     name = op.schema.name
+    if name in ("nextafter", "spacing"):  # which JAX has no derivative of
+        raise AttributeError(name)
     if name in JAX:
         return lambda *case: JAX[name](np, *case)
     function = getattr(np.linalg, name.removeprefix("linalg_")) if name.startswith("linalg_") else getattr(np, name)
@@ -300,8 +379,15 @@ def _axes(x: Any, axis: Any) -> Any:
 
 
 TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
+    **{name: lambda t, *case, method=method: method(t, t.movedim, *case) for name, method in METHODS.items()},
     "absolute": lambda t, x: t.abs(x),
     "fabs": lambda t, x: t.abs(x),
+    "fraction": lambda t, x: t.frac(x),
+    "whole": lambda t, x: t.trunc(x),
+    "mantissa": lambda t, x: t.frexp(x)[0],
+    "exponent": lambda t, x: t.frexp(x)[1],
+    "divmod": lambda t, x, y: (t.floor_divide(x, y), t.remainder(x, y)),
+    "i1": lambda t, x: t.special.i1(x),
     "sign": lambda t, x: t.sgn(x),
     "conjugate": lambda t, x: t.conj(x),
     "power": lambda t, x, y: t.pow(x, y),
@@ -354,11 +440,57 @@ TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
     "trapezoid": lambda t, y, x, dx, axis: t.trapezoid(y, dx=1.0 if dx is None else dx, dim=axis) if x is None else t.trapezoid(y, x, dim=axis),
     "einsum": lambda t, text, operands, optimize: t.einsum(text, *operands),
     "root": lambda t, x, n: t.pow(x, 1 / n),
+    "sliding": lambda t, x, w: _slid(x, w),
+    "convolve": lambda t, a, v, mode: _overlapping(t, a, v.flip(0), mode, np.convolve),
+    "correlate": lambda t, a, v, mode: _overlapping(t, a, v.conj(), mode, np.correlate),
+    "interp": lambda t, x, xp, fp, left, right: _interpolated(t, x, xp, fp, left, right),
+    "quantile": lambda t, x, q, axis, method, weights, keep: _quantile(t.quantile, t, x, q, axis, method, weights, keep),
+    "nanquantile": lambda t, x, q, axis, method, weights, keep: _quantile(t.nanquantile, t, x, q, axis, method, weights, keep),
+    "nanmedian": lambda t, x, axis, keep: _quantile(t.nanquantile, t, x, 0.5, axis, "linear", None, keep),
+    "histogram_counts": lambda t, x, edges, weights, uniform: _histogram(t, x, edges, weights),
     "median": lambda t, x, axis, keep: _median(t, x, axis, keep),
     "clip": lambda t, x, low, high: t.clamp(*_broadcast(t, x, low, high)),
     "angle": lambda t, x, deg: t.angle(x) * (180 / np.pi if deg else 1),
     "round": lambda t, x, decimals: t.round(x, decimals=decimals),
 }
+
+
+def _slid(x: Any, w: Any) -> Any:
+    """The products of one sequence with another, at each place where it lies within."""
+    return sum(x[..., i : x.shape[-1] - w.shape[-1] + 1 + i] * w[..., i : i + 1] for i in range(w.shape[-1]))
+
+
+def _overlapping(t: Any, a: Any, w: Any, mode: str, function: Any) -> Any:
+    n, m = len(a), len(w)
+    ends = t.zeros(m - 1, dtype=a.dtype)
+    places = function(np.arange(1, n + 1), 1000.0 ** np.arange(m), mode), function(np.arange(1, n + 1), 1000.0 ** np.arange(m), "full")
+    first = places[1].tolist().index(places[0][0])
+    return _slid(t.cat([ends, a, ends]), w)[first : first + len(places[0])]
+
+
+def _interpolated(t: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
+    n = len(xp)
+    x = x if t.is_tensor(x) else t.tensor(x, dtype=xp.dtype)
+    before = (t.searchsorted(xp, x, right=True) - 1).clamp(0, max(n - 2, 0))
+    after = (before + 1).clamp(max=n - 1)
+    length = t.where(xp[after] == xp[before], 1.0, xp[after] - xp[before])
+    found = fp[before] + (x - xp[before]) * (fp[after] - fp[before]) / length
+    found = t.where(x < xp[0], fp[0] if left is None else left, found)
+    return t.where(x > xp[-1], fp[-1] if right is None else right, found)
+
+
+def _quantile(function: Any, t: Any, x: Any, q: Any, axis: Any, method: str, weights: Any, keep: bool) -> Any:
+    """torch's own, which takes one axis and a row of q."""
+    if weights is not None or isinstance(axis, tuple) or method not in ("linear", "lower", "higher", "midpoint", "nearest") or (t.is_tensor(q) and q.ndim > 1):
+        raise AttributeError("quantile")
+    return function(x, q, axis, keep, interpolation=method)
+
+
+def _histogram(t: Any, x: Any, edges: Any, weights: Any) -> Any:
+    n, x = len(edges) - 1, np.asarray(x.detach())
+    at = [np.flatnonzero(np.histogram(value, edges)[0]) for value in x]
+    place = t.tensor([int(i[0]) if len(i) else n for i in at], dtype=t.int64)
+    return t.zeros(n + 1, dtype=weights.dtype).index_add(0, place, weights)[:n]
 
 
 def _prod(t: Any, x: Any, axis: Any, keep: bool) -> Any:

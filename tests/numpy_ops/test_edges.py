@@ -105,7 +105,8 @@ def test_both_directions_agree_at_the_edges(op: OpOverload, dtype: str) -> None:
                 assert equal(found, np.sum(terms), **close), (text, place, case)
 
 
-UNDETERMINED = {"linalg_qr", "linalg_tall_qr", "linalg_svd", "linalg_eigh"}  # of such matrices: rounding divided by rounding
+# Of such matrices it is rounding divided by rounding; the last two multiply zeros that stand beside the elements by inf.
+UNDETERMINED = {"linalg_qr", "linalg_tall_qr", "linalg_svd", "linalg_eigh", "sliding", "differences_at"}
 
 
 def element_by_element(op: OpOverload, case: Any, place: Any) -> Any:
@@ -270,7 +271,10 @@ def test_a_second_derivative_at_an_edge_is_jaxs_or_not_made_up(op: OpOverload) -
             assert not wrong.any(), [(place, other), [x[wrong] for x in case], made[wrong], found[wrong]]
 
 
-CORNERS: dict[str, Any] = {"hypot": lambda x, y: abs(x) == abs(y)}  # JAX divides by the larger, and calls its choice of that a constant
+CORNERS: dict[str, Any] = {
+    "hypot": lambda x, y: abs(x) == abs(y),  # JAX divides by the larger, and calls its choice of that a constant
+    **dict.fromkeys(["i0", "i1"], lambda x: x == 0),  # JAX takes |x| for a constant there: of I0'' = 1/2 it makes 0
+}
 
 
 def run_or_none(op: OpOverload, case: Any) -> Any:
