@@ -80,6 +80,8 @@ _AXES_OF_INPLACE = ([(-2, -1)] * 3, [(-1,), (-2, -1), (-1,)])  # what `a @= x` s
 
 def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any) -> Any:
     """Run the row of a ufunc."""
+    if options.keys() == {"axis"} and method == "__call__" and "axis" in UFUNCS[ufunc].arguments.names:  # of np.vecdot
+        return call(UFUNCS[ufunc], *inputs, **options)
     if method == "__call__" and not options:
         op = UFUNCS.get(ufunc)
         if ufunc is np.divmod:
