@@ -13,6 +13,7 @@ compute stays differentiable: SciPy with `SCIPY_ARRAY_API=1`, scikit-learn, arra
     index_tricks   r_, c_; vectorize
     linalg, fft    NumPy's, which the standard calls extensions
     random         draws whose parameters may be Tensors
+    special        SciPy's special functions, where SciPy looks for them
 
 .. [1] https://data-apis.org/array-api/2024.12/
 """
@@ -21,14 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from . import fft, linalg, random
+from . import fft, linalg, random, special
 from .functions import FUNCTIONS, looked_up
 from .index_tricks import c_, r_, vectorize
 from .standard import __array_api_version__, argsort, clip, diff, finfo, iinfo, sort
 
 __all__ = [
     "__array_api_version__", "argsort", "c_", "clip", "diff", "fft", "finfo", "iinfo", "linalg", "r_",
-    "random", "sort", "vectorize",
+    "random", "sort", "special", "vectorize",
 ]  # fmt: skip
 OWN = frozenset(__all__)
 __all__.extend(sorted({"__array_namespace_info__", *FUNCTIONS, *(name for name in dir(np) if not name.startswith("_"))} - OWN))
