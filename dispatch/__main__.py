@@ -4,24 +4,37 @@
     npdispatch list [MODULE]              the operators that importing MODULE defines; without it, those of NumPy
     npdispatch list np                    NumPy's functions, and what stands for each
     npdispatch explain NAME [-m MODULE]   the kernels and rules of one operator, key by key
+    npdispatch explain MODULE::NAME       the same of an operator that MODULE defines
+    npdispatch --version
 
-`python -m dispatch` is the same command.
+MODULE is a module's name, or a file: ./kernels.py. `python -m dispatch` is the same command.
+More than 350 lines, for what the tour prints is written here.
 """
 
 import argparse
+import ctypes
 import inspect
 import os
+import platform
+import shutil
+import subprocess
 import sys
+import tempfile
 import textwrap
 import timeit
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from . import __version__
 from .autodiff import grad
 from .core import OpOverload
+from .core.source import raised_at
 from .errors import DispatchError, OperatorNotFoundError, did_you_mean
 from .layers.autograd.leaf import tensor
 from .layers.vmap import vmap
@@ -46,9 +59,15 @@ def main(argv: list[str] | None = None) -> int:
         print(f"npdispatch: there is no command {words[0]!r}.{advice} Commands: {known}.", file=sys.stderr)
         return 2
     options = parser.parse_args(words)
+    if options.version:
+        print(f"npdispatch {__version__}, NumPy {np.__version__}, CPython {platform.python_version()}")
+        return 0
     try:
         COMMANDS[options.command](options)
     except (DispatchError, ImportError) as error:
+        print(f"npdispatch: {error}", file=sys.stderr)
+        return 1
+    except _ModuleError as error:
         print(f"npdispatch: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader, `head` say, has seen enough; nothing is left to be written when Python ends
@@ -60,26 +79,72 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="npdispatch", description="PyTorch's operator contract on plain NumPy arrays: look at operators."
     )
+    parser.add_argument("--version", action="store_true", help="the versions of npdispatch, NumPy and Python")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("tour", help="one operator, from its schema to what a call costs, in under a minute")
     listing = commands.add_parser("list", help="the operators that importing a module defines; by default NumPy's")
-    listing.add_argument("module", nargs="?", help="the module to import, mylib.kernels say; np: NumPy's functions")
+    listing.add_argument("module", nargs="?", help="the module to import, mylib.kernels or ./kernels.py; np: NumPy's functions")
     explaining = commands.add_parser("explain", help="the kernels and rules of one operator, key by key")
-    explaining.add_argument("name", help="its name, np::add say")
-    explaining.add_argument("-m", "--module", help="the module to import first, which defines it")
+    explaining.add_argument("name", help="its name, np::add or ./kernels.py::scale say")
+    explaining.add_argument("-m", "--module", help="the module or the file to import first, which defines it")
     return parser
 
 
 # -- list and explain --------------------------------------------------------------------------------------------------
 
 
+class _ModuleError(Exception):
+    """A module raised while it was imported."""
+
+
 def _load(module: str) -> None:
-    """Import a module, from the working directory too, as `python -m` would."""
+    """Import a module, from the working directory too as `python -m` would, or a file."""
+    if _is_file(module) and not Path(module).is_file():
+        raise ImportError(f"there is no file {Path(module)}.")
     sys.path.insert(0, os.getcwd())
     try:
-        import_module(module)
+        if _is_file(module):
+            _run_file(Path(module))
+        else:
+            import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name == module and Path(f"{module}.py").exists():
+            raise ImportError(f"there is no module {module!r}. For the file write ./{module}.py.") from None
+        raise
+    except DispatchError:
+        raise
+    except (Exception, SystemExit) as error:
+        at = raised_at(error)
+        text = f"importing {module} raised {type(error).__name__}: {error}" + (f"\n    {at}" if at else "")
+        raise _ModuleError(text) from error
     finally:
         sys.path.pop(0)
+
+
+def _is_file(module: str) -> bool:
+    return module.endswith(".py") or os.sep in module
+
+
+def _run_file(file: Path) -> None:
+    spec = spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    made = sys.modules[file.stem] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(made)
+    except BaseException:
+        del sys.modules[file.stem]
+        raise
+
+
+def _defined_by(module: str) -> list[OpOverload]:
+    """Import a module, and return the operators that it defines."""
+    before = {op.name for op in ops}
+    _load(module)
+    found = sorted((op for op in ops if op.name not in before), key=lambda op: op.name)
+    if not found:
+        raise OperatorNotFoundError(f"importing {module} defines no operator it had not defined before.")
+    return found
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -90,21 +155,30 @@ def _list(options: argparse.Namespace) -> None:
         for name, what in sorted(found_for.items()):
             print(f"{name:{width}}  {what or 'no row'}")
         return
-    before = set() if options.module is None else {op.name for op in ops}
-    if options.module is not None:
-        _load(options.module)
-    found = sorted((op for op in ops if op.name not in before), key=lambda op: op.name)
-    if not found:
-        raise OperatorNotFoundError(f"importing {options.module} defines no operator it had not defined before.")
-    for op in found:
+    for op in sorted(ops, key=lambda op: op.name) if options.module is None else _defined_by(options.module):
         print(op)
+
+
+def _named(module: str, name: str) -> OpOverload:
+    """Return the operator of a name, with or without its namespace, that a file defines."""
+    defined = _defined_by(module)
+    fitting = [op for op in defined if name in (op.name, op.schema.name)]
+    if not fitting:
+        advice = did_you_mean(name, [op.schema.name for op in defined])
+        known = ", ".join(op.name for op in defined)
+        raise OperatorNotFoundError(f"{module} defines no operator {name!r}.{advice} It defines: {known}.")
+    return fitting[0]
 
 
 def _explain(options: argparse.Namespace) -> None:
     """Print what is known of one operator and what runs at each key."""
-    if options.module is not None:
-        _load(options.module)
-    found: Any = find(options.name)
+    module, _, name = options.name.partition("::")
+    if options.module is None and _is_file(module):
+        found: Any = _named(module, name)
+    else:
+        if options.module is not None:
+            _load(options.module)
+        found = find(options.name)
     for op in [found] if isinstance(found, OpOverload) else [getattr(found, name) for name in found.overloads()]:
         print(op)
         paragraphs = inspect.cleandoc(vars(op).get("__doc__") or "").split("\n\n")
@@ -119,16 +193,63 @@ def _explain(options: argparse.Namespace) -> None:
 # -- the tour ----------------------------------------------------------------------------------------------------------
 
 
-def _operator() -> OpOverload:
-    """A kernel of our own, and a rule for each layer; the tour prints what is written here, paragraph by paragraph."""
+C_SOURCE = """\
+void slope(const double *y, double *out, long rows, long n, double dx) {
+    for (long i = 0; i < rows * (n - 1); i++)
+        out[i] = (y[i + i / (n - 1) + 1] - y[i + i / (n - 1)]) / dx;
+}
+"""
+
+
+def _compiled(folder: str) -> ctypes.CDLL | None:
+    """Compile the tour's C function with the machine's compiler; None where there is none, or it fails."""
+    names = [name for name in (os.environ.get("CC"), "cc", "gcc", "clang") if name]
+    compiler = next((found for name in names if (found := shutil.which(name))), None)
+    if compiler is None:
+        return None
+    source, library = Path(folder, "slope.c"), Path(folder, "slope.so")
+    source.write_text(C_SOURCE)
+    done = subprocess.run(
+        [compiler, "-O2", "-shared", "-fPIC", "-o", library, source], capture_output=True, check=False, timeout=60
+    )
+    if done.returncode:
+        return None
+    c = ctypes.CDLL(str(library))
+    c.slope.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_double]
+    c.slope.restype = None
+    return c
+
+
+def _of_c(c: ctypes.CDLL) -> OpOverload:
+    """The kernel in C; the tour prints what is written here."""
 
     @custom_op("tour::slope", mutates_args=())
-    def slope(y: np.ndarray, dx: float = 1.0) -> np.ndarray:
-        return (y[..., 1:] - y[..., :-1]) / dx  # type: ignore[no-any-return]
+    def slope(y: NDArray[np.float64], dx: float = 1.0) -> np.ndarray:
+        y, out = np.ascontiguousarray(y), np.empty(y[..., 1:].shape)
+        c.slope(y.ctypes, out.ctypes, y[..., :1].size, y.shape[-1], dx)
+        return out
+
+    made: OpOverload = slope
+    return made
+
+
+def _of_numpy() -> OpOverload:
+    """The kernel where there is no compiler."""
+
+    @custom_op("tour::slope", mutates_args=())
+    def slope(y: NDArray[np.float64], dx: float = 1.0) -> np.ndarray:
+        return (y[..., 1:] - y[..., :-1]) / dx
+
+    made: OpOverload = slope
+    return made
+
+
+def _rules(slope: Any) -> None:
+    """A rule for each layer, paragraph by paragraph."""
 
     @slope.register_fake
     def _(y, dx):  # type: ignore[no-untyped-def]
-        return np.empty_like(y[..., 1:])
+        return np.empty(y[..., 1:].shape)
 
     def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
         ctx.dx = inputs[1]
@@ -142,21 +263,29 @@ def _operator() -> OpOverload:
     def _(info, in_dims, y, dx):  # type: ignore[no-untyped-def]
         return slope(np.moveaxis(y, in_dims[0], 0), dx), 0
 
-    made: OpOverload = slope
-    return made
-
 
 def _tour(options: argparse.Namespace) -> None:
     """Print one operator, end to end."""
-    slope = _operator()
-    _, written, *rules, _ = textwrap.dedent(inspect.getsource(_operator)).split("\n\n")
+    with tempfile.TemporaryDirectory() as folder:
+        _walk(_compiled(folder))
+
+
+def _walk(c: ctypes.CDLL | None) -> None:
+    slope, kernel = (_of_numpy(), _of_numpy) if c is None else (_of_c(c), _of_c)
+    _rules(slope)
+    written = textwrap.dedent(inspect.getsource(kernel)).split("\n\n")[1]
+    rules = textwrap.dedent(inspect.getsource(_rules)).split("\n\n")[1:]
     t = np.linspace(0.0, 3.0, 7)
     curve = np.sin(t)
 
     def length(y: Any, dx: float = 0.5) -> Any:
         return np.sum(np.sqrt(1 + slope(y, dx) ** 2) * dx)
 
-    _title(1, "A function of yours and one line over it. The hints are the schema.")
+    if c is None:
+        _title(1, "A function of yours (no C compiler is here) and one line over it. The hints are the schema.")
+    else:
+        _title(1, "A function in C, compiled just now, and one line over its wrapper. The hints are the schema.")
+        _code(C_SOURCE.rstrip())
     _code(written)
     print(f"    schema     {slope.schema}")
     print(f"    slope(y)   {_numbers(slope(curve, 0.5))}")
@@ -165,7 +294,6 @@ def _tour(options: argparse.Namespace) -> None:
     _title(2, "A rule for shapes, one for gradients, one for batches, and with them its table of kernels.")
     for rule in rules:
         _code(rule)
-    print()
     _block(slope.kernels)
 
     _title(3, "opcheck holds the kernel and the rules against each other, on other values, layouts and sizes.")
@@ -184,6 +312,11 @@ def _tour(options: argparse.Namespace) -> None:
 
     _title(6, "What it costs: nanoseconds, the fastest of many calls on 7 numbers.")
     _costs(slope, curve)
+
+    _title(7, "What next")
+    print("    your own function    docs/custom_operators.md: the same steps, slower, and each with its checks")
+    print("    what it then is      npdispatch list ./yours.py, npdispatch explain ./yours.py::slope")
+    print("    in your tests        dispatch.testing.opcheck(slope, (np.linspace(0.0, 1.0, 7), 0.5))")
 
 
 def _title(number: int, text: str) -> None:
@@ -222,7 +355,7 @@ def _differences(f: Callable[[Any], Any], x: np.ndarray[Any, Any], step: float =
 def _costs(slope: OpOverload, curve: np.ndarray[Any, Any]) -> None:
     """Time the operator beside the undecorated function."""
     scope = {"function": slope.__wrapped__, "slope": slope, "y": curve, "tracked": tensor(curve, requires_grad=True)}
-    calls = ("(y, 0.5)", "(y, dx=0.5)", "(y)")
+    calls = ("(y, 0.5)", "(y, dx=0.5)")
     statements = [name + call for name in ("function", "slope") for call in calls]
     took = fastest([*statements, "slope(tracked, 0.5)"], scope)
     print(f"    {'call':22}{'function':>10}{'operator':>10}{'over':>8}")

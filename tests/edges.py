@@ -17,6 +17,7 @@ from dispatch.core import OpOverload
 from dispatch.schema.tags import Tag
 
 inf, nan = np.inf, np.nan
+NUMPY = np  # where JAX's and torch's stand under its name
 
 GRID = [0.0, -0.0, 1.0, -1.0, inf, -inf, nan, 0.5, -0.5, 2.0, -2.0, 3.0]
 COMPLEX_GRID = [0j, 1 + 0j, -1 + 0j, 1j, -1j, 0.5 + 0.5j, 2 - 1j]
@@ -216,12 +217,63 @@ def _listed(name: str) -> Callable[..., Any]:
     return lambda np, arrays: getattr(np, name)(*arrays)
 
 
+def running(f: Any, x: Any, starts: Any = (0,)) -> list[Any]:
+    """The results of a ufunc's accumulate along the last axis, by a loop."""
+    found: list[Any] = []
+    for i in range(x.shape[-1]):
+        found.append(x[..., i] if i in starts else f(found[-1], x[..., i]))
+    return found
+
+
+def flat(moveaxis: Any, x: Any, axis: Any) -> Any:
+    """The axes of a reduction as one, the last."""
+    axes = [i % x.ndim for i in (range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,))]
+    x = moveaxis(x, tuple(axes), tuple(range(x.ndim - len(axes), x.ndim)))
+    return x.reshape((*x.shape[: x.ndim - len(axes)], -1))
+
+
+def reduced(np: Any, moveaxis: Any, x: Any, name: str, axis: Any, dtype: Any, keep: bool) -> Any:
+    return running(getattr(np, name[4:]), flat(moveaxis, x, axis))[-1]
+
+
+def accumulated(np: Any, moveaxis: Any, x: Any, name: str, axis: int, dtype: Any, starts: Any) -> Any:
+    return moveaxis(np.stack(running(getattr(np, name[4:]), moveaxis(x, axis, -1), starts or (0,)), -1), -1, axis)
+
+
+def reduced_at(np: Any, moveaxis: Any, x: Any, name: str, indices: Any, axis: int, dtype: Any) -> Any:
+    x = moveaxis(x, axis, -1)
+    ends = [j if i < j else i + 1 for i, j in zip(indices, [*indices[1:], x.shape[-1]], strict=True)]
+    return moveaxis(np.stack([running(getattr(np, name[4:]), x[..., i:j])[-1] for i, j in zip(indices, ends, strict=True)], -1), -1, axis)
+
+
+def reduced_where(np: Any, moveaxis: Any, x: Any, name: str, mask: Any, initial: Any, axis: Any, dtype: Any, keep: bool) -> Any:
+    """Each result from its chosen elements."""
+    chosen = flat(NUMPY.moveaxis, NUMPY.broadcast_to(True if mask is None else mask, tuple(x.shape)), axis)
+    x, f = flat(moveaxis, x, axis), getattr(np, name[4:])
+    found = []
+    for place in NUMPY.ndindex(chosen.shape[:-1]):
+        elements = [x[(*place, int(i))] for i in NUMPY.flatnonzero(chosen[place])]
+        result = elements.pop(0) if initial is None else initial * np.ones_like(x.reshape(-1)[0])
+        for element in elements:
+            result = f(result, element)
+        found.append(result)
+    return np.stack(found).reshape(chosen.shape[:-1])
+
+
+METHODS = {"ufunc_reduce": reduced, "ufunc_accumulate": accumulated, "ufunc_reduceat": reduced_at, "ufunc_reduce_where": reduced_where}
+
 JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under its name; the first argument is jax.numpy
+    **{name: lambda np, *case, method=method: method(np, np.moveaxis, *case) for name, method in METHODS.items()},
     "getitem": lambda np, x, index, arrays: indexed(x, index, arrays),
     "select_index": lambda np, x, axis, i: np.take(x, i, axis),
     "scatter_add": lambda np, x, index, shape, arrays: np.zeros(shape).at[placed(index, arrays)].add(x),
     "setitem": lambda np, x, index, v, arrays: x.at[placed(index, arrays)].set(v),
     "fabs": lambda np, x: np.abs(x),
+    "fraction": lambda np, x: np.modf(x)[0],
+    "whole": lambda np, x: np.modf(x)[1],
+    "mantissa": lambda np, x: np.frexp(x)[0],
+    "exponent": lambda np, x: np.frexp(x)[1],
+    "i1": lambda np, x: importlib.import_module("jax").scipy.special.i1(x),
     "divide_no_nan": lambda np, x, y: np.divide(x, y),
     "scalar_multiply": lambda np, x, y: np.multiply(x, y),
     "scalar_power": lambda np, x, y: np.power(x, y),
@@ -276,6 +328,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "pad": lambda np, x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
     "trapezoid": lambda np, y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
     "sort": lambda np, x, axis, kind: np.sort(x, axis),
+    "unique": lambda np, x, axis, equal_nan, in_order: np.unique(x, axis=axis),
     "partition": lambda np, x, kth, axis, kind: np.partition(x, kth, axis),
     "choose": lambda np, a, choices, mode: np.choose(a, choices, mode="clip" if mode == "raise" else mode),
     "unstack": lambda np, x, axis: np.unstack(x, axis=axis),
@@ -288,6 +341,8 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
 def in_jax(op: OpOverload, np: Any) -> Callable[..., Any]:
     """The function of JAX that takes a row's cases. Raises AttributeError where there is none."""
     name = op.schema.name
+    if name in ("nextafter", "spacing"):  # which JAX has no derivative of
+        raise AttributeError(name)
     if name in JAX:
         return lambda *case: JAX[name](np, *case)
     function = getattr(np.linalg, name.removeprefix("linalg_")) if name.startswith("linalg_") else getattr(np, name)
@@ -300,8 +355,15 @@ def _axes(x: Any, axis: Any) -> Any:
 
 
 TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
+    **{name: lambda t, *case, method=method: method(t, t.movedim, *case) for name, method in METHODS.items()},
     "absolute": lambda t, x: t.abs(x),
     "fabs": lambda t, x: t.abs(x),
+    "fraction": lambda t, x: t.frac(x),
+    "whole": lambda t, x: t.trunc(x),
+    "mantissa": lambda t, x: t.frexp(x)[0],
+    "exponent": lambda t, x: t.frexp(x)[1],
+    "divmod": lambda t, x, y: (t.floor_divide(x, y), t.remainder(x, y)),
+    "i1": lambda t, x: t.special.i1(x),
     "sign": lambda t, x: t.sgn(x),
     "conjugate": lambda t, x: t.conj(x),
     "power": lambda t, x, y: t.pow(x, y),

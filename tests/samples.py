@@ -288,6 +288,7 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make((2, 3)), make((3,))), (make(()), make((3,))), (make((2, 3)), make((3, 2))), (2.0, make((2,))),
         (make((2, 3)), make((4, 3, 2))), (make((2, 2, 3)), make((3,))),
     ],
+    "memory_view": lambda make: [(x, x.dtype, (3, 2), (x.itemsize, 3 * x.itemsize), 0) for x in [make((2, 3))]] + [(x, x.dtype, (3,), (-x.itemsize,), 3 * x.itemsize) for x in [make((4,))]],
     "select_index": lambda make: [(make((3,)), 0, 1), (make((2, 3)), 1, 0), (make((2, 3, 4)), -2, 2)],
     "reshape": lambda make: [
         (make((2, 3)), (3, 2)), (make((2, 3)), -1), (make((2, 3, 4)), (2, -1)), (make(()), (1, 1)), (make((3, 1)), [3]),
@@ -317,6 +318,31 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "stack": lambda make: [
         ([make((2, 3)), make((2, 3))], 0), ((make((2,)), make((2,)), make((2,))), -1), ([make(()), make(())], 0),
         ([make((0, 2))], 1),
+    ],
+    **dict.fromkeys(["gcd", "lcm"], lambda make: whole(make)[:1]),
+    "bitwise_count": lambda make: [(make((2, 3), "i8"),), (make((3,), "i8"),)],
+    "isnat": lambda make: [(make((2, 3), "i8").astype("m8[s]"),)],
+    "ldexp": lambda make: [(make(a), make(b, "i8")) for a, b in PAIRS] + [(make((2, 3)), 2)],
+    "ufunc_reduce": lambda make: [
+        (make(shape), f"np::{name}", axis, None, keep)
+        for name, shape, axis in [
+            ("subtract", (4,), 0), ("subtract", (2, 3, 4), 1), ("divide", (2, 3), -1), ("multiply", (2, 3), (0, 1)), ("divide", (3, 1), 1),
+            ("add", (2, 3, 4), (0, -1)), ("multiply", (), None), ("float_power", (0, 3), 1),
+        ]
+        for keep in (False, True)
+    ],
+    "ufunc_reduce_where": lambda make: [
+        (make((2, 3)), "np::subtract", np.array([True, False, True]), 2, 1, None, False), (make((2, 3)), "np::divide", MASK, 1, 0, None, True),
+        (make((2, 3, 4)), "np::subtract", None, 1, 1, None, False), (make((2, 3)), "np::multiply", MASK, None, None, None, False),
+    ],
+    "ufunc_accumulate": lambda make: [
+        *[(make(shape), f"np::{name}", axis, None, None) for name, shape, axis in [
+            ("subtract", (4,), 0), ("divide", (2, 3, 4), 1), ("multiply", (2, 3), -1), ("add", (1, 3), 0), ("subtract", (0, 3), 1)]],
+        (make((5,)), "np::divide", 0, None, [0, 1, 4]), (make((2, 4)), "np::subtract", 1, "c16", [0, 2]),
+    ],
+    "ufunc_reduceat": lambda make: [
+        (make((5,)), "np::subtract", [0, 3, 1], 0, None), (make((2, 3, 4)), "np::divide", [0, 2], 1, None), (make((2, 3)), "np::add", [2, 0, 0, 1], -1, None),
+        (make((4, 2)), "np::multiply", [1, 3], 0, "c16"), (make((2, 3)), "np::subtract", [], 1, None),
     ],
     "astype": lambda make: [(make((2, 3)), dtype) for dtype in (np.float64, "f4", complex, np.dtype("i4"))],
     "empty": shaped,
@@ -533,6 +559,24 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "hsplit": lambda make: [(make((4,)), 2), (make((2, 4)), [1])],
     "dsplit": lambda make: [(make((1, 2, 4)), 2)],
     "unstack": lambda make: [(make((2, 3)), 0), (make((2, 3)), -1)],
+    "insert": lambda make: [
+        (make((2, 3)), 1, make(()), None), (make((2, 3)), [0, 2], make((2, 2)), 1), (make((3,)), slice(0, 2), make((2,)), 0), (make((2, 3)), 1, make((2,)), 1),
+        (make((2, 3)), [1], make((2, 1)), 1), (make((2, 3)), -1, make((3,)), 0),
+    ],
+    "resize": lambda make: [(make((2, 3)), (3, 4)), (make((3,)), 2), (make((2, 3)), (0, 2)), (make(()), (2, 2)), (make((2, 3)), (2, 3))],
+    "geomspace": lambda make: [
+        (make(()), make(()), 4, True, None, 0), (make((2,)), make((3, 1)), 3, False, None, 0), (make((2,)), make((2,)), 1, True, None, 0),
+        (make((2,)), 3, 4, True, "c16" if make(()).dtype.kind == "c" else "f8", -1), (make((2,)), make((2,)), 0, True, None, 0),
+    ],
+    "checked_end": lambda make: [(make(shape),) for shape in SHAPES],
+    "ravel_multi_index": lambda make: [
+        ([make((3,), "i8"), make((2, 3), "i8")], (5, 6), "raise", "C"), ([make((), "i8"), make((3,), "i8"), make((3,), "i8")], (2, 3, 5), ("wrap", "clip", "raise"), "F"),
+        ([make((3,), "i8")], (5,), "raise", "C"),
+    ],
+    "unravel_index": lambda make: [(make((2, 3), "i8"), (3, 4), "C"), (make((), "i8"), (2, 3), "F"), (make((3,), "i8"), 5, "C")],
+    "sliding_window_view": lambda make: [
+        (make((5,)), 3, None), (make((4, 3)), (2, 2), None), (make((3, 5)), 4, 1), (make((5, 3)), (2, 3), (0, -1)), (make((5,)), (2, 3), (0, 0)), (make((2, 3)), (2, 3), None), (make((2, 3)), 1, 0),
+    ],
     "select": lambda make: [
         ([make((2, 3), "?"), make((3,), "?")], [make((2, 3)), make((2, 1))], make((3,))), ([make((3,), "?")], [make((2, 3))], 0), ([make((), "?")], [make(())], make(())),
     ],
@@ -638,11 +682,20 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 
 OWN = {  # what the layers need, and NumPy has under no name
+    "checked_end",
     "unique_places", "unsorted_places",
-    "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "empty", "empty_like", "linalg_tall_qr",
+    "ufunc_reduce_where", "fraction", "whole", "mantissa", "exponent", "i1",
+    "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "memory_view", "empty", "empty_like", "linalg_tall_qr",
     "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "product_of_others", "share", "zero_unless", "zero_unless_nan", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "linalg_inverse", "linalg_inf_for_nan", "settled", "linalg_residuals", "linalg_not_turning", "linalg_tall_full_qr", "linalg_raw_qr", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
     "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where", "nanprod_where", "nanmax_where", "nanmin_where", "nanvar_where", "nanstd_where",  # their kernels are NumPy's functions of other names
 }  # fmt: skip
+
+
+def accumulated(ufunc: Any, x: Any, axis: int, dtype: Any, starts: Any) -> Any:
+    parts = np.split(x, (starts or [0])[1:], axis)
+    return np.concatenate([ufunc.accumulate(part, axis, dtype) for part in parts], axis) if starts else ufunc.accumulate(x, axis, dtype)
+
+
 NUMPYS: dict[str, Callable[..., Any]] = {
     "astype": lambda x, dtype: (x.real if np.dtype(dtype).kind != "c" else x).astype(dtype),
     "average": lambda x, axis, weights, keep: np.average(x, axis, weights, keepdims=keep),
@@ -674,6 +727,7 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "nanprod": lambda x, axis, dtype, keep: np.nanprod(x, axis, dtype, keepdims=keep),
     "nanvar": lambda x, axis, dtype, ddof, keep: np.nanvar(x, axis, dtype, ddof=ddof, keepdims=keep),
     "nanstd": lambda x, axis, dtype, ddof, keep: np.nanstd(x, axis, dtype, ddof=ddof, keepdims=keep),
+    "sliding_window_view": np.lib.stride_tricks.sliding_window_view,
     "select": lambda conditions, choices, default: np.select(conditions, choices, default),
     "choose": lambda a, choices, mode: np.choose(a, choices, mode=mode),
     "pad": lambda x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
@@ -683,6 +737,9 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "unique": lambda x, axis, equal_nan, in_order: np.unique(x, axis=axis, equal_nan=equal_nan, **({} if in_order else {"sorted": False})),
     "unique_all": lambda x, axis, equal_nan: np.unique(x, True, True, True, axis, equal_nan=equal_nan),
     "trapezoid": lambda y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
+    "ufunc_reduce": lambda x, name, axis, dtype, keep: getattr(np, name[4:]).reduce(x, axis, dtype, keepdims=keep),
+    "ufunc_accumulate": lambda x, name, axis, dtype, starts: accumulated(getattr(np, name[4:]), x, axis, dtype, starts),
+    "ufunc_reduceat": lambda x, name, indices, axis, dtype: getattr(np, name[4:]).reduceat(x, np.array(indices, int), axis, dtype),
     "unstack": lambda x, axis: [np.take(x, i, axis) for i in range(x.shape[axis])],
     "var": lambda x, axis, dtype, ddof, keep: np.var(x, axis, dtype, ddof=ddof, keepdims=keep),
     "std": lambda x, axis, dtype, ddof, keep: np.std(x, axis, dtype, ddof=ddof, keepdims=keep),

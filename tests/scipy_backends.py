@@ -104,7 +104,7 @@ def prepare() -> None:
     checked = _array_api._strict_check
 
     def compared(*args: Any, **keywords: Any) -> Any:
-        actual, desired, xp = checked(*args, **keywords)
+        actual, desired, xp = checked(*map(untracked, args), **keywords)
         return untracked(actual), untracked(desired), xp
 
     _array_api._strict_check = compared

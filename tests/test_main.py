@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import dispatch
 from dispatch import __main__ as command
 from dispatch.numpy_ops import inventory
+from dispatch.testing.operator_checks import ALL
 
 ROOT = Path(__file__).parents[1]
 FLOAT = r"-?\d+\.\d{6}"
@@ -69,20 +71,34 @@ def numbers(line):
 
 
 def test_the_tour_is_under_two_screens(tour):
-    assert len(tour) <= 50
+    assert len(tour) <= 62
     assert max(map(len, tour)) <= 100
-    assert [line[0] for line in tour if re.match(r"\d  ", line)] == list("123456")
+    assert [line[0] for line in tour if re.match(r"\d  ", line)] == list("1234567")
 
 
-def test_the_tour_shows_code_that_runs_and_the_schema_of_it(tour):
+def test_the_tour_shows_code_that_runs_and_the_schema_of_it(tour, tmp_path):
     shown = "\n".join(line[4:] for line in section(tour, 1) if "slope(y) " not in line)
-    code = shown.partition("\nschema")[0]
-    scope = {"np": np, "custom_op": dispatch.custom_op}
-    exec(code.replace("tour::", "tour_as_shown::"), scope)
+    source, at, code = shown.partition("\nschema")[0].partition("@custom_op")
+    assert bool(source) == (command._compiled(tmp_path) is not None)
+    scope = {"np": np, "custom_op": dispatch.custom_op, "NDArray": NDArray, "c": command._compiled(tmp_path)}
+    assert source.strip() == (command.C_SOURCE.strip() if source else "")
+    exec((at + code).replace("tour::", "tour_as_shown::"), scope)
     assert str(scope["slope"].schema) == "tour_as_shown::slope(Tensor y, float dx=1.0) -> Tensor"
     assert "    schema     tour::slope(Tensor y, float dx=1.0) -> Tensor" in tour
     exec("\n".join(line[4:] for line in section(tour, 2)[:-5]), scope)
     assert not dispatch.testing.opcheck(scope["slope"], (dispatch.tensor(np.ones(3), requires_grad=True),)).failures
+
+
+@pytest.mark.parametrize("compiler", ["", "/no/such/compiler"])
+def test_without_a_compiler_the_tour_is_of_numpy(monkeypatch, tmp_path, compiler):
+    monkeypatch.setenv("CC", compiler)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(command, "BATCH", command.BATCH / 100)
+    lines = []
+    monkeypatch.setattr("builtins.print", lambda text="": lines.extend(text.split("\n")))
+    assert command.main(["tour"]) == 0
+    assert lines[0] == "1  A function of yours (no C compiler is here) and one line over it. The hints are the schema."
+    assert "        return (y[..., 1:] - y[..., :-1]) / dx" in lines
 
 
 def test_the_tour_shows_the_kernel_of_every_floor(tour):
@@ -98,10 +114,18 @@ def test_the_tour_shows_the_kernel_of_every_floor(tour):
 
 
 def test_the_tour_prints_the_report_of_opcheck(tour):
-    assert [line.split()[:2] for line in section(tour, 3)] == [
-        [name, "SUCCESS"]
-        for name in ("test_schema", "test_autograd_registration", "test_faketensor", "test_vmap", "test_gradients")
-    ]
+    assert [line.split()[:2] for line in section(tour, 3)] == [[name, "SUCCESS"] for name in ALL]
+
+
+def test_the_tour_ends_with_what_to_do_next(tour):
+    steps = section(tour, 7)
+    assert len(steps) == 3
+    assert (ROOT / re.search(r"docs/\w+\.md", steps[0]).group()).exists()
+    assert re.findall(r"npdispatch (\w+)", steps[1]) == ["list", "explain"]
+    call = steps[2].partition("tests")[2].strip()
+    op = dispatch.custom_op("tour_next::slope", lambda y, dx: np.diff(y) / dx, mutates_args=(), schema="(Tensor y, float dx) -> Tensor")
+    op.register_fake(lambda y, dx: np.empty(y[..., 1:].shape, y.dtype))
+    assert not eval(call, {"dispatch": dispatch, "np": np, "slope": op}).failures
 
 
 def test_the_tour_prints_the_gradient_beside_the_numeric_one(tour):
@@ -176,6 +200,7 @@ def test_explain_prints_tags_and_leaves_out_the_signature_of_a_ufunc(capsys):
     (["explain", "np::tanhh"], 1, "npdispatch: there is no operator np::tanhh. Did you mean 'tanh'?"),
     (["explain", "sin"], 1, "npdispatch: "),
     (["list", "no_such_library"], 1, "npdispatch: No module named 'no_such_library'"),
+    (["list", "./no_such_file.py"], 1, "npdispatch: there is no file no_such_file.py."),
     (["list", "dispatch"], 1, "npdispatch: importing dispatch defines no operator it had not defined before."),
 ])  # fmt: skip
 def test_a_wrong_word_is_refused_with_the_right_ones(words, status, said, capsys):
@@ -206,3 +231,48 @@ def test_python_m_dispatch_is_the_same_command_and_ends_quietly_when_the_reader_
     )  # fmt: skip
     assert done.stdout == "np::absolute(Tensor x) -> Tensor  [cpu | autograd fake jvp vmap]\n"
     assert done.stderr == ""
+
+
+def test_the_version_is_printed(capsys):
+    assert command.main(["--version"]) == 0
+    python = ".".join(map(str, sys.version_info[:3]))
+    assert capsys.readouterr().out.startswith(f"npdispatch {dispatch.__version__}, NumPy {np.__version__}, CPython {python}")
+
+
+@pytest.mark.parametrize("name", ["halve", "{library}::halve"])
+def test_a_file_is_listed_and_its_operators_explained(library, capsys, name):
+    listed = Path(f"listed_{library}_{len(name)}.py")
+    listed.write_text(MODULE.format(namespace=listed.stem))
+    assert command.main(["list", f"./{listed}"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition("(")[0] for line in lines] == [f"{listed.stem}::double_", f"{listed.stem}::halve"]
+    other = Path(f"other_{library}_{len(name)}.py")
+    other.write_text(MODULE.format(namespace=other.stem))
+    assert command.main(["explain", f"./{other}::{name.format(library=other.stem)}"]) == 0
+    assert capsys.readouterr().out.startswith(f"{other.stem}::halve(Tensor x, int times=1) -> Tensor")
+
+
+def test_a_name_that_a_file_does_not_define_is_refused(library, capsys):
+    assert command.main(["explain", f"./{library}.py::halv"]) == 1
+    assert capsys.readouterr().err == (
+        f"npdispatch: ./{library}.py defines no operator 'halv'. Did you mean 'halve'? It defines: {library}::double_, {library}::halve.\n"
+    )
+
+
+@pytest.mark.parametrize("text", ["1 / 0", "import sys; sys.exit(3)"])
+def test_a_file_that_raises_is_told_with_its_line_and_no_traceback(tmp_path, monkeypatch, capsys, text):
+    monkeypatch.chdir(tmp_path)
+    Path("raising.py").write_text(f"x = 1\n{text}\n")
+    assert command.main(["list", "./raising.py"]) == 1
+    error = "ZeroDivisionError: division by zero" if "0" in text else "SystemExit: 3"
+    assert capsys.readouterr().err == f"npdispatch: importing ./raising.py raised {error}\n    raising.py:2, in <module>: {text}\n"
+    assert "raising" not in sys.modules
+
+
+def test_a_file_that_is_named_like_a_module_is_pointed_to(tmp_path, monkeypatch, capsys):
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path / "src")
+    monkeypatch.setattr(command.os, "getcwd", lambda: str(tmp_path))
+    Path("alone_in_src.py").write_text("")
+    assert command.main(["list", "alone_in_src"]) == 1
+    assert capsys.readouterr().err == "npdispatch: there is no module 'alone_in_src'. For the file write ./alone_in_src.py.\n"

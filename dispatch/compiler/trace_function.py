@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from ..core import (
     Tensor,
@@ -25,6 +26,7 @@ from ..graph import Graph, Node, sizes_in
 from ..layers.autograd import TrackedTensor, track
 from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
 from ..layers.trace import Trace, TracedTensor, metadata
+from ..operators.prims import memory_view
 from ..symbolic import ShapeEnv
 
 MODES = ("real", "fake", "symbolic")
@@ -199,10 +201,32 @@ def _entered(x: Any, name: str, trace: Trace, stand_in: Callable[[Any], Any], si
     return track(made, trace.level) if tracked else made, node
 
 
+def _views_of_constants(results: list[Any], trace: Trace) -> dict[int, Any]:
+    """Return, by id, the arrays among some results that share memory, each as a view of one constant: two would share none."""
+    found: dict[int, Any] = {}
+    arrays = {id(x): x for x in results if type(x) is np.ndarray and x.size and not x.dtype.hasobject}
+    for key, x in arrays.items():
+        if not any(y is not x and np.may_share_memory(x, y) for y in arrays.values()):
+            continue
+        owner = x
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        first, end = byte_bounds(owner)
+        if end - first == owner.nbytes:  # without gaps, as memory is that NumPy made
+            value, node = trace.constant(owner)
+            memory = wrap(TracedTensor, value, trace.level, node)
+            offset = x.__array_interface__["data"][0] - first
+            found[key] = memory_view(memory, x.dtype, x.shape, x.strides, offset)
+    return found
+
+
 def _left(result: Any, trace: Trace) -> Any:
     """Return a result as the graph has it."""
     flat = flattened(result)
+    several = list(map(type, flat)).count(np.ndarray) > 1
+    seen = _views_of_constants(flat, trace) if several else {}
     for i, leaf in enumerate(flat):
+        leaf = seen.get(id(leaf), leaf)
         x = leaf
         while isinstance(x, Tensor) and x.level is trace.level and type(x) is not TracedTensor:
             x = x.value  # of a tape inside the trace

@@ -212,7 +212,7 @@ cdef class Program:
                 hold(slots[i])
             for slot, value, copied in self.constants:
                 if copied:
-                    value = value.copy()
+                    value = value.copy("K") if is_exact(<PyObject *>value) else value.copy()
                 slots[<int>slot] = <PyObject *>value
                 hold(slots[<int>slot])
             self.run(slots, self.as_planned(values))

@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import Tensor
 from ..errors import ArgumentError, UnsupportedError
-from ..operators.prims import astype, broadcast_to, clone
+from ..operators.prims import astype, clone
 from ..operators.views import is_number
 from . import cumulative, indexing, pointwise, shape
 from .index_parsing import ARRAY, as_array
@@ -25,10 +25,10 @@ Function = Callable[..., Any]
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`. Arrays in the index are passed to the operator as arrays, so that the layers see them."""
-    setitem_(x, *_parted(index, as_value(value)))
+    setitem_(x, *parted(index, as_value(value)))
 
 
-def _parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
+def parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
     """Return the arguments of `setitem_` after the first, with arrays listed apart and lists made arrays."""
     items = index if isinstance(index, tuple) else (index,)
     arrays = [i for i in items if isinstance(i, (np.ndarray, Tensor))]
@@ -43,12 +43,14 @@ def _parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
 def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kind") -> Any:
     """Write a result into `out` by NumPy's casting rules; `again(value, out)` on arrays without data raises NumPy's error."""
     given = value if hasattr(value, "dtype") else np.asarray(value)
+    if isinstance(value, np.generic) and given.dtype != out.dtype:
+        value = np.asarray(value)  # is cast, and no number that has to fit
     if type(value) in (bool, int, float, complex):  # whose dtype is what it is written to, where NumPy lets it be
         held = np.empty((), out.dtype)
         np.copyto(held, value, casting)
         value = held[()] if casting == "unsafe" else value  # a complex number as a float, say, which no assignment makes of it
-    elif not (_fits(given.shape, out.shape) and np.can_cast(given.dtype, out.dtype, casting)):
-        again(_hollow(given), np.empty(out.shape, out.dtype))
+    elif not (fits(given.shape, out.shape) and np.can_cast(given.dtype, out.dtype, casting)):
+        again(hollow(given), np.empty(out.shape, out.dtype))
     if isinstance(out, Tensor):
         setitem_(out, Ellipsis, value)
     else:
@@ -56,14 +58,14 @@ def write_result(out: Any, value: Any, again: Function, casting: Any = "same_kin
     return out
 
 
-def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+def fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Whether broadcasting makes one shape of the other."""
     return shape == target or (
         len(shape) <= len(target) and all(n in (1, m) for n, m in zip(shape[::-1], target[::-1], strict=False))
     )
 
 
-def _hollow(x: Any) -> Any:
+def hollow(x: Any) -> Any:
     """Return an array of the shape and dtype of `x` with one element in memory; return any other value as it is."""
     return np.broadcast_to(np.ones((), x.dtype), x.shape) if hasattr(x, "dtype") else x
 
@@ -77,7 +79,8 @@ def augmented(op: Function, ufunc: Any) -> Function:
         other = as_value(other)
         if ufunc is np.matmul:
             check_matmul_in_place(np.ndim(other))
-        return write_result(self, op(self, other), partial(_as_ufunc, ufunc, (self, other)))
+        value = op(self, other)
+        return value if value is NotImplemented else write_result(self, value, partial(as_ufunc, ufunc, (self, other)))
 
     return augment
 
@@ -89,13 +92,9 @@ def check_matmul_in_place(ndim: int) -> None:
         x @= np.ones((1,) * ndim)
 
 
-def _as_ufunc(ufunc: np.ufunc, inputs: tuple[Any, ...], value: Any, out: Any) -> None:
-    ufunc(*map(_hollow, inputs), out=out)
-
-
-def ufunc_into(ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...], out: Any) -> Any:
-    """`np.add(x, y, out=out)`."""
-    return write_result(out, op(*inputs), partial(_as_ufunc, ufunc, inputs))
+def as_ufunc(ufunc: np.ufunc, inputs: tuple[Any, ...], value: Any, out: Any) -> None:
+    """Run a ufunc on arrays without data, for its error."""
+    ufunc(*map(hollow, inputs), out=out)
 
 
 def result_into(spelling: str, value: Any, out: Any) -> Any:
@@ -110,55 +109,6 @@ def result_into(spelling: str, value: Any, out: Any) -> Any:
 
 
 # -- functions that write ------------------------------------------------------------------------------------------------------
-
-
-def add_at(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
-    """Run `np.add.at(x, index, value)`, or `subtract`: an element that the index has twice is added to twice."""
-    index, _, arrays = _parted(index)
-    value = broadcast_to(as_item(as_value(value)), indexing.getitem(x, index, arrays).shape)
-    setitem_(x, Ellipsis, (indexing.add_at if ufunc is np.add else indexing.subtract_at)(x, index, value, arrays))
-
-
-def ufunc_at(ufunc: np.ufunc, op: Function, x: Any, index: Any, *values: Any) -> None:
-    """Run `np.multiply.at(x, index, value)`, or any ufunc's: an element that the index has twice is changed twice, in order."""
-    spelling = f"np.{ufunc.__name__}.at"
-    if any(isinstance(i, Tensor) for i in (index if isinstance(index, tuple) else (index,))):
-        raise UnsupportedError(
-            f"{spelling}: the index is a wrapped value, and which elements it meets twice has to be known. "
-            "Give an index that is the same for every item."
-        )
-    places = np.arange(x.size).reshape(x.shape)[index]
-    flat = np.ravel(places)
-    given = [_flat(broadcast_to(as_item(as_value(value)), np.shape(places))) for value in values]
-    order = np.argsort(flat, kind="stable")
-    first = np.searchsorted(flat[order], flat[order])
-    turn = np.empty_like(flat)
-    turn[order] = np.arange(len(flat)) - first  # how often an element was met before
-    for n in range(turn.max(initial=-1) + 1):
-        chosen = np.flatnonzero(turn == n)
-        where = tuple([ARRAY] * len(x.shape)), list(np.unravel_index(flat[chosen], x.shape))
-        old = indexing.getitem(x, *where)
-        new = op(old, *[indexing.getitem(value, (ARRAY,), [chosen]) for value in given])
-        setitem_(x, where[0], new, where[1])
-
-
-def ufunc_where(ufunc: np.ufunc, op: Function, inputs: tuple[Any, ...], out: Tensor, where: Any) -> Any:
-    """`np.divide(x, y, out=out, where=y != 0)`: computed on the chosen elements only, because the others may have no derivative."""
-    if isinstance(where, Tensor):
-        raise UnsupportedError(
-            f"np.{ufunc.__name__}: where= is a {type(where).__name__}, and which elements are computed has to be known. "
-            f"Write np.where(mask, np.{ufunc.__name__}(...), y), of values at which it is defined."
-        )
-    mask = as_mask(where)
-    if not _fits(np.broadcast_shapes(mask.shape, *map(np.shape, inputs)), out.shape) or mask.dtype != bool:
-        ufunc(*map(_hollow, inputs), out=np.empty(out.shape, out.dtype), where=mask)  # raises NumPy's own error
-    mask = np.broadcast_to(mask, out.shape)
-    chosen = [indexing.getitem(broadcast_to(x, out.shape), (ARRAY,), [mask]) if np.ndim(x) else x for x in inputs]
-    value = op(*chosen)
-    if not np.can_cast(value.dtype, out.dtype, "same_kind"):
-        _as_ufunc(ufunc, inputs, value, np.empty(out.shape, out.dtype))
-    setitem_(out, (ARRAY,), value, [mask])
-    return out
 
 
 def fill(self: Tensor, value: Any) -> None:
@@ -240,7 +190,9 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
 
 def _over(function: Function, a: Any, mask: Any, values: Any) -> tuple[Any, Any]:
     """Return a mask and values as flat arrays, the values of the dtype of the array; NumPy's error where they do not fit it."""
-    mask, values = _flat(as_mask(mask)), as_item(as_value(values))
+    mask, found = _flat(as_mask(mask)), as_value(values)
+    plain = isinstance(values, (Tensor, np.ndarray)) or isinstance(found, Tensor)
+    values = found if plain else np.asarray(values, a.dtype)  # lists and numbers are not cast, but read as the array's dtype
     function(np.empty(1, a.dtype), np.zeros(1 if mask.shape[0] == a.size else 2, bool), np.zeros(1, values.dtype))
     mask, values = [x if x.dtype == dtype else astype(x, dtype) for x, dtype in ((mask, np.dtype(bool)), (_flat(values), a.dtype))]
     return mask, values

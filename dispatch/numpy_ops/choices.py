@@ -37,9 +37,7 @@ def _select(conditions: Any, choices: Any, default: Any) -> Any:
         few = [np.zeros(1, getattr(x, "dtype", None)) for x in conditions]
         np.select(few, [np.zeros(1)] * len(choices))  # raises NumPy's own error
     dtype = np.result_type(*[x.dtype if hasattr(x, "dtype") else _weak(x) for x in parts])
-    holding = broadcast_shape(tuple(map(shape_of, conditions)))
-    given = broadcast_shape(tuple(map(shape_of, parts)))
-    found = ops.np.full(broadcast_shape((holding, given)), default, dtype)
+    found = default
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         found = where(condition, choice, found)
     return found if found.dtype == dtype else astype(found, dtype)

@@ -110,14 +110,26 @@ def _divided(x: Any) -> Any:
 others = composite("product_of_others(Tensor x) -> Tensor", _others, numpy=_divided)
 
 
-def recurrence(g: Any, x: Any) -> Any:
-    """Solve `s[i] = g[i] + x[i + 1] s[i + 1]` along the last axis, by doubling: k steps for 2 ** k elements."""
+def recurrence(g: Any, x: Any, new: Any = None) -> Any:
+    """Solve `s[i] = g[i] + x[i + 1] s[i + 1]` along the last axis, by doubling: k steps for 2 ** k elements.
+
+    `new` says at which places it ends: nothing, no nan either, goes from such a place to the one before.
+    """
     n = g.shape[-1]
     x, step = _after(x, 1), 1  # of step elements after each, the product; there is none for the last ones
+    on = None if new is None else ~new[1:]  # whether all of them go on
     while step < n:
-        g = concatenate([add(_but(g, step), multiply(x, _after(g, step))), _after(g, n - step)], -1)
-        x, step = multiply(_but(x, step), _after(x, step)), 2 * step
+        coming = multiply(x, _after(g, step))
+        coming = coming if on is None else replaced(coming, ~on, 0)
+        g = concatenate([add(_but(g, step), coming), _after(g, n - step)], -1)
+        x, on = multiply(_but(x, step), _after(x, step)), None if on is None else on[:-step] & on[step:]
+        step *= 2
     return g
+
+
+def replaced(x: Any, chosen: Any, value: Any) -> Any:
+    """Return an array with a number at some places along the last axis, which do not depend on data."""
+    return ops.np.setitem(x, (Ellipsis, np.flatnonzero(chosen)), value, []) if chosen.any() else x
 
 
 def _after(x: Any, count: int) -> Any:

@@ -314,7 +314,7 @@ def fake_creation(*args: Any) -> FakeTensor:
 
 def composite(
     text: str, function: Rule, *, numpy: Rule | None = None, laid_out: Rule | bool = False, namespace: str = "np",
-    closed_for: Rule | None = None, **closed: Any,
+    tags: tuple[Tag, ...] = (), closed_for: Rule | None = None, **closed: Any,
 ) -> OpOverload:
     """Make a row of other rows: every layer runs the function and uses their rules; its result shapes are cached.
 
@@ -326,7 +326,7 @@ def composite(
     `closed` has rules by their layers' names, `autograd=` and `jvp=`, that stand in place of the function there: one recorded call
     for many. They need the kernel. With `closed_for`, a function of the call's arguments, they do so only where that is true.
     """
-    op = define(f"{namespace}::{text}", function, (), DispatchKey.CompositeImplicit)
+    op = define(f"{namespace}::{text}", function, tags, DispatchKey.CompositeImplicit)
     layout = numpy if laid_out is True else laid_out or None
     complete(op, fake=function if layout is None else fake_laid_out(op, function, layout))
     if numpy is not None:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from ..core import OpOverload, Tensor
-from ..core.pytree import mapped
 from ..errors import ArgumentError, UnsupportedError
 from ..operators import prims
 from ..operators.registry import ops
@@ -44,13 +43,10 @@ NO_VALUE = np._NoValue  # noqa: SLF001 - how NumPy's functions spell a parameter
 UNREAD = frozenset({"subok", "overwrite_input"})
 REDUCE_DEFAULTS = {"where": True, "initial": NO_VALUE, "dtype": None, "keepdims": False}
 ORDERS = ("C", "F", "A", "K", None)
-UFUNC_DEFAULTS = {"casting": "same_kind", "order": "K", "dtype": None, "where": True, "signature": None}
 
 
 def defaults_of(function: Any) -> dict[str, Any]:
     """Return NumPy's defaults of a function's parameters."""
-    if isinstance(function, np.ufunc):
-        return UFUNC_DEFAULTS
     try:
         parameters = signature(function).parameters.values()
     except ValueError:  # before NumPy 2.4 functions in C say nothing: np.dot, np.inner, np.vdot
@@ -92,32 +88,7 @@ def chosen(op: OpOverload, bound: dict[str, Any], given: dict[str, Any]) -> tupl
     return found, bound | options
 
 
-# -- ufuncs ----------------------------------------------------------------------------------------------------------------------
-
-
-def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Run `np.add(x, y, dtype=..., casting=..., order=...)`."""
-    spelling = f"np.{ufunc.__name__}"
-    given = {name: value for name, value in options.items() if name not in UNREAD and not is_default(value, UFUNC_DEFAULTS.get(name))}
-    unknown = given.keys() - {"dtype", "casting", "order", "where"}
-    if unknown:
-        name = min(unknown)
-        raise refused(spelling, name, given[name], "Leave it out and write it as an operation of its own.")
-    if "where" in given:
-        raise refused(spelling, "where", given["where"], "Elsewhere the result would be whatever memory held: give out= too, or write np.where(mask, ..., y).")
-    order = given.pop("order", "K")
-    if given:
-        small = [np.empty((0,) * n, x.dtype) if hasattr(x, "dtype") else x for x, n in zip(inputs, core_ndims(ufunc), strict=True)]
-        made = ufunc(*small, **given)  # raises NumPy's own error
-        kinds = [x.dtype if hasattr(x, "dtype") else np.dtype(bool) if isinstance(x, bool) else type(x) for x in inputs]
-        options = {"casting": given.get("casting", "same_kind")}
-        if "dtype" in given:
-            options["signature"] = (*[None] * ufunc.nin, made.dtype)
-        loop = ufunc.resolve_dtypes((*kinds, None), **options)
-        inputs = tuple([cast(x, dtype) for x, dtype in zip(inputs, loop, strict=False)])
-    out = op(*inputs)
-    order = named_order(order, "K", None, *inputs)  # one operand of a ufunc is as one of several
-    return out if order == "K" else mapped(lambda x: in_order(x, order), out)
+# -- casts and layouts ------------------------------------------------------------------------------------------------------------
 
 
 def core_ndims(ufunc: np.ufunc) -> list[int]:
@@ -138,9 +109,6 @@ def in_order(x: Any, order: Any) -> Any:
     if order not in ORDERS:
         np.copy(np.zeros(1), order)
     return x if order in ("K", None) or len(x.shape) < 2 else shape.copy(x, order)
-
-
-# -- layouts ---------------------------------------------------------------------------------------------------------------------
 
 
 def named_order(order: Any, default: str, *operands: Any) -> Any:

@@ -28,7 +28,7 @@ from ..schema.schema import Schema
 from ..schema.tags import Tag
 from ..symbolic import guesses
 from .families import batched_pointwise, kernel_of, kind
-from .numpy_functions import UFUNCS, is_special, special_row
+from .numpy_functions import LOADERS, UFUNCS, is_special, special_row
 from .result_layouts import REMEMBERED, elementwise, elementwise_order
 from .symbolic_layouts import dense
 
@@ -120,6 +120,8 @@ def _check(f: Any) -> None:
 
 def _row(f: Any) -> OpOverload | None:
     """Return the row of NumPy's table that has this ufunc as its kernel, or None."""
+    if isinstance(f, np.ufunc) and f in LOADERS:
+        LOADERS[f]()
     op = UFUNCS.get(f) if isinstance(f, np.ufunc) else None
     return op if op is not None and op.schema.namespace == "np" and kernel_of(op) is f else None
 

@@ -41,7 +41,7 @@ def _options(mask: Any, initial: Any = None, **more: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _fitting(x: Any, mask: Any) -> Any:
+def fitting(x: Any, mask: Any) -> Any:
     """Return the mask, which fits the array; NumPy's own error where it would make it larger."""
     if not same(broadcast_shape((x.shape, mask.shape)), x.shape) or mask.dtype.kind != "b":
         check_broadcast_is_known((x.shape, mask.shape))
@@ -61,7 +61,7 @@ def folding(name: str, op: OpOverload, neutral: Function, join: Function, functi
         if mask is not None:
             if not typed and initial is None:
                 function(np.zeros(1), where=np.ones(1, bool))  # raises NumPy's own error
-            x = where(_fitting(x, mask), x, neutral(x))
+            x = where(fitting(x, mask), x, neutral(x))
         if not typed and has_zero(tuple([x.shape[i] for i in axes_of(plain(axis), len(x.shape))])):
             return as_number(ops.np.full_like(x, initial, None, reduced(x.shape, plain(axis), keepdims)))
         found = op(x, axis, dtype, keepdims=keepdims) if typed else op(x, axis, keepdims=keepdims)
@@ -127,12 +127,12 @@ nanmin_where = folding("nanmin_where", nan_reductions.nanmin, _nan_or_highest, f
 TRUTH = "(Tensor x, Tensor mask, int[1]? axis=None, *, bool keepdims=False) -> Tensor"
 all_where = composite(
     "all_where" + TRUTH,
-    lambda x, mask, axis=None, *, keepdims=False: statistics.all(logical_or(x, logical_not(_fitting(x, mask))), axis, keepdims=keepdims),
+    lambda x, mask, axis=None, *, keepdims=False: statistics.all(logical_or(x, logical_not(fitting(x, mask))), axis, keepdims=keepdims),
     numpy=lambda x, mask, axis, *, keepdims: np.all(x, axis, keepdims=keepdims, where=mask),
 )
 any_where = composite(
     "any_where" + TRUTH,
-    lambda x, mask, axis=None, *, keepdims=False: statistics.any(logical_and(x, _fitting(x, mask)), axis, keepdims=keepdims),
+    lambda x, mask, axis=None, *, keepdims=False: statistics.any(logical_and(x, fitting(x, mask)), axis, keepdims=keepdims),
     numpy=lambda x, mask, axis, *, keepdims: np.any(x, axis, keepdims=keepdims, where=mask),
 )
 
@@ -141,7 +141,7 @@ def _count(x: Any, mask: Any, axis: Any, keepdims: bool) -> Any:
     """Return how many elements are chosen."""
     if mask is None:
         return statistics.counted(x, axis)
-    return reduction.sum(ops.np.broadcast_to(_fitting(x, mask), x.shape), axis, np.intp, keepdims=keepdims)
+    return reduction.sum(ops.np.broadcast_to(fitting(x, mask), x.shape), axis, np.intp, keepdims=keepdims)
 
 
 def _mean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
@@ -184,7 +184,7 @@ def _var_where(
         mean = ops.np.astype(divide(total, _count(x, mask, axis, True)), total.dtype)
     away = subtract(x, mean)
     if mask is not None:  # before it is squared, so that the slope of an infinity that does not count is no nan
-        away = where(_fitting(x, mask), away, 0.0)
+        away = where(fitting(x, mask), away, 0.0)
     away = add(square(real(away)), square(imag(away))) if away.dtype.kind == "c" else square(away)
     into = None if dtype is None or np.dtype(dtype).kind == "c" else dtype  # the squares are real
     total = sum_where(away, mask, None, axis, into, keepdims=keepdims)
@@ -223,7 +223,7 @@ def nan_spread(name: str, function: Function, of_whole: OpOverload, deviation: b
         if not nan_reductions.inexact(x):
             return of_whole(x, mask, mean, axis, dtype, ddof, keepdims=keepdims)
         there = logical_not(isnan(x))
-        there = there if mask is None else logical_and(there, _fitting(x, mask))
+        there = there if mask is None else logical_and(there, fitting(x, mask))
         return nan_reductions.nan_variance(x, there, mean, axis, dtype, ddof, keepdims=keepdims, deviation=deviation)
 
     def kernel(x: Any, mask: Any, mean: Any, axis: Any, dtype: Any, ddof: Any, *, keepdims: bool) -> Any:

@@ -86,7 +86,7 @@ class Later:
 
 def load_rest() -> None:
     """Import every module of LATER."""
-    for loader in set(LOADERS.values()):
+    for loader in MODULES.values():
         loader()
 
 
@@ -398,6 +398,13 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack",
     ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
+    ".assembling": "block insert resize",
+    ".spacing": "logspace geomspace",
+    ".applying": "apply_along_axis apply_over_axes",
+    ".index_functions": "ravel_multi_index unravel_index diag_indices_from tril_indices_from triu_indices_from ix_",
+    ".windows": "lib.stride_tricks.sliding_window_view",
+    ".number_parts": "modf frexp ldexp divmod gcd lcm nextafter spacing isnat bitwise_count fix i0 isreal iscomplex real_if_close",
+    ".ufunc_reductions": "",  # np.hypot.reduce and its kin
     ".linalg.eigenvalues": "linalg.eig linalg.eigvals",
     ".linalg.least_squares": "linalg.lstsq linalg.pinv",
     ".linalg.bases": "linalg.svd linalg.qr",
@@ -408,9 +415,8 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".partitions": "partition argpartition lexsort sort_complex",
     ".sets": "isin unique_all unique_counts unique_inverse unique_values intersect1d setxor1d union1d setdiff1d trim_zeros",
 }
-LOADERS: dict[Any, Loader] = {}  # by function
-for module, names in LATER.items():
-    LOADERS.update(dict.fromkeys([f for f in map(of_numpy, names.split()) if f is not None], Loader(__package__, module)))
+MODULES = {module: Loader(__package__, module) for module in LATER}
+LOADERS = {f: MODULES[module] for module, names in LATER.items() for f in map(of_numpy, names.split()) if f is not None}  # by function
 FUNCTIONS.update({function: Later(function) for function in LOADERS if not isinstance(function, np.ufunc)})
 if hasattr(np, "unstack"):  # NumPy 2.1
     FUNCTIONS[np.unstack] = lambda x, /, *, axis=0: tuple(rearranging.unstack(x, axis=axis))

@@ -294,8 +294,12 @@ isclose = composite(
 
 
 def _isclose(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
-    if y.dtype.kind in "iub" if hasattr(y, "dtype") else isinstance(y, int):  # np.isclose's own promotion
-        y = astype(y, np.result_type(y, 1.0) if not hasattr(y, "dtype") else np.result_type(y.dtype, 1.0))
-    near = less_equal(absolute(subtract(x, y)), add(multiply(absolute(y), rtol), atol))
+    if not hasattr(y, "dtype"):  # a number of Python's stays one, whose products are of the precision of x: np.isclose's own steps
+        y = float(y) if isinstance(y, int) else y
+        limit = atol + rtol * abs(y)
+    else:
+        y = astype(y, np.result_type(y.dtype, 1.0)) if y.dtype.kind in "iub" else y
+        limit = add(multiply(absolute(y), rtol), atol)
+    near = less_equal(absolute(subtract(x, y)), limit)
     found = logical_or(logical_and(near, ops.np.isfinite(y)), equal(x, y))
     return logical_or(found, logical_and(isnan(x), isnan(y))) if equal_nan else found

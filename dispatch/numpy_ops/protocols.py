@@ -24,25 +24,16 @@ from ..operators import prims
 from ..operators.registry import ops
 from ..operators.views import is_number
 from . import flags, indexing, pointwise, pointwise_more, reduction, shape, statistics
-from .assignment import (
-    add_at,
-    augmented,
-    check_matmul_in_place,
-    check_target,
-    fill,
-    put,
-    setitem,
-    ufunc_at,
-    ufunc_into,
-    ufunc_where,
-)
+from .assignment import augmented, check_matmul_in_place, fill, put, setitem
 from .families import kernel_of
 from .infix import infix, is_operand, method, power, unary
 from .linalg import matmul
-from .numpy_functions import FUNCTIONS, LOADERS, REDUCTIONS, UFUNCS, call_row, getitem, is_special, special_row, spelling_of
+from .numpy_functions import FUNCTIONS, LOADERS, UFUNCS, getitem, is_special, special_row, spelling_of
 from .row_arguments import as_item, as_value, call, converted
 
 Function = Callable[..., Any]
+by_method = LazyFunction(__package__, ".ufunc_methods", "by_method")
+ufunc_with = LazyFunction(__package__, ".ufunc_keywords", "ufunc_with")
 
 
 def _no_row(spelling: str) -> UnsupportedError:
@@ -60,100 +51,65 @@ def _no_row(spelling: str) -> UnsupportedError:
 
 # -- ufuncs ------------------------------------------------------------------------------------------------------------
 
+def _no_row_of_ufunc(ufunc: np.ufunc) -> UnsupportedError:
+    """Return the error for a ufunc without a row, and the two lines that make it an operator."""
+    note_request()
+    name = ufunc.__name__ if ufunc.__name__.isidentifier() else "f"
+    partials = ", ".join(["lambda x, y, out: ..."] * ufunc.nin) if ufunc.nin > 1 else "lambda x, out: ..."
+    if ufunc.signature or ufunc.nout > 1:
+        given = ")\n    op.register_autograd(backward, setup_context=...)"
+    else:
+        given = f", derivative=({partials},))"
+    return UnsupportedError(
+        f"{ufunc.__name__} is a ufunc that has no row in dispatch.ops.np, so it cannot take a Tensor. Make it an operator; its name then "
+        "takes Tensors too:\n"
+        "    from dispatch.library import from_ufunc\n"
+        f'    op = from_ufunc({name}, "mylib::{name}"{given}'
+    )
+
+
 def _other_row(ufunc: np.ufunc) -> OpOverload:
     """Return the row of a function that is met for the first time: one whose module is imported then, or one of SciPy's."""
     if ufunc in LOADERS:
         LOADERS[ufunc]()
         return UFUNCS[ufunc]
     if not is_special(ufunc):
-        raise _no_row(f"np.{ufunc.__name__}" if hasattr(np, ufunc.__name__) else ufunc.__name__)
+        raise _no_row_of_ufunc(ufunc)
     found: OpOverload = special_row(ufunc)
     return found
 
 
-_SYMBOLS = {
-    np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.floor_divide: "//", np.remainder: "%",
-    np.power: "**", np.matmul: "@", np.bitwise_and: "&", np.bitwise_or: "|", np.bitwise_xor: "^",
-}  # fmt: skip
 _AXES_OF_INPLACE = ([(-2, -1)] * 3, [(-1,), (-2, -1), (-1,)])  # what `a @= x` says of axes, and where a has one
 
 
 def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any) -> Any:
     """Run the row of a ufunc."""
-    if options.keys() == {"axis"} and method == "__call__" and "axis" in UFUNCS[ufunc].arguments.names:  # of np.vecdot
-        return call(UFUNCS[ufunc], *inputs, **options)
-    if method == "__call__" and not options:
-        op = UFUNCS.get(ufunc)
-        if ufunc is np.divmod:
-            return tuple([_array_ufunc(self, part, method, *inputs) for part in (np.floor_divide, np.remainder)])
-        if op is None:
-            op = _other_row(ufunc)
-        try:
-            return op(*inputs)
-        except ArgumentError:
-            found = converted(op, inputs, {})
-            if found is None and any(map(_is_strange, inputs)):
-                return NotImplemented  # somebody else's array, who may know what to do
-            if found is None:
-                raise
-        return op(*found[0])
-    if method != "at":
-        inputs = tuple(map(as_value, inputs))
-    elif ufunc in (np.add, np.subtract):
-        check_target(f"np.{ufunc.__name__}.at", inputs[0])
-        return add_at(ufunc, *inputs)
-    elif ufunc in UFUNCS:
-        check_target(f"np.{ufunc.__name__}.at", inputs[0])
-        return ufunc_at(ufunc, UFUNCS[ufunc], *inputs)
-    if ufunc is np.matmul and options.keys() == {"out", "axes"} and options["axes"] in _AXES_OF_INPLACE:
-        check_matmul_in_place(np.ndim(inputs[1]))
-        del options["axes"]
-    if method == "__call__" and options.keys() == {"out"} and ufunc in UFUNCS:
-        return _into(ufunc, inputs, options["out"][0])
-    if method == "__call__" and options.keys() == {"out", "where"} and ufunc in UFUNCS:
-        check_target(f"np.{ufunc.__name__}: out=", options["out"][0])
-        return ufunc_where(ufunc, UFUNCS[ufunc], inputs, options["out"][0], options["where"])
-    if method == "reduce" and ufunc in REDUCTIONS:
-        options = {"axis": 0, **options, "out": options.get("out", (None,))[0]}
-        return call_row(f"np.{ufunc.__name__}.reduce", REDUCTIONS[ufunc], {"x": inputs[0], **options}, flags.REDUCE_DEFAULTS)
-    if method != "__call__" or ufunc not in UFUNCS:
-        return _by_method(ufunc, method, inputs, options)
-    return flags.ufunc_with(ufunc, UFUNCS[ufunc], inputs, options)
+    op = UFUNCS.get(ufunc)
+    if op is None:
+        op = _other_row(ufunc)
+    if method != "__call__":
+        return by_method(ufunc, op, method, inputs, options)
+    if options:
+        if options.keys() == {"axis"} and "axis" in op.arguments.names:  # of np.vecdot
+            return call(op, *inputs, **options)
+        if ufunc is np.matmul and options.keys() == {"out", "axes"} and options["axes"] in _AXES_OF_INPLACE:
+            check_matmul_in_place(np.ndim(inputs[1]))
+            del options["axes"]
+        return ufunc_with(ufunc, op, tuple(map(as_value, inputs)), options)
+    try:
+        return op(*inputs)
+    except ArgumentError:
+        found = converted(op, inputs, {})
+        if found is None and any(map(_is_strange, inputs)):
+            return NotImplemented  # somebody else's array, who may know what to do
+        if found is None:
+            raise
+    return op(*found[0])
 
 
 def _is_strange(x: Any) -> bool:
     """Whether a value may know what a ufunc does to it and a Tensor; a table does not."""
     return not is_operand(x) and device_of(x) is None and hasattr(x, "__array_ufunc__") and line_for(x) is None
-
-
-def _by_method(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Run `np.add.outer(x, y)` or `np.add.accumulate(x)`."""
-    if method == "outer" and ufunc in UFUNCS and not options:
-        x, y = map(as_item, inputs)
-        return UFUNCS[ufunc](shape.reshape(x, (*x.shape, *[1] * len(y.shape))), y)
-    if method == "accumulate" and ufunc in (np.add, np.multiply):
-        options = {"axis": 0, **options, "out": options.get("out", (None,))[0]}
-        return FUNCTIONS[np.cumsum if ufunc is np.add else np.cumprod](inputs[0], **options)
-    raise _no_row(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"))
-
-
-def _into(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
-    """Run `np.add(x, y, out=a)`, which is also what NumPy makes of `a += y` where `a` is an array."""
-    if isinstance(out, Tensor):
-        return ufunc_into(ufunc, UFUNCS[ufunc], inputs, out)
-    value = UFUNCS[ufunc](*inputs)
-    if not isinstance(value, Tensor):  # of constants
-        return ufunc_into(ufunc, lambda *_: value, inputs, out)
-    symbol, kind = _SYMBOLS.get(ufunc), type(value).__name__
-    if symbol and len(inputs) == 2 and inputs[0] is out:
-        raise UnsupportedError(
-            f"a {symbol}= x would write a {kind} of shape {np.shape(inputs[1])} into an array, which cannot hold what "
-            f"it tracks. Write a = a {symbol} x; or make the array of a tracked one: a = np.zeros_like(x, shape=...)."
-        )
-    raise UnsupportedError(
-        f"np.{ufunc.__name__}: out= would write a {kind} into an array, which cannot hold what it tracks. Leave it out and "
-        f"take the result, y = np.{ufunc.__name__}(...); or make the array of a tracked one: np.zeros_like(x, shape=...)."
-    )
 
 
 # -- functions ---------------------------------------------------------------------------------------------------------
@@ -172,8 +128,8 @@ def _array_function(self: Tensor, function: Function, types: Iterable[type], arg
 # -- infix and methods -------------------------------------------------------------------------------------------------
 
 
-def _augmented(op: OpOverload) -> Function:
-    augment = augmented(op, kernel_of(op))
+def _augmented(op: OpOverload, infixed: Function) -> Function:
+    augment = augmented(infixed, kernel_of(op))
 
     def inplace(self: Tensor, other: Any) -> Any:
         try:
@@ -354,7 +310,7 @@ ON_TENSORS: dict[str, Any] = {
     **{f"__{name}__": method for name, method in _INFIX.items()},
     **{f"__{name}__": infix(op) for name, op in _COMPARISONS.items()},
     **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
-    **{f"__i{name}__": _augmented(op) for name, op in _BINARY.items()},
+    **{f"__i{name}__": _augmented(op, _INFIX[name]) for name, op in _BINARY.items()},
     "__neg__": unary(pointwise.negative),
     "__pos__": unary(pointwise.positive),
     "__abs__": unary(pointwise.absolute, *_OF_NUMBERS["abs"]),

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..core import OpOverload
-from ..layers.autograd import pullbacks
+from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
-from ..operators.prims import astype, broadcast_to, clone, detach, moveaxis, select, stack, strides_of_copy, sum_to
+from ..operators.prims import astype, broadcast_to, clone, detach, memory_view, moveaxis, select, stack, strides_of_copy, sum_to
 from ..operators.registry import ops
 from ..symbolic import agreeing, contiguous, guesses, has_zero, is_one, same
 from . import symbolic_layouts
@@ -275,6 +275,18 @@ complete(
     jvp=linear("x"),
     vmap=lambda info, in_dims, x: (clone(x), in_dims[0]),
 )
+
+# What a graph has in place of constants that share memory, and so a constant to every derivative.
+
+
+def _fake_memory_view(x: FakeTensor, dtype: Any, shape: Any, strides: Any, offset: int) -> FakeTensor:
+    size, dense = x.dtype.itemsize, True
+    for step, n in sorted(zip(guesses(x.strides), guesses(x.shape), strict=True)):
+        dense, size = dense and (step == size or n == 1), size * n
+    return fake_tensor(tuple(shape), np.dtype(dtype), tuple(strides), x.device, x.mode, x if dense else None)
+
+
+complete(memory_view, autograd=CONSTANT, fake=_fake_memory_view)
 
 # The sum that undoes broadcasting; the argument itself where there is nothing to add.
 

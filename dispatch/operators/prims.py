@@ -125,6 +125,11 @@ def _detach(x: Any) -> Any:
     return freeze(np.asanyarray(x)[...])
 
 
+def _seen(x: Any, dtype: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    """View the memory of an array without gaps as another array; `strides` and `offset` count bytes."""
+    return np.ndarray(shape, dtype, x.ravel("K"), offset, strides)
+
+
 add = define("np::add(Tensor x, Tensor y) -> Tensor", np.add, (Tag.pointwise,))
 multiply = define("np::multiply(Tensor x, Tensor y) -> Tensor", np.multiply, (Tag.pointwise,))
 broadcast_to = define("np::broadcast_to(Tensor(a) x, int[1] shape) -> Tensor(a)", broadcast, (Tag.view,))
@@ -135,4 +140,7 @@ stack = define("np::stack(Tensor[] arrays, int axis=0) -> Tensor", _stack)
 # A copy with the strides of `x`, also where these leave gaps or go backwards, which no order of `np.copy` gives.
 clone = define("np::clone(Tensor x) -> Tensor", strided_copy)
 astype = define("np::astype(Tensor(a) x, ScalarType dtype) -> Tensor(a)", _astype)
+memory_view = define(
+    "np::memory_view(Tensor(a) x, ScalarType dtype, int[] shape, int[] strides, int offset) -> Tensor(a)", _seen, (Tag.view,)
+)
 detach = define("np::detach(Tensor(a) x) -> Tensor(a)", _detach, (Tag.view,))

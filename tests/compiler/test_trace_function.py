@@ -1,6 +1,7 @@
 """make_fx: functions as graphs, through every transform; what goes in and what comes out."""
 
 import dataclasses
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -288,3 +289,49 @@ def test_a_size_that_nobody_can_read_is_refused():
         r"not read it\. Let the operator return an array with such an axis\.$",
     ):
         make_fx(lambda x: dispatch.ops.np.arange(op(x).shape[0]), "symbolic")(X)
+
+
+# -- constants that share memory ---------------------------------------------------------------------------------------------
+
+
+def a_view(x: Any) -> Any:
+    v = np.zeros(3) + 1
+    return v, v.reshape(-1, 1)
+
+
+def views_of_views(x: Any) -> Any:
+    v = np.arange(6.0).reshape(2, 3)
+    return v.T[::-1], v[1:], x + v[0], v[:, ::2]
+
+
+def parts_of_numbers(x: Any) -> Any:
+    z = np.arange(6).reshape(2, 3) * (1 + 1j)
+    return z.real, z, z.imag[1], z.astype("f4", casting="unsafe"), np.broadcast_to(z[0], (2, 3))
+
+
+def apart(x: Any) -> Any:
+    v = np.arange(6.0)
+    return v[:3], v[3:], v.copy(), v[::2], v[1::2]
+
+
+def in_another_order(x: Any) -> Any:
+    v = np.copy(np.arange(24.0).reshape(2, 3, 4).transpose(1, 0, 2))
+    return v, v[0, 1], v.reshape(-1)
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic", "compile", "export"])
+@pytest.mark.parametrize("f", [a_view, views_of_views, parts_of_numbers, apart, in_another_order])
+def test_constants_that_share_memory_share_it_in_the_results_of_a_graph(f: Any, mode: str) -> None:
+    x = np.ones(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        made = dispatch.compile(f, fullgraph=True) if mode == "compile" else dispatch.export(f, (x,)) if mode == "export" else make_fx(f, mode)(x)
+        expected = f(x)
+        for _ in range(2):  # each run has memory of its own
+            found = made(x)
+            shared = [[np.shares_memory(a, b) for a in some for b in some] for some in (found, expected)]
+            assert shared[0] == shared[1]
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a, b)
+                assert (a.dtype, a.strides) == (b.dtype, b.strides)
+            found[0][...] = 7

@@ -147,6 +147,7 @@ LINALG: dict[Any, list[Make]] = {
     np.linalg.diagonal: shaped([(2, 3)], [(2, 2, 3)]), np.linalg.trace: shaped([(2, 3)], [(2, 2, 3)]), np.linalg.matrix_transpose: shaped([(2, 3)], [(3,)]),
 }  # fmt: skip
 SETS: list[Make] = [*shaped([(5,), (7,)], [(2, 3), (4,)], [(0,), (3,)], [(0,), (0,)], [(), (3,)]), lambda a: (a(5), a(3, dtype="f4")), lambda a: ([1, 2, 3], a(7))]
+SPACES: list[Make] = [lambda a: (a(), a()), lambda a: (a(2), a(3, 1)), lambda a: (1.0, a(2)), lambda a: (a(2), 3), lambda a: (a(2), 3, 0), lambda a: (a(2), 3, 1), lambda a: (a(2), 3, 4), lambda a: (a(2), [1, 2], 4)]
 EINSUMS = [
     ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 2)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ii", (3, 3)), ("ii", (1, 4)), ("ij->", (2, 3)),
     ("i,i->i", (3,), (3,)), ("i,j->ij", (2,), (3,)), ("ij,ij->j", (2, 3), (2, 3)), ("...i,ij->...j", (2, 2, 3), (3, 2)), ("ij,kj,lk->il", (2, 3), (2, 3), (4, 2)),
@@ -212,6 +213,22 @@ CALLS: dict[Any, list[Make]] = LINALG | {
                    lambda a: (a(3), [a(3, dtype="?")], [lambda x, y: x * y, 1], 2), lambda a: (a(), a(dtype="?"), [1, 2]), lambda a: (a(0), [a(0, dtype="?")], [lambda x: x.max()])],
     **dict.fromkeys([np.partition, np.argpartition], with_rest([(2, 3), 1], [(5,), 2], [(5,), (1, 3)], [(5,), [4, 0]], [(5,), -1], [(3,), 3], [(), 0], [(0, 3), 1], [(2, 3, 4), 2], [(3,), 1.0], [(5,), np.array([1, 2])], [(2, 3), []])),
     np.lexsort: [lambda a: ((a(3), a(3)),), lambda a: (a(2, 3),), lambda a: ((a(2, 3), a(2, 3)),), lambda a: ((a(3), a(3, dtype="i4")),), lambda a: (a(2, 2, 3),), *listed([(3,), (3,)], [(3,)], [(2,), (3,)], [(), ()]), lambda a: ([],)],
+    np.lib.stride_tricks.sliding_window_view: with_rest([(5,), 3], [(2, 3), (2, 2)], [(2, 3), 2, 1], [(2, 3), 2], [(3,), 4], [(3,), -1], [(5,), (2, 2), (0, 0)], [(2, 3), [1, 3]], [(), ()], [(5,), 0], [(2, 3, 4), (2, 2), (-1, 0)]),
+    np.block: [lambda a: ([[a(2, 3), a(2, 2)], [a(1, 5)]],), lambda a: ([a(3), a(2)],), lambda a: (a(2, 3),), lambda a: ([[1.5, a(2)], [a(3)]],), lambda a: ([a(2, 2), a(3)],), lambda a: ([a(2), [a(2)]],), lambda a: ([a(2), ()],),
+               lambda a: ([],), lambda a: ([[a(2, 3)], [a(1, 4)]],), lambda a: ([[[a(2)]], [[a()] * 2]],), lambda a: ([a(), 2],), lambda a: ([[a(2, 3), a(2, 1, dtype="f4")]],)],
+    np.insert: [*with_rest([(2, 3), 1, 2], [(2, 3), [0, 2], 1], [(3,), slice(0, 2), [1, 2]], [(2, 3), -1, 2], [(3,), 5, 1], [(3,), -5, 1], [(3,), [], 1], [(3,), [True, False, True], 2], [(3,), [[1]], 1], [(3,), 1.0, 1], [(3,), [1.0, 2.0], 1], [(3,), [7, 1], 1], [(), 0, 1],
+                            [(3,), np.array([True, False, False]), 1], [(3,), np.array(1), 1], [(3,), [2, 1, 1], [5, 6, 7]], [(3,), slice(None, None, -1), 1]),
+                *[lambda a, at=at, s=s, axis=axis: (a(2, 3), at, a(*s), axis) for at, s, axis in [(1, (3,), 0), (1, (2,), 1), ([1], (2, 1), 1), ([0, 2], (2, 2), 1), ([0, 2], (2,), 1), (1, (2, 2), 1), ([1], (2, 3), 0), (0, (2, 3), 0), (1, (3,), 2), (1, (5,), 0), ([2, 0], (3,), 0)]],
+                lambda a: (a(3), 1, a(2)), lambda a: (a(3), [1, 1], a(2)), lambda a: (a(3), 1, a(1, dtype="f8")), lambda a: (a(3), (0, 1), 1.5)],
+    np.resize: with_rest([(2, 3), (3, 4)], [(2, 3), 4], [(3,), (2,)], [(), (2, 2)], [(0, 3), (2, 2)], [(3,), 0], [(3,), -1], [(2, 3), (2, 3)], [(2, 3, 4), [5, 5]], [(3,), ()], [(3,), np.int64(4)]),
+    **dict.fromkeys([np.logspace, np.geomspace], SPACES),
+    np.apply_along_axis: [lambda a, f=f, axis=axis, s=s: (f, axis, a(*s)) for f in (np.sum, np.cumsum, np.negative, lambda x: np.outer(x, x), lambda x: 1.5, lambda x: x[::-1]) for axis, s in [(0, (2, 3)), (1, (2, 3)), (-1, (3,)), (1, (2, 3, 4)), (0, (0, 3)), (1, (0, 3)), (2, (2, 3))]],
+    np.apply_over_axes: [lambda a, axes=axes: (np.sum, a(2, 3, 4), axes) for axes in (0, [0, 2], (-1,), [0, -1], [])] + [lambda a: (np.cumsum, a(2, 3), [0, 1]), lambda a: (lambda x, axis: x[0, 0], a(2, 3, 4), 0)],
+    np.ravel_multi_index: [lambda a: ((places(0, 1), places(2, 1)), (2, 3)), lambda a: (places([0, 1], [2, 1]), (2, 3)), lambda a: ((1, 2), (2, 3)), lambda a: ((places([0], [1]), places(0, 2)), (2, 3)), lambda a: ((5, 1), (2, 3)), lambda a: ((a(2), a(2)), (200, 200)), lambda a: ((1,), (2, 3)),
+                           lambda a: ((places(7, -1), places(2, 1)), (2, 3), ("clip", "wrap")), lambda a: ([1, 2], (2, 3))],
+    np.unravel_index: [lambda a: (places(1, 5), (2, 3)), lambda a: (4, (2, 3)), lambda a: (places([1, 2], [0, 5]), (2, 3)), lambda a: (places(9), (2, 3)), lambda a: ([1, 2], (2, 3)), lambda a: (a(2), (20, 20)), lambda a: (places(2), 5), lambda a: (np.asfortranarray(places([1, 2], [0, 5])), (2, 3)), lambda a: (np.array(3), (2, 3))],
+    np.diag_indices_from: shaped([(3, 3)], [(2, 3)], [(2, 2, 2)], [(3,)]), **dict.fromkeys([np.tril_indices_from, np.triu_indices_from], shaped([(3, 3)], [(2, 3)], [(2, 2, 2)], [(3,)])),
+    np.ix_: [lambda a: (places(0, 2), places(1)), lambda a: (a(3),), lambda a: ([1, 2], [True, False, True]), lambda a: ([], [1]), lambda a: (a(2, 3),), lambda a: (a(3, dtype="?"), a(0))],
     np.place: [lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(2)), lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(7)), lambda a: (a(3, layout="C"), [True, False, True], a(1))],
     np.putmask: [lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(2, 3)), lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(2)), lambda a: (a(3, layout="C"), [True, False, True], a(1))],
     **dict.fromkeys([np.intersect1d, np.setxor1d, np.setdiff1d, np.union1d], SETS),
@@ -261,6 +278,7 @@ KEYWORDS: dict[str, list[Any]] = {
     # of np.pad, np.take and np.linalg.qr
     "mode": ["edge", "reflect", "wrap", "symmetric", "constant", "mean", "linear_ramp", "maximum", "empty", "raise", "clip", "reduced", "complete", "r", "raw", "economic", "full", "f"],
     "num": [5, 1, 0], "endpoint": [False], "retstep": [True], "return_index": [True], "return_inverse": [True], "return_counts": [True], "sorted": [True, False],
+    "base": [2.0, 3, lambda a: a(2)], "writeable": [True],
     "tol": [0.5, 1e-9, lambda a: np.array([0.5])], "p": [1, -1, 2, -2, np.inf, -np.inf, "fro", "nuc", 3], "ind": [1, 2, 0],
     "UPLO": ["L", "U"], "upper": [True], "assume_unique": [True], "return_indices": [True], "invert": [True], "trim": ["f", "b", "bf", "FB", "x"], "default": [2, 2.5, lambda a: a(3), lambda a: a(), True], "full_matrices": [False, True], "compute_uv": [False], "hermitian": [True, False], "rcond": [1e-3, None, -1, 0.5], "optimize": [True, False, "greedy"],
     "dx": [2.0, 1, np.float32(2)], "wrap": [True], "constant_values": [1, (1, 2)], "ndmin": [3], "reps": [2], "min": [1], "max": [2], "like": [], "x": [], "fill_value": [], "a_min": [], "a_max": [], "bias": [],

@@ -308,6 +308,27 @@ def test_an_augmented_assignment_of_a_number_is_the_assignment_of_a_new_value(dt
                 assert np.array_equal(found, expected), (op, other)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_an_augmented_power_is_the_ufunc_that_numpy_takes(dtype: np.dtype[Any]) -> None:
+    for power in (2, -1, 0.5, 2.0, 1, 3):
+
+        def f(x: Any, power: Any = power) -> Any:
+            x **= power
+            return x
+
+        x = np.array([np.inf, -0.0, np.nan, 1.5, -3.0, 0.1]).astype(dtype) if dtype.kind in "fc" else np.array([0, 1, 3]).astype(dtype)
+        with np.errstate(all="ignore"):
+            try:
+                expected = f(x.copy())
+            except Exception as error:
+                with pytest.raises((type(error), ValueError)):
+                    functionalize(f)(x.copy())
+                continue
+            found = functionalize(f)(x.copy())
+        assert found.tobytes() == expected.tobytes() or np.isnan(expected).any(), power
+        assert np.array_equal(np.signbit(found.real), np.signbit(expected.real)), power
+
+
 INSIDE: dict[str, Callable[[Any], Any]] = {
     "grad": lambda x: grad(np.sin)(x),
     "value of jvp": lambda x: jvp(np.sin, (x,), (x,))[0],

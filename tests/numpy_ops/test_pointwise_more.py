@@ -37,3 +37,15 @@ def test_a_narrow_operand_is_the_number_that_it_is(ufunc: np.ufunc, dtype: str) 
     for first in (True, False):
         for found, expected in zip(derivatives(narrow, first), derivatives(wide, first), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "c8"])
+@pytest.mark.parametrize("other", [1e300, 1.0, 3, 70000, 1j, True, np.float64(1e300), np.array(1e300), np.array(3)], ids=str)
+def test_isclose_of_a_number_has_the_precision_that_numpy_takes(other, dtype):
+    x = np.array([1, 2, 3]).astype(dtype)
+    with np.errstate(all="ignore"):
+        for f in (lambda x: np.isclose(x, other), lambda x: np.isclose(other, x)):
+            expected = f(x)
+            assert np.array_equal(dispatch.vmap(f)(x[None])[0], expected)
+            if x.dtype.kind in "fc":
+                assert np.array_equal(dispatch.vjp(lambda x, f=f: (np.sum(x), f(x)), x, has_aux=True)[2], expected)

@@ -60,7 +60,7 @@ def gradient(f: Any) -> Any:
     return dispatch.grad(lambda x: np.sum(np.real(f(x, B)) * 1.5))(A)
 
 
-OF_ONE_MODULE = {of_numpy(name) for module in (".choices", ".partitions", ".sets") for name in LATER[module].split()}  # in that module's tests
+OF_ONE_MODULE = {of_numpy(name) for module in (".assembling", ".spacing", ".applying", ".index_functions", ".windows", ".choices", ".partitions", ".sets") for name in LATER[module].split()}  # in that module's tests
 
 
 def test_every_spelling_is_tried() -> None:
@@ -75,7 +75,7 @@ def test_every_spelling_is_tried() -> None:
     }  # what answers without an operator
     factories = {*WRITES, *array_making.FUNCTIONS, np.can_cast, np.empty, np.zeros, np.ones, np.full, np.empty_like, getattr(np, "astype", None)}
     elsewhere = {
-        *OF_ONE_MODULE, np.nonzero, np.flatnonzero, np.argwhere, np.unique, np.compress, np.extract, np.take_along_axis, getattr(np, "unstack", None),
+        *OF_ONE_MODULE, np.fix, np.i0, np.isreal, np.iscomplex, np.real_if_close, np.nonzero, np.flatnonzero, np.argwhere, np.unique, np.compress, np.extract, np.take_along_axis, getattr(np, "unstack", None),
         *[function for function in FUNCTIONS if spelling_of(function).startswith("np.fft.")],  # in test_numpy_calls.py
     }  # fmt: skip
     for function in FUNCTIONS.keys() - asked - factories - elsewhere:
@@ -86,13 +86,23 @@ def test_every_spelling_is_tried() -> None:
 
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
 def test_every_ufunc_of_a_row_is_found(ufunc: np.ufunc) -> None:
-    takes_floats = any(types.startswith("d") for types in ufunc.types)
+    kinds = next((types[: ufunc.nin] for types in ufunc.types if types.startswith("d")), "l" * ufunc.nin)
+    if ufunc is np.isnat:
+        kinds = "M"
     values = np.array([[2.5, 0.5], [1.0, 3.0]])
     values = {np.arcsin: values / 4, np.arccos: values / 4, np.arctanh: values / 4, np.arccosh: values + 1}.get(ufunc, values)
-    operands = [values if takes_floats else np.array([[3, 1], [2, 2]])] * ufunc.nin
+    whole = np.array([[3, 1], [2, 2]])
+    operands = [values if kind == "d" else whole.astype("M8[s]") if kind == "M" else whole for kind in kinds]
+    found = ufunc(*operands)
     with FakeTensorMode() as mode:
-        assert ufunc(*[mode.from_array(x) for x in operands]).shape == ufunc(*operands).shape
-    np.testing.assert_array_equal(vmap(ufunc)(*[x[None] for x in operands]), [ufunc(*operands)])
+        for fake, real in zip(results(ufunc(*[mode.from_array(x) for x in operands])), results(found), strict=True):
+            assert (fake.shape, fake.dtype) == (real.shape, real.dtype)
+    for batch, real in zip(results(vmap(ufunc)(*[x[None] for x in operands])), results(found), strict=True):
+        np.testing.assert_array_equal(batch, [real])
+
+
+def results(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)
 
 
 # -- what NumPy asks of an array ---------------------------------------------------------------------------------------
@@ -269,20 +279,37 @@ def test_parameters_that_ask_for_nothing_are_taken() -> None:
     np.testing.assert_array_equal(plain(np.add(x, 1, where=True)), A + 1)
 
 
-def test_a_function_without_a_row_says_how_to_make_one() -> None:
-    x = dispatch.tensor(A, requires_grad=True)
-    assert refused(lambda: np.spacing(x)) == (
-        "np.spacing has no row in dispatch.ops.np, so it cannot take a Tensor. "
+def test_a_function_without_a_row_says_how_to_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = dispatch.tensor(A / 4, requires_grad=True)
+    monkeypatch.delitem(FUNCTIONS, np.sinc)
+    message = refused(lambda: np.sinc(x))
+    assert message == (
+        "np.sinc has no row in dispatch.ops.np, so it cannot take a Tensor. Did you mean 'sinc' or 'sin' or 'sinh'? "
         "Make it an operator, with register_autograd, register_vmap and register_fake where they are needed:\n"
-        '    @dispatch.custom_op("mylib::spacing", mutates_args=())\n'
-        "    def spacing(x: np.ndarray) -> np.ndarray:\n"
-        "        return np.spacing(x)"
+        '    @dispatch.custom_op("mylib::sinc", mutates_args=())\n'
+        "    def sinc(x: np.ndarray) -> np.ndarray:\n"
+        "        return np.sinc(x)"
     )
-    assert "np.packbits has no row" in refused(lambda: np.packbits(x))
-    assert "np.nanmedian has no row" in refused(lambda: np.nanmedian(x))
-    assert "np.fmin.reduce has no row" in refused(lambda: np.fmin.reduce(x))
-    assert " Did you mean 'isnan'" in refused(lambda: np.isnat(x))
-    assert "np.fmin.accumulate has no row" in refused(lambda: np.fmin.accumulate(x))
+    scope: dict[str, Any] = {"dispatch": dispatch, "np": np}
+    advice = message.partition("\n")[2]
+    exec("\n".join(line[4:] for line in advice.splitlines()).replace("mylib", "protocol_tests"), scope)
+    np.testing.assert_array_equal(plain(scope["sinc"](x)), np.sinc(A / 4))
+
+
+def test_a_ufunc_without_a_row_says_how_to_make_one() -> None:
+    x = dispatch.tensor(A, requires_grad=True)
+    f = np.frompyfunc(lambda x, y: x * y, 2, 1)
+    message = refused(lambda: f(x, 2.0))
+    assert message == (
+        "<lambda> (vectorized) is a ufunc that has no row in dispatch.ops.np, so it cannot take a Tensor. Make it an operator; its name "
+        "then takes Tensors too:\n"
+        "    from dispatch.library import from_ufunc\n"
+        '    op = from_ufunc(f, "mylib::f", derivative=(lambda x, y, out: ..., lambda x, y, out: ...,))'
+    )
+    scope: dict[str, Any] = {"f": f}
+    exec("\n".join(line[4:] for line in message.splitlines()[1:]).replace("mylib", "protocol_tests"), scope)
+    assert str(scope["op"]).startswith("protocol_tests::f(Tensor x, Tensor y) -> Tensor")
+    assert "op.register_autograd(backward" in refused(lambda: np.frompyfunc(lambda x: (x, x), 1, 2)(x))
 
 
 def test_methods_of_ufuncs_are_what_they_are_made_of() -> None:
@@ -292,14 +319,6 @@ def test_methods_of_ufuncs_are_what_they_are_made_of() -> None:
     np.testing.assert_array_equal(plain(np.multiply.outer(x, [1.0, 2.0])), np.multiply.outer(A, [1.0, 2.0]))
     for mine, own in zip(np.divmod(x, 0.7), np.divmod(A, 0.7), strict=True):
         np.testing.assert_array_equal(plain(mine), own)
-
-
-def test_the_advice_runs() -> None:
-    x = dispatch.tensor(A / 4, requires_grad=True)
-    advice = refused(lambda: np.spacing(x)).partition("\n")[2]
-    scope: dict[str, Any] = {"dispatch": dispatch, "np": np}
-    exec("\n".join(line[4:] for line in advice.splitlines()).replace("mylib", "protocol_tests"), scope)
-    np.testing.assert_array_equal(plain(scope["spacing"](x)), np.spacing(A / 4))
 
 
 def test_a_stranger_is_left_to_python() -> None:

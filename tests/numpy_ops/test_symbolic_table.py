@@ -49,7 +49,7 @@ PINNED = {
     "subtract_at": "values for half of an axis",
     "repeat": "a number for each element",
 }
-UNREAD = {"scatter_add", "view_scatter"}  # whose rules do not ask whether all arguments fit
+UNREAD = {"scatter_add", "view_scatter", "memory_view"}  # whose rules do not ask whether all arguments fit
 
 
 def grown(n: int, sizes: dict[int, Any]) -> Any:
@@ -150,7 +150,7 @@ def tangent(f: Any, x: Any) -> Any:
 
 
 # What the derivative of a row asks of its sizes, by the steps that it takes; other guards are those that the row leaves.
-ASKING = {"cumprod", "product_of_others", "nancumprod", "linalg_svd", "linalg_full_svd", "linalg_full_qr", "linalg_tall_full_qr"}
+ASKING = {"cumprod", "product_of_others", "nancumprod", "linalg_svd", "linalg_full_svd", "linalg_full_qr", "linalg_tall_full_qr", "ufunc_accumulate", "ufunc_reduceat"}
 
 
 @pytest.mark.parametrize("op", [op for name, op in ROWS.items() if name not in UNSET | OPAQUE | OF_VALUES], ids=lambda op: op.name)
