@@ -1,7 +1,7 @@
 """SciPy's special functions on Tensors, where SciPy looks for them: in the namespace of what it was given, under this name.
 
 With `SCIPY_ARRAY_API=1` SciPy's functions ask a namespace for `special`, which the array API standard may once have as an
-extension [1]_, and else take an array of NumPy out of what they are given. These are SciPy's own ufuncs, which hand a Tensor over.
+extension [1]_, and else take an array of NumPy out of what they are given. These are SciPy's own ufuncs, which hand Tensors on.
 
 .. [1] https://github.com/data-apis/array-api/issues/725
 """
@@ -19,7 +19,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     found = getattr(require("scipy.special._ufuncs", "scipy", needed_by=__name__), name, None)
     if not isinstance(found, np.ufunc):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{did_you_mean(name, __dir__())}", name=name)
+        raise AttributeError(  # noqa: TRY004  it is what a module raises
+            f"module {__name__!r} has no attribute {name!r}.{did_you_mean(name, __dir__())}", name=name
+        )
     return found
 
 
