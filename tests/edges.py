@@ -6,6 +6,7 @@ numbers of GRID. The functions of JAX and torch that take a row's cases have the
 
 import importlib
 from collections.abc import Callable, Iterator
+from math import pi
 from typing import Any
 
 import numpy as np
@@ -217,6 +218,15 @@ def _listed(name: str) -> Callable[..., Any]:
     return lambda np, arrays: getattr(np, name)(*arrays)
 
 
+def difference_matrix(n: int, edge_order: int, points: Any = 1.0) -> Any:
+    """What np.gradient makes of each element."""
+    return np.gradient(np.eye(n), np.asarray(points), axis=0, edge_order=edge_order)
+
+
+def by_matrix(jnp: Any, matrix: Any, x: Any, axis: int) -> Any:
+    return jnp.moveaxis(jnp.tensordot(matrix, jnp.moveaxis(x, axis, 0), 1), 0, axis)
+
+
 def running(f: Any, x: Any, starts: Any = (0,)) -> list[Any]:
     """The results of a ufunc's accumulate along the last axis, by a loop."""
     found: list[Any] = []
@@ -325,9 +335,21 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
         )
         for name in ("var", "std", "nanvar", "nanstd")
     },
+    **{
+        name: lambda np, x, q, axis, method, weights, keep, name=name: getattr(np, name)(x, q, axis, method=method, keepdims=keep)
+        for name in ("quantile", "nanquantile")
+    },
+    "equal_differences": lambda np, x, step, axis, edge: by_matrix(np, difference_matrix(x.shape[axis], edge), x, axis) / step,
+    "spread_differences": lambda np, x, step, axis, edge: by_matrix(np, difference_matrix(x.shape[axis], edge).T, x, axis) / step,
+    "differences_at": lambda np, x, points, axis, edge: by_matrix(np, difference_matrix(x.shape[axis], edge, points), x, axis),
+    "sliding": lambda np, x, w: sum([x[..., i : x.shape[-1] - w.shape[-1] + 1 + i] * w[..., i : i + 1] for i in range(w.shape[-1])], 0.0),
+    "unwrap": lambda np, x, discont, axis, period: np.unwrap(x, discont, axis, 2 * pi if period is None else period),
+    "histogram_counts": lambda np, x, edges, weights, uniform: np.histogram(x, edges, weights=weights)[0],
+    "lerp": lambda np, a, b, part, weak: a + (b - a) * part,
     "pad": lambda np, x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
     "trapezoid": lambda np, y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
     "sort": lambda np, x, axis, kind: np.sort(x, axis),
+    "unique": lambda np, x, axis, equal_nan, in_order: np.unique(x, axis=axis),
     "partition": lambda np, x, kth, axis, kind: np.partition(x, kth, axis),
     "choose": lambda np, a, choices, mode: np.choose(a, choices, mode="clip" if mode == "raise" else mode),
     "unstack": lambda np, x, axis: np.unstack(x, axis=axis),
@@ -415,11 +437,57 @@ TORCH: dict[str, Callable[..., Any]] = {  # the first argument is torch
     "trapezoid": lambda t, y, x, dx, axis: t.trapezoid(y, dx=1.0 if dx is None else dx, dim=axis) if x is None else t.trapezoid(y, x, dim=axis),
     "einsum": lambda t, text, operands, optimize: t.einsum(text, *operands),
     "root": lambda t, x, n: t.pow(x, 1 / n),
+    "sliding": lambda t, x, w: _slid(x, w),
+    "convolve": lambda t, a, v, mode: _overlapping(t, a, v.flip(0), mode, np.convolve),
+    "correlate": lambda t, a, v, mode: _overlapping(t, a, v.conj(), mode, np.correlate),
+    "interp": lambda t, x, xp, fp, left, right: _interpolated(t, x, xp, fp, left, right),
+    "quantile": lambda t, x, q, axis, method, weights, keep: _quantile(t.quantile, t, x, q, axis, method, weights, keep),
+    "nanquantile": lambda t, x, q, axis, method, weights, keep: _quantile(t.nanquantile, t, x, q, axis, method, weights, keep),
+    "nanmedian": lambda t, x, axis, keep: _quantile(t.nanquantile, t, x, 0.5, axis, "linear", None, keep),
+    "histogram_counts": lambda t, x, edges, weights, uniform: _histogram(t, x, edges, weights),
     "median": lambda t, x, axis, keep: _median(t, x, axis, keep),
     "clip": lambda t, x, low, high: t.clamp(*_broadcast(t, x, low, high)),
     "angle": lambda t, x, deg: t.angle(x) * (180 / np.pi if deg else 1),
     "round": lambda t, x, decimals: t.round(x, decimals=decimals),
 }
+
+
+def _slid(x: Any, w: Any) -> Any:
+    """The products of one sequence with another, at each place where it lies within."""
+    return sum(x[..., i : x.shape[-1] - w.shape[-1] + 1 + i] * w[..., i : i + 1] for i in range(w.shape[-1]))
+
+
+def _overlapping(t: Any, a: Any, w: Any, mode: str, function: Any) -> Any:
+    n, m = len(a), len(w)
+    ends = t.zeros(m - 1, dtype=a.dtype)
+    places = function(np.arange(1, n + 1), 1000.0 ** np.arange(m), mode), function(np.arange(1, n + 1), 1000.0 ** np.arange(m), "full")
+    first = places[1].tolist().index(places[0][0])
+    return _slid(t.cat([ends, a, ends]), w)[first : first + len(places[0])]
+
+
+def _interpolated(t: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
+    n = len(xp)
+    x = x if t.is_tensor(x) else t.tensor(x, dtype=xp.dtype)
+    before = (t.searchsorted(xp, x, right=True) - 1).clamp(0, max(n - 2, 0))
+    after = (before + 1).clamp(max=n - 1)
+    length = t.where(xp[after] == xp[before], 1.0, xp[after] - xp[before])
+    found = fp[before] + (x - xp[before]) * (fp[after] - fp[before]) / length
+    found = t.where(x < xp[0], fp[0] if left is None else left, found)
+    return t.where(x > xp[-1], fp[-1] if right is None else right, found)
+
+
+def _quantile(function: Any, t: Any, x: Any, q: Any, axis: Any, method: str, weights: Any, keep: bool) -> Any:
+    """torch's own, which takes one axis and a row of q."""
+    if weights is not None or isinstance(axis, tuple) or method not in ("linear", "lower", "higher", "midpoint", "nearest") or (t.is_tensor(q) and q.ndim > 1):
+        raise AttributeError("quantile")
+    return function(x, q, axis, keep, interpolation=method)
+
+
+def _histogram(t: Any, x: Any, edges: Any, weights: Any) -> Any:
+    n, x = len(edges) - 1, np.asarray(x.detach())
+    at = [np.flatnonzero(np.histogram(value, edges)[0]) for value in x]
+    place = t.tensor([int(i[0]) if len(i) else n for i in at], dtype=t.int64)
+    return t.zeros(n + 1, dtype=weights.dtype).index_add(0, place, weights)[:n]
 
 
 def _prod(t: Any, x: Any, axis: Any, keep: bool) -> Any:

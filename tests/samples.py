@@ -256,7 +256,76 @@ def joined(make: Make) -> list[Case]:
     ]
 
 
+def real(make: Make, *shape: int) -> Any:
+    """Real elements, of whatever dtype others are."""
+    return make(shape, "f8") if make(()).dtype.kind == "c" else make(shape)
+
+
+def interpolated(make: Make) -> list[Case]:
+    """Points in a table and beyond its ends."""
+    table = np.array([0.7, 1.3, 2.9, 4.1]) + int(make((), "i8")) / 8
+    return [(real(make, 2, 3) * 2, table, make((4,)), None, None), (real(make), table, make((4,)), None, make(())), (2 * real(make, 5), table, make((4,)), make(()), make(())),
+            (real(make, 3), table[:1], make((1,)), make(()), None), (1.5, table, make((4,)), None, None), (real(make, 0, 3), table, make((4,)), None, None)]
+
+
+def quantiles(make: Make) -> list[Case]:
+    """Each method, q of each shape, and weights."""
+    weights = np.abs(real(make, 4)) + 1 if real(make).dtype.kind == "f" else real(make, 4)
+    methods = ["inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint", "nearest"]
+    return [(make((5,)), 0.3, None, "linear", None, False), (make((4, 3)), np.array([0.2, 0.55]), 0, "hazen", None, False), (make((2, 3, 4)), np.array(0.41), (0, 2), "linear", None, True),
+            (make((2, 5)), np.array([[0.1], [0.83]]), 1, "weibull", None, True), (make((4,)), 0.4, None, "inverted_cdf", weights, False), (make((3, 4)), np.array([0.3, 0.8]), 1, "inverted_cdf", weights, False),
+            (make(()), 0.5, None, "linear", None, False), (make((2, 0)), 0.5, 0, "linear", None, False), *[(make((5,)), np.array([0.37, 0.72]), 0, method, None, False) for method in methods]]
+
+
+def differences(make: Make) -> list[Case]:
+    return [(make((5,)), 0.5, 0, 1), (make((4, 3)), np.array(1.5), 0, 2), (make((2, 3, 4)), np.array(0.75), -1, 1), (make((2,)), 2.0, 0, 1), (make((3, 2)), 1.0, 0, 2), (make((0, 3)), 1.0, 1, 1)]
+
+
+def uneven(make: Make) -> list[Case]:
+    """Values at points that lie unevenly, of other distances for each item."""
+    points = np.array([0.25, 1.0, 3.0, 3.5, 5.0]) * (1 + int(make((), "i8")) / 8)
+    return [(make((5,)), points, 0, 1), (make((2, 5)), points, 1, 2), (make((4, 3)), points[:4], 0, 1), (make((3,)), points[:3], 0, 2)]
+
+
+def sequences(*modes: str) -> Callable[[Make], list[Case]]:
+    return lambda make: [(make((n,)), make((m,)), mode) for n, m in [(5, 3), (2, 5), (4, 4), (5, 2)] for mode in modes] + [(make((3,)), make((1,)), modes[0])]
+
+
+def binned(make: Make) -> list[Case]:
+    """Elements and edges, some of them without, some on the last edge."""
+    edges = np.array([0.7, 1.05, 1.6, 2.2]) + int(make((), "i8")) / 32
+    even = np.linspace(0.65, 2.3, 5)
+    return [(real(make, 5), edges, None, False), (real(make, 5), edges, make((5,)), False), (real(make, 4), even, make((4,)), True), (real(make, 3), even, None, True), (real(make, 0), edges, make((0,)), False)]
+
+
 ODD: dict[str, Callable[[Make], list[Case]]] = {
+    **dict.fromkeys(["equal_differences", "spread_differences"], differences),
+    "differences_at": uneven,
+    "unwrap": lambda make: [(3 * real(make, 5) - 4, None, 0, 2 * np.pi), (9 * real(make, 2, 3), 1.0, -1, np.array(3.5)), (5 * real(make, 3, 2), np.array(2.0), 0, 3.0), (real(make, 0, 3), None, 0, 2.0)],
+    "convolve": sequences("full", "same", "valid"),
+    "correlate": sequences("valid", "same", "full"),
+    "sliding": lambda make: [(make((5,)), make((3,))), (make((2, 5)), make((3,))), (make((2, 5)), make((2, 2))), (make((4,)), make((3, 4)))],
+    "counts": lambda make: [(make((5,), "i8"), None, 5, True), (make((2, 3), "i8"), real(make, 2, 3), 5, True), (make((3,), "i8"), real(make, 2, 3), 5, True), (make((2, 3), "i8"), real(make, 3), 6, True)],
+    "bincount": lambda make: [(make((5,), "i8"), None, 5), (make((5,), "i8"), real(make, 5), 6), (make((3,), "i8"), real(make, 3), 7)],
+    "digitize": lambda make: [(real(make, 2, 3), np.array([0.8, 1.3, 2.1]) + int(make((), "i8")) / 32, False), (real(make, 4), np.array([2.1, 1.3]) + int(make((), "i8")) / 32, True), (1.5, real(make, 1), False)],
+    "histogram_counts": binned,
+    "number_of_bins": lambda make: [(real(make, 5), "sqrt", None, None), (real(make, 5), "fd", np.array(0.5), np.array(2.5))],
+    "checked_fweights": lambda make: [(np.array([1, 2]),)], "checked_aweights": lambda make: [(np.array([0.5, 2.0]),)],
+    "checked_range": lambda make: [(np.array([1.0, 2.0]),)],
+    **dict.fromkeys(["checked_bins", "checked_edges"], lambda make: [(np.array([1, 1]),)]),
+    "checked_spacing": lambda make: [(np.array([1.0]),)],
+    "interp": interpolated,
+    **dict.fromkeys(["quantile", "nanquantile"], quantiles),
+    "nanmedian": lambda make: ODD["median"](make),
+    "nanargmax": places, "nanargmin": places,
+    "lerp": lambda make: [(real(make, 2, 3), real(make, 3), np.array([0.25, 0.5, 0.75]), False), (real(make, 3), real(make, 3), np.array([0.125, 0.875, 0.25]), True), (real(make), real(make), np.array(0.75), False)],
+    **dict.fromkeys(["quantile_places", "quantile_part"], lambda make: [(5, np.array([0.3, 0.8, 0.05]), "linear"), (np.array([[3], [5]]), np.array([0.33, 0.84]), "hazen"), (4, 0.7, "weibull"), (4, np.array(0.6), "midpoint"),
+        (4, np.array([0.2, 0.6]), "nearest")]),
+    "checked_quantiles": lambda make: [(np.array([0.25, 0.5]),)],
+    "checked_percentiles": lambda make: [(np.array([0.25, 0.5]),)],
+    "checked_counting_weights": lambda make: [(np.abs(real(make, 3)),)],
+    "checked_total": lambda make: [(np.array([1.5, 2.0]),)],
+    "checked_period": lambda make: [(make(()),)],
     "bitwise_and": whole,
     "bitwise_or": whole,
     "bitwise_xor": whole,
@@ -559,6 +628,24 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "hsplit": lambda make: [(make((4,)), 2), (make((2, 4)), [1])],
     "dsplit": lambda make: [(make((1, 2, 4)), 2)],
     "unstack": lambda make: [(make((2, 3)), 0), (make((2, 3)), -1)],
+    "insert": lambda make: [
+        (make((2, 3)), 1, make(()), None), (make((2, 3)), [0, 2], make((2, 2)), 1), (make((3,)), slice(0, 2), make((2,)), 0), (make((2, 3)), 1, make((2,)), 1),
+        (make((2, 3)), [1], make((2, 1)), 1), (make((2, 3)), -1, make((3,)), 0),
+    ],
+    "resize": lambda make: [(make((2, 3)), (3, 4)), (make((3,)), 2), (make((2, 3)), (0, 2)), (make(()), (2, 2)), (make((2, 3)), (2, 3))],
+    "geomspace": lambda make: [
+        (make(()), make(()), 4, True, None, 0), (make((2,)), make((3, 1)), 3, False, None, 0), (make((2,)), make((2,)), 1, True, None, 0),
+        (make((2,)), 3, 4, True, "c16" if make(()).dtype.kind == "c" else "f8", -1), (make((2,)), make((2,)), 0, True, None, 0),
+    ],
+    "checked_end": lambda make: [(make(shape),) for shape in SHAPES],
+    "ravel_multi_index": lambda make: [
+        ([make((3,), "i8"), make((2, 3), "i8")], (5, 6), "raise", "C"), ([make((), "i8"), make((3,), "i8"), make((3,), "i8")], (2, 3, 5), ("wrap", "clip", "raise"), "F"),
+        ([make((3,), "i8")], (5,), "raise", "C"),
+    ],
+    "unravel_index": lambda make: [(make((2, 3), "i8"), (3, 4), "C"), (make((), "i8"), (2, 3), "F"), (make((3,), "i8"), 5, "C")],
+    "sliding_window_view": lambda make: [
+        (make((5,)), 3, None), (make((4, 3)), (2, 2), None), (make((3, 5)), 4, 1), (make((5, 3)), (2, 3), (0, -1)), (make((5,)), (2, 3), (0, 0)), (make((2, 3)), (2, 3), None), (make((2, 3)), 1, 0),
+    ],
     "select": lambda make: [
         ([make((2, 3), "?"), make((3,), "?")], [make((2, 3)), make((2, 1))], make((3,))), ([make((3,), "?")], [make((2, 3))], 0), ([make((), "?")], [make(())], make(())),
     ],
@@ -664,11 +751,13 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 
 
 OWN = {  # what the layers need, and NumPy has under no name
+    "checked_end",
     "unique_places", "unsorted_places",
     "ufunc_reduce_where", "fraction", "whole", "mantissa", "exponent", "i1",
     "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "memory_view", "empty", "empty_like", "linalg_tall_qr",
     "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "product_of_others", "share", "zero_unless", "zero_unless_nan", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "linalg_inverse", "linalg_inf_for_nan", "settled", "linalg_residuals", "linalg_not_turning", "linalg_tall_full_qr", "linalg_raw_qr", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
     "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where", "nanprod_where", "nanmax_where", "nanmin_where", "nanvar_where", "nanstd_where",  # their kernels are NumPy's functions of other names
+    "equal_differences", "spread_differences", "differences_at", "sliding", "counts", "histogram_counts", "number_of_bins", "checked_fweights", "checked_aweights", "checked_bins", "checked_range", "checked_edges", "checked_spacing", "checked_period", "lerp", "quantile_places", "quantile_part", "checked_quantiles", "checked_percentiles", "checked_counting_weights", "checked_total",
 }  # fmt: skip
 
 
@@ -681,6 +770,13 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "astype": lambda x, dtype: (x.real if np.dtype(dtype).kind != "c" else x).astype(dtype),
     "average": lambda x, axis, weights, keep: np.average(x, axis, weights, keepdims=keep),
     "arange": lambda start, stop, step, dtype: np.arange(start, stop, step, dtype),
+    "equal_differences": lambda x, step, axis, edge: np.gradient(x, step, axis=axis, edge_order=edge),
+    "differences_at": lambda x, points, axis, edge: np.gradient(x, points, axis=axis, edge_order=edge),
+    "unwrap": lambda x, discont, axis, period: np.unwrap(x, discont, axis, period=period),
+    "histogram_counts": lambda x, edges, weights, uniform: np.histogram(x, edges, weights=weights)[0],
+    "quantile": lambda x, q, axis, method, weights, keep: np.quantile(x, q, axis, method=method, weights=weights, keepdims=keep),
+    "nanquantile": lambda x, q, axis, method, weights, keep: np.nanquantile(x, q, axis, method=method, weights=None if weights is None else np.broadcast_to(weights, x.shape), keepdims=keep),
+    "interp": lambda x, xp, fp, left, right: np.interp(x, xp, fp, *[a[()] if isinstance(a, np.ndarray) else a for a in (left, right)]),
     "broadcast_arrays": lambda arrays: np.broadcast_arrays(*arrays),
     "einsum": lambda text, operands, optimize: np.einsum(text, *operands),
     "eye": lambda n, m, k, dtype: np.eye(n, m, k, dtype or float),
@@ -708,6 +804,7 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "nanprod": lambda x, axis, dtype, keep: np.nanprod(x, axis, dtype, keepdims=keep),
     "nanvar": lambda x, axis, dtype, ddof, keep: np.nanvar(x, axis, dtype, ddof=ddof, keepdims=keep),
     "nanstd": lambda x, axis, dtype, ddof, keep: np.nanstd(x, axis, dtype, ddof=ddof, keepdims=keep),
+    "sliding_window_view": np.lib.stride_tricks.sliding_window_view,
     "select": lambda conditions, choices, default: np.select(conditions, choices, default),
     "choose": lambda a, choices, mode: np.choose(a, choices, mode=mode),
     "pad": lambda x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),

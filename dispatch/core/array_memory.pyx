@@ -254,8 +254,7 @@ cpdef object expand(cnp.ndarray x, tuple shape):
 
     np.broadcast_to takes 1.8 us for its generality, this 0.2.
     """
-    cdef cnp.npy_intp lengths[64]
-    cdef cnp.npy_intp strides[64]
+    cdef cnp.npy_intp[64] lengths, strides
     cdef int i, ndim = <int>len(shape), missing = ndim - cnp.PyArray_NDIM(x)
     if missing < 0 or ndim > 64:
         return None
@@ -270,6 +269,16 @@ cpdef object expand(cnp.ndarray x, tuple shape):
         else:
             return None
     view = dispatch_new_view(x.descr, ndim, lengths, strides, cnp.PyArray_DATA(x))
+    dispatch_set_base(view, x)
+    return view
+
+
+def strided(cnp.ndarray x, tuple shape, tuple strides):
+    """A read-only view of `x` by lengths and strides, at most 64, that nothing checks; its base is `x`."""
+    cdef cnp.npy_intp[64] lengths, steps
+    for i in range(len(shape)):
+        lengths[i], steps[i] = shape[i], strides[i]
+    view = dispatch_new_view(x.descr, <int>len(shape), lengths, steps, cnp.PyArray_DATA(x))
     dispatch_set_base(view, x)
     return view
 

@@ -18,6 +18,7 @@ cdef class Hooks:
     cdef public object cfunc                # (op) -> `op.cfunc`: the functions in C of its kernel
     cdef public object rule_operator        # (op, word) -> `op.backward_rule`: the operator as which a rule is called, or None
     cdef public object verb                 # (op, name) -> `op.register_<name>`
+    cdef public object names                # (op) -> `dir(op)`
     cdef public object switch               # (op, device_type, enabled) -> `op.set_kernel_enabled(...)`
     # about a value
     cdef public object on_device            # (op, i, x, key) -> whether every array in argument i may go to a backend

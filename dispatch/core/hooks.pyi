@@ -17,6 +17,7 @@ class Hooks:
     cfunc: Callable[..., Any] | None
     rule_operator: Callable[..., Any] | None
     verb: Callable[..., Any] | None
+    names: Callable[..., Any] | None
     switch: Callable[..., Any] | None
     on_device: Callable[..., Any] | None
     def __init__(self, *args: Never, **functions: Callable[..., Any]) -> None: ...

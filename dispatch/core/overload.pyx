@@ -531,6 +531,9 @@ cdef class OpOverload:
             return found
         raise AttributeError(f"{self.name} has no attribute {name!r}.")
 
+    def __dir__(self):
+        return self.hooks.names(self)
+
     def __setattr__(self, str name, value):
         if not (name.startswith("__") and name.endswith("__")):
             raise AttributeError(

@@ -272,7 +272,8 @@ def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -
             which = f" as output {i}" if total > 1 else ""
             wanted = schema_returns[i]
             return OutputError(
-                f"{said} {describe_value(output)}{which}, and its schema says {wanted.wanted}.{about_dtype(wanted, output)}",
+                f"{said} {describe_value(output)}{which}, and its schema says {wanted.wanted}."
+                f"{about_dtype(wanted, output) or _as_array(wanted, output)}",
                 operator=operator,
             )
     for i, argument in enumerate(definition.outputs.returned):
@@ -285,6 +286,17 @@ def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -
                 argument=name,
             )
     return _aliased_output(definition, said, args, outputs)
+
+
+def _as_array(result: Return, output: Any) -> str:
+    """What to write where a kernel returned numbers, or nothing, in place of an array."""
+    if result.type != TENSOR:
+        return ""
+    if output is None:
+        return " Add the return statement; or, if it writes its result into an argument, name that in mutates_args, -> None."
+    numbers = isinstance(output, (int, float, complex, list, tuple))
+    plain = numbers and all(isinstance(x, (int, float, complex)) for x in leaves(output))
+    return " Return np.asarray(result)." if plain else ""
 
 
 def about_dtype(result: Return, output: Any) -> str:

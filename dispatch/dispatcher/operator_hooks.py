@@ -20,6 +20,11 @@ __all__ = ["documented", "hooks"]
 documented: dict[str, Callable[..., Any]] = {}  # `register_<name>(op, ...)`, by name: what `op.register_<name>` says of itself
 NOT_OF_METHODS = ("op", "lib", "allow_override")  # parameters that these functions have, and the methods do not
 
+OF_USERS = {  # attributes that `dir` lists; the others are the layers'
+    "default", "explain", "fallthrough", "functional", "kernels", "name", "overloads", "redispatch", "schema",
+    "set_kernel_enabled", "tags", "unregister",
+}  # fmt: skip
+
 
 def signature_of(op: OpOverload) -> Signature:
     """`op.__signature__`: the decorated function's own, or the schema's where there is no function."""
@@ -48,6 +53,12 @@ def verb(op: OpOverload, name: str) -> Callable[..., Any]:
     return register
 
 
+def names(op: OpOverload) -> list[str]:
+    """`dir(op)`: what its users call and read, not what the layers read of it."""
+    of_type = [name for name in object.__dir__(op) if name.startswith("__") or name in OF_USERS]
+    return sorted({*of_type, *(f"register_{name}" for name in documented)})
+
+
 @cache
 def _as_method(function: Callable[..., Any]) -> tuple[str, Signature]:
     """The docstring and the signature of `register_<name>(op, ...)`, for the method of an operator."""
@@ -70,5 +81,6 @@ hooks = Hooks(
     describe=describe,
     signature=signature_of,
     verb=verb,
+    names=names,
     switch=switch,
 )

@@ -39,10 +39,7 @@ def _select(conditions: Any, choices: Any, default: Any) -> Any:
     dtype = np.result_type(*[x.dtype if hasattr(x, "dtype") else _weak(x) for x in parts])
     for number in [x for x in choices if not hasattr(x, "dtype")]:
         np.copyto(np.empty((), dtype), np.asarray(number))  # raises NumPy's own error
-    default = default if hasattr(default, "dtype") else np.asarray(default).astype(dtype)[()]  # cast as np.select does it, not read
-    holding = broadcast_shape(tuple(map(shape_of, conditions)))
-    given = broadcast_shape(tuple(map(shape_of, parts)))
-    found = ops.np.full(broadcast_shape((holding, given)), default, dtype)
+    found = default if hasattr(default, "dtype") else np.asarray(default).astype(dtype)[()]  # cast as np.select does it, not read
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         found = where(condition, choice, found)
     return found if found.dtype == dtype else astype(found, dtype)

@@ -398,6 +398,18 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack",
     ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
+    ".covariances": "cov corrcoef",
+    ".convolutions": "convolve correlate",
+    ".differences": "gradient ediff1d unwrap",
+    ".running_totals": "cumulative_sum cumulative_prod",
+    ".histograms": "histogram histogram2d histogramdd histogram_bin_edges bincount digitize",
+    ".interpolation": "interp",
+    ".quantiles": "quantile percentile nanquantile nanpercentile nanmedian nanargmax nanargmin",
+    ".assembling": "block insert resize",
+    ".spacing": "logspace geomspace",
+    ".applying": "apply_along_axis apply_over_axes",
+    ".index_functions": "ravel_multi_index unravel_index diag_indices_from tril_indices_from triu_indices_from ix_",
+    ".windows": "lib.stride_tricks.sliding_window_view",
     ".number_parts": "modf frexp ldexp divmod gcd lcm nextafter spacing isnat bitwise_count fix i0 isreal iscomplex real_if_close",
     ".ufunc_reductions": "",  # np.hypot.reduce and its kin
     ".linalg.eigenvalues": "linalg.eig linalg.eigvals",

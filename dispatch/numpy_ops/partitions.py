@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from ..core import OpOverload
+from ..core import OpOverload, Tensor
 from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..layers.jvp import pushforwards
@@ -21,6 +21,7 @@ from .cumulative import back, last
 from .families import complete, composite, in_front, row
 from .numpy_functions import spelled
 from .result_layouts import fake_like, hollow
+from .row_arguments import as_value, call
 from .shape import repeated, reshape
 from .sorting import INDEX, argsort, in_c_order, sort, take_along_axis
 
@@ -103,6 +104,11 @@ lexsort: OpOverload = row(
 )
 
 
+def _numpy_lexsort(keys: Any, axis: int = -1) -> Any:
+    """`np.lexsort`."""
+    return call(lexsort, list(keys) if isinstance(keys, (np.ndarray, Tensor)) else [as_value(x) for x in keys], axis)
+
+
 # -- sorted, as complex numbers --------------------------------------------------------------------------------------------
 
 
@@ -116,10 +122,10 @@ def _sort_complex(x: Any) -> Any:
 sort_complex = composite("sort_complex(Tensor x) -> Tensor", _sort_complex)
 
 
-FUNCTIONS = dict([
+FUNCTIONS: dict[Any, Any] = dict([
     spelled(np.partition, "a:x kth axis kind", partition),
     spelled(np.argpartition, "a:x kth axis kind", argpartition),
-    spelled(np.lexsort, "keys axis", lexsort),
+    (np.lexsort, _numpy_lexsort),
     spelled(np.sort_complex, "a:x", sort_complex),
 ])  # fmt: skip
 

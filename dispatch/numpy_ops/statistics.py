@@ -9,12 +9,12 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from ..autodiff.rules.partials import conjugated
 from ..core import OpOverload
 from ..layers.autograd import CONSTANT, pullbacks
-from ..layers.jvp import pushforwards
 from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from ..schema.tags import Tag
 from ..symbolic import SymInt, agreeing, guesses, is_zero, larger
 from .cumulative import others
+from .data_checks import checked
 from .families import batched_reduction, complete, composite, fake_reduction, reduction
 from .indexing import as_number, where
 from .pointwise import add, divide, divide_no_nan, isnan, logical_not, multiply, not_equal, square, subtract
@@ -122,20 +122,12 @@ std = composite(
 )
 
 
-def _check_weights(total: Any) -> Any:
+def _check_weights(total: Any) -> None:
     if np.any(total == 0):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")  # np.average's own
-    return total
 
 
-# The sum of some weights itself, which is not 0.
-checked_weights = complete(
-    define("np::checked_weights(Tensor(a) total) -> Tensor(a)", _check_weights),
-    fake=lambda total: total,
-    autograd=pullbacks(total=lambda g: g),
-    jvp=pushforwards(total=lambda t: t),  # whatever it is: a tangent may be 0
-    vmap=lambda info, in_dims, total: (checked_weights(total), in_dims[0]),
-)
+checked_weights = checked("checked_weights", _check_weights)  # the sum of some weights itself, which is not 0
 
 
 def _average(x: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:

@@ -4,6 +4,7 @@ A definition is atomic: name, schema, function, mutated arguments and tags are a
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from inspect import signature
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 from ..core import OpOverload, Residual
@@ -12,16 +13,18 @@ from ..core.source import caller
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.layer import check_choosable, find_layer, keys_of
 from ..dispatcher.shape_checks import derived_rule
-from ..errors import DefinitionError, kind_of
+from ..errors import DefinitionError
 from ..schema.infer import compare, infer
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import split_name
 from .functional_variant import add_with_form
+from .kernel_functions import check_kernel, refuse_bare, refuse_unsaid
 from .registry import build
 
 Function = Callable[..., Any]
 equip = LazyFunction(__package__, ".gufunc.rules", "equip")  # for operators with a `signature=`
+REQUIRED: Any = object()  # the default of `mutates_args`, which has none: so that the error says what to write
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A")
@@ -77,7 +80,7 @@ def custom_op(
     fn: Function | None = None,
     /,
     *,
-    mutates_args: str | Iterable[str],
+    mutates_args: str | Iterable[str] = REQUIRED,
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
     tags: Tag | Sequence[Tag] | None = None,
@@ -142,11 +145,25 @@ def custom_op(
     >>> apply(np.ones((5, 2, 3)), np.ones(3)).shape
     (5, 2)
     """
+    if callable(name):
+        raise refuse_bare(name)
+    if mutates_args is REQUIRED:
+        raise refuse_unsaid(name)
     module, place = caller()
     items = _Items(signature, broadcasts, workers)
     if fn is None:
         return lambda fn: _define(name, fn, mutates_args, device_types, schema, tags, items, functional, module, place)
     return _define(name, fn, mutates_args, device_types, schema, tags, items, functional, module, place)
+
+
+def _without_default(function: Any) -> None:
+    """Show `mutates_args` as the required parameter that it is."""
+    found = signature(function)
+    parameters = [p.replace(default=p.empty) if p.default is REQUIRED else p for p in found.parameters.values()]
+    function.__signature__ = found.replace(parameters=parameters)
+
+
+_without_default(custom_op)
 
 
 class _Items(NamedTuple):
@@ -170,8 +187,7 @@ def _define(
     place: str,
 ) -> OpOverload:
     split_name(name)
-    if not callable(fn):
-        raise DefinitionError(f"{name}: a kernel is a function, and {kind_of(fn)} was given.", operator=name)
+    check_kernel(name, fn, inferred=text is None)
     marks = tag_set(tags, name)
     if text is None:
         schema = infer(fn, name, mutates_args=mutates_args, tags=marks)

@@ -147,6 +147,7 @@ LINALG: dict[Any, list[Make]] = {
     np.linalg.diagonal: shaped([(2, 3)], [(2, 2, 3)]), np.linalg.trace: shaped([(2, 3)], [(2, 2, 3)]), np.linalg.matrix_transpose: shaped([(2, 3)], [(3,)]),
 }  # fmt: skip
 SETS: list[Make] = [*shaped([(5,), (7,)], [(2, 3), (4,)], [(0,), (3,)], [(0,), (0,)], [(), (3,)]), lambda a: (a(5), a(3, dtype="f4")), lambda a: ([1, 2, 3], a(7))]
+SPACES: list[Make] = [lambda a: (a(), a()), lambda a: (a(2), a(3, 1)), lambda a: (1.0, a(2)), lambda a: (a(2), 3), lambda a: (a(2), 3, 0), lambda a: (a(2), 3, 1), lambda a: (a(2), 3, 4), lambda a: (a(2), [1, 2], 4)]
 EINSUMS = [
     ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 2)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ii", (3, 3)), ("ii", (1, 4)), ("ij->", (2, 3)),
     ("i,i->i", (3,), (3,)), ("i,j->ij", (2,), (3,)), ("ij,ij->j", (2, 3), (2, 3)), ("...i,ij->...j", (2, 2, 3), (3, 2)), ("ij,kj,lk->il", (2, 3), (2, 3), (4, 2)),
@@ -212,6 +213,22 @@ CALLS: dict[Any, list[Make]] = LINALG | {
                    lambda a: (a(3), [a(3, dtype="?")], [lambda x, y: x * y, 1], 2), lambda a: (a(), a(dtype="?"), [1, 2]), lambda a: (a(0), [a(0, dtype="?")], [lambda x: x.max()])],
     **dict.fromkeys([np.partition, np.argpartition], with_rest([(2, 3), 1], [(5,), 2], [(5,), (1, 3)], [(5,), [4, 0]], [(5,), -1], [(3,), 3], [(), 0], [(0, 3), 1], [(2, 3, 4), 2], [(3,), 1.0], [(5,), np.array([1, 2])], [(2, 3), []])),
     np.lexsort: [lambda a: ((a(3), a(3)),), lambda a: (a(2, 3),), lambda a: ((a(2, 3), a(2, 3)),), lambda a: ((a(3), a(3, dtype="i4")),), lambda a: (a(2, 2, 3),), *listed([(3,), (3,)], [(3,)], [(2,), (3,)], [(), ()]), lambda a: ([],)],
+    np.lib.stride_tricks.sliding_window_view: with_rest([(5,), 3], [(2, 3), (2, 2)], [(2, 3), 2, 1], [(2, 3), 2], [(3,), 4], [(3,), -1], [(5,), (2, 2), (0, 0)], [(2, 3), [1, 3]], [(), ()], [(5,), 0], [(2, 3, 4), (2, 2), (-1, 0)]),
+    np.block: [lambda a: ([[a(2, 3), a(2, 2)], [a(1, 5)]],), lambda a: ([a(3), a(2)],), lambda a: (a(2, 3),), lambda a: ([[1.5, a(2)], [a(3)]],), lambda a: ([a(2, 2), a(3)],), lambda a: ([a(2), [a(2)]],), lambda a: ([a(2), ()],),
+               lambda a: ([],), lambda a: ([[a(2, 3)], [a(1, 4)]],), lambda a: ([[[a(2)]], [[a()] * 2]],), lambda a: ([a(), 2],), lambda a: ([[a(2, 3), a(2, 1, dtype="f4")]],)],
+    np.insert: [*with_rest([(2, 3), 1, 2], [(2, 3), [0, 2], 1], [(3,), slice(0, 2), [1, 2]], [(2, 3), -1, 2], [(3,), 5, 1], [(3,), -5, 1], [(3,), [], 1], [(3,), [True, False, True], 2], [(3,), [[1]], 1], [(3,), 1.0, 1], [(3,), [1.0, 2.0], 1], [(3,), [7, 1], 1], [(), 0, 1],
+                            [(3,), np.array([True, False, False]), 1], [(3,), np.array(1), 1], [(3,), [2, 1, 1], [5, 6, 7]], [(3,), slice(None, None, -1), 1]),
+                *[lambda a, at=at, s=s, axis=axis: (a(2, 3), at, a(*s), axis) for at, s, axis in [(1, (3,), 0), (1, (2,), 1), ([1], (2, 1), 1), ([0, 2], (2, 2), 1), ([0, 2], (2,), 1), (1, (2, 2), 1), ([1], (2, 3), 0), (0, (2, 3), 0), (1, (3,), 2), (1, (5,), 0), ([2, 0], (3,), 0)]],
+                lambda a: (a(3), 1, a(2)), lambda a: (a(3), [1, 1], a(2)), lambda a: (a(3), 1, a(1, dtype="f8")), lambda a: (a(3), (0, 1), 1.5)],
+    np.resize: with_rest([(2, 3), (3, 4)], [(2, 3), 4], [(3,), (2,)], [(), (2, 2)], [(0, 3), (2, 2)], [(3,), 0], [(3,), -1], [(2, 3), (2, 3)], [(2, 3, 4), [5, 5]], [(3,), ()], [(3,), np.int64(4)]),
+    **dict.fromkeys([np.logspace, np.geomspace], SPACES),
+    np.apply_along_axis: [lambda a, f=f, axis=axis, s=s: (f, axis, a(*s)) for f in (np.sum, np.cumsum, np.negative, lambda x: np.outer(x, x), lambda x: 1.5, lambda x: x[::-1]) for axis, s in [(0, (2, 3)), (1, (2, 3)), (-1, (3,)), (1, (2, 3, 4)), (0, (0, 3)), (1, (0, 3)), (2, (2, 3))]],
+    np.apply_over_axes: [lambda a, axes=axes: (np.sum, a(2, 3, 4), axes) for axes in (0, [0, 2], (-1,), [0, -1], [])] + [lambda a: (np.cumsum, a(2, 3), [0, 1]), lambda a: (lambda x, axis: x[0, 0], a(2, 3, 4), 0)],
+    np.ravel_multi_index: [lambda a: ((places(0, 1), places(2, 1)), (2, 3)), lambda a: (places([0, 1], [2, 1]), (2, 3)), lambda a: ((1, 2), (2, 3)), lambda a: ((places([0], [1]), places(0, 2)), (2, 3)), lambda a: ((5, 1), (2, 3)), lambda a: ((a(2), a(2)), (200, 200)), lambda a: ((1,), (2, 3)),
+                           lambda a: ((places(7, -1), places(2, 1)), (2, 3), ("clip", "wrap")), lambda a: ([1, 2], (2, 3))],
+    np.unravel_index: [lambda a: (places(1, 5), (2, 3)), lambda a: (4, (2, 3)), lambda a: (places([1, 2], [0, 5]), (2, 3)), lambda a: (places(9), (2, 3)), lambda a: ([1, 2], (2, 3)), lambda a: (a(2), (20, 20)), lambda a: (places(2), 5), lambda a: (np.asfortranarray(places([1, 2], [0, 5])), (2, 3)), lambda a: (np.array(3), (2, 3))],
+    np.diag_indices_from: shaped([(3, 3)], [(2, 3)], [(2, 2, 2)], [(3,)]), **dict.fromkeys([np.tril_indices_from, np.triu_indices_from], shaped([(3, 3)], [(2, 3)], [(2, 2, 2)], [(3,)])),
+    np.ix_: [lambda a: (places(0, 2), places(1)), lambda a: (a(3),), lambda a: ([1, 2], [True, False, True]), lambda a: ([], [1]), lambda a: (a(2, 3),), lambda a: (a(3, dtype="?"), a(0))],
     np.place: [lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(2)), lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(7)), lambda a: (a(3, layout="C"), [True, False, True], a(1))],
     np.putmask: [lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(2, 3)), lambda a: (a(2, 3, layout="C"), a(2, 3, dtype="?"), a(2)), lambda a: (a(3, layout="C"), [True, False, True], a(1))],
     **dict.fromkeys([np.intersect1d, np.setxor1d, np.setdiff1d, np.union1d], SETS),
@@ -222,9 +239,26 @@ CALLS: dict[Any, list[Make]] = LINALG | {
 }  # fmt: skip
 FFTS = [getattr(np.fft, way + name) for name in ("fft", "fft2", "fftn") for way in ("", "i", "r", "ir")] + [np.fft.hfft, np.fft.ihfft]
 CALLS |= dict.fromkeys(FFTS, shaped([(2, 3)], [(3,)], [()], [(2, 3, 4)], [(0, 3)]))  # of (3, 0) and n NumPy's irfft gives what memory held
+QS: list[Any] = [0.3, 1, np.array([0.1, 0.75]), np.array([[0.2], [0.9]]), [0, 1], np.float32(0.3), 1.5]
+OF_PARTS: list[Make] = [lambda a, s=s, q=q: (a(*s), q) for s, q in zip([(2, 3), (5,), (2, 3, 4), (4,), (2, 3), (3, 2), (3,)], QS, strict=True)]  # type: ignore[misc]
+OF_PARTS += [lambda a: (a(), 0.5), lambda a: (a(0, 3), 0.5), lambda a: (a(1), 0), lambda a: (a(3), -0.1)]
+OF_HUNDRED: list[Make] = [lambda a, make=make: (make(a)[0], [100 * q for q in q] if isinstance(q := make(a)[1], list) else 100 * q) for make in OF_PARTS]  # type: ignore[misc]
+CALLS |= {
+    np.quantile: OF_PARTS, np.nanquantile: OF_PARTS, np.percentile: OF_HUNDRED, np.nanpercentile: OF_HUNDRED,
+    **dict.fromkeys([np.cov, np.corrcoef], shaped([(2, 3)], [(3,)], [()], [(0, 3)], [(2, 0)], [(2, 3), (2, 3)], [(3,), (3,)], [(2, 3), (3,)], [(2, 3, 1)], [(3, 1)])),
+    **{function: [*shaped([(5,), (3,)], [(3,), (5,)], [(4,), (4,)], [(1,), (3,)], [(), (3,)], [(2, 3), (2,)], [(0,), (3,)]), lambda a: ([1, 2, 3.5], a(2)), lambda a: (a(4), a(3, dtype="f4"))] for function in (np.convolve, np.correlate)},
+    np.gradient: [*shaped([(4,)], [(4, 3)], [(2, 3, 4)], [()], [(1,)], [(0, 3)]), *with_rest([(4,), 2.0], [(4, 3), 2, np.float32(0.5)], [(5,), np.array([0, 1, 3, 4.5, 7])], [(5,), np.arange(5)], [(4, 3), [0, 1, 2.5, 3], [1, 2, 4]], [(4, 3), 1, 2, 3],
+        [(5,), np.arange(4)], [(4,), np.ones((2, 2))], [(3, 4), 0.5, np.array([0, 0.5, 2, 3], "f4")])],
+    np.histogram: shaped([(2, 3)], [(7,)], [(3,)], [()], [(0, 3)]), np.histogram_bin_edges: shaped([(2, 3)], [(7,)], [()], [(0,)]),
+    np.histogram2d: shaped([(7,), (7,)], [(3,), (3,)], [(3,), (2,)]), np.histogramdd: [*shaped([(5, 2)], [(4, 3)], [(4,)]), lambda a: ([a(5), a(5)],)],
+    np.bincount: [lambda a: (np.array([0, 2, 1, 2]), a(4)), *shaped([(5,)], [(3,)], [(2, 3)], [()], [(0,)]), lambda a: ([1, 4, 1],)],
+    np.digitize: [lambda a: (a(2, 3), np.sort(a(4))), lambda a: (a(3), np.array([3.0, 2, 1])), lambda a: (1.5, np.arange(4)), lambda a: (a(), [1, 2]), lambda a: (a(3), [1, 3, 2]), lambda a: (a(0, 3), a(1)), lambda a: (a(3), a(2, 2))],
+    np.interp: [lambda a: (a(2, 3), np.sort(a(5)), a(5)), lambda a: (a(), np.sort(a(4)), a(4, dtype="f8")), lambda a: (1.5, np.arange(3.0), a(3)), lambda a: (a(0, 3), np.arange(3), a(3, dtype="c16")),
+                lambda a: (a(3), np.array([1.0]), a(1)), lambda a: (a(3), np.arange(3.0), a(2)), lambda a: (a(3), a(2, 3), a(2, 3)), lambda a: ([0.5, 2], [0, 1, 3], [4.0, 2, 1]), lambda a: (a(3), a(0), a(0))],
+}  # fmt: skip
 if hasattr(np, "unstack"):
     CALLS[np.unstack] = ONE
-TAME = set(LINALG)  # of numbers that are finite and not 0
+TAME = set(LINALG) | {np.histogram, np.histogram_bin_edges, np.histogram2d, np.histogramdd}  # of numbers that are finite and not 0
 
 # -- keywords --------------------------------------------------------------------------------------------------------------------
 
@@ -259,11 +293,18 @@ KEYWORDS: dict[str, list[Any]] = {
     "deg": [True], "nan": [1.5, 2], "posinf": [9.0], "neginf": [-9], "rtol": [0.5], "atol": [1.0], "equal_nan": [True],
     "indexing": ["ij", "xy", "ab"], "sparse": [True], "k": [1, -1, 2], "offset": [1, -1, 5], "ord": [1, 2, 0, 3, -1, -2, np.inf, -np.inf, 0.5, "fro", "nuc", None],
     # of np.pad, np.take and np.linalg.qr
-    "mode": ["edge", "reflect", "wrap", "symmetric", "constant", "mean", "linear_ramp", "maximum", "empty", "raise", "clip", "reduced", "complete", "r", "raw", "economic", "full", "f"],
+    "method": ["linear", "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased", "lower", "higher",
+               "midpoint", "nearest", "none"],
+    "y": [lambda a: a(2, 3)], "rowvar": [False, True], "fweights": [np.array([1, 2, 3]), np.array([1.5, 1, 2]), np.array([1, 2])], "aweights": [np.array([0.5, 2, 1]), np.array([-1, 1, 1])],
+    "edge_order": [2, 1, 3], "discont": [1.0, None, 4], "to_end": [1, lambda a: a(2), 1j], "to_begin": [lambda a: a(2, 2), 7], "include_initial": [True, False], "right": [True, -1, None],
+    "bins": [3, 1, 0, 2.5, "auto", "sqrt", "none", np.array([0.0, 1, 2.5]), [2, 1], [2, 3], ((0, 1, 2), (0, 2))], "range": [(0, 2), (1, 1), (2, 1), (0.0, np.inf), [(0, 3), (0.5, 4)]], "density": [True, False], "minlength": [4, 0, -1, 200],
+    "left": [1.5, None, 2j], "period": [2.0, 3, -1.5, 0],
+    "mode": ["edge", "reflect", "wrap", "symmetric", "constant", "mean", "linear_ramp", "maximum", "empty", "raise", "clip", "reduced", "complete", "r", "raw", "economic", "full", "f", "valid", "same"],
     "num": [5, 1, 0], "endpoint": [False], "retstep": [True], "return_index": [True], "return_inverse": [True], "return_counts": [True], "sorted": [True, False],
+    "base": [2.0, 3, lambda a: a(2)], "writeable": [True],
     "tol": [0.5, 1e-9, lambda a: np.array([0.5])], "p": [1, -1, 2, -2, np.inf, -np.inf, "fro", "nuc", 3], "ind": [1, 2, 0],
     "UPLO": ["L", "U"], "upper": [True], "assume_unique": [True], "return_indices": [True], "invert": [True], "trim": ["f", "b", "bf", "FB", "x"], "default": [2, 2.5, lambda a: a(3), lambda a: a(), True], "full_matrices": [False, True], "compute_uv": [False], "hermitian": [True, False], "rcond": [1e-3, None, -1, 0.5], "optimize": [True, False, "greedy"],
-    "dx": [2.0, 1, np.float32(2)], "wrap": [True], "constant_values": [1, (1, 2)], "ndmin": [3], "reps": [2], "min": [1], "max": [2], "like": [], "x": [], "fill_value": [], "a_min": [], "a_max": [], "bias": [],
+    "dx": [2.0, 1, np.float32(2)], "wrap": [True], "constant_values": [1, (1, 2)], "ndmin": [3], "reps": [2], "min": [1], "max": [2], "like": [], "x": [], "fill_value": [], "a_min": [], "a_max": [], "bias": [True],
 }  # fmt: skip
 OUT = [lambda out: out.copy(), lambda out: out.astype("c16"), lambda out: out.astype("f4"), lambda out: np.empty((7, *out.shape), out.dtype)]
 

@@ -105,7 +105,8 @@ def test_both_directions_agree_at_the_edges(op: OpOverload, dtype: str) -> None:
                 assert equal(found, np.sum(terms), **close), (text, place, case)
 
 
-UNDETERMINED = {"linalg_qr", "linalg_tall_qr", "linalg_svd", "linalg_eigh"}  # of such matrices: rounding divided by rounding
+# Of such matrices it is rounding divided by rounding; the last two multiply zeros that stand beside the elements by inf.
+UNDETERMINED = {"linalg_qr", "linalg_tall_qr", "linalg_svd", "linalg_eigh", "sliding", "differences_at"}
 
 
 def element_by_element(op: OpOverload, case: Any, place: Any) -> Any:

@@ -31,7 +31,7 @@ OF_TENSORS = {np.copyto, np.put, np.put_along_axis, np.fill_diagonal, np.place, 
 # What is refused by name, where NumPy does it.
 REFUSED = {
     ("np.reshape", "order"), ("np.reshape", "copy"), ("np.ravel", "order"),
-    ("np.linspace", "retstep"), ("np.pad", "mode"), ("np.array", "order"), ("np.asarray", "order"), ("np.asanyarray", "order"),
+    ("np.linspace", "retstep"), ("np.lib.stride_tricks.sliding_window_view", "writeable"), ("np.pad", "mode"), ("np.array", "order"), ("np.asarray", "order"), ("np.asanyarray", "order"),
     ("np.cross", ""), ("np.cross", "axis"), ("np.cross", "axisa"), ("np.cross", "axisb"), ("np.cross", "axisc"),
 }  # fmt: skip
 

@@ -20,8 +20,8 @@ from dispatch.errors import NoRuleError
 
 ROWS = {op.schema.name: op for op in ops.np if not op.schema.is_mutable}  # those that write are held to their functional forms
 UNSET = {"empty", "empty_like"}  # what they hold is nobody's business
-OF_VALUES = {"nonzero", "flatnonzero", "argwhere", "unique", "unique_all", "unique_places", "unsorted_places", "compress", "extract"}  # how many elements depends on data: no shape, no batch
-OPAQUE = {"detach", "memory_view", *OF_VALUES} - {"compress", "extract", "unique", "unique_all"} | {"linalg_raw_qr"}  # no gradient by intention, though the result depends on the argument
+OF_VALUES = {"bincount", "number_of_bins", "nonzero", "flatnonzero", "argwhere", "unique", "unique_all", "unique_places", "unsorted_places", "compress", "extract"}  # how many elements depends on data: no shape, no batch
+OPAQUE = {"detach", "memory_view", *OF_VALUES} - {"bincount", "compress", "extract", "unique", "unique_all"} | {"linalg_raw_qr"}  # no gradient by intention, though the result depends on the argument
 
 WITH_SHAPES = {name: op for name, op in ROWS.items() if name not in OF_VALUES}
 

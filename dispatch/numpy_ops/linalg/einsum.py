@@ -85,7 +85,8 @@ def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
         np.einsum(subscripts, *[np.broadcast_to(0.0, guesses(shape)) for shape in shapes])  # raises NumPy's own error
 
     def without_axes(x: Any) -> Any:
-        array = optimize and gives_array(subscripts, tuple(map(len, shapes)), _hashable(optimize))
+        few = tuple([tuple([min(n, 2) for n in guesses(shape)]) for shape in shapes]) if optimize else ()
+        array = optimize and gives_array(subscripts, few, _hashable(optimize))
         return getitem(x, Ellipsis) if array else as_number(x)
 
     for letter in [letter for letter, n in sizes.items() if letter not in result and is_zero(n)]:  # a sum of nothing, also times nan
@@ -108,9 +109,9 @@ def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
 
 
 @lru_cache
-def gives_array(subscripts: str, ndims: tuple[int, ...], optimize: Any) -> bool:
+def gives_array(subscripts: str, shapes: tuple[Shape, ...], optimize: Any) -> bool:
     """Whether NumPy gives a result without axes as an array: it does where the last of several steps is a product of matrices."""
-    return isinstance(np.einsum(subscripts, *[np.ones((2,) * ndim) for ndim in ndims], optimize=optimize), np.ndarray)
+    return isinstance(np.einsum(subscripts, *map(np.ones, shapes), optimize=optimize), np.ndarray)
 
 
 def _hashable(optimize: Any) -> Any:

@@ -1,0 +1,27 @@
+"""Rows that look at data and return their argument itself: where NumPy raises by what elements say."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload
+from ..layers.autograd import pullbacks
+from ..layers.jvp import pushforwards
+from ..operators.prims import define
+from .families import complete, in_front
+
+
+def checked(name: str, check: Callable[[Any], None]) -> OpOverload:
+    """Make a row that returns its argument itself; its kernel runs `check`, which raises as NumPy does where data say so.
+
+    Of a batch it sees the items in front.
+    """
+
+    def kernel(x: Any) -> Any:
+        check(np.asarray(x))
+        return x
+
+    op = define(f"np::{name}(Tensor(a) x) -> Tensor(a)", kernel)
+    complete(op, fake=lambda x: x, autograd=pullbacks(x=lambda g: g), jvp=pushforwards(x=lambda t: t))  # whatever it is: a tangent may be 0
+    return complete(op, vmap=lambda info, in_dims, x: (op(in_front(x, in_dims[0])), 0))

@@ -1,0 +1,433 @@
+"""Counts: `np.bincount`, `np.digitize`, `np.histogram` and its kin.
+
+In which bin an element lies is a constant to derivatives, and so is a count. A sum of weights has a derivative by the weights; edges
+that are made of the smallest and the largest element have one by these, and a density has one by its edges.
+
+More than 350 lines, because how a histogram reads its bins is told here, for each way to give them.
+"""
+
+from math import prod
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload, Tensor
+from ..errors import BatchingError, DataDependentError
+from ..layers.autograd import CONSTANT, pullbacks
+from ..layers.fake import FakeTensor, counted, fake_tensor
+from ..layers.jvp import pushforwards
+from ..operators.prims import astype, broadcast_to
+from ..operators.registry import ops
+from ..symbolic import agreeing, guesses, is_zero
+from . import numpy_functions
+from .cumulative import diff
+from .data_checks import checked
+from .data_dependent import of_data
+from .families import aligned, in_front, row
+from .index_parsing import ARRAY
+from .indexing import getitem, where
+from .numpy_functions import spelled
+from .pointwise import (
+    add,
+    divide,
+    equal,
+    isnan,
+    less,
+    less_equal,
+    logical_or,
+    multiply,
+    subtract,
+)
+from .rearranging import linspace
+from .reduction import max, min, sum
+from .result_layouts import broadcast_shape
+from .row_arguments import as_item, as_value, call
+from .shape import concatenate, expand_dims, imag, ravel, real, reshape, transpose
+from .sorting import INDEX, searchsorted, take_along_axis
+
+# -- counts of whole numbers -----------------------------------------------------------------------------------------------------
+
+
+def _counts(x: Any, weights: Any, length: int, *, fixed: bool) -> Any:
+    x = np.asarray(x)
+    if not x.size or x.dtype.kind not in "iub" or x.min() < 0 or not np.can_cast(x.dtype, INDEX):
+        np.bincount(x.ravel())  # raises NumPy's own error
+    largest = int(x.max()) if x.size else -1
+    if fixed and largest >= length:
+        raise BatchingError(
+            f"np::bincount: an element of a batch is {largest}, and minlength={length}: its item has more counts than others, which make no "
+            f"batch. Give minlength={largest + 1}, or more.",
+            operator="np::bincount",
+        )
+    length = length if fixed else largest + 1 if largest >= length else length
+    if weights is not None:
+        x = np.broadcast_to(x, np.broadcast_shapes(x.shape, np.shape(weights)))
+    rows = prod(x.shape[:-1])
+    flat = (x.reshape(rows, -1) + length * np.arange(rows)[:, None]).ravel() if rows != 1 else x.ravel()
+    given = None if weights is None else np.broadcast_to(weights, x.shape).ravel()
+    return np.bincount(flat, given, rows * length).reshape(*x.shape[:-1], length)
+
+
+def _fake_counts(x: Any, weights: Any, length: Any, fixed: bool) -> FakeTensor:
+    like = x if isinstance(x, FakeTensor) else weights
+    shape = x.shape if weights is None else broadcast_shape((x.shape, weights.shape))
+    length = length if fixed else _length("np::bincount", like, length)
+    return fake_tensor((*shape[:-1], length), INDEX if weights is None else np.dtype(np.float64), None, like.device, like.mode)
+
+
+def _length(name: str, x: FakeTensor, least: Any) -> Any:
+    if x.mode is None or x.mode.shape_env is None:
+        raise DataDependentError(
+            f"{name}: how many counts it gives of an array of shape {x.shape} depends on its largest element, and a fake has no data. "
+            "Give the mode symbolic sizes, FakeTensorMode(shape_env=ShapeEnv()), or call it on real arrays, outside the mode.",
+            operator=name,
+        )
+    return counted(x, lambda: x.mode.shape_env.new_dynamic_size(min=least if type(least) is int else 0), (name, str(least)))
+
+
+def _batched_counts(info: Any, in_dims: Any, x: Any, weights: Any, length: Any, fixed: bool) -> tuple[Any, int]:
+    if in_dims[0] is not None and not fixed:
+        raise ragged(info)
+    return counts(*aligned(in_dims[:2], (x, weights)), length, fixed), 0
+
+
+def ragged(info: Any) -> BatchingError:
+    """Return the error for a batch of which each item has its own number of counts."""
+    return BatchingError(
+        f"np::bincount: each of the {info.batch_size} items of a batch gives as many counts as its largest element says, which make no "
+        "batch. Give minlength=, larger than every element.",
+        operator="np::bincount",
+    )
+
+
+def _at(g: Any, x: Any) -> Any:
+    if len(x.shape) == 1:
+        return getitem(g, (Ellipsis, ARRAY), [x])
+    return take_along_axis(g, broadcast_to(x, (*broadcast_shape((x.shape[:-1], g.shape[:-1])), x.shape[-1])), -1)
+
+
+# Counts of each row, as many as the largest element says, or a fixed number.
+counts: OpOverload = row(
+    "counts(Tensor x, Tensor? weights, SymInt length, bool fixed=False) -> Tensor",
+    numpy=lambda x, weights, length, fixed=False: _counts(x, weights, length, fixed=fixed),
+    fake=_fake_counts,
+    autograd=pullbacks(weights=lambda g, x: _at(g, x)),
+    jvp=pushforwards(weights=lambda t, x, length, fixed: counts(x, t, length, fixed)),
+    vmap=_batched_counts,
+)
+
+
+def _bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    return np.bincount(x, weights, minlength)
+
+
+def _fake_bincount(x: Any, weights: Any, minlength: Any) -> FakeTensor:
+    like = x if isinstance(x, FakeTensor) else weights
+    if len(x.shape) != 1 or not np.can_cast(x.dtype, INDEX) or (weights is not None and not agreeing([x.shape, weights.shape])):
+        np.bincount(np.zeros(guesses(x.shape), x.dtype), None if weights is None else np.zeros(guesses(weights.shape)))  # raises NumPy's own error
+    shape = (_length("np::bincount", like, minlength),)
+    return fake_tensor(shape, INDEX if weights is None else np.dtype(np.float64), None, like.device, like.mode)
+
+
+def _batched_bincount(info: Any, in_dims: Any, x: Any, weights: Any, minlength: Any) -> tuple[Any, int]:
+    if in_dims[0] is not None and is_zero(minlength):
+        raise ragged(info)
+    shapes = [a if a is None else (*a.shape[:dim], *a.shape[dim + 1 :]) if dim is not None else a.shape for a, dim in ((x, in_dims[0]), (weights, in_dims[1]))]
+    given = [shape for shape in shapes if shape is not None]
+    if len(given[0]) != 1 or not agreeing(given):
+        np.bincount(*[np.zeros(guesses(shape), INDEX) for shape in given])  # raises NumPy's own error
+    return _batched_counts(info, in_dims, x, weights, minlength, in_dims[0] is not None)
+
+
+bincount: OpOverload = row(
+    "bincount(Tensor x, Tensor? weights=None, SymInt minlength=0) -> Tensor",
+    numpy=_bincount,
+    fake=_fake_bincount,
+    autograd=pullbacks(weights=lambda g, x: getitem(g, (ARRAY,), [x])),
+    jvp=pushforwards(weights=lambda t, x, minlength: bincount(x, t, minlength)),
+    vmap=_batched_bincount,
+)
+
+# -- bins of elements ------------------------------------------------------------------------------------------------------------
+
+
+def _ordered(bins: Any) -> None:
+    steps = np.diff(bins, axis=-1)
+    if not np.all(np.all(steps >= 0, -1) | np.all(steps <= 0, -1)):
+        raise ValueError("bins must be monotonically increasing or decreasing")  # np.digitize's own
+
+
+checked_bins = checked("checked_bins", _ordered)
+
+
+def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    return np.digitize(x, bins, right)
+
+
+def _fake_digitize(x: Any, bins: Any, right: bool) -> FakeTensor:
+    if len(bins.shape) != 1 or getattr(x, "dtype", np.dtype(float)).kind == "c":
+        np.digitize(np.zeros(1, getattr(x, "dtype", float)), np.zeros((1,) * len(bins.shape)))  # raises NumPy's own error
+    like = x if isinstance(x, FakeTensor) else bins
+    return fake_tensor(tuple(getattr(x, "shape", ())), INDEX, None, like.device, like.mode)
+
+
+def _batched_digitize(info: Any, in_dims: Any, x: Any, bins: Any, right: bool) -> tuple[Any, int]:
+    if in_dims[1] is None:
+        return digitize(x, bins, right), in_dims[0]
+    bins = checked_bins(in_front(bins, in_dims[1]))
+    n = bins.shape[-1]
+    if hasattr(x, "shape"):
+        x = in_front(x, in_dims[0])
+        bins = reshape(bins, (bins.shape[0], *(1,) * (len(x.shape) - (in_dims[0] is not None)), n))
+        x = expand_dims(x, -1)
+    below = (less if right else less_equal)(bins, x)
+    below = logical_or(below, isnan(x)) if getattr(x, "dtype", bins.dtype).kind == "f" else below
+    found = sum(below, -1, INDEX)
+    rising = less_equal(getitem(bins, (Ellipsis, 0)), getitem(bins, (Ellipsis, -1)))
+    return where(rising, found, subtract(n, found)), 0
+
+
+digitize: OpOverload = row(
+    "digitize(Tensor x, Tensor bins, bool right=False) -> Tensor", numpy=_digitize, fake=_fake_digitize, autograd=CONSTANT, vmap=_batched_digitize
+)
+
+# -- histograms ------------------------------------------------------------------------------------------------------------------
+
+
+def _histogram_counts(x: Any, edges: Any, weights: Any = None, uniform: bool = False) -> Any:
+    if uniform:
+        return np.histogram(x, len(edges) - 1, (edges[0], edges[-1]), weights=weights)[0]
+    return np.histogram(x, edges, weights=weights)[0]
+
+
+def _fake_histogram_counts(x: Any, edges: Any, weights: Any, uniform: bool) -> FakeTensor:
+    like = next(a for a in (x, edges, weights) if isinstance(a, FakeTensor))
+    return fake_tensor((edges.shape[0] - 1,), INDEX if weights is None else weights.dtype, None, like.device, like.mode)
+
+
+def bins_of(x: Any, edges: Any) -> Any:
+    """Return the bin of each element, and behind the last one of all that are in none."""
+    n = edges.shape[-1] - 1
+    if len(edges.shape) == 1:
+        count, last = searchsorted(edges, x, "right"), getitem(edges, n)
+    else:
+        below = less_equal(expand_dims(edges, -2), expand_dims(x, -1))
+        below = logical_or(below, isnan(expand_dims(x, -1))) if x.dtype.kind == "f" else below
+        count, last = sum(below, -1, INDEX), getitem(edges, (Ellipsis, slice(n, n + 1)))
+    return where(equal(x, last), n - 1, where(equal(count, 0), n, subtract(count, 1)))
+
+
+def _by_weights(g: Any, x: Any, edges: Any) -> Any:
+    none = ops.np.zeros_like(g, None, (1,))
+    return getitem(concatenate([g, none], 0), (ARRAY,), [bins_of(x, edges)])
+
+
+def _batched_histogram(info: Any, in_dims: Any, x: Any, edges: Any, weights: Any, uniform: bool) -> tuple[Any, int]:
+    x, edges, weights = [a if dim is None else in_front(a, dim) for a, dim in ((x, in_dims[0]), (edges, in_dims[1]), (weights, in_dims[2]))]
+    n = edges.shape[-1] - 1
+    places = bins_of(x, edges)
+    if weights is None:
+        found = counts(places, None, n + 1, True)
+    elif weights.dtype.kind == "c":
+        parts = [counts(places, part(weights), n + 1, True) for part in (real, imag)]
+        found = astype(add(parts[0], multiply(parts[1], 1j)), weights.dtype)
+    else:
+        found = astype(counts(places, weights, n + 1, True), weights.dtype)
+    return getitem(found, (Ellipsis, slice(0, n))), 0
+
+
+# How many elements lie in each bin, or the sum of their weights; `uniform` says that all bins are equally wide, which NumPy counts otherwise.
+histogram_counts: OpOverload = row(
+    "histogram_counts(Tensor x, Tensor edges, Tensor? weights=None, bool uniform=False) -> Tensor",
+    numpy=_histogram_counts,
+    fake=_fake_histogram_counts,
+    autograd=pullbacks(weights=_by_weights),
+    jvp=pushforwards(weights=lambda t, x, edges, uniform: histogram_counts(x, edges, t, uniform)),
+    vmap=_batched_histogram,
+)
+
+
+def _number(x: Any, bins: str, low: Any = None, high: Any = None) -> Any:
+    return np.asarray(len(np.histogram_bin_edges(x, bins, None if low is None else (low, high))) - 1)
+
+
+number_of_bins: OpOverload = of_data(
+    "number_of_bins(Tensor x, str bins, Tensor? low=None, Tensor? high=None) -> Tensor",
+    _number,
+    lambda x, bins, low, high: fake_tensor((), INDEX, None, x.device, x.mode),
+    autograd=CONSTANT,
+)
+
+
+def _finite(ends: Any) -> None:
+    if not np.all(np.isfinite(ends)):
+        raise ValueError("range is not finite: an element is inf or nan, or an end that was given")
+    if np.any(ends[..., 0] > ends[..., 1]):
+        raise ValueError("max must be larger than min in range parameter.")  # np.histogram's own
+
+
+def _rising(words: str, *, strictly: bool = False) -> Any:
+    def check(edges: Any) -> None:
+        if np.any(edges[..., :-1] >= edges[..., 1:] if strictly else edges[..., :-1] > edges[..., 1:]):
+            raise ValueError(words)
+
+    return check
+
+
+checked_range = checked("checked_range", _finite)
+checked_edges = checked("checked_edges", _rising("`bins` must increase monotonically, when an array"))
+checked_spacing = checked("checked_spacing", _rising("Too many bins for data range. Cannot create finite-sized bins.", strictly=True))
+
+
+def _ends(a: Any, given: Any) -> tuple[Any, Any]:
+    """Return the first and the last edge: the range, or the smallest and the largest element; half a unit aside where they are equal."""
+    if given is not None:
+        low, high = given
+        if not isinstance(low, Tensor) and not isinstance(high, Tensor):
+            if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+                np.histogram_bin_edges(np.zeros(0), 1, (low, high))  # raises NumPy's own error
+            return (low - 0.5, high + 0.5) if low == high else (low, high)
+    elif is_zero(a.shape[0]):
+        return 0, 1
+    else:
+        low, high = min(a), max(a)
+        if not isinstance(a, Tensor) and not (np.isfinite(low) and np.isfinite(high)):
+            np.histogram_bin_edges(a, 1)  # raises NumPy's own error
+    kind = np.result_type(a.dtype, np.float64) if a.dtype.kind in "iub" else a.dtype
+    ends = checked_range(ops.np.stack([astype(as_item(x), kind) for x in (low, high)]))
+    low, high = getitem(ends, 0), getitem(ends, 1)
+    alike = equal(low, high)
+    return where(alike, subtract(low, 0.5), low), where(alike, add(high, 0.5), high)
+
+
+def _edges(a: Any, bins: Any, given: Any, weights: Any) -> tuple[Any, bool]:
+    """Return the edges of a histogram of one axis, and whether NumPy takes them for equally spaced."""
+    if isinstance(bins, str):
+        np.histogram_bin_edges(np.zeros(1), bins, weights=None if weights is None else np.zeros(1))  # raises NumPy's own error
+        bins = int(number_of_bins(a, bins, *(given or (None, None))))
+    bins = as_value(bins)
+    if len(np.shape(bins)) > 1:
+        np.histogram(np.zeros(1), np.zeros((1,) * len(bins.shape)))  # raises NumPy's own error
+    if np.shape(bins):
+        return checked_edges(bins), False
+    try:
+        n = index(bins)
+    except TypeError as error:
+        raise TypeError("`bins` must be an integer, a string, or an array") from error  # np.histogram's own
+    if n < 1:
+        raise ValueError("`bins` must be positive, when an integer")  # np.histogram's own
+    low, high = _ends(a, given)
+    kind = np.result_type(*[x.dtype if hasattr(x, "dtype") else x for x in (low, high)], a.dtype)
+    kind = np.result_type(kind, float) if kind.kind in "iub" else kind
+    return checked_spacing(linspace(low, high, n + 1, True, kind)), True
+
+
+def _elements(a: Any, weights: Any) -> tuple[Any, Any]:
+    """Return the elements in a row, with their weights."""
+    a = as_item(as_value(a))
+    a = astype(a, np.uint8) if a.dtype.kind == "b" else a
+    if weights is None:
+        return ravel(a), None
+    weights = as_item(as_value(weights))
+    if not agreeing([a.shape, weights.shape]):
+        raise ValueError("weights should have the same shape as a.")  # np.histogram's own
+    return ravel(a), ravel(weights)
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """`np.histogram_bin_edges`."""
+    a, weights = _elements(a, weights)
+    return _edges(a, bins, range, weights)[0]
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """`np.histogram`."""
+    a, weights = _elements(a, weights)
+    edges, uniform = _edges(a, bins, range, weights)
+    found = call(histogram_counts, a, edges, weights, uniform)
+    if density:
+        widths = diff(edges)
+        found = divide(divide(found, widths if widths.dtype == float else astype(widths, float)), sum(found))
+    return found, edges
+
+
+def _columns(sample: Any) -> Any:
+    """Return samples in rows; of a list of coordinates each is a column."""
+    if not isinstance(sample, (list, tuple)) and len(np.shape(sample)) == 2:
+        return as_item(sample)
+    sample = as_item(as_value(sample))
+    return transpose(sample if len(sample.shape) > 1 else reshape(sample, (1, -1)))
+
+
+def _edges_along(axis: int, x: Any, bins: Any, given: Any) -> Any:
+    """Return the edges along one axis of several."""
+    if len(np.shape(bins)) > 1:
+        raise ValueError(f"`bins[{axis}]` must be a scalar or 1d array")  # np.histogramdd's own
+    if np.shape(bins):
+        return checked_edges(bins)
+    if bins < 1:
+        raise ValueError(f"`bins[{axis}]` must be positive, when an integer")  # np.histogramdd's own
+    try:
+        n = index(bins)
+    except TypeError as error:
+        raise TypeError(f"`bins[{axis}]` must be an integer, when a scalar") from error  # np.histogramdd's own
+    return linspace(*_ends(x, given), n + 1)
+
+
+def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """`np.histogramdd`."""
+    sample = _columns(sample)
+    ndim = sample.shape[1]
+    weights = None if weights is None else as_item(as_value(weights))
+    try:
+        given = len(bins)
+    except TypeError:
+        bins, given = [bins] * ndim, ndim
+    if given != ndim:
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")  # np.histogramdd's own
+    if range is not None and len(range) != ndim:
+        raise ValueError("range argument must have one entry per dimension")  # np.histogramdd's own
+    columns = [getitem(sample, (slice(None), i)) for i, _ in enumerate(bins)]
+    edges = [_edges_along(i, x, as_value(bins[i]), None if range is None else range[i]) for i, x in enumerate(columns)]
+    sizes = [x.shape[0] + 1 for x in edges]
+    place: Any = 0
+    for x, along, size in zip(columns, edges, sizes, strict=True):
+        at = subtract(searchsorted(along, x, "right"), equal(x, getitem(along, -1)))  # the last edge is inside
+        place = add(multiply(place, size), at)
+    found = reshape(counts(place, weights, prod(sizes), True), tuple(sizes))
+    found = found if found.dtype == float else astype(found, float)
+    found = getitem(found, (slice(1, -1),) * ndim)
+    if density:
+        total = sum(found)
+        for i, along in enumerate(edges):
+            found = divide(found, reshape(diff(along), tuple([-1 if i == j else 1 for j, _ in enumerate(edges)])))
+        found = divide(found, total)
+    return found, edges
+
+
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """`np.histogram2d`."""
+    x, y = as_item(as_value(x)), as_item(as_value(y))
+    if not agreeing([x.shape[:1], y.shape[:1]]):
+        raise ValueError("x and y must have the same length.")  # np.histogram2d's own
+    try:
+        given = len(bins)
+    except TypeError:
+        given = 1
+    found, edges = histogramdd([x, y], bins if given in (1, 2) else [bins, bins], range, density, weights)
+    return found, *edges
+
+
+_, digitized = spelled(np.digitize, "x bins right", digitize)
+
+FUNCTIONS: dict[Any, Any] = dict([
+    spelled(np.bincount, "x weights minlength", bincount),
+    (np.digitize, lambda x, bins, right=False: digitized(x, bins, bool(right))),
+    (np.histogram, histogram), (np.histogram_bin_edges, histogram_bin_edges), (np.histogramdd, histogramdd), (np.histogram2d, histogram2d),
+])  # fmt: skip
+
+
+def install() -> None:
+    """Put the functions into the table."""
+    numpy_functions.FUNCTIONS.update(FUNCTIONS)

@@ -1,0 +1,104 @@
+"""Refuses what cannot be a kernel, with the line to write in its place."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.source import innermost
+from ..errors import DefinitionError, kind_of
+
+
+def check_kernel(name: str, fn: Any, *, inferred: bool) -> None:
+    """Refuse what is no function from arrays to arrays.
+
+    Parameters
+    ----------
+    name : str
+        The operator's name, for the message.
+    fn : object
+    inferred : bool
+        Whether the schema is to be read from the function's hints.
+
+    Raises
+    ------
+    DefinitionError
+        What was given, and what to write.
+
+    Examples
+    --------
+    >>> check_kernel("mylib::f", np.sin, inferred=True)
+    Traceback (most recent call last):
+    dispatch.errors.DefinitionError: mylib::f: np.sin is a ufunc: NumPy knows its types, and no hints are needed. Write
+    from_ufunc(np.sin, "mylib::f").
+    """
+    said = _why_not(name, fn, inferred=inferred)
+    if said:
+        raise DefinitionError(f"{name}: {said}", operator=name)
+
+
+def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
+    short = name.rpartition("::")[2]
+    if isinstance(fn, (staticmethod, classmethod)):
+        kind = type(fn).__name__
+        above = "put @staticmethod above @custom_op" if kind == "staticmethod" else "write a function beside the class"
+        return f"a {kind} was given, which is an attribute of a class. An operator is a function: {above}."
+    if not callable(fn):
+        return f"a kernel is a function, and {kind_of(fn)} was given."
+    if isinstance(fn, np.ufunc):
+        if not inferred:
+            return ""
+        word = str(fn.__name__)
+        spelled = f"np.{word}" if getattr(np, word, None) is fn else word
+        return (
+            f"{spelled} is a ufunc: NumPy knows its types, and no hints are needed. "
+            f'Write from_ufunc({spelled}, "{name}").'
+        )
+    if inspect.isclass(fn):
+        return (
+            f"{fn.__qualname__} is a class, and a call of it makes an object. Write a function that returns arrays: "
+            f"def {short}(x: np.ndarray) -> np.ndarray: return {fn.__qualname__}(...).method(x)."
+        )
+    function: Callable[..., Any] = innermost(fn)  # type: ignore[assignment]
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        return (
+            f"{function.__qualname__} is async: a call of it returns no arrays. Make the operator of a plain function, and "
+            "await what it needs before the call."
+        )
+    if inspect.isgeneratorfunction(function):
+        return (
+            f"{function.__qualname__} yields: a call of it returns a generator, and no arrays. Return them all: "
+            "a list[np.ndarray], or one array, np.stack(parts)."
+        )
+    return _of_method(fn) if inferred and inspect.isfunction(fn) else ""
+
+
+def _of_method(function: Any) -> str:
+    """What is wrong with a method of a class that is decorated where it is written."""
+    code = getattr(function, "__code__", None)
+    first = code.co_varnames[:1] if code is not None and code.co_argcount else ()
+    qualified = getattr(function, "__qualname__", "")
+    if first not in (("self",), ("cls",)) or first[0] in getattr(function, "__annotations__", {}):
+        return ""
+    return (
+        f"{qualified} takes {first[0]}: it is a method, and an operator is a function of arrays and plain values. Write a "
+        f"function beside the class, and call it in the method with what it needs: {function.__name__}(x, {first[0]}.scale)."
+    )
+
+
+def refuse_bare(fn: Any) -> DefinitionError:
+    """Return the error for `@custom_op` without its parentheses."""
+    word = getattr(fn, "__name__", "f")
+    return DefinitionError(
+        f"custom_op takes the operator's name first, and was given {kind_of(fn)}. Write it as "
+        f'@custom_op("mylib::{word}", mutates_args=()) above the function.'
+    )
+
+
+def refuse_unsaid(name: Any) -> DefinitionError:
+    """Return the error for a `custom_op` that does not say what is written to."""
+    return DefinitionError(
+        f"{name}: mutates_args= is missing, the names of the arguments that the function writes to. Write mutates_args=() if "
+        "it writes to none."
+    )
