@@ -201,7 +201,7 @@ def _is_small(subscripts: str, operands: Any, *, optimize: Any) -> bool:
     shapes = []
     for x in operands:
         shape = getattr(x, "shape", None)
-        if shape is None or SymInt in map(type, shape):
+        if shape is None or type(sum(shape)) is SymInt:
             return False
         shapes.append(shape)
     return _pulled_subscripts(subscripts, tuple(shapes)) is not None
