@@ -56,6 +56,7 @@ ON_TENSORS = """
     __divmod__ __rdivmod__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __round__ __getitem__ __reversed__ __setitem__
     sum mean max min prod var std all any argmax argmin argsort sort cumsum cumprod clip round repeat diagonal trace nonzero
     searchsorted swapaxes squeeze dot take copy compress fill flat view put itemsize nbytes reshape transpose ravel flatten astype conj conjugate detach T mT real imag
+    strides flags base setflags resize partition argpartition choose byteswap getfield setfield tobytes tofile dump dumps
     ctypes _numba_type_ __array_namespace__ __dlpack__ __dlpack_device__ to_device
 """
 

@@ -23,7 +23,7 @@ from ..errors import ArgumentError, UnsupportedError, did_you_mean
 from ..operators import prims
 from ..operators.registry import ops
 from ..operators.views import is_number
-from . import flags, indexing, pointwise, pointwise_more, reduction, shape, statistics
+from . import array_methods, flags, indexing, pointwise, pointwise_more, reduction, shape, statistics
 from .assignment import augmented, check_matmul_in_place, fill, put, setitem
 from .families import kernel_of
 from .infix import infix, is_operand, method, power, unary
@@ -198,12 +198,6 @@ class Flat:
         return iter(flags.flatten(self._of))
 
 
-def _view(self: Tensor) -> Any:
-    """Return a view of all elements; of a number a number."""
-    found = indexing.getitem(self, Ellipsis)
-    return found if self.shape or not is_number(self) else indexing.as_number(found)
-
-
 def _put(self: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
     """Write to elements that are counted in C order."""
     put(self, ind, v, mode)
@@ -352,7 +346,6 @@ ON_TENSORS: dict[str, Any] = {
     "compress": _compress,
     "fill": fill,
     "flat": property(Flat, lambda self, value: put(self, np.arange(self.size), value)),
-    "view": _view,
     "put": _put,
     "itemsize": property(lambda self: self.dtype.itemsize),
     "nbytes": property(lambda self: self.size * self.dtype.itemsize),
@@ -370,6 +363,7 @@ ON_TENSORS: dict[str, Any] = {
     "__dlpack_device__": _dlpack_device,
     "to_device": _to_device,
     "_numba_type_": property(_asked_for_memory),
+    **array_methods.METHODS,
     "T": property(unary(shape.transpose)),
     "mT": property(lambda self: shape.swapaxes(self, -1, -2)),
     "real": property(unary(shape.real), lambda self, value: setitem(shape.real(self), Ellipsis, as_item(value))),
