@@ -51,7 +51,8 @@ def _pad(
         shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
         return scatter_add(x, inside, shape)
     values = {"constant": constant_values, "linear_ramp": end_values}.get(mode, 0)
-    pairs = np.broadcast_to(np.asarray(values), (ndim, 2)).tolist()
+    both = np.broadcast_to(np.asarray(values), (ndim, 2))
+    pairs = _held(both, x.dtype) if mode == "constant" else both.tolist()
     lengths = [[None, None]] * ndim if stat_length is None else np.broadcast_to(np.asarray(stat_length, int), (ndim, 2)).tolist()
     for axis, (width, pair, counted) in enumerate(zip(widths, pairs, lengths, strict=True)):
         if mode in ("constant", "empty"):
@@ -128,6 +129,18 @@ def _reflected(x: Any, axis: int, width: Any, with_edge: bool) -> Any:
             right -= count
         x = concatenate(parts, axis)
     return x
+
+
+def _held(values: Any, dtype: Any) -> list[list[Any]]:
+    """Return numbers as an array of a dtype holds them, to which np.pad assigns each by itself."""
+    held = np.empty((1, 1), dtype)
+    found: list[list[Any]] = []
+    for row in values:
+        found.append([])
+        for value in row:
+            held[:] = value
+            found[-1].append(held[0, 0])
+    return found
 
 
 def _framed(x: Any, axis: int, width: list[int], mode: str) -> Any:

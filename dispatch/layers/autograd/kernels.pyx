@@ -29,7 +29,7 @@ from .node import edges_of
 from .opaque_backward import as_one, asks, explained, kept_by, taken_back
 from .residuals import is_differentiated, levels_of, reading_residuals, secret_keys
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
-from .saved_tensors import protect
+from .saved_tensors import protect, protect_large
 from .tensor import TrackedTensor as Tracked
 from .user_rules import checked, is_keyed, keeps_value_of, materialized, once_differentiable, setup_of, unset
 
@@ -37,7 +37,7 @@ cnp.import_array()
 
 cdef dict STAND_INS = _stand_ins
 
-cdef tuple NOTHING = ()
+cdef tuple NOTHING = (), LISTS = (list, tuple)
 cdef type TrackedTensor = Tracked
 cdef Py_ssize_t COPIED_BYTES = _COPIED_BYTES
 
@@ -81,8 +81,8 @@ cdef class Plan:
             return layout_or_layouts(x, self.layout)
         if kind == VALUE or x is None:
             return x
-        if kind == LIST and type(x) is list:         # an empty one is one object less for the collector to look at
-            return [protected(item) for item in <list>x] if x else NOTHING
+        if kind == LIST and type(x) in LISTS:        # an empty one is one object less for the collector to look at
+            return [protected(item) for item in x] if x else NOTHING
         return protected(x)
 
     cdef object save(self, tuple values, out):
@@ -103,13 +103,13 @@ cdef class Plan:
 cdef object layout_or_layouts(x, layout):
     if isinstance(x, cnp.ndarray):
         return (<object>x).shape, (<cnp.ndarray>x).descr
-    return [layout_or_layouts(item, layout) for item in <list>x] if type(x) is list else layout(x)
+    return [layout_or_layouts(item, layout) for item in x] if type(x) in LISTS else layout(x)
 
 
 cdef object protected(x):
     """What to save for a value that the caller could write to."""
-    made = unwritten(x, COPIED_BYTES) if is_exact(<PyObject *>x) else None
-    return protect(x) if made is None else made
+    made = unwritten(x, COPIED_BYTES) if is_exact(<PyObject *>x) else protect(x)
+    return protect_large(x) if made is None and x is not None else made
 
 
 def row_kernel(plan_for not None, op not None, whole not None):
