@@ -164,7 +164,8 @@ def getitem(x: Any, index: Any) -> Any:
     if not isinstance(index, tuple):
         if not isinstance(index, (np.ndarray, Tensor)):
             return indexing.getitem(x, index)
-        return _of_arrays(indexing.getitem(x, (ARRAY,), [index]), [index])
+        found = indexing.getitem(x, indexing.ALONE, [index])
+        return found if index.shape else _of_arrays(found, [index])
     arrays = [i for i in index if isinstance(i, (np.ndarray, Tensor))]
     if not arrays:
         return indexing.getitem(x, index)
