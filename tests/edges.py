@@ -291,7 +291,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "scalar_divide": lambda np, x, y: np.divide(x, y),
     "scalar_absolute": lambda np, x: np.absolute(x),
     "root": lambda np, x, n: np.power(x, 1 / n),
-    "product_of_others": lambda np, x: np.stack([np.prod(np.delete(x, i, -1), -1) for i in range(x.shape[-1])], -1),
+    "product_of_others": lambda np, x, product: np.stack([np.prod(np.delete(x, i, -1), -1) for i in range(x.shape[-1])], -1),
     "zero_unless": lambda np, condition, x: np.where(condition, x, 0),
     "zero_unless_nan": lambda np, condition, x, out: np.where(np.isnan(out), np.nan, np.where(condition, x, 0)),
     "average": lambda np, x, axis, by, keep: np.average(x, axis, by, keepdims=keep),

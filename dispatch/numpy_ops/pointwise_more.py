@@ -130,15 +130,17 @@ def _above(x: Any) -> Any:
     return negative(subtract(negative(x), 1.0)) if is_complex(x) else add(x, 1.0)
 
 
-def _inside(x: Any, min: Any, max: Any) -> Any:
+def _inside(x: Any, min: Any, max: Any, out: Any) -> Any:
     """Return where a value lies between the bounds, which count as inside; of nan there is no saying."""
+    if isinstance(min, (int, float)) and isinstance(max, (int, float)) and min <= max:
+        return equal(x, out)
     if min is None or max is None:
         return less_equal(x, max) if min is None else greater_equal(x, min)
     return logical_and(greater_equal(x, min), less_equal(x, max))
 
 
 def _clip_x(g: Any, x: Any, min: Any, max: Any, out: Any) -> Any:
-    return g if min is None and max is None else zero_unless_nan(_inside(x, min, max), g, out)
+    return g if min is None and max is None else zero_unless_nan(_inside(x, min, max, out), g, out)
 
 
 def _clip_min(g: Any, x: Any, min: Any, max: Any, out: Any) -> Any:

@@ -151,7 +151,7 @@ SPACES: list[Make] = [lambda a: (a(), a()), lambda a: (a(2), a(3, 1)), lambda a:
 EINSUMS = [
     ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 2)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ii", (3, 3)), ("ii", (1, 4)), ("ij->", (2, 3)),
     ("i,i->i", (3,), (3,)), ("i,j->ij", (2,), (3,)), ("ij,ij->j", (2, 3), (2, 3)), ("...i,ij->...j", (2, 2, 3), (3, 2)), ("ij,kj,lk->il", (2, 3), (2, 3), (4, 2)),
-    ("i,i", (3,), (3,)), ("ij", (2, 3)), ("...", (2, 3)), ("i->", (3,)), ("i...->...", (2, 3)), ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)), ("i,->i", (3,), ()), ("iij,j->i", (2, 2, 3), (3,)),
+    ("i,i", (3,), (3,)), ("i,i", (0,), (0,)), ("ij", (2, 3)), ("...", (2, 3)), ("i->", (3,)), ("i...->...", (2, 3)), ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)), ("i,->i", (3,), ()), ("iij,j->i", (2, 2, 3), (3,)),
     ("i,i", (3,), (1,)), ("ij,jk", (2, 3), (2, 3)),
 ]  # fmt: skip
 CALLS: dict[Any, list[Make]] = LINALG | {
@@ -198,6 +198,9 @@ CALLS: dict[Any, list[Make]] = LINALG | {
     np.linspace: [lambda a: (a(), a()), lambda a: (a(2), a(3, 1)), lambda a: (1.0, a(2)), lambda a: (a(2), 3), lambda a: (a(2), 3, 0), lambda a: (a(2), 3, 1), lambda a: (a(2), 3, 4)],
     np.astype: [lambda a, t=t: (a(2, 3), t) for t in ("f8", "f4", "i4", "c16", "?", ">f8", "u1")] + [lambda a: (a(), "f8"), lambda a: (a(3), float)],  # type: ignore[misc]
     np.size: ONE, np.ndim: ONE, np.shape: ONE, np.result_type: TWO + MIXED, np.diff: ONE, np.trapezoid: ONE + TWO[:2],
+    np.eye: [lambda a: (3,), lambda a: (2, 3, 1), lambda a: (2, None, -1)], np.identity: [lambda a: (3,)], np.tri: [lambda a: (3,), lambda a: (2, 4, 1)],
+    np.fromiter: [lambda a: (list(a(3)), a.dtype), lambda a: (iter(a(3)), "f4"), lambda a: (a(3), a.dtype, 2), lambda a: ([], "f8"), lambda a: (a(2), "f8", 3)],
+    np.frombuffer: [lambda a: (a(3).tobytes(), a.dtype)], np.fromstring: [lambda a: ("1 2", a.dtype)], np.fromfunction: [lambda a: (np.add, (2, 3))],
     np.array: ONE, np.asarray: ONE, np.asanyarray: ONE,
     np.copyto: [lambda a: (a(2, 3, layout="C"), a(3)), lambda a: (a(2, 3, layout="C"), 1), lambda a: (a(3, dtype="f4", layout="C"), a(3)), lambda a: (a(layout="C"), a())],
     np.put: [lambda a: (a(2, 3, layout="C"), [0, 4], a(2)), lambda a: (a(2, 3, layout="F"), [0, 1, 4], a(2)), lambda a: (a(3, layout="C"), [], []), lambda a: (a(3, layout="C"), 1, 2), lambda a: (a(3, layout="C"), [7], 2), lambda a: (a(3, layout="C"), [], 2)],
