@@ -27,7 +27,7 @@ from .pointwise import add, divide, multiply, negative, subtract
 from .polynomial_values import as_polynomial, made, slope_at, vander
 from .rearranging import atleast_1d
 from .settled import settle, unsettled
-from .shape import concatenate, expand_dims, real
+from .shape import concatenate, expand_dims, real, reshape, squeeze, transpose
 
 ON_REAL = "call it on real arrays, outside the mode."
 
@@ -81,8 +81,19 @@ def _fake_roots(p: Any, real: bool) -> Any:
 
 
 def _slopes_of_roots(p: Any, out: Any) -> Any:
-    """`dr / dp`, for each root and coefficient."""
-    return negative(divide(vander(out, p.shape[0]), expand_dims(slope_at(p, out), -1)))
+    """`dr / dp`, for each root and coefficient; of each of a batch, whose axis comes first."""
+    n = p.shape[-1]
+    powers = reshape(vander(reshape(out, (-1,)), n), (*out.shape, n))
+    slopes = slope_at(p if len(p.shape) == 1 else expand_dims(transpose(p), 2), out)
+    return negative(divide(powers, expand_dims(slopes, -1)))
+
+
+def _of_roots(g: Any, p: Any, out: Any) -> Any:
+    return squeeze(matmul(expand_dims(g, -2), conjugated(_slopes_of_roots(p, settle(out)))), -2)
+
+
+def _along(t: Any, p: Any, out: Any) -> Any:
+    return squeeze(matmul(_slopes_of_roots(p, settle(out)), expand_dims(t, -1)), -1)
 
 
 def _batched_roots(info: Any, in_dims: Any, p: Any, real: bool) -> tuple[Any, int]:
@@ -96,8 +107,8 @@ roots: OpOverload = row(
     "roots(Tensor p, *, bool real=False) -> Tensor",
     numpy=_roots,
     fake=_fake_roots,
-    autograd=pullbacks(p=lambda g, p, out: matmul(g, conjugated(_slopes_of_roots(p, settle(out))))),
-    jvp=pushforwards(p=lambda t, p, out: matmul(_slopes_of_roots(p, settle(out)), t)),
+    autograd=pullbacks(p=_of_roots),
+    jvp=pushforwards(p=_along),
     vmap=_batched_roots,
 )
 
@@ -210,26 +221,34 @@ def _fake_polymul(a1: Any, a2: Any) -> Any:
 
 
 def with_zeros(x: Any, n: Any) -> Any:
-    """Return n elements: some of x, and zeros in front of them. Of symbolic sizes nothing is asked."""
-    missing = n - x.shape[0]
-    return x if type(missing) is int and not missing else concatenate([creation.zeros((missing,), x.dtype), x])
+    """Return n elements along the last axis: some of x, and zeros in front of them. Of symbolic sizes nothing is asked."""
+    missing = n - x.shape[-1]
+    return x if type(missing) is int and not missing else concatenate([creation.zeros((*x.shape[:-1], missing), x.dtype), x], -1)
+
+
+def shifted(x: Any, n: Any, m: Any) -> Any:
+    """The matrix of `x[i + j]`, n by m; of each of a batch."""
+    return numpy_functions.getitem(x, (Ellipsis, np.arange(n)[:, None] + np.arange(m)))
+
+
+def product(matrix: Any, x: Any) -> Any:
+    """Return matrices times vectors."""
+    return squeeze(matmul(matrix, expand_dims(x, -1)), -1)
 
 
 def _by_factor(g: Any, other: Any, n: Any) -> Any:
     """The gradient of a product by a factor of n coefficients: `sum_j g[i + j] conj(other[j])`, of all coefficients of the product."""
-    m = other.shape[0]
-    g = with_zeros(g, m + n - 1)
-    places = np.arange(n)[:, None] + np.arange(m)
-    return matmul(numpy_functions.getitem(g, places), conjugated(other))
+    m = other.shape[-1]
+    return product(shifted(with_zeros(g, m + n - 1), n, m), conjugated(other))
 
 
 def _pushed(t: Any, other: Any, out: Any) -> Any:
     """The product of a tangent with the other factor, without the coefficients that the product leaves out."""
-    n, m = t.shape[0], other.shape[0]
-    padded = concatenate([t, creation.zeros((m,), t.dtype)])
-    places = (np.arange(n + m - 1)[:, None] - np.arange(m)) % (n + m)  # behind the end, and before the start, zeros stand
-    found = matmul(numpy_functions.getitem(padded, places), other)
-    return getitem(found, slice(n + m - 1 - out.shape[0], None))
+    n, m = t.shape[-1], other.shape[-1]
+    none = creation.zeros((*t.shape[:-1], m - 1), t.dtype)
+    turned = getitem(other, (Ellipsis, slice(None, None, -1)))  # sum_j t[i - m + 1 + j] other[m - 1 - j]
+    found = product(shifted(concatenate([none, t, none], -1), n + m - 1, m), turned)
+    return getitem(found, (Ellipsis, slice(n + m - 1 - out.shape[-1], None)))
 
 
 def _batched_polymul(info: Any, in_dims: Any, a1: Any, a2: Any) -> tuple[Any, int]:
@@ -242,7 +261,7 @@ polymul: OpOverload = row(
     "polymul(Tensor a1, Tensor a2) -> Tensor",
     numpy=_polymul,
     fake=_fake_polymul,
-    autograd=pullbacks(a1=lambda g, a1_shape, a2: _by_factor(g, a2, a1_shape[0]), a2=lambda g, a1, a2_shape: _by_factor(g, a1, a2_shape[0])),
+    autograd=pullbacks(a1=lambda g, a1_shape, a2: _by_factor(g, a2, a1_shape[-1]), a2=lambda g, a1, a2_shape: _by_factor(g, a1, a2_shape[-1])),
     jvp=pushforwards(a1=lambda t, a2, out: _pushed(t, a2, out), a2=lambda t, a1, out: _pushed(t, a1, out)),
     vmap=_batched_polymul,
 )
@@ -311,8 +330,8 @@ remainder: OpOverload = row(
     "polynomial_remainder(Tensor r) -> Tensor",
     numpy=_remainder,
     fake=lambda r: fake_tensor((distinct("np::polynomial_remainder", r, ("remainder", True)),), r.dtype, None, r.device, r.mode),
-    autograd=pullbacks(r=lambda g, r_shape: with_zeros(g, r_shape[0])),
-    jvp=pushforwards(r=lambda t, out: getitem(t, slice(t.shape[0] - out.shape[0], None))),
+    autograd=pullbacks(r=lambda g, r_shape: with_zeros(g, r_shape[-1])),
+    jvp=pushforwards(r=lambda t, out: getitem(t, (Ellipsis, slice(t.shape[-1] - out.shape[-1], None)))),
     vmap=_batched_remainder,
 )
 

@@ -71,6 +71,11 @@ def test_items_that_agree_make_a_batch_and_others_are_refused(name):
     np.testing.assert_allclose(vmap(f)(np.stack(alike)), np.stack([f(p) for p in alike]), atol=1e-12)
     loss = lambda p: np.sum(np.abs(f(p)) ** 2)
     np.testing.assert_allclose(vmap(dispatch.grad(loss))(np.stack(alike)), np.stack([dispatch.grad(loss)(p) for p in alike]), rtol=1e-7)
+    through = lambda x: np.sum(np.abs(vmap(f)(x)) ** 2)
+    found = dispatch.grad(through)(np.stack(alike))
+    np.testing.assert_allclose(found, np.stack([dispatch.grad(loss)(p) for p in alike]), rtol=1e-7)
+    moved = dispatch.jvp(through, (np.stack(alike),), (np.ones((3, 4)),))[1]
+    np.testing.assert_allclose(moved, np.sum(found), rtol=1e-7)
     if len({len(f(p)) for p in unlike}) > 1:
         with pytest.raises(BatchingError, match=f"{name}: the items of a batch have {sizes} coefficients or roots without leading zeros, which make no batch."):
             vmap(f)(np.stack(unlike))
