@@ -37,6 +37,7 @@ EDGES = {
 FINITE = ["zeros", "ones", "two zeros"]  # for complex values, of which each library has its own nan and infinities
 # What they hold is nobody's business, or there is no derivative: of vectors that complete a basis, which any loss of all elements turns.
 UNSET = {"empty", "empty_like", "linalg_full_svd", "linalg_full_qr", "linalg_tall_full_qr", "linalg_raw_qr", "linalg_inf_for_nan"}
+UNSET |= {"roots", "polymul", "polynomial_remainder"}  # of which an edge, a zero in front, changes the size
 LARGEST = 12  # elements of an argument: no more is needed for an edge
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
@@ -290,7 +291,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "scalar_divide": lambda np, x, y: np.divide(x, y),
     "scalar_absolute": lambda np, x: np.absolute(x),
     "root": lambda np, x, n: np.power(x, 1 / n),
-    "product_of_others": lambda np, x: np.stack([np.prod(np.delete(x, i, -1), -1) for i in range(x.shape[-1])], -1),
+    "product_of_others": lambda np, x, product: np.stack([np.prod(np.delete(x, i, -1), -1) for i in range(x.shape[-1])], -1),
     "zero_unless": lambda np, condition, x: np.where(condition, x, 0),
     "zero_unless_nan": lambda np, condition, x, out: np.where(np.isnan(out), np.nan, np.where(condition, x, 0)),
     "average": lambda np, x, axis, by, keep: np.average(x, axis, by, keepdims=keep),
@@ -307,6 +308,8 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "linalg_eig": lambda np, a, real: np.linalg.eig(a),
     "linalg_eigvals": lambda np, a, real: np.linalg.eigvals(a),
     "linalg_inverse": lambda np, a: np.linalg.inv(a),
+    "vander": lambda np, x, N, increasing: np.stack([x**i for i in range(x.size if N is None else N)][:: 1 if increasing else -1], 1),
+    "poly_from_roots": lambda np, zeros: np.poly(zeros),
     "linalg_vector_norm": lambda np, x, axis, order, keep: np.linalg.vector_norm(x, axis=axis, ord=order, keepdims=keep),
     "linalg_matrix_norm": lambda np, x, order, keep: np.linalg.matrix_norm(x, ord=order, keepdims=keep),
     "linspace": lambda np, a, b, n, end, dtype, axis: np.linspace(a, b, n, end, False, dtype, axis),

@@ -28,7 +28,8 @@ RULE = (
     "control_flow",
     "testing",
     "numpy_ops",
-    {"numpy", "scipy", "interop"},
+    "numpy",
+    {"scipy", "interop"},
     "faces",
 )
 PLACES: dict[str, int] = {

@@ -41,6 +41,7 @@ WITH_LIKE = set(
 )  # these meet our values by `like=`
 LIKE: dict[str, list[Any]] = {  # what they are called with beside it, where numpy_calls.py has nothing
     "arange": [4], "eye": [3], "identity": [3], "tri": [3], "frombuffer": [b"\0" * 16], "fromfunction": [np.add, (2, 3)], "fromiter": [[1.0, 2.0], float],
+    "fromstring": ["1 2", float, 2],
 }  # fmt: skip
 
 
@@ -111,7 +112,7 @@ def samples_of(name: str, function: Any) -> list[Sample]:
             args, keywords, _ = call._replace(tame=True).arguments()
             if short in WITH_LIKE:
                 args = tuple(LIKE.get(short, args))
-                keywords = {"like": Arrays(dtype, "C", True)(2), **keywords}
+                keywords = {"like": Arrays(dtype, "C", True)(2), **keywords} | ({"sep": " "} if short == "fromstring" else {})
             data = leaves((args, keywords), "fc" if dtype == "f8" else "iub")
             if not data:
                 continue
@@ -339,21 +340,18 @@ BESIDE = {  # callables of NumPy's modules that it hands to nobody, and why that
 }  # fmt: skip
 WITHOUT = dict.fromkeys(
     """
-    np.apply_along_axis np.apply_over_axes np.arange np.argpartition np.ascontiguousarray np.asfortranarray np.bincount np.bitwise_count
-    np.block np.choose np.convolve np.corrcoef np.correlate np.cov np.cumulative_prod np.cumulative_sum np.diag_indices_from np.digitize
-    np.divmod np.ediff1d np.emath.arccos np.emath.arcsin np.emath.arctanh np.emath.log np.emath.log10 np.emath.log2 np.emath.logn
-    np.emath.power np.emath.sqrt np.eye np.fix np.frexp np.frombuffer np.fromfunction np.fromiter np.fromstring np.gcd np.geomspace
-    np.gradient np.histogram np.histogram2d np.histogram_bin_edges np.histogramdd np.i0 np.identity np.insert np.interp np.intersect1d
-    np.iscomplex np.isin np.isnat np.isreal np.ix_ np.lcm np.ldexp np.lexsort np.lib.stride_tricks.sliding_window_view np.linalg.cond
-    np.linalg.eig np.linalg.eigvals np.linalg.lstsq np.linalg.matrix_rank np.linalg.tensorinv np.linalg.tensorsolve np.logspace
-    np.matvec np.modf np.nanargmax np.nanargmin np.nanmedian np.nanpercentile np.nanquantile np.nextafter np.partition np.percentile
-    np.piecewise np.place np.poly np.polyadd np.polyder np.polydiv np.polyfit np.polyint np.polymul np.polynomial.polynomial.polygrid2d
-    np.polynomial.polynomial.polyval2d np.polysub np.polyval np.putmask np.quantile np.ravel_multi_index np.real_if_close np.require
-    np.resize np.roots np.select np.setdiff1d np.setxor1d np.sort_complex np.spacing np.tri np.tril_indices_from np.trim_zeros
-    np.triu_indices_from np.union1d np.unique_all np.unique_counts np.unique_inverse np.unique_values np.unravel_index np.unwrap
-    np.vander np.vecmat umath._ones_like umath.clip
+    np.apply_along_axis np.apply_over_axes np.bincount np.block np.convolve np.corrcoef np.correlate np.cov np.cumulative_prod
+    np.cumulative_sum np.diag_indices_from np.digitize np.ediff1d np.emath.arccos np.emath.arcsin np.emath.arctanh np.emath.log
+    np.emath.log10 np.emath.log2 np.emath.logn np.emath.power np.emath.sqrt np.geomspace np.gradient np.histogram np.histogram2d
+    np.histogram_bin_edges np.histogramdd np.insert np.interp np.ix_ np.lib.stride_tricks.sliding_window_view np.logspace np.nanargmax
+    np.nanargmin np.nanmedian np.nanpercentile np.nanquantile np.percentile np.poly np.polyadd np.polyder np.polydiv np.polyfit
+    np.polyint np.polymul np.polynomial.polynomial.polygrid2d np.polynomial.polynomial.polyval2d np.polysub np.polyval np.quantile
+    np.ravel_multi_index np.resize np.roots np.tril_indices_from np.triu_indices_from np.unravel_index np.unwrap np.vander
     """.split(), "It has no row yet."
-)  # functions without a row, and why
+) | {  # functions without a row, and why
+    "umath._ones_like": "An inner ufunc of `np.ones_like`, which NumPy does not call itself.",
+    "umath.clip": "An inner ufunc, which `np.clip` calls on arrays.",
+}
 
 
 def callables() -> set[str]:

@@ -271,6 +271,7 @@ ROUNDED: dict[str, str] = {
     "np.std({x} * np.array([1.0, 2.5, 4.0]) + np.array([-3.0, 0.0, 3.0]), axis=-1)": "4 * np.mean(np.square({x} * 4.0 + 3.0), axis=-1)",
     # equal but for the sign of zero: of 0.0 and -0.0 the first is the largest, and 0.0 + -0.0 * 1.0 is no product
     **dict.fromkeys((pattern for pattern in EVERY["choices"] if re.search("max|min|quantile", pattern) and "arg" not in pattern), "0.0"),
+    "np.unique({x})": "0.0",
     **dict.fromkeys((pattern for pattern in EVERY["products"] if "einsum" in pattern), "0.0"),
     **dict.fromkeys((pattern for pattern in (*EVERY["elementwise"], *EVERY["writes"]) if re.search("np.(max|min|fmax|fmin)", pattern)), "0.0"),
     "grad(lambda u: np.sum(np.sin(u) * {y}))({x})": "grad(lambda u: np.sum(u * {y}))({x})",

@@ -148,6 +148,18 @@ def oblong_apart(make: Make, *shape: int) -> Any:
     return np.asarray(x + np.eye(*shape[-2:], dtype=x.dtype) * np.arange(4, 4 + 5 * shape[-1], 5, x.dtype), x.dtype)
 
 
+def by_two(make: Make, n: int) -> Any:
+    """Coefficients of which the first is 2, by which a division does not round."""
+    x = make((n,))
+    x[0] = 2
+    return x
+
+
+def unlike(make: Make, n: int) -> Any:
+    """Coefficients of a polynomial whose roots differ."""
+    return make((n,)) * np.arange(1, n + 1).astype(make(()).dtype)
+
+
 def squares(make: Make) -> list[Case]:
     return [(square(make),), (square(make, 2),), (square(make, 2, 2, n=2),), (square(make, 0),), (square(make, n=1),)]
 
@@ -453,6 +465,19 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (square(make), None, False, None), (oblong_apart(make, 2, 3, 2), np.array([0.5, 9.0]), False, None), (definite(make), None, True, 0.5), (make((3,)), None, False, None),
         (square(make, 2), 0.1, False, None), (make(()), None, False, None),
     ],
+    "vander": lambda make: [(make((4,)), None, False), (make((3,)), 2, True), (make((3,)), 5, False), (make((2,)), 1, False), (make((2,)), 0, True), (make((0,)), 3, False)],
+    "polyval": lambda make: [
+        (make((4,)), make((2, 3))), (make((1,)), make((3,))), (make((3,)), make(())), (make((4, 3)), make((2, 3))), (make((3, 2, 1)), make((4,))), (make((0,)), make((3,))), (make((3,)), 2),
+    ],
+    "roots": lambda make: [(unlike(make, 4), False), (make((3,)), False), (make((1,)), False)],
+    "poly_from_roots": lambda make: [(make((3,)),), (make((1,)),)],
+    "poly_real_if_paired": lambda make: [(make((3,)), np.array([1 + 2j, 1 - 2j])), (make((2, 3)), np.array([1.0, 2j]))],
+    "polymul": lambda make: [(make((3,)), make((2,))), (make((1,)), make((4,)))],
+    "polydiv": lambda make: [(make((5,)), by_two(make, 3)), (make((2,)), by_two(make, 3)), (make((3,)), by_two(make, 1)), (make((3,)), by_two(make, 3))],
+    "polynomial_remainder": lambda make: [(make((3,)),), (make((1,)),)],
+    "complex_below_0": lambda make: [(make((2, 3)), "np.emath.sqrt"), (0 - make((3,)), "np.emath.sqrt"), (make(()), "np.emath.sqrt")],
+    "complex_beyond_1": lambda make: [(narrow(make, (2, 3)), "np.emath.arccos"), (make((3,)) + 2, "np.emath.arccos")],
+    "float_below_0": lambda make: [(make((2, 3)), "np.emath.power"), (0 - make((3,)), "np.emath.power")],
     "settled": lambda make: [(make(shape), shape, make(()).dtype) for shape in SHAPES],
     "matvec": lambda make: [(make(a), make(b)) for a, b in [((2, 3), (3,)), ((4, 2, 3), (3,)), ((2, 3), (4, 3)), ((4, 1, 2, 3), (5, 3)), ((2, 0), (0,)), ((2, 3), (2,))]],
     "vecmat": lambda make: [(make(a), make(b)) for a, b in [((3,), (3, 2)), ((4, 3), (3, 2)), ((3,), (4, 3, 2)), ((5, 3), (4, 1, 3, 2)), ((0,), (0, 2)), ((2,), (3, 2))]],
@@ -495,7 +520,8 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
     "share": lambda make: [(MASK, np.array([True, False, False]), make((2, 3))), (MASK, MASK, make((2, 3)))],
     "zero_unless": lambda make: [(MASK, make((2, 3))), (MASK[0], make((2, 3)))],
     "zero_unless_nan": lambda make: [(MASK, make((2, 3)), make((2, 3))), (MASK[0], make((2, 3)), make((2, 3)))],
-    "product_of_others": lambda make: [(make(shape),) for shape in SHAPES if shape],
+    "product_of_others": lambda make: [(make(shape), None) for shape in SHAPES if shape],
+    "stable_order": lambda make: [(make((3,)), make((3,)))],
     "diagonal": lambda make: [
         (make((2, 3)), 0, 0, 1), (make((2, 3)), 1, 0, 1), (make((3, 2)), -1, 1, 0), (make((2, 3, 4)), 2, -1, 0),
         (make((2, 3)), 5, 0, 1), (make((0, 3)), 0, 0, 1),
@@ -753,12 +779,19 @@ def numpys(op: OpOverload) -> Callable[..., Any] | None:
 OWN = {  # what the layers need, and NumPy has under no name
     "checked_end",
     "unique_places", "unsorted_places",
+    "poly_from_roots", "poly_real_if_paired", "polynomial_remainder", "complex_below_0", "complex_beyond_1", "float_below_0",
     "ufunc_reduce_where", "fraction", "whole", "mantissa", "exponent", "i1",
     "getitem", "scatter_add", "select_index", "sum_to", "clone", "detach", "memory_view", "empty", "empty_like", "linalg_tall_qr",
-    "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "product_of_others", "share", "zero_unless", "zero_unless_nan", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "linalg_inverse", "linalg_inf_for_nan", "settled", "linalg_residuals", "linalg_not_turning", "linalg_tall_full_qr", "linalg_raw_qr", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
+    "setitem", "view_scatter", "writeable_diagonal", "checked_weights", "ravel_from", "product_of_others", "stable_order", "share", "zero_unless", "zero_unless_nan", "add_at", "subtract_at", "divide_no_nan", "root", "linalg_cofactors", "linalg_inverse", "linalg_inf_for_nan", "settled", "linalg_residuals", "linalg_not_turning", "linalg_tall_full_qr", "linalg_raw_qr", "sum_where", "prod_where", "nansum_where", "max_where", "min_where",
     "all_where", "any_where", "mean_where", "nanmean_where", "var_where", "std_where", "nanprod_where", "nanmax_where", "nanmin_where", "nanvar_where", "nanstd_where",  # their kernels are NumPy's functions of other names
     "equal_differences", "spread_differences", "differences_at", "sliding", "counts", "histogram_counts", "number_of_bins", "checked_fweights", "checked_aweights", "checked_bins", "checked_range", "checked_edges", "checked_spacing", "checked_period", "lerp", "quantile_places", "quantile_part", "checked_quantiles", "checked_percentiles", "checked_counting_weights", "checked_total",
 }  # fmt: skip
+
+
+def _polydiv_whole(u: Any, v: Any) -> Any:
+    """np.polydiv, with the zeros that it leaves out in front of the remainder."""
+    q, r = np.polydiv(u, v)
+    return q, np.concatenate([np.zeros(len(u) - len(r), r.dtype), r])
 
 
 def accumulated(ufunc: Any, x: Any, axis: int, dtype: Any, starts: Any) -> Any:
@@ -791,6 +824,8 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "linalg_lstsq": lambda a, b, rcond: _lstsq(a, b, rcond) if a.ndim == b.ndim == 2 else _stack_lstsq(a, b, rcond),
     "linalg_eig": lambda x, real: [part.astype(np.result_type(part.dtype, 1j)) for part in np.linalg.eig(x)],
     "linalg_eigvals": lambda x, real: (w := np.linalg.eigvals(x)).astype(np.result_type(w.dtype, 1j)),
+    "roots": lambda p, real: (r := np.roots(p)).astype(np.result_type(r.dtype, 1j)),
+    "polydiv": _polydiv_whole,
     "linalg_full_svd": np.linalg.svd,
     "linalg_full_qr": lambda x: np.linalg.qr(x, "complete"),
     "linalg_multi_dot": lambda arrays: np.linalg.multi_dot(arrays),

@@ -166,6 +166,21 @@ SPELLINGS |= {
     "np.linalg.matrix_rank": (lambda x, b: x * la.matrix_rank(x), lambda x, b: o.multiply(x, o.linalg_matrix_rank(x))),
     "np.linalg.tensorsolve": (lambda x, b: la.tensorsolve((x @ x.T)[:, None], b[:, :1]), lambda x, b: o.linalg_solve(o.matmul(x, x.T), b[:, 0])),
     "np.linalg.tensorinv": (lambda x, b: la.tensorinv((x @ x.T)[None], 2), lambda x, b: o.expand_dims(o.linalg_inv(o.matmul(x, x.T)), 1)),
+    "np.vander": (lambda x, b: np.vander(x[0], 2, increasing=True), lambda x, b: o.vander(x[0], 2, True)),
+    "np.polyval": (lambda x, b: np.polyval(b[0], x), lambda x, b: o.polyval(b[0], x)),
+    "np.polyadd": (lambda x, b: np.polyadd(x[0], b[1, :2]), lambda x, b: o.add(x[0], o.concatenate([o.zeros((1,)), b[1, :2]]))),
+    "np.polysub": (lambda x, b: np.polysub(b[1], x[0]), lambda x, b: o.subtract(b[1], x[0])),
+    "np.polyder": (lambda x, b: np.polyder(x[0]), lambda x, b: o.multiply(x[0, :2], o.arange(2, 0, -1))),
+    "np.polyint": (lambda x, b: np.polyint(x[0]), lambda x, b: o.concatenate([o.divide(x[0], o.arange(3, 0, -1)), o.zeros((1,))])),
+    "np.polyfit": (lambda x, b: np.polyfit(b[0], x[0], 0) * 0, lambda x, b: o.multiply(o.reshape(o.mean(x[0]), 1), 0)),
+    "np.polynomial.polynomial.polyval2d": (lambda x, b: np.polynomial.polynomial.polyval2d(x, x, b[:1, :1]), lambda x, b: o.multiply(o.ones_like(x), b[0, 0])),
+    "np.polynomial.polynomial.polygrid2d": (lambda x, b: np.polynomial.polynomial.polygrid2d(x[0], b[0], b[:1, :1]), lambda x, b: o.multiply(o.ones_like(o.outer(x[0], b[0])), b[0, 0])),
+    **{
+        f"np.lib.scimath.{name}": (lambda x, b, name=name: getattr(np.emath, name)(x + 2j), lambda x, b, name=name: getattr(o, name)(o.add(x, 2j)))
+        for name in ("sqrt", "log", "log2", "log10", "arccos", "arcsin", "arctanh")
+    },
+    "np.lib.scimath.logn": (lambda x, b: np.emath.logn(b + 2j, x + 0j), lambda x, b: o.divide(o.log(o.add(x, 0j)), o.log(o.add(b, 2j)))),
+    "np.lib.scimath.power": (lambda x, b: np.emath.power(x + 0j, b), lambda x, b: o.power(o.add(x, 0j), b)),
     "np.linalg.norm": same(la.norm, o.linalg_norm, axis=1, keepdims=True),
     "np.linalg.vector_norm": same(la.vector_norm, o.linalg_vector_norm, axis=0, ord=1),
     "np.linalg.matrix_norm": same(la.matrix_norm, o.linalg_matrix_norm, ord=1),

@@ -5,6 +5,7 @@ cast, an order is a copy where the value does not lie so.
 """
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,25 @@ def arange(
     return astype(counted if n < 2 else np.concatenate([counted[:1], second[None], counted[2:]]), kind)  # in its byte order
 
 
+def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any:
+    """`np.fromiter`: the numbers that an iterable gives, Tensors too."""
+    if count < -1:
+        np.fromiter([], dtype, count)  # raises NumPy's own error
+    found = list(iter) if count == -1 else list(islice(iter, count))
+    if len(found) < count:
+        np.fromiter(iter, dtype, count)  # raises NumPy's own error
+    return array(found, dtype)
+
+
+def of_no_tensor(function: Function) -> Function:
+    """Return a function whose numbers depend on sizes, bytes or a Python function alone: `like=` says nothing more."""
+
+    def made(*args: Any, like: Any = None, **keywords: Any) -> Any:
+        return function(*args, **keywords)
+
+    return made
+
+
 def _told(x: Any) -> Any:
     """Return the number that a Tensor holds, as an array without axes."""
     of: Any = x
@@ -106,8 +126,8 @@ def _told(x: Any) -> Any:
 
 FUNCTIONS: dict[Any, Function] = {
     np.array: array, np.asarray: asarray, np.asanyarray: asarray, np.ascontiguousarray: ascontiguousarray,
-    np.asfortranarray: asfortranarray, np.require: require, np.arange: arange, np.from_dlpack: from_dlpack,
-}  # fmt: skip
+    np.asfortranarray: asfortranarray, np.require: require, np.arange: arange, np.from_dlpack: from_dlpack, np.fromiter: fromiter,
+} | {f: of_no_tensor(f) for f in (np.eye, np.identity, np.tri, np.frombuffer, np.fromstring, np.fromfunction)}  # fmt: skip
 
 
 def install() -> None:

@@ -25,7 +25,13 @@ Function = Callable[..., Any]
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`. Arrays in the index are passed to the operator as arrays, so that the layers see them."""
-    setitem_(x, *parted(index, as_value(value)))
+    setitem_(x, *parted(index, read_as(value, x.dtype) if isinstance(value, (list, tuple)) else value))
+
+
+def read_as(value: Any, dtype: Any) -> Any:
+    """Return what is written: a list, or a number of Python's, is read as of the array's dtype, which it has to fit; an array is cast."""
+    found = value if isinstance(value, (Tensor, np.ndarray, np.generic)) else as_value(value)
+    return found if (found is value and hasattr(value, "dtype")) or isinstance(found, Tensor) else np.asarray(value, dtype)
 
 
 def parted(index: Any, value: Any = None) -> tuple[Any, Any, list[Any]]:
@@ -154,7 +160,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     check_target("np.put", a)
     a = _memory(a)
     ind = np.ravel(as_array(ind))
-    value = _flat(as_value(v))
+    value = _flat(read_as(v, a.dtype))
     if 0 < value.shape[0] != len(ind):
         value = indexing.getitem(value, (np.arange(len(ind)) % value.shape[0],))
     flat = np.take(np.arange(a.size), ind, mode=mode)  # raises NumPy's own error
@@ -190,9 +196,8 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
 
 def _over(function: Function, a: Any, mask: Any, values: Any) -> tuple[Any, Any]:
     """Return a mask and values as flat arrays, the values of the dtype of the array; NumPy's error where they do not fit it."""
-    mask, found = _flat(as_mask(mask)), as_value(values)
-    plain = isinstance(values, (Tensor, np.ndarray)) or isinstance(found, Tensor)
-    values = found if plain else np.asarray(values, a.dtype)  # lists and numbers are not cast, but read as the array's dtype
+    mask = _flat(as_mask(mask))
+    values = np.asarray(values).astype(a.dtype) if isinstance(values, np.generic) else read_as(values, a.dtype)
     function(np.empty(1, a.dtype), np.zeros(1 if mask.shape[0] == a.size else 2, bool), np.zeros(1, values.dtype))
     mask, values = [x if x.dtype == dtype else astype(x, dtype) for x, dtype in ((mask, np.dtype(bool)), (_flat(values), a.dtype))]
     return mask, values
@@ -213,12 +218,12 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -
         flat = as_item(indices)
         places = [pointwise.floor_divide(flat, prod(arr.shape[i + 1 :])) for i in range(len(arr.shape))]
         places = [pointwise.remainder(place, n) if i else place for i, (place, n) in enumerate(zip(places, arr.shape, strict=True))]
-        setitem_(arr, (ARRAY,) * len(arr.shape), as_value(values), places)
+        setitem_(arr, (ARRAY,) * len(arr.shape), read_as(values, arr.dtype), places)
         return
     axis = normalize_axis_index(axis, len(arr.shape))
     grid = [np.arange(n).reshape([-1 if k == i else 1 for k in range(len(arr.shape))]) for i, n in enumerate(arr.shape)]
     index = tuple([ARRAY if i == axis else grid[i] for i in range(len(grid))])
-    setitem_(arr, index, as_value(values), [as_item(indices)])
+    setitem_(arr, index, read_as(values, arr.dtype), [as_item(indices)])
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
@@ -230,7 +235,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         places = np.unravel_index(np.arange(0, a.size, a.shape[1] + 1), a.shape)
     else:
         places = (np.arange(min(a.shape)),) * len(a.shape)
-    value = _flat(as_value(val))
+    value = _flat(read_as(val, a.dtype))
     if value.shape[0] not in (1, len(places[0])):
         value = indexing.getitem(value, (np.arange(len(places[0])) % max(1, value.shape[0]),))
     setitem_(a, places, value)

@@ -94,20 +94,20 @@ def before(x: Any) -> Any:
     return concatenate([ops.np.ones_like(first), cumprod(getitem(x, (Ellipsis, slice(-1))), -1)], -1) if x.shape[-1] else x
 
 
-def _others(x: Any) -> Any:
+def _others(x: Any, product: Any = None) -> Any:
     return multiply(before(x), getitem(before(getitem(x, REVERSED)), REVERSED))
 
 
-def _divided(x: Any) -> Any:
-    total = np.multiply.reduce(x, -1, keepdims=True)
+def _divided(x: Any, product: Any) -> Any:
+    total = np.multiply.reduce(x, -1, keepdims=True) if product is None else product
     size = np.abs(total)
     if size.size and size.dtype.kind == "f" and np.finfo(size.dtype).tiny <= size.min() and size.max() < np.inf:
         return total / x  # a fifth of the time; of a product that is 0 or nan, or that overflows, it would say too little
     return _others(x)
 
 
-# The product of all elements but each, along the last axis.
-others = composite("product_of_others(Tensor x) -> Tensor", _others, numpy=_divided)
+# The product of all elements but each, along the last axis; `product` is that of all elements, where it is known.
+others = composite("product_of_others(Tensor x, Tensor? product=None) -> Tensor", _others, numpy=_divided)
 
 
 def recurrence(g: Any, x: Any, new: Any = None) -> Any:

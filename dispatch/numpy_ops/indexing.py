@@ -32,11 +32,15 @@ from .shape import copy, reshape
 Shape = tuple[int, ...]
 
 
+ALONE = (ARRAY,)  # the index that is one array
+
 # -- kernels -----------------------------------------------------------------------------------------------------------
 
 
 def _getitem(x: Any, index: Any, arrays: Any = ()) -> Any:
     x = x if isinstance(x, np.ndarray) else np.asanyarray(x)
+    if index is ALONE and len(getattr(arrays[0], "shape", ())):  # the commonest of these
+        return x[arrays[0]]
     # a 0-d array counts as the number it is, so that a rule knows from its shape that the result is a view
     return x[placed(index, [i if getattr(i, "shape", ()) or is_mask(i) else number_of(i) for i in arrays]) if arrays else index]
 

@@ -24,7 +24,7 @@ from ..operators.prims import broadcast_to, define, moveaxis, sum_to
 from ..operators.registered_arrays import is_fixed, replaced
 from ..operators.registry import add as make_known
 from ..operators.views import Look, owner_of, places_shown, scattered, view_scatter
-from ..symbolic import agree, has_zero, is_one, same
+from ..symbolic import agree, guesses, has_zero, is_one, same
 from .creation import arange, full
 from .families import complete, in_front
 from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
@@ -123,6 +123,10 @@ def _masked(in_dims: Any, index: Any, value: Any, arrays: Any) -> bool:
 def _chosen(in_dims: Any, x: Any, value: Any, mask: Any) -> Any:
     """Return `x` with `value` where a mask, which differs from item to item, is true."""
     mask = in_front(mask, in_dims[3][0])
+    item, selected = x.shape[1:], mask.shape[1:]
+    if len(selected) > len(item) or not all(map(agree, selected, item)):
+        np.empty(guesses(item), bool)[np.zeros(guesses(selected), bool)]  # raises NumPy's own error, but of a mask of nothing
+        return x
     behind = len(x.shape) - len(mask.shape)
     shape = getattr(value, "shape", ())
     if len(shape) - (in_dims[2] is not None) > behind:
@@ -132,6 +136,8 @@ def _chosen(in_dims: Any, x: Any, value: Any, mask: Any) -> Any:
         )
     if in_dims[2] is not None:
         value = _spread(value, in_dims[2], len(x.shape) - 1)
+    elif not hasattr(value, "dtype"):
+        value = np.asarray(value, x.dtype)  # a number of Python's has to fit
     return where(reshape(mask, (*mask.shape, *(1,) * behind)), value, x)
 
 

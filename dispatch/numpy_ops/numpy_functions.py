@@ -164,7 +164,8 @@ def getitem(x: Any, index: Any) -> Any:
     if not isinstance(index, tuple):
         if not isinstance(index, (np.ndarray, Tensor)):
             return indexing.getitem(x, index)
-        return _of_arrays(indexing.getitem(x, (ARRAY,), [index]), [index])
+        found = indexing.getitem(x, indexing.ALONE, [index])
+        return found if index.shape else _of_arrays(found, [index])
     arrays = [i for i in index if isinstance(i, (np.ndarray, Tensor))]
     if not arrays:
         return indexing.getitem(x, index)
@@ -395,7 +396,8 @@ READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `f
 SPELLED.update({op: (function, _named(parameters)) for op, function, parameters in READ_BY_FLAGS})
 FUNCTIONS.update(WRITES)
 LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of: it is imported when the first of them is called
-    ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack",
+    ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack "
+    "fromiter eye identity tri frombuffer fromstring fromfunction",
     ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
     ".covariances": "cov corrcoef",
@@ -418,6 +420,9 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".linalg.conditioning": "linalg.cond linalg.matrix_rank",
     ".linalg.tensors": "linalg.tensorinv linalg.tensorsolve",
     ".linalg.matvec": "matvec vecmat",
+    ".polynomial_values": "vander polyval polyadd polysub polyder polyint polyfit polynomial.polynomial.polyval2d polynomial.polynomial.polygrid2d",
+    ".polynomial_roots": "roots poly polymul polydiv",
+    ".scimath": "emath.sqrt emath.log emath.log2 emath.log10 emath.logn emath.power emath.arccos emath.arcsin emath.arctanh",
     ".choices": "select choose piecewise",
     ".partitions": "partition argpartition lexsort sort_complex",
     ".sets": "isin unique_all unique_counts unique_inverse unique_values intersect1d setxor1d union1d setdiff1d trim_zeros",

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..autodiff.rules.partials import conjugated
 from ..core import OpOverload
+from ..core.array_memory import is_complex
 from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor
 from ..layers.jvp import pushforwards
@@ -72,15 +73,15 @@ float_power   = pointwise("float_power",     np.float_power,   lambda x, y: powe
 
 # trigonometric and hyperbolic
 tan           = pointwise("tan",             np.tan,           lambda out: add(square(out), 1.0))
-arcsin        = pointwise("arcsin",          np.arcsin,        lambda x: divide(1.0, sqrt(subtract(1.0, square(x)))))
-arccos        = pointwise("arccos",          np.arccos,        lambda x: divide(-1.0, sqrt(subtract(1.0, square(x)))))
+arcsin        = pointwise("arcsin",          np.arcsin,        lambda x: divide(1.0, _leg(x)))
+arccos        = pointwise("arccos",          np.arccos,        lambda x: divide(-1.0, _leg(x)))
 arctan        = pointwise("arctan",          np.arctan,        lambda x: divide(1.0, add(square(x), 1.0)))
 arctan2       = pointwise("arctan2",         np.arctan2,       lambda x, y: divide_no_nan(y, squares(x, y)), lambda x, y: negative(divide_no_nan(x, squares(x, y))))
 hypot         = pointwise("hypot",           np.hypot,         lambda x, out: divide_no_nan(x, out), lambda y, out: divide_no_nan(y, out))
 sinh          = pointwise("sinh",            np.sinh,          lambda x: cosh(x))
 cosh          = pointwise("cosh",            np.cosh,          lambda x: sinh(x))
 arcsinh       = pointwise("arcsinh",         np.arcsinh,       lambda x: divide(1.0, sqrt(add(square(x), 1.0))))
-arccosh       = pointwise("arccosh",         np.arccosh,       lambda x: divide(1.0, multiply(sqrt(subtract(x, 1.0)), sqrt(add(x, 1.0)))))
+arccosh       = pointwise("arccosh",         np.arccosh,       lambda x: divide(1.0, multiply(sqrt(subtract(x, 1.0)), sqrt(_above(x)))))
 arctanh       = pointwise("arctanh",         np.arctanh,       lambda x: divide(1.0, subtract(1.0, square(x))))
 deg2rad       = pointwise("deg2rad",         np.deg2rad,       pi / 180)
 rad2deg       = pointwise("rad2deg",         np.rad2deg,       180 / pi)
@@ -117,15 +118,29 @@ def squares(x: Any, y: Any) -> Any:
 # -- bounds ----------------------------------------------------------------------------------------------------------------
 
 
-def _inside(x: Any, min: Any, max: Any) -> Any:
+def _leg(x: Any) -> Any:
+    """`sqrt(1 - x ** 2)`, of complex values on the side of the branch cut that the sign of their imaginary part says, 0 and -0 too."""
+    if not is_complex(x):
+        return sqrt(subtract(1.0, square(x)))
+    return multiply(sqrt(negative(subtract(x, 1.0))), sqrt(_above(x)))
+
+
+def _above(x: Any) -> Any:
+    """`x + 1`, with the sign of a complex x's imaginary part: -0 + 0 would be 0."""
+    return negative(subtract(negative(x), 1.0)) if is_complex(x) else add(x, 1.0)
+
+
+def _inside(x: Any, min: Any, max: Any, out: Any) -> Any:
     """Return where a value lies between the bounds, which count as inside; of nan there is no saying."""
+    if isinstance(min, (int, float)) and isinstance(max, (int, float)) and min <= max:
+        return equal(x, out)
     if min is None or max is None:
         return less_equal(x, max) if min is None else greater_equal(x, min)
     return logical_and(greater_equal(x, min), less_equal(x, max))
 
 
 def _clip_x(g: Any, x: Any, min: Any, max: Any, out: Any) -> Any:
-    return g if min is None and max is None else zero_unless_nan(_inside(x, min, max), g, out)
+    return g if min is None and max is None else zero_unless_nan(_inside(x, min, max, out), g, out)
 
 
 def _clip_min(g: Any, x: Any, min: Any, max: Any, out: Any) -> Any:

@@ -341,7 +341,7 @@ def _pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 
         inside = tuple([slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)])
         shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
         return scatter_add(x, inside, shape)
-    values = np.broadcast_to(np.asarray(constant_values), (ndim, 2)).tolist()
+    values = _held(np.broadcast_to(np.asarray(constant_values), (ndim, 2)), x.dtype)
     for axis, (width, pair) in enumerate(zip(widths, values, strict=True)):
         sides = [
             ops.np.full_like(x, value, None, (*x.shape[:axis], n, *x.shape[axis + 1 :]))
@@ -349,6 +349,18 @@ def _pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 
         ]
         x = concatenate([sides[0], x, sides[1]], axis)
     return x if ndim else ops.np.copy(x)
+
+
+def _held(values: Any, dtype: Any) -> list[list[Any]]:
+    """Return numbers as an array of a dtype holds them, to which np.pad assigns each by itself."""
+    held = np.empty((1, 1), dtype)
+    found: list[list[Any]] = []
+    for row in values:
+        found.append([])
+        for value in row:
+            held[:] = value
+            found[-1].append(held[0, 0])
+    return found
 
 
 def _framed(x: Any, axis: int, width: list[int], mode: str) -> Any:

@@ -40,11 +40,6 @@ def in_c_order(x: FakeTensor, dtype: np.dtype[Any]) -> FakeTensor:
 
 
 def _argsort(x: Any, axis: int | None = -1, kind: Any = None) -> Any:
-    if kind == "stable" and isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind == "f" and x.size > MANY:
-        order = np.argsort(x, axis)
-        found = x[order]
-        if not np.count_nonzero(found[1:] == found[:-1]) and found[-1] == found[-1]:
-            return order
     return np.argsort(x, axis, kind)
 
 
@@ -55,9 +50,21 @@ def _sort(x: Any, axis: int | None = -1, kind: Any = None) -> Any:
     return np.sort(x, axis, kind)
 
 
-def _sort_pullback(g: Any, x: Any, axis: Any) -> Any:
+def _order(x: Any, in_order: Any) -> Any:
+    many = type(in_order) is np.ndarray and in_order.size > MANY and in_order.dtype.kind == "f"
+    alone = many and not np.count_nonzero(in_order[1:] == in_order[:-1]) and not np.isnan(in_order[-1])
+    return np.argsort(x, -1, None if alone else "stable")
+
+
+# The places of a vector's elements in order, equal ones as they stand; `in_order` has the elements in order.
+stable_order = composite(
+    "stable_order(Tensor x, Tensor in_order) -> Tensor", lambda x, in_order: argsort(x, -1, "stable"), numpy=_order
+)
+
+
+def _sort_pullback(g: Any, x: Any, out: Any, axis: Any) -> Any:
     if len(x.shape) == 1:
-        return scatter_add(g, (ARRAY,), x.shape, [argsort(x, -1, "stable")])
+        return scatter_add(g, (ARRAY,), x.shape, [stable_order(x, out)])
     order = argsort(last(x, axis), -1, "stable")
     return back(take_along_axis(last(g, axis), argsort(order, -1), -1), x.shape, axis)  # the order of an order undoes it
 

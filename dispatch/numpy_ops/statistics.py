@@ -28,10 +28,10 @@ Shape = tuple[int, ...]
 # -- rows ------------------------------------------------------------------------------------------------------------------
 
 
-def _prod_pullback(g: Any, x: Any, axis: Any, dtype: Any, keepdims: Any) -> Any:
+def _prod_pullback(g: Any, x: Any, out: Any, axis: Any, dtype: Any, keepdims: Any) -> Any:
     x = x if dtype is None else ops.np.astype(x, dtype)  # the factors, whose derivatives are real where these are
     if len(x.shape) == 1 and not isinstance(axis, (tuple, list)):  # the usual case, and no axes are left
-        return multiply(others(conjugated(x)), g)
+        return multiply(others(conjugated(x), conjugated(out)), g)
     axes = axes_of(plain(axis), len(x.shape))
     ends = tuple(range(len(x.shape) - len(axes), len(x.shape)))
     moved = moveaxis(x, axes, ends)

@@ -153,14 +153,18 @@ def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
     shares = _might_share if mutable else _shares  # a layer may run it on copies
 
     def viewing(*args: Any) -> Any:
-        out = kernel(*args)
-        x = args[alone]
-        if type(out) is cls and alone >= 0 and type(x) is cls:
-            if shares(out, x) or (type(x.value) is not np.ndarray and would_share(out, x, (op, args, alone, -1, 0))):
-                _join(out, x, (op, args, alone, -1, 0))
-            return out
-        if type(out) is cls and alone >= 0 and type(x) is list and not mutable and _is_new(out.value, x, cls):
-            return out
+        out, x = kernel(*args), args[alone]
+        if type(out) is cls and alone >= 0:
+            made = out.value
+            if type(x) is cls:
+                if type(made) is np.ndarray and made.base is None and made is not x.value and not mutable:
+                    return out  # a new array
+                if shares(out, x) or (type(x.value) is not np.ndarray and would_share(out, x, (op, args, alone, -1, 0))):
+                    _join(out, x, (op, args, alone, -1, 0))
+                return out
+            new = type(x) is list and type(made) is np.ndarray and made.base is None and not mutable
+            if new and not [y for y in x if type(y) is cls and y.value is made]:
+                return out
         for number, made in enumerate(arrays(out)):
             for i in places if type(made) is cls else ():
                 for part, x in enumerate(arrays(args[i])):
@@ -194,11 +198,6 @@ def would_share(view: Any, x: Any, how: tuple[Any, ...]) -> bool:
     whole = np.empty(x.shape, x.dtype)
     seen = look.at(whole, DispatchKey.CPU)
     return isinstance(seen, np.ndarray) and np.may_share_memory(seen, whole)
-
-
-def _is_new(made: Any, values: list[Any], cls: type[Tensor]) -> bool:
-    """Whether a result is an array that owns its memory, and none of the values it was made from."""
-    return type(made) is np.ndarray and made.base is None and not any([type(x) is cls and x.value is made for x in values])
 
 
 def _might_share(view: Any, x: Any) -> bool:

@@ -14,10 +14,10 @@ from transform_cases import CASES
 from dispatch import grad, jvp, make_fx, ops, vmap
 from dispatch.core import OpOverload
 from dispatch.errors import NoRuleError
-from tests.numpy_ops.test_table import OF_VALUES, ROWS, UNSET, describe, is_array, is_arrays, mapped, run
+from tests.numpy_ops.test_table import OF_VALUES, ROWS, SETTLED, UNSET, describe, is_array, is_arrays, mapped, run
 
 MODES = ["real", "fake", "symbolic"]
-TRACED = {name: op for name, op in ROWS.items() if name not in UNSET}
+TRACED = {name: op for name, op in ROWS.items() if name not in UNSET | SETTLED}
 OF_DATA = ("Singular matrix", "not positive definite", "did not converge")
 
 every_row = pytest.mark.parametrize("op", TRACED.values(), ids=TRACED)

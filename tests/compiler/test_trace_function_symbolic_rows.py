@@ -48,7 +48,7 @@ def others(graph: Graph, arrays: list[Any], op: OpOverload) -> Iterator[list[Any
                 yield made
 
 
-FIXED = {"broadcast_to", "full", "settled"}  # the shape is an argument
+FIXED = {"broadcast_to", "full", "settled", "poly_from_roots"}  # the shape is an argument
 ORDERED = {"einsum", "linalg_multi_dot"}  # products of several arrays, in the order that is best for the sizes of the trace
 
 

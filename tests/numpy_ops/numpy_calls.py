@@ -151,7 +151,7 @@ SPACES: list[Make] = [lambda a: (a(), a()), lambda a: (a(2), a(3, 1)), lambda a:
 EINSUMS = [
     ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 2)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ii", (3, 3)), ("ii", (1, 4)), ("ij->", (2, 3)),
     ("i,i->i", (3,), (3,)), ("i,j->ij", (2,), (3,)), ("ij,ij->j", (2, 3), (2, 3)), ("...i,ij->...j", (2, 2, 3), (3, 2)), ("ij,kj,lk->il", (2, 3), (2, 3), (4, 2)),
-    ("i,i", (3,), (3,)), ("ij", (2, 3)), ("...", (2, 3)), ("i->", (3,)), ("i...->...", (2, 3)), ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)), ("i,->i", (3,), ()), ("iij,j->i", (2, 2, 3), (3,)),
+    ("i,i", (3,), (3,)), ("i,i", (0,), (0,)), ("ij", (2, 3)), ("...", (2, 3)), ("i->", (3,)), ("i...->...", (2, 3)), ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)), ("i,->i", (3,), ()), ("iij,j->i", (2, 2, 3), (3,)),
     ("i,i", (3,), (1,)), ("ij,jk", (2, 3), (2, 3)),
 ]  # fmt: skip
 CALLS: dict[Any, list[Make]] = LINALG | {
@@ -198,6 +198,9 @@ CALLS: dict[Any, list[Make]] = LINALG | {
     np.linspace: [lambda a: (a(), a()), lambda a: (a(2), a(3, 1)), lambda a: (1.0, a(2)), lambda a: (a(2), 3), lambda a: (a(2), 3, 0), lambda a: (a(2), 3, 1), lambda a: (a(2), 3, 4)],
     np.astype: [lambda a, t=t: (a(2, 3), t) for t in ("f8", "f4", "i4", "c16", "?", ">f8", "u1")] + [lambda a: (a(), "f8"), lambda a: (a(3), float)],  # type: ignore[misc]
     np.size: ONE, np.ndim: ONE, np.shape: ONE, np.result_type: TWO + MIXED, np.diff: ONE, np.trapezoid: ONE + TWO[:2],
+    np.eye: [lambda a: (3,), lambda a: (2, 3, 1), lambda a: (2, None, -1)], np.identity: [lambda a: (3,)], np.tri: [lambda a: (3,), lambda a: (2, 4, 1)],
+    np.fromiter: [lambda a: (list(a(3)), a.dtype), lambda a: (iter(a(3)), "f4"), lambda a: (a(3), a.dtype, 2), lambda a: ([], "f8"), lambda a: (a(2), "f8", 3)],
+    np.frombuffer: [lambda a: (a(3).tobytes(), a.dtype)], np.fromstring: [lambda a: ("1 2", a.dtype)], np.fromfunction: [lambda a: (np.add, (2, 3))],
     np.array: ONE, np.asarray: ONE, np.asanyarray: ONE,
     np.copyto: [lambda a: (a(2, 3, layout="C"), a(3)), lambda a: (a(2, 3, layout="C"), 1), lambda a: (a(3, dtype="f4", layout="C"), a(3)), lambda a: (a(layout="C"), a())],
     np.put: [lambda a: (a(2, 3, layout="C"), [0, 4], a(2)), lambda a: (a(2, 3, layout="F"), [0, 1, 4], a(2)), lambda a: (a(3, layout="C"), [], []), lambda a: (a(3, layout="C"), 1, 2), lambda a: (a(3, layout="C"), [7], 2), lambda a: (a(3, layout="C"), [], 2)],
@@ -237,6 +240,23 @@ CALLS: dict[Any, list[Make]] = LINALG | {
     np.trim_zeros: [lambda a: (np.pad(a(3), 2),), lambda a: (np.zeros_like(a(3)),), lambda a: (a(0),), lambda a: (np.pad(a(4), 2)[::-1],)]
     + ([lambda a: (np.pad(a(2, 2), ((1, 0), (2, 1))),), lambda a: (a(),), lambda a: (np.pad(a(2, 2), 1)[::-1],)] if "axis" in signature(np.trim_zeros).parameters else []),
 }  # fmt: skip
+POLYNOMIALS: dict[Any, list[Make]] = {
+    np.vander: [*shaped([(3,)], [(0,)], [(2, 3)]), *with_rest([(3,), 2], [(3,), 0], [(3,), -1], [(3,), 4, True])],
+    np.polyval: [*shaped([(3,), (2, 3)], [(3,), ()], [(3, 2), (2,)], [(0,), (3,)], [(), (3,)], [(1,), (3,)]), lambda a: (a(3), 2), lambda a: ([1, 2.5], a(2, 3)), lambda a: (a(3), 1.5),
+        lambda a: (a(3), a(2, dtype="f4")), lambda a: (np.poly1d([1, 2]), a(3)), lambda a: (a(3), np.poly1d([1, 2]))],
+    **{key: [*shaped([(3,), (3,)], [(3,), (2,)], [(1,), (4,)], [(), (3,)]), lambda a: (a(3), [1, 2.5]), lambda a: (a(3), a(2, dtype="f4")), lambda a: (np.poly1d([1, 2]), [3, 4, 5.0]), lambda a: ([0, 0, 1, 2], a(3))] for key in (np.polyadd, np.polysub, np.polymul)},
+    np.polydiv: [*shaped([(4,), (2,)], [(2,), (3,)], [(3,), (1,)], [(3,), (3,)]), lambda a: (a(4), [1, 2.5]), lambda a: (np.poly1d([1, 2, 1]), np.poly1d([1, 1]))],
+    np.polyder: [*shaped([(4,)], [(1,)], [(4, 2)]), *with_rest([(4,), 2], [(4,), 0], [(2,), 5], [(4,), -1]), lambda a: (np.poly1d([1, 2, 1]),)],
+    np.polyint: [*shaped([(4,)], [(1,)]), *with_rest([(4,), 2], [(4,), 0], [(4,), 2, [1, 2.5]], [(4,), 2, 3], [(4,), -1], [(4,), 3, [1, 2]]), lambda a: (np.poly1d([1, 2, 1]),), lambda a: (a(4), 2, a(2))],
+    np.polyfit: [lambda a, s=s, d=d: (np.arange(5.0) + a(5) * 0, a(*s), d) for s, d in [((5,), 1), ((5, 2), 2), ((5,), 0), ((5,), -1), ((4,), 1), ((), 1), ((5,), 5)]] + shaped([(5, 2), (5,)], [(5,), (5,), ()]),  # type: ignore[misc]
+    np.roots: [*shaped([(4,)], [(1,)], [(2, 2)]), lambda a: (a.dtype.type([1, 6, 11, 6]),), lambda a: ([0, *a(3), 0],), lambda a: (np.zeros(3, a.dtype),), lambda a: (a.dtype.type([1, 0, 1]),)],
+    np.poly: [*shaped([(3,)], [(0,)], [(2, 2)], [(2, 3)]), lambda a: (np.array([1 + 1j, 1 - 1j]).astype(np.result_type(a.dtype, "c8")),)],
+    np.polynomial.polynomial.polyval2d: [*shaped([(3,), (3,), (2, 4)], [(), (), (2, 4)], [(3,), (2,), (2, 4)], [(2, 2), (2, 2), (2, 3)]), lambda a: (a(3), [1, 2, 3], a(2, 2)), lambda a: (1.5, 2, a(2, 3))],
+    np.polynomial.polynomial.polygrid2d: [*shaped([(3,), (2,), (2, 4)], [(), (3,), (2, 4)], [(2, 2), (3,), (2, 3)]), lambda a: ([1, 2], a(3), a(2, 2)), lambda a: (1.5, 2, a(2, 3))],
+}  # fmt: skip
+CALLS |= POLYNOMIALS
+CALLS |= {key: [*ONE, lambda a: (-a(3),) if a.dtype.kind not in "bu" else (a(3),), lambda a: (-2,), lambda a: (0.5,), lambda a: ([1, -2],)] for key in [np.emath.sqrt, np.emath.log, np.emath.log2, np.emath.log10, np.emath.arccos, np.emath.arcsin, np.emath.arctanh]}
+CALLS |= {np.emath.logn: [*TWO[:6], *MIXED[:2], lambda a: (-2, a(3))], np.emath.power: [*TWO[:6], *MIXED[:2], lambda a: (a(3), -2), lambda a: (-2, a(3)), lambda a: (a(3), [-1, 2, 0.5])]}
 FFTS = [getattr(np.fft, way + name) for name in ("fft", "fft2", "fftn") for way in ("", "i", "r", "ir")] + [np.fft.hfft, np.fft.ihfft]
 CALLS |= dict.fromkeys(FFTS, shaped([(2, 3)], [(3,)], [()], [(2, 3, 4)], [(0, 3)]))  # of (3, 0) and n NumPy's irfft gives what memory held
 QS: list[Any] = [0.3, 1, np.array([0.1, 0.75]), np.array([[0.2], [0.9]]), [0, 1], np.float32(0.3), 1.5]
@@ -258,6 +278,7 @@ CALLS |= {
 }  # fmt: skip
 if hasattr(np, "unstack"):
     CALLS[np.unstack] = ONE
+TAME = set(LINALG) | set(POLYNOMIALS)  # of numbers that are finite and not 0
 TAME = set(LINALG) | {np.histogram, np.histogram_bin_edges, np.histogram2d, np.histogramdd}  # of numbers that are finite and not 0
 
 # -- keywords --------------------------------------------------------------------------------------------------------------------
@@ -302,7 +323,7 @@ KEYWORDS: dict[str, list[Any]] = {
     "mode": ["edge", "reflect", "wrap", "symmetric", "constant", "mean", "linear_ramp", "maximum", "empty", "raise", "clip", "reduced", "complete", "r", "raw", "economic", "full", "f", "valid", "same"],
     "num": [5, 1, 0], "endpoint": [False], "retstep": [True], "return_index": [True], "return_inverse": [True], "return_counts": [True], "sorted": [True, False],
     "base": [2.0, 3, lambda a: a(2)], "writeable": [True],
-    "tol": [0.5, 1e-9, lambda a: np.array([0.5])], "p": [1, -1, 2, -2, np.inf, -np.inf, "fro", "nuc", 3], "ind": [1, 2, 0],
+    "tol": [0.5, 1e-9, lambda a: np.array([0.5])], "p": [1, -1, 2, -2, np.inf, -np.inf, "fro", "nuc", 3], "ind": [1, 2, 0], "N": [2, 0, None], "increasing": [True], "m": [2, 0], "full": [True], "w": [lambda a: np.array([1.0, 2.0, 0.5, 1.0, 3.0]), lambda a: np.ones(2)], "cov": [True, "unscaled"],
     "UPLO": ["L", "U"], "upper": [True], "assume_unique": [True], "return_indices": [True], "invert": [True], "trim": ["f", "b", "bf", "FB", "x"], "default": [2, 2.5, lambda a: a(3), lambda a: a(), True], "full_matrices": [False, True], "compute_uv": [False], "hermitian": [True, False], "rcond": [1e-3, None, -1, 0.5], "optimize": [True, False, "greedy"],
     "dx": [2.0, 1, np.float32(2)], "wrap": [True], "constant_values": [1, (1, 2)], "ndmin": [3], "reps": [2], "min": [1], "max": [2], "like": [], "x": [], "fill_value": [], "a_min": [], "a_max": [], "bias": [True],
 }  # fmt: skip

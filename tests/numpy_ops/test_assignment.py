@@ -577,3 +577,69 @@ def test_place_and_putmask_read_lists_and_numbers_and_cast_arrays_as_numpy_does(
             found = dispatch.functionalize(f)(x.copy())
         assert found.dtype == expected.dtype
         assert np.array_equal(found, expected)
+
+
+WRITTEN: dict[str, Callable[[Any, Any], Any]] = {
+    "an item": lambda x, v: x.__setitem__(0, v),
+    "a mask": lambda x, v: x.__setitem__(x > 0, v),
+    "a list": lambda x, v: x.__setitem__(slice(0, 2), [v, 1]),
+    "a list in a mask": lambda x, v: x.__setitem__(np.array([True, True, False]), [v, 1]),
+    "places": lambda x, v: x.__setitem__([0, 1], (v, v)),
+    "fill": lambda x, v: x.fill(v),
+    "flat": lambda x, v: setattr(x, "flat", v),
+    "put": lambda x, v: np.put(x, [0, 1], v),
+    "put a list": lambda x, v: np.put(x, [0, 1], [v]),
+    "place": lambda x, v: np.place(x, x > 0, v if isinstance(v, list) else [v]),
+    "putmask": lambda x, v: np.putmask(x, x > 0, v),
+    "copyto": lambda x, v: np.copyto(x, v),
+    "fill_diagonal": lambda x, v: np.fill_diagonal(x[:2].reshape(1, 2), v),
+    "put_along_axis": lambda x, v: np.put_along_axis(x, np.array([0]), [v], 0),
+    "select": lambda x, v: np.copyto(x, np.select([x > 0], [x], v), casting="unsafe"),
+    "select among": lambda x, v: np.copyto(x, np.select([x > 0], [v], x), casting="unsafe"),
+    "pad": lambda x, v: np.copyto(x, np.pad(x[1:], (0, 1), constant_values=v)),
+    "where": lambda x, v: np.copyto(x, np.where(x > 0, x, v), casting="unsafe"),
+    "full_like": lambda x, v: np.copyto(x, np.full_like(x, v)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "i8", "?", "f4"])
+@pytest.mark.parametrize("way", WRITTEN)
+def test_a_number_of_pythons_has_to_fit_where_numpy_says_so(way: str, dtype: str) -> None:
+    for number in (1000, -1, 2.7, 2**70, True, np.int64(1000), np.float32(2.5)):
+
+        def f(x: Any, number: Any = number) -> Any:
+            WRITTEN[way](x, number)
+            return x
+
+        x = np.array([0, 1, 2]).astype(dtype)
+        with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+            try:
+                expected: Any = f(x.copy())
+            except Exception as error:
+                expected = type(error)
+            for name, run in {"functionalize": dispatch.functionalize(f), "vmap": lambda x, f=f: dispatch.vmap(f)(x[None])[0]}.items():
+                try:
+                    found: Any = run(x.copy())
+                except Exception as error:
+                    assert isinstance(expected, type), (name, number, error)
+                    continue
+                assert not isinstance(expected, type), (name, number)
+                assert np.array_equal(found, expected), (name, number)
+
+
+@pytest.mark.parametrize("mask", [(), (0,), (1,), (2,), (3,), (2, 1), (2, 3), (1, 3), (0, 3), (3, 1), (2, 3, 1)], ids=str)
+@pytest.mark.parametrize("shape", [(3,), (1,), (0,), (2, 3), (1, 3)], ids=str)
+def test_a_mask_that_differs_from_item_to_item_fits_as_numpys_does(shape: tuple[int, ...], mask: tuple[int, ...]) -> None:
+    def f(x: Any, m: Any) -> Any:
+        x[m] = 5.0
+        return x
+
+    x, m = np.zeros((2, *shape)), np.ones((2, *mask), bool)
+    try:
+        expected = np.stack([f(x[i].copy(), m[i]) for i in range(2)])
+    except IndexError as error:
+        with pytest.raises(IndexError) as caught:
+            vmap(f)(x, m)
+        assert str(caught.value) == str(error)
+        return
+    np.testing.assert_array_equal(vmap(f)(x, m), expected)

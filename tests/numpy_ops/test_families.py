@@ -182,3 +182,83 @@ def test_torch_agrees_about_complex_gradients() -> None:
         leaf = torch.tensor(z, requires_grad=True)
         g(leaf).backward()
         np.testing.assert_allclose(dispatch.grad(f)(z), leaf.grad.numpy(), rtol=1e-12, err_msg=name)
+
+
+# -- composites with a closed rule -------------------------------------------------------------------------------------------
+
+CLOSED = ["roll", "repeat", "diff", "var", "std", "dot", "linalg_norm", "linalg_vector_norm", "linalg_matrix_norm", "prod", "sort"]
+
+
+@pytest.mark.parametrize("name", CLOSED)
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.filterwarnings("ignore:Degrees of freedom:RuntimeWarning", "ignore:Mean of empty slice:RuntimeWarning")
+@np.errstate(all="ignore")
+def test_what_a_tape_computes_of_a_closed_composite_is_numpys_bit_for_bit(name: str, dtype: str) -> None:
+    op = ROWS[name]
+    for case in cases(op, maker(dtype)):
+        if name.endswith("_norm") and np.ndim(case[0]) > 2 - name.startswith("linalg_v"):  # by singular values, of many rows
+            continue
+        if name.endswith("_norm") and case[1 + name.startswith("linalg_v")] not in (None, 2, "fro"):
+            continue
+        args = [dispatch.tensor(x, requires_grad=True) if isinstance(x, (np.ndarray, np.generic)) else x for x in case]
+        count = op.arguments.positional
+        found, expected = [op(*xs[:count], **dict(zip(op.arguments.keyword_names, xs[count:], strict=True))) for xs in (args, case)]
+        assert np.asarray(dispatch.detach(found)).tobytes() == np.asarray(expected).tobytes()
+
+
+def many(kind: str, n: int = 3000) -> np.ndarray[Any, Any]:
+    """Numbers enough for the kernels that look before they compute, with what makes them look twice."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    x[rng.integers(0, n, 5)] = {"plain": 2.5, "inf": np.inf, "nan": np.nan, "zero": -0.0}[kind]
+    return x
+
+
+every_kind = pytest.mark.parametrize("kind", ["plain", "inf", "nan", "zero"])
+
+
+@every_kind
+def test_gradients_that_are_chosen_of_many_are_those_of_where(kind: str) -> None:
+    x, out = many(kind), many("nan")[::-1]
+    for mask in (many("plain") > 0, np.zeros(3000, bool), np.ones(3000, bool)):
+        np.testing.assert_array_equal(ops.np.zero_unless(mask, x), np.where(mask, x, 0.0))
+        np.testing.assert_array_equal(ops.np.zero_unless_nan(mask, x, out), np.where(np.isnan(out), np.nan, np.where(mask, x, 0.0)))
+        for tied in (~mask, np.zeros(3000, bool)):
+            expected = np.where(np.isnan(out), np.nan, np.where(tied, 0.5, mask))
+            np.testing.assert_array_equal(ops.np.share(mask, tied, out), expected)
+
+
+@every_kind
+@pytest.mark.parametrize("several", [False, True])
+def test_the_order_of_many_is_the_stable_one(kind: str, several: bool) -> None:
+    x = np.round(many(kind), 1) if several else many(kind)
+    np.testing.assert_array_equal(ops.np.stable_order(x, np.sort(x)), np.argsort(x, kind="stable"))
+    slope = dispatch.grad(lambda t: np.sum(np.sort(t) * np.arange(3000.0)))(x)
+    np.testing.assert_array_equal(slope, np.argsort(np.argsort(x, kind="stable")))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
+@pytest.mark.parametrize("zeros", [0, 1, 2])
+def test_products_of_the_others_are_right_where_a_quotient_is_not(scale: float, zeros: int) -> None:
+    x = np.array([1.5, -2.0, 3.0]) * scale
+    x[:zeros] = 0
+    with np.errstate(over="ignore", under="ignore"):
+        expected = np.array([x[1] * x[2], x[0] * x[2], x[0] * x[1]])
+        np.testing.assert_allclose(ops.np.product_of_others(x), expected, rtol=1e-15)
+        np.testing.assert_allclose(ops.np.product_of_others(x, np.prod(x)), expected, rtol=1e-15)
+        np.testing.assert_allclose(dispatch.grad(np.prod)(x), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("text", ["ij,j->i", "ij,jk->ik", "ij->ji", "ij->", "ij->j", "i,i", "i,j->ij", "ij,ij,j->i", "bij,bjk->bik", "ij,kj->", "i,i,i->"])
+@pytest.mark.parametrize("dtype", ["f8", "c16"])
+def test_a_closed_gradient_of_einsum_is_that_of_its_products(text: str, dtype: str) -> None:
+    sizes, make = dict(zip("bijk", (2, 3, 4, 5), strict=True)), maker(dtype)
+    operands = [make(tuple([sizes[letter] for letter in term])) for term in text.partition("->")[0].split(",")]
+    for i in range(len(operands)):
+
+        def loss(t: Any, optimize: Any, i: int = i) -> Any:
+            found = np.einsum(text, *operands[:i], t, *operands[i + 1 :], optimize=optimize)
+            return np.sum(np.real(found * np.conj(found)))
+
+        slopes = [dispatch.grad(lambda t, by=by: loss(t, by))(operands[i]) for by in (False, True)]  # by one call, and by many
+        np.testing.assert_allclose(*slopes, rtol=1e-12)

@@ -25,6 +25,37 @@ CHOICES: dict[str, tuple[Callable[[Any], Any], Any, Any, str]] = {
         ("np.linalg.eig: whether the eigenvalues of real matrices are all real, and with them the dtype of the result, depends on the data, which a "
         "fake has not. Write np.linalg.eig(a.astype(complex)), whose result is complex; or call it on real arrays, outside the mode."),
     ),
+    "roots": (
+        np.roots, np.array([1.0, -6.0, 11.0, -6.0]), np.array([1.0, 1.0, 2.0, 3.0]),
+        ("np.roots: whether the roots of real coefficients are all real, and with them the dtype of the result, depends on the data, which a fake has not. "
+        "Write np.roots(p.astype(complex)), whose result is complex; or call it on real arrays, outside the mode."),
+    ),
+    "power": (
+        lambda x: np.emath.power(x, 0.5), np.array([1.0, 0.25]), np.array([1.0, -0.25]),
+        ("np.emath.power: whether an element is below 0, and with it the dtype of the result, depends on the data, which a fake has not. "
+        "Write np.emath.power(x + 0j), whose result is complex; or call it on real arrays, outside the mode."),
+    ),
+    "logn": (
+        lambda x: np.emath.logn(x, 3.0), np.array([2.0, 0.25]), np.array([2.0, -0.25]),
+        ("np.emath.logn: whether an element is below 0, and with it the dtype of the result, depends on the data, which a fake has not. "
+        "Write np.emath.logn(x + 0j), whose result is complex; or call it on real arrays, outside the mode."),
+    ),
+    **{
+        name: (
+            getattr(np.emath, name), np.array([0.5, 0.25]), np.array([0.5, -0.25]),
+            (f"np.emath.{name}: whether an element is below 0, and with it the dtype of the result, depends on the data, which a fake has not. "
+            f"Write np.emath.{name}(x + 0j), whose result is complex; or call it on real arrays, outside the mode."),
+        )
+        for name in ("sqrt", "log", "log2", "log10")
+    },
+    **{
+        name: (
+            getattr(np.emath, name), np.array([0.5, 0.25]), np.array([0.5, -2.5]),
+            (f"np.emath.{name}: whether an element is beyond 1, and with it the dtype of the result, depends on the data, which a fake has not. "
+            f"Write np.emath.{name}(x + 0j), whose result is complex; or call it on real arrays, outside the mode."),
+        )
+        for name in ("arcsin", "arccos", "arctanh")
+    },
 }  # fmt: skip
 every_choice = pytest.mark.parametrize("name", CHOICES)
 
@@ -35,7 +66,7 @@ def test_values_that_are_followed_have_numpys_dtype_and_shape(name: str) -> None
     for x in points:
         found = dispatch.detach(f(dispatch.tensor(x, requires_grad=True)))
         assert found.dtype == f(x).dtype
-        np.testing.assert_array_equal(found, f(x))
+        np.testing.assert_allclose(found, f(x), rtol=1e-15)
         value, _ = dispatch.jvp(f, (x,), (x,))
         assert value.dtype == f(x).dtype
 

@@ -4,13 +4,13 @@ from typing import Any
 
 from ...core import check_open
 from ...core.array_memory import owned
-from ...core.pytree import items_of, leaves, mapped, paths
+from ...core.pytree import leaves, mapped
 from ...errors import GradientError, kind_of
 from ..derivatives import zeros
 from .engine import add_to_leaves
 from .inputs import gradients_at
 from .node import Leaf, Output
-from .tensor import TrackedTensor, add_at, checked_inputs, seed_of
+from .tensor import TrackedTensor, add_at, checked_inputs, path_of, seed_of
 from .visualize import kept_bytes, nodes_from
 
 
@@ -72,22 +72,27 @@ def grad(
     grads = gradients_at([x.data for x in values], [y.data for y in found], seeds, level, keep, create_graph)
     grads.reverse()
     made: list[Any] = []
-    for x, path in zip(values, paths(inputs), strict=True):
-        grad = grads.pop()
+    taken: set[Any] = set()
+    for place, x in enumerate(values):
+        grad, edge = grads.pop(), x.data
         if grad is None and not (allow_unused or materialize):
             raise GradientError(
-                f"autograd.grad was asked for a gradient at inputs{path}, of shape {x.shape} and dtype {x.dtype}, and the "
-                "outputs do not depend on it. Pass materialize=True for zeros, or allow_unused=True for None."
+                f"autograd.grad was asked for a gradient at inputs{path_of(inputs, place)}, of shape {x.shape} and "
+                f"dtype {x.dtype}, and the outputs do not depend on it. Pass materialize=True for zeros, or allow_unused=True "
+                "for None."
             )
         if grad is None and materialize:
-            grad = zeros(x.data.layout, x.value)
-        elif not isinstance(x.data, Leaf) or any(x.data is y.data for y in values[: len(made)]):
+            grad = zeros(edge.layout, x.value)
+        elif not isinstance(edge, Leaf) or edge in taken:
             grad = owned(grad)  # a value in the middle, whose gradient has gone on; a leaf that was asked for twice
+        taken.add(edge)
         made.append(grad)
+    if isinstance(inputs, TrackedTensor):
+        return tuple(made)
     ready = iter(made)
     if isinstance(inputs, (list, tuple)) and not hasattr(inputs, "_fields"):
         return tuple(mapped(lambda _: next(ready), x) for x in inputs)
-    return tuple(made) if items_of(inputs) is None else mapped(lambda _: next(ready), inputs)
+    return mapped(lambda _: next(ready), inputs)
 
 
 def backward(
@@ -152,21 +157,21 @@ def nbytes(*values: Any) -> int:
 
 def _begun(outputs: Any, gradients: Any, who: str) -> tuple[list[TrackedTensor], list[Any]]:
     """Return the values that a backward begins at, and the gradients that it begins with."""
-    found: list[Any] = list(leaves(outputs))
+    found: list[Any] = [outputs] if isinstance(outputs, TrackedTensor) else list(leaves(outputs))
     if not found:
         raise GradientError(f"{who} was given no outputs to begin at.")
-    for y, path in zip(found, paths(outputs), strict=True):
+    for place, y in enumerate(found):
         if not isinstance(y, TrackedTensor):
             raise GradientError(
-                f"{who} was asked to begin at outputs{path}, which is {kind_of(y)} and not tracked: it does not depend on a "
-                "value that requires a gradient."
+                f"{who} was asked to begin at outputs{path_of(outputs, place)}, which is {kind_of(y)} and not tracked: it does "
+                "not depend on a value that requires a gradient."
             )
         check_open(y)
         if y.level is not found[0].level:
             raise GradientError(
                 f"{who} was given outputs of two tapes, of {found[0].level!r} and of {y.level!r}. Begin at those of one."
             )
-    given = [None] * len(found) if gradients is None else _given(gradients, items_of(outputs) is None)
+    given = [None] * len(found) if gradients is None else _given(gradients, found[0] is outputs)
     if len(given) != len(found):
         raise GradientError(f"{who} was given {len(found)} outputs, and gradients for {len(given)}. Give each its own.")
     return found, [seed_of(y, g) for y, g in zip(found, given, strict=True)]

@@ -8,7 +8,6 @@ from ...core import Level
 from .engine import run_backward
 from .gradient_hooks import Hooked
 from .node import Edge, Leaf, Node, Output
-from .visualize import nodes_from
 
 Key = Leaf | tuple[Node, int | None]
 
@@ -17,25 +16,45 @@ def gradients_at(
     wanted: Sequence[Edge], roots: Sequence[Edge | None], seeds: Any, level: Level, keep: bool, create_graph: bool
 ) -> list[Any]:
     """Run backward to some values only, like `run_backward`. A value that no gradient reaches gets None."""
+    nodes, reached = _reached(roots)
+    if reached == set(wanted):  # nothing leads elsewhere, as mostly
+        gradients: dict[Any, Any] = run_backward(roots, seeds, level, keep, create_graph)
+        return [gradients.get(edge) for edge in wanted]
     keys = [key_of(edge) for edge in wanted]
-    found: dict[Any, Any] = {}
-    only = _plan(roots, keys, found)
     leaves = {key for key in keys if isinstance(key, Leaf)}
+    found: dict[Any, Any] = {}
+    only = _plan(nodes, leaves, keys, found)
     starts = [_kept(edge, leaves, only) for edge in roots]
     found.update(run_backward(starts, seeds, level, keep, create_graph, only))
     return [found.get(key) for key in keys]
 
 
-def _plan(roots: Sequence[Edge | None], keys: Sequence[Key], found: dict[Any, Any]) -> dict[Node, tuple[Any, Any]]:
+def _reached(roots: Sequence[Edge | None]) -> tuple[list[Node], set[Leaf]]:
+    """Return the nodes and the leaves that the roots were computed from."""
+    nodes: dict[Node, None] = {}
+    leaves: set[Leaf] = set()
+    waiting = list(roots)
+    while waiting:
+        edge: Any = waiting.pop()
+        if type(edge) is Leaf:
+            leaves.add(edge)
+        elif edge is not None:
+            node = edge.node if type(edge) is Output else edge
+            if node not in nodes:
+                nodes[node] = None
+                waiting += node.edges
+    return list(nodes), leaves
+
+
+def _plan(
+    nodes: list[Node], leaves: set[Leaf], keys: Sequence[Key], found: dict[Any, Any]
+) -> dict[Node, tuple[Any, Any]]:
     """Return, for each node on the way to the wanted values, its edges (None for one that leads elsewhere) and its rule."""
-    leaves = {key for key in keys if isinstance(key, Leaf)}
     numbers: dict[Node, list[int | None]] = {}
     for key in keys:
         if not isinstance(key, Leaf):
             numbers.setdefault(key[0], []).append(key[1])
     only: dict[Node, tuple[Any, Any]] = {}
-    starts = [edge.node if isinstance(edge, Output) else edge for edge in roots if edge is not None]
-    nodes = [node for node in nodes_from(starts) if isinstance(node, Node)]
     nodes.sort(key=lambda node: node.order, reverse=True)  # the oldest first: what a node was made of is known before it
     oldest = max([node.order for node in numbers], default=-inf)
     for node in nodes:

@@ -29,7 +29,7 @@ from .node import edges_of
 from .opaque_backward import as_one, asks, explained, kept_by, taken_back
 from .residuals import is_differentiated, levels_of, reading_residuals, secret_keys
 from .saved_tensors import COPIED_BYTES as _COPIED_BYTES
-from .saved_tensors import protect
+from .saved_tensors import protect, protect_large
 from .tensor import TrackedTensor as Tracked
 from .user_rules import checked, is_keyed, keeps_value_of, materialized, once_differentiable, setup_of, unset
 
@@ -108,8 +108,8 @@ cdef object layout_or_layouts(x, layout):
 
 cdef object protected(x):
     """What to save for a value that the caller could write to."""
-    made = unwritten(x, COPIED_BYTES) if is_exact(<PyObject *>x) else None
-    return protect(x) if made is None else made
+    made = unwritten(x, COPIED_BYTES) if is_exact(<PyObject *>x) else protect(x)
+    return protect_large(x) if made is None and x is not None else made
 
 
 def row_kernel(plan_for not None, op not None, whole not None):

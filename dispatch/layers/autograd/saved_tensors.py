@@ -55,7 +55,7 @@ def protect(x: Any) -> Any:
     kept = unwritten(x, COPIED_BYTES)
     if kept is not None or x is None:
         return kept
-    return wrap(type(x), protect(x.value), x, x.data) if isinstance(x, Tensor) else _protect_large(x)
+    return wrap(type(x), protect(x.value), x, x.data) if isinstance(x, Tensor) else protect_large(x)
 
 
 def protect_argument(x: Any) -> Any:
@@ -80,26 +80,23 @@ def _copied(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return freeze(made)
 
 
-def _protect_large(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a read-only view of an array that owns its memory; one that is and stays read-only is returned itself."""
+def protect_large(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a read-only view of an array that owns its memory; one that is and stays read-only is returned itself.
+
+    It is what `unwritten` has no answer for.
+    """
     with _lock:
         if x.flags.writeable or id(x) in _holds:
-            return _hold(x)
+            _holds[id(x)] = _holds.get(id(x), 0) + 1
+            held = freeze(x).view()
+            hold = Hold(held, _let_go)
+            hold.of = x
+            _open[id(hold)] = hold
+            return held
         owner = x
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
         return _copied(x) if id(owner) in _holds else x
-
-
-def _hold(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    with _lock:
-        _holds[id(x)] = _holds.get(id(x), 0) + 1
-        freeze(x)
-        held = x.view()
-        hold = Hold(held, _let_go)
-        hold.of = x
-        _open[id(hold)] = hold
-    return held
 
 
 def _let_go(hold: Hold) -> None:
@@ -109,4 +106,4 @@ def _let_go(hold: Hold) -> None:
         _holds[id(x)] -= 1
         if not _holds[id(x)]:
             del _holds[id(x)]
-            x.flags.writeable = True
+            x.setflags(write=True)

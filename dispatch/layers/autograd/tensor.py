@@ -321,21 +321,26 @@ def add_at(inputs: Any, roots: Any, seeds: Any, level: Level, keep: bool, create
 
 def checked_inputs(inputs: Any, level: Level, who: str) -> list[TrackedTensor]:
     """Return the values that gradients are asked at, or raise if they are of another level."""
-    values: list[Any] = list(leaves(inputs))
+    values: list[Any] = [inputs] if isinstance(inputs, TrackedTensor) else list(leaves(inputs))
     if not values:
         raise GradientError(f"{who} was given no inputs. Leave inputs= out to ask for the gradients of all leaves.")
-    for x, path in zip(values, paths(inputs), strict=True):
+    for place, x in enumerate(values):
         if not isinstance(x, TrackedTensor):
             raise GradientError(
-                f"{who} was asked for a gradient at inputs{path}, which is {kind_of(x)} and not tracked. Make it a leaf "
-                "before it is used: dispatch.tensor(a, requires_grad=True)."
+                f"{who} was asked for a gradient at inputs{path_of(inputs, place)}, which is {kind_of(x)} and not tracked. "
+                "Make it a leaf before it is used: dispatch.tensor(a, requires_grad=True)."
             )
         if x.level is not level:
             raise GradientError(
-                f"{who} was asked for a gradient at inputs{path}, which is tracked by {x.level!r}, and the outputs by "
-                f"{level!r}. Ask for it outside that transform."
+                f"{who} was asked for a gradient at inputs{path_of(inputs, place)}, which is tracked by {x.level!r}, and the "
+                f"outputs by {level!r}. Ask for it outside that transform."
             )
     return values
+
+
+def path_of(x: Any, place: int) -> str:
+    """Return where a leaf of a container is, as it is written in Python, for a message."""
+    return list(paths(x))[place]
 
 
 def seed_of(x: TrackedTensor, gradient: Any) -> Any:

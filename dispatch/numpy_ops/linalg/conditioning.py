@@ -17,7 +17,7 @@ from ...operators.prims import astype
 from ...symbolic import guesses, has_zero
 from .. import numpy_functions
 from ..families import complete, composite, in_front, row
-from ..indexing import getitem, where
+from ..indexing import as_number, getitem, where
 from ..numpy_functions import spelled
 from ..pointwise import divide, isnan, logical_and, logical_not, multiply, negative, not_equal
 from ..result_layouts import broadcast_shape, fake_like
@@ -77,7 +77,7 @@ def _cond(x: Any, p: Any = None) -> Any:
         inverted = inverse(x)
         found = multiply(norm(x, p, (-2, -1)), norm(inverted, p, (-2, -1)))
     undefined = logical_and(isnan(found), logical_not(any_of(isnan(x), (-2, -1))))
-    return where(undefined, inf_for_nan(found), found)
+    return as_number(where(undefined, inf_for_nan(found), found))
 
 
 cond = composite("linalg_cond(Tensor x, Any p=None) -> Tensor", _cond, numpy=np.linalg.cond)

@@ -83,10 +83,16 @@ def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
     fits = fits and all(agree(n, dict(pairs)[letter]) for pairs in named if len(dict(pairs)) < len(pairs) for letter, n in pairs)
     if not set(result) <= set(sizes) or not fits:
         np.einsum(subscripts, *[np.broadcast_to(0.0, guesses(shape)) for shape in shapes])  # raises NumPy's own error
+
+    def without_axes(x: Any) -> Any:
+        few = tuple([tuple([min(n, 2) for n in guesses(shape)]) for shape in shapes]) if optimize else ()
+        array = optimize and gives_array(subscripts, few, _hashable(optimize))
+        return getitem(x, Ellipsis) if array else as_number(x)
+
     for letter in [letter for letter, n in sizes.items() if letter not in result and is_zero(n)]:  # a sum of nothing, also times nan
         empty = next(x for x, term in zip(operands, terms, strict=True) if letter in term and is_zero(x.shape[term.index(letter)]))
         nothing = total(empty, None, empty.dtype.newbyteorder("="))
-        return copy(broadcast_to(nothing, tuple([sizes[kept] for kept in result]))) if result else as_number(nothing)
+        return copy(broadcast_to(nothing, tuple([sizes[kept] for kept in result]))) if result else without_axes(nothing)
     waiting = [_single(x, term, sizes) for x, term in zip(operands, terms, strict=True)]
     left = [(term, guesses([sizes[letter] for letter in term])) for _, term in waiting]
     for together in contraction_order(*zip(*left, strict=True), result):
@@ -98,14 +104,14 @@ def _einsum(subscripts: str, operands: Any, *, optimize: Any = False) -> Any:
         waiting.append((x, term))
     x, term = _summed(*waiting[0], set(result))
     if not term:
-        return reshape(x, ()) if optimize and gives_array(subscripts, tuple(map(len, shapes)), _hashable(optimize)) else as_number(x)
+        return without_axes(x)
     return x if term == result else transpose(x, tuple([term.index(letter) for letter in result]))
 
 
 @lru_cache
-def gives_array(subscripts: str, ndims: tuple[int, ...], optimize: Any) -> bool:
+def gives_array(subscripts: str, shapes: tuple[Shape, ...], optimize: Any) -> bool:
     """Whether NumPy gives a result without axes as an array: it does where the last of several steps is a product of matrices."""
-    return isinstance(np.einsum(subscripts, *[np.ones((2,) * ndim) for ndim in ndims], optimize=optimize), np.ndarray)
+    return isinstance(np.einsum(subscripts, *map(np.ones, shapes), optimize=optimize), np.ndarray)
 
 
 def _hashable(optimize: Any) -> Any:
@@ -195,7 +201,7 @@ def _is_small(subscripts: str, operands: Any, *, optimize: Any) -> bool:
     shapes = []
     for x in operands:
         shape = getattr(x, "shape", None)
-        if shape is None or SymInt in map(type, shape):
+        if shape is None or type(sum(shape)) is SymInt:
             return False
         shapes.append(shape)
     return _pulled_subscripts(subscripts, tuple(shapes)) is not None

@@ -1,17 +1,22 @@
-"""autograd.numpy: NumPy itself, whose functions take values of transforms, but for those that NumPy hands to nobody."""
+"""autograd.numpy: `dispatch.numpy`, whose functions take lists of values too, but for what autograd has otherwise.
+
+    >>> from dispatch.interop.autograd import grad
+    >>> import dispatch.interop.autograd.numpy as np
+    >>> float(grad(lambda x: np.sum(np.array([x, 2 * x]) ** 2))(1.0))
+    10.0
+"""
 
 from typing import Any
 
 import numpy as np
 
+from .... import numpy
 from ....core import Tensor
 from ....numpy_ops.protocols import detach
 from . import fft, linalg, random
-from .arrays import array, asarray, c_, full, make_diagonal, of_lists, r_, where
+from .arrays import make_diagonal, where
 
-__all__ = ["array", "asarray", "c_", "fft", "full", "linalg", "make_diagonal", "r_", "random", "where"]
-
-OF_LISTS = frozenset("append average mean median prod std sum var".split())  # of lists with values of transforms too
+__all__ = ["fft", "linalg", "make_diagonal", "random", "where"]
 
 
 def of_values(dtype: Any) -> Any:
@@ -26,11 +31,10 @@ def of_values(dtype: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    found = getattr(np, name)
-    if name in OF_LISTS:
-        found = globals()[name] = of_lists(found)
-    elif isinstance(found, type) and issubclass(found, np.integer) and found is not np.integer:
-        found = globals()[name] = of_values(found)
+    found = getattr(numpy if name in numpy.__all__ else np, name)
+    if isinstance(found, type) and issubclass(found, np.integer) and found is not np.integer:
+        found = of_values(found)
+    globals()[name] = found
     return found
 
 

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import numpy.linalg
 
-from .arrays import array, of_lists
+from ....numpy import linalg
+from ....numpy.functions import FUNCTIONS
 
-norm = of_lists(np.linalg.norm)
+array = FUNCTIONS["array"]
 
 
 def eigh(a: Any, UPLO: str = "L") -> Any:
@@ -36,8 +37,8 @@ _dot = numpy.linalg.matmul  # autograd's tests call it
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(numpy.linalg, name)
+    return getattr(linalg, name)
 
 
 def __dir__() -> list[str]:
-    return dir(numpy.linalg)
+    return dir(linalg)
