@@ -5,6 +5,7 @@
     npdispatch list np                    NumPy's functions, and what stands for each
     npdispatch explain NAME [-m MODULE]   the kernels and rules of one operator, key by key
     npdispatch explain MODULE::NAME       the same of an operator that MODULE defines
+    npdispatch check MODULE [--json]      opcheck of every operator that MODULE defines, with samples made from their schemas
     npdispatch --version
 
 MODULE is a module's name, or a file: ./kernels.py. `python -m dispatch` is the same command.
@@ -14,6 +15,7 @@ More than 350 lines, for what the tour prints is written here.
 import argparse
 import ctypes
 import inspect
+import json
 import os
 import platform
 import shutil
@@ -42,6 +44,7 @@ from .numpy_ops import inventory
 from .operators.custom_op import custom_op
 from .operators.registry import find, ops
 from .testing import opcheck
+from .testing.package_checks import MOST_SAMPLES, Outcome, check_operators
 
 ROUNDS, BATCH = 60, 2e-3  # batches of 2 ms, taken in turn: a machine's noise hits all statements alike
 
@@ -62,8 +65,9 @@ def main(argv: list[str] | None = None) -> int:
     if options.version:
         print(f"npdispatch {__version__}, NumPy {np.__version__}, CPython {platform.python_version()}")
         return 0
+    status = 0
     try:
-        COMMANDS[options.command](options)
+        status = COMMANDS[options.command](options) or 0
     except (DispatchError, ImportError) as error:
         print(f"npdispatch: {error}", file=sys.stderr)
         return 1
@@ -72,7 +76,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     except BrokenPipeError:  # the reader, `head` say, has seen enough; nothing is left to be written when Python ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -87,6 +91,10 @@ def _parser() -> argparse.ArgumentParser:
     explaining = commands.add_parser("explain", help="the kernels and rules of one operator, key by key")
     explaining.add_argument("name", help="its name, np::add or ./kernels.py::scale say")
     explaining.add_argument("-m", "--module", help="the module or the file to import first, which defines it")
+    checking = commands.add_parser("check", help="opcheck of every operator that a module defines")
+    checking.add_argument("module", help="the module to import, mylib.kernels or ./kernels.py")
+    checking.add_argument("--json", action="store_true", help="every outcome, for programs")
+    checking.add_argument("--samples", type=int, default=MOST_SAMPLES, help=f"of each operator; by default {MOST_SAMPLES}")
     return parser
 
 
@@ -168,6 +176,44 @@ def _named(module: str, name: str) -> OpOverload:
         known = ", ".join(op.name for op in defined)
         raise OperatorNotFoundError(f"{module} defines no operator {name!r}.{advice} It defines: {known}.")
     return fitting[0]
+
+
+def _check(options: argparse.Namespace) -> int:
+    """Check the operators of a module, and return 1 if one fails; after an interrupt print what is known, and return 130."""
+    rows: list[Outcome] = []
+    done, status = 0, 0
+    defined = _defined_by(options.module)
+    try:
+        for op, outcomes in check_operators(defined, most=options.samples):
+            rows += outcomes
+            done += 1
+            if not options.json:
+                _print_outcomes(op, outcomes)
+    except KeyboardInterrupt:
+        status = 130
+    failed = len({row.operator for row in rows if row.verdict == "FAILED"})
+    if options.json:
+        listed = [row._asdict() for row in rows]
+        print(json.dumps({"operators": done, "of": len(defined), "failed": failed, "outcomes": listed}, indent=1))
+    else:
+        left = f" {len(defined) - done} were not checked." if done < len(defined) else ""
+        print(f"{done} operator{'s' * (done != 1)} checked, {failed} with faults.{left}")
+    return status or int(failed > 0)
+
+
+def _print_outcomes(op: OpOverload, outcomes: list[Outcome]) -> None:
+    """Print an operator's verdict, and its faults, each once."""
+    faults = {row.check: row for row in reversed(outcomes) if row.verdict == "FAILED"}
+    unmade = [row.said for row in outcomes if row.check == "samples"]
+    if faults:
+        print(f"FAILED   {op.name}")
+        for row in faults.values():
+            print(textwrap.indent(f"{row.check} ({row.sample})\n{textwrap.indent(row.said, '  ')}", "    "))
+    elif unmade:
+        print(f"SKIPPED  {op.name}: {unmade[0]}")
+    else:
+        count = len({row.sample for row in outcomes})
+        print(f"SUCCESS  {op.name}  {count} sample{'s' * (count != 1)}")
 
 
 def _explain(options: argparse.Namespace) -> None:
@@ -377,7 +423,9 @@ def fastest(statements: Sequence[str], scope: Mapping[str, Any], rounds: int = R
     return {statement: found * 1e9 for statement, found in seconds.items()}
 
 
-COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {"tour": _tour, "list": _list, "explain": _explain}
+COMMANDS: dict[str, Callable[[argparse.Namespace], int | None]] = {
+    "tour": _tour, "list": _list, "explain": _explain, "check": _check,
+}  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,5 +1,7 @@
 """The command npdispatch: what it prints, what it refuses, and how it ends."""
 
+import itertools
+import json
 import os
 import re
 import subprocess
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 import dispatch
 from dispatch import __main__ as command
 from dispatch.numpy_ops import inventory
+from dispatch.testing import package_checks
 from dispatch.testing.operator_checks import ALL
 
 ROOT = Path(__file__).parents[1]
@@ -195,8 +198,8 @@ def test_explain_prints_tags_and_leaves_out_the_signature_of_a_ufunc(capsys):
 
 
 @pytest.mark.parametrize(("words", "status", "said"), [
-    (["tuor"], 2, "npdispatch: there is no command 'tuor'. Did you mean 'tour'? Commands: tour, list, explain."),
-    (["benchmark"], 2, "npdispatch: there is no command 'benchmark'. Commands: tour, list, explain."),
+    (["tuor"], 2, "npdispatch: there is no command 'tuor'. Did you mean 'tour'? Commands: tour, list, explain, check."),
+    (["benchmark"], 2, "npdispatch: there is no command 'benchmark'. Commands: tour, list, explain, check."),
     (["explain", "np::tanhh"], 1, "npdispatch: there is no operator np::tanhh. Did you mean 'tanh'?"),
     (["explain", "sin"], 1, "npdispatch: "),
     (["list", "no_such_library"], 1, "npdispatch: No module named 'no_such_library'"),
@@ -276,3 +279,71 @@ def test_a_file_that_is_named_like_a_module_is_pointed_to(tmp_path, monkeypatch,
     Path("alone_in_src.py").write_text("")
     assert command.main(["list", "alone_in_src"]) == 1
     assert capsys.readouterr().err == "npdispatch: there is no module 'alone_in_src'. For the file write ./alone_in_src.py.\n"
+
+
+OPERATORS = """
+import ctypes
+import numpy as np
+from dispatch import custom_op
+
+@custom_op("{namespace}::right", mutates_args=())
+def right(x: np.ndarray) -> np.ndarray:
+    return x * 2.0
+
+@right.register_fake
+def _(x):
+    return np.empty_like(x, np.result_type(x, 1.0))
+
+@custom_op("{namespace}::wrong", mutates_args=())
+def wrong(x: np.ndarray) -> np.ndarray:
+    x += 1
+    return x * 2.0
+
+wrong.register_fake(lambda x: np.empty_like(x))
+
+@custom_op("{namespace}::crash", mutates_args=())
+def crash(x: np.ndarray) -> np.ndarray:
+    ctypes.string_at(0)
+
+@custom_op("{namespace}::handle", mutates_args=())
+def handle(x: np.ndarray, name: str) -> np.ndarray:
+    return x * 2.0
+"""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch, request):
+    name = "package_of_" + re.sub(r"\W", "_", request.node.name)
+    (tmp_path / f"{name}.py").write_text(OPERATORS.format(namespace=name))
+    monkeypatch.chdir(tmp_path)
+    return name
+
+
+def test_check_prints_every_operator_of_a_package_and_ends_with_1_for_a_fault(package, capsys):
+    assert command.main(["check", package, "--samples", "1"]) == 1
+    out = capsys.readouterr().out
+    assert f"SUCCESS  {package}::right  1 sample\n" in out
+    said = rf"FAILED   {package}::wrong\n    test_schema \(\(2, 3\)\)\n      {package}::wrong: the kernel {package}.py:\d+ writes to its argument 'x'"
+    assert re.search(said, out)
+    assert f"FAILED   {package}::crash\n    samples ()\n      {package}::crash: its kernel ended the process with SIGSEGV on arguments" in out
+    assert f"SKIPPED  {package}::handle: samples: nothing can be made for argument 'name'" in out
+    assert out.endswith("4 operators checked, 2 with faults.\n")
+
+
+def test_check_gives_json_for_programs(package, capsys):
+    assert command.main(["check", package, "--json", "--samples", "1"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["operators"], found["of"], found["failed"]) == (4, 4, 2)
+    assert {(row["operator"].partition("::")[2], row["verdict"]) for row in found["outcomes"]} >= {
+        ("right", "SUCCESS"), ("wrong", "FAILED"), ("crash", "FAILED"), ("handle", "SKIPPED"),
+    }  # fmt: skip
+
+
+def test_an_interrupted_check_prints_what_it_knows(package, capsys, monkeypatch):
+    def one(operators, **options):
+        yield from itertools.islice(package_checks.check_operators([op for op in operators if "right" in op.name], **options), 1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "check_operators", one)
+    assert command.main(["check", package]) == 130
+    assert capsys.readouterr().out.endswith("1 operator checked, 0 with faults. 3 were not checked.\n")

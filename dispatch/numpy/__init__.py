@@ -13,31 +13,37 @@ compute stays differentiable: SciPy with `SCIPY_ARRAY_API=1`, scikit-learn, arra
     index_tricks   r_, c_; vectorize
     linalg, fft    NumPy's, which the standard calls extensions
     random         draws whose parameters may be Tensors
+    special        SciPy's special functions, where SciPy looks for them
 
 .. [1] https://data-apis.org/array-api/2024.12/
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import fft, linalg, random
+from ..core.lazy import names_of
+from . import fft, linalg
 from .functions import FUNCTIONS, looked_up
 from .index_tricks import c_, r_, vectorize
 from .standard import __array_api_version__, argsort, clip, diff, finfo, iinfo, sort
 
+if TYPE_CHECKING:
+    from . import random, special
+
 __all__ = [
     "__array_api_version__", "argsort", "c_", "clip", "diff", "fft", "finfo", "iinfo", "linalg", "r_",
-    "random", "sort", "vectorize",
+    "random", "sort", "special", "vectorize",
 ]  # fmt: skip
 OWN = frozenset(__all__)
 __all__.extend(sorted({"__array_namespace_info__", *FUNCTIONS, *(name for name in dir(np) if not name.startswith("_"))} - OWN))
 
 globals().update(FUNCTIONS)
+lazy, _ = names_of(globals(), {".random": "", ".special": ""})
 
 
 def __getattr__(name: str) -> Any:
-    return looked_up(np, name, __all__, globals())
+    return lazy(name) if name in ("random", "special") else looked_up(np, name, __all__, globals())
 
 
 def __dir__() -> list[str]:

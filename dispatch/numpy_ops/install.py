@@ -83,6 +83,7 @@ def install() -> None:
     pickling.install()
     load_rows = Loader(__package__, ".rows")
     define_on_first_use("np", load_rows)
+    define_on_first_use("np_random", Loader(__package__, ".draws"))
     before_first_wrapper(load_rows)
     define_on_first_use("scipy_special", Loader(__package__, ".special"))
     for name in ON_TENSORS.split():

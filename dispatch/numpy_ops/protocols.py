@@ -90,6 +90,8 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **
     if method != "__call__":
         return by_method(ufunc, op, method, inputs, options)
     if options:
+        if options.keys() == {"axis"} and "axis" in op.arguments.names:  # of np.vecdot
+            return call(op, *inputs, **options)
         if ufunc is np.matmul and options.keys() == {"out", "axes"} and options["axes"] in _AXES_OF_INPLACE:
             check_matmul_in_place(np.ndim(inputs[1]))
             del options["axes"]

@@ -422,3 +422,11 @@ def test_values_are_taken_apart() -> None:
         assert making.said(lambda t=transform, x=x: t(lambda x: sum(x))(x), TypeError) == (
             "len() of a 0-d tensor: it has no axis to count."
         )
+
+
+def test_the_axis_of_a_ufunc_of_vectors() -> None:
+    a = np.arange(6.0).reshape(2, 3) + 1
+    f = lambda x: np.sum(np.vecdot(x, x * 2, axis=0) ** 2)
+    assert f(dispatch.tensor(a, requires_grad=True)).item() == f(a)
+    assert np.allclose(grad(f)(a), 16 * a * np.sum(a * a, 0))
+    assert np.array_equal(dispatch.detach(np.vecdot([1.0, 2.0, 3.0], dispatch.tensor(a, requires_grad=True), axis=-1)), np.vecdot([1.0, 2.0, 3.0], a))
