@@ -75,7 +75,8 @@ class Call(NamedTuple):
 
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any], list[Any]]:
         arrays = Arrays(self.dtype, self.layout, self.tame)
-        args, keywords = self.make(arrays)
+        with np.errstate(all="ignore"):
+            args, keywords = self.make(arrays)
         return args, keywords, arrays.made
 
     def __str__(self) -> str:
@@ -278,8 +279,7 @@ CALLS |= {
 }  # fmt: skip
 if hasattr(np, "unstack"):
     CALLS[np.unstack] = ONE
-TAME = set(LINALG) | set(POLYNOMIALS)  # of numbers that are finite and not 0
-TAME = set(LINALG) | {np.histogram, np.histogram_bin_edges, np.histogram2d, np.histogramdd}  # of numbers that are finite and not 0
+TAME = set(LINALG) | set(POLYNOMIALS) | {np.histogram, np.histogram_bin_edges, np.histogram2d, np.histogramdd}  # of numbers that are finite and not 0
 
 # -- keywords --------------------------------------------------------------------------------------------------------------------
 
