@@ -288,13 +288,15 @@ def library_function(package: str) -> tuple[str, str] | None:
     -------
     tuple of str or None
         The module, `"scipy.special"`, and the function, empty where it has no name there. None if the innermost code
-        outside this package is not the library's.
+        outside this package and NumPy is not the library's.
 
     Examples
     --------
     >>> library_function("scipy")
     """
     frame: types.FrameType | None = outer_frame()
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("numpy."):  # np.asarray_chkfinite, say
+        frame = frame.f_back
     found: tuple[str, str] | None = None
     while frame is not None:
         words = str(frame.f_globals.get("__name__", "")).split(".")

@@ -49,18 +49,20 @@ def line_for(x: object, name: str = "x") -> str | None:
 SCIPY_SPECIAL = frozenset({"log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax"})
 
 
-def library_advice() -> str:
-    """Say which function of SciPy asks for an array, and what to write in its place; nothing where SciPy does not ask."""
+def library_advice(otherwise: str) -> str:
+    """Say which function of SciPy asks for an array, and what to write in its place; where SciPy asks not, what is given."""
     found = library_function("scipy")
     if found is None:
-        return ""
+        return otherwise
     module, name = found
     whole = f"{module}.{name}" if name else module
     if module == "scipy.special" and name in SCIPY_SPECIAL:
-        return f" {whole} makes arrays of its arguments: write dispatch.ops.scipy_special.{name} in its place."
+        return f"{whole} makes arrays of its arguments: write dispatch.ops.scipy_special.{name} in its place."
     return (
-        f" {whole} makes arrays of its arguments: make an operator of the function that calls it, by "
-        '@dispatch.custom_op("mylib::f", mutates_args=()), and give it a derivative by f.register_autograd.'
+        f"{whole} makes arrays of its arguments. Make it an operator, with register_autograd, register_vmap and register_fake "
+        f'where they are needed:\n    @dispatch.custom_op("mylib::{name or "f"}", mutates_args=())\n'
+        f"    def {name or 'f'}(x: np.ndarray) -> np.ndarray:\n"
+        f"        return {f'{whole}(x)' if name else f'...  # what calls {whole}'}"
     )
 
 

@@ -103,12 +103,14 @@ class Sequences:
         return self.function(a, v, mode)
 
     def fake(self, a: Any, v: Any, mode: str) -> FakeTensor:
-        shapes = [a.shape, v.shape] if not self.turned else [x.shape or (1,) for x in (a, v)]
+        shapes = [tuple(getattr(x, "shape", ())) for x in (a, v)]
+        shapes = [shape or (1,) for shape in shapes] if self.turned else shapes
         if mode not in MODES or any([len(shape) != 1 or not sure(shape[0] > 0) for shape in shapes]):
-            self.function(*[np.zeros(guesses(x.shape)) for x in (a, v)], mode)  # raises NumPy's own error
+            self.function(*[np.zeros(guesses(shape)) for shape in shapes], mode)  # raises NumPy's own error
+        dtypes = [x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype for x in (a, v)]
         like = a if isinstance(a, FakeTensor) else v
         _, count = self.places(shapes[0][0], shapes[1][0], mode)
-        return fake_tensor((count,), np.result_type(a.dtype, v.dtype), None, like.device, like.mode)
+        return fake_tensor((count,), np.result_type(*dtypes), None, like.device, like.mode)
 
     def places(self, n: Any, m: Any, mode: str) -> tuple[Any, Any]:
         """Return the first place that is kept, and the number of those that are."""

@@ -149,10 +149,16 @@ def _differences_at(x: Any, points: Any, axis: int, edge_order: int = 1) -> Any:
     return found if found.dtype == dtype else astype(found, dtype)
 
 
+def _gradient_at(x: Any, points: Any, axis: int, edge_order: int = 1) -> Any:
+    if np.ndim(points) != 1:
+        raise ValueError("distances must be either scalars or 1d")  # np.gradient's own
+    return NUMPYS(x, points, axis=axis, edge_order=edge_order)
+
+
 differences_at = composite(
     "differences_at(Tensor x, Tensor points, int axis, int edge_order=1) -> Tensor",
     _differences_at,
-    numpy=_gradient,
+    numpy=_gradient_at,
     laid_out=lambda x, points, axis, edge_order: np.empty_like(x),
 )
 

@@ -69,9 +69,11 @@ def _counts(x: Any, weights: Any, length: int, *, fixed: bool) -> Any:
     return np.bincount(flat, given, rows * length).reshape(*x.shape[:-1], length)
 
 
-def _fake_counts(x: Any, weights: Any, length: Any, fixed: bool) -> FakeTensor:
+def _fake_counts(x: Any, weights: Any, length: Any, fixed: bool) -> Any:
     like = x if isinstance(x, FakeTensor) else weights
-    shape = x.shape if weights is None else broadcast_shape((x.shape, weights.shape))
+    if not isinstance(like, FakeTensor):
+        return _counts(x, weights, length, fixed=fixed)  # numbers only
+    shape = broadcast_shape(tuple([tuple(getattr(a, "shape", ())) for a in (x, weights)]))
     length = length if fixed else _length("np::bincount", like, length)
     return fake_tensor((*shape[:-1], length), INDEX if weights is None else np.dtype(np.float64), None, like.device, like.mode)
 
@@ -196,6 +198,8 @@ digitize: OpOverload = row(
 
 
 def _histogram_counts(x: Any, edges: Any, weights: Any = None, uniform: bool = False) -> Any:
+    if np.ndim(edges) != 1:
+        raise ValueError("`bins` must be 1d, when an array")  # np.histogram's own
     if uniform:
         return np.histogram(x, len(edges) - 1, (edges[0], edges[-1]), weights=weights)[0]
     return np.histogram(x, edges, weights=weights)[0]
@@ -203,7 +207,7 @@ def _histogram_counts(x: Any, edges: Any, weights: Any = None, uniform: bool = F
 
 def _fake_histogram_counts(x: Any, edges: Any, weights: Any, uniform: bool) -> FakeTensor:
     like = next(a for a in (x, edges, weights) if isinstance(a, FakeTensor))
-    return fake_tensor((edges.shape[0] - 1,), INDEX if weights is None else weights.dtype, None, like.device, like.mode)
+    return fake_tensor((edges.shape[0] - 1,), INDEX if weights is None else weights.dtype if hasattr(weights, "dtype") else np.asarray(weights).dtype, None, like.device, like.mode)
 
 
 def bins_of(x: Any, edges: Any) -> Any:
@@ -252,10 +256,15 @@ def _number(x: Any, bins: str, low: Any = None, high: Any = None) -> Any:
     return np.asarray(len(np.histogram_bin_edges(x, bins, None if low is None else (low, high))) - 1)
 
 
+def _fake_number(x: Any, bins: Any, low: Any, high: Any) -> Any:
+    like = next((a for a in (x, low, high) if isinstance(a, FakeTensor)), None)
+    return _number(x, bins, low, high) if like is None else fake_tensor((), INDEX, None, like.device, like.mode)
+
+
 number_of_bins: OpOverload = of_data(
     "number_of_bins(Tensor x, str bins, Tensor? low=None, Tensor? high=None) -> Tensor",
     _number,
-    lambda x, bins, low, high: fake_tensor((), INDEX, None, x.device, x.mode),
+    _fake_number,
     autograd=CONSTANT,
 )
 

@@ -1,7 +1,8 @@
 """Reductions of chosen elements: the rows behind `where=`, `initial=` and `mean=` of np.sum, np.max, np.var and their kin.
 
 Their kernels are NumPy's functions with those parameters. The layers see them as reductions of arrays in which the elements that do
-not count are replaced by what changes nothing.
+not count are replaced by what changes nothing; the tape has rules of its own for sums, means and variances, so that their values have
+NumPy's bits.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload
+from ..layers.autograd import pullbacks
+from ..layers.jvp import pushforwards
 from ..operators.registry import ops
 from ..symbolic import guesses, has_zero, larger, same
 from . import nan_reductions, reduction, statistics
@@ -18,6 +21,7 @@ from .indexing import as_number, where
 from .pointwise import (
     add,
     divide,
+    divide_no_nan,
     isnan,
     logical_and,
     logical_not,
@@ -25,6 +29,7 @@ from .pointwise import (
     maximum,
     minimum,
     multiply,
+    negative,
     square,
     subtract,
 )
@@ -49,10 +54,11 @@ def fitting(x: Any, mask: Any) -> Any:
     return mask
 
 
-def folding(name: str, op: OpOverload, neutral: Function, join: Function, function: Function, typed: bool) -> OpOverload:
+def folding(name: str, op: OpOverload, neutral: Function, join: Function, function: Function, typed: bool, **closed: Any) -> OpOverload:
     """Make a row of a sum, a product, a largest or smallest value; `neutral(x)` replaces what does not count.
 
     A sum and a product may be `typed`; a largest value may not, and needs `initial` where elements are left out.
+    `closed` has rules for layers, under which a value has the bits of NumPy's own sum, which leaves out what does not count.
     """
 
     def decomposed(
@@ -77,6 +83,7 @@ def folding(name: str, op: OpOverload, neutral: Function, join: Function, functi
         "bool keepdims=False) -> Tensor",
         decomposed,
         numpy=kernel,
+        **closed,
     )
 
 
@@ -115,9 +122,38 @@ def _nan_or_highest(x: Any) -> Any:
     return ops.np.full_like(x, np.nan) if nan_reductions.inexact(x) else _highest(x)
 
 
-sum_where = folding("sum_where", reduction.sum, _zeros, add, np.sum, True)
+def _only(x: Any, mask: Any) -> Any:
+    """Return a gradient or a tangent where an element counts, and 0 elsewhere."""
+    return x if mask is None else where(mask, x, 0.0)
+
+
+def _no_nan(x: Any, mask: Any) -> Any:
+    """Return the mask of what counts and is no nan."""
+    if not nan_reductions.inexact(x):
+        return mask
+    there = logical_not(isnan(x))
+    return there if mask is None else logical_and(there, mask)
+
+
+def _spread_sum(g: Any, x_shape: Any, mask: Any, axis: Any, keepdims: Any) -> Any:
+    return _only(reduction.spread(g, x_shape, axis, keepdims), mask)
+
+
+def _spread_nansum(g: Any, x: Any, mask: Any, axis: Any, keepdims: Any) -> Any:
+    return _only(reduction.spread(g, x.shape, axis, keepdims), _no_nan(x, mask))
+
+
+sum_where = folding(
+    "sum_where", reduction.sum, _zeros, add, np.sum, True,
+    autograd=pullbacks(x=_spread_sum),
+    jvp=pushforwards(x=lambda t, mask, axis, dtype, keepdims: sum_where(t, mask, None, axis, dtype, keepdims=keepdims)),
+)  # fmt: skip
 prod_where = folding("prod_where", statistics.prod, _ones, multiply, np.prod, True)
-nansum_where = folding("nansum_where", statistics.nansum, _zeros, add, np.nansum, True)
+nansum_where = folding(
+    "nansum_where", statistics.nansum, _zeros, add, np.nansum, True,
+    autograd=pullbacks(x=_spread_nansum),
+    jvp=pushforwards(x=lambda t, x, mask, axis, dtype, keepdims: sum_where(t, _no_nan(x, mask), None, axis, dtype, keepdims=keepdims)),
+)  # fmt: skip
 nanprod_where = folding("nanprod_where", nan_reductions.nanprod, _ones, multiply, np.nanprod, True)
 max_where = folding("max_where", reduction.max, _lowest, maximum, np.max, False)
 min_where = folding("min_where", reduction.min, _highest, minimum, np.min, False)
@@ -162,15 +198,25 @@ def _nanmean_where(x: Any, mask: Any, axis: Any = None, dtype: Any = None, *, ke
 
 
 AVERAGED = "(Tensor x, Tensor mask, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor"
+
+
+def _spread_mean(g: Any, x: Any, mask: Any, axis: Any, keepdims: Any) -> Any:
+    """Compute the pullback of a mean: 0 of none that count."""
+    g = divide(g, maximum(_count(x, mask, axis, keepdims), 1))
+    return _only(reduction.spread(g, x.shape, axis, keepdims), mask)
+
+
 mean_where = composite(
     "mean_where" + AVERAGED,
     _mean_where,
     numpy=lambda x, mask, axis, dtype, *, keepdims: np.mean(x, axis, dtype, keepdims=keepdims, where=mask),
+    autograd=pullbacks(x=_spread_mean),
 )
 nanmean_where = composite(
     "nanmean_where" + AVERAGED,
     _nanmean_where,
     numpy=lambda x, mask, axis, dtype, *, keepdims: np.nanmean(x, axis, dtype, keepdims=keepdims, where=mask),
+    autograd=pullbacks(x=lambda g, x, mask, axis, keepdims: _spread_mean(g, x, ops.np.broadcast_to(_no_nan(x, mask), x.shape), axis, keepdims)),
 )
 
 
@@ -197,12 +243,38 @@ SPREAD = (
     "(Tensor x, Tensor? mask=None, Tensor? mean=None, int[1]? axis=None, ScalarType? dtype=None, Scalar ddof=0, *, "
     "bool keepdims=False) -> Tensor"
 )
+
+
+def _by_deviations(g: Any, x: Any, mask: Any, mean: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any) -> Any:
+    """Compute `g 2 (x - mean) / (n - ddof)` of what counts; that a mean of these elements moves, too, changes nothing of it."""
+    if mean is None:
+        mean = ops.np.mean(x, axis, dtype, keepdims=True) if mask is None else mean_where(x, mask, axis, dtype, keepdims=True)
+    count = _count(x, mask, axis, keepdims)
+    each = divide(multiply(g, 2), maximum(subtract(count, ddof), 0) if hasattr(count, "shape") else larger(count - ddof, 0))
+    away = _only(subtract(x, mean), mask)
+    return _only(multiply(away, reduction.kept(each, x.shape, axis, keepdims)), mask)
+
+
+def _by_mean(g: Any, x: Any, mask: Any, mean: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any) -> Any:
+    return negative(_by_deviations(g, x, mask, mean, axis, dtype, ddof, keepdims))  # added up by the tape
+
+
+def _of_deviation(rule: Function) -> Function:
+    """Return the pullback of a deviation, from that of a variance; 0 where all elements are equal."""
+
+    def pullback(g: Any, out: Any, x: Any, mask: Any, mean: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any) -> Any:
+        return rule(multiply(g, divide_no_nan(0.5, out)), x, mask, mean, axis, dtype, ddof, keepdims)
+
+    return pullback
+
+
 var_where = composite(
     "var_where" + SPREAD,
     _var_where,
     numpy=lambda x, mask, mean, axis, dtype, ddof, *, keepdims: np.var(
         x, axis, dtype, ddof=ddof, keepdims=keepdims, **_options(mask, mean=mean)
     ),
+    autograd=pullbacks(x=_by_deviations, mean=_by_mean),
 )
 std_where = composite(
     "std_where" + SPREAD,
@@ -212,6 +284,7 @@ std_where = composite(
     numpy=lambda x, mask, mean, axis, dtype, ddof, *, keepdims: np.std(
         x, axis, dtype, ddof=ddof, keepdims=keepdims, **_options(mask, mean=mean)
     ),
+    autograd=pullbacks(x=_of_deviation(_by_deviations), mean=_of_deviation(_by_mean)),
 )
 
 

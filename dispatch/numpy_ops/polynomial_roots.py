@@ -1,6 +1,6 @@
-"""Polynomials and their roots: products, quotients, the roots of coefficients and the coefficients of roots.
+"""Polynomials and their roots: the roots of coefficients and the coefficients of roots.
 
-NumPy leaves out leading zeros, so that data decide how many coefficients there are; and roots that are all real are real. The roots r of
+NumPy leaves out leading zeros, so that data decide how many roots there are; and roots that are all real are real. The roots r of
 `p[0] x^n + .. + p[n]` follow the coefficients by `dr / dp[k] = -r^(n - k) / p'(r)`, a root at 0 and a leading 0 too (see [1]_).
 
 .. [1] J. H. Wilkinson, "Rounding Errors in Algebraic Processes" (1963), chapter 2.
@@ -16,18 +16,18 @@ from ..errors import BatchingError
 from ..layers.autograd import pullbacks
 from ..layers.fake import fake_tensor
 from ..layers.jvp import pushforwards
-from ..operators.prims import astype, stack
+from ..operators.prims import astype
 from . import creation, numpy_functions
 from .data_dependent import distinct
-from .families import aligned, composite, in_front, row
+from .families import composite, in_front, row
 from .indexing import getitem
 from .linalg.eigenvalues import numpys_eigvals
-from .linalg.matmul import item_shape, matmul
-from .pointwise import add, divide, multiply, negative, subtract
-from .polynomial_values import as_polynomial, made, slope_at, vander
+from .linalg.matmul import matmul
+from .pointwise import divide, multiply, negative, subtract
+from .polynomial_values import as_polynomial, slope_at, vander
 from .rearranging import atleast_1d
 from .settled import settle, unsettled
-from .shape import concatenate, expand_dims, real
+from .shape import concatenate, expand_dims, real, reshape, squeeze, transpose
 
 ON_REAL = "call it on real arrays, outside the mode."
 
@@ -81,8 +81,19 @@ def _fake_roots(p: Any, real: bool) -> Any:
 
 
 def _slopes_of_roots(p: Any, out: Any) -> Any:
-    """`dr / dp`, for each root and coefficient."""
-    return negative(divide(vander(out, p.shape[0]), expand_dims(slope_at(p, out), -1)))
+    """`dr / dp`, for each root and coefficient; of each of a batch, whose axis comes first."""
+    n = p.shape[-1]
+    powers = reshape(vander(reshape(out, (-1,)), n), (*out.shape, n))
+    slopes = slope_at(p if len(p.shape) == 1 else expand_dims(transpose(p), 2), out)
+    return negative(divide(powers, expand_dims(slopes, -1)))
+
+
+def _of_roots(g: Any, p: Any, out: Any) -> Any:
+    return squeeze(matmul(expand_dims(g, -2), conjugated(_slopes_of_roots(p, settle(out)))), -2)
+
+
+def _along(t: Any, p: Any, out: Any) -> Any:
+    return squeeze(matmul(_slopes_of_roots(p, settle(out)), expand_dims(t, -1)), -1)
 
 
 def _batched_roots(info: Any, in_dims: Any, p: Any, real: bool) -> tuple[Any, int]:
@@ -96,8 +107,8 @@ roots: OpOverload = row(
     "roots(Tensor p, *, bool real=False) -> Tensor",
     numpy=_roots,
     fake=_fake_roots,
-    autograd=pullbacks(p=lambda g, p, out: matmul(g, conjugated(_slopes_of_roots(p, settle(out))))),
-    jvp=pushforwards(p=lambda t, p, out: matmul(_slopes_of_roots(p, settle(out)), t)),
+    autograd=pullbacks(p=_of_roots),
+    jvp=pushforwards(p=_along),
     vmap=_batched_roots,
 )
 
@@ -176,155 +187,7 @@ def poly(seq_of_zeros: Any) -> Any:
     return settle(real_if_paired(found, zeros)) if found.dtype.kind == "c" else found
 
 
-# -- products --------------------------------------------------------------------------------------------------------------------
-
-
-def _polymul(a1: Any, a2: Any) -> Any:
-    if max(a1.ndim, a2.ndim) < 2:
-        return np.polymul(a1, a2)
-    a1, a2 = np.broadcast_arrays(a1[..., None], a2[..., None, :])
-    a1, a2 = a1[..., 0], a2[..., 0, :]
-    m, n = a1.shape[-1], a2.shape[-1]
-    made = np.zeros((*a1.shape[:-1], m + n - 1), np.result_type(a1, a2))
-    for i in range(m):
-        made[..., i : i + n] += a1[..., i : i + 1] * a2
-    left = {leading(x) + leading(y) for x, y in zip(a1.reshape(-1, m), a2.reshape(-1, n), strict=True)}
-    if len(left) > 1:
-        raise ragged("np::polymul", {m + n - 1 - zeros for zeros in left})
-    return made[..., min(left) :]
-
-
-def leading(p: Any) -> int:
-    """Return how many leading zeros coefficients have that NumPy leaves out; of zeros alone it keeps one."""
-    places = np.flatnonzero(p)
-    return int(places[0]) if len(places) else max(len(p) - 1, 0)
-
-
-def _fake_polymul(a1: Any, a2: Any) -> Any:
-    if max(len(x.shape) for x in (a1, a2)) > 1:
-        np.polymul(np.zeros((1, 1)), 1.0)  # raises NumPy's own error
-    like = fake_tensor((a1.shape[0] + a2.shape[0] - 1,), np.result_type(a1.dtype, a2.dtype), None, a1.device, a1.mode)
-    if like.mode is None or like.mode.shape_env is None:
-        raise unsettled("np.polymul", "how many leading zeros there are, which are left out,", "Write np.convolve(a1, a2), which keeps them; or " + ON_REAL)
-    return fake_tensor((distinct("np::polymul", like, ("coefficients", True)),), like.dtype, None, a1.device, a1.mode)
-
-
-def with_zeros(x: Any, n: Any) -> Any:
-    """Return n elements: some of x, and zeros in front of them. Of symbolic sizes nothing is asked."""
-    missing = n - x.shape[0]
-    return x if type(missing) is int and not missing else concatenate([creation.zeros((missing,), x.dtype), x])
-
-
-def _by_factor(g: Any, other: Any, n: Any) -> Any:
-    """The gradient of a product by a factor of n coefficients: `sum_j g[i + j] conj(other[j])`, of all coefficients of the product."""
-    m = other.shape[0]
-    g = with_zeros(g, m + n - 1)
-    places = np.arange(n)[:, None] + np.arange(m)
-    return matmul(numpy_functions.getitem(g, places), conjugated(other))
-
-
-def _pushed(t: Any, other: Any, out: Any) -> Any:
-    """The product of a tangent with the other factor, without the coefficients that the product leaves out."""
-    n, m = t.shape[0], other.shape[0]
-    padded = concatenate([t, creation.zeros((m,), t.dtype)])
-    places = (np.arange(n + m - 1)[:, None] - np.arange(m)) % (n + m)  # behind the end, and before the start, zeros stand
-    found = matmul(numpy_functions.getitem(padded, places), other)
-    return getitem(found, slice(n + m - 1 - out.shape[0], None))
-
-
-def _batched_polymul(info: Any, in_dims: Any, a1: Any, a2: Any) -> tuple[Any, int]:
-    if max(len(item_shape(x, dim)) for x, dim in zip((a1, a2), in_dims, strict=True)) > 1:
-        np.polymul(np.zeros((1, 1)), 1.0)  # raises NumPy's own error
-    return polymul(*aligned(in_dims, (a1, a2))), 0
-
-
-polymul: OpOverload = row(
-    "polymul(Tensor a1, Tensor a2) -> Tensor",
-    numpy=_polymul,
-    fake=_fake_polymul,
-    autograd=pullbacks(a1=lambda g, a1_shape, a2: _by_factor(g, a2, a1_shape[0]), a2=lambda g, a1, a2_shape: _by_factor(g, a1, a2_shape[0])),
-    jvp=pushforwards(a1=lambda t, a2, out: _pushed(t, a2, out), a2=lambda t, a1, out: _pushed(t, a1, out)),
-    vmap=_batched_polymul,
-)
-
-
-numpy_functions.SPELLED[polymul] = (np.polymul, {"a1": "a1", "a2": "a2"})
-
-
-def numpys_polymul(a1: Any, a2: Any) -> Any:
-    """`np.polymul`."""
-    (a1, a2), true = as_polynomial("np.polymul", a1, a2)
-    if max(len(a1.shape), len(a2.shape)) > 1:
-        np.polymul(np.zeros((1, 1)), 1.0)  # raises NumPy's own error
-    return made(settle(polymul(atleast_1d(a1), atleast_1d(a2))), true)
-
-
-# -- quotients -------------------------------------------------------------------------------------------------------------------
-
-
-def _polydiv(u: Any, v: Any) -> Any:
-    """NumPy's steps; the remainder with all its coefficients, of which the first are 0 but for rounding."""
-    u, v = u + 0.0, v + 0.0
-    dtype = (u[0] + v[0]).dtype
-    n, scale = len(v), 1.0 / v[0]
-    q, r = np.zeros((max(len(u) - n + 1, 1),), dtype), u.astype(dtype)
-    for k in range(len(u) - n + 1):
-        q[k] = d = scale * r[k]
-        r[k : k + n] -= d * v
-    return q, r
-
-
-def _divided(u: Any, v: Any) -> Any:
-    """The same by rows."""
-    u, v = add(u, 0.0), add(v, 0.0)
-    n, first = v.shape[0], getitem(v, 0)
-    dtype = add(getitem(u, 0), first).dtype
-    scale = divide(1.0, first)
-    rest = u if u.dtype == dtype else astype(u, dtype)
-    quotient, done = [], []
-    for _ in range(u.shape[0] - n + 1):
-        d = multiply(scale, getitem(rest, 0))
-        quotient.append(d)
-        head = subtract(getitem(rest, slice(n)), multiply(d, v))
-        done.append(getitem(head, slice(1)))
-        rest = concatenate([getitem(head, slice(1, None)), getitem(rest, slice(n, None))])
-    return stack(quotient) if quotient else creation.zeros((1,), dtype), concatenate([*done, rest])
-
-
-polydiv = composite("polydiv(Tensor u, Tensor v) -> (Tensor, Tensor)", _divided, numpy=_polydiv)
-
-
-def _remainder(r: Any) -> Any:
-    """Without what is nearly 0 in front, as NumPy says; of each of a batch."""
-    if r.ndim == 1:
-        while np.allclose(r[0], 0, rtol=1e-14) and r.shape[-1] > 1:
-            r = r[1:]
-        return r.copy()
-    return stacked("np::polynomial_remainder", [_remainder(x) for x in r])
-
-
-def _batched_remainder(info: Any, in_dims: Any, r: Any) -> tuple[Any, int]:
-    return remainder(in_front(r, in_dims[0])), 0
-
-
-remainder: OpOverload = row(
-    "polynomial_remainder(Tensor r) -> Tensor",
-    numpy=_remainder,
-    fake=lambda r: fake_tensor((distinct("np::polynomial_remainder", r, ("remainder", True)),), r.dtype, None, r.device, r.mode),
-    autograd=pullbacks(r=lambda g, r_shape: with_zeros(g, r_shape[0])),
-    jvp=pushforwards(r=lambda t, out: getitem(t, slice(t.shape[0] - out.shape[0], None))),
-    vmap=_batched_remainder,
-)
-
-
-def numpys_polydiv(u: Any, v: Any) -> Any:
-    """`np.polydiv`."""
-    (u, v), true = as_polynomial("np.polydiv", u, v)
-    q, r = polydiv(atleast_1d(u), atleast_1d(v))
-    return made(q, true), made(settle(remainder(r)), true)
-
-
-FUNCTIONS: dict[Any, Any] = {np.roots: numpys_roots, np.poly: poly, np.polymul: numpys_polymul, np.polydiv: numpys_polydiv}
+FUNCTIONS: dict[Any, Any] = {np.roots: numpys_roots, np.poly: poly}
 
 
 def install() -> None:

@@ -63,7 +63,8 @@ def _lerp(a: Any, b: Any, part: Any, weak: bool = False) -> Any:
     length = b - a
     before, after = part, 1 - part
     if weak:
-        kind = a.dtype if a.dtype.kind == "f" else np.dtype(np.float64)
+        ends = length.dtype
+        kind = ends if ends.kind == "f" else np.dtype(np.float64)
         before, after = [np.asarray(x).astype(kind) for x in (before, after)]
     found = np.where(np.asarray(part) >= 0.5, b - length * after, a + length * before)
     return found if found.ndim else found[()]
@@ -71,9 +72,13 @@ def _lerp(a: Any, b: Any, part: Any, weak: bool = False) -> Any:
 
 def _fake_lerp(a: Any, b: Any, part: Any, weak: bool) -> Any:
     fakes = [x for x in (a, b, part) if isinstance(x, FakeTensor)]
-    if a.dtype.kind == "b":
+    kinds = [x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype for x in (a, b, part)]
+    ends = np.result_type(*kinds[:2])
+    if ends.kind == "b":
         np.subtract(np.zeros(1, bool), np.zeros(1, bool))  # raises NumPy's own error
-    return elementwise(a.dtype if weak and a.dtype.kind == "f" else np.result_type(a.dtype, np.float64 if weak else part.dtype), fakes)
+    if not weak:
+        return elementwise(np.result_type(*kinds), fakes)
+    return elementwise(ends if ends.kind == "f" else np.result_type(ends, np.float64), fakes)
 
 
 lerp: OpOverload = row(
@@ -245,13 +250,14 @@ def _picked(x: Any, order: Any, place: Any) -> Any:
 
 def _quantile_of(x: Any, q: Any, axis: Any, method: str, weights: Any, keepdims: bool, *, leaving: bool) -> Any:
     """Return quantiles; `leaving` says that nan is left out."""
+    x, weights = _as_array(x), _as_array(weights)
     if x.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")  # np.quantile's own
     weak = type(q) in (int, float)
     if weak:
         _check_quantiles(np.asarray(q))
     else:
-        q = checked_quantiles(q)
+        q = checked_quantiles(_as_array(q))
     asked = () if weak else q.shape
     if weights is not None and method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")  # np.quantile's own
@@ -288,6 +294,11 @@ def _quantile_of(x: Any, q: Any, axis: Any, method: str, weights: Any, keepdims:
     if len(asked) != 1 or keepdims:
         found = reshape(found, (*asked, *(kept if keepdims else rest)))
     return found if found.shape or keepdims else as_number(found)
+
+
+def _as_array(x: Any) -> Any:
+    """Return a number of Python's as an array without axes, a fake among fakes."""
+    return ops.np.full((), x) if isinstance(x, (bool, int, float, complex)) else x
 
 
 def _lost(x: Any, none: Any) -> Any:

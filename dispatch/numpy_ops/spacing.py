@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload, Tensor
-from ..layers.autograd import pullbacks
-from ..layers.jvp import pushforwards
-from ..operators.prims import astype, define, moveaxis
+from ..operators.prims import astype, moveaxis
 from ..operators.registry import ops
 from . import numpy_functions
-from .families import complete, composite, kernel_of
+from .data_checks import checked
+from .families import composite, kernel_of
 from .indexing import getitem
 from .numpy_functions import spelled
 from .pointwise import divide, multiply, power, sign
@@ -37,25 +36,20 @@ def _logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base:
 # -- none of which is 0 ----------------------------------------------------------------------------------------------------
 
 
-def _check_end(x: Any) -> Any:
+def _check_end(x: Any) -> None:
     if np.any(x == 0):
         np.geomspace(0, 1)  # raises NumPy's own error
-    return x
 
 
-# An end of `np.geomspace` itself, which is not 0.
-checked_end = complete(
-    define("np::checked_end(Tensor(a) x) -> Tensor(a)", _check_end),
-    fake=lambda x: x,
-    autograd=pullbacks(x=lambda g: g),
-    jvp=pushforwards(x=lambda t: t),  # whatever it is: a tangent may be 0
-    vmap=lambda info, in_dims, x: (checked_end(x), in_dims[0]),
-)
+checked_end = checked("checked_end", _check_end)  # an end of `np.geomspace` itself, which is not 0
 
 
 def _geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     made = np.result_type(*[x.dtype if hasattr(x, "dtype") else np.asarray(weak(x)).dtype for x in (start, stop)], 1.0, np.dtype(dtype or np.float64))
-    start, stop = [astype(checked_end(x), made) if hasattr(x, "dtype") else _check_end(made.type(x)) for x in (start, stop)]
+    for x in start, stop:
+        if not hasattr(x, "dtype"):
+            _check_end(x)
+    start, stop = [astype(checked_end(x), made) if hasattr(x, "dtype") else made.type(x) for x in (start, stop)]
     shape = broadcast_shape((shape_of(start), shape_of(stop)))
     if type(num) is int and num == 0:
         return ops.np.zeros((*shape[: axis % (len(shape) + 1)], 0, *shape[axis % (len(shape) + 1) :]), dtype or made)

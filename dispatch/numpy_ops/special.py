@@ -13,6 +13,7 @@ two functions would lose digits, a function that is that difference stands in it
 """
 
 import sys
+from collections.abc import Callable
 from math import log as log_of
 from math import pi
 from typing import Any
@@ -376,6 +377,18 @@ def missing(ufunc: np.ufunc, i: int) -> Partial:
     return partial
 
 
+def _missing_rule(name: str, count: int) -> Callable[..., Any]:
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise UnsupportedError(
+            f"scipy.special.{name} has no derivative: it has {count} results, and no rule is known here. Give it one:\n"
+            "    from dispatch.library import from_ufunc\n"
+            f"    op = from_ufunc(scipy.special.{name})\n"
+            "    op.register_autograd(backward, setup_context=...)"
+        )
+
+    return backward
+
+
 def _read(count: int) -> list[str]:
     return [*(list("xyz")[:count] if count < 4 else [f"x{i}" for i in range(count)]), "out"]
 
@@ -388,7 +401,10 @@ def row_of(ufunc: np.ufunc) -> OpOverload:
         return found
     partials = TABLE.get(name, (None,) * ufunc.nin)
     derivative = [missing(ufunc, i) if partial is None else partial for i, partial in enumerate(partials)]
-    op = from_ufunc(ufunc, f"{NAMESPACE}::{name}", derivative=derivative if ufunc.nout == 1 and not ufunc.signature else None)
+    by_element = ufunc.nout == 1 and not ufunc.signature
+    op = from_ufunc(ufunc, f"{NAMESPACE}::{name}", derivative=derivative if by_element else None)
+    if not by_element:
+        op.register_autograd(_missing_rule(name, ufunc.nout))
     if None not in partials:
         DIFFERENTIATED.add(op)
     return op

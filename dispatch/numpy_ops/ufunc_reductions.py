@@ -191,7 +191,11 @@ def weights(x: Any, out: Any, ufunc: str, axis: Any) -> Any:
     axes, ends = moved_axes(axis, len(x.shape))
     moved = prims.moveaxis(x, axes, ends)
     flat = in_a_row(x, axes, ends)
-    a, b = steps(flat, ufunc_accumulate(flat, ufunc, -1), ufunc, None)
+    if ufunc_of(ufunc).identity is None:
+        a, b = steps(flat, ufunc_accumulate(flat, ufunc, -1), ufunc, None)
+    else:  # with which NumPy begins; that of SciPy's ufuncs is 0 by accident, and owens_t(0, x) is not x
+        flat = begun_with(flat, ufunc, None)
+        a, b = [part(y, 1, None) for y in steps(flat, ufunc_accumulate(flat, ufunc, -1), ufunc, None)]
     return prims.moveaxis(reshape(multiply(behind(a), b), moved.shape), ends, axes)
 
 

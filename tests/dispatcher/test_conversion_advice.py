@@ -217,12 +217,22 @@ def test_a_function_of_scipy_that_makes_arrays_is_named_with_what_to_write():
             assert str(caught.value).endswith(
                 f" scipy.special.{name} makes arrays of its arguments: write dispatch.ops.scipy_special.{name} in its place."
             )
-    with pytest.raises(ConversionError) as caught:
-        dispatch.grad(stats.norm.logpdf)(1.0)
-    assert str(caught.value).endswith(
-        " scipy.stats makes arrays of its arguments: make an operator of the function that calls it, by "
-        '@dispatch.custom_op("mylib::f", mutates_args=()), and give it a derivative by f.register_autograd.'
+    batched, linalg = dispatch.vmap, pytest.importorskip("scipy.linalg")
+    lines = (
+        " makes arrays of its arguments. Make it an operator, with register_autograd, register_vmap and register_fake where they are needed:\n"
+        '    @dispatch.custom_op("mylib::{0}", mutates_args=())\n    def {0}(x: np.ndarray) -> np.ndarray:\n        return {1}'
     )
+    for run, name, call in [
+        (stats.norm.logpdf, "scipy.stats", "...  # what calls scipy.stats"),
+        (lambda x: linalg.solve(np.eye(2), x), "scipy.linalg.solve", "scipy.linalg.solve(x)"),
+        (lambda x: linalg.expm(np.outer(x, x)), "scipy.linalg.expm", "scipy.linalg.expm(x)"),
+    ]:
+        for transform in (dispatch.grad, batched, lambda f: lambda x: dispatch.jvp(f, (x,), (x,))):
+            with pytest.raises(ConversionError) as caught:
+                transform(run)(np.stack([x, x]) if transform is batched else x)
+            text = str(caught.value)
+            assert text.endswith(name + lines.format(name.split(".")[2] if name.count(".") > 1 else "f", call)), text
+            assert "detach" not in text
     with pytest.raises(ConversionError) as caught:
         dispatch.grad(np.asarray)(x)
     assert "scipy" not in str(caught.value)

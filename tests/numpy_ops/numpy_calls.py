@@ -278,8 +278,7 @@ CALLS |= {
 }  # fmt: skip
 if hasattr(np, "unstack"):
     CALLS[np.unstack] = ONE
-TAME = set(LINALG) | set(POLYNOMIALS)  # of numbers that are finite and not 0
-TAME = set(LINALG) | {np.histogram, np.histogram_bin_edges, np.histogram2d, np.histogramdd}  # of numbers that are finite and not 0
+TAME = set(LINALG) | set(POLYNOMIALS) | {np.histogram, np.histogram_bin_edges, np.histogram2d, np.histogramdd}  # of numbers that are finite and not 0
 
 # -- keywords --------------------------------------------------------------------------------------------------------------------
 

@@ -179,3 +179,43 @@ def test_scipy_is_not_imported_before_one_of_its_functions_is_met() -> None:
     code = "import sys, numpy as np, dispatch; dispatch.grad(np.sin)(1.0); print('scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_function_of_several_results_without_a_rule_says_how_to_give_it_one() -> None:
+    x = np.array([0.5, 1.5])
+    for transform in (dispatch.grad, lambda f: lambda x: dispatch.jvp(f, (x,), (x,))):
+        with pytest.raises(UnsupportedError) as caught:
+            transform(lambda x: np.sum(scipy_special.shichi(x)[0]))(x)
+        assert str(caught.value).partition("\nin ")[0] == (
+            "scipy.special.shichi has no derivative: it has 2 results, and no rule is known here. Give it one:\n"
+            "    from dispatch.library import from_ufunc\n"
+            "    op = from_ufunc(scipy.special.shichi)\n"
+            "    op.register_autograd(backward, setup_context=...)"
+        )
+    np.testing.assert_array_equal(dispatch.vmap(scipy_special.shichi)(x)[1], scipy_special.shichi(x)[1])
+
+
+def test_the_methods_of_scipys_ufuncs_have_their_values_and_derivatives() -> None:
+    x, t = np.array([[0.3, 0.9], [0.5, 0.7], [0.8, 0.4]]), np.array([[1.0, 0.5], [2.0, 1.0], [0.25, 3.0]])
+    for f in (scipy_special.xlogy, scipy_special.xlog1py, scipy_special.betaln, scipy_special.owens_t, scipy_special.binom):
+        for method in (f.reduce, f.accumulate, lambda x, f=f: f.reduceat(x, [0, 2, 1]), lambda x, f=f: f.outer(x[0], x[1])):
+            out, slope = dispatch.jvp(method, (x,), (t,))
+            np.testing.assert_array_equal(out, method(x))
+            near = (method(x + 1e-6 * t) - method(x - 1e-6 * t)) / 2e-6
+            np.testing.assert_allclose(slope, near, 1e-6, 1e-8, err_msg=f.__name__)
+            g = np.cos(np.arange(np.size(out))).reshape(np.shape(out))
+            np.testing.assert_allclose(np.sum(dispatch.vjp(method, x)[1](g)[0] * t), np.sum(g * slope), 1e-10, err_msg=f.__name__)
+            np.testing.assert_array_equal(dispatch.vmap(method)(np.stack([x, x[::-1]])), [method(x), method(x[::-1])])
+            np.testing.assert_array_equal(dispatch.make_fx(method)(x)(x[::-1]), method(x[::-1]))
+        y = x.copy()
+        f.at(y, [0, 2, 0], t)
+        found = dispatch.vmap(lambda x, f=f: at(f, x, t))(x[None])
+        np.testing.assert_allclose(found[0], y, 1e-14)
+    with pytest.raises(UnsupportedError, match=r"scipy.special.jv has no derivative by its argument 1 of 2"):
+        dispatch.grad(scipy_special.jv.reduce)(np.array([1.0, 2.0, 3.0]))
+
+
+def at(f: Any, x: Any, t: Any) -> Any:
+    y = np.copy(x)
+    f.at(y, [0, 2, 0], t)
+    return y

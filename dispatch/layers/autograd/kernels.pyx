@@ -37,7 +37,7 @@ cnp.import_array()
 
 cdef dict STAND_INS = _stand_ins
 
-cdef tuple NOTHING = ()
+cdef tuple NOTHING = (), LISTS = (list, tuple)
 cdef type TrackedTensor = Tracked
 cdef Py_ssize_t COPIED_BYTES = _COPIED_BYTES
 
@@ -81,8 +81,8 @@ cdef class Plan:
             return layout_or_layouts(x, self.layout)
         if kind == VALUE or x is None:
             return x
-        if kind == LIST and type(x) is list:         # an empty one is one object less for the collector to look at
-            return [protected(item) for item in <list>x] if x else NOTHING
+        if kind == LIST and type(x) in LISTS:        # an empty one is one object less for the collector to look at
+            return [protected(item) for item in x] if x else NOTHING
         return protected(x)
 
     cdef object save(self, tuple values, out):
@@ -103,7 +103,7 @@ cdef class Plan:
 cdef object layout_or_layouts(x, layout):
     if isinstance(x, cnp.ndarray):
         return (<object>x).shape, (<cnp.ndarray>x).descr
-    return [layout_or_layouts(item, layout) for item in <list>x] if type(x) is list else layout(x)
+    return [layout_or_layouts(item, layout) for item in x] if type(x) in LISTS else layout(x)
 
 
 cdef object protected(x):

@@ -29,6 +29,12 @@ from .gradient_hooks import Handle, Retained, check_hook, hooked, leaf_hooks, re
 from .inputs import gradients_at
 from .node import Leaf, Node, Output
 
+ARRAY = (
+    "Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; dispatch.numpy.random "
+    "for draws of a Generator; dispatch.detach(x) where a constant is meant; to write it into an array, make that of "
+    "a tracked one: np.zeros_like(x, shape=...)."
+)
+
 
 class TrackedTensor(Tensor):
     """A value whose operator calls are recorded for a backward: the tape.
@@ -256,10 +262,7 @@ class TrackedTensor(Tensor):
         note_request()
         raise ConversionError(
             f"a NumPy array was asked of a tracked value of shape {self.shape} and dtype {self.dtype}: its gradient would be "
-            "lost in silence. Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and "
-            "np.r_; dispatch.numpy.random for draws of a Generator; dispatch.detach(x) where a constant is meant; to write it "
-            "into an array, make that of a tracked one: np.zeros_like(x, shape=...)."
-            f"{library_advice()}"
+            f"lost in silence. {library_advice(ARRAY)}"
         )
 
     def __repr__(self) -> str:

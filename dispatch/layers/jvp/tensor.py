@@ -7,6 +7,12 @@ from ...core.array_memory import set_rewritable
 from ...dispatcher.conversion_advice import library_advice
 from ...errors import ConversionError
 
+ARRAY = (
+    "Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange and np.r_; dispatch.numpy.random "
+    "for draws of a Generator; dispatch.detach(x) where a constant is meant; to write it into an array, make that of "
+    "such a value: np.zeros_like(x, shape=...)."
+)
+
 
 class DualTensor(Tensor):
     """A value and its tangent, inside `jvp`. The tangent is the rate at which the value changes as the inputs move.
@@ -68,10 +74,7 @@ class DualTensor(Tensor):
         note_request()
         raise ConversionError(
             f"a NumPy array was asked of a value with a tangent, of shape {self.shape} and dtype {self.dtype}: the tangent "
-            "would be lost in silence. Write dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full, np.arange "
-            "and np.r_; dispatch.numpy.random for draws of a Generator; dispatch.detach(x) where a constant is meant; to "
-            "write it into an array, make that of such a value: np.zeros_like(x, shape=...)."
-            f"{library_advice()}"
+            f"would be lost in silence. {library_advice(ARRAY)}"
         )
 
     def __repr__(self) -> str:

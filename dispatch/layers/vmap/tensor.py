@@ -31,6 +31,12 @@ class Batch:
         return f"Batch(batch_size={self.batch_size}, randomness={self.randomness!r})"
 
 
+ARRAY = (
+    "Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: dispatch.numpy.array([x, y]) for "
+    "np.array([x, y]), and so for np.full and np.r_."
+)
+
+
 class BatchedTensor(Tensor):
     """Stands for one item inside `vmap`. `value` holds all items of the batch, along the axis `dim`.
 
@@ -74,9 +80,7 @@ class BatchedTensor(Tensor):
         note_request()
         raise ConversionError(
             f"a NumPy array was asked of a BatchedTensor of shape {self.shape} and dtype {self.dtype}, which would take it out "
-            "of its transform. Call an operator on it, or a NumPy function that has a row in dispatch.ops.np: "
-            "dispatch.numpy.array([x, y]) for np.array([x, y]), and so for np.full and np.r_."
-            f"{library_advice()}"
+            f"of its transform. {library_advice(ARRAY)}"
         )
 
     def __repr__(self) -> str:
