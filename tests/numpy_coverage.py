@@ -339,17 +339,7 @@ BESIDE = {  # callables of NumPy's modules that it hands to nobody, and why that
         "set_printoptions setbufsize seterr seterrcall show_config show_runtime test linalg.test fft.test",
     "An older name of `np.vstack`": "row_stack",
 }  # fmt: skip
-WITHOUT = dict.fromkeys(
-    """
-    np.apply_along_axis np.apply_over_axes np.bincount np.block np.convolve np.corrcoef np.correlate np.cov np.cumulative_prod
-    np.cumulative_sum np.diag_indices_from np.digitize np.ediff1d np.emath.arccos np.emath.arcsin np.emath.arctanh np.emath.log
-    np.emath.log10 np.emath.log2 np.emath.logn np.emath.power np.emath.sqrt np.geomspace np.gradient np.histogram np.histogram2d
-    np.histogram_bin_edges np.histogramdd np.insert np.interp np.ix_ np.lib.stride_tricks.sliding_window_view np.logspace np.nanargmax
-    np.nanargmin np.nanmedian np.nanpercentile np.nanquantile np.percentile np.poly np.polyadd np.polyder np.polydiv np.polyfit
-    np.polyint np.polymul np.polynomial.polynomial.polygrid2d np.polynomial.polynomial.polyval2d np.polysub np.polyval np.quantile
-    np.ravel_multi_index np.resize np.roots np.tril_indices_from np.triu_indices_from np.unravel_index np.unwrap np.vander
-    """.split(), "It has no row yet."
-) | {  # functions without a row, and why
+WITHOUT = {  # functions without a row, and why
     "umath._ones_like": "An inner ufunc of `np.ones_like`, which NumPy does not call itself.",
     "umath.clip": "An inner ufunc, which `np.clip` calls on arrays.",
 }

@@ -73,7 +73,7 @@ def _of(op: OpOverload, *xs: Any) -> Any:
 
 
 def _spaced_of_few(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
-    return np.linspace(start, stop, num, endpoint, False, dtype, axis)  # laid out alike, of stand-ins that are 0 too
+    return np.linspace(start, stop, num, endpoint, False, None, axis)  # laid out alike in every dtype, of stand-ins that are 0 too
 
 
 geomspace = composite(

@@ -91,8 +91,16 @@ def _var(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims
     return found if found.dtype == total.dtype else ops.np.astype(found, total.dtype)
 
 
+def _of_one(x: Any, axis: Any, ddof: Any) -> bool:
+    """Whether a deviation is of one number, and so 0, as its variance is: of that all derivatives are 0, and of a root of it nan."""
+    count = counted(x, axis)
+    return type(count) is int and count == 1 and ddof == 0
+
+
 def _std(x: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *, keepdims: bool = False) -> Any:
     found = _var(x, axis, dtype, ddof, keepdims=keepdims)
+    if _of_one(x, axis, ddof):
+        return found
     return ops.np.astype(root(found), found.dtype) if found.dtype.kind in "biu" else root(found)
 
 
@@ -104,7 +112,7 @@ def _pulled_away(g: Any, x: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any
 
 
 def _std_pullback(g: Any, x: Any, out: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any) -> Any:
-    return _pulled_away(multiply(g, divide_no_nan(0.5, out)), x, axis, dtype, ddof, keepdims)
+    return _pulled_away(g if _of_one(x, axis, ddof) else multiply(g, divide_no_nan(0.5, out)), x, axis, dtype, ddof, keepdims)
 
 
 SPREAD = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, Scalar ddof=0, *, bool keepdims=False) -> Tensor"

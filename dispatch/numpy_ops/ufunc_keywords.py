@@ -13,6 +13,8 @@ from ..core import OpOverload, Tensor
 from ..core.pytree import mapped
 from ..errors import UnsupportedError
 from ..operators import prims
+from ..operators.gufunc.signature import Signature
+from ..operators.registry import ops
 from ..symbolic import guesses
 from . import indexing
 from .assignment import check_target, fits, hollow, write_result
@@ -25,6 +27,7 @@ SYMBOLS = {
     np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.floor_divide: "//", np.remainder: "%", np.power: "**",
     np.matmul: "@", np.bitwise_and: "&", np.bitwise_or: "|", np.bitwise_xor: "^", np.left_shift: "<<", np.right_shift: ">>",
 }  # fmt: skip
+PLACES = ("axes", "axis", "keepdims")  # of generalised ufuncs
 DEFAULTS = {"casting": "same_kind", "order": "K", "dtype": None, "where": True, "signature": None}
 
 
@@ -35,6 +38,8 @@ def spelled(ufunc: np.ufunc) -> str:
 
 def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Run `np.add(x, y, out=..., where=..., dtype=..., casting=..., order=...)`."""
+    if ufunc.signature and not options.keys().isdisjoint(PLACES):
+        return _of_items(ufunc, op, inputs, options)
     given = {name: value for name, value in options.items() if name != "subok" and not is_default(value, DEFAULTS.get(name))}
     outs = given.pop("out", (None,) * ufunc.nout)
     mask, order = given.pop("where", True), given.pop("order", "K")
@@ -58,6 +63,33 @@ def ufunc_with(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options
             value = write_result(out, value, _again(ufunc, inputs, i, casting), casting)
         written.append(value)
     return written[0] if ufunc.nout == 1 else tuple(written)
+
+
+def _of_items(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Run `np.matmul(x, y, axes=[...])` or `np.vecdot(x, y, axis=0, keepdims=True)`: the axes of an item are moved to the end, and back."""
+    rest = {name: value for name, value in options.items() if name not in (*PLACES, "out")}
+    given = {name: value for name, value in options.items() if name in PLACES}
+    ufunc(*[np.ones((1,) * np.ndim(x)) for x in inputs], **given)  # raises NumPy's own error
+    signature = Signature.parse(str(ufunc.signature)).with_axes([np.ndim(x) for x in inputs])
+    counts = [len(core) for core in (*signature.inputs, *signature.outputs)]
+    places = [tuple(range(-n, 0)) for n in counts]
+    if given.get("axes") is not None:
+        asked = [tuple(axes) if isinstance(axes, (tuple, list)) else (axes,) for axes in given["axes"]]
+        places[: len(asked)] = asked
+    elif given.get("axis") is not None:
+        places = [(given["axis"],) * n for n in counts]
+    moved = [prims.moveaxis(x, axes, range(-n, 0)) if n else x for x, axes, n in zip(inputs, places, counts, strict=False)]
+    found = ufunc_with(ufunc, op, tuple(moved), rest)
+    n, into = counts[-1], places[-1]
+    if given.get("keepdims"):  # of items of one number each
+        n, into = counts[0], into if len(given.get("axes") or ()) == len(counts) else places[0]
+        found = ops.np.reshape(found, (*found.shape, *(1,) * n))
+    found = prims.moveaxis(found, range(-n, 0), into) if n and into != tuple(range(-n, 0)) else found
+    out = options.get("out", (None,))[0]
+    if out is None:
+        return found
+    _check_out(ufunc, inputs, out, found)
+    return write_result(out, found, lambda value, into: ufunc(*map(hollow, inputs), out=into, **given))
 
 
 def _again(ufunc: np.ufunc, inputs: tuple[Any, ...], i: int, casting: Any) -> Callable[..., Any]:

@@ -75,7 +75,8 @@ class Call(NamedTuple):
 
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any], list[Any]]:
         arrays = Arrays(self.dtype, self.layout, self.tame)
-        args, keywords = self.make(arrays)
+        with np.errstate(all="ignore"):
+            args, keywords = self.make(arrays)
         return args, keywords, arrays.made
 
     def __str__(self) -> str:

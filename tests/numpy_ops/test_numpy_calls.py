@@ -73,12 +73,16 @@ def told(x: Any) -> Any:
     """What a result is, but for its elements."""
     if isinstance(x, (list, tuple)):
         return type(x), [told(item) for item in x]
+    if isinstance(x, np.poly1d):  # of two with a nan none is the other
+        return type(x), told(x.coeffs)
     if isinstance(x, np.ndarray):
         return "array", x.dtype.str, x.shape, memory_order(x)
     return (type(x), x.dtype.str) if isinstance(x, np.generic) else (type(x), x)
 
 
 def parts(x: Any) -> list[Any]:
+    if isinstance(x, np.poly1d):
+        return [x.coeffs]
     return [part for item in x for part in parts(item)] if isinstance(x, (list, tuple)) else [x]
 
 

@@ -203,3 +203,12 @@ def test_a_list_in_which_some_items_have_no_tangent() -> None:
         assert value.dtype == t.dtype
         assert np.allclose(t, jacobian @ x)
     assert np.array_equal(dispatch.jvp(lambda x: np.einsum("i,i->", x, np.arange(2)), (x,), (x,))[1], x[1])
+
+
+@pytest.mark.parametrize("x", [np.array(3.5), np.array([[3.5, -1.0]])], ids=["a number", "two of one each"])
+def test_the_deviation_of_one_number_is_constant_in_every_order(x):
+    def f(x):
+        return np.sum(np.std(x, axis=0 if x.ndim else None))
+
+    for second in (dispatch.hessian(f), dispatch.jacfwd(dispatch.jacfwd(f)), dispatch.jacrev(dispatch.jacrev(f))):
+        assert not np.any(second(x))

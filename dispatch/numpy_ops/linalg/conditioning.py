@@ -90,8 +90,8 @@ def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any 
 
 
 def _fake_rank(A: Any, tol: Any, hermitian: bool, rtol: Any) -> Any:
-    if len(A.shape) < 2:
-        return fake_tensor((), np.dtype(np.intp), None, A.device, A.mode)
+    if np.ndim(A) < 2:
+        return fake_tensor((), np.dtype(np.intp), None, getattr(A, "device", "cpu"), getattr(A, "mode", None))
     if hermitian and guesses(A.shape[-1:]) != guesses(A.shape[-2:-1]):
         np.linalg.matrix_rank(np.empty(guesses(A.shape)), None, True)  # raises NumPy's own error
     shape = broadcast_shape((A.shape[:-2], *[x.shape for x in (tol, rtol) if hasattr(x, "shape")]))
