@@ -338,8 +338,9 @@ BESIDE = {  # callables of NumPy's modules that it hands to nobody, and why that
         "set_printoptions setbufsize seterr seterrcall show_config show_runtime test linalg.test fft.test",
     "An older name of `np.vstack`": "row_stack",
 }  # fmt: skip
-WITHOUT = {  # functions without a row, and why
+WITHOUT = {  # functions that no layer takes, and why
     "umath._ones_like": "An inner ufunc of `np.ones_like`, which NumPy does not call itself.",
+    "np.isnat": "It is of dates alone, which no transform tracks.",
     "umath.clip": "An inner ufunc, which `np.clip` calls on arrays.",
 }
 
@@ -393,7 +394,8 @@ def page(found: list[Line]) -> str:
     head = HEAD.format(version=".".join(np.__version__.split(".")[:2]), every=len(inventory.overridable()), inside=len(found))
     rows = [f"| function | what it is | {' | '.join(LAYERS)} |", f"|---|---|{':-:|' * len(LAYERS)}"]
     for name, kind, cells in found:
-        rows.append(f"| `{name}` | {kind} | {' | '.join([cells[layer].text(number) if cells else '' for layer in LAYERS])} |")
+        told = {layer: cells[layer].text(number) for layer in cells} if name not in WITHOUT else dict.fromkeys(LAYERS, str(number(WITHOUT[name])))
+        rows.append(f"| `{name}` | {kind} | {' | '.join([told[layer] for layer in LAYERS])} |")
     count = Counter({layer: sum(bool(x.cells and x.cells[layer].taken) for x in found) for layer in LAYERS})
     none = [x.name for x in found if not x.cells or not any(c.taken for c in x.cells.values())]
     summary = ["| taken by | " + " | ".join(LAYERS) + " | none |", "|---|" + "--:|" * (len(LAYERS) + 1)]

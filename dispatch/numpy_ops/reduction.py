@@ -85,7 +85,7 @@ def shared(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     """
     g, out = [kept(y, x.shape, axis, keepdims) for y in (g, out)]
     chosen = equal(x, out)
-    return zero_unless_nan(chosen, divide(g, sum(chosen, axis, g.dtype, keepdims=True)), out)
+    return zero_unless_nan(chosen, divide(g, sum(chosen, plain(axis), g.dtype, keepdims=True)), out)
 
 
 def pushed(t: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:

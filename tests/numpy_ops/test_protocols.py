@@ -61,6 +61,8 @@ def gradient(f: Any) -> Any:
 
 
 OF_ONE_MODULE = {of_numpy(name) for module in (".assembling", ".spacing", ".applying", ".index_functions", ".windows", ".choices", ".partitions", ".sets", ".polynomial_roots", ".polynomial_products") for name in LATER[module].split()}  # in that module's tests
+STATISTICS = (".quantiles", ".covariances", ".histograms", ".interpolation", ".convolutions", ".differences", ".running_totals")
+OF_ONE_MODULE |= {of_numpy(name) for module in STATISTICS for name in LATER[module].split()}  # in test_functions_of_rows.py and test_numpy_calls.py
 
 
 def test_every_spelling_is_tried() -> None:
