@@ -69,7 +69,7 @@ CONVENTIONS = [
     Convention("fmax fmin", "x = y", MIDDLE, ("fmax", (A(1.0), A(1.0)), 0), lambda x, y: x == y),
     Convention("fmax fmin", "x and y are nan", NAN, ("fmax", (A(nan), A(nan)), 0), lambda x, y: np.isnan(x) & np.isnan(y)),
     Convention("max min ptp", "several elements are the largest", "they share the gradient", ("max", (A([1.0, 1.0]), None, False), 0)),
-    Convention("max min ptp median quantile max_where min_where", "an element is nan", NAN, ("max", (A([1.0, nan]), None, False), 0), has_nan),
+    Convention("max min ptp median quantile max_where min_where pad", "an element is nan", NAN, ("max", (A([1.0, nan]), None, False), 0), has_nan),
     Convention("nanmedian nanquantile", "every element is nan", NAN, ("nanmedian", (A([nan, nan]), None, False), 0), lambda x, *rest: np.isnan(x).all()),
     Convention("quantile nanquantile lerp", "inf among elements", "inf - inf and inf * 0 are nan", ("quantile", (A([1.0, inf]), 0.5, None, "linear", None, False), 0), has_inf),
     Convention("quantile nanquantile", "a method that JAX has not", "as the others: the two elements between which it lies", ("quantile", (A([1.0, 2.0]), 0.5, None, "hazen", None, False), 0),
@@ -77,7 +77,7 @@ CONVENTIONS = [
     Convention("quantile nanquantile", "by q, at an element", "the slope after it: 0 is that of neither side", ("quantile", (A([1.0, 2.0, 5.0]), A(0.5), None, "linear", None, False), 1)),
     Convention("clip", "x is a bound", "a bound counts as inside", ("clip", (A(1.0), A(0.0), A(1.0)), 0)),
     Convention("clip", "x or a bound is nan", NAN, ("clip", (A(nan), A(0.0), A(1.0)), 0), has_nan),
-    Convention("clip median nanmedian sort max min nanmax nanmin max_where min_where nanmax_where nanmin_where ptp maximum minimum fmax fmin", "complex values", "NumPy orders them by real part, then by imaginary "
+    Convention("clip median pad nanmedian sort max min nanmax nanmin max_where min_where nanmax_where nanmin_where ptp maximum minimum fmax fmin", "complex values", "NumPy orders them by real part, then by imaginary "
         "part; JAX and torch refuse", ("sort", (A([2j, 1.0]), -1, None), 0), is_complex),
     Convention("partition", "equal elements", "the first of them goes to the first of their places; where the others are, NumPy says and JAX does not follow",
         ("partition", (A([1.0, 1.0, 0.5]), 1, -1, "introselect"), 0), lambda *case: True),

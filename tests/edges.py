@@ -10,7 +10,7 @@ from math import pi
 from typing import Any
 
 import numpy as np
-from samples import ARRAY, Case, Make, cases, indexed, maker
+from samples import ARRAY, Case, Make, cases, indexed, maker, padding
 
 import dispatch
 from dispatch import ops
@@ -349,7 +349,7 @@ JAX: dict[str, Callable[..., Any]] = {  # what does not take a row's cases under
     "unwrap": lambda np, x, discont, axis, period: np.unwrap(x, discont, axis, 2 * pi if period is None else period),
     "histogram_counts": lambda np, x, edges, weights, uniform: np.histogram(x, edges, weights=weights)[0],
     "lerp": lambda np, a, b, part, weak: a + (b - a) * part,
-    "pad": lambda np, x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
+    "pad": lambda np, x, width, mode, *options: np.pad(x, width, mode, **padding(mode, *options)),
     "trapezoid": lambda np, y, x, dx, axis: np.trapezoid(y, x, 1.0 if dx is None else dx, axis),
     "sort": lambda np, x, axis, kind: np.sort(x, axis),
     "unique": lambda np, x, axis, equal_nan, in_order: np.unique(x, axis=axis),

@@ -629,6 +629,8 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make((2, 3)), 1, "constant", 0), (make((3,)), (1, 2), "constant", 1.5 if make(()).dtype.kind == "f" else 1),
             (make((2, 3)), ((0, 1), (2, 0)), "edge", 0),
         (make((2, 3)), 1, "reflect", 0), (make((3,)), (2, 2), "wrap", 0), (make((2, 3)), (1, 0), "symmetric", 0),
+        (make((2, 3)), 1, "mean", 0), (make((3,)), (1, 2), "maximum", 0, 0, 2), (make((2, 3)), ((0, 1), (2, 0)), "median", 0), (make((3, 2)), 1, "minimum", 0, 0, ((2, 1), (1, 2))),
+        (make((2, 3)), (2, 1), "linear_ramp", 0, 1), (make((3,)), (4, 3), "reflect", 0, 0, None, "odd"), (make((2, 3)), 1, "symmetric", 0, 0, None, "odd"), (make((1, 3)), 2, "reflect", 0, 0, None, "odd"),
     ],
     "linspace": lambda make: [
         (make(()), make(()), 4, True, None, 0), (make((2,)), make((3, 1)), 3, False, None, 0),
@@ -711,6 +713,12 @@ ODD: dict[str, Callable[[Make], list[Case]]] = {
         (make((3, 2)), make((2, 1)), "c16", (2, 3)),
     ],
 }  # fmt: skip
+
+
+def padding(mode: str, values: Any = 0, ends: Any = 0, lengths: Any = None, kind: str = "even") -> dict[str, Any]:
+    """The options of `np.pad` that a mode has."""
+    option = {"constant": {"constant_values": values}, "linear_ramp": {"end_values": ends}, "reflect": {"reflect_type": kind}, "symmetric": {"reflect_type": kind}}
+    return option.get(mode, {"stat_length": lengths} if mode in ("mean", "median", "maximum", "minimum") else {})
 
 
 def hermitian(x: Any) -> Any:
@@ -842,7 +850,7 @@ NUMPYS: dict[str, Callable[..., Any]] = {
     "sliding_window_view": np.lib.stride_tricks.sliding_window_view,
     "select": lambda conditions, choices, default: np.select(conditions, choices, default),
     "choose": lambda a, choices, mode: np.choose(a, choices, mode=mode),
-    "pad": lambda x, width, mode, values: np.pad(x, width, mode, **({"constant_values": values} if mode == "constant" else {})),
+    "pad": lambda x, width, mode, *options: np.pad(x, width, mode, **padding(mode, *options)),
     "prod": lambda x, axis, dtype, keep: np.prod(x, axis, dtype, keepdims=keep),
     "mean": lambda x, axis, dtype, keep: np.mean(x, axis, dtype, keepdims=keep),
     "tri": lambda n, m, k, dtype: np.tri(n, m, k, dtype or float),

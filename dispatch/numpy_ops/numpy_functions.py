@@ -192,6 +192,19 @@ def _nonzero(a: Any) -> Any:
     return tuple(call(data_dependent.nonzero, a))
 
 
+def linspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, *, device: Any = None
+) -> Any:
+    """`np.linspace`; the step is a result of its own."""
+    flags.check_device(device)
+    start, stop = as_value(start), as_value(stop)
+    found = call(rearranging.linspace, start, stop, num, endpoint, dtype, axis)
+    if not retstep:
+        return found
+    steps = num - 1 if endpoint else num
+    return found, rearranging.ends_and_step(start, stop, steps)[2] if steps > 0 else np.nan
+
+
 def _einsum_path(*args: Any, **options: Any) -> Any:
     return np.einsum_path(*[np.broadcast_to(0.0, x.shape) if isinstance(x, Tensor) else x for x in args], **options)
 
@@ -371,8 +384,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.roll, "a:x shift axis", rearranging.roll),
     spelled(np.rollaxis, "a:x axis start", rearranging.rollaxis),
     spelled(np.rot90, "m:x k axes", rearranging.rot90),
-    of_numbers(spelled(np.pad, "array:x pad_width mode constant_values", rearranging.pad)),
-    spelled(np.linspace, "start stop num endpoint retstep dtype axis device", rearranging.linspace),
+    (np.linspace, linspace),
     (np.take, flags.take),
     (np.astype, flags.numpy_astype),
     (np.ravel, flags.ravel),
@@ -384,7 +396,8 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.iscomplexobj, lambda x: as_value(x).dtype.kind == "c"),
     (np.isrealobj, lambda x: as_value(x).dtype.kind != "c"),
 ])  # fmt: skip
-READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `flags` reads, and how they are called in NumPy
+READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [
+    (rearranging.linspace, np.linspace, "start stop num endpoint retstep dtype axis device"),  # rows whose calls `flags` reads, and how they are called in NumPy
     (shape.reshape, np.reshape, "a:x shape"), (shape.copy, np.copy, "a:x order"), (shape.concatenate, np.concatenate, "arrays axis"),
     (prims.stack, np.stack, "arrays axis"), (rearranging.vstack, np.vstack, "tup:arrays"), (rearranging.hstack, np.hstack, "tup:arrays"),
     (creation.empty, np.empty, "shape dtype"), (creation.zeros, np.zeros, "shape dtype"), (creation.ones, np.ones, "shape dtype"),
@@ -400,6 +413,7 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     "fromiter eye identity tri frombuffer fromstring fromfunction",
     ".fft": "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn "
     "fft.irfftn fft.fftshift fft.ifftshift",
+    ".padding": "pad",
     ".covariances": "cov corrcoef",
     ".convolutions": "convolve correlate",
     ".differences": "gradient ediff1d unwrap",

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..core import OpOverload
-from ..errors import UnsupportedError
 from ..layers.autograd import pullbacks
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
@@ -311,95 +310,19 @@ roll: OpOverload = composite(
 rollaxis = composite("rollaxis(Tensor(a) x, int axis, int start=0) -> Tensor(a)", _rollaxis)
 rot90 = composite("rot90(Tensor(a) x, int k=1, int[2] axes=[0, 1]) -> Tensor(a)", _rot90)
 
-# -- padded ----------------------------------------------------------------------------------------------------------------
-
-CHOOSING = ("edge", "reflect", "symmetric", "wrap")  # modes that repeat elements, wherever they are
-
-
-def _pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
-    ndim = len(x.shape)
-    if isinstance(pad_width, dict):
-        at = {normalize_axis_index(axis, ndim): width for axis, width in pad_width.items()}
-        pad_width = [np.broadcast_to(at.get(axis, 0), 2) for axis in range(ndim)]
-    widths = np.broadcast_to(np.asarray(pad_width, int), (ndim, 2)).tolist()
-    if not ndim:
-        return ops.np.copy(x)
-    if mode in CHOOSING:
-        for axis, width in enumerate(widths):
-            if type(x.shape[axis]) is SymInt:
-                x = _framed(x, axis, width, mode) if any(width) else x
-                continue
-            places = np.pad(np.arange(x.shape[axis]), width, mode)  # type: ignore[call-overload]
-            x = getitem(x, along(axis, ndim, places)) if any(width) else x
-        return x if any(map(any, widths)) else ops.np.copy(x)
-    if mode != "constant":
-        raise UnsupportedError(
-            f"np::pad: mode is {mode!r}, which computes what it pads with. Modes: constant, {', '.join(CHOOSING)}.",
-            operator="np::pad",
-        )
-    if isinstance(constant_values, (int, float)) and not constant_values:
-        inside = tuple([slice(before, before + n) for n, (before, _) in zip(x.shape, widths, strict=True)])
-        shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
-        return scatter_add(x, inside, shape)
-    values = _held(np.broadcast_to(np.asarray(constant_values), (ndim, 2)), x.dtype)
-    for axis, (width, pair) in enumerate(zip(widths, values, strict=True)):
-        sides = [
-            ops.np.full_like(x, value, None, (*x.shape[:axis], n, *x.shape[axis + 1 :]))
-            for n, value in zip(width, pair, strict=True)
-        ]
-        x = concatenate([sides[0], x, sides[1]], axis)
-    return x if ndim else ops.np.copy(x)
-
-
-def _held(values: Any, dtype: Any) -> list[list[Any]]:
-    """Return numbers as an array of a dtype holds them, to which np.pad assigns each by itself."""
-    held = np.empty((1, 1), dtype)
-    found: list[list[Any]] = []
-    for row in values:
-        found.append([])
-        for value in row:
-            held[:] = value
-            found[-1].append(held[0, 0])
-    return found
-
-
-def _framed(x: Any, axis: int, width: list[int], mode: str) -> Any:
-    """Pad both ends of an axis of symbolic length with elements of the array."""
-    n, (before, after) = x.shape[axis], width
-    least = max(before, after)
-    if mode != "edge" and not n >= least + (mode == "reflect"):
-        raise UnsupportedError(
-            f"np::pad: mode {mode!r} goes around an axis of size {n} more than once, which takes a number. "
-            "Pad in steps, or trace with numbers.", operator="np::pad",
-        )  # fmt: skip
-    numbers = ops.np.arange
-    first, last = {
-        "edge": (ops.np.zeros(before, int), ops.np.full(after, -1)),
-        "wrap": (numbers(-before, 0), numbers(after)),
-        "reflect": (numbers(before, 0, -1), numbers(-2, -2 - after, -1)),
-        "symmetric": (numbers(before - 1, -1, -1), numbers(-1, -1 - after, -1)),
-    }[mode]
-    return getitem(x, along(axis, len(x.shape), ARRAY), [concatenate([first, numbers(n), last], 0)])
-
-
-def _padded(x: Any, pad_width: Any, mode: str, constant_values: Any) -> Any:
-    return np.pad(x, pad_width, mode, **({"constant_values": constant_values} if mode == "constant" else {}))  # type: ignore[call-overload]
-
-
-pad = composite(
-    "pad(Tensor x, Any pad_width, str mode='constant', Any constant_values=0) -> Tensor", _pad, numpy=_padded, laid_out=True
-)
-
 # -- from one number to another ------------------------------------------------------------------------------------------
 
 
-def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    steps = num - 1 if endpoint else num
+def ends_and_step(start: Any, stop: Any, steps: Any) -> tuple[Any, Any, Any]:
+    """Return what `np.linspace` makes of its ends, a difference of whole numbers might wrap, and the step between two numbers."""
     inexact = np.result_type(*[x.dtype if hasattr(x, "dtype") else weak(x) for x in (start, stop)], 1.0)
-    # np.linspace's own: a difference of whole numbers might wrap
     start, stop = [(x if x.dtype == inexact else astype(x, inexact)) if hasattr(x, "dtype") else inexact.type(x) for x in (start, stop)]
+    return start, stop, divide(subtract(stop, start), larger(steps, 1))
+
+
+def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    start, stop, step = ends_and_step(start, stop, num - 1 if endpoint else num)
     shape = broadcast_shape((shape_of(start), shape_of(stop)))
-    step = divide(subtract(stop, start), max(steps, 1))
     numbers = expand_dims(ops.np.arange(0, num, 1, step.dtype), tuple(range(1, 1 + len(shape))))
     found = add(multiply(numbers, step), start)
     if endpoint and num > 1:  # the last one exactly

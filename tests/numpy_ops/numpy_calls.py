@@ -195,7 +195,7 @@ CALLS: dict[Any, list[Make]] = LINALG | {
     np.roll: with_rest([(2, 3), 1], [(2, 3), -1, 1], [(2, 3), (1, 2), (0, 1)], [(3,), 4, 0], [(2, 3), (1, 2)], [(), 1], [(0, 3), 1, 0]),
     np.rollaxis: with_rest([(2, 3, 4), 2], [(2, 3, 4), 0, 3], [(2, 3), 1, 5]), np.rot90: with_rest(*[[(2, 3), k] for k in (0, 1, 2, 3)], [(3,), 1]),
     np.flip: ONE, np.fliplr: shaped([(2, 3)], [(3,)]), np.flipud: shaped([(2, 3)], [(3,)], [()]),
-    np.pad: with_rest([(2, 3), 1], [(3,), (1, 2)], [(2, 3), ((0, 1), (2, 0))], [(3,), 0], [(0, 3), 1], [(2, 3), {0: 1}]),
+    np.pad: [*with_rest([(2, 3), 1], [(3,), (1, 2)], [(2, 3), ((0, 1), (2, 0))], [(3,), 0], [(0, 3), 1], [(2, 3), {0: 1}], [(3,), 1, "maximum"], [(2, 3), 2, "minimum"], [(3,), 1.5], [(3,), -1], [(2, 3), 1, "mean"], [(3,), 2, "linear_ramp"], [(5,), 1, "median"])],
     np.linspace: [lambda a: (a(), a()), lambda a: (a(2), a(3, 1)), lambda a: (1.0, a(2)), lambda a: (a(2), 3), lambda a: (a(2), 3, 0), lambda a: (a(2), 3, 1), lambda a: (a(2), 3, 4)],
     np.astype: [lambda a, t=t: (a(2, 3), t) for t in ("f8", "f4", "i4", "c16", "?", ">f8", "u1")] + [lambda a: (a(), "f8"), lambda a: (a(3), float)],  # type: ignore[misc]
     np.size: ONE, np.ndim: ONE, np.shape: ONE, np.result_type: TWO + MIXED, np.diff: ONE, np.trapezoid: ONE + TWO[:2],

@@ -12,6 +12,8 @@ import dispatch
 X = np.array([0.5, 1.5, 2.25])
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "linspace and its step": lambda x: np.linspace(x, 3.0, 4, retstep=True),
+    "linspace and its step, of one axis": lambda x: np.linspace(x[0], x[1:], 4, endpoint=False, retstep=True, axis=-1)[1] * 2,
     "logspace": lambda x: np.logspace(x[0], x[1], 5),
     "logspace, another base": lambda x: np.logspace(0.0, x, 4, base=2.0, endpoint=False, axis=-1),
     "logspace, bases": lambda x: np.logspace(0.0, 1.5, 4, base=x),

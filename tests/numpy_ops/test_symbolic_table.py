@@ -49,6 +49,7 @@ PINNED = {
     "add_at": "values for half of an axis",
     "subtract_at": "values for half of an axis",
     "repeat": "a number for each element",
+    "pad": "an axis is turned about its edge more than once",
     "poly_from_roots": "a step for each root",
     "polydiv": "a step for each coefficient of the quotient",
 }

@@ -1,0 +1,72 @@
+"""Every mode of `np.pad` with its options, against NumPy on plain arrays and under every layer."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from function_laws import hold
+
+import dispatch
+from dispatch import ops
+from dispatch.errors import UnsupportedError
+from dispatch.numpy_ops.numpy_functions import FUNCTIONS, load_rest
+from tests.numpy_ops.numpy_calls import Arrays
+from tests.numpy_ops.test_numpy_calls import bits, told
+
+X = np.array([[0.5, -1.5, 2.25], [3.5, 1.25, -0.5]])
+MODES: list[tuple[str, dict[str, Any]]] = [
+    ("constant", {}), ("constant", {"constant_values": 2}), ("constant", {"constant_values": ((1, 2), (3, 4))}), ("edge", {}), ("wrap", {}),
+    ("reflect", {}), ("reflect", {"reflect_type": "odd"}), ("symmetric", {}), ("symmetric", {"reflect_type": "odd"}),
+    ("linear_ramp", {}), ("linear_ramp", {"end_values": (1, 2)}), ("linear_ramp", {"end_values": ((1, 2), (3, -4))}),
+    *[(mode, options) for mode in ("mean", "median", "maximum", "minimum") for options in ({}, {"stat_length": 2}, {"stat_length": ((1, 2), (3, 1))})],
+]  # fmt: skip
+WIDTHS = [1, (1, 2), ((0, 1), (2, 0)), ((5, 7), (0, 4)), 0]
+
+
+@pytest.mark.parametrize(("mode", "options"), MODES)
+def test_a_mode(mode: str, options: Any) -> None:
+    for widths in WIDTHS[1:3]:
+        hold(lambda x, widths=widths: np.pad(x * 1, widths, mode, **options), X)
+
+
+@pytest.mark.parametrize(("mode", "options"), MODES)
+def test_the_values_and_layouts_are_numpys_to_the_bit(mode: str, options: Any) -> None:
+    load_rest()
+    for dtype, layout in (("f8", "C"), ("f8", "F"), ("i4", "transposed"), ("u1", "every other"), ("c16", "C"), ("f4", "F")):
+        for shape in ((2, 3), (1, 4), (0, 3)):
+            x = Arrays(dtype, layout, True)(*shape)
+            for widths in WIDTHS:
+                with warnings.catch_warnings(action="ignore"):
+                    try:
+                        expected = np.pad(x, widths, mode, **options)
+                    except (ValueError, TypeError) as error:
+                        with pytest.raises(type(error)):
+                            FUNCTIONS[np.pad](x, widths, mode, **options)
+                        continue
+                    found = FUNCTIONS[np.pad](x, widths, mode, **options)
+                    assert (told(found), bits(found)) == (told(expected), bits(expected))
+                    made = dispatch.vmap(lambda x, widths=widths: np.pad(x, widths, mode, **options))(x[None])[0]
+                assert (made.shape, made.dtype) == (expected.shape, expected.dtype)
+                np.testing.assert_allclose(made, expected, rtol=1e-5)
+
+
+def test_what_is_empty_may_hold_anything_around_the_array() -> None:
+    found = dispatch.grad(lambda x: np.sum(np.pad(x, 1, "empty")[1:-1, 1:-1] ** 2))(X)
+    np.testing.assert_array_equal(found, 2 * X)
+
+
+def test_what_no_mode_has_raises_numpys_errors() -> None:
+    x = dispatch.tensor(X, requires_grad=True)
+    for call, said in [
+        (lambda x: np.pad(x, 1, "other"), "mode 'other' is not supported"),
+        (lambda x: np.pad(x, 1, "edge", stat_length=2), "unsupported keyword arguments for mode 'edge'"),
+        (lambda x: np.pad(x, 1, "maximum", stat_length=0), "stat_length of 0 yields no value for padding"),
+        (lambda x: np.pad(x[:0], 1, "mean"), "can't extend empty axis 0"),
+    ]:
+        for value in (x, X):
+            with pytest.raises(ValueError, match=said):
+                call(value)
+    with pytest.raises(UnsupportedError, match=r"np\.pad: mode=a function has no row\. It would write to parts of an array: np\.concatenate them\."):
+        np.pad(x, 1, lambda vector, widths, axis, options: None)
+    assert ops.np.pad(X, 1).shape == (4, 5)
