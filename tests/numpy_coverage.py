@@ -8,6 +8,7 @@ is empty has the error as its reason.
 `python -m tests.numpy_coverage` writes the page, `python -m tests.numpy_coverage NAME ...` shows what each call of some functions gave.
 """
 
+import json
 import re
 import sys
 import warnings
@@ -327,7 +328,7 @@ def lines() -> list[Line]:
 # -- the page --------------------------------------------------------------------------------------------------------------------
 
 BESIDE = {  # callables of NumPy's modules that it hands to nobody, and why that is so
-    "They make arrays, of lists and numbers; of values of transforms make them with `np.stack` and `np.concatenate`":
+    "They make arrays, of lists and numbers; `dispatch.numpy` has those that values of transforms may go into":
         "asarray_chkfinite asmatrix bmat from_dlpack diag_indices indices mask_indices tril_indices triu_indices fft.fftfreq fft.rfftfreq "
         "r_ c_ mgrid ogrid s_ index_exp",
     "Windows of a number of points": "bartlett blackman hamming hanning kaiser",
@@ -406,7 +407,21 @@ def page(found: list[Line]) -> str:
     beside = [f"- {why}: {', '.join(f'`np.{name}`' for name in sorted(there & set(names.split())))}." for why, names in BESIDE.items()]
     end = ["", "## Not here", "", "Functions that NumPy hands over, and that compute with no numbers:", "", *outside]
     end += ["", "Functions of NumPy's modules that it hands to nobody:", "", *beside]
-    return head + "\n".join([*summary, "", *rows, "", "## Reasons", "", *said, *end]) + "\n"
+    return head + "\n".join([*summary, "", *rows, "", "## Reasons", "", *said, *end, *of_scipy()]) + "\n"
+
+
+def of_scipy() -> list[str]:
+    """The lines that say what SciPy's own tests for alternative backends give on tracked arrays."""
+    figures = json.loads((PAGE.parent / "scipy_backends.json").read_text())
+    said = ["", "## SciPy's own tests", ""]
+    said += ["SciPy's tests for alternative backends, with `dispatch.numpy` as the backend and every floating-point array tracked. Each passes, or"]
+    said += ["ends in a ConversionError, where SciPy gives an array to C code of its own: `python -m tests.scipy_backends` (SciPy " + f"{figures['SciPy']}).", ""]
+    said += ["| module | pass | end in a ConversionError | fail | pass, of all |", "|---|--:|--:|--:|--:|"]
+    for name, x in figures.items():
+        if name != "SciPy":
+            share = x["passed"] / (x["passed"] + x["refused"] + x["failed"])
+            said.append(f"| `scipy.{name}` | {x['passed']} | {x['refused']} | {x['failed']} | {share:.0%} |")
+    return said
 
 
 def main(words: list[str]) -> None:

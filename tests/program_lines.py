@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy_grammar import ABSOLUTE, DEVIATIONS, ITSELF, MOVES, Line
 from numpy_programs import NAMES, Program
+from program_oracles import RefusedError
 from program_values import DifferenceError, equal_bits, sharing
 
 import dispatch
@@ -75,6 +76,8 @@ def follow(program: Program, args: list[Any], notes: list[dict[str, Any]], what:
         before = {name: np.copy(scope[name]) for name in re.findall(r"\b[vx]\d+\b", f"{line.text} {line.magnitude}") if name in scope}
         exec(line.text, scope)
         x, y = note[line.name], scope[line.name]
+        if y is NotImplemented:
+            raise RefusedError("a number of NumPy leaves x.__add__(y) to y")
         if tolerant(line, y, before) and hold(x, y, f"{line.text}: {line.name} of {what}", line, before):
             if isinstance(y, np.ndarray):
                 y[...] = x

@@ -28,7 +28,7 @@ LACKS = {
         "out= and where= of ufuncs": lambda line, made: "out=" in line.text or "where=" in line.text,
         "copies where NumPy has views, and views where it copies": lambda line, made: re.search(r"\.flatten\(|np\.(flip|fliplr|flipud|rot90|diag|conj|kron)\(|= \+", line.text) is not None,
         "gradients of values that one write puts at one place": lambda line, made: line.pattern.startswith("{x}[{f}] ="),
-        "numbers out of arrays, which are views in torch": lambda line, made: isinstance(made, np.generic) and line.family in ("indexing", "flow"),
+        "numbers out of arrays, which are views in torch": lambda line, made: (isinstance(made, np.generic) and line.family in ("indexing", "flow")) or line.pattern == "{x}[{i}][{i}]",
         "a second derivative of sinc at 0, which is nan there": lambda line, made: "sinc" in line.text,
         ".T of other than two axes": lambda line, made: ".T" in line.text,
         "functions without a twin": lambda line, made: re.search(r"np\.(pad|median|meshgrid|rollaxis|broadcast_arrays|cross|delete|apply)\b", line.text) is not None,

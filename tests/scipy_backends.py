@@ -164,6 +164,7 @@ def main(names: list[str]) -> int:
         faults += results.faults
         print(name, figures[name], dict(counts))
     print("\n".join(faults))
+    figures["SciPy"] = import_module("scipy").__version__
     PAGE.write_text(json.dumps(dict(sorted(figures.items())), indent=2) + "\n")
     return len(faults) > 0
 

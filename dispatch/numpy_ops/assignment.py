@@ -137,6 +137,10 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     if mask.dtype != bool:
         ones = (1,) * len(mask.shape)
         np.copyto(np.zeros(ones), 0, where=np.zeros(ones, mask.dtype))  # raises NumPy's own error
+    if where is not True and getattr(src, "dtype", None) != dst.dtype:  # else the two would meet in a third dtype
+        held = np.zeros((), dst.dtype)
+        np.copyto(held, np.zeros((), src.dtype) if hasattr(src, "dtype") else src, casting)  # raises NumPy's own error
+        src = astype(src, dst.dtype) if hasattr(src, "dtype") else held
     value = src if where is True else indexing.where(mask, src, dst)
     write_result(dst, value, lambda value, out: np.copyto(out, value, casting=casting), casting)
 

@@ -18,6 +18,7 @@ from ..layers.fake import FakeTensor
 from ..layers.jvp import Pushforward
 from ..operators.prims import define
 from ..operators.registry import ops
+from ..operators.views import is_number
 from ..schema.tags import Tag
 from . import numpy_functions
 from .families import comparison, complete, composite, pointwise, pointwise_rules
@@ -134,6 +135,7 @@ def _iscomplex(x: Any) -> Any:
 
 
 def _real_if_close(a: Any, tol: Any = 100) -> Any:
+    a = ops.np.getitem(a, Ellipsis) if is_number(a) else a  # of a number NumPy makes an array first
     if a.dtype.kind != "c":
         return a
     limit = np.finfo(a.dtype).eps * tol if tol > 1 else tol

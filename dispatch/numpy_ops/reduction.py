@@ -91,8 +91,8 @@ def shared(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
 def pushed(t: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     """Compute the pushforward of a largest or smallest value: the mean of the tangents of those that equal it."""
     chosen = equal(x, kept(out, x.shape, axis, keepdims))
-    total = sum(ops.np.where(chosen, t, 0.0), axis, keepdims=keepdims)
-    return divide(total, sum(chosen, axis, t.dtype, keepdims=keepdims))
+    total = sum(ops.np.where(chosen, t, 0.0), plain(axis), keepdims=keepdims)
+    return divide(total, sum(chosen, plain(axis), t.dtype, keepdims=keepdims))
 
 
 # A table reads by its columns.

@@ -140,7 +140,7 @@ def _chosen(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], outs: tupl
     place of what was not chosen, on both sides of the ufunc, so that no derivative is taken there either.
     """
     name = spelled(ufunc)
-    if None in outs:
+    if any(out is None for out in outs):
         raise refused(name, "where", mask, "Elsewhere the result would be whatever memory held: give out= too, or write np.where(mask, ..., y).")
     for out in outs:
         check_target(f"{name}: out=", out)

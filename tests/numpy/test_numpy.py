@@ -34,10 +34,6 @@ NUMPYS_OWN = {
 }
 # What derivatives cannot pass, by reason.
 REFUSED = {"linalg.svd": "the vectors that complete a basis are any"}
-# Their rows are on their way.
-WAITING = {
-    "nextafter", "cumulative_sum", "cumulative_prod", "unique_all", "unique_counts", "unique_inverse", "vecdot", "linalg.matrix_rank", "linalg.qr",
-}  # fmt: skip
 
 
 def plain(x: Any) -> Any:
@@ -83,7 +79,7 @@ def fails(call: Call, made: Callable[[Any], Any]) -> str | None:
 def test_nothing_fails_that_array_api_strict_takes(made: Callable[[Any], Any]) -> None:
     with np.errstate(all="ignore"):
         found = [(call.function, said) for call in calls() if (said := fails(call, made)) is not None]
-    beyond = [said for name, said in found if name not in NUMPYS_OWN and not (made is tracked and name in REFUSED.keys() | WAITING)]
+    beyond = [said for name, said in found if name not in NUMPYS_OWN and not (made is tracked and name in REFUSED)]
     assert not beyond, "\n".join(beyond[:20])
 
 

@@ -643,3 +643,21 @@ def test_a_mask_that_differs_from_item_to_item_fits_as_numpys_does(shape: tuple[
         assert str(caught.value) == str(error)
         return
     np.testing.assert_array_equal(vmap(f)(x, m), expected)
+
+
+@pytest.mark.parametrize("dst", ["i4", "f4", "u1", "?", "c8"])
+@pytest.mark.parametrize("src", [np.array([3], "u8"), np.array([2.5]), np.array([1, 0, 300]), np.float64(2.5), 7, 2.5, True, 1j], ids=str)
+def test_copyto_where_casts_as_copyto_does(src: Any, dst: str) -> None:
+    def f(x: Any) -> Any:
+        np.copyto(x, src, where=np.array([True, False, True]))
+        return x
+
+    x = np.array([1, 0, 2]).astype(dst)
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        try:
+            expected = f(x.copy())
+        except Exception as error:
+            with pytest.raises(type(error)):
+                dispatch.functionalize(f)(x.copy())
+            return
+        assert np.array_equal(dispatch.functionalize(f)(x.copy()), expected)

@@ -432,3 +432,12 @@ def test_the_axis_of_a_ufunc_of_vectors() -> None:
     assert f(dispatch.tensor(a, requires_grad=True)).item() == f(a)
     assert np.allclose(grad(f)(a), 16 * a * np.sum(a * a, 0))
     assert np.array_equal(dispatch.detach(np.vecdot([1.0, 2.0, 3.0], dispatch.tensor(a, requires_grad=True), axis=-1)), np.vecdot([1.0, 2.0, 3.0], a))
+
+
+@pytest.mark.parametrize("axis", [(0,), (0, 1), (-1,), ()])
+def test_the_gradient_of_the_greatest_along_a_tuple_of_axes(axis: tuple[int, ...]) -> None:
+    a = np.array([[1.0, 4.0, 2.0], [3.0, 0.0, 5.0]])
+    f = lambda x: np.sum(np.max(x, axis=axis) ** 2)
+    top = np.max(a, axis=axis, keepdims=True)
+    assert np.array_equal(grad(f)(a), np.where(a == top, 2 * a, 0))
+    assert dispatch.jvp(f, (a,), (np.ones((2, 3)),))[1] == np.sum(2 * top)

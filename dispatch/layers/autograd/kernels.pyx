@@ -82,7 +82,10 @@ cdef class Plan:
         if kind == VALUE or x is None:
             return x
         if kind == LIST and type(x) in LISTS:        # an empty one is one object less for the collector to look at
-            return [protected(item) for item in x] if x else NOTHING
+            if not x:
+                return NOTHING
+            made = [protected(item) for item in x]
+            return made if type(x) is list else tuple(made)
         return protected(x)
 
     cdef object save(self, tuple values, out):
@@ -103,7 +106,7 @@ cdef class Plan:
 cdef object layout_or_layouts(x, layout):
     if isinstance(x, cnp.ndarray):
         return (<object>x).shape, (<cnp.ndarray>x).descr
-    return [layout_or_layouts(item, layout) for item in x] if type(x) in LISTS else layout(x)
+    return type(x)([layout_or_layouts(item, layout) for item in x]) if type(x) in LISTS else layout(x)
 
 
 cdef object protected(x):
