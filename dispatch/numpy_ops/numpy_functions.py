@@ -38,7 +38,7 @@ from . import (
 from .assignment import WRITES, result_into
 from .families import kernel_of
 from .index_parsing import ARRAY
-from .linalg import decompositions, einsum, matmul, norms, solve
+from .linalg import einsum, matmul
 from .masked import CHOOSING
 from .row_arguments import as_value, call, converted
 
@@ -125,12 +125,17 @@ def _named(parameters: str) -> dict[str, str]:
     return {theirs: ours or theirs for theirs, _, ours in [text.partition(":") for text in parameters.split()]}
 
 
+def spell(function: Function, parameters: str, op: OpOverload) -> None:
+    """Say how a row is called in NumPy; the first function of several counts."""
+    SPELLED.setdefault(op, (function, _named(parameters)))
+
+
 def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Function, Function]:
     """Make an entry of FUNCTIONS from a function, its parameters in order (`a:x`: the row calls `a` `x`), and the row."""
     names = _named(parameters)
     order = tuple(names.values())
     spelling = spelling_of(function)
-    SPELLED.setdefault(op, (function, names))
+    spell(function, parameters, op)
     ours = op.arguments.names[: op.arguments.positional]
     direct = next((i for i, (name, own) in enumerate(zip(order, ours, strict=False)) if name != own), min(len(order), len(ours)))
     known = {theirs for theirs, own in names.items() if theirs == own and own in op.arguments.names}
@@ -237,9 +242,6 @@ def _last_two(op: OpOverload) -> Function:
     return lambda x, /, *, offset=0, dtype=None: op(x, offset, -2, -1, *([] if op is diagonals.diagonal else [dtype]))
 
 
-EIGH, SLOGDET = [type(function(np.eye(1))) for function in (np.linalg.eigh, np.linalg.slogdet)]  # the named tuples that NumPy returns
-
-
 def returning(made: type, entry: tuple[Function, Function]) -> tuple[Function, Function]:
     """Make an entry of FUNCTIONS that returns one of NumPy's named tuples."""
     function, call = entry
@@ -283,18 +285,6 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.empty, flags.made(creation.empty)), (np.zeros, flags.made(creation.zeros)),
     (np.ones, flags.made(creation.ones)), (np.full, flags.made(creation.full)),
     spelled(np.dot, "a:x b:y out", matmul.dot),
-    spelled(np.linalg.solve, "a b", solve.solve),
-    spelled(np.linalg.inv, "a", solve.inv),
-    spelled(np.linalg.matrix_power, "a n", solve.matrix_power),
-    spelled(np.linalg.det, "a", solve.det),
-    returning(SLOGDET, spelled(np.linalg.slogdet, "a", solve.slogdet)),
-    spelled(np.linalg.cholesky, "a upper", decompositions.cholesky),
-    returning(EIGH, spelled(np.linalg.eigh, "a UPLO", decompositions.eigh)),
-    spelled(np.linalg.eigvalsh, "a UPLO", decompositions.eigvalsh),
-    spelled(np.linalg.svdvals, "x:a", decompositions.svdvals),
-    spelled(np.linalg.norm, "x ord axis keepdims", norms.norm),
-    spelled(np.linalg.vector_norm, "x axis keepdims ord", norms.vector_norm),
-    spelled(np.linalg.matrix_norm, "x keepdims ord", norms.matrix_norm),
     spelled(np.linalg.multi_dot, "arrays out", einsum.multi_dot),
     spelled(np.linalg.matmul, "x1:x x2:y", matmul.matmul),
     (np.linalg.outer, flags.outer),
@@ -396,17 +386,18 @@ FUNCTIONS: dict[Any, Function] = dict([
     (np.iscomplexobj, lambda x: as_value(x).dtype.kind == "c"),
     (np.isrealobj, lambda x: as_value(x).dtype.kind != "c"),
 ])  # fmt: skip
-READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [
-    (rearranging.linspace, np.linspace, "start stop num endpoint retstep dtype axis device"),  # rows whose calls `flags` reads, and how they are called in NumPy
+READ_BY_FLAGS: list[tuple[OpOverload, Function, str]] = [  # rows whose calls `flags` reads, and how they are called in NumPy
+    (rearranging.linspace, np.linspace, "start stop num endpoint retstep dtype axis device"),
     (shape.reshape, np.reshape, "a:x shape"), (shape.copy, np.copy, "a:x order"), (shape.concatenate, np.concatenate, "arrays axis"),
     (prims.stack, np.stack, "arrays axis"), (rearranging.vstack, np.vstack, "tup:arrays"), (rearranging.hstack, np.hstack, "tup:arrays"),
     (creation.empty, np.empty, "shape dtype"), (creation.zeros, np.zeros, "shape dtype"), (creation.ones, np.ones, "shape dtype"),
-    (creation.full, np.full, "shape fill_value dtype"), (solve.pinv, np.linalg.pinv, "a rcond hermitian"), (decompositions.qr, np.linalg.qr, "a"),
+    (creation.full, np.full, "shape fill_value dtype"),
     (cumulative.diff, np.diff, "a:x n axis"), (sorting.sort, np.sort, "a:x axis"), (sorting.argsort, np.argsort, "a:x axis"), (sorting.searchsorted, np.searchsorted, "a v side"),
     (data_dependent.compress, np.compress, "condition a:x axis"), (data_dependent.extract, np.extract, "condition arr:x"),
     (statistics.average, np.average, "a:x axis weights keepdims"), (pointwise_more.nan_to_num, np.nan_to_num, "x nan posinf neginf"),
 ]  # fmt: skip
-SPELLED.update({op: (function, _named(parameters)) for op, function, parameters in READ_BY_FLAGS})
+for _op, _function, _parameters in READ_BY_FLAGS:
+    spell(_function, _parameters, _op)
 FUNCTIONS.update(WRITES)
 LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of: it is imported when the first of them is called
     ".array_making": "array asarray asanyarray ascontiguousarray asfortranarray require arange from_dlpack "
@@ -428,6 +419,9 @@ LATER = {  # by module, functions (ufuncs too) of NumPy that it has the rows of:
     ".windows": "lib.stride_tricks.sliding_window_view",
     ".number_parts": "modf frexp ldexp divmod gcd lcm nextafter spacing isnat bitwise_count fix i0 isreal iscomplex real_if_close",
     ".ufunc_reductions": "",  # np.hypot.reduce and its kin
+    ".linalg.solve": "linalg.solve linalg.inv linalg.matrix_power linalg.det linalg.slogdet",
+    ".linalg.decompositions": "linalg.cholesky linalg.eigh linalg.eigvalsh linalg.svdvals",
+    ".linalg.norms": "linalg.norm linalg.vector_norm linalg.matrix_norm",
     ".linalg.eigenvalues": "linalg.eig linalg.eigvals",
     ".linalg.least_squares": "linalg.lstsq linalg.pinv",
     ".linalg.bases": "linalg.svd linalg.qr",

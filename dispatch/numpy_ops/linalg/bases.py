@@ -210,3 +210,4 @@ FUNCTIONS: dict[Any, Any] = {np.linalg.svd: numpys_svd, np.linalg.qr: numpys_qr}
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+    numpy_functions.spell(np.linalg.qr, "a", qr)

@@ -24,9 +24,11 @@ from ...core.array_memory import is_complex
 from ...layers.autograd import pullbacks
 from ...layers.jvp import pushforwards
 from ...symbolic import smaller
+from .. import numpy_functions
 from ..diagonals import diagonal, diagonal_matrix, eye, tril, triu
 from ..families import complete, composite
 from ..indexing import getitem, where
+from ..numpy_functions import returning, spelled
 from ..pointwise import add, divide, multiply, negative, square, subtract
 from ..shape import concatenate, expand_dims, real
 from .matmul import adjoint, matmul
@@ -223,3 +225,16 @@ def _qr(a: Any) -> Any:
 
 
 qr = composite("linalg_qr(Tensor a) -> (Tensor, Tensor)", _qr, numpy=lambda a: tuple(np.linalg.qr(a)), laid_out=True)
+
+
+FUNCTIONS: dict[Any, Any] = dict([
+    spelled(np.linalg.cholesky, "a upper", cholesky),
+    returning(type(np.linalg.eigh(np.eye(1))), spelled(np.linalg.eigh, "a UPLO", eigh)),
+    spelled(np.linalg.eigvalsh, "a UPLO", eigvalsh),
+    spelled(np.linalg.svdvals, "x:a", svdvals),
+])  # fmt: skip
+
+
+def install() -> None:
+    """Put the functions into the table."""
+    numpy_functions.FUNCTIONS.update(FUNCTIONS)

@@ -208,3 +208,4 @@ FUNCTIONS: dict[Any, Any] = {np.linalg.lstsq: numpys_lstsq, np.linalg.pinv: nump
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+    numpy_functions.spell(np.linalg.pinv, "a rcond hermitian", pinv)

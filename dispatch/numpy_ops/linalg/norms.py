@@ -12,8 +12,10 @@ from numpy.lib.array_utils import normalize_axis_index
 from ...layers.autograd import pullbacks
 from ...operators.prims import moveaxis
 from ...symbolic import has_zero
+from .. import numpy_functions
 from ..families import composite
 from ..indexing import where
+from ..numpy_functions import spelled
 from ..pointwise import absolute, add, divide_no_nan, equal, multiply, not_equal, power, square
 from ..pointwise_more import root
 from ..reduction import kept
@@ -127,3 +129,15 @@ matrix_norm = composite(
     closed_for=lambda x, ord, *, keepdims: ord in ("f", "fro"),  # noqa: A006
     autograd=pullbacks(x=lambda g, x, out, keepdims: _pulled(g, x, out, (-2, -1), keepdims)),
 )
+
+
+FUNCTIONS: dict[Any, Any] = dict([
+    spelled(np.linalg.norm, "x ord axis keepdims", norm),
+    spelled(np.linalg.vector_norm, "x axis keepdims ord", vector_norm),
+    spelled(np.linalg.matrix_norm, "x keepdims ord", matrix_norm),
+])  # fmt: skip
+
+
+def install() -> None:
+    """Put the functions into the table."""
+    numpy_functions.FUNCTIONS.update(FUNCTIONS)

@@ -26,9 +26,11 @@ from ...layers.jvp import pushforwards
 from ...operators.prims import broadcast_to
 from ...operators.registry import ops
 from ...symbolic import agree, guesses
+from .. import numpy_functions
 from ..diagonals import eye, tril
 from ..families import aligned, complete, composite, in_front, kernel_of, row
 from ..indexing import where
+from ..numpy_functions import returning, spelled
 from ..pointwise import add, conjugate, multiply, negative, subtract
 from ..result_layouts import broadcast_shape
 from ..shape import expand_dims, imag, reshape, squeeze, swapaxes
@@ -249,3 +251,17 @@ def _slogdet_backward(ctx: Any, g_sign: Any, g_log: Any) -> Any:
 
 
 slogdet.register_autograd(_slogdet_backward, setup_context=keep)
+
+
+FUNCTIONS: dict[Any, Any] = dict([
+    spelled(np.linalg.solve, "a b", solve),
+    spelled(np.linalg.inv, "a", inv),
+    spelled(np.linalg.matrix_power, "a n", matrix_power),
+    spelled(np.linalg.det, "a", det),
+    returning(type(np.linalg.slogdet(np.eye(1))), spelled(np.linalg.slogdet, "a", slogdet)),
+])  # fmt: skip
+
+
+def install() -> None:
+    """Put the functions into the table."""
+    numpy_functions.FUNCTIONS.update(FUNCTIONS)
