@@ -201,7 +201,9 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
 def _over(function: Function, a: Any, mask: Any, values: Any) -> tuple[Any, Any]:
     """Return a mask and values as flat arrays, the values of the dtype of the array; NumPy's error where they do not fit it."""
     mask = _flat(as_mask(mask))
-    values = np.asarray(values).astype(a.dtype) if isinstance(values, np.generic) else read_as(values, a.dtype)
+    if isinstance(values, (Tensor, np.generic)) and is_number(values):  # which NumPy casts, whatever it is
+        values = astype(values, a.dtype) if isinstance(values, Tensor) else np.asarray(values).astype(a.dtype)
+    values = read_as(values, a.dtype)
     function(np.empty(1, a.dtype), np.zeros(1 if mask.shape[0] == a.size else 2, bool), np.zeros(1, values.dtype))
     mask, values = [x if x.dtype == dtype else astype(x, dtype) for x, dtype in ((mask, np.dtype(bool)), (_flat(values), a.dtype))]
     return mask, values
