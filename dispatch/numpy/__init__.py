@@ -26,13 +26,13 @@ from ..core.lazy import names_of
 from . import fft, linalg
 from .functions import FUNCTIONS, looked_up
 from .index_tricks import c_, r_, vectorize
-from .standard import __array_api_version__, argsort, clip, diff, finfo, iinfo, sort
+from .standard import __array_api_version__, argsort, astype, clip, diff, finfo, iinfo, sort
 
 if TYPE_CHECKING:
     from . import random, special
 
 __all__ = [
-    "__array_api_version__", "argsort", "c_", "clip", "diff", "fft", "finfo", "iinfo", "linalg", "r_",
+    "__array_api_version__", "argsort", "astype", "c_", "clip", "diff", "fft", "finfo", "iinfo", "linalg", "r_",
     "random", "sort", "special", "vectorize",
 ]  # fmt: skip
 OWN = frozenset(__all__)

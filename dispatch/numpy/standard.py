@@ -14,7 +14,7 @@ from ..numpy_ops.handing_over import handed_over
 from .functions import FUNCTIONS
 
 numpy_clip, numpy_diff, numpy_sort = handed_over(np.clip), handed_over(np.diff), handed_over(np.sort)
-numpy_argsort, ravel = handed_over(np.argsort), handed_over(np.ravel)
+numpy_argsort, numpy_astype, ravel = handed_over(np.argsort), handed_over(np.astype), handed_over(np.ravel)
 __array_api_version__ = getattr(np, "__array_api_version__", "2022.12")  # NumPy 2.0 does not say
 
 
@@ -46,6 +46,33 @@ def clip(x: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: 
     """
     low, high = keywords.pop("a_min", min), keywords.pop("a_max", max)
     return numpy_clip(x, low, high, out, **keywords)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """Return an array with another dtype.
+
+    Parameters
+    ----------
+    x : array
+        NumPy's or ours; another library's does it by its own method, as xarray asks of this namespace.
+    dtype : dtype
+    copy : bool
+        Whether the result is a copy also where the dtype is the same.
+    device : {"cpu", None}
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> astype(np.array([1.5]), np.int64)
+    array([1])
+    """
+    if isinstance(x, (np.ndarray, Tensor)):
+        return numpy_astype(x, dtype, copy=copy) if device is None else numpy_astype(x, dtype, copy=copy, device=device)
+    return x.astype(dtype, copy=copy)
 
 
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:

@@ -22,7 +22,7 @@ from . import creation, data_dependent, diagonals, indexing, pointwise, pointwis
 from .index_parsing import placed
 from .item_assignment import setitem_
 from .linalg import decompositions, solve
-from .numpy_functions import SPELLED, UFUNCS
+from .numpy_functions import SPELLED, ufunc_of_row
 
 Function = Callable[..., Any]
 
@@ -34,8 +34,8 @@ def kernel_by_protocols(op: OpOverload) -> Derived | None:
         return None
     if op in BY_THEMSELVES:
         return Derived(source, lambda: BY_THEMSELVES[op])
-    if op in _UFUNCS:
-        return Derived(source, partial(_of_ufunc, _UFUNCS[op]))
+    if (ufunc := ufunc_of_row(op)) is not None:
+        return Derived(source, partial(_of_ufunc, ufunc))
     return Derived(source, partial(_of_function, op, *SPELLED[op])) if op in SPELLED else None
 
 
@@ -43,7 +43,7 @@ def function_of(op: OpOverload) -> Function | None:
     """Return NumPy's function that a row hands on, or None where it does not."""
     if op in BY_THEMSELVES:
         return None
-    return _UFUNCS[op] if op in _UFUNCS else SPELLED[op][0] if op in SPELLED else None
+    return ufunc_of_row(op) or (SPELLED[op][0] if op in SPELLED else None)
 
 
 def _first(args: Any) -> Any:
@@ -204,4 +204,3 @@ BY_THEMSELVES: dict[OpOverload, Function] = {
     creation.empty_like: _like(),
     creation.full_like: _like(),
 }
-_UFUNCS = {op: ufunc for ufunc, op in UFUNCS.items()}

@@ -13,7 +13,7 @@ from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
-from ..symbolic import has_zero
+from ..symbolic import larger
 from .families import complete, composite, in_front, linear
 from .indexing import getitem, scatter_add
 from .pointwise import add, multiply, not_equal, subtract
@@ -173,10 +173,8 @@ def _diff(x: Any, n: int = 1, axis: int = -1) -> Any:
 def _diff_pullback(g: Any, x_shape: Shape, n: int, axis: int) -> Any:
     at = normalize_axis_index(axis, len(x_shape))
     ahead, before, behind = (slice(None),) * at, x_shape[:at], x_shape[at + 1 :]
-    if n and has_zero(g.shape):  # there were too few elements for a difference
-        return scatter_add(g, (*ahead, slice(0, 0)), x_shape)
     for left in reversed(range(n)):
-        shape = (*before, x_shape[at] - left, *behind)
+        shape = (*before, larger(x_shape[at] - left, 0), *behind)  # 0 where there are too few elements for a difference
         g = subtract(scatter_add(g, (*ahead, slice(1, None)), shape), scatter_add(g, (*ahead, slice(0, -1)), shape))
     return g
 

@@ -57,6 +57,11 @@ REDUCTIONS: dict[Any, OpOverload] = {
 }  # fmt: skip
 
 
+def ufunc_of_row(op: OpOverload) -> np.ufunc | None:
+    """Return the ufunc whose row an operator is; rows that are imported later are in the table then."""
+    return next((ufunc for ufunc, row in UFUNCS.items() if row is op), None)
+
+
 def is_special(ufunc: np.ufunc) -> bool:
     """Return whether a ufunc is one of scipy.special's, whose private module has them all."""
     return ufunc is getattr(sys.modules.get("scipy.special._ufuncs"), ufunc.__name__, None)

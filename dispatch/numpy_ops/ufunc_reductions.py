@@ -38,6 +38,7 @@ from .cumulative import REVERSED, back, before, last, recurrence, replaced
 from .families import in_front, kernel_of, row
 from .indexing import getitem, scatter_add, where
 from .masked import fitting
+from .numpy_functions import ufunc_of_row
 from .pointwise import divide_no_nan, equal, exp, logical_not, multiply
 from .pointwise_more import exp2, isinf
 from .reduction import kept
@@ -60,8 +61,12 @@ def named(name: str) -> OpOverload:
 
 
 def ufunc_of(name: str) -> Any:
-    """Return a ufunc by the name of its operator."""
-    return kernel_of(named(name))
+    """Return a ufunc by the name of its operator, which may have got another kernel."""
+    op = named(name)
+    found = kernel_of(op)
+    if isinstance(found, np.ufunc):
+        return found
+    return ufunc_of_row(op) or vars(op)["__wrapped__"]
 
 
 @lru_cache(REMEMBERED)

@@ -327,6 +327,8 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
         narrow = case.with_args(tuple(own if a.dtype is not None else other for a, own, other in hinted), f" {what}")
         made = run(narrow, written, readonly=False)
         findings.runs += 1
+        if isinstance(made.error, OutputError):  # the hint of a result refuses it
+            continue
         _undeclared_writes(narrow, findings, made, written)
         _overruns(narrow, findings, made)
         if made.error is not None:

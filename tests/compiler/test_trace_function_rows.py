@@ -35,15 +35,21 @@ def split(args: Any) -> tuple[list[Any], Callable[..., Any]]:
     return arrays, with_arrays
 
 
-def same(found: Any, expected: Any, about: str = "") -> None:
+ORDERED = {"einsum", "linalg_multi_dot"}  # products of several arrays, in the order that is best for the sizes
+
+
+def same(found: Any, expected: Any, about: str = "", rtol: float = 0.0) -> None:
     if isinstance(expected, (list, tuple)):
         assert type(found) is type(expected), about
         assert len(found) == len(expected), about
         for x, y in zip(found, expected, strict=True):
-            same(x, y, about)
+            same(x, y, about, rtol)
     elif is_array(expected):
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype), about
-        np.testing.assert_array_equal(found, expected, err_msg=about)
+        if rtol:
+            np.testing.assert_allclose(found, expected, rtol=rtol, err_msg=about)
+        else:
+            np.testing.assert_array_equal(found, expected, err_msg=about)
     else:
         assert found == expected, about
 
@@ -99,7 +105,8 @@ def test_the_graph_of_a_gradient_gives_the_gradient(op: OpOverload, mode: str) -
                 expected = grad(f, by)(*arrays)
             except Exception:
                 continue
-            same(make_fx(grad(f, by), mode)(*arrays)(*arrays), expected, describe(case))
+            near = {"rtol": 1e-14} if mode == "symbolic" and op.schema.name in ORDERED else {}
+            same(make_fx(grad(f, by), mode)(*arrays)(*arrays), expected, describe(case), **near)
             tangents = [np.ones(x.shape, x.dtype) if i in by else None for i, x in enumerate(arrays)]
             if len(by) == len(arrays):
                 expected = jvp(f, tuple(arrays), tuple(tangents))

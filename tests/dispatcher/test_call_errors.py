@@ -264,11 +264,14 @@ def refused(kernel, schema, *args, error=OutputError):
     return str(caught.value).replace(op.name, "f").replace(where(kernel), "HERE")
 
 
+FORGOTTEN = " Add the return statement; or, if it writes its result into an argument, name that in mutates_args, -> None."
+
+
 @pytest.mark.parametrize(
     ("schema", "result", "message"),
     [
-        ("(Tensor x) -> Tensor", None, "None, and its schema says Tensor."),
-        ("(Tensor x) -> Tensor", 1.0, "a float, and its schema says Tensor."),
+        ("(Tensor x) -> Tensor", None, f"None, and its schema says Tensor.{FORGOTTEN}"),
+        ("(Tensor x) -> Tensor", 1.0, "a float, and its schema says Tensor. Return np.asarray(result)."),
         ("(Tensor x) -> Tensor", [A], "a list of length 1, and its schema says Tensor."),
         ("(Tensor x) -> Tensor", (A, A), "a tuple of length 2, and its schema says Tensor."),
         ("(Tensor x) -> float", A, "an ndarray of shape (3,) and dtype float64, and its schema says float."),
@@ -278,11 +281,11 @@ def refused(kernel, schema, *args, error=OutputError):
         ("(Tensor x) -> (Tensor, Tensor)", (A,), "1 outputs, and its schema says 2: return a tuple of 2."),
         ("(Tensor x) -> (Tensor, Tensor)", [A, A + 1, A], "3 outputs, and its schema says 2: return a tuple of 2."),
         ("(Tensor x) -> (Tensor, int)", (A, 1.0), "a float as output 1, and its schema says int."),
-        ("(Tensor x) -> (Tensor, Tensor)", (None, A), "None as output 0, and its schema says Tensor."),
+        ("(Tensor x) -> (Tensor, Tensor)", (None, A), f"None as output 0, and its schema says Tensor.{FORGOTTEN}"),
         ("(Tensor x) -> Tensor[]", A, "an ndarray of shape (3,) and dtype float64, and its schema says Tensor[]."),
         ("(Tensor x) -> Tensor[]", [A, None], "a list of length 2, and its schema says Tensor[]."),
         ("(Tensor x) -> (Tensor, Residual)", A, "an ndarray of shape (3,) and dtype float64, and its schema says 2: return a tuple of 2."),
-        ("(Tensor x) -> (Tensor, Residual)", (None, 1), "None as output 0, and its schema says Tensor."),
+        ("(Tensor x) -> (Tensor, Residual)", (None, 1), f"None as output 0, and its schema says Tensor.{FORGOTTEN}"),
     ],
 )
 def test_a_result_that_is_not_what_the_schema_says(schema, result, message):

@@ -1,6 +1,7 @@
 """A kernel that ends its process, hangs or takes all memory is a line of the report, and this process goes on."""
 
 import ctypes
+import importlib
 import os
 import pickle
 import re
@@ -113,13 +114,15 @@ def test_what_a_kernel_changes_in_its_process_stays_there():
     assert seen
 
 
-class OddError(Exception):
-    def __init__(self, a, b):
-        super().__init__(f"{a} and {b}")
+def local_error():
+    class OddError(Exception):  # which no pickle finds again
+        pass
+
+    return OddError("1 and 2")
 
 
 @needs_fork
-@pytest.mark.parametrize(("error", "kind"), [(KeyError("no"), KeyError), (OddError(1, 2), RuntimeError)])
+@pytest.mark.parametrize(("error", "kind"), [(KeyError("no"), KeyError), (local_error(), RuntimeError)])
 def test_an_exception_comes_from_the_child_with_its_line(error, kind):
     def kernel(x):
         raise error
@@ -164,9 +167,7 @@ def module(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("dispatch.testing.operator_checks.has_fork", lambda: False)
-    import ops_of_a_file
-
-    return ops_of_a_file
+    return importlib.import_module("ops_of_a_file")
 
 
 def test_without_fork_a_new_interpreter_imports_the_operator(module):
