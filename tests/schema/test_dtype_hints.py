@@ -15,7 +15,7 @@ from dispatch.library import opcheck
 from dispatch.schema.dtype_hints import dtype_of, is_dtype_like, is_numpys_own, unaliased
 
 T = TypeVar("T", bound=np.generic)
-SIZED = sorted({cls for cls in np.sctypeDict.values() if np.dtype(cls).itemsize and cls is not np.void}, key=str)
+SIZED = sorted({cls for cls in np.sctypeDict.values() if cls.__module__ == "numpy" and np.dtype(cls).itemsize and cls is not np.void}, key=str)
 ABSTRACT = [np.generic, np.number, np.inexact, np.floating, np.complexfloating, np.integer, np.unsignedinteger, Any, T]
 
 
