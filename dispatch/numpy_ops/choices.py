@@ -37,12 +37,18 @@ def _select(conditions: Any, choices: Any, default: Any) -> Any:
         few = [np.zeros(1, getattr(x, "dtype", None)) for x in conditions]
         np.select(few, [np.zeros(1)] * len(choices))  # raises NumPy's own error
     dtype = np.result_type(*[x.dtype if hasattr(x, "dtype") else _weak(x) for x in parts])
-    for number in [x for x in choices if not hasattr(x, "dtype")]:
-        np.copyto(np.empty((), dtype), np.asarray(number))  # raises NumPy's own error
+    choices = [x if hasattr(x, "dtype") else _written(x, dtype) for x in choices]
     found = default if hasattr(default, "dtype") else np.asarray(default).astype(dtype)[()]  # cast as np.select does it, not read
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         found = where(condition, choice, found)
     return found if found.dtype == dtype else astype(found, dtype)
+
+
+def _written(number: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a number as np.select writes it: cast, where `np.where` reads it and raises for one that does not fit."""
+    made = np.empty((), dtype)
+    np.copyto(made, np.asarray(number))  # raises NumPy's own error
+    return made[()]
 
 
 def _weak(x: Any) -> Any:

@@ -19,10 +19,11 @@ from .. import numpy_functions
 from ..families import complete, composite, in_front, row
 from ..indexing import as_number, getitem, where
 from ..numpy_functions import spelled
-from ..pointwise import divide, isnan, logical_and, logical_not, multiply, negative, not_equal
+from ..pointwise import divide, isfinite, isnan, logical_and, logical_not, multiply, negative, not_equal
 from ..result_layouts import broadcast_shape, fake_like
 from ..row_arguments import as_item, as_value
 from ..shape import reshape
+from ..statistics import all as all_of
 from ..statistics import any as any_of
 from .decompositions import svdvals
 from .matmul import adjoint, matmul
@@ -66,16 +67,39 @@ inf_for_nan = row(
 )
 
 
+def _is_nan_without_values() -> bool:
+    """Return whether a condition number is nan where the singular values do not converge: since NumPy 2.5; it raised before."""
+    try:
+        return bool(np.isnan(np.linalg.cond(np.array([[np.nan, 1.0], [1.0, 1.0]]))))
+    except np.linalg.LinAlgError:
+        return False
+
+
+NAN_WITHOUT_VALUES = _is_nan_without_values()
+
+
+def _values(x: Any) -> Any:
+    """Return the singular values, or nan."""
+    if not NAN_WITHOUT_VALUES:
+        return svdvals(x)
+    whole = all_of(isfinite(x), (-2, -1))
+    found = svdvals(where(getitem(whole, (..., None, None)), x, ops.np.zeros_like(x)))
+    return where(getitem(whole, (..., None)), found, ops.np.full_like(found, np.nan))
+
+
 def _cond(x: Any, p: Any = None) -> Any:
     if len(x.shape) < 2 or has_zero(x.shape[-2:]) or has_zero(x.shape):
         np.linalg.cond(np.empty(guesses(x.shape)), p)  # raises NumPy's own error
     if p is None or p in (2, -2):
-        s = svdvals(x)
+        s = _values(x)
         most, least = getitem(s, (Ellipsis, 0)), getitem(s, (Ellipsis, -1))
         found = divide(least, most) if p == -2 else divide(most, least)
     else:
         inverted = inverse(x)
-        found = multiply(norm(x, p, (-2, -1)), norm(inverted, p, (-2, -1)))
+        if p == "nuc" and NAN_WITHOUT_VALUES:
+            found = multiply(ops.np.sum(_values(x), -1), ops.np.sum(_values(inverted), -1))
+        else:
+            found = multiply(norm(x, p, (-2, -1)), norm(inverted, p, (-2, -1)))
     undefined = logical_and(isnan(found), logical_not(any_of(isnan(x), (-2, -1))))
     return as_number(where(undefined, inf_for_nan(found), found))
 
