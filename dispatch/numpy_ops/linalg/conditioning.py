@@ -14,6 +14,7 @@ from ...layers.autograd import CONSTANT, pullbacks
 from ...layers.fake import fake_tensor
 from ...layers.jvp import pushforwards
 from ...operators.prims import astype
+from ...operators.registry import ops
 from ...symbolic import guesses, has_zero
 from .. import numpy_functions
 from ..families import complete, composite, in_front, row
