@@ -120,7 +120,8 @@ def call_row(spelling: str, op: OpOverload, given: dict[str, Any], defaults: dic
 
 def spelling_of(function: Function) -> str:
     """Return how a function of NumPy is written: `np.linalg.norm`."""
-    return f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
+    module = function.__module__.replace("_scimath_impl", "scimath")  # as NumPy 2.0 has it
+    return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
 
 
 SPELLED: dict[OpOverload, tuple[Function, dict[str, str]]] = {}  # a row's function of NumPy, and its parameters: theirs -> ours

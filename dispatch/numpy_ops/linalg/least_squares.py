@@ -54,9 +54,10 @@ def _of_stack(a: Any, b: Any, rcond: Any) -> Any:
     kinds = result_dtypes(_one, (a.dtype, b.dtype))
     signature = "DDd->Ddid" if kinds[0].kind == "c" else "ddd->ddid"
     empty = b.shape[-1] == 0  # LAPACK takes one column or more
+    ufunc = getattr(_umath_linalg, "lstsq", None) or getattr(_umath_linalg, "lstsq_m" if m <= n else "lstsq_n")  # NumPy 2.0 has two
     given = np.zeros((*b.shape[:-1], 1), b.dtype) if empty else b
     with np.errstate(call=_not_converged, invalid="call", over="ignore", divide="ignore", under="ignore"):
-        found = _umath_linalg.lstsq(a, given, np.finfo(float).eps * max(m, n) if rcond is None else rcond, signature=signature)
+        found = ufunc(a, given, np.finfo(float).eps * max(m, n) if rcond is None else rcond, signature=signature)
     made = [np.asarray(value).astype(kind, copy=False) for value, kind in zip(found, kinds, strict=True)]
     made[1][(made[2] != n) | (m <= n)] = 0  # where NumPy gives none
     if m == 0:
