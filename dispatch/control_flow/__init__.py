@@ -2,10 +2,11 @@
 
     loops       scan, fori_loop, while_loop, map
     branches    cond
+    carries     what they are given: containers of arrays
     tracing     a function of users as a graph, with what it closes over as inputs
     operators   the operators, their kernels and shape rules
     steps       the loops themselves, in C
-    forward reverse batching   their rules; `rules` registers them
+    forward reverse batching   their rules; `derivations` registers them
     words       what is refused
 """
 

@@ -26,7 +26,9 @@ def fronted(xs: Sequence[Any], dims: Any, to: int = 0) -> tuple[list[Any], list[
     return made, [d is not None for d in dims]
 
 
-def batched(info: Any, body: Any, like: Sequence[Any], flags: Sequence[bool], out: Sequence[bool]) -> tuple[Subgraph, list[bool]]:
+def batched(
+    info: Any, body: Any, like: Sequence[Any], flags: Sequence[bool], out: Sequence[bool]
+) -> tuple[Subgraph, list[bool]]:
     """A body of arrays with the batch in front, where `flags` say so, and which of its results have it in front.
 
     `out` says which of the results have it in any case; of those behind, each that does.
@@ -62,7 +64,16 @@ def _dims(flags: Sequence[bool], axis: int = 0) -> list[int | None]:
 
 
 def batch_scan(
-    info: Any, in_dims: Any, body: Any, carry: Any, xs: Any, captures: Any, length: Any, reverse: Any, checkpoint: Any, keep: Any
+    info: Any,
+    in_dims: Any,
+    body: Any,
+    carry: Any,
+    xs: Any,
+    captures: Any,
+    length: Any,
+    reverse: Any,
+    checkpoint: Any,
+    keep: Any,
 ) -> Any:
     """The batching rule of `scan`."""
     carry, has = fronted(carry, in_dims[1])

@@ -7,9 +7,8 @@ import numpy as np
 
 from ..core import Tensor, active_mode
 from ..layers.trace import TRACE
-from ..core.pytree import leaves
 from ..operators.registry import ops
-from .loops import Given, filled, same_structure
+from .carries import Given, filled, same_structure
 from .tracing import Function, trace
 from .words import branches_differ, condition_refused, is_true, layout_text, path_to, structure_text
 
@@ -17,9 +16,9 @@ from .words import branches_differ, condition_refused, is_true, layout_text, pat
 def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operands: Any) -> Any:
     """Return `true(*operands)` where a condition holds, and `false(*operands)` where it does not.
 
-    The order of arguments is JAX's, `cond(pred, true_fun, false_fun, *operands)`; torch's `cond(pred, true_fn, false_fn,
-    operands)` takes them as one tuple. Only the branch that is chosen runs, but for a batch of conditions: then both run for all
-    items, and each item gets its own.
+    The order of arguments is JAX's, `cond(pred, true_fun, false_fun, *operands)`; torch's `cond(pred, true_fn,
+    false_fn, operands)` takes them as one tuple. Only the branch that is chosen runs, but for a batch of conditions: then
+    both run for all items, and each item gets its own.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def pushed(body: Any, *groups: tuple[list[Any], list[Any]]) -> tuple[list[Any], 
     if all(t is None for t in tangents):
         out = list(body(*primals))
         return out, [np.zeros_like(x) for x in out if is_inexact(x)]
-    out, moved = jvp(lambda *values: body(*values), primals, tangents)
+    out, moved = jvp(body, primals, tangents)
     return out, [t for t in moved if t is not None]
 
 

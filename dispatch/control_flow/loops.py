@@ -1,6 +1,5 @@
 """`scan`, `fori_loop`, `while_loop` and `map`: loops that every transform takes as one operator."""
 
-import builtins
 from collections.abc import Callable, Sequence
 from math import isqrt
 from operator import index
@@ -8,93 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, active_mode, device_of
-from ..core.pytree import leaves, paths, unflatten
+from ..core import Tensor
+from ..core.pytree import leaves
 from ..errors import ControlFlowError, kind_of
-from ..layers.trace import TRACE
-from ..symbolic import SymInt
 from ..operators.registry import ops
-from . import steps
-from .tracing import FAKE, Function, Like, Traced, item_like, trace
-from .words import carry_changed, condition_refused, kind_changed, layout_text, not_a_pair, path_to, result_refused
-
-NUMBERS = (bool, int, float, complex)
-_map = builtins.map
-
-
-class Given:
-    """A container of arrays that a loop is given: its arrays, and the container with 0 for each and None for nothing."""
-
-    def __init__(self, who: str, what: str, x: Any) -> None:
-        self.arrays = [as_array(who, f"{what}{path}", leaf) for leaf, path in zip(leaves(x), paths(x), strict=True) if leaf is not None]
-        self.like = unflatten(x, [None if leaf is None else 0 for leaf in leaves(x)])
-        self.what = what
-
-    def filled(self, arrays: Sequence[Any]) -> Any:
-        """The container with other arrays."""
-        return filled(self.like, arrays)
-
-    @property
-    def single(self) -> bool:
-        """Whether it is one array, and no container."""
-        return type(self.like) is int
-
-    @property
-    def names(self) -> list[str]:
-        """Names for the inputs of a graph."""
-        return [self.what + path_to(self.like, i).replace("'", "").replace("[", "_").replace("]", "").replace(".", "_") for i in range(len(self.arrays))]
-
-
-def filled(like: Any, arrays: Sequence[Any]) -> Any:
-    """A container with arrays in the places of what is not None."""
-    given = iter(arrays)
-    return unflatten(like, [None if leaf is None else next(given) for leaf in leaves(like)])
-
-
-def as_array(who: str, what: str, x: Any) -> Any:
-    """An array of what a loop was given; a number of NumPy's, which nobody can write to, of what has no axes."""
-    if isinstance(x, Tensor):
-        return x
-    if type(x) in NUMBERS or (type(x) is np.ndarray and not x.shape):
-        return np.asarray(x)[()]
-    if device_of(x) is None:
-        raise result_refused(who, x, what)
-    return x
-
-
-def frozen(x: Any) -> Any:
-    """A read-only view of an array that a function is given: a write to it would show in the caller's."""
-    if not isinstance(x, np.ndarray):
-        return x
-    view = x.view()
-    view.flags.writeable = False
-    return view
-
-
-def is_plain(arrays: Sequence[Any]) -> bool:
-    """Whether a loop may run as it is: no value of a transform goes in, and nothing is traced or computed without data."""
-    return not any([isinstance(x, Tensor) for x in arrays]) and active_mode(TRACE) is None and active_mode(FAKE) is None
-
-
-def returned(given: Given, carry: Any) -> Any:
-    """The carry of the last step, of which nothing is the caller's own array."""
-    flat = [x.copy() if isinstance(x, np.ndarray) and not x.flags.writeable else x for x in leaves(carry) if x is not None]
-    return given.filled(flat)
-
-
-def check_carry(who: str, given: Given, outputs: Sequence[Any], like: Any) -> None:
-    """Raise where a traced step gives another carry than it takes."""
-    if not same_structure(given.like, like):
-        raise kind_changed(who, given.like, like)
-    for i, (x, y) in enumerate(zip(given.arrays, outputs, strict=True)):
-        if x.dtype != y.dtype or len(x.shape) != len(y.shape) or not all(a == b for a, b in zip(x.shape, y.shape, strict=True)):
-            raise carry_changed(who, i, x, y, given.like)
-
-
-def same_structure(x: Any, y: Any) -> bool:
-    """Whether two containers of 0 and None are alike; a list and a tuple are."""
-    found = steps.leaves_like(y, x)
-    return found is not None and [a is None for a in found] == [a is None for a in leaves(x)]
+from ..symbolic import SymInt
+from .carries import Given, as_array, check_carry, filled, frozen, is_plain, returned
+from .steps import Kind, fori_plain, scan_plain, while_plain
+from .tracing import Function, Like, Traced, item_like, trace
+from .words import condition_refused, layout_text, not_a_pair, path_to
 
 
 def scan(
@@ -113,8 +34,8 @@ def scan(
     Parameters
     ----------
     f : callable
-        `f(carry, x)` returns `(carry, y)`: the next carry, of the containers, shapes and dtypes of the one before, and a result,
-        an array, a container of arrays or None. It writes to nothing that it is given. It may close over arrays.
+        `f(carry, x)` returns `(carry, y)`: the next carry, of the containers, shapes and dtypes of the one before, and a
+        result, an array, a container of arrays or None. It writes to nothing that it is given. It may close over arrays.
     init : array, number, or container of these
         The first carry.
     xs : array or container of arrays, optional
@@ -152,14 +73,14 @@ def scan(
     n = _length("scan", items, length)
     every = _every(checkpoint, n)
     if is_plain([*start.arrays, *items.arrays]) and n:
-        carry = start.filled(list(_map(frozen, start.arrays)))
-        kinds = list(_map(steps.Kind, start.arrays))
-        arrays = list(_map(frozen, items.arrays))
+        carry = start.filled([frozen(x) for x in start.arrays])
+        kinds = [Kind(x) for x in start.arrays]
+        arrays = [frozen(x) for x in items.arrays]
         like = None if items.single or not arrays else items.like
         if like is not None:
             placed = iter(arrays)
             arrays = [None if x is None else next(placed) for x in leaves(like)]
-        found = steps.scan_plain("scan", f, carry, None if start.single else start.like, kinds, arrays, like, n, bool(reverse))
+        found = scan_plain("scan", f, carry, None if start.single else start.like, kinds, arrays, like, n, bool(reverse))
         if found is not None:
             carry, y, ys = found
             return returned(start, carry), filled(y, ys)
@@ -175,7 +96,7 @@ def _as_operator(f: Any, start: Given, items: Given, n: Any, reverse: bool, ever
             raise not_a_pair("scan", out)
         return out
 
-    like = [*start.arrays, *_map(item_like, items.arrays)]
+    like = [*start.arrays, *[item_like(x) for x in items.arrays]]
     names = [*start.names, *items.names]
     (body,), captures = trace("scan", Function(f, like, names, call))
     carry_like, y_like = body.like
@@ -196,8 +117,8 @@ def _length(who: str, items: Given, length: Any) -> Any:
     for i, x in enumerate(items.arrays):
         if not x.shape:
             raise ControlFlowError(
-                f"{who}: {items.what}{path_to(items.like, i)} has no axes, so that it has no items. Close over what is the same in "
-                "each step."
+                f"{who}: {items.what}{path_to(items.like, i)} has no axes, so that it has no items. Close over what is the "
+                "same in each step."
             )
         sizes.append((f"{items.what}{path_to(items.like, i)}", x.shape[0]))
     if length is not None:
@@ -224,8 +145,8 @@ def _every(checkpoint: Any, n: Any) -> Any:
     if checkpoint is True:
         if type(n) is not int:
             raise ControlFlowError(
-                f"scan: checkpoint=True takes the square root of the number of steps, which is {n} here. Give the number of steps "
-                "between checkpoints: checkpoint=100."
+                f"scan: checkpoint=True takes the square root of the number of steps, which is {n} here. Give the number of "
+                "steps between checkpoints: checkpoint=100."
             )
         return near_root(n)
     try:
@@ -233,7 +154,7 @@ def _every(checkpoint: Any, n: Any) -> Any:
     except TypeError:
         every = 0
     if every < 1:
-        raise ControlFlowError(f"scan: checkpoint is True, False, or a number of steps from 1 up, and was given as {checkpoint!r}.")
+        raise ControlFlowError(f"scan: checkpoint is True, False, or a number of steps above 0, and {checkpoint!r} was given.")
     return max(1, min(every, n)) if type(n) is int else every
 
 
@@ -312,16 +233,14 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
         for x in (low, high):
             if x.shape or x.dtype.kind not in "iu":
                 raise ControlFlowError(f"fori_loop: a bound is a whole number, and was given as {layout_text(x)}.")
-        first = np.add(low, np.zeros((), np.int64))
-        made = while_loop(
-            lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1], body(c[0], c[2])), (first, np.add(high, np.zeros((), np.int64)), init)
-        )
-        return made[2]
+        zero = np.zeros((), np.int64)
+        begin = np.add(low, zero), np.add(high, zero), init
+        return while_loop(lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1], body(c[0], c[2])), begin)[2]
     low, high = _bound(lower), _bound(upper)
     if is_plain(start.arrays) and type(low) is int and type(high) is int:
-        carry = start.filled(list(_map(frozen, start.arrays)))
-        kinds = list(_map(steps.Kind, start.arrays))
-        found = steps.fori_plain("fori_loop", body, carry, None if start.single else start.like, kinds, low, high)
+        carry = start.filled([frozen(x) for x in start.arrays])
+        kinds = [Kind(x) for x in start.arrays]
+        found = fori_plain("fori_loop", body, carry, None if start.single else start.like, kinds, low, high)
         if found is not None:
             return returned(start, found[0])
     numbers = np.arange(low, max(low, high) if type(low) is int and type(high) is int else high)
@@ -382,20 +301,23 @@ def while_loop(
     >>> import numpy as np, dispatch
     >>> root = lambda a: dispatch.while_loop(lambda x: np.abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, 1.0)
     >>> float(root(2.0)), float(dispatch.grad(root)(2.0))
-    (1.4142135623746899, 0.3535533905932738)
+    (1.414213562373095, 0.35355339059327373)
     """
     start = Given("while_loop", "init", init)
     if max_steps is not None and (type(max_steps) is not int or max_steps < 0):
         raise ControlFlowError(f"while_loop: max_steps is a number of steps, and was given as {max_steps!r}.")
     if is_plain(start.arrays):
-        carry = start.filled(list(_map(frozen, start.arrays)))
-        kinds = list(_map(steps.Kind, start.arrays))
+        carry = start.filled([frozen(x) for x in start.arrays])
+        kinds = [Kind(x) for x in start.arrays]
         most = -1 if max_steps is None else max_steps
-        found = steps.while_plain("while_loop", cond, body, carry, None if start.single else start.like, kinds, most)
+        found = while_plain("while_loop", cond, body, carry, None if start.single else start.like, kinds, most)
         if found is not None:
             return returned(start, found[0])
-    functions = [Function(f, start.arrays, start.names, lambda values, f=f: f(start.filled(values))) for f in (cond, body)]
-    (test, step), captures = trace("while_loop", *functions)
+
+    def function(f: Callable[[Any], Any]) -> Function:
+        return Function(f, start.arrays, start.names, lambda values: f(start.filled(values)))
+
+    (test, step), captures = trace("while_loop", function(cond), function(body))
     check_truth("while_loop", test)
     check_carry("while_loop", start, step.outputs, step.like)
     last, _, _ = ops.control_flow.while_loop(test.body, step.body, start.arrays, captures, max_steps, False)

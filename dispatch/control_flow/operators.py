@@ -20,7 +20,7 @@ from ..graph import Metadata, reinplace
 from ..graph.subgraph import Subgraph
 from ..operators.registry import add, build
 from ..schema.schema import Schema
-from . import steps
+from .steps import scan_program, while_program
 from .tracing import Like, below, item_like, stand_in
 from .words import carry_changed, condition_refused, unbounded
 
@@ -33,8 +33,8 @@ def _define(text: str) -> OpOverload:
 
 
 scan = _define(
-    "control_flow::scan(Any body, Tensor[] carry, Tensor[] xs, Tensor[] captures, SymInt length, bool reverse, SymInt checkpoint, "
-    "bool keep) -> (Tensor[], Tensor[], Tensor[])"
+    "control_flow::scan(Any body, Tensor[] carry, Tensor[] xs, Tensor[] captures, SymInt length, bool reverse, "
+    "SymInt checkpoint, bool keep) -> (Tensor[], Tensor[], Tensor[])"
 )
 while_loop = _define(
     "control_flow::while_loop(Any test, Any body, Tensor[] carry, Tensor[] captures, int? max_steps, bool keep) "
@@ -86,7 +86,7 @@ def _scan(body: Any, carry: Any, xs: Any, captures: Any, length: Any, reverse: A
     ys = [np.empty((length, *like.shape), like.dtype) for like in layouts_of(body, args)[len(carry) :]]
     count = count_of_kept(length, checkpoint)
     kept = [np.empty((count, *x.shape), x.dtype) for x in carry] if keep else []
-    last = steps.scan_program(
+    last = scan_program(
         runner(body), list(carry), list(xs), list(captures), length, reverse, ys, kept if keep else None, checkpoint
     )
     return own(last, (*carry, *xs, *captures)), ys, kept
@@ -99,7 +99,7 @@ def _while(test: Any, body: Any, carry: Any, captures: Any, max_steps: Any, keep
     elif keep:
         kept = [np.zeros((max_steps, *x.shape), x.dtype) for x in carry]
     most = -1 if max_steps is None else max_steps
-    last, count = steps.while_program(
+    last, count = while_program(
         "while_loop", runner(test), runner(body), list(carry), list(captures), most, kept if keep else None
     )
     if keep and max_steps is None:

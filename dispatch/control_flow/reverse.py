@@ -96,7 +96,8 @@ def pull_scan(ctx: Any, g_last: Any, g_ys: Any, g_kept: Any) -> Any:
     body, length, reverse, checkpoint = ctx.plain
     saved = list(ctx.saved_tensors)
     xs, captures, kept = saved[:n_xs], saved[n_xs : n_xs + n_captures], saved[n_xs + n_captures :]
-    pulled = Pulled(list(map(item_like, kept)), list(map(item_like, xs)), captures, [x or False for x in ctx.needs_input_grad[1:4]])
+    needs = [x or False for x in ctx.needs_input_grad[1:4]]
+    pulled = Pulled(list(map(item_like, kept)), list(map(item_like, xs)), captures, needs)
     ends = [
         zeros_like(k, k.shape[1:]) if g is None else g
         for g, k, asked in zip(present(g_last, m), kept, pulled.asked[0], strict=True)
@@ -159,8 +160,8 @@ def pull_segments(
         return [*[g if e is None else g + e for g, e in zip(carry[:count], more, strict=True)], *carry[count:]], g_xs
 
     if end < length:
-        tail = [[None if g is None else g[end:] for g in flows[0]], [None if g is None else g[whole] for g in flows[1]]]
-        carry, g_tail = segment(carry, [x[whole] for x in kept], [x[end:] for x in xs], *tail, captures, length - end)
+        g_y, g_k = [None if g is None else g[end:] for g in flows[0]], [None if g is None else g[whole] for g in flows[1]]
+        carry, g_tail = segment(carry, [x[whole] for x in kept], [x[end:] for x in xs], g_y, g_k, captures, length - end)
         parts.append(g_tail)
     if whole:
         cut = [x[:end].reshape((whole, k, *x.shape[1:])) for x in (*xs, *given_ys)]

@@ -23,7 +23,7 @@ from ..core import is_array
 from ..core.pytree import leaves, leaves_like, unflatten
 from .words import carry_changed, is_true, kind_changed, not_a_pair, result_refused, still_true
 
-NUMBERS = (bool, int, float, complex)
+cdef tuple NUMBERS = (bool, int, float, complex)
 
 
 @cython.final
@@ -34,9 +34,6 @@ cdef class Kind:
     ----------
     x : ndarray or NumPy scalar
     """
-
-    cdef readonly object dtype, shape
-    cdef object scalar
 
     def __cinit__(self, x):
         self.dtype, self.shape = x.dtype, x.shape
@@ -114,15 +111,15 @@ cdef object opened(list xs, object like, Py_ssize_t i):
     return unflatten(like, [None if x is None else PySequence_GetItem(x, i) for x in xs])
 
 
+@cython.final
 cdef class Stacked:
-    """The results of the steps of a loop, as arrays with one more axis."""
+    """The results of the steps of a loop, as arrays with one more axis.
 
-    cdef readonly object like
-    cdef readonly list arrays
-    cdef list kinds
-    cdef bint single
-    cdef Py_ssize_t length
-    cdef str who
+    Parameters
+    ----------
+    who : str
+    length : int
+    """
 
     def __cinit__(self, str who, Py_ssize_t length):
         self.who, self.length, self.kinds = who, length, None
@@ -236,7 +233,7 @@ def while_plain(str who, test, f, carry, like, list kinds not None, Py_ssize_t m
 
 
 cdef tuple arguments(list carry, list xs, Py_ssize_t i, list captures):
-    cdef Py_ssize_t k, at = 0
+    cdef Py_ssize_t at = 0
     cdef tuple made = PyTuple_New(len(carry) + len(xs) + len(captures))
     for x in carry:
         Py_INCREF(x)

@@ -1,8 +1,8 @@
 """Traces the functions of a loop or a branch to graphs, with what they close over as inputs.
 
-A body is traced once, on values that have a shape and a dtype and no data, whatever transforms its arguments belong to. An array
-that it closes over, plain or a value of a transform around it, becomes an input of the graph when it is first used, and an
-argument of the operator: so every layer sees it as it sees any argument, and it gets its gradient, its batch, its node.
+A body is traced once, on values that have a shape and a dtype and no data, whatever transforms its arguments belong to. An
+array that it closes over, plain or a value of a transform around it, becomes an input of the graph when it is first used, and
+an argument of the operator: so every layer sees it as it sees any argument, and it gets its gradient, its batch, its node.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,11 +11,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import DispatchKey, ModeGuard, Tensor, Without, active_mode, active_modes, check_data, check_open, device_of
-from ..core import level_of_rank, wrap
+from ..core import (
+    DispatchKey,
+    ModeGuard,
+    Tensor,
+    Without,
+    active_mode,
+    active_modes,
+    check_data,
+    check_open,
+    device_of,
+    level_of_rank,
+    wrap,
+)
 from ..core.pytree import leaves, mapped
 from ..errors import TracingError
-from ..graph import Graph, Node, apply, common_subexpressions, constant_folding, dead_code
+from ..graph import Graph, Node, common_subexpressions, constant_folding, dead_code
 from ..graph.subgraph import Subgraph
 from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
 from ..layers.functionalize.run import FUNCTIONALIZE, Functional
@@ -100,7 +111,8 @@ def trace(who: str, *functions: Function) -> tuple[list[Traced], list[Any]]:
 
     The inputs of each graph are its arguments, then all that any of them closes over.
     """
-    made, captures = [], {}
+    made: list[tuple[Any, ...]] = []
+    captures: dict[int, Any] = {}
     with below([x for function in functions for x in function.like]) as mode:
         for function in functions:
             graph = Graph()
@@ -116,7 +128,7 @@ def trace(who: str, *functions: Function) -> tuple[list[Traced], list[Any]]:
             for key, found in tracing.found.items():
                 captures.setdefault(key, found[0])
             made.append((graph, nodes, out, tracing))
-        return [_closed(graph, nodes, out, tracing, captures, mode) for graph, nodes, out, tracing in made], list(captures.values())
+        return [_closed(graph, nodes, out, own, captures, mode) for graph, nodes, out, own in made], list(captures.values())
 
 
 def derive(f: Callable[..., Any], like: Sequence[Any], name: str = "x") -> Subgraph:
@@ -134,7 +146,7 @@ def derive(f: Callable[..., Any], like: Sequence[Any], name: str = "x") -> Subgr
 
 def small(graph: Graph) -> Graph:
     """The graph without what is computed twice, always, or for nothing."""
-    made = apply(graph, common_subexpressions, constant_folding, dead_code)
+    made = dead_code(constant_folding(common_subexpressions(graph)))
     made.outputs = list(made.outputs)
     return made
 
@@ -200,7 +212,7 @@ def _left(who: str, x: Any, tracing: Trace) -> Node:
         if type(x) is SymInt:
             raise TracingError(f"{who}: a result is the size {x}, which is no array. Write np.full((), {x}).")
         raise result_refused(who, x)
-    node = tracing.taken(x)[1]
+    node: Node = tracing.taken(x)[1]
     return node
 
 

@@ -31,8 +31,8 @@ def carry_changed(who: str, number: Any, before: Any, after: Any, like: Any = No
     first = "goes in as" if what == "carry" else "is"
     then = "and comes out as" if what == "carry" else "in the first step, and in a later one"
     return ControlFlowError(
-        f"{who}: the {name} {first} {layout_text(before)} {then} {layout_text(after)}. Each step has to give the shape and dtype "
-        f"of the one before: {_advice(before, after, what)}"
+        f"{who}: the {name} {first} {layout_text(before)} {then} {layout_text(after)}. Each step has to give the shape and "
+        f"dtype of the one before: {_advice(before, after, what)}"
     )
 
 
@@ -49,16 +49,16 @@ def kind_changed(who: str, before: Any, after: Any, what: str = "carry") -> Cont
     """The refusal of a step whose carry, or result, is another container than that of the step before."""
     first = "goes in as" if what == "carry" else "is"
     return ControlFlowError(
-        f"{who}: the {what} {first} {structure_text(before)} and {structure_text(after)} comes out. Return the same containers, with the "
-        "same keys and as many items, at each step."
+        f"{who}: the {what} {first} {structure_text(before)} and {structure_text(after)} comes out. Return the same "
+        "containers, with the same keys and as many items, at each step."
     )
 
 
 def branches_differ(who: str, true: Any, false: Any, path: str = "") -> ControlFlowError:
     """The refusal of two branches that give different things."""
     return ControlFlowError(
-        f"{who}: the branch for true gives {true}{path and f' at {path}'}, and that for false {false}. Both have to give the same "
-        "containers of arrays of the same shapes and dtypes."
+        f"{who}: the branch for true gives {true}{path and f' at {path}'}, and that for false {false}. Both have to give the "
+        "same containers of arrays of the same shapes and dtypes."
     )
 
 
@@ -68,7 +68,7 @@ def structure_text(x: Any) -> str:
         return f"a dict of {', '.join(map(repr, x)) or 'nothing'}"
     if isinstance(x, (list, tuple)):
         return f"a {type(x).__name__} of {len(x)}"
-    return kind_of(x)
+    return "an array" if type(x) is int or hasattr(x, "shape") else kind_of(x)
 
 
 def not_a_pair(who: str, out: Any) -> ControlFlowError:
@@ -79,7 +79,7 @@ def not_a_pair(who: str, out: Any) -> ControlFlowError:
 
 def result_refused(who: str, x: Any, what: str = "a result") -> ControlFlowError:
     """The refusal of what is no array."""
-    return ControlFlowError(f"{who}: {what} is {kind_of(x)}, which is no array. Return arrays, numbers, and containers of them.")
+    return ControlFlowError(f"{who}: {what} is {kind_of(x)}, which is no array. Give arrays, numbers, or containers of them.")
 
 
 def condition_refused(who: str, x: Any) -> ControlFlowError:
@@ -91,7 +91,8 @@ def condition_refused(who: str, x: Any) -> ControlFlowError:
 
 def is_true(who: str, x: Any) -> bool:
     """The truth of a condition on plain arrays; raise where it is not one."""
-    if type(x) is bool or (getattr(x, "dtype", None) == bool and x.shape == ()):
+    dtype = getattr(x, "dtype", None)
+    if type(x) is bool or (dtype is not None and dtype.kind == "b" and x.shape == ()):
         return bool(x)
     raise condition_refused(who, x)
 
@@ -106,8 +107,8 @@ def still_true(who: str, most: int) -> ControlFlowError:
 def unbounded(who: str) -> ControlFlowError:
     """The refusal of a gradient of a loop that keeps its carries in arrays of a length that nobody knows."""
     return ControlFlowError(
-        f"{who}: a gradient of it in a graph keeps the carry of each step, and how many there are depends on data. Say how many "
-        f"there may be: {who}(cond, body, init, max_steps=1000); or write a scan, or a fori_loop of fixed bounds."
+        f"{who}: a gradient of it in a graph keeps the carry of each step, and how many there are depends on data. Say how "
+        f"many there may be: {who}(cond, body, init, max_steps=1000); or write a scan, or a fori_loop of fixed bounds."
     )
 
 

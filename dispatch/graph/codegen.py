@@ -15,6 +15,7 @@ import keyword
 import re
 from collections.abc import Callable
 from enum import Enum
+from itertools import count
 from operator import attrgetter
 from typing import Any
 
@@ -73,7 +74,7 @@ class Code(Writer):
         self.body, self.function = body, function
         self.objects: dict[str, Any] = {} if around is None else around.objects
         self.imports: dict[str, str] = {} if around is None else around.imports  # name -> the line that imports it
-        self.taken = set(RESERVED) | {node.name for node in body.nodes} | (set() if around is None else around.taken)
+        self.taken: set[str] = set(RESERVED) | {node.name for node in body.nodes} | (set() if around is None else around.taken)
         self.inner: list[str] = []  # the lines of the functions that the next statement names
         for node in body.nodes:
             self.names[node] = self._free(node.name) if node.name in RESERVED or keyword.iskeyword(node.name) else node.name
@@ -202,7 +203,8 @@ class Code(Writer):
             return super().word(x)
         value = BY_CLASS.get(cls)
         if value is not None and value.body is not None:
-            name = self._free("body")
+            name = next(name for n in count(1) if (name := f"body_{n}") not in self.taken)
+            self.taken.add(name)
             self.inner += Code(value.body(x), name, self).lines
             return name
         if value is not None and value.spell is not None:

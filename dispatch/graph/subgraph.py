@@ -24,11 +24,19 @@ class Subgraph:
     [array([2., 2.])]
     """
 
-    __slots__ = ("graph", "run")
+    __slots__ = ("_lines", "graph", "run")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.run: Callable[..., Any] | None = None
+        self._lines: tuple[str, ...] | None = None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of the graph as text: a line feed in a text would be escaped again at each depth of graphs in graphs."""
+        if self._lines is None:
+            self._lines = tuple(self.graph.dumps().split("\n"))
+        return self._lines
 
     def __call__(self, *args: Any) -> list[Any]:
         """Run the graph node by node, on values of any transform."""
@@ -41,19 +49,14 @@ class Subgraph:
     __hash__ = object.__hash__
 
     def __reduce__(self) -> Any:
-        return _read, _lines(self)
+        return _read, self.lines
 
     def __repr__(self) -> str:
         return f"Subgraph({self.graph!r})"
-
-
-def _lines(x: Subgraph) -> tuple[str, ...]:
-    """A graph in a graph is written by its lines: a line feed in a text would be escaped again at each depth."""
-    return tuple(x.graph.dumps().split("\n"))
 
 
 def _read(*lines: str) -> Subgraph:
     return Subgraph(Graph.loads("\n".join(lines)))
 
 
-register_value(Subgraph, "graph", _lines, _read, body=lambda x: x.graph)
+register_value(Subgraph, "graph", lambda x: x.lines, _read, body=lambda x: x.graph)

@@ -57,7 +57,7 @@ def cond(pred, true, false, *operands):
     return unflatten(true(*operands), [np.where(pred, x, y) for x, y in chosen])
 
 
-def map(f, xs):
+def map(f, xs):  # noqa: A001
     return scan(lambda carry, x: (None, f(x)), None, xs)[1]
 
 
