@@ -6,7 +6,7 @@ from cpython.object cimport PyObject, PyTypeObject
 
 from ...core.keys cimport FAKE
 from ...core.python cimport Py_TYPE
-from ...core.state cimport Guard, ModeGuard, Setting, active_mode
+from ...core.state cimport ModeGuard, Setting, active_mode
 from .fields cimport Fields, new_fake
 
 import numpy as np
