@@ -66,7 +66,7 @@ OWN_TESTS_ONLY = {"", "core", "schema", "graph"}  # folders that no one test spe
 MOST_LINES = 350  # above it a file says at its top why
 # Of all .pyx beside their docstrings, a ninth of the package: who changes the core reads C. 70 are NumPy's gufunc of functions in C,
 # which its C API alone makes.
-MOST_COMPILED_LINES = 5170
+MOST_COMPILED_LINES = 5280
 DOCSTRING = re.compile(r'(\A|^(?!cdef extern)[^\n]*:\n) *"""(?:[^"]|"(?!""))*"""\n', re.MULTILINE)
 PICTURES = re.compile(r"(?i)\b(floor|rooms?|houses?|doors?|mezzanine|riddles?)\b")  # of docs/floors.md, and of nothing else
 OPERATOR_NAME = re.compile(r"\w+::\w+(\.\w+)?")
