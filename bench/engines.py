@@ -1,9 +1,9 @@
 """What does a compiled function take, beside plain NumPy and the compilers of others?
 
 Chains of twenty elementwise calls at four lengths, the heat equation, a network, logsumexp and softmax, distances and
-Black-Scholes, all in float64. `exact` is `dispatch.compile`, called with NumPy arrays; each peer has arrays of its own and the
-form that it is at its best in: JAX a loop of its own for the heat equation, Numba loops over elements, on one thread. The fastest
-of some rounds counts, on the wall, in each of which everything runs once; every result must equal NumPy's.
+Black-Scholes, all in float64. `exact` is `dispatch.compile`, called with NumPy arrays; each peer has arrays of its own and
+the form that it is at its best in: JAX a loop of its own for the heat equation, Numba loops over elements, on one thread. The
+fastest of some rounds counts, on the wall, in each of which everything runs once; every result must equal NumPy's.
 
     python -m bench engines                     the table
     python -m bench engines heat chain          the cells whose names hold one of the words
