@@ -17,6 +17,7 @@ cdef class Wrapped:
 
 
 cdef int no_more(object x, tuple items, void *context) except -1       # raises for an array that has more than its data
+cdef Wrapped allocated(type cls, Level level, rank_t rank)
 cdef bint is_wrapped(PyObject *x) noexcept
 cdef Wrapped highest(object x, Wrapped found, PyTypeObject *cls)
 cdef tuple taken_off(object whole, tuple args)

@@ -1,7 +1,7 @@
-"""What a row is as a method of Tensor: NumPy's protocols, an index, an infix operator in either order, a sign, a method of arrays.
+"""What a row is as a method of Tensor: NumPy's protocols, an index, infix operators in either order, signs, methods of arrays.
 
-These functions are compiled, so that `np.sum(x)`, `x[1:]`, `x * y` and `x.sum()` cost hardly more than the call of the row itself.
-Each is the usual call alone; what else there is, is a function in Python, which is called where a row refuses that.
+These functions are compiled, so that `np.sum(x)`, `x[1:]`, `x * y` and `x.sum()` cost hardly more than the row itself. Each
+runs the usual call; every other call is for a function in Python.
 """
 cimport numpy as cnp
 from cpython.object cimport PyObject
@@ -34,9 +34,9 @@ cdef object array_type = np.ndarray
 
 
 cdef class Entry:
-    """A function of NumPy: a row, where a call gives `fewest` to `most` arguments by position and by name those `known`; else `other`.
+    """A function of NumPy: a row, or `other` where the row refuses the call or it has other arguments than the row's own.
 
-    These arguments are the row's own. What the row refuses of them, such as a list in place of an array, is for `other` too.
+    The row's own are `fewest` to `most` by position, and those `known` by name.
     """
 
     cdef object op
@@ -88,17 +88,17 @@ def array_ufunc(dict ufuncs not None, other not None):
 
 def subscript(row not None, tuple alone not None, other not None):
     """`x[index]`, where the index has no array in it, or is an array with axes, for which `alone` stands; `other` is any."""
-    def __getitem__(self, index):
-        if isinstance(index, tuple):
-            for i in index:
+    def __getitem__(self, items):
+        if isinstance(items, tuple):
+            for i in items:
                 if isinstance(i, ARRAYS):
-                    return other(self, index)
-            return row(self, index, [])
-        if not isinstance(index, ARRAYS):
-            return row(self, index, [])
-        if is_exact(<PyObject *>index) and cnp.PyArray_NDIM(<cnp.ndarray>index):
-            return row(self, alone, [index])
-        return other(self, index)
+                    return other(self, items)
+            return row(self, items, [])
+        if not isinstance(items, ARRAYS):
+            return row(self, items, [])
+        if is_exact(<PyObject *>items) and cnp.PyArray_NDIM(<cnp.ndarray>items):
+            return row(self, alone, [items])
+        return other(self, items)
     return __getitem__
 
 

@@ -1,7 +1,7 @@
 """Notes, in each call of an operator that returns views, which value is a view of which.
 
-It is compiled because a view costs NumPy a tenth of a microsecond, and in Python this took one. What is done with what is noted,
-a write that shows in every view, is in views.py, in Python.
+It is compiled because a view costs NumPy a tenth of a microsecond, and in Python this took one. What is done with it, a write
+that shows in every view, is in views.py, in Python.
 """
 cimport numpy as cnp
 from cpython.object cimport PyObject
