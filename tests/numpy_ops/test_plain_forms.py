@@ -60,7 +60,7 @@ def test_a_row_replayed_is_its_kernel(name):
 
                 def f(*arrays, args=args):
                     rest = iter(arrays)
-                    return op.whole(*mapped(lambda leaf: next(rest) if isinstance(leaf, np.ndarray) else leaf, args))  # noqa: B023
+                    return op.whole(*mapped(lambda leaf: next(rest) if isinstance(leaf, np.ndarray) else leaf, args))
 
                 try:
                     expected = ran(f, copied(given))
