@@ -21,7 +21,8 @@ from ..core.pytree import field_names, items_of, made_of, register_record
 from ..errors import GraphError
 from ..operators.views import Look
 from .array_literals import Unwritable, array_of, data_of, described, dtype_of, dtype_text, metadata_of, raw_bytes, scalar_of
-from .node import Metadata, Node, Opaque
+from .metadata import Metadata, Opaque
+from .node import Node
 
 PLAIN = frozenset({type(None), bool, str, bytes})
 

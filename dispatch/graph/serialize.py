@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core import OpOverload
+from ..core.collector import collector_paused
 from ..core.source import Line
 from ..errors import GraphError
 from ..operators.rule_operators import known_or_made, origin_of_name
@@ -125,6 +126,7 @@ def _call(writer: Writer, *values: Any) -> str:
 # -- reading ---------------------------------------------------------------------------------------------------------------
 
 
+@collector_paused()
 def read(text: str, body: Body, name: str = "") -> None:
     """Fill an empty graph from a text; an error names the file and the number of the line."""
     reader = _GraphReader(body)
@@ -209,12 +211,13 @@ class _GraphReader:
             self.operators[name] = op
 
     def say_line(self, *parts: Any) -> None:
-        self.source = Line(*parts) if parts else None
-        if self.source is not None and list(map(type, self.source)) != [str, int, str]:
+        if parts and list(map(type, parts)) != [str, int, str]:
             raise GraphError("a line is a file, a number and a function")
+        self.source = Line(*parts) if parts else None
 
     def say_symbol(self, name: str, node: Node, axis: int | None) -> None:
-        if type(name) is not str or type(node) is not Node or not (axis is None or type(axis) is int):
+        given: Any = node
+        if type(name) is not str or type(given) is not Node or not (axis is None or type(axis) is int):
             raise GraphError("a symbol is a name, a node and an axis")
         self.body.symbols[name] = node, axis
 
