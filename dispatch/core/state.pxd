@@ -63,5 +63,6 @@ cdef class Without(Guard):
     cdef readonly ModeGuard guard
 
 
+cpdef ModeGuard active_mode(int key)
 cdef rank_t highest_mode(rank_t without)
 cdef Level GROUND

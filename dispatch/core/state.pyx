@@ -316,15 +316,18 @@ cdef list active_guards(Guard guard):
     return found
 
 
-def active_mode(int key):
+cpdef ModeGuard active_mode(int key):
     """The guard of the newest active mode of `key` in this thread, or None."""
     cdef ThreadState *thread = thread_state()
-    cdef ModeGuard guard
-    if thread.rank == 0:
-        return None
-    for guard in active_guards(<Guard>thread.top):
-        if guard.key == key:
-            return guard
+    cdef Guard guard = <Guard>thread.top if thread.rank else None
+    cdef ModeGuard mode
+    while guard is not None and not isinstance(guard, Without):
+        if isinstance(guard, ModeGuard) and (<ModeGuard>guard).key == key:
+            return <ModeGuard>guard
+        guard = guard.below
+    for mode in active_guards(guard) if guard is not None else ():
+        if mode.key == key:
+            return mode
     return None
 
 

@@ -11,10 +11,13 @@ cdef class Wrapped:
     cdef readonly Level level
     cdef readonly rank_t rank               # level.number * 64 + key
     cdef readonly bint read_only            # whether operators that write refuse it
+    cdef public int writes                  # how many calls have written to it in place
+    cdef public object family               # the values that share its memory, None where no view was taken: operators/views.py
     cdef object __weakref__
 
 
 cdef int no_more(object x, tuple items, void *context) except -1       # raises for an array that has more than its data
+cdef Wrapped allocated(type cls, Level level, rank_t rank)
 cdef bint is_wrapped(PyObject *x) noexcept
 cdef Wrapped highest(object x, Wrapped found, PyTypeObject *cls)
 cdef tuple taken_off(object whole, tuple args)

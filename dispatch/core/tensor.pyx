@@ -151,6 +151,13 @@ class Tensor(Wrapped):
                         "copied. Take its value out first: dispatch.detach(x).")
 
 
+cdef Wrapped allocated(type cls, Level level, rank_t rank):
+    """A wrapper of a class around nothing yet."""
+    cdef Wrapped made = dispatch_allocate(cls, NOTHING)
+    made.level, made.rank = level, rank
+    return made
+
+
 def wrap(type cls not None, value, like not None, data=None, bint frozen=False):
     """A wrapper of class `cls` around `value`.
 
@@ -174,13 +181,11 @@ def wrap(type cls not None, value, like not None, data=None, bint frozen=False):
     """
     if not PyType_IsSubtype(<PyTypeObject *>cls, WRAPPED):
         raise TypeError(f"{cls.__qualname__} is no class of wrappers: derive it from dispatch.Tensor.")
-    cdef Wrapped made = dispatch_allocate(cls, NOTHING)
+    cdef Wrapped made
     if isinstance(like, Wrapped):
-        made.level = (<Wrapped>like).level
-        made.rank = (<Wrapped>like).rank
+        made = allocated(cls, (<Wrapped>like).level, (<Wrapped>like).rank)
     else:
-        made.level = like
-        made.rank = rank_at(made.level.number, cls.key)
+        made = allocated(cls, like, rank_at((<Level?>like).number, cls.key))
     if isinstance(value, Wrapped):
         if (<Wrapped>value).rank >= made.rank:
             raise EscapedValueError(

@@ -1,4 +1,20 @@
-"""The kernel that remembers the answers of a shape rule."""
+"""The kernels of a shape rule: one runs it, one remembers its answers."""
+from .fields cimport Fields
+
+
+cdef class Running:
+    cdef object op
+    cdef object rule
+    cdef object context                     # what `get_ctx()` returns while the rule runs
+    cdef object results
+    cdef object noted
+    cdef tuple taking
+    cdef list devices
+    cdef tuple written
+    cdef bint single
+
+    cdef object run(self, mode, tuple args)
+    cdef bint is_new(self, Fields out, tuple args)
 
 
 cdef class Remembering:

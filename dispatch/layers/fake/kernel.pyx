@@ -1,16 +1,25 @@
-"""The kernel that remembers the answers of a shape rule: looked up by the layouts of the fakes and the plain arguments.
+"""The kernels of a shape rule: one runs it on fakes; one remembers its answers, by the fakes' layouts and the plain arguments.
 
-Under a FakeTensorMode and in a trace every call goes this way. Written in Python the lookup would cost more than many rules.
+Under a FakeTensorMode and in a trace every call goes this way. Written in Python the way would cost more than many rules.
 """
+from cpython.object cimport PyObject, PyTypeObject
+
+from ...core.keys cimport FAKE
+from ...core.python cimport Py_TYPE
+from ...core.state cimport ModeGuard, Setting, active_mode
+from .fields cimport Fields, new_fake
+
 import numpy as np
 
-from ...core import DispatchKey, active_mode
+from ...core.pytree import arrays
+from ...errors import DispatchError
 from ...symbolic import SymInt
 from .rule_cache import Single, answer_of, sizes_in
-from .rule_inputs import mode_of
-from .tensor import FakeTensor, fake_tensor
+from .rule_inputs import device_for, faked, mode_of
+from .tensor import FakeTensor, fake_tensor, forget
 
-cdef object FAKE = DispatchKey.FAKE
+cdef PyTypeObject *FAKES = <PyTypeObject *><PyObject *>FakeTensor
+cdef frozenset PASSING = frozenset({int, float, bool, str, type(None), complex, SymInt})    # a fake rule gets these as they are
 cdef object DTYPE = np.dtype
 cdef frozenset PLAIN = frozenset({int, float, bool, complex, str, type(None), type})    # an answer may be remembered by them
 cdef Py_ssize_t MOST = 1024                 # answers for one operator, which are forgotten all together
@@ -23,13 +32,15 @@ cdef tuple identities(tuple sizes):
 
 cdef object key_of(object x, object mode, bint symbolic):
     """What an answer depends on in an argument; LookupError for all but fakes without elements and plain values."""
+    cdef Fields fake
     cls = type(x)
     if cls is FakeTensor:
-        if x.mode is not mode or (x.data is not None and x.data.constant is not None):
+        fake = x
+        if fake.mode is not mode or (fake.data is not None and fake.data.constant is not None):
             raise LookupError
         if symbolic:
-            return identities(x.shape), identities(x.strides), x.dtype, x.device, x.number
-        return x.shape, x.strides, x.dtype, x.device, x.number
+            return identities(fake.shape), identities(fake.strides), fake.dtype, fake.device, fake.number
+        return fake.shape, fake.strides, fake.dtype, fake.device, fake.number
     if cls in PLAIN:
         return cls, x                       # the type counts too, for 1, 1.0 and True are equal
     if cls is tuple or cls is list:
@@ -58,9 +69,85 @@ cdef object outputs_of(object answer, tuple args, object mode):
         return cls([outputs_of(item, args, mode) for item in items])
     shape, dtype, strides, device, seen, number = answer
     if seen is None:
-        return fake_tensor(shape, dtype, strides, device, mode, None, number)
+        return new_fake(FakeTensor, shape, dtype, strides, device, mode, number)
     base = args[seen] if isinstance(seen, int) else args[seen[0]][seen[1]]
     return fake_tensor(shape, dtype, strides, device, mode, base)
+
+
+cdef bint fits(object x, object mode) except -1:
+    """Whether a fake rule gets an argument as it is: a fake on the CPU, a list of these, a plain argument of a common type."""
+    if Py_TYPE(<PyObject *>x) == FAKES:
+        return (<Fields>x).mode is mode and (<Fields>x).device == "cpu"
+    if type(x) is not list:
+        return type(x) in PASSING
+    for item in <list>x:
+        if type(item) is list or not fits(item, mode) or Py_TYPE(<PyObject *>item) != FAKES:
+            return False
+    return True
+
+
+cdef class Running:
+    """A kernel that runs a rule on fakes, with their mode on.
+
+    `results` makes the call's outputs of what the rule returned, and `noted(out, args)` says of those without axes whether they
+    are numbers. `taking` has the arguments that take arrays, `devices` those that name a device, `written` those written to.
+    `single` says whether the operator returns one array, which is no view of an argument.
+    """
+
+    def __init__(self, op, rule not None, context, results, noted, tuple taking, list devices, tuple written, bint single):
+        self.op, self.rule, self.context, self.results, self.noted = op, rule, context, results, noted
+        self.taking, self.devices, self.written, self.single = taking, devices, written, single
+
+    def __call__(self, *args):
+        cdef ModeGuard guard = active_mode(FAKE)
+        cdef Fields fake
+        cdef bint plain = not self.devices
+        mode = guard.mode if guard is not None else mode_of(args)
+        device = "cpu"
+        for i in self.taking:
+            if not fits(args[<Py_ssize_t>i], mode):
+                plain = False
+                break
+        if not plain:
+            args = faked(self.op, args, mode)
+            device = device_for(self.op, args, self.devices)
+        try:
+            out = self.run(mode if guard is None else None, args)
+        except DispatchError:
+            raise
+        except Exception as error:
+            error.add_note(f"in the fake rule of {self.op.name}")
+            raise
+        for i in self.written:
+            for x in arrays(args[i]):
+                if type(x) is FakeTensor:
+                    forget(x)
+        if plain and self.single and Py_TYPE(<PyObject *>out) == FAKES:
+            fake = out
+            if fake.mode is mode and fake.data is None and fake.device == "cpu" and self.is_new(fake, args):
+                return fake if fake.shape else self.noted(fake, args)
+        return self.noted(self.results.outputs(out, args, mode, device), args)
+
+    cdef object run(self, mode, tuple args):
+        """What the rule returns, with a mode turned on unless it is None."""
+        cdef Setting setting
+        if mode is not None:
+            with ModeGuard(FAKE, mode):
+                return self.run(None, args)
+        setting = Setting.__new__(Setting, FAKE, self.context)
+        setting.enter()
+        try:
+            return self.rule(*args)
+        finally:
+            setting.leave()
+
+    cdef bint is_new(self, Fields out, tuple args):
+        """Whether an output surely is none of the arguments."""
+        for i in self.taking:
+            x = args[<Py_ssize_t>i]
+            if x is out or type(x) is list:
+                return False
+        return True
 
 
 cdef class Remembering:
@@ -71,7 +158,7 @@ cdef class Remembering:
 
     def __call__(self, *args):
         cdef dict answers = self.answers
-        guard = active_mode(FAKE)
+        cdef ModeGuard guard = active_mode(FAKE)
         mode = guard.mode if guard is not None else mode_of(args)
         if mode is None:
             return self.kernel(*args)

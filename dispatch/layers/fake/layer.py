@@ -6,28 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from ...core import DispatchKey, ModeGuard, OpOverload, Setting, Without, active_mode, freeze
+from ...core import DispatchKey, OpOverload, Without, active_mode, freeze
 from ...core.pytree import arrays, leaves, mapped
 from ...core.source import where
 from ...dispatcher.layer import Kernel, Layer
 from ...dispatcher.rule_parameters import by_position, check_parameters
-from ...errors import DispatchError, FakeTensorError, NoRuleError, kind_of
+from ...errors import FakeTensorError, NoRuleError, kind_of
 from ...operators.functional_variant import form_of
 from ...operators.views import gives_number
 from ...schema.tags import Tag
 from ...schema.types import DEVICE, OptionalOf
-from ...symbolic import SymInt, guard_or_false
-from .kernel import Remembering
+from ...symbolic import guard_or_false
+from .kernel import Remembering, Running
 from .rule_cache import Pure
 from .rule_context import FakeContext
-from .rule_inputs import device_for, faked, mode_of
+from .rule_inputs import faked, mode_of
 from .rule_outputs import Results
-from .tensor import FakeTensor, Kept, forget
+from .tensor import FakeTensor, Kept
 
 FAKE = int(DispatchKey.FAKE)
-
-# What a fake rule gets as it is: fakes, and plain arguments of the commonest types.
-_PASSING = frozenset({FakeTensor, int, float, bool, str, type(None), complex, SymInt})
 
 
 class Fake(Layer):
@@ -69,65 +66,26 @@ layer = Fake("fake", DispatchKey.FAKE)
 
 def _running(op: OpOverload, rule: Callable[..., Any], results: Results) -> Kernel:
     """Return the kernel that runs a rule on fakes, with their mode on."""
-    context = FakeContext(op)
     single = len(op.schema.returns) == 1 and op.outputs.returned == (-1,) and not (results.sources[0] or op.outputs.typed)
-    rule = by_position(op, rule)
-    taking = [i for i, a in enumerate(op.schema.arguments) if a.type.has_tensor]
+    taking = tuple([i for i, a in enumerate(op.schema.arguments) if a.type.has_tensor])
     devices = [i for i, a in enumerate(op.schema.arguments) if a.type in (DEVICE, OptionalOf(DEVICE))]
     written = form_of(op.schema).written
 
-    def kernel(*args: Any) -> Any:
-        guard = active_mode(FAKE)
-        mode = guard.mode if guard is not None else mode_of(args)
-        device, plain = "cpu", not devices
-        for i in taking:
-            x = args[i]
-            if type(x) not in _PASSING or (type(x) is FakeTensor and (x.mode is not mode or x.device != "cpu")):
-                plain = type(x) is list and all([type(y) is FakeTensor and y.mode is mode and y.device == "cpu" for y in x])
-                if not plain:
-                    break
-        if not plain:
-            args = faked(op, args, mode)
-            device = device_for(op, args, devices)
-        try:
-            if mode is None or guard is not None:
-                with Setting(FAKE, context):
-                    out = rule(*args)
-            else:
-                with ModeGuard(FAKE, mode), Setting(FAKE, context):
-                    out = rule(*args)
-        except DispatchError:
-            raise
-        except Exception as error:
-            error.add_note(f"in the fake rule of {op.name}")
-            raise
-        for i in written:
-            for x in arrays(args[i]):
-                if type(x) is FakeTensor:
-                    forget(x)
-        if plain and single and type(out) is FakeTensor and out.mode is mode and out.data is None and out.device == "cpu":
-            for i in taking:
-                if args[i] is out or type(args[i]) is list:
-                    break
-            else:
-                return out if out.shape else noted(op, out, args)
-        return noted(op, results.outputs(out, args, mode, device), args)
+    def noted(out: Any, args: tuple[Any, ...]) -> Any:
+        """Return the results of a call, of which those that are numbers say so."""
+        for x in arrays(out):
+            if type(x) is FakeTensor and not x.shape and x.base is None and not any(x is y for y in args):
+                x.number = gives_number(op, args)
+        return out
 
-    noted = _numbers_noted if op.table.live(DispatchKey.CompositeImplicit) is None else _as_it_is
-    return kernel
+    def as_it_is(out: Any, args: tuple[Any, ...]) -> Any:
+        """Return the results of a composite, whose operators have said so."""
+        return out
 
-
-def _numbers_noted(op: OpOverload, out: Any, args: tuple[Any, ...]) -> Any:
-    """The results of a call, of which those that are numbers say so."""
-    for x in arrays(out):
-        if type(x) is FakeTensor and not x.shape and x.base is None and not any(x is y for y in args):
-            x.number = gives_number(op, args)
-    return out
-
-
-def _as_it_is(op: OpOverload, out: Any, args: tuple[Any, ...]) -> Any:
-    """The results of a composite, whose operators have said so."""
-    return out
+    composite = op.table.live(DispatchKey.CompositeImplicit) is not None
+    return Running(
+        op, by_position(op, rule), FakeContext(op), results, as_it_is if composite else noted, taking, devices, written, single
+    )
 
 
 def _knowing(op: OpOverload, kernel: Kernel) -> Kernel:

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, NoReturn, cast
 
-import numpy as np
-
-from ...core import DispatchKey, Tensor, ground, note_request, wrap
+from ...core import DispatchKey, Tensor, note_request
 from ...core.array_memory import unwritable
 from ...errors import DataDependentError
 from ...symbolic import contiguous
+from .fields import Fields, copy_fields, new_fake
 
 Shape = tuple[int, ...]
 
@@ -33,7 +32,7 @@ class Kept:
         self.version: object = None
 
 
-class FakeTensor(Tensor):
+class FakeTensor(Fields, Tensor):
     """The shape, dtype, strides and device of an array, without its elements.
 
     Attributes
@@ -54,15 +53,9 @@ class FakeTensor(Tensor):
     (FakeTensor(shape=(1000, 3), dtype=float32), (12, 4), 12000)
     """
 
-    __slots__ = ("device", "dtype", "mode", "number", "shape", "strides")
+    __slots__ = ()
     key = DispatchKey.FAKE
 
-    shape: Shape
-    dtype: np.dtype[Any]
-    strides: Shape
-    device: str
-    mode: Any  # a FakeTensorMode, which is made of fakes
-    number: bool  # whether NumPy has the value as a scalar, of which there are no views
     data: Kept | None
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -148,12 +141,11 @@ class FakeTensor(Tensor):
         made : FakeTensor
             A fake that has nothing yet.
         """
-        for name, put in _SETTERS.items():
-            put(made, getattr(self, name))
+        copy_fields(self, made)
         kept = self.data
         if not self.number:
             base = self if kept is None or kept.base is None else kept.base
-            _set_data(made, Kept(base, None if kept is None or kept.constant is None else self.constant))
+            made.data = Kept(base, None if kept is None or kept.constant is None else self.constant)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -164,12 +156,6 @@ class FakeTensor(Tensor):
     def __repr__(self) -> str:
         where = "" if self.device == "cpu" else f", device={self.device!r}"
         return f"FakeTensor(shape={self.shape}, dtype={self.dtype}{where})"
-
-
-# `made.shape = shape` is refused, and what sets it without `__setattr__` is quicker too
-_SETTERS = {name: vars(FakeTensor)[name].__set__ for name in ("shape", "dtype", "strides", "device", "mode", "number")}
-_set_data = Tensor.data.__set__
-_set_shape, _set_dtype, _set_strides, _set_device, _set_mode, _set_number = _SETTERS.values()
 
 
 def fake_tensor(
@@ -185,13 +171,8 @@ def fake_tensor(
 
     `base` is the fake that it is a view of; of a number there are none. `number` says whether it is one itself.
     """
-    made: FakeTensor = wrap(FakeTensor, None, GROUND)
-    _set_shape(made, shape)
-    _set_dtype(made, dtype)
-    _set_strides(made, contiguous(shape, dtype.itemsize) if strides is None else strides)
-    _set_device(made, device)
-    _set_mode(made, mode)
-    _set_number(made, number or (base is not None and base.number and not shape))
+    strides = contiguous(shape, dtype.itemsize) if strides is None else strides
+    made = new_fake(FakeTensor, shape, dtype, strides, device, mode, number or (base is not None and base.number and not shape))
     if base is not None and not base.number:
         made.data = Kept(memory_of(base))
         if base.read_only:
@@ -226,6 +207,3 @@ def counted(x: FakeTensor, new: Callable[[], Any], what: Any = "nonzero") -> Any
     if what not in sizes:
         sizes[what] = new()
     return sizes[what]
-
-
-GROUND = ground()

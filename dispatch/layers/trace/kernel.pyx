@@ -11,13 +11,13 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 from ...core.arrays cimport is_exact
 from ...core.flatten cimport enter, items_of, leave, mapped, rebuilt
 from ...core.keys cimport TRACE, rank_t
-from ...core.state cimport Guard, ModeGuard, ThreadState, Without, thread_state
+from ...core.state cimport Guard, ModeGuard, ThreadState, Without, active_mode, thread_state
 from ...core.python cimport Py_TYPE, is_plain
 from ...core.tensor cimport Wrapped, highest
 
 import numpy as np
 
-from ...core import active_mode, device_of, wrap
+from ...core import device_of, wrap
 from ...operators.functional_variant import form_of
 from ...graph import Metadata
 from ...core.source import here

@@ -12,6 +12,7 @@ import pytest
 import dispatch
 from dispatch import FakeTensor, FakeTensorMode, ops
 from dispatch.core import DispatchKey
+from dispatch.core.array_memory import unwritable
 from dispatch.errors import DataDependentError, DefinitionError, FakeTensorError, GuardError
 from dispatch.layers.fake import fake_tensor, get_ctx
 from dispatch.operators.registry import build
@@ -131,12 +132,30 @@ def test_copies_are_fakes_of_their_own_and_views_stay_views():
     assert int(copy.deepcopy(mode.constant(3))) == 3
 
 
+def test_a_fake_is_read_and_not_written_to():
+    x = FakeTensorMode().from_array(A)
+    for name in ("shape", "dtype", "strides", "device", "mode"):
+        with pytest.raises(AttributeError):
+            setattr(x, name, getattr(x, name))
+    assert (x.shape, x.dtype, x.strides, x.device) == (A.shape, A.dtype, A.strides, "cpu")
+    with pytest.raises(TypeError, match=r"^a FakeTensor is not made by calling its class"):
+        FakeTensor()
+
+
 def test_a_fake_does_not_travel():
     x = FakeTensorMode().from_array(A)
     assert said(TypeError, lambda: pickle.dumps(x)) == (
         "a FakeTensor of shape (2, 3) and dtype float64 has no data and belongs to a mode of this process, so it cannot be "
         "pickled. Send its shape and dtype, and make a fake of np.empty(shape, dtype) there."
     )
+
+
+def test_a_fake_that_is_kept_has_all_of_another():
+    x = FakeTensorMode().from_array(np.float32(2))
+    kept = unwritable(x)
+    fields = ("shape", "dtype", "strides", "device", "mode", "number")
+    assert [getattr(kept, name) for name in fields] == [getattr(x, name) for name in fields]
+    assert (kept is not x, x.number, kept.read_only) == (True, True, True)
 
 
 # -- rules -----------------------------------------------------------------------------------------------------------------
