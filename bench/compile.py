@@ -1,8 +1,8 @@
 """What does it cost to compile a graph, a node?
 
-Microseconds of processor time a node, in graphs of 1 000, 10 000, 100 000 and 200 000: the trace, the passes that make the graph
-smaller, the program, the first call as a whole, and the load of a saved graph; and the memory that a compiled function takes,
-while it is made and afterwards. The same cost at all lengths is what linear means.
+Microseconds of processor time a node, in graphs of 1 000, 10 000, 100 000 and 200 000: the trace, the passes that make the
+graph smaller, the program, the first call as a whole, and the load of a saved graph; and the memory that a compiled function
+takes, while it is made and afterwards. The same cost at all lengths is what linear means.
 
     python -m bench compile                every length
     python -m bench compile 1000           this one
