@@ -12,7 +12,7 @@ from ..operators.register import resolve
 from ..schema.schema import Argument
 from ..schema.types import INT, Base, ListOf, OptionalOf, TupleOf, Type, UnionOf
 from .cases import bind
-from .check_schema import run, written_arrays
+from .kernel_runs import run, written_arrays
 
 Shape = tuple[int, ...]
 DTYPES = (np.float64, np.int64, np.bool_)  # of the arrays, until a kernel accepts one

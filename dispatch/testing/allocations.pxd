@@ -1,0 +1,7 @@
+"""What NumPy allocates while a kernel runs."""
+
+
+cdef class Allocations:
+    cdef unsigned char byte
+    cdef object before                      # NumPy's handler outside the block
+    cdef readonly size_t broken
