@@ -76,17 +76,24 @@ cdef extern from *:
         release_lock();
         return found;
     }
-    static PyDataMem_Handler guarded = {"dispatch_guarded", 1, {NULL, guarded_malloc, guarded_calloc, guarded_realloc, guarded_free}};
-    static PyObject *take_over(unsigned char byte) {
+    static PyDataMem_Handler guarded = {
+        "dispatch_guarded", 1, {NULL, guarded_malloc, guarded_calloc, guarded_realloc, guarded_free}
+    };
+    static unsigned char fill_with(unsigned char byte) {
+        unsigned char before = filling;
         filling = byte;
+        return before;
+    }
+    static PyObject *take_over(void) {
         PyObject *handler = PyCapsule_New(&guarded, "mem_handler", NULL);
         PyObject *before = handler == NULL ? NULL : PyDataMem_SetHandler(handler);
         Py_XDECREF(handler);
         return before;
     }
     """
-    object take_over(unsigned char byte)
+    object take_over()
     object PyDataMem_SetHandler(object handler)
+    unsigned char fill_with(unsigned char byte)
     size_t count_broken()
 
 
@@ -104,9 +111,11 @@ cdef class Allocations:
 
     def __enter__(self):
         count_broken()
-        self.before = take_over(self.byte)
+        self.outer = fill_with(self.byte)
+        self.before = take_over()
         return self
 
     def __exit__(self, kind=None, error=None, traceback=None):
+        fill_with(self.outer)
         PyDataMem_SetHandler(self.before)
         self.broken = count_broken()

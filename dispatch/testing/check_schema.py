@@ -23,6 +23,7 @@ from .report import Findings
 from .variants import layouts, named, single_precision, values
 
 ROUGHLY = 0.1  # of the largest value: what float32 may differ from float64 by, however the kernel is conditioned
+CANCELLED = 1e-6  # of the largest argument, or of its square: what is left in single precision of a result that is 0
 SENTINELS = 77, 101  # an out argument is filled with, and numbers of every dtype
 OUT = re.compile(r"(.*_)?(out|output|result|dst|dest)(_.*|\d*)")  # the names of arguments that are written and not read
 
@@ -93,7 +94,8 @@ def _kernel_failed(case: Case, findings: Findings, error: Exception) -> None:
         findings.fault(
             "kernel",
             f"the {case.kernel} raises {type(error).__name__} on the sample ({case.given()}): {error}\n"
-            "Give opcheck arguments that the operator computes on.",
+            + ("A check has a share of the memory that is free: " if isinstance(error, MemoryError) else "")
+            + "Give opcheck arguments that the operator computes on.",
             error,
         )
 
@@ -300,6 +302,8 @@ def _layouts(case: Case, findings: Findings, first: Run, written: list[bool], op
 def _precision(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:
     """Check that float32 gives about what float64 does, or is refused: a kernel in C may take one for the other."""
     expected = results(case, first, written)
+    largest = max((float(np.abs(x[np.isfinite(x)]).max(initial=0.0)) for x in case.arrays if x.dtype.kind in "fc"), default=0.0)
+    least = CANCELLED * max(largest, largest**2)
     for what, args in single_precision(case.args):
         hinted = zip(case.op.schema.arguments, case.args, args, strict=True)
         narrow = case.with_args(tuple(own if a.dtype is not None else other for a, own, other in hinted), f" {what}")
@@ -312,7 +316,7 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
         if made.error is not None:
             continue
         for (name, x), (_, y) in zip(expected, results(narrow, made, written), strict=False):
-            if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and not _about(y, x, options):
+            if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and not _about(y, x, options, least):
                 findings.fault(
                     ("precision", name),
                     f"the {case.kernel} gives another {name} for the same values {what}: it may take float32 for float64. "
@@ -320,15 +324,15 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
                 )
 
 
-def _about(y: Any, x: Any, options: Options) -> bool:
-    """Whether values are about those that were computed with more digits."""
+def _about(y: Any, x: Any, options: Options, least: float) -> bool:
+    """Whether values are about those that were computed with more digits; `least` is what is left where these cancel."""
     if x.shape != y.shape or x.dtype.kind not in "fc" or y.dtype.kind not in "fc":
         return True
     with np.errstate(all="ignore"):
         finite = np.isfinite(x) & np.isfinite(y)
         size = float(np.abs(x[finite]).max(initial=0.0))
         off = np.abs(np.asarray(x - y, np.complex128)[finite]).max(initial=0.0)
-    allowed = max(options.rtol or 0.0, ROUGHLY) * size + (options.atol or float(np.finfo(np.float32).tiny))
+    allowed = max(options.rtol or 0.0, ROUGHLY) * size + (options.atol or max(least, float(np.finfo(np.float32).tiny)))
     return bool(np.count_nonzero(finite) >= np.count_nonzero(np.isfinite(x)) // 2 and off <= allowed)
 
 
@@ -355,7 +359,7 @@ def _left_out(case: Case, findings: Findings, written: list[bool]) -> None:
             made.append(found.guards[i].array)
             kept.append(made[-1] == arrays[i])
         both = kept[0] & kept[1]
-        if i not in asked and (both.all() or not np.array_equal(made[0][~both], made[1][~both], equal_nan=x.dtype.kind in "fc")):
+        if i not in asked and (both.all() or not same_bytes(made[0][~both], made[1][~both])):  # never written, or read too
             continue
         if both.any():
             way_out = "take it by position, as one that is read too" if i in asked else "give one that is updated another name"

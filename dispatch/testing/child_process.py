@@ -31,7 +31,7 @@ else:
 from ..core.source import raised_at
 from ..errors import OperatorNotFoundError
 
-MOST_MEMORY = 8 << 30  # bytes beyond what the parent has: enough for a kernel on a sample, and left to the machine
+MOST_MEMORY = 4 << 30  # bytes beyond what the parent has: enough for a kernel on a sample, and left to the machine
 PATIENCE = 10  # seconds that the work of an `Elsewhere` may take
 EXITS = 5.0  # seconds that a process which has closed its pipe may take to end
 Say = Callable[[str], object]

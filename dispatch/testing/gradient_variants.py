@@ -38,8 +38,9 @@ def other_samples(case: Case, options: Options) -> Iterator[tuple[str, tuple[Any
     kept = fixed | integers
     yield " with values nearby", _nearby(case.args, kept)
     yield from ((f" {what}", args) for what, args in values(case.args, kept) if what == "negated")
-    others = [x for x in sizes(case.args, fixed, only_longer=bool(integers)) if not x[0].startswith(SPECIAL)]
-    yield from ((f" {what}", _nearby(args, kept)) for what, args in islice(others, MOST_SIZES))
+    if not integers:  # what they point into has the sample's sizes
+        others = (x for x in sizes(case.args, fixed) if not x[0].startswith(SPECIAL))
+        yield from ((f" {what}", _nearby(args, kept)) for what, args in islice(others, MOST_SIZES))
 
 
 def _nearby(args: tuple[Any, ...], kept: Any) -> tuple[Any, ...]:

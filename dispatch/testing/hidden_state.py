@@ -13,7 +13,7 @@ from .child_process import Elsewhere, has_fork
 from .closeness import difference
 from .kernel_runs import results, run
 from .report import Findings
-from .variants import sizes, values
+from .variants import others, sizes
 
 GENERATORS: tuple[tuple[str, Any], ...] = (
     ("NumPy's global generator", lambda: np.random.mtrand),
@@ -107,9 +107,9 @@ class Orders:
         early = []
         kept, integers = case.places(options.fixed), case.integers
         for what, args in [("", case.args), *list(sizes(case.args, kept, only_longer=bool(integers)))[:1]]:
-            for _, other in list(values(args, kept | integers))[:1]:
-                self._late += [case.with_args(x, f" on the sample {what}" if what else "") for x in (args, other)]
-                early.append(case.with_args(other)._replace(say=None))
+            other = others(args, kept | integers)
+            self._late += [case.with_args(x, f" on the sample {what}" if what else "") for x in (args, other)]
+            early.append(case.with_args(other)._replace(say=None))
         self._elsewhere = Elsewhere(lambda: [self._results(x) for x in early]) if early else None
 
     def _results(self, case: Case) -> list[tuple[str, Any]]:

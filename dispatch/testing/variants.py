@@ -98,6 +98,16 @@ def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
             yield f"with the other value of {i}", (*args[:i], not x, *args[i + 1 :])
 
 
+def others(args: Arguments, kept: Collection[int] = ()) -> Arguments:
+    """Return the arguments with other values in the arrays but those `kept`: in another order, and floats half as large."""
+
+    def other(x: Array) -> Array:
+        moved = permuted(x)
+        return _like(x, moved * x.dtype.type(0.5)) if x.dtype.kind in "fc" else moved
+
+    return _each(other, args, kept)
+
+
 def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = ()) -> Variants:
     """Yield another axis for each argument that is one by its name, and one less for each other int above 1.
 
