@@ -15,12 +15,13 @@ import numpy as np
 import planted_slowdowns
 import pytest
 
-from bench import compare, hottest, instructions, kept, row_table, rows, table, timing, workload
+from bench import compare, engines, hottest, instructions, kept, row_table, rows, table, timing, workload
 from bench.call import comparison, figures
 from bench.cases import cases
 from bench.peers import PEERS, MissingPeerError, load
 from bench.questions import questions
 from bench.timing import Case, Timing
+from bench.whole import cells
 from bench.whole.twelve import PROGRAMS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -403,3 +404,24 @@ def test_without_peers_a_row_is_measured_alone():
     assert rows.slower(seen) == []
     assert {figure.verdict for figure in rows.figures(seen)} == {"ok", "not measured"}
     assert rows.comparison({"sin": seen["sin", 3]}, 3).splitlines()[-1].split() == ["sin", "1.0", "2.0", "-", "-", "-", "1.0", "2.0", "-", "-", "-"]
+
+
+def test_what_the_modes_of_compile_may_take_is_of_numpy_and_of_the_best_of_the_others():
+    name = "chain of 20, roots, 1e+05"
+    seen = {name: {"numpy": 4.0, "exact": 3.0, "fast": 1.0, "jax.jit": 0.5, "torch": 2.0}}
+    assert [(x.name, x.seen, x.bound, x.verdict) for x in engines.figures(seen)] == [
+        (f"{name}: exact, of NumPy", 0.75, 0.7, "over"),
+        (f"{name}: fast, of the best", 2.0, 1.5, "over"),
+    ]
+    small = "chain of 20, roots, 1e+03"  # there the two compilers count alone
+    assert [x.seen for x in engines.figures({small: {"numpy": 1.0, "exact": 1.0, "fast": 3.0, "jax.jit": 2.0}})] == [1.0, 1.5]
+    assert engines.figures({"chain of 20, roots, 1e+01": {"numpy": 1.0, "exact": 9.0, "fast": 9.0}}) == []
+
+
+@pytest.mark.parametrize("name", ["roots", "sines", "heat", "mlp", "logsumexp", "softmax", "distances", "black_scholes"])
+def test_a_program_of_the_engines_table_gives_compiled_what_it_gives_with_numpy(name, monkeypatch):
+    monkeypatch.setattr(cells, "STEPS", 3)
+    arrays = next(cell for cell in engines.CELLS.values() if cell.program == name).arrays()
+    arrays = arrays if name == "mlp" else tuple(x[:7] for x in arrays)
+    found, expected = (cells.maker(column)(name, arrays)() for column in ("exact", "numpy"))
+    np.testing.assert_array_equal(found, expected)
