@@ -11,6 +11,8 @@ cdef class Wrapped:
     cdef readonly Level level
     cdef readonly rank_t rank               # level.number * 64 + key
     cdef readonly bint read_only            # whether operators that write refuse it
+    cdef public int writes                  # how many calls have written to it in place
+    cdef public object family               # the values that share its memory, None where no view was taken: operators/views.py
     cdef object __weakref__
 
 

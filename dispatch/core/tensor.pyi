@@ -13,6 +13,8 @@ def before_first_wrapper(call: Callable[[], object] | None) -> None: ...
 @disjoint_base
 class Wrapped:
     data: Any
+    writes: int
+    family: Any
     @property
     def value(self) -> Any: ...
     @property

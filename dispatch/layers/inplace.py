@@ -63,7 +63,7 @@ def check_target(op: OpOverload, args: tuple[Any, ...], x: Any, others: list[Any
     """
     if others and any([x is other for other in others]):
         raise _twice(op, args, x, words)
-    if hasattr(x, "family"):
+    if x.family is not None:
         check_views(op, args, x, others, words)
 
 

@@ -1,18 +1,27 @@
-"""What a row is as a method of Tensor: an infix operator in either order, a sign, a method of arrays.
+"""What a row is as a method of Tensor: NumPy's protocols, an index, infix operators in either order, signs, methods of arrays.
 
-These functions are compiled, so that `x * y` and `x.sum()` cost hardly more than the call of the row itself.
+These functions are compiled, so that `np.sum(x)`, `x[1:]`, `x * y` and `x.sum()` cost hardly more than the row itself. Each
+runs the usual call; every other call is for a function in Python.
 """
+cimport numpy as cnp
+from cpython.object cimport PyObject
+
 from operator import index
 
 import numpy as np
 
 from ..core import Tensor
+from ..core.arrays cimport is_exact
 from ..core.tensor cimport Wrapped
 from ..dispatcher.conversion_advice import line_for
 from ..errors import ArgumentError
 from ..operators.views import is_number
 from .row_arguments import are_numbers, as_value
 
+cnp.import_array()
+
+cdef object NO_VALUE = np._NoValue          # how NumPy's functions spell a parameter that was left out
+cdef tuple ARRAYS = (Tensor, np.ndarray)
 cdef tuple OPERANDS = (Tensor, np.ndarray, int, float, complex, np.generic, list, tuple)
 
 
@@ -22,6 +31,75 @@ def is_operand(x):
 
 
 cdef object array_type = np.ndarray
+
+
+cdef class Entry:
+    """A function of NumPy: a row, or `other` where the row refuses the call or it has other arguments than the row's own.
+
+    The row's own are `fewest` to `most` by position, and those `known` by name.
+    """
+
+    cdef object op
+    cdef object other
+    cdef Py_ssize_t most
+    cdef Py_ssize_t fewest
+    cdef object known
+
+    def __init__(self, op not None, other not None, Py_ssize_t most, Py_ssize_t fewest=0, known=frozenset()):
+        self.op, self.other, self.most, self.fewest, self.known = op, other, most, fewest, known
+
+    def __call__(self, *args, **keywords):
+        return self.run(args, keywords)
+
+    cdef object run(self, tuple args, dict keywords):
+        cdef bint fits = self.fewest <= len(args) <= self.most
+        for name, x in (keywords if fits else {}).items():
+            fits = fits and x is not NO_VALUE and name in self.known
+        if fits:
+            try:
+                return self.op(*args, **keywords) if keywords else self.op(*args)
+            except ArgumentError:
+                pass
+        return self.other(*args, **keywords)
+
+
+def array_function(dict functions not None, other not None):
+    """`__array_function__`, by a table of what NumPy's functions run; `other` is that of a function which is not there."""
+    def __array_function__(self, function, types, args, keywords):
+        found = functions.get(function)
+        if type(found) is Entry and type(args) is tuple and type(keywords) is dict:
+            return (<Entry>found).run(<tuple>args, <dict>keywords)
+        return other(self, function, types, args, keywords) if found is None else found(*args, **keywords)
+    return __array_function__
+
+
+def array_ufunc(dict ufuncs not None, other not None):
+    """`__array_ufunc__`, by a table of the rows of ufuncs; `other` is that of every other call."""
+    def __array_ufunc__(self, ufunc, method, /, *inputs, **options):
+        op = ufuncs.get(ufunc)
+        if op is not None and not options and method == "__call__":
+            try:
+                return op(*inputs)
+            except ArgumentError:
+                pass
+        return other(self, ufunc, method, *inputs, **options)
+    return __array_ufunc__
+
+
+def subscript(row not None, tuple alone not None, other not None):
+    """`x[index]`, where the index has no array in it, or is an array with axes, for which `alone` stands; `other` is any."""
+    def __getitem__(self, items):
+        if isinstance(items, tuple):
+            for i in items:
+                if isinstance(i, ARRAYS):
+                    return other(self, items)
+            return row(self, items, [])
+        if not isinstance(items, ARRAYS):
+            return row(self, items, [])
+        if is_exact(<PyObject *>items) and cnp.PyArray_NDIM(<cnp.ndarray>items):
+            return row(self, alone, [items])
+        return other(self, items)
+    return __getitem__
 
 
 def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bint reflected=False):

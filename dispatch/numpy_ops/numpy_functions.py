@@ -38,9 +38,10 @@ from . import (
 from .assignment import WRITES, result_into
 from .families import kernel_of
 from .index_parsing import ARRAY
+from .infix import Entry
 from .linalg import einsum, matmul
 from .masked import CHOOSING
-from .row_arguments import as_value, call, converted
+from .row_arguments import as_value, call
 
 Function = Callable[..., Any]
 
@@ -146,22 +147,16 @@ def spelled(function: Function, parameters: str, op: OpOverload) -> tuple[Functi
     direct = next((i for i, (name, own) in enumerate(zip(order, ours, strict=False)) if name != own), min(len(order), len(ours)))
     known = {theirs for theirs, own in names.items() if theirs == own and own in op.arguments.names}
 
-    def entry(*args: Any, **keywords: Any) -> Any:
-        if len(args) <= direct and (not keywords or (keywords.keys() <= known and not any(x is flags.NO_VALUE for x in keywords.values()))):
-            try:
-                return op(*args, **keywords)  # the usual call, spared 2 us
-            except ArgumentError:
-                found = converted(op, args, keywords)
-                if found is None:
-                    raise
-            return op(*found[0], **found[1])
+    def other(*args: Any, **keywords: Any) -> Any:
+        if len(args) <= direct and keywords.keys() <= known and not any(x is flags.NO_VALUE for x in keywords.values()):
+            return call(op, *args, **keywords)
         if len(args) > len(order):
             raise ArgumentError(f"{spelling} takes {len(order)} arguments by position and was given {len(args)}.")
         given = dict(zip(order, args, strict=False))
         given.update({names.get(name, name): value for name, value in keywords.items()})
         return call_row(spelling, op, given, _defaults(function, parameters))
 
-    return function, entry
+    return function, Entry(op, other, direct, known=known)
 
 
 @cache  # read when a call needs them: 13 us a function
@@ -273,7 +268,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.min, "a:x axis out keepdims initial where", reduction.min),
     spelled(np.amax, "a:x axis out keepdims initial where", reduction.max),
     spelled(np.amin, "a:x axis out keepdims initial where", reduction.min),
-    (np.reshape, flags.reshape),
+    (np.reshape, Entry(shape.reshape, flags.reshape, 2)),
     spelled(np.transpose, "a:x axes", shape.transpose),
     spelled(np.swapaxes, "a:x axis1 axis2", shape.swapaxes),
     spelled(np.moveaxis, "a:x source destination", prims.moveaxis),
@@ -282,10 +277,10 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.squeeze, "a:x axis", shape.squeeze),
     spelled(np.real, "val:x", shape.real),
     spelled(np.imag, "val:x", shape.imag),
-    (np.copy, flags.copy),
-    (np.concatenate, flags.joined(np.concatenate, shape.concatenate)),
-    (np.stack, flags.joined(np.stack, prims.stack)),
-    (np.where, _where),
+    (np.copy, Entry(shape.copy, flags.copy, 1)),
+    (np.concatenate, Entry(shape.concatenate, flags.joined(np.concatenate, shape.concatenate), 2)),
+    (np.stack, Entry(prims.stack, flags.joined(np.stack, prims.stack), 2)),
+    (np.where, Entry(indexing.where, _where, 3, 3)),
     (np.empty_like, flags.like(creation.empty_like)), (np.zeros_like, flags.like(creation.zeros_like)),
     (np.ones_like, flags.like(creation.ones_like)), (np.full_like, flags.like(creation.full_like)),
     (np.empty, flags.made(creation.empty)), (np.zeros, flags.made(creation.zeros)),
@@ -317,9 +312,9 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.triu, "m:x k", diagonals.triu),
     spelled(np.cumsum, "a:x axis dtype out", cumulative.cumsum),
     spelled(np.cumprod, "a:x axis dtype out", cumulative.cumprod),
-    (np.diff, flags.diff),
+    (np.diff, Entry(cumulative.diff, flags.diff, 1)),
     (np.trapezoid, _trapezoid),
-    (np.sort, flags.ordered(sorting.sort)), (np.argsort, flags.ordered(sorting.argsort)),
+    (np.sort, Entry(sorting.sort, flags.ordered(sorting.sort), 2)), (np.argsort, Entry(sorting.argsort, flags.ordered(sorting.argsort), 2)),
     spelled(np.median, "a:x axis out overwrite_input keepdims", sorting.median),
     spelled(np.argmax, "a:x axis out keepdims", sorting.argmax),
     spelled(np.argmin, "a:x axis out keepdims", sorting.argmin),
@@ -346,7 +341,7 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.nanstd, "a:x axis dtype out ddof keepdims where mean correction:ddof", nan_reductions.nanstd),
     spelled(np.nansum, "a:x axis dtype out keepdims initial where", statistics.nansum),
     spelled(np.nanmean, "a:x axis dtype out keepdims where", statistics.nanmean),
-    (np.clip, flags.clip),
+    (np.clip, Entry(pointwise_more.clip, flags.clip, 3, 3)),
     spelled(np.round, "a:x decimals out", pointwise_more.round),
     spelled(np.around, "a:x decimals out", pointwise_more.round),
     spelled(np.sinc, "x", pointwise_more.sinc),
@@ -381,9 +376,9 @@ FUNCTIONS: dict[Any, Function] = dict([
     spelled(np.rollaxis, "a:x axis start", rearranging.rollaxis),
     spelled(np.rot90, "m:x k axes", rearranging.rot90),
     (np.linspace, linspace),
-    (np.take, flags.take),
+    (np.take, Entry(indexing.take, flags.take, 3)),
     (np.astype, flags.numpy_astype),
-    (np.ravel, flags.ravel),
+    (np.ravel, Entry(shape.ravel, flags.ravel, 1)),
     (np.shape, lambda a: as_value(a).shape),
     (np.ndim, lambda a: as_value(a).ndim),
     (np.size, flags.size),

@@ -26,7 +26,7 @@ from ..operators.views import is_number
 from . import array_methods, flags, indexing, pointwise, pointwise_more, reduction, shape, statistics
 from .assignment import augmented, check_matmul_in_place, fill, put, setitem
 from .families import kernel_of
-from .infix import infix, is_operand, method, power, unary
+from .infix import array_function, array_ufunc, infix, is_operand, method, power, subscript, unary
 from .linalg import matmul
 from .numpy_functions import FUNCTIONS, LOADERS, UFUNCS, getitem, is_special, special_row, spelling_of
 from .row_arguments import as_item, as_value, call, converted
@@ -83,7 +83,7 @@ _AXES_OF_INPLACE = ([(-2, -1)] * 3, [(-1,), (-2, -1), (-1,)])  # what `a @= x` s
 
 
 def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, /, *inputs: Any, **options: Any) -> Any:
-    """Run the row of a ufunc."""
+    """Run the row of a ufunc, whatever else is given."""
     op = UFUNCS.get(ufunc)
     if op is None:
         op = _other_row(ufunc)
@@ -115,11 +115,8 @@ def _is_strange(x: Any) -> bool:
 # -- functions ---------------------------------------------------------------------------------------------------------
 
 
-def _array_function(self: Tensor, function: Function, types: Iterable[type], args: Any, keywords: Any) -> Any:
-    """Run the row of a function that is no ufunc."""
-    found = FUNCTIONS.get(function)
-    if found is not None:
-        return found(*args, **keywords)
+def _no_entry(self: Tensor, function: Function, types: Iterable[type], args: Any, keywords: Any) -> Any:
+    """Answer for a function that is no ufunc and in no table."""
     if not all(issubclass(t, (Tensor, np.ndarray)) for t in types):
         return NotImplemented
     raise _no_row(spelling_of(function))
@@ -299,8 +296,8 @@ _COMPARISONS = {
 }  # fmt: skip
 
 ON_TENSORS: dict[str, Any] = {
-    "__array_ufunc__": _array_ufunc,
-    "__array_function__": _array_function,
+    "__array_ufunc__": array_ufunc(UFUNCS, _array_ufunc),
+    "__array_function__": array_function(FUNCTIONS, _no_entry),
     **{f"__{name}__": method for name, method in _INFIX.items()},
     **{f"__{name}__": infix(op) for name, op in _COMPARISONS.items()},
     **{f"__r{name}__": infix(op, *_OF_NUMBERS.get(name, ()), reflected=True) for name, op in _BINARY.items()},
@@ -313,7 +310,7 @@ ON_TENSORS: dict[str, Any] = {
     "__rdivmod__": lambda self, other: (other // self, other % self),
     "__round__": _round,
     "__contains__": lambda self, value: bool(statistics.any(self == value)),
-    "__getitem__": getitem,
+    "__getitem__": subscript(indexing.getitem, indexing.ALONE, getitem),
     "__reversed__": lambda self: (self[i] for i in reversed(range(len(self)))),
     "__setitem__": setitem,
     "sum": method(FUNCTIONS[np.sum], reduction.sum),

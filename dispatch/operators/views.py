@@ -13,7 +13,6 @@ from collections.abc import Callable
 from math import prod
 from sys import getrefcount
 from typing import Any, NamedTuple
-from weakref import ref
 
 import numpy as np
 
@@ -24,42 +23,7 @@ from ..dispatcher.layer import Kernel
 from .prims import clone, define, strided_copy
 from .registered_arrays import check_writable, replaced
 from .registry import ops
-
-FEW = 8  # views that are noted before the first look at which of them are gone
-
-
-class Family:
-    """The views of one value, and their views, in the order in which they were taken."""
-
-    __slots__ = ("limit", "views")
-
-    def __init__(self) -> None:
-        self.views: list[ref[Any]] = []
-        self.limit = FEW
-
-    def prune(self) -> None:
-        """Drop the views that are gone; called when their number has doubled."""
-        self.views = [x for x in self.views if x() is not None]
-        self.limit = 2 * len(self.views) + FEW
-
-    def alive(self) -> list[Any]:
-        return [x for x in [x() for x in self.views] if x is not None]
-
-
-class View(NamedTuple):
-    """How a view was made: it is output `number` of a call whose argument `place` holds `of`, as array number `part`."""
-
-    family: Family
-    of: Any
-    op: OpOverload
-    args: tuple[Any, ...]
-    place: int
-    part: int
-    number: int
-
-    def again(self, lowered: Callable[[Any], Any]) -> Any:
-        """Make the view again from its base."""
-        return arrays(self.op.whole(*lowered(self.args)))[self.number]
+from .view_families import Family, View, join, viewing_kernel
 
 
 class Look(NamedTuple):
@@ -146,53 +110,37 @@ view_scatter = define(
 
 
 def with_views(op: OpOverload, kernel: Kernel, cls: type[Tensor]) -> Kernel:
-    """Wrap a layer's kernel of an operator that returns views: it records in the slot `family` what is a view of what."""
+    """Wrap a layer's kernel of an operator that returns views: it records in the field `family` what is a view of what."""
     places = [i for i, a in enumerate(op.schema.arguments) if a.alias is not None]
-    alone = places[0] if len(places) == 1 else -1
     mutable = op.schema.is_mutable
     shares = _might_share if mutable else _shares  # a layer may run it on copies
 
-    def viewing(*args: Any) -> Any:
-        out, x = kernel(*args), args[alone]
-        if type(out) is cls and alone >= 0:
-            made = out.value
-            if type(x) is cls:
-                if type(made) is np.ndarray and made.base is None and made is not x.value and not mutable:
-                    return out  # a new array
-                if shares(out, x) or (type(x.value) is not np.ndarray and would_share(out, x, (op, args, alone, -1, 0))):
-                    _join(out, x, (op, args, alone, -1, 0))
-                return out
-            new = type(x) is list and type(made) is np.ndarray and made.base is None and not mutable
+    def note(out: Any, args: tuple[Any, ...]) -> None:
+        if type(out) is cls and len(places) == 1 and not mutable:
+            x, made = args[places[0]], out.value
+            new = type(x) is list and type(made) is np.ndarray and made.base is None
             if new and not [y for y in x if type(y) is cls and y.value is made]:
-                return out
+                return
         for number, made in enumerate(arrays(out)):
             for i in places if type(made) is cls else ():
                 for part, x in enumerate(arrays(args[i])):
                     how = op, args, i, -1 if x is args[i] else part, number
                     if type(x) is cls and (shares(made, x) or (type(x.value) is not np.ndarray and would_share(made, x, how))):
-                        _join(made, x, how)
-        return out
+                        join(made, x, *how)
 
-    return viewing
+    return viewing_kernel(op, kernel, cls, places[0] if len(places) == 1 else -1, mutable, note)
 
 
 def _shares(view: Any, x: Any) -> bool:
     """Whether a value made from `x` shares its memory."""
-    if x is view or x.rank != view.rank:
-        return False
-    seen, whole = view.value, x.value
-    if type(seen) is type(whole) is np.ndarray:
-        owner = seen.base
-        if owner is None or owner is whole or owner is whole.base:  # the usual case
-            return owner is not None or seen is whole
-    return owner_of(seen) is owner_of(whole)
+    return x is not view and x.rank == view.rank and owner_of(view.value) is owner_of(x.value)
 
 
 def would_share(view: Any, x: Any, how: tuple[Any, ...]) -> bool:
     """Whether a value of a registered class is a view of `x` as it is of NumPy's arrays; the class itself does not say."""
     if x is view or x.rank != view.rank or not is_of_registered_class(owner_of(x)):
         return False
-    look = look_of(new_tuple(View, (None, x, *how)), x.rank)
+    look = look_of(View(x, *how), x.rank)
     if any([isinstance(y, Tensor) or is_of_registered_class(y) for y in leaves(list(look.args))]):
         return False  # an index among its arguments gives a copy
     whole = np.empty(x.shape, x.dtype)
@@ -202,24 +150,6 @@ def would_share(view: Any, x: Any, how: tuple[Any, ...]) -> bool:
 
 def _might_share(view: Any, x: Any) -> bool:
     return x is not view and bool(x.rank == view.rank)
-
-
-def _join(view: Any, x: Any, how: tuple[Any, ...]) -> None:
-    family = getattr(x, "family", None)
-    if family is None:
-        family = x.family = Family()
-    elif type(family) is View:
-        family = family[0]
-    view.family = new_tuple(View, (family, x, *how))  # a third of what calling the class takes
-    views = family.views
-    views.append(ref(view))
-    if len(views) > family.limit:
-        family.prune()
-    if hasattr(x, "writes"):
-        view.writes = x.writes
-
-
-new_tuple = tuple.__new__
 
 
 def owner_of(x: Any) -> Any:
@@ -293,8 +223,7 @@ def _left(x: Any) -> bool:
     Only the cost of a write hangs on it: following a write into values that nobody holds gives `x` the same numbers.
     """
     if not shares_memory(x):
-        if family_of(x) is not None:
-            del x.family
+        x.family = None
         return True
     chain = _chain(x)
     above = {id(view.of) for view in chain}
@@ -304,7 +233,7 @@ def _left(x: Any) -> bool:
         return False
     if any(getrefcount(view.of) > 3 for view in chain):  # its view, the arguments of that, and the one that is passed
         return False
-    del x.family
+    x.family = None
     return True
 
 

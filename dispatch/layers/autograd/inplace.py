@@ -168,13 +168,13 @@ def _rebase(op: OpOverload, x: TrackedTensor, new: Any) -> None:
     else:  # the rule says that it has no derivative
         rewrite(x, new, _end(op, x.level, x.data.layout, _nothing))
     keep_retained(x)
-    x.writes = x.version + 1
+    x.writes += 1
 
 
 def _renew(x: TrackedTensor, new: Any) -> None:
     """Give a value other elements, and keep its place on the tape."""
     rewrite(x, new, x.data)
-    x.writes = x.version + 1
+    x.writes += 1
 
 
 def _end(op: OpOverload, level: Any, layout: Any, rule: Any) -> Node:

@@ -58,17 +58,15 @@ class TrackedTensor(Tensor):
     (array([2., 4.]), True, None, 'multiplyBackward')
     """
 
-    __slots__ = ("family", "retained", "writes")  # unset on most: no view was taken, no gradient kept, nothing written
+    __slots__ = ("retained",)  # unset on most: no gradient is kept
     key = DispatchKey.AUTOGRAD
 
-    family: Any  # what those that share memory have in common; see operators/views.py
     retained: Retained
-    writes: int
 
     @property
     def version(self) -> int:
         """How many calls have written to it in place; torch's `_version`."""
-        return getattr(self, "writes", 0)
+        return self.writes
 
     @property
     def requires_grad(self) -> bool:

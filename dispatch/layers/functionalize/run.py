@@ -6,7 +6,8 @@ import numpy as np
 
 from ...core import DispatchKey, Level, Tensor, check_data, device_of, rank_of, wrap
 from ...core.pytree import items_of, mapped, rebuilt
-from ...operators.views import View, base_of
+from ...operators.view_families import View
+from ...operators.views import base_of
 from .tensor import FunctionalTensor
 
 FUNCTIONALIZE = int(DispatchKey.FUNCTIONALIZE)

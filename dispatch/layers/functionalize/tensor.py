@@ -21,10 +21,8 @@ class FunctionalTensor(Tensor):
     FunctionalTensor
     """
 
-    __slots__ = ("family",)  # unset on most: no view was taken
+    __slots__ = ()
     key = DispatchKey.FUNCTIONALIZE
-
-    family: Any  # what those that share memory have in common; see operators/views.py
 
     @property
     def strides(self) -> tuple[int, ...]:

@@ -28,10 +28,8 @@ class DualTensor(Tensor):
     (array(0.), array(2.))
     """
 
-    __slots__ = ("family",)  # unset on most: no view was taken
+    __slots__ = ()
     key = DispatchKey.JVP
-
-    family: Any  # what those that share memory have in common; see operators/views.py
 
     @property
     def tangent(self) -> Any:
