@@ -9,7 +9,6 @@ finds words in that table, and classes in modules that are imported already. It 
 
 import ast
 import math
-import re
 import sys
 from collections.abc import Callable, Mapping
 from enum import Enum, EnumMeta
@@ -195,14 +194,6 @@ def _taken(x: Any) -> tuple[str, tuple[Any, ...]]:
 # -- reading ---------------------------------------------------------------------------------------------------------------
 
 
-CONSTANTS = {"None": None, "True": True, "False": False}
-ITEMS = re.compile(
-    r"(?P<word>[a-z]+\([^()'\"]*\))|(?P<name>[A-Za-z_]\w*)|(?P<float>-?\d+(?:\.\d+(?:e[+-]\d+)?|e[+-]\d+))|(?P<int>-?(?:0|[1-9]\d{0,18}))"
-    r"|(?P<text>'[^'\\\n]*')|(?P<open>[\[(])|(?P<close>[\])])|(?P<comma>, ?)",
-    re.ASCII,
-)
-
-
 class Reader:
     """Reads values. The text may come from anybody, so reading raises on errors and never runs code.
 
@@ -226,50 +217,6 @@ class Reader:
             if type(found) in (Metadata, slice, complex) or isinstance(found, np.dtype):
                 self._known[text] = found
         return found
-
-    def items(self, text: str) -> list[Any] | None:
-        """Return the values in a text with commas between them, where these are of the usual forms; else None.
-
-        They are names of nodes, numbers, texts, calls of a word without parentheses in them, and lists and tuples of these.
-        """
-        stack: list[list[Any]] = [[]]
-        opened: list[str] = []
-        end, parted = 0, True  # parted: a value may come next
-        for found in ITEMS.finditer(text):
-            token, kind = found[0], found.lastgroup
-            if found.start() != end or (kind == "comma" and parted):
-                return None
-            end = found.end()
-            if kind == "comma":
-                parted = True
-            elif kind == "close":
-                made = stack.pop()
-                if not opened or opened.pop() + token not in ("[]", "()") or (token == ")" and len(made) == 1 and not parted):
-                    return None  # one value in parentheses is no tuple
-                stack[-1].append(made if token == "]" else tuple(made))
-                parted = False
-            elif not parted:
-                return None
-            elif kind == "open":
-                opened.append(token)
-                stack.append([])
-            else:
-                value = self._item(kind, token)
-                if value is self:
-                    return None
-                stack[-1].append(value)
-                parted = False
-        return stack[0] if end == len(text) and not opened else None
-
-    def _item(self, kind: str | None, token: str) -> Any:
-        """Return the value of a name, a number, a text or a call; the reader itself for a name that it does not know."""
-        if kind == "name":
-            return CONSTANTS.get(token, self.nodes.get(token, self))
-        if kind == "int":
-            return int(token)
-        if kind == "float":
-            return float(token)
-        return token[1:-1] if kind == "text" else self.known(token)
 
     def read(self, tree: ast.expr) -> Any:
         """Return the value of a parsed expression."""

@@ -19,10 +19,8 @@ docs/graphs.md; literals.py has the values.
 """
 
 import ast
-import re
 import zlib
 from collections.abc import Callable, Iterator
-from keyword import iskeyword
 from typing import Any
 
 from ..core import OpOverload
@@ -35,12 +33,10 @@ from .body import Body
 from .literals import Reader, Writer
 from .node import Node, nodes_in
 from .shape_guards import condition_of
+from .usual_lines import usual_call
 
 VERSION = 1
 MARK, LINE_FEED = "  # ", "\n"
-_ARRAY = r"(array\((?:[^()]|\([^()]*\))*\))"
-CALL = re.compile(rf"([A-Za-z_]\w*) = call\('([\w:.]+)', \((.*)\), {_ARRAY}\)", re.ASCII)
-ITEM = re.compile(rf"([A-Za-z_]\w*) = item\(([A-Za-z_]\w*, \d+), {_ARRAY}\)", re.ASCII)
 Statement = tuple[str, str, Callable[[], list[Any]]]  # name or "", word, and what reads its values
 
 
@@ -215,21 +211,7 @@ class _GraphReader:
                     return None
                 self.lines[text] = values_of()
             return "", "line", lambda: self.lines[text]
-        found = CALL.fullmatch(text)
-        if found is not None:
-            name, operator, given, value = found.groups()
-            args = self.reader.items(given)
-            if args is None or iskeyword(name) or (len(args) == 1 and not given.endswith(",")):
-                return None
-            return name, "call", lambda: [operator, tuple(args), self.reader.known(value)]
-        found = ITEM.fullmatch(text)
-        if found is not None:
-            name, given, value = found.groups()
-            args = self.reader.items(given)
-            if args is None or iskeyword(name):
-                return None
-            return name, "item", lambda: [*args, self.reader.known(value)]
-        return None
+        return usual_call(text, self.reader)
 
     def say_graph(self, version: int) -> None:
         if version != VERSION:

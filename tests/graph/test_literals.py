@@ -18,7 +18,6 @@ from dispatch.errors import GraphError
 from dispatch.graph import Metadata, Node, Opaque, register_value
 from dispatch.graph.array_literals import Unwritable
 from dispatch.graph.literals import BY_CLASS, BY_WORD, Reader, Writer, find_class, is_known, is_open
-from dispatch.graph.node import key_of
 from dispatch.numpy_ops.index_parsing import ARRAY
 from dispatch.operators.views import Look
 
@@ -209,26 +208,3 @@ def test_metadata_is_written_as_what_it_is():
     assert type(value) is Metadata
     assert Writer().spell(value) == "array('float64', (3, 2), (8, 24))"
     assert again(value) == value
-
-
-USUAL = [
-    "", "x,", "x, y", "1, -2, 0, -0", "1.5, -1e-05, 1e+16", "'a', ''", "None, True, False", "[], [x], [x, [y]]", "(), (x,), (x, (1, 2))",
-    "slice(1, None, None), x", "[slice(None, None, None), 3]", "dtype('float64')", "array('float64', (2, 3))", "[x, ], y,",
-]  # fmt: skip
-UNUSUAL = [
-    "x y", "(x)", "x,,", ",", "[,]", "(x]", "[x", "x]", "z", "01", "1_0", "0x1F", "1.", ".5", "b'a'", "'a' 'b'", '"a"', "'\\n'", "x.y", "x[1]", "{'a': x}",
-    "...", "nan", "f(", "1j", "--1", "+1", "lambda: x", "[x for y in x]", "*x", "x=1", "op('np::sin')", "(x, (y))",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", USUAL + UNUSUAL)
-def test_items_are_read_as_python_reads_them_or_left_to_it(text):
-    nodes = dict(zip("xy", make_fx(np.sin)(np.ones(2)).nodes, strict=True))
-    reader = Reader(nodes)
-    found = reader.items(text)
-    if text in UNUSUAL:
-        assert found is None
-    elif "array(" not in text and "dtype(" not in text:
-        assert found is not None
-    if found is not None:
-        assert key_of(found, repr) == key_of(list(reader.value(f"[{text}]")), repr)
