@@ -85,7 +85,7 @@ def batch_scan(
     while True:
         given = batch(info, carry, has, wanted)
         flags = [*wanted, *of_xs, *of_captures]
-        made, found = batched(info, body, [*given, *map(item_like, xs), *captures], flags, wanted, int(join))
+        made, found = batched(info, body, [*given, *map(item_like, xs), *captures], flags, wanted, int(bool(join)))
         if found[: len(carry)] == wanted:
             break
         wanted = found[: len(carry)]

@@ -5,8 +5,8 @@
     control_flow::cond        one of two branches; of a batch of conditions, both, and a choice
 
 Their arguments are flat: graphs, lists of arrays, numbers. Each graph takes its arguments and then all captures. `keep` asks
-for the carry before each step, which a gradient needs; see reverse.py. With `join` the results of the steps are strung together
-along their first axis, in place of a new one.
+for the carry before each step, which a gradient needs; see reverse.py. With `join`, the
+length of the results' first axis, the results of the steps are strung together along that, in place of a new one.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def _define(text: str) -> OpOverload:
 
 scan = _define(
     "control_flow::scan(Any body, Tensor[] carry, Tensor[] xs, Tensor[] captures, SymInt length, bool reverse, "
-    "SymInt checkpoint, bool keep, bool join=False) -> (Tensor[], Tensor[], Tensor[])"
+    "SymInt checkpoint, bool keep, SymInt join=0) -> (Tensor[], Tensor[], Tensor[])"
 )
 while_loop = _define(
     "control_flow::while_loop(Any test, Any body, Tensor[] carry, Tensor[] captures, int? max_steps, bool keep) "
@@ -87,7 +87,7 @@ def _scan(
 ) -> Any:
     likes = layouts_of(body, [*carry, *map(item_like, xs), *captures])[len(carry) :]
     if join:
-        made = [np.empty((length * like.shape[0], *like.shape[1:]), like.dtype) for like in likes]
+        made = [np.empty((length * join, *like.shape[1:]), like.dtype) for like in likes]
     else:
         made = [np.empty((length, *like.shape), like.dtype) for like in likes]
     ys = [y.reshape((length, *like.shape)) for y, like in zip(made, likes, strict=True)]
@@ -146,7 +146,7 @@ def _fake_scan(
     count = count_of_kept(length, checkpoint)
     return (
         [np.zeros_like(x, shape=x.shape) for x in last],
-        [np.zeros_like(y, shape=(length * y.shape[0], *y.shape[1:]) if join else (length, *y.shape)) for y in ys],
+        [np.zeros_like(y, shape=(length * join, *y.shape[1:]) if join else (length, *y.shape)) for y in ys],
         [np.zeros_like(x, shape=(count, *x.shape)) for x in carry] if keep else [],
     )
 

@@ -106,7 +106,7 @@ def pull_scan(ctx: Any, g_last: Any, g_ys: Any, g_kept: Any) -> Any:
     sums = [np.zeros_like(x) for x in pulled.chosen(2)]
     g_ys = present(g_ys, n_ys)
     if join:
-        g_ys = [None if g is None else g.reshape((length, g.shape[0] // length, *g.shape[1:])) for g in g_ys]
+        g_ys = [None if g is None else g.reshape((length, join, *g.shape[1:])) for g in g_ys]
     flows = g_ys, present(g_kept, m)
     run = pull_steps if checkpoint == 1 else pull_segments
     carry, g_xs = run(pulled, body, [*ends, *sums], kept, xs, flows, captures, length, reverse, checkpoint)
@@ -180,7 +180,7 @@ def pull_segments(
             return [*carry_, *g_xs]
 
         made = derive(step, [*carry, *map(item_like, rows), *captures], "g")
-        carry, g_xs, _ = scan(made, carry, rows, captures, whole, True, 1, False, True)
+        carry, g_xs, _ = scan(made, carry, rows, captures, whole, True, 1, False, k)
         parts.insert(0, g_xs)
     if len(parts) < 2:
         return carry, parts[0] if parts else [np.zeros_like(x) for x in xs]

@@ -11,7 +11,7 @@ from dispatch import control_flow, errors, make_fx
 from dispatch.core.pytree import leaves
 
 X = np.array([0.9, 1.2, 0.95])
-PLAIN = ["of_closure", "of_carry", "of_items", "counted", "until", "until_count", "chosen", "chosen_for_all", "each", "backwards"]
+PLAIN = ["of_closure", "of_carry", "of_items", "counted", "until", "until_count", "chosen", "chosen_for_all", "each", "backwards", "checkpointed_items"]
 
 
 def weights(x):
@@ -257,6 +257,22 @@ def test_a_body_that_changes_what_it_closes_over_is_refused():
 
     with pytest.raises(errors.ControlFlowError, match="changes count while it runs, and it is run once for all steps"):
         dispatch.grad(lambda x: dispatch.scan(f, x, np.ones(2))[0].sum())(X)
+
+
+def test_a_body_that_draws_or_counts_is_refused():
+    rng, count = np.random.default_rng(0), [0]
+
+    def drawing(c, x):
+        return c * rng.normal(), None
+
+    def counting(c, x):
+        count[0] += 1
+        return c * count[0], None
+
+    for f in (drawing, counting):
+        with pytest.raises(errors.ControlFlowError, match="computes something else from one run to the next, and it is run once"):
+            dispatch.grad(lambda x, f=f: dispatch.scan(f, x, np.ones(2))[0].sum())(X)
+        assert dispatch.scan(f, 1.0, np.ones(2))[1] is None
 
 
 # -- what comes out --------------------------------------------------------------------------------------------------------
