@@ -1,8 +1,8 @@
 """What does checking an operator cost, and what does the plugin of pytest cost a run that does not ask for it?
 
 One operator of two arrays with all its rules, five samples of other shapes, gradients and every check: in this process, in
-processor time; in child processes; and torch's `opcheck` of the same. The plugin is timed in new interpreters that have imported
-pytest.
+processor time; in child processes; and torch's `opcheck` of the same. The plugin is timed in new interpreters, where pytest is
+imported already.
 """
 
 import importlib.util
