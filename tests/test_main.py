@@ -232,7 +232,7 @@ def test_python_m_dispatch_is_the_same_command_and_ends_quietly_when_the_reader_
         f"{sys.executable} -W error -m dispatch list | head -1", shell=True, cwd=ROOT, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
-    assert done.stdout == "np::absolute(Tensor x) -> Tensor  [cpu | autograd fake jvp vmap]\n"
+    assert re.fullmatch(r"\w+::\w+\(.*\) -> .*  \[cpu \| .*\]\n", done.stdout)
     assert done.stderr == ""
 
 
@@ -325,7 +325,7 @@ def test_check_prints_every_operator_of_a_package_and_ends_with_1_for_a_fault(pa
     assert f"SUCCESS  {package}::right  1 sample\n" in out
     said = rf"FAILED   {package}::wrong\n    test_schema \(\(2, 3\)\)\n      {package}::wrong: the kernel {package}.py:\d+ writes to its argument 'x'"
     assert re.search(said, out)
-    assert f"FAILED   {package}::crash\n    samples\n      {package}::crash: its kernel ended the process with SIGSEGV on arguments" in out
+    assert f"FAILED   {package}::crash\n    samples\n      {package}::crash: its kernel ended the process with SIGSEGV on arguments that were made from the schema (x: float64[2, 3]). Refuse" in out
     assert f"SKIPPED  {package}::handle: samples: nothing can be made for argument 'name'" in out
     assert out.endswith("4 operators checked, 2 with faults.\n")
 
