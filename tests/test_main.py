@@ -355,6 +355,23 @@ def test_check_takes_what_is_known_to_fail_and_what_is_required(package, capsys,
     assert f"FAILED   {package}::handle\n    samples\n      samples: nothing can be made" in capsys.readouterr().out
 
 
+def test_check_runs_kernels_in_this_process_if_it_is_told_to(tmp_path, capsys, monkeypatch):
+    text = OPERATORS.partition('@custom_op("{namespace}::wrong"')[0].replace("return x * 2.0", "RAN.append(x); return x * 2.0")
+    (tmp_path / "checked_here.py").write_text("RAN = []\n" + text.format(namespace="checked_here"))
+    monkeypatch.chdir(tmp_path)
+    for words, ran in ([], False), (["--no-isolate"], True):
+        assert command.main(["check", "checked_here", "--samples", "1", *words]) == 0
+        assert bool(sys.modules["checked_here"].RAN) == ran
+    del sys.modules["checked_here"]
+
+
+def test_ctrl_c_while_a_module_is_imported_prints_no_traceback(tmp_path, capsys, monkeypatch):
+    (tmp_path / "interrupted.py").write_text("raise KeyboardInterrupt\n")
+    monkeypatch.chdir(tmp_path)
+    assert command.main(["check", "./interrupted.py"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
 def test_check_shows_a_bar_where_rich_and_a_terminal_are(package, capsys, monkeypatch):
     pytest.importorskip("rich")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
