@@ -25,7 +25,7 @@ import tempfile
 import textwrap
 import timeit
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -134,9 +134,11 @@ def _check(options: argparse.Namespace) -> int:
     rows: list[Outcome] = []
     done, status = 0, 0
     require, failures = checked_requirements(options.require), Failures(options.failures)
-    defined = defined_by(options.module)
+    aside = redirect_stdout(sys.stderr) if options.json else nullcontext()  # what modules and kernels print
+    with aside:
+        defined = defined_by(options.module)
     try:
-        with _progress(len(defined)) as advance:
+        with aside, _progress(len(defined)) as advance:
             how = {"most": options.samples, "isolate": not options.no_isolate, "require": require, "failures": failures}
             for op, outcomes in check_operators(defined, **how):
                 rows += outcomes

@@ -330,9 +330,14 @@ def test_check_prints_every_operator_of_a_package_and_ends_with_1_for_a_fault(pa
     assert out.endswith("4 operators checked, 2 with faults.\n")
 
 
-def test_check_gives_json_for_programs(package, capsys):
+def test_check_gives_json_for_programs(package, capfd):
+    text = OPERATORS.format(namespace=package).replace("return x * 2.0", "os.write(1, b'raw'); print('said'); return x * 2.0")
+    Path(f"{package}.py").write_text("import os\nprint('imported')\n" + text)
     assert command.main(["check", package, "--json", "--samples", "1"]) == 1
-    found = json.loads(capsys.readouterr().out)
+    captured = capfd.readouterr()
+    found = json.loads(captured.out)
+    assert "imported" in captured.err
+    assert "raw" in captured.err
     assert (found["operators"], found["of"], found["failed"]) == (4, 4, 2)
     assert {(row["operator"].partition("::")[2], row["verdict"]) for row in found["outcomes"]} >= {
         ("right", "SUCCESS"), ("wrong", "FAILED"), ("crash", "FAILED"), ("handle", "SKIPPED"),

@@ -130,7 +130,8 @@ def samples_of(op: OpOverload, most: int, *, isolate: bool) -> list[Sample | Out
             name = next(name for name in _names(sample.what or "()") if name not in taken)
             taken.add(name)
             found.append(sample._replace(what=name))
-    said = "its kernel accepts none of the arguments that were made from its schema"
+    advice = f"Give it samples: @{op.schema.name}.register_samples."
+    said = f"its kernel accepts none of the arguments that were made from its schema. {advice}"
     return found or [Outcome(op.name, "", "samples", SKIPPED, said)]
 
 
