@@ -8,8 +8,10 @@ imported already.
 import importlib.util
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from dispatch.testing import opcheck
 SHAPES = [(3,), (2, 3), (2, 3, 4), (4,), (5, 2)]
 ROUNDS = 7
 INTERPRETERS = 5
+SHIPPED = {".py", ".pyi", ".pxd", ".pyx", ".h", ".so"}
 ROOT = Path(__file__).resolve().parent.parent
 PLUGIN = ROOT / "dispatch" / "testing" / "npdispatch_pytest.py"
 # What pytest does with the plugin in every run: imports it, asks for its options, and configures it.
@@ -52,6 +55,9 @@ def main(words: Sequence[str]) -> None:
         rows.append(("torch.library.opcheck", table.number(fastest(torchs(), time.process_time, rounds=2) * 1e3)))
     loading = min(loaded() for _ in range(INTERPRETERS))
     rows.append(("the plugin, in a run of pytest without --opcheck", f"{loading * 1e3:.2f}"))
+    with tempfile.TemporaryDirectory() as folder:
+        listed = fastest(listing(Path(folder)), time.process_time)
+    rows.append(("pytest's own reading of our list of files, of a wheel", f"{listed * 1e3:.2f}"))
     print(table.machine(PACKAGES))
     print()
     print(table.columns((f"an operator, {len(SHAPES)} samples", "ms"), rows))
@@ -140,6 +146,17 @@ def torchs() -> Callable[[], object]:
             torch.library.opcheck(op, (*tracked, 2.0))
 
     return run
+
+
+def listing(folder: Path) -> Callable[[], object]:
+    """What pytest does with each distribution that has a plugin: it reads which files are installed."""
+    files = [path.relative_to(ROOT) for path in (ROOT / "dispatch").rglob("*") if path.suffix in SHIPPED]
+    made = [path.parent / "__pycache__" / f"{path.stem}.cpython-311.pyc" for path in files if path.suffix == ".py"]
+    lines = [f"{path},sha256=ypeBEsobvcr6wjGzmiPcTaeG7_gUfE5yuYB3ha_uSLs,12345" for path in [*files, *made]]
+    (folder / "npdispatch-0.dist-info").mkdir()
+    (folder / "npdispatch-0.dist-info" / "RECORD").write_text("\n".join(lines))
+    distribution = metadata.Distribution.at(folder / "npdispatch-0.dist-info")
+    return lambda: list(map(str, distribution.files or ()))
 
 
 def loaded() -> float:
