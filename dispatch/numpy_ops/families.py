@@ -22,6 +22,7 @@ argument does to the tangent what it does to the argument, `jvp=linear("x")`. Wi
 
 from collections.abc import Callable
 from functools import partial
+from inspect import unwrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,6 +106,12 @@ def _of_list(whole: Callable[..., Any], i: int) -> Callable[..., Any]:
 def linear(*arguments: str) -> Linear:
     """Return the rule `jvp=linear("x")`; with several arguments the row is linear in each while the others stay."""
     return Linear(arguments)
+
+
+def undispatched(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what a function of NumPy's runs once no argument has `__array_function__`: a kernel gets arrays, and the search takes 0.1 us."""
+    found: Callable[..., Any] = unwrap(function)
+    return found
 
 
 def kernel_of(op: OpOverload) -> Callable[..., Any]:
