@@ -32,11 +32,13 @@ from .schema.schema import Schema
 from .symbolic import ShapeEnv, SymBool, SymInt, check
 
 if TYPE_CHECKING:
-    from . import interop, numpy, testing
+    from . import control_flow, interop, numpy, testing
     from .autodiff import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
     from .compiler import compile, register_backend  # noqa: A004  torch's name
     from .compiler.exported_program import ExportedProgram, export, load
     from .compiler.trace_function import make_fx
+    from .control_flow.branches import cond
+    from .control_flow.loops import fori_loop, scan, while_loop
     from .dispatcher.call_log import log_calls, profile
     from .dispatcher.thread_context import carry
     from .graph import Graph
@@ -54,6 +56,9 @@ else:
             ".compiler": "compile register_backend",
             ".compiler.exported_program": "ExportedProgram export load",
             ".compiler.trace_function": "make_fx",
+            ".control_flow": "",
+            ".control_flow.branches": "cond",
+            ".control_flow.loops": "fori_loop scan while_loop",
             ".dispatcher.call_log": "log_calls profile",
             ".dispatcher.thread_context": "carry",
             ".graph": "Graph",
@@ -96,12 +101,15 @@ __all__ = [
     "check",
     "checkpoint",
     "compile",
+    "cond",
+    "control_flow",
     "custom_op",
     "detach",
     "detect_anomaly",
     "enable_grad",
     "eval_shape",
     "export",
+    "fori_loop",
     "from_ufunc",
     "functionalize",
     "grad",
@@ -125,6 +133,7 @@ __all__ = [
     "register_jvp",
     "register_kernel",
     "register_vmap",
+    "scan",
     "set_grad_enabled",
     "tensor",
     "testing",
@@ -133,4 +142,5 @@ __all__ = [
     "vectorize",
     "vjp",
     "vmap",
+    "while_loop",
 ]

@@ -5,7 +5,7 @@
     npdispatch list np                    NumPy's functions, and what stands for each
     npdispatch explain NAME [-m MODULE]   the kernels and rules of one operator, key by key
     npdispatch explain MODULE::NAME       the same of an operator that MODULE defines
-    npdispatch check MODULE [--json]      opcheck of every operator that MODULE defines, with samples made from their schemas
+    npdispatch check MODULE [--json]      opcheck of every operator that MODULE defines: ends with 0, with 1 if one has a fault
     npdispatch --version
 
 MODULE is a module's name, or a file: ./kernels.py. `python -m dispatch` is the same command.
@@ -24,9 +24,9 @@ import sys
 import tempfile
 import textwrap
 import timeit
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +36,18 @@ from numpy.typing import NDArray
 from . import __version__
 from .autodiff import grad
 from .core import OpOverload
-from .core.source import raised_at
 from .errors import DispatchError, OperatorNotFoundError, did_you_mean
 from .layers.autograd.leaf import tensor
 from .layers.vmap import vmap
 from .numpy_ops import inventory
 from .operators.custom_op import custom_op
+from .operators.loading import defined_by, is_file, load
 from .operators.registry import find, ops
 from .testing import opcheck
-from .testing.package_checks import MOST_SAMPLES, Outcome, check_operators
+from .testing.generated_tests import Failures
+from .testing.package_checks import MOST_SAMPLES, Outcome, check_operators, checked_requirements
 
+FAULTS, NOT_CHECKED, INTERRUPTED = 1, 2, 130  # what `check` ends with, if not with 0
 ROUNDS, BATCH = 60, 2e-3  # batches of 2 ms, taken in turn: a machine's noise hits all statements alike
 
 
@@ -70,10 +72,7 @@ def main(argv: list[str] | None = None) -> int:
         status = COMMANDS[options.command](options) or 0
     except (DispatchError, ImportError) as error:
         print(f"npdispatch: {error}", file=sys.stderr)
-        return 1
-    except _ModuleError as error:
-        print(f"npdispatch: {error}", file=sys.stderr)
-        return 1
+        return NOT_CHECKED if options.command == "check" else 1
     except BrokenPipeError:  # the reader, `head` say, has seen enough; nothing is left to be written when Python ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return status
@@ -95,64 +94,13 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("module", help="the module to import, mylib.kernels or ./kernels.py")
     checking.add_argument("--json", action="store_true", help="every outcome, for programs")
     checking.add_argument("--samples", type=int, default=MOST_SAMPLES, help=f"of each operator; by default {MOST_SAMPLES}")
+    required = "what every operator must have: fake, gradient, vmap, with commas between"
+    checking.add_argument("--require", action="append", default=[], metavar="RULES", help=required)
+    checking.add_argument("--failures", metavar="FILE", help="a JSON file of what is known to fail, and fails if it passes")
     return parser
 
 
 # -- list and explain --------------------------------------------------------------------------------------------------
-
-
-class _ModuleError(Exception):
-    """A module raised while it was imported."""
-
-
-def _load(module: str) -> None:
-    """Import a module, from the working directory too as `python -m` would, or a file."""
-    if _is_file(module) and not Path(module).is_file():
-        raise ImportError(f"there is no file {Path(module)}.")
-    sys.path.insert(0, os.getcwd())
-    try:
-        if _is_file(module):
-            _run_file(Path(module))
-        else:
-            import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name == module and Path(f"{module}.py").exists():
-            raise ImportError(f"there is no module {module!r}. For the file write ./{module}.py.") from None
-        raise
-    except DispatchError:
-        raise
-    except (Exception, SystemExit) as error:
-        at = raised_at(error)
-        text = f"importing {module} raised {type(error).__name__}: {error}" + (f"\n    {at}" if at else "")
-        raise _ModuleError(text) from error
-    finally:
-        sys.path.pop(0)
-
-
-def _is_file(module: str) -> bool:
-    return module.endswith(".py") or os.sep in module
-
-
-def _run_file(file: Path) -> None:
-    spec = spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    made = sys.modules[file.stem] = module_from_spec(spec)
-    try:
-        spec.loader.exec_module(made)
-    except BaseException:
-        del sys.modules[file.stem]
-        raise
-
-
-def _defined_by(module: str) -> list[OpOverload]:
-    """Import a module, and return the operators that it defines."""
-    before = {op.name for op in ops}
-    _load(module)
-    found = sorted((op for op in ops if op.name not in before), key=lambda op: op.name)
-    if not found:
-        raise OperatorNotFoundError(f"importing {module} defines no operator it had not defined before.")
-    return found
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -163,13 +111,13 @@ def _list(options: argparse.Namespace) -> None:
         for name, what in sorted(found_for.items()):
             print(f"{name:{width}}  {what or 'no row'}")
         return
-    for op in sorted(ops, key=lambda op: op.name) if options.module is None else _defined_by(options.module):
+    for op in sorted(ops, key=lambda op: op.name) if options.module is None else defined_by(options.module):
         print(op)
 
 
 def _named(module: str, name: str) -> OpOverload:
     """Return the operator of a name, with or without its namespace, that a file defines."""
-    defined = _defined_by(module)
+    defined = defined_by(module)
     fitting = [op for op in defined if name in (op.name, op.schema.name)]
     if not fitting:
         advice = did_you_mean(name, [op.schema.name for op in defined])
@@ -182,15 +130,18 @@ def _check(options: argparse.Namespace) -> int:
     """Check the operators of a module, and return 1 if one fails; after an interrupt print what is known, and return 130."""
     rows: list[Outcome] = []
     done, status = 0, 0
-    defined = _defined_by(options.module)
+    require, failures = checked_requirements(options.require), Failures(options.failures)
+    defined = defined_by(options.module)
     try:
-        for op, outcomes in check_operators(defined, most=options.samples):
-            rows += outcomes
-            done += 1
-            if not options.json:
-                _print_outcomes(op, outcomes)
+        with _progress(len(defined)) as advance:
+            for op, outcomes in check_operators(defined, most=options.samples, require=require, failures=failures):
+                rows += outcomes
+                done += 1
+                if not options.json:
+                    _print_outcomes(op, outcomes)
+                advance()
     except KeyboardInterrupt:
-        status = 130
+        status = INTERRUPTED
     failed = len({row.operator for row in rows if row.verdict == "FAILED"})
     if options.json:
         listed = [row._asdict() for row in rows]
@@ -198,32 +149,55 @@ def _check(options: argparse.Namespace) -> int:
     else:
         left = f" {len(defined) - done} were not checked." if done < len(defined) else ""
         print(f"{done} operator{'s' * (done != 1)} checked, {failed} with faults.{left}")
-    return status or int(failed > 0)
+    return status or (FAULTS if failed else 0)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], object]]:
+    """Show a bar on the error stream, where that is a terminal and `rich` is installed; give what moves it on."""
+    if not sys.stderr.isatty() or find_spec("rich") is None:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    # Lines printed above the bar go through it, but to where they were meant to go.
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda: bar.advance(task)
 
 
 def _print_outcomes(op: OpOverload, outcomes: list[Outcome]) -> None:
     """Print an operator's verdict, and its faults, each once."""
-    faults = {row.check: row for row in reversed(outcomes) if row.verdict == "FAILED"}
+    faults: dict[str, Outcome] = {}
+    for row in outcomes:
+        if row.verdict == "FAILED":
+            faults.setdefault(row.check, row)
     unmade = [row.said for row in outcomes if row.check == "samples"]
     if faults:
         print(f"FAILED   {op.name}")
+        faults = {row.check: row for row in outcomes if row.check == "samples"} | faults
         for row in faults.values():
-            print(textwrap.indent(f"{row.check} ({row.sample})\n{textwrap.indent(row.said, '  ')}", "    "))
+            on = f" ({row.sample})" if row.sample else ""
+            print(textwrap.indent(f"{row.check}{on}\n{textwrap.indent(row.said, '  ')}", "    "))
     elif unmade:
         print(f"SKIPPED  {op.name}: {unmade[0]}")
     else:
-        count = len({row.sample for row in outcomes})
-        print(f"SUCCESS  {op.name}  {count} sample{'s' * (count != 1)}")
+        count = len({row.sample for row in outcomes if row.sample})
+        expected = sum(row.verdict == "XFAILED" for row in outcomes)
+        known = f", {expected} known failure{'s' * (expected != 1)}" if expected else ""
+        print(f"SUCCESS  {op.name}  {count} sample{'s' * (count != 1)}{known}")
 
 
 def _explain(options: argparse.Namespace) -> None:
     """Print what is known of one operator and what runs at each key."""
     module, _, name = options.name.partition("::")
-    if options.module is None and _is_file(module):
+    if options.module is None and is_file(module):
         found: Any = _named(module, name)
     else:
         if options.module is not None:
-            _load(options.module)
+            load(options.module)
         found = find(options.name)
     for op in [found] if isinstance(found, OpOverload) else [getattr(found, name) for name in found.overloads()]:
         print(op)

@@ -139,6 +139,10 @@ class TracedDataError(TracingError, DataDependentError):
     """A traced value was asked for its data while only shapes are traced."""
 
 
+class ControlFlowError(DispatchError, TypeError, ValueError):
+    """A loop or a branch whose steps do not fit together: a carry that changes its shape, say."""
+
+
 class GraphError(DispatchError, ValueError):
     """A graph cannot be run, changed, read or written as was asked."""
 

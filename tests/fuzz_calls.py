@@ -382,7 +382,7 @@ def program(r: Round, args: Args, keywords: Keywords) -> None:
     out = r.rng.choice([-1, slots - 1])
     constants = [(slots - 2, r.values.any(), r.rng.random() < 0.3)]
     outputs = r.rng.choice([Slot(slots - 2), [Slot(0 if given else slots - 2), {"x": Slot(slots - 2)}], r.values.any()])
-    calls = [(r.op.whole, inside, out, (None,) * len(inside), None, (), ())]
+    calls = [(r.op.whole, inside, out, (None,) * len(inside), None, (), (), None)]
     made = Program(slots, (None,) * len(given), constants, calls, outputs, lambda i: f"call {i}")
     for _ in range(2):
         made(*given)

@@ -36,6 +36,7 @@ BUILTIN = {
     "CheckError": RuntimeError,
     "ConversionError": TypeError,
     "TracingError": RuntimeError,
+    "ControlFlowError": ValueError,
     "GraphError": ValueError,
     "MutationError": RuntimeError,
     "UnsupportedError": NotImplementedError,

@@ -204,7 +204,7 @@ def test_explain_prints_tags_and_leaves_out_the_signature_of_a_ufunc(capsys):
     (["explain", "sin"], 1, "npdispatch: "),
     (["list", "no_such_library"], 1, "npdispatch: No module named 'no_such_library'"),
     (["list", "./no_such_file.py"], 1, "npdispatch: there is no file no_such_file.py."),
-    (["list", "dispatch"], 1, "npdispatch: importing dispatch defines no operator it had not defined before."),
+    (["list", "json"], 1, "npdispatch: importing json defines no operator."),
 ])  # fmt: skip
 def test_a_wrong_word_is_refused_with_the_right_ones(words, status, said, capsys):
     assert command.main(words) == status
@@ -325,7 +325,7 @@ def test_check_prints_every_operator_of_a_package_and_ends_with_1_for_a_fault(pa
     assert f"SUCCESS  {package}::right  1 sample\n" in out
     said = rf"FAILED   {package}::wrong\n    test_schema \(\(2, 3\)\)\n      {package}::wrong: the kernel {package}.py:\d+ writes to its argument 'x'"
     assert re.search(said, out)
-    assert f"FAILED   {package}::crash\n    samples ()\n      {package}::crash: its kernel ended the process with SIGSEGV on arguments" in out
+    assert f"FAILED   {package}::crash\n    samples\n      {package}::crash: its kernel ended the process with SIGSEGV on arguments" in out
     assert f"SKIPPED  {package}::handle: samples: nothing can be made for argument 'name'" in out
     assert out.endswith("4 operators checked, 2 with faults.\n")
 
@@ -337,6 +337,33 @@ def test_check_gives_json_for_programs(package, capsys):
     assert {(row["operator"].partition("::")[2], row["verdict"]) for row in found["outcomes"]} >= {
         ("right", "SUCCESS"), ("wrong", "FAILED"), ("crash", "FAILED"), ("handle", "SKIPPED"),
     }  # fmt: skip
+
+
+def test_check_ends_with_2_where_nothing_can_be_checked(package, capsys):
+    assert command.main(["check", "no_such_module"]) == 2
+    assert command.main(["check", package, "--require", "vamp"]) == 2
+    assert capsys.readouterr().err.splitlines()[1].startswith("npdispatch: 'vamp' cannot be required. Did you mean 'vmap'?")
+
+
+def test_check_takes_what_is_known_to_fail_and_what_is_required(package, capsys, tmp_path):
+    known = {f"{package}::wrong": {"test_schema": {"status": "xfail"}}, f"{package}::crash": {"samples": {"status": "xfail"}}}
+    (tmp_path / "known.json").write_text(json.dumps({"data": known}))
+    assert command.main(["check", package, "--samples", "1", "--failures", "known.json"]) == 0
+    out = capsys.readouterr().out
+    assert f"SUCCESS  {package}::wrong  1 sample, 1 known failure\n" in out
+    assert command.main(["check", package, "--samples", "1", "--failures", "known.json", "--require", "fake"]) == 1
+    assert f"FAILED   {package}::handle\n    samples\n      samples: nothing can be made" in capsys.readouterr().out
+
+
+def test_check_shows_a_bar_where_rich_and_a_terminal_are(package, capsys, monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert command.main(["check", package, "--samples", "1", "--json"]) == 1
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["operators"] == 4
+    assert "4/4" in captured.err
 
 
 def test_an_interrupted_check_prints_what_it_knows(package, capsys, monkeypatch):

@@ -76,7 +76,7 @@ def test_numpy_is_the_only_hard_dependency():
 
 
 def test_the_extras_are_those_promised():
-    assert set(EXTRAS) == {"test", "bench", "docs", "symbolic", "torch", "jax", "dask", "xarray", "scipy", "cupy", "cli", "threads", "all", "lint"}
+    assert set(EXTRAS) == {"test", "bench", "docs", "symbolic", "torch", "jax", "dask", "xarray", "scipy", "cupy", "cli", "hypothesis", "threads", "all", "lint"}
 
 
 def test_the_extra_test_brings_all_that_the_tests_import():

@@ -2,73 +2,122 @@
 
 from typing import Any
 
-from ..core import Program, Slot
+import numpy as np
+
+from ..core import OpOverload, Program, Slot
 from ..core.pytree import mapped
 from ..errors import GraphError
 from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in
 from ..graph.interpreter import lent
 from ..graph.liveness import last_uses
+from ..graph.plain_calls import PlainCalls
 
 Layout = tuple[Any, ...]
+PLAIN = frozenset({int, float, bool, str, type(None), complex, slice, type(Ellipsis), np.dtype, OpOverload})  # no containers
+Form = tuple[list[Layout | None], Layout | None, list[int], tuple[Any, ...] | None]
+NO_FORM: Form = ([], None, [], None)
 
 
 def program(graph: Graph) -> Program:
     """Return the program of a graph, which the core runs: from the arrays of the input nodes, in order, to the outputs."""
+    lowering = _Lowering(graph)
     inputs = list(nodes_in(graph.inputs))
-    calls = [node for node in graph.nodes if node.kind in ("call", "item")]
     constants = [node for node in graph.nodes if node.kind == "constant"]
-    slots = {node: Slot(i) for i, node in enumerate(dict.fromkeys([*inputs, *constants, *calls]))}
-    done = last_uses(graph)
-    aliases = AliasAnalysis(graph) if constants else None
-
-    def lowered(x: Any, at: Node) -> Any:
-        if type(x) is not Node:
-            return x
-        if x not in slots or slots[x].number >= slots[at].number:
-            raise GraphError(f"the node {at} reads {x}, which comes after it or is not in the graph.")
-        return slots[x]
-
-    made = []
-    for node in calls:
-        args = tuple([mapped(lambda x, at=node: lowered(x, at), x) for x in node.args])  # type: ignore[misc]
-        dying = [x for x in done.get(node, ()) if x is not node]
-        written = _written(node, dying)
-        made.append(
-            (
-                node.op.whole if node.op is not None else None,
-                args,
-                -1 if node in done.get(node, ()) else slots[node].number,
-                [layout(x.value) if type(x) is Node else None for x in node.args] if written else [],
-                layout(node.value) if written else None,
-                written,
-                [slots[x].number for x in dying],
-            )
-        )
+    calls = [node for node in graph.nodes if node.kind in ("call", "item")]
+    planned = tuple([lowering.enter(x).layouts[x] for x in inputs])
+    values = lowering.constants(constants)
+    made = [lowering.call(node) for node in calls]
 
     def describe(i: int) -> str:
         line = calls[i].source
         return f"in node {calls[i]} of the graph" + ("" if line is None else f", of {line}")
 
-    values = []
-    for x in constants:
-        changes = aliases is not None and (aliases.is_written(x) or aliases.is_seen(x))
-        values.append((slots[x].number, lent(graph.constants[x.name], False), changes))
-    outputs = mapped(lambda x: slots[x] if type(x) is Node else x, graph.outputs)
-    return Program(len(slots), tuple([layout(x.value) for x in inputs]), values, made, outputs, describe)
+    outputs = mapped(lambda x: lowering.slots[x] if type(x) is Node else x, graph.outputs)
+    return Program(len(lowering.slots), planned, values, made, outputs, describe)
+
+
+class _Lowering:
+    """A program in the making: the slot and the layout of each value that there is so far."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.done, self.plain_calls = graph, last_uses(graph), PlainCalls()
+        self.slots: dict[Node, Slot] = {}
+        self.layouts: dict[Node, Layout | None] = {}
+
+    def enter(self, node: Node) -> "_Lowering":
+        """Give a value a slot."""
+        if node not in self.slots:
+            self.slots[node] = Slot(len(self.slots))
+            self.layouts[node] = layout(node.value)
+        return self
+
+    def constants(self, nodes: list[Node]) -> list[tuple[int, Any, bool]]:
+        """Return slot and value of each constant, and whether a run gets a copy: where it may write to it, or return it."""
+        aliases = AliasAnalysis(self.graph) if nodes else None
+        found = []
+        for x in nodes:
+            changes = aliases is not None and (aliases.is_written(x) or aliases.is_seen(x))
+            found.append((self.enter(x).slots[x].number, lent(self.graph.constants[x.name], False), changes))
+        return found
+
+    def call(self, node: Node) -> tuple[Any, ...]:
+        """Return a call, or an item, as `Program` takes it."""
+        args = self._lowered(node.args, node)
+        released = self.done.get(node, ())
+        dying = [x for x in released if x is not node]
+        layouts, result, written, form = self._form(node, dying) if node.op is not None else NO_FORM
+        self.enter(node)
+        return (
+            node.op.whole if node.op is not None else None,
+            args,
+            -1 if node in released else self.slots[node].number,
+            layouts,
+            result,
+            written,
+            [self.slots[x].number for x in dying],
+            form,
+        )
+
+    def _lowered(self, args: tuple[Any, ...], at: Node) -> tuple[Any, ...]:
+        """Return arguments with slots in place of nodes."""
+        slots = self.slots
+
+        def known(x: Any) -> Any:
+            if type(x) is not Node:
+                return x
+            if x not in slots:
+                raise GraphError(f"the node {at} reads {x}, which comes after it or is not in the graph.")
+            return slots[x]
+
+        return tuple([x if type(x) in PLAIN else known(x) if type(x) is Node else mapped(known, x) for x in args])
+
+    def _form(self, node: Node, dying: list[Node]) -> Form:
+        """Return the plain form of a call, and what a ufunc needs to write its result to an array that dies."""
+        if not all([self.layouts[x] for x in nodes_in(node.args)]):
+            return NO_FORM
+        found = self.plain_calls.of(node)
+        if found is None:
+            return NO_FORM
+        kernel, function, args, names = found
+        layouts = [self.layouts[x] if type(x) is Node else None for x in args]
+        form = kernel, function, self._lowered(args, node), names, tuple([x and x[0] for x in layouts])
+        if type(function) is not np.ufunc or function.nout != 1 or function.signature is not None or names:
+            return [], None, [], form
+        result = layout(node.value)
+        if result is None or not result[1] or 0 in result[1] or result[0].hasobject:
+            return [], None, [], form
+        written = [i for i, x in enumerate(args) if type(x) is Node and layouts[i] == result and x in dying]
+        return (layouts, result, written, form) if written else ([], None, [], form)
 
 
 def layout(value: Any) -> Layout | None:
     """Return dtype, shape and strides of a CPU array; None for any other value and for symbolic sizes."""
     if type(value) is not Metadata or value.device != "cpu":
         return None
-    if any([type(n) is not int for n in (*value.shape, *value.strides)]):
-        return None
+    for n in value.shape:
+        if type(n) is not int:
+            return None
+    for n in value.strides:
+        if type(n) is not int:
+            return None
     return value.dtype, value.shape, value.strides
-
-
-def _written(node: Node, dying: list[Node]) -> list[int]:
-    """Return the arguments whose memory may take the result: they are used here last and have its layout."""
-    planned = layout(node.value)
-    if node.op is None or planned is None or not planned[1] or 0 in planned[1] or planned[0].hasobject:
-        return []
-    return [i for i, x in enumerate(node.args) if type(x) is Node and x in dying and layout(x.value) == planned]

@@ -1,4 +1,4 @@
-"""What a replay reads of arrays and ufuncs, in C: may this array take that result?
+"""What a replay reads of arrays, in C: may this array take that result?
 
 Each is a few machine instructions, so they stand in a promise and are copied into the module that uses them.
 """
@@ -12,7 +12,6 @@ cdef struct Layout:
 cdef extern from *:
     """
     #include <numpy/arrayobject.h>
-    #include <numpy/ufuncobject.h>
     /* Whether two layouts are one: strides of axes of one element mean nothing. */
     static inline int dispatch_is_laid_out(PyObject *x, PyObject *dtype, int ndim, const Py_ssize_t *shape,
                                            const Py_ssize_t *strides) {
@@ -54,14 +53,8 @@ cdef extern from *:
         }
         return 1;
     }
-    /* Whether a kernel is a ufunc of so many operands and one result that goes element by element. */
-    static inline int dispatch_is_elementwise(PyObject *kernel, PyObject *ufunc, Py_ssize_t count) {
-        PyUFuncObject *f = (PyUFuncObject *)kernel;
-        return (PyObject *)Py_TYPE(kernel) == ufunc && f->nin == count && f->nout == 1 && !f->core_enabled;
-    }
     """
     bint is_laid_out "dispatch_is_laid_out"(PyObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *) noexcept
     bint is_unseen "dispatch_is_unseen"(PyObject *) noexcept
     bint is_sole "dispatch_is_sole"(PyObject *) noexcept
     bint goes_into "dispatch_goes_into"(PyObject *, PyObject *, int, const Py_ssize_t *) noexcept
-    bint is_elementwise "dispatch_is_elementwise"(PyObject *, PyObject *, Py_ssize_t) noexcept

@@ -5,11 +5,27 @@ from .layouts cimport Layout
 from .overload cimport OpOverload
 
 
+cdef struct Arguments:
+    Py_ssize_t count
+    int *sources                            # for each its slot, STATIC, FLAT or BUILT
+    PyObject **values                       # for each what is known of it: the value, or the container to build
+
+
+cdef struct Plain:
+    PyObject *kernel                        # the operator's for plain arrays, for which this stands; NULL: nothing does
+    PyObject *function                      # what is called
+    PyObject *names                         # of the arguments by keyword, which come last; NULL for none
+    Arguments arguments
+    size_t positions                        # how many go by position, as a callee is told
+    bint builds                             # whether some are FLAT
+    bint subscripts                         # whether it is `x[i]`
+    PyObject **dtypes                       # of each argument from a slot, an array's; NULL for others
+
+
 cdef struct Call:
     PyObject *op                            # borrowed from `kept`, as all here; NULL: an item of a value
-    Py_ssize_t count                        # of arguments
-    int *sources                            # for each its slot, STATIC or BUILT
-    PyObject **values                       # for each what is known of it: the value, or the container to build
+    Arguments own
+    Plain plain
     Layout *layouts                         # for each what is planned; NULL where no argument may take the result
     Layout result
     int *written                            # the arguments that may take the result, -1 behind the last
@@ -26,6 +42,8 @@ cdef class Program:
     cdef readonly object outputs
     cdef object describe
     cdef list kept, constants               # what the pointers below refer to; slot, value and whether a run gets a copy
+    cdef char *free                         # memory that is still to be handed out, and how much
+    cdef size_t left
     cdef Call *calls
     cdef Layout *inputs
 
@@ -34,8 +52,9 @@ cdef class Program:
     cdef int *numbers(self, values) except NULL
     cdef Layout layout(self, planned) except *
     cdef Layout *layouts(self, planned) except NULL
-    cdef int take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying,
+    cdef int take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying, tuple plain,
                   set filled) except -1
+    cdef int take_arguments(self, Arguments *made, tuple args, bint shared) except -1
+    cdef int take_plain(self, Plain *made, tuple plain, set filled) except -1
     cdef bint as_planned(self, tuple values) noexcept
-    cdef int run(self, PyObject **slots, bint planned) except -1
-    cdef int noted(self, Py_ssize_t i) except -1
+    cdef int run(self, PyObject **slots, bint planned, Py_ssize_t *at) except -1

@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from typing import Any, Self, final
 
+def itself(x: Any, /) -> Any: ...
 @final
 class Slot:
     def __new__(cls, number: int) -> Self: ...

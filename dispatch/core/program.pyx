@@ -4,33 +4,59 @@ Every value has a slot. A call gets its arguments from slots and from what was k
 later call reads is let go of right after it. The calls are calls of operators, so that wrappers, modes and devices go
 through a program as they go through the function that it was made of.
 
-Where an operator's kernel for the CPU is a NumPy ufunc that goes element by element, and an array that dies there has the
-shape, strides and dtype of the result, that array takes the result. It must be sure that nobody sees it: the slot alone
-holds it, it owns its memory, no view or weak reference is left, and no mode of the thread wants to see the call. A replayed
-chain needs two arrays at most, and writes to memory that is in the cache already.
+A call may have a plain form: a function of NumPy's and its arguments, which gives of plain arrays what the operator's
+kernel gives, without the checks of a call and without the kernel's own look at its arguments. It is called where all
+arguments from slots are arrays of the planned dtypes, the operator still has that kernel, and no mode is on. What it raises
+the operator is asked to say.
+
+Where the plain form is a ufunc that goes element by element, and an array that dies there has the shape, strides and dtype of
+the result, that array takes the result. It must be sure that nobody sees it: the slot alone holds it, it owns its memory,
+and no view or weak reference is left. A replayed chain needs two arrays at most, and writes to memory that is in the cache
+already.
 
 It has more than 350 lines because what a program is made of is checked here, beside the loop in C that relies on it.
 """
 cimport cython
 cimport numpy as cnp
-from cpython.exc cimport PyErr_CheckSignals, PyErr_SetObject
+from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear, PyErr_ExceptionMatches
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 
 from .arrays cimport is_exact
 from .definition cimport Definition
 from .flatten cimport items_of, mapped, walk
-from .layouts cimport Layout, goes_into, is_elementwise, is_laid_out, is_sole
+from .layouts cimport Layout, goes_into, is_laid_out, is_sole
 from .overload cimport OpOverload
 from .raising cimport note
-from .state cimport thread_state
+from .state cimport ThreadState, thread_state
 from .vectorcall cimport ARGUMENTS_OFFSET, hold, release, vectorcall
 
 cnp.import_array()
 
+from operator import getitem
+
 import numpy as np
 
-cdef PyObject *UFUNC = <PyObject *>np.ufunc
+cdef extern from *:
+    """
+    #include <numpy/arrayobject.h>
+    /* An item of a tuple, or NULL where it is none or has none of that number. */
+    static inline PyObject *dispatch_item(PyObject *x, PyObject *number) {
+        if (!PyTuple_Check(x)) {
+            return NULL;
+        }
+        Py_ssize_t i = PyLong_AsSsize_t(number);
+        return i >= 0 && i < PyTuple_GET_SIZE(x) ? PyTuple_GET_ITEM(x, i) : NULL;
+    }
+    static inline int dispatch_is_of_dtype(PyObject *x, PyObject *dtype) {
+        return PyArray_CheckExact(x) && (PyObject *)PyArray_DESCR((PyArrayObject *)x) == dtype;
+    }
+    """
+    PyObject *tuple_item "dispatch_item"(PyObject *, object) noexcept
+    PyObject *subscript "PyObject_GetItem"(PyObject *, PyObject *) noexcept  # 10 ns less than operator.getitem
+    bint is_of_dtype "dispatch_is_of_dtype"(PyObject *, PyObject *) noexcept
+
+cdef object UFUNC = np.ufunc
 cdef tuple OUT = ("out",)  # by its name: NumPy deprecates a third array by position for maximum and minimum
 
 cdef enum:
@@ -38,7 +64,13 @@ cdef enum:
     MOST_ARGUMENTS = 24                     # the same for the arguments of a call; its result's place comes on top
     STATIC = -1                             # where an argument comes from that is no slot
     BUILT = -2
-    ITEM = -1                               # the `count` of what takes one item of a value
+    FLAT = -3                               # a list or a tuple that is built of slots and of what is known
+    BLOCK = 1 << 15                         # bytes of memory that are asked for at once
+
+
+def itself(x, /):
+    """Return the value: the plain form of an operator that gives its argument back."""
+    return x
 
 
 @cython.final
@@ -56,6 +88,23 @@ cdef int is_filled_or_mutable(object x, tuple items, void *context) except -1:
     return type(x) is Slot or (items is not None and not isinstance(x, tuple))
 
 
+cdef int is_slot(object x, tuple items, void *context) except -1:
+    return type(x) is Slot
+
+
+cdef bint is_flat(object x) except -1:
+    """Whether a value is a list or a tuple with a slot in it, and with no container."""
+    cdef bint found = False
+    if type(x) is not list and type(x) is not tuple:
+        return False
+    for item in x:
+        if type(item) is Slot:
+            found = True
+        elif items_of(item) is not None:
+            return False
+    return found
+
+
 cdef int check_filled(object x, tuple items, void *filled) except -1:
     if type(x) is Slot and (<Slot>x).number not in <set>filled:
         raise ValueError(f"slot {(<Slot>x).number} is read while it is empty.")
@@ -71,6 +120,32 @@ cdef object built(object x, PyObject **slots):
     return mapped(x, value_of, slots)
 
 
+cdef list listed(object x, PyObject **slots):
+    """The items of a flat container, with values in place of its slots."""
+    return [<object>slots[(<Slot>item).number] if type(item) is Slot else item for item in x]
+
+
+cdef bint is_writable(tuple plain, written, layouts, result):
+    """Whether the result may be written to some arguments of a plain form: of a ufunc that goes element by element."""
+    if plain is None or result is None:
+        return False
+    function, args, names = plain[1:4]
+    elementwise = type(function) is UFUNC and function.nout == 1 and function.nin == len(args) and function.signature is None
+    slots = all([type(args[i]) is Slot if 0 <= i < len(args) else False for i in written])
+    return elementwise and slots and not names and len(layouts) == len(args) and not any([is_flat(x) for x in args])
+
+
+cdef int fill_slot(OpOverload op) except -1:
+    """Find the operator's kernel for plain arrays now, so that the first run has the plain form."""
+    cdef Definition definition = op.definition
+    if definition.table.slots[0] == NULL:
+        try:
+            definition.table.resolve(op, 0)
+        except Exception:                   # whatever it is, it is for the call to raise
+            pass
+    return 0
+
+
 @cython.final
 cdef class Program:
     """A list of operator calls, made once and run often; it keeps no value from one run to the next.
@@ -84,9 +159,10 @@ cdef class Program:
     constants : list of (int, object, bool)
         Slot and value of each constant, and whether a run gets a copy of it.
     calls : list of tuple
-        `(op, args, out, layouts, result, written, dying)`: an operator as layers call it, or None for an item; its
-        arguments, slots among them, or the slot and the number of the item; the slot of the result, or -1; the layouts that
-        are planned for the arguments and for the result; which arguments may take the result; which slots die.
+        `(op, args, out, layouts, result, written, dying, plain)`: an operator as layers call it, or None for an item; its
+        arguments, slots among them, or the slot and the number of the item; the slot of the result, or -1; of a plain form
+        that is a ufunc, the layouts that are planned for its arguments and for the result, and which of the arguments may
+        take the result; which slots die; the plain form, `(kernel, function, args, names, dtypes)`, or None.
     outputs : object
         A container with slots.
     describe : callable
@@ -105,8 +181,8 @@ cdef class Program:
         self.inputs = self.layouts(inputs)
         self.calls = <Call *>self.memory(len(calls) * sizeof(Call))
         for i in range(len(calls)):
-            op, args, out, layouts, result, written, dying = calls[i]
-            self.take(&self.calls[i], op, args, out, layouts, result, written, dying, filled)
+            op, args, out, layouts, result, written, dying, plain = calls[i]
+            self.take(&self.calls[i], op, args, out, layouts, result, written, dying, plain, filled)
         walk(outputs, check_filled, <void *>filled)
         self.count = len(calls)
 
@@ -118,10 +194,17 @@ cdef class Program:
         return number
 
     cdef void *memory(self, size_t size) except NULL:
-        """Memory that lives as long as the program."""
-        made = bytearray(size + 1)
-        self.kept.append(made)
-        return <void *><char *>made
+        """Memory that lives as long as the program, aligned for pointers."""
+        cdef char *made
+        size = (size + 8) & ~<size_t>7
+        if size > self.left:
+            block = bytearray(max(size, BLOCK))
+            self.kept.append(block)
+            self.free, self.left = <char *>block, max(size, BLOCK)
+        made = self.free
+        self.free += size
+        self.left -= size
+        return <void *>made
 
     cdef int *numbers(self, values) except NULL:
         cdef Py_ssize_t i
@@ -151,19 +234,23 @@ cdef class Program:
             made[i] = self.layout(planned[i])
         return made
 
-    cdef int take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying,
+    cdef int take(self, Call *call, OpOverload op, tuple args, int out, layouts, result, written, dying, tuple plain,
                   set filled) except -1:
         """Read one call into C."""
-        cdef Py_ssize_t i
         if op is None and not (len(args) == 2 and type(args[0]) is Slot):
             raise ValueError(f"an item is taken of a slot, by a number: {args!r}.")
-        if op is not None and written and (len(layouts) != len(args) or result is None
-                                           or not all([0 <= i < len(args) for i in written])):
-            raise ValueError(f"{op.name} may write to {written} only where the layouts of its arguments and result are known.")
+        if op is not None and written and not is_writable(plain, written, layouts, result):
+            raise ValueError(f"{op.name} may write to {written} only where it is a ufunc, and where the layouts are known.")
         walk(args, check_filled, <void *>filled)
-        self.kept.append((op, args))
-        call.op = <PyObject *>op if op is not None else NULL
-        call.count = len(args) if op is not None else ITEM
+        self.kept.append(args)
+        call.op = NULL
+        if op is not None:
+            self.kept.append(op)
+            call.op = <PyObject *>op
+        call.plain.kernel = NULL
+        if plain is not None:
+            self.take_plain(&call.plain, plain, filled)
+            fill_slot(op)
         call.dying, call.written = self.numbers(dying), self.numbers(written)
         for number in dying:
             if number not in filled:
@@ -172,14 +259,46 @@ cdef class Program:
         call.out = -1 if out < 0 else self.fill(out, filled)
         call.result = self.layout(result)
         call.layouts = self.layouts(layouts) if written else NULL
-        call.values = <PyObject **>self.memory(len(args) * sizeof(PyObject *))
-        call.sources = <int *>self.memory(len(args) * sizeof(int))
+        return self.take_arguments(&call.own, args, False)
+
+    cdef int take_arguments(self, Arguments *made, tuple args, bint shared) except -1:
+        """Read arguments; a container without slots is one for all runs where it is `shared`."""
+        cdef Py_ssize_t i
+        made.count = len(args)
+        made.values = <PyObject **>self.memory(len(args) * sizeof(PyObject *))
+        made.sources = <int *>self.memory(len(args) * sizeof(int))
         for i in range(len(args)):
-            call.values[i] = <PyObject *>args[i]
-            if type(args[i]) is Slot:
-                call.sources[i] = (<Slot>args[i]).number
+            x = args[i]
+            made.values[i] = <PyObject *>x
+            if type(x) is Slot:
+                made.sources[i] = (<Slot>x).number
+            elif is_flat(x):
+                made.sources[i] = FLAT
             else:
-                call.sources[i] = BUILT if walk(args[i], is_filled_or_mutable, NULL) else STATIC
+                made.sources[i] = BUILT if walk(x, is_slot if shared else is_filled_or_mutable, NULL) else STATIC
+        return 0
+
+    cdef int take_plain(self, Plain *made, tuple plain, set filled) except -1:
+        """Read the plain form of a call."""
+        cdef Py_ssize_t i
+        cdef tuple args, dtypes, names
+        kernel, function, args, names, dtypes = plain
+        if len(dtypes) != len(args) or len(names) > len(args):
+            raise ValueError(f"{function!r} has {len(args)} arguments, {len(dtypes)} dtypes and {len(names)} names.")
+        walk(args, check_filled, <void *>filled)
+        self.kept.append(plain)
+        self.take_arguments(&made.arguments, args, True)
+        made.function, made.names = <PyObject *>function, <PyObject *>names if names else NULL
+        made.dtypes = <PyObject **>self.memory(len(args) * sizeof(PyObject *))
+        made.kernel, made.builds = <PyObject *>kernel, False
+        made.positions = (len(args) - len(names)) | ARGUMENTS_OFFSET
+        made.subscripts = function is getitem and len(args) == 2
+        for i in range(len(args)):
+            made.dtypes[i] = <PyObject *>dtypes[i]
+            if made.arguments.sources[i] == BUILT:
+                made.kernel = NULL
+            if made.arguments.sources[i] == FLAT:
+                made.builds, made.subscripts = True, False
         return 0
 
     def __call__(self, *values):
@@ -197,7 +316,7 @@ cdef class Program:
         """
         cdef PyObject *on_stack[ON_STACK]
         cdef PyObject **slots = on_stack
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, at = -1
         if len(values) != self.given:
             raise TypeError(f"a program of {self.given} inputs was given {len(values)}.")
         if self.slots > ON_STACK:
@@ -215,8 +334,12 @@ cdef class Program:
                     value = value.copy("K") if is_exact(<PyObject *>value) else value.copy()
                 slots[<int>slot] = <PyObject *>value
                 hold(slots[<int>slot])
-            self.run(slots, self.as_planned(values))
+            self.run(slots, self.as_planned(values), &at)
             return built(self.outputs, slots)
+        except BaseException as error:
+            if at >= 0:
+                error.add_note(self.describe(at))
+            raise
         finally:
             for i in range(self.slots):
                 if slots[i] != NULL:
@@ -240,19 +363,20 @@ cdef class Program:
                 return False
         return True
 
-    cdef int run(self, PyObject **slots, bint planned) except -1:
+    cdef int run(self, PyObject **slots, bint planned, Py_ssize_t *at) except -1:
+        """Make the calls, one after the other; `at` has the number of the one that is made."""
         cdef Py_ssize_t i
         cdef int *dying
         cdef Call *call
         cdef PyObject *result
+        cdef ThreadState *thread = thread_state()
         for i in range(self.count):
             call = &self.calls[i]
+            at[0] = i
             if call.op == NULL:
                 result = item_of(call, slots)
-            else:
-                result = one_call(call, slots, planned)
-            if result == NULL:
-                self.noted(i)
+            else:                           # a mode may have been turned on by a call, and wants to see the next
+                result = one_call(call, slots, planned and thread.rank == 0)
             dying = call.dying
             while dying[0] >= 0:
                 release(slots[dying[0]])
@@ -262,106 +386,148 @@ cdef class Program:
                 slots[call.out] = result
             else:
                 release(result)
+            at[0] = -1
             if i & 63 == 63:                # nothing else asks for Ctrl-C while no Python code runs
                 PyErr_CheckSignals()
         return 0
-
-    cdef int noted(self, Py_ssize_t i) except -1:
-        """Raise what a call raised, with a note that says where in the program that was."""
-        try:
-            raise_again()
-        except BaseException as error:
-            error.add_note(self.describe(i))
-            raise
 
     def __repr__(self):
         return f"Program(calls={self.count}, inputs={self.given})"
 
 
-cdef int raise_again() except -1:
-    """The exception that is set already, as one of this function's."""
-    return -1
+cdef PyObject *item_of(Call *call, PyObject **slots) except NULL:
+    cdef PyObject *of = slots[call.own.sources[0]]
+    cdef PyObject *found = tuple_item(of, <object>call.own.values[1])
+    if found == NULL:
+        items = items_of(<object>of)
+        found = <PyObject *>items[<object>call.own.values[1]]
+    hold(found)
+    return found
 
 
-cdef PyObject *item_of(Call *call, PyObject **slots) noexcept:
-    try:
-        items = items_of(<object>slots[call.sources[0]])
-        made = items[<object>call.values[1]]
-    except BaseException as error:
-        PyErr_SetObject(type(error), error)
-        return NULL
-    hold(<PyObject *>made)
-    return <PyObject *>made
-
-
-cdef PyObject *one_call(Call *call, PyObject **slots, bint planned) noexcept:
-    """Call an operator, or its ufunc with an array that dies here for the result."""
+cdef PyObject *one_call(Call *call, PyObject **slots, bint planned) except NULL:
+    """Make a call, with a place for its arguments; one more before the first is the callee's to use."""
     cdef PyObject *on_stack[MOST_ARGUMENTS + 2]
-    cdef PyObject **full = on_stack
+    cdef PyObject **full
+    cdef Py_ssize_t most = max(call.own.count, call.plain.arguments.count)
+    on_stack[0] = NULL
+    if most <= MOST_ARGUMENTS:
+        return called(call, slots, on_stack + 1, planned)
+    full = <PyObject **>PyMem_Malloc((most + 2) * sizeof(PyObject *))
+    if full == NULL:
+        raise MemoryError
+    full[0] = NULL
+    try:
+        return called(call, slots, full + 1, planned)
+    finally:
+        PyMem_Free(full)
+
+
+cdef PyObject *called(Call *call, PyObject **slots, PyObject **full, bint planned) except NULL:
+    """Call the plain form, with an array that dies here for the result where one can take it; or else the operator."""
     cdef PyObject *result
+    if planned and call.plain.kernel != NULL and has_its_kernel(call):
+        if call.written[0] >= 0:
+            result = into_dying(call, slots, full)
+            if result != NULL:
+                return result if result != call.op else NULL    # its sign for an exception
+        if put_plainly(&call.plain, slots, full):
+            if call.plain.subscripts:
+                result = subscript(full[0], full[1])
+            else:
+                if call.plain.builds:
+                    held = put(&call.plain.arguments, slots, full)
+                result = vectorcall(call.plain.function, <PyObject *const *>full, call.plain.positions, call.plain.names)
+            if result != NULL or not PyErr_ExceptionMatches(Exception):
+                return result
+            PyErr_Clear()                   # the operator raises its own
+    held = put(&call.own, slots, full)
+    return vectorcall(call.op, <PyObject *const *>full, call.own.count | ARGUMENTS_OFFSET, NULL)
+
+
+cdef bint has_its_kernel(Call *call) noexcept:
+    """Whether the operator still has the kernel that the plain form stands for."""
+    cdef Definition definition = (<OpOverload>call.op).definition
+    return definition.table.slots[0] == call.plain.kernel
+
+
+cdef bint put_plainly(Plain *plain, PyObject **slots, PyObject **full) noexcept:
+    """Put the arguments of a plain form where it reads them; False where one is not as planned."""
+    cdef Py_ssize_t i
+    cdef int source
+    cdef PyObject *x
+    for i in range(plain.arguments.count):
+        source = plain.arguments.sources[i]
+        if source >= 0:
+            x = slots[source]
+            if not is_of_dtype(x, plain.dtypes[i]):
+                return False
+            full[i] = x
+        elif source == STATIC:
+            full[i] = plain.arguments.values[i]
+        else:
+            for item in <object>plain.arguments.values[i]:
+                if type(item) is Slot and not is_exact(slots[(<Slot>item).number]):
+                    return False
+    return True
+
+
+cdef object put(Arguments *arguments, PyObject **slots, PyObject **full):
+    """Put arguments where a callee reads them. What is built for it comes back, to be held meanwhile."""
     cdef Py_ssize_t i
     cdef list containers = None
-    if call.count > MOST_ARGUMENTS:
-        full = <PyObject **>PyMem_Malloc((call.count + 2) * sizeof(PyObject *))
-        if full == NULL:
-            PyErr_SetObject(MemoryError, None)
-            return NULL
-    full += 1                               # one place before the first argument is the callee's to use
-    full[-1] = NULL
-    result = NULL
-    for i in range(call.count):
-        if call.sources[i] >= 0:
-            full[i] = slots[call.sources[i]]
-        elif call.sources[i] == STATIC:
-            full[i] = call.values[i]
+    for i in range(arguments.count):
+        if arguments.sources[i] >= 0:
+            full[i] = slots[arguments.sources[i]]
+        elif arguments.sources[i] == STATIC:
+            full[i] = arguments.values[i]
         else:
-            try:
-                made = built(<object>call.values[i], slots)
-            except BaseException as error:
-                PyErr_SetObject(type(error), error)
-                break
+            x = <object>arguments.values[i]
+            if arguments.sources[i] == FLAT:
+                made = listed(x, slots) if type(x) is list else tuple(listed(x, slots))
+            else:
+                made = built(x, slots)
             if containers is None:
                 containers = []
             containers.append(made)
             full[i] = <PyObject *>made
-    else:
-        if planned and call.written[0] >= 0 and thread_state().rank == 0:
-            result = into_dying(call, full)
-        if result == NULL:
-            result = vectorcall(call.op, <PyObject *const *>full, call.count | ARGUMENTS_OFFSET, NULL)
-        elif result == call.op:             # into_dying's sign for an exception
-            result = NULL
-    if call.count > MOST_ARGUMENTS:
-        PyMem_Free(full - 1)
-    return result
+    return containers
 
 
-cdef PyObject *into_dying(Call *call, PyObject **full) noexcept:
+cdef PyObject *into_dying(Call *call, PyObject **slots, PyObject **full) except? NULL:
     """The result, written to an argument; NULL where none can take it, and the operator itself where the ufunc raised."""
-    cdef Definition definition = (<OpOverload>call.op).definition
-    cdef PyObject *kernel = definition.table.slots[0]
     cdef PyObject *result
     cdef int *written = call.written
     cdef Layout *planned = &call.result
+    cdef Arguments *given = &call.plain.arguments
     cdef Py_ssize_t i
-    if kernel == NULL or not is_elementwise(kernel, UFUNC, call.count):
-        return NULL
-    while not (is_exact(full[written[0]]) and is_sole(full[written[0]])
-               and is_laid_out(full[written[0]], planned.dtype, planned.ndim, planned.shape,
-                               planned.shape + planned.ndim)):
+    while True:
+        result = slots[given.sources[written[0]]]
+        if is_exact(result) and is_sole(result) and is_laid_out(result, planned.dtype, planned.ndim, planned.shape,
+                                                                planned.shape + planned.ndim):
+            break
         written += 1
         if written[0] < 0:
             return NULL
-    for i in range(call.count):
-        if call.sources[i] >= 0 and i != written[0] and (
+    for i in range(given.count):
+        full[i] = slots[given.sources[i]] if given.sources[i] >= 0 else given.values[i]
+        if given.sources[i] >= 0 and i != written[0] and (
                 call.layouts[i].dtype == NULL
                 or not goes_into(full[i], call.layouts[i].dtype, planned.ndim, planned.shape)):
             return NULL
-    full[call.count] = full[written[0]]
-    hold(kernel)
-    result = vectorcall(kernel, <PyObject *const *>full, call.count | ARGUMENTS_OFFSET, <PyObject *>OUT)
-    release(kernel)
+    full[given.count] = result
+    result = vectorcall(call.plain.function, <PyObject *const *>full, given.count | ARGUMENTS_OFFSET, <PyObject *>OUT)
     if result == NULL:
-        note(call.op, definition, <PyObject *const *>full, call.count)
+        noted(call, slots, full)
         return call.op
     return result
+
+
+cdef int noted(Call *call, PyObject **slots, PyObject **full) except -1:
+    """Give the exception that is set the operator's note."""
+    cdef Definition definition = (<OpOverload>call.op).definition
+    cdef Py_ssize_t i
+    for i in range(call.own.count):
+        full[i] = slots[call.own.sources[i]] if call.own.sources[i] >= 0 else call.own.values[i]
+    note(call.op, definition, <PyObject *const *>full, call.own.count)
+    return 0

@@ -11,7 +11,7 @@ from .call_errors import note, on_device, refused, refused_key, refused_output
 from .explain import explain
 from .frameworks import taken_over
 from .key_guards import switch
-from .layer import find_layer
+from .layer import find_layer, layers
 from .observer import observed
 from .printing import describe, kernels
 
@@ -39,17 +39,17 @@ def signature_of(op: OpOverload) -> Signature:
 
 
 def verb(op: OpOverload, name: str) -> Callable[..., Any]:
-    """`op.register_<name>`: the layer's own verb, bound to the operator."""
-    layer = find_layer(name)
+    """`op.register_<name>`: the layer's own verb, bound to the operator; `register_samples` is no layer's."""
+    attach = documented[name] if name in documented and name not in layers else find_layer(name).attach
 
     def register(*args: Any, **options: Any) -> Any:
-        return layer.attach(op, *args, **options)
+        return attach(op, *args, **options)
 
     register.__name__ = f"register_{name}"
     if name in documented:
         register.__doc__, register.__signature__ = _as_method(documented[name])  # type: ignore[attr-defined]
     else:
-        register.__doc__ = layer.attach.__doc__
+        register.__doc__ = attach.__doc__
     return register
 
 

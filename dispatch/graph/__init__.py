@@ -6,10 +6,12 @@ from .graph import Graph, dumps, loads
 from .literals import register_value
 from .node import Metadata, Node, Opaque, nodes_in
 from .passes import apply, common_subexpressions, constant_folding, dead_code
+from .plain_calls import PlainCall, register_plain_call
 from .reinplace_pass import reinplace
 from .shape_guards import sizes_in
 
 __all__ = [
-    "AliasAnalysis", "Graph", "Metadata", "Node", "Opaque", "apply", "common_subexpressions", "constant_folding", "dead_code",
-    "dumps", "is_pinned", "loads", "nodes_in", "register_spelling", "register_value", "reinplace", "sizes_in",
+    "AliasAnalysis", "Graph", "Metadata", "Node", "Opaque", "PlainCall", "apply", "common_subexpressions", "constant_folding",
+    "dead_code", "dumps", "is_pinned", "loads", "nodes_in", "register_plain_call", "register_spelling", "register_value",
+    "reinplace", "sizes_in",
 ]  # fmt: skip

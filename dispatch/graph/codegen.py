@@ -15,6 +15,7 @@ import keyword
 import re
 from collections.abc import Callable
 from enum import Enum
+from itertools import count
 from operator import attrgetter
 from typing import Any
 
@@ -67,16 +68,17 @@ def register_spelling(name: str, spelling: Spelling) -> None:
 class Code(Writer):
     """The Python code of a graph: `exec(code.text, code.scope)` runs it."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, function: str = "f", around: "Code | None" = None) -> None:
         self.names: dict[Node, str] = {}
         super().__init__(self.names.__getitem__)
-        self.body = body
-        self.objects: dict[str, Any] = {}
-        self.imports: dict[str, str] = {}  # name -> the line that imports it
-        self.taken = set(RESERVED) | {node.name for node in body.nodes}
+        self.body, self.function = body, function
+        self.objects: dict[str, Any] = {} if around is None else around.objects
+        self.imports: dict[str, str] = {} if around is None else around.imports  # name -> the line that imports it
+        self.taken: set[str] = set(RESERVED) | {node.name for node in body.nodes} | (set() if around is None else around.taken)
+        self.inner: list[str] = []  # the lines of the functions that the next statement names
         for node in body.nodes:
             self.names[node] = self._free(node.name) if node.name in RESERVED or keyword.iskeyword(node.name) else node.name
-        lines = self._lines()
+        self.lines = lines = self._lines()
         for used, line in (("np", "import numpy as np"), ("ops", "from dispatch import ops")):
             if any(f"{used}." in part for part in lines):
                 self.imports[used] = line
@@ -90,7 +92,7 @@ class Code(Writer):
 
     def _lines(self) -> list[str]:
         parameters, unpacked = self._inputs()
-        lines = [f"def f({', '.join(parameters)}):", *unpacked]
+        lines = [f"def {self.function}({', '.join(parameters)}):", *unpacked]
         source: Line | None = None
         for node in self.body.nodes:
             if node.source is not None and node.source != source:
@@ -99,6 +101,8 @@ class Code(Writer):
             statement = "" if node.kind == "placeholder" else self.statement(node)
             kind = brief(node.value)
             comment = f"  # {kind}" if kind and statement.startswith(f"{self.names[node]} = ") else ""
+            lines += [f"    {line}" for line in self.inner]
+            self.inner.clear()
             lines += [f"    {statement}{comment}"] * bool(statement)
             lines += self._sizes(node)
         lines.append(f"    return {self.spell(self.body.outputs)}")
@@ -198,6 +202,11 @@ class Code(Writer):
         if cls is complex or cls is slice:
             return super().word(x)
         value = BY_CLASS.get(cls)
+        if value is not None and value.body is not None:
+            name = next(name for n in count(1) if (name := f"body_{n}") not in self.taken)
+            self.taken.add(name)
+            self.inner += Code(value.body(x), name, self).lines
+            return name
         if value is not None and value.spell is not None:
             return value.spell(x)
         return self._expression(x) or self.object(cls.__name__.lower(), x)

@@ -34,6 +34,7 @@ class Value(NamedTuple):
     put: Callable[..., Any]
     spell: Callable[[Any], str] | None
     at: Callable[[Any, Mapping[str, int]], Any] | None
+    body: Callable[[Any], Any] | None
 
 
 BY_CLASS: dict[type, Value] = {}
@@ -48,6 +49,7 @@ def register_value(
     *,
     spell: Callable[[Any], str] | None = None,
     at: Callable[[Any, Mapping[str, int]], Any] | None = None,
+    body: Callable[[Any], Any] | None = None,
 ) -> None:
     """Let graphs write and read values of a class. Passes treat such values as constants that never change.
 
@@ -66,6 +68,8 @@ def register_value(
         the graph.
     at : callable, optional
         `at(x, sizes)` returns the number of a symbolic value; `sizes` has the number of each symbol by name.
+    body : callable, optional
+        `body(x)` returns the graph that the value is; printed code has it as a function.
 
     Raises
     ------
@@ -86,7 +90,7 @@ def register_value(
     if taken or not word.isidentifier():
         said = "is the word of another class" if taken else "is no name"
         raise GraphError(f"register_value({cls.__qualname__}): {word!r} {said}. Give it a word of its own.")
-    BY_CLASS[cls] = BY_WORD[word] = Value(word, take, put, spell, at)
+    BY_CLASS[cls] = BY_WORD[word] = Value(word, take, put, spell, at, body)
 
 
 class Writer:

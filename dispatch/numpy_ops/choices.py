@@ -20,6 +20,7 @@ from .assignment import result_into, setitem
 from .families import aligned, composite, linear, row
 from .index_parsing import ARRAY
 from .indexing import getitem, where
+from .plain_forms import attach
 from .pointwise import equal, logical_not, maximum, minimum, remainder
 from .rearranging import shape_of
 from .result_layouts import broadcast_shape, hollow, weak
@@ -169,3 +170,5 @@ def install() -> None:
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
     numpy_functions.SPELLED.setdefault(choose, (np.choose, {"a": "a", "choices": "choices", "mode": "mode"}))
     numpy_functions.SPELLED.setdefault(select, (np.select, {"condlist": "conditions", "choicelist": "choices", "default": "default"}))
+
+attach(choose)

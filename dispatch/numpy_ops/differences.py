@@ -21,6 +21,7 @@ from . import numpy_functions
 from .cumulative import diff
 from .families import composite, in_front, row
 from .indexing import getitem
+from .plain_forms import attach
 from .pointwise import add, divide, multiply, negative, subtract
 from .rearranging import along
 from .reduction import sum
@@ -254,3 +255,5 @@ numpy_functions.spelled(np.unwrap, "p:x discont axis period", unwrap)
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach(equal_differences)

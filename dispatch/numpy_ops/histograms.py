@@ -28,6 +28,7 @@ from .families import aligned, in_front, row
 from .index_parsing import ARRAY
 from .indexing import getitem, where
 from .numpy_functions import spelled
+from .plain_forms import attach
 from .pointwise import (
     add,
     divide,
@@ -440,3 +441,5 @@ FUNCTIONS: dict[Any, Any] = dict([
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach(bincount)

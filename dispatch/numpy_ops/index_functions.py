@@ -15,6 +15,7 @@ from . import numpy_functions
 from .data_dependent import flatnonzero
 from .families import aligned, in_front, row
 from .numpy_functions import spelled
+from .plain_forms import attach
 from .rearranging import shape_of
 from .result_layouts import broadcast_shape, elementwise
 from .row_arguments import as_item, as_value, call
@@ -127,3 +128,5 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
     numpy_functions.SPELLED.setdefault(unravel_index, (np.unravel_index, {"indices": "indices", "shape": "shape", "order": "order"}))
+
+attach(ravel_multi_index, unravel_index)

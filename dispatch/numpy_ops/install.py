@@ -33,6 +33,7 @@ from ..operators.rule_operators import rule_operator
 from ..schema.tags import Tag
 
 RULES = f"{__package__.partition('.')[0]}.autodiff.rules"
+CONTROL_FLOW = f"{__package__.partition('.')[0]}.control_flow"
 GUFUNC = f"{__package__.partition('.')[0]}.operators.gufunc"
 INTEROP = f"{__package__.partition('.')[0]}.interop"
 # By a package, the module that registers its classes as ours.
@@ -85,6 +86,7 @@ def install() -> None:
     define_on_first_use("np", load_rows)
     define_on_first_use("np_random", Loader(__package__, ".draws"))
     before_first_wrapper(load_rows)
+    define_on_first_use("control_flow", Loader(CONTROL_FLOW, ".derivations"))
     define_on_first_use("scipy_special", Loader(__package__, ".special"))
     for name in ON_TENSORS.split():
         setattr(Tensor, name, LazyAttribute(name, load_rows))

@@ -21,6 +21,7 @@ from .families import in_front, row
 from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add, where
 from .numpy_functions import spelled
+from .plain_forms import attach
 from .pointwise import (
     absolute,
     add,
@@ -248,3 +249,5 @@ FUNCTIONS = {np.interp: numpy_interp}
 def install() -> None:
     """Put the function into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach(interp)

@@ -20,6 +20,7 @@ from . import numpy_functions
 from .cumulative import back, last
 from .families import complete, composite, in_front, row
 from .numpy_functions import spelled
+from .plain_forms import attach
 from .result_layouts import fake_like, hollow
 from .row_arguments import as_value, call
 from .shape import repeated, reshape
@@ -133,3 +134,5 @@ FUNCTIONS: dict[Any, Any] = dict([
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach(lexsort)

@@ -9,7 +9,7 @@ from ..core import Tensor, before_first_wrapper
 from ..core.array_memory import no_sequence
 from ..operators.registry import alias, define_on_first_use, define_when_missed, ops
 from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, INDEXING, READ_ONLY_VIEWS
-from . import graph_syntax
+from . import graph_syntax, plain_forms
 from .numpy_functions import load_rest
 from .protocols import ON_TENSORS
 
@@ -49,6 +49,7 @@ def install() -> None:
     for name, row in SECOND_NAMES.items():
         alias(getattr(ops.np, row), name)
     graph_syntax.install()
+    plain_forms.install()
     for name, attribute in ON_TENSORS.items():
         setattr(Tensor, name, attribute)
     # Generator.shuffle swaps items by views of them, so that some would be there twice: of that NumPy warns, and nothing else tells.

@@ -253,6 +253,13 @@ def _those_waiting(name: str) -> str:
     return f" For one of this name {some}, registered before it is defined: {', '.join(places)}."
 
 
+def defined_now() -> list[OpOverload]:
+    """Return the operators that are defined; those that wait for a first use go on waiting."""
+    namespaces = list(ops._namespaces.values())
+    operators = [operator for namespace in namespaces for operator in list(namespace._operators.values())]
+    return [op for operator in operators for op in list(operator._overloads.values())]
+
+
 def known(name: str) -> OpOverload | None:
     """Return the operator of a full name, or None."""
     namespace, word, overload = split_name(name)

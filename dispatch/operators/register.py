@@ -1,16 +1,16 @@
-"""Registers kernels and rules by operator or name: every function here calls `op.register(layer, rule)`.
+"""Registers kernels and rules by operator or name, which calls `op.register(layer, rule)`; and the function of its samples.
 
 It has more than 350 lines because the docstrings are whole: `help(op.register_fake)` shows them too.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from ..core import OpOverload, Registration, registration_lock
 from ..core.source import where
 from ..dispatcher.layer import find_layer
 from ..dispatcher.operator_hooks import documented
-from ..errors import ArgumentError, DefinitionError, kind_of
+from ..errors import ArgumentError, DefinitionError, did_you_mean, kind_of
 from .namespaces import Operator
 from .registry import find
 
@@ -429,6 +429,75 @@ def register_vmap(
     return _attach("vmap", op, lib, func, opaque=opaque)
 
 
+class SampleFunction(NamedTuple):
+    """What makes an operator's samples, and how `opcheck` is to look at them."""
+
+    function: Function
+    fixed: tuple[str, ...]
+    gradients: str
+
+
+def register_samples(
+    op: OpOverload | str, func: Any = None, /, *, fixed: str | Sequence[str] = (), gradients: str = "compare"
+) -> Any:
+    """Give an operator a function that makes samples of its arguments, in place of those made from its schema.
+
+    `dispatch.testing.samples`, `npdispatch check` and `pytest --opcheck` ask it.
+
+    Parameters
+    ----------
+    op : OpOverload or str
+        The operator, or its name `"ns::name"`.
+    func : callable, optional
+        Called with a `numpy.random.Generator`; returns or yields samples. A sample is a tuple, all arguments by position; or a
+        dict of arguments by name, of which those that are left out take their defaults or are made from the schema; or a
+        `dispatch.testing.Sample`. Without `func` this is a decorator.
+    fixed : str or sequence of str
+        The arguments that keep the sample's values and lengths in every run, for they belong together: indices, pointers.
+    gradients : str
+        As in `opcheck`: "compare" them with finite differences, or ask that they "exist".
+
+    Returns
+    -------
+    callable
+        `func`, unchanged.
+
+    Raises
+    ------
+    DefinitionError
+        If `func` is no function, or `fixed` names no argument.
+    OperatorNotFoundError
+        If no operator has the name.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> @dispatch.custom_op("doc::pick", mutates_args=())
+    ... def pick(x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    ...     return x[indices]
+    >>> @pick.register_samples(fixed="indices")
+    ... def _(random):
+    ...     yield random.normal(size=5), np.array([0, 4])
+    >>> [sample.what for sample in dispatch.testing.samples(pick)]
+    ['(5,), (2,)']
+    """
+    op = resolve(op)
+    if func is None:
+        return lambda func: register_samples(op, func, fixed=fixed, gradients=gradients)
+    if not callable(func):
+        made = "samples are made by a function of a numpy.random.Generator"
+        raise DefinitionError(f"{op.name}: {made}, and {kind_of(func)} was given.")
+    names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
+    for name in names:
+        if name not in op.arguments.names:
+            close = did_you_mean(str(name), op.arguments.names)
+            raise DefinitionError(f"{op.name} has no argument {name!r} to keep fixed.{close}")
+    if gradients not in ("compare", "exist"):
+        raise DefinitionError(f'{op.name}: gradients= is "compare" or "exist", and was given {gradients!r}.')
+    vars(op)["sample_function"] = SampleFunction(func, names, gradients)
+    return func
+
+
 documented.update(
     kernel=register_kernel,
     fake=register_fake,
@@ -436,4 +505,5 @@ documented.update(
     jvp=register_jvp,
     dispatch=register_dispatch,
     vmap=register_vmap,
+    samples=register_samples,
 )

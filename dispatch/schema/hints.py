@@ -2,7 +2,8 @@
 
 `HintReader` reads the hints of one function. Besides the type, a hint can say four things about an array, which the
 reader keeps for each argument: its dtype (`NDArray[np.float64]`), its layout (`Annotated[np.ndarray, "C"]`), that Python
-numbers may be passed for it (`np.ndarray | float`), and the names of its axes (`Float64[np.ndarray, "m n"]`).
+numbers may be passed for it (`np.ndarray | float`), and the names of its axes (`Float64[np.ndarray, "m n"]`). Of an array
+and of a number it can say the range: see bounds.py.
 """
 
 import collections.abc
@@ -18,6 +19,7 @@ import numpy as np
 from ..core import Residual, Tensor
 from ..errors import HintError, SchemaError, did_you_mean
 from ..symbolic import SymInt
+from .bounds import Bounds, bounds_of
 from .dimensions import Tree, dtype_of_array, is_array_hint, tree_of
 from .dtype_hints import dtype_of, is_dtype_like, is_numpys_own, unaliased
 from .hint_scopes import names_around
@@ -78,10 +80,10 @@ def _word(hint: object) -> Type | None:
 class HintReader:
     """Reads the hints of one function; hints written as text are evaluated among the names around it.
 
-    `dtype`, `layout` and `numbers` are what the hint of the last argument says about the array.
+    `dtype`, `layout`, `bounds` and `numbers` are what the hint of the last argument says beside its type.
     """
 
-    __slots__ = ("_dtypes", "_fn", "_hint", "_open", "_scope", "_what", "layout", "numbers", "operator")
+    __slots__ = ("_dtypes", "_fn", "_hint", "_open", "_scope", "_what", "bounds", "layout", "numbers", "operator")
 
     def __init__(self, operator: str, fn: object) -> None:
         self.operator, self._fn = operator, fn
@@ -93,6 +95,7 @@ class HintReader:
         self._what, self._hint = what, hint
         self._dtypes: set[np.dtype[Any] | None] = set()
         self.layout: tuple[str, ...] = ()
+        self.bounds: Bounds | None = None
         self.numbers = False
 
     @property
@@ -254,6 +257,7 @@ class HintReader:
                 self.layout = (*self.layout, note)
             elif isinstance(note, str) and note.lower() in ("c", "f", "writeable", "writable", "fortran", "contiguous"):
                 raise self._fault(f"The layout '{note}' is written 'C', 'F' or 'writeable'.")
+        self.bounds = bounds_of(hint.__metadata__) or self.bounds
         kind = self._read(hint.__origin__)
         if self.layout and not kind.has_tensor:
             raise self._fault("A layout is for arrays.")

@@ -162,9 +162,10 @@ def _read(reader: HintReader, parameter: _Parameter) -> tuple[Type, dict[str, An
     kind = reader.argument(word, parameter.hint)
     dtype = reader.dtype
     dimensions = _dimensions(reader)
-    if dtype is None and not reader.layout and not reader.numbers and dimensions is None:
+    if dtype is None and not reader.layout and not reader.numbers and dimensions is None and reader.bounds is None:
         return kind, {}
-    return kind, {"dtype": dtype, "layout": reader.layout, "numbers": reader.numbers, "dimensions": dimensions}
+    notes = {"dtype": dtype, "layout": reader.layout, "numbers": reader.numbers, "dimensions": dimensions}
+    return kind, {**notes, "bounds": reader.bounds}
 
 
 def _dimensions(reader: HintReader) -> Tree:

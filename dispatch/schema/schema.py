@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from ..errors import SchemaError
+from .bounds import Bounds
 from .defaults import accept, spell
 from .dimensions import Tree
 from .parser import Reader
@@ -37,8 +38,8 @@ class Argument(Spelled):
     """One argument of an operator.
 
     `dtype`, `layout` (of "C", "F", "writeable"), `numbers` (Python numbers may stand for the array) and `dimensions` (what
-    `Float64[np.ndarray, "m n"]` says) come from type hints. They are for checking calls, and are neither
-    in the text nor compared.
+    `Float64[np.ndarray, "m n"]` says) come from type hints. They are for checking calls, and `bounds`, a range of values, for
+    making samples; none is in the text, or compared.
 
     Examples
     --------
@@ -48,6 +49,7 @@ class Argument(Spelled):
 
     __slots__ = (  # noqa: RUF023 - in the order of __init__
         "name", "type", "default", "kwarg_only", "positional_only", "alias", "dtype", "layout", "numbers", "dimensions",
+        "bounds",
     )  # fmt: skip
 
     name: str
@@ -60,6 +62,7 @@ class Argument(Spelled):
     layout: tuple[str, ...]
     numbers: bool
     dimensions: Tree
+    bounds: Bounds | None
 
     def __init__(
         self,
@@ -73,8 +76,9 @@ class Argument(Spelled):
         layout: tuple[str, ...] = (),
         numbers: bool = False,
         dimensions: Tree = None,
+        bounds: Bounds | None = None,
     ) -> None:
-        self._set(name, type, default, kwarg_only, positional_only, alias, dtype, layout, numbers, dimensions)
+        self._set(name, type, default, kwarg_only, positional_only, alias, dtype, layout, numbers, dimensions, bounds)
         check_name(self.name, "an argument")
         if self.alias is not None and not self.type.has_tensor:
             raise SchemaError(f"argument '{self.name}' has an alias, and {self.type} holds no Tensor.")

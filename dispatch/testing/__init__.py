@@ -6,11 +6,12 @@ from .generated_tests import dont_generate_opcheck_tests, generate_opcheck_tests
 from .gradient_checks import gradcheck, gradgradcheck
 from .operator_checks import opcheck
 from .report import Report
+from .sample_strategies import sample_strategy
 from .sampled_arguments import Sample, samples
 from .variants import layouts, sizes, values
 
 __all__ = [
     "OpProfile", "Report", "Sample", "assert_close", "dont_generate_opcheck_tests", "generate_fake_kernels",
     "generate_opcheck_tests", "gradcheck", "gradgradcheck", "is_inside_opcheck_mode", "layouts", "load_op_profiles", "opcheck",
-    "record_op_profiles", "samples", "save_op_profiles", "sizes", "values",
+    "record_op_profiles", "sample_strategy", "samples", "save_op_profiles", "sizes", "values",
 ]  # fmt: skip

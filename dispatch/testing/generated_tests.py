@@ -125,6 +125,13 @@ class Failures:
                         f"{self.path}: {op} names {entry}, and {name} generates no such test.{did_you_mean(test, tests)}"
                     )
 
+    def check_tests(self, op: str, checks: Sequence[str]) -> None:
+        """Raise for entries of an operator about checks that there are not; a test is a check, or `check[sample]`."""
+        for test in self.data.get(op, {}):
+            name = test.partition("[")[0]
+            if "." not in name and name not in checks:  # Class.test is of generate_opcheck_tests
+                raise DefinitionError(f"{self.path}: {op} has no test {test}.{did_you_mean(name, checks)}")
+
 
 class Checking(Watcher):
     """A mode that runs one check of `opcheck` on every call from the test, before the call."""

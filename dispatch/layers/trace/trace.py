@@ -94,8 +94,8 @@ class Trace:
             )
         check_data(x)
         found = self._constants.get(id(x))
-        if found is None or not _same_bytes(found.seen, x):
-            self._check_shown(x)
+        if found is None or not same_bytes(found.seen, x):
+            self.check_shown(x)
             seen = copied(x)
             node = self.graph.constant(seen, metadata(x), name_of(x) or "constant")
             found = self._constants[id(x)] = Constant(x, seen, self.lift(x), node)
@@ -120,7 +120,7 @@ class Trace:
                         argument=op.arguments.names[i],
                     )
 
-    def _check_shown(self, x: Any) -> None:
+    def check_shown(self, x: Any) -> None:
         for array in (x, getattr(x, "base", None)):
             if (found := self._hidden.get(id(array))) is not None and found[0] is array:
                 raise TracingError(
@@ -221,7 +221,7 @@ def copied(x: Any) -> Any:
     return x.copy(order="K") if isinstance(x, np.ndarray) else x if isinstance(x, np.generic) else x.copy()
 
 
-def _same_bytes(x: Any, y: Any) -> bool:
+def same_bytes(x: Any, y: Any) -> bool:
     """Return whether an array still has the bytes of its copy. An array of another library is taken to have them."""
     if not isinstance(x, np.ndarray):
         return True

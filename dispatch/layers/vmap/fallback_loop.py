@@ -35,7 +35,7 @@ def looped(op: OpOverload, *, asked: bool) -> Kernel:
             warned[0] = True
             _warn(op, size)
         draw = one_draw(op, values) if draws and batch.randomness == "same" else None
-        results = [whole(*_arguments(values, dims, i, draw)) for i in range(size)]
+        results = [whole(*_arguments(values, dims, i, form.written, draw)) for i in range(size)]
         return form.returning(_stacked(op, like, results) if -1 in form.returned else None, args)
 
     return kernel
@@ -62,20 +62,28 @@ def _warn(op: OpOverload, size: int) -> None:
 # -- arguments -------------------------------------------------------------------------------------------------------------
 
 
-def _arguments(values: tuple[Any, ...], dims: tuple[Any, ...], i: int, draw: Any) -> list[Any]:
+def _arguments(values: tuple[Any, ...], dims: tuple[Any, ...], i: int, written: tuple[int, ...], draw: Any) -> list[Any]:
     """Return the arguments of one item."""
     args = [_item(x, d, i) for x, d in zip(values, dims, strict=True)]
+    for place in written:
+        args[place] = _item(values[place], dims[place], i, written=True)
     return args if draw is None else draw(args, i)
 
 
-def _item(value: Any, dim: Any, i: int) -> Any:
-    """Return one item of an argument. Each item gets a container of its own: a kernel may change it."""
+def _item(value: Any, dim: Any, i: int, *, written: bool = False) -> Any:
+    """Return one item of an argument. Each item gets a container of its own: a kernel may change it.
+
+    What is written to is a view also where an item is one number, which NumPy takes out of the array.
+    """
     if dim is None:
         return value if items_of(value) is None else mapped(lambda x: x, value)
     if isinstance(dim, list):
-        return rebuilt(value, [_item(x, d, i) for x, d in zip(items_of(value) or (), dim, strict=True)])
+        inside = zip(items_of(value) or (), dim, strict=True)
+        return rebuilt(value, [_item(x, d, i, written=written) for x, d in inside])
     if isinstance(value, list):
         return value[i]  # of Residuals
+    if written and isinstance(value, np.ndarray):
+        return value[(slice(None),) * dim + (i, ...)]
     return select(value, dim, i)
 
 

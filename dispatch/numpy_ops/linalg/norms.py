@@ -16,6 +16,7 @@ from .. import numpy_functions
 from ..families import composite, undispatched
 from ..indexing import where
 from ..numpy_functions import spelled
+from ..plain_forms import attach
 from ..pointwise import absolute, add, divide_no_nan, equal, multiply, not_equal, power, square
 from ..pointwise_more import root
 from ..reduction import kept
@@ -141,3 +142,5 @@ FUNCTIONS: dict[Any, Any] = dict([
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach(norm)

@@ -31,6 +31,7 @@ from ..diagonals import eye, tril
 from ..families import aligned, complete, composite, in_front, kernel_of, row, undispatched
 from ..indexing import where
 from ..numpy_functions import returning, spelled
+from ..plain_forms import attach
 from ..pointwise import add, conjugate, multiply, negative, subtract
 from ..result_layouts import broadcast_shape
 from ..shape import expand_dims, imag, reshape, squeeze, swapaxes
@@ -266,3 +267,5 @@ FUNCTIONS: dict[Any, Any] = dict([
 def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach(det)

@@ -228,3 +228,21 @@ def test_pairs_of_writes_in_one_batch():
     vmap(op, out_dims=None)(x)
     assert np.array_equal(x, -A)
     assert all(a < b for a, b in pairwise(order))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3)])
+@pytest.mark.parametrize("boxed", [False, True])
+def test_an_item_that_is_one_number_is_written_to_in_the_array(shape, boxed):
+    def add(x, y):
+        for one in x if boxed else [x]:
+            np.add(one, y, out=one)
+
+    schema = f"(Tensor(a!){'[]' if boxed else ''} x, Tensor y) -> ()"
+    op = custom_op("loops::add_number", add, mutates_args=("x",), schema=schema)
+    op.register_vmap("sequential")
+    x = np.zeros(shape)
+    mapped = op
+    for _ in shape:
+        mapped = dispatch.vmap(mapped, out_dims=None)
+    mapped([x] if boxed else x, np.arange(x.size).reshape(shape))
+    assert np.array_equal(x, np.arange(x.size).reshape(shape))

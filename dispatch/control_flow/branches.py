@@ -1,0 +1,69 @@
+"""`cond`: one of two functions, by a condition that may be a value of a transform."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import Tensor, active_mode
+from ..layers.trace import TRACE
+from ..operators.registry import ops
+from .carries import Given, filled, same_structure
+from .tracing import Function, trace
+from .words import branches_differ, condition_refused, is_true, layout_text, path_to, structure_text
+
+
+def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operands: Any) -> Any:
+    """Return `true(*operands)` where a condition holds, and `false(*operands)` where it does not.
+
+    The order of arguments is JAX's, `cond(pred, true_fun, false_fun, *operands)`; torch's `cond(pred, true_fn,
+    false_fn, operands)` takes them as one tuple. Only the branch that is chosen runs, but for a batch of conditions: then
+    both run for all items, and each item gets its own.
+
+    Parameters
+    ----------
+    pred : bool or array
+        One truth.
+    true, false : callable
+        Take the operands; both return the same containers, shapes and dtypes. They write to nothing that they are given. They
+        may close over arrays.
+    *operands : array, number, or container of these
+
+    Returns
+    -------
+    object
+        What the branch returned.
+
+    Raises
+    ------
+    ControlFlowError
+        If the condition is not one truth, or the branches differ in what they return.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> f = lambda x: dispatch.cond(x > 0, np.sqrt, lambda x: 0.0 * x, x)
+    >>> f(4.0)
+    np.float64(2.0)
+    >>> dispatch.vmap(f)(np.array([4.0, -4.0]))
+    array([ 2., -0.])
+    """
+    if type(pred) is bool or (not isinstance(pred, Tensor) and active_mode(TRACE) is None):
+        return true(*operands) if is_true("cond", pred) else false(*operands)
+    if not isinstance(pred, Tensor):
+        pred = np.asarray(pred)[()]
+    if pred.dtype != bool or pred.shape:
+        raise condition_refused("cond", pred)
+    given = Given("cond", "operand", tuple(operands))
+
+    def called(f: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
+        return lambda values: f(*given.filled(values))
+
+    functions = [Function(f, given.arrays, given.names, called(f)) for f in (true, false)]
+    (first, second), captures = trace("cond", *functions)
+    if not same_structure(first.like, second.like):
+        raise branches_differ("cond", structure_text(first.like), structure_text(second.like))
+    for i, (x, y) in enumerate(zip(first.outputs, second.outputs, strict=True)):
+        if x.dtype != y.dtype or tuple(x.shape) != tuple(y.shape):
+            raise branches_differ("cond", layout_text(x), layout_text(y), path_to(first.like, i))
+    return filled(first.like, ops.control_flow.cond(pred, first.body, second.body, [*given.arrays, *captures]))

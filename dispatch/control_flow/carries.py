@@ -1,0 +1,91 @@
+"""What loops and branches are given: containers of arrays, taken apart and put together."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import Tensor, active_mode, device_of
+from ..core.pytree import leaves, leaves_like, paths, unflatten
+from ..layers.trace import TRACE
+from .tracing import FAKE
+from .words import carry_changed, kind_changed, path_to, result_refused
+
+NUMBERS = (bool, int, float, complex)
+
+
+class Given:
+    """A container of arrays that a loop is given: its arrays, and the container with 0 for each and None for nothing."""
+
+    def __init__(self, who: str, what: str, x: Any) -> None:
+        each = zip(leaves(x), paths(x), strict=True)
+        self.arrays = [as_array(who, f"{what}{path}", leaf) for leaf, path in each if leaf is not None]
+        self.like = unflatten(x, [None if leaf is None else 0 for leaf in leaves(x)])
+        self.what = what
+
+    def filled(self, arrays: Sequence[Any]) -> Any:
+        """The container with other arrays."""
+        return filled(self.like, arrays)
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one array, and no container."""
+        return type(self.like) is int
+
+    @property
+    def names(self) -> list[str]:
+        """Names for the inputs of a graph."""
+        return ["_".join([self.what, *re.findall(r"\w+", path_to(self.like, i))]) for i in range(len(self.arrays))]
+
+
+def filled(like: Any, arrays: Sequence[Any]) -> Any:
+    """A container with arrays in the places of what is not None."""
+    given = iter(arrays)
+    return unflatten(like, [None if leaf is None else next(given) for leaf in leaves(like)])
+
+
+def as_array(who: str, what: str, x: Any) -> Any:
+    """An array of what a loop was given; a number of NumPy's, which nobody can write to, of what has no axes."""
+    if isinstance(x, Tensor):
+        return x
+    if type(x) in NUMBERS or (type(x) is np.ndarray and not x.shape):
+        return np.asarray(x)[()]
+    if device_of(x) is None:
+        raise result_refused(who, x, what)
+    return x
+
+
+def frozen(x: Any) -> Any:
+    """A read-only view of an array that a function is given: a write to it would show in the caller's."""
+    if not isinstance(x, np.ndarray):
+        return x
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
+def is_plain(arrays: Sequence[Any]) -> bool:
+    """Whether a loop may run as it is: no value of a transform goes in, and nothing is traced or computed without data."""
+    return not any([isinstance(x, Tensor) for x in arrays]) and active_mode(TRACE) is None and active_mode(FAKE) is None
+
+
+def returned(given: Given, carry: Any) -> Any:
+    """The carry of the last step, of which nothing is the caller's own array."""
+    flat = [x.copy() if isinstance(x, np.ndarray) and not x.flags.writeable else x for x in leaves(carry) if x is not None]
+    return given.filled(flat)
+
+
+def check_carry(who: str, given: Given, outputs: Sequence[Any], like: Any) -> None:
+    """Raise where a traced step gives another carry than it takes."""
+    if not same_structure(given.like, like):
+        raise kind_changed(who, given.like, like)
+    for i, (x, y) in enumerate(zip(given.arrays, outputs, strict=True)):
+        if x.dtype != y.dtype or len(x.shape) != len(y.shape) or not all(a == b for a, b in zip(x.shape, y.shape, strict=True)):
+            raise carry_changed(who, i, x, y, given.like)
+
+
+def same_structure(x: Any, y: Any) -> bool:
+    """Whether two containers of 0 and None are alike; a list and a tuple are."""
+    found = leaves_like(y, x)
+    return found is not None and [type(a) for a in found] == [type(a) for a in leaves(x)]

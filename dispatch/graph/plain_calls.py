@@ -1,0 +1,96 @@
+"""Says which function of NumPy's gives what an operator gives where all is plain arrays, for programs to call in its place.
+
+A program is run for many values of one layout, so what a kernel asks of its arguments is known when the program is made:
+`np::transpose` becomes `x.transpose()`, `np::moveaxis` the transposition with the axes that it comes to. A ufunc stands for
+the operator whose kernel it is; for other kernels their authors say it, by `register_plain_call`.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core import DispatchKey, OpOverload
+from .node import Node
+
+
+class PlainCall(NamedTuple):
+    """A function, its arguments with nodes for values, and the names of the last ones, which are given by keyword."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    names: tuple[str, ...] = ()
+
+
+Rule = Callable[..., PlainCall | None]
+_RULES: dict[str, tuple[Any, Rule]] = {}
+
+
+def register_plain_call(op: OpOverload, rule: Rule) -> None:
+    """Say what programs may call in place of an operator, as long as the operator has the kernel that it has now.
+
+    Parameters
+    ----------
+    op : OpOverload
+        It writes to none of its arguments.
+    rule : callable
+        `rule(out, *args)` gets the value of the node and its arguments in schema order, with nodes for values. It returns a
+        `PlainCall`, or None where there is none. The call must give, of plain arrays, what the kernel gives: to the bit, with
+        the same strides, views and warnings. Where it raises, the operator is called.
+
+    Examples
+    --------
+    >>> import numpy as np, dispatch
+    >>> @dispatch.custom_op("doc_plain::twice", mutates_args=())
+    ... def twice(x: np.ndarray) -> np.ndarray:
+    ...     return np.multiply(x, 2)
+    >>> register_plain_call(twice, lambda out, x: PlainCall(np.multiply, (x, 2)))
+    >>> plain_call(dispatch.make_fx(twice)(np.ones(3)).nodes[-1])[1:]
+    (<ufunc 'multiply'>, (x, 2), ())
+    """
+    _RULES[op.name] = _kernel(op), rule
+
+
+class PlainCalls:
+    """Finds the plain calls of one graph; what the operators have is looked up once."""
+
+    def __init__(self) -> None:
+        self._found: dict[OpOverload, tuple[Any, Rule | None]] = {}
+
+    def of(self, node: Node) -> tuple[Any, Callable[..., Any], tuple[Any, ...], tuple[str, ...]] | None:
+        """Return the kernel of a call's operator, and what stands for it: function, arguments, names of the last; or None."""
+        op = node.op
+        assert op is not None
+        found = self._found.get(op)
+        if found is None:
+            found = self._found[op] = _rule(op)
+        kernel, rule = found
+        # a number in place of the first array has no methods
+        if rule is None or not node.args or type(node.args[0]) not in (Node, list, tuple, str):
+            return None
+        made = rule(node.value, *node.args)
+        return None if made is None else (kernel, *made)
+
+
+def plain_call(node: Node) -> tuple[Any, Callable[..., Any], tuple[Any, ...], tuple[str, ...]] | None:
+    """Return what `PlainCalls` finds for one node."""
+    return PlainCalls().of(node)
+
+
+def _rule(op: OpOverload) -> tuple[Any, Rule | None]:
+    """Return the kernel of an operator, and the rule that counts while it has that."""
+    kernel = _kernel(op)
+    if op.schema.has_residual:
+        return kernel, None
+    if op.name in _RULES:
+        known, rule = _RULES[op.name]
+        return kernel, rule if kernel is known else None
+    if type(kernel) is np.ufunc and kernel.nin == len(op.schema.arguments) and kernel.nout == 1 and not op.schema.is_mutable:
+        return kernel, lambda out, *args: PlainCall(kernel, args)
+    return kernel, None
+
+
+def _kernel(op: OpOverload) -> Any:
+    """Return what was registered to compute with NumPy's arrays; None for nothing."""
+    found = op.table.source(int(DispatchKey.CPU))
+    return None if found is None else found.rule

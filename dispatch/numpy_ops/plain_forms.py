@@ -1,0 +1,200 @@
+"""What programs call in place of rows where all is plain arrays: NumPy's method, or the function of C behind a kernel in Python.
+
+Each function gets the value of a node and its arguments, and returns the call that gives the same to the bit, or None. What a
+kernel asks of its arguments in each call, a list of axes or a keyword that is its default, is answered here once.
+"""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from ..core import OpOverload
+from ..core.program import itself
+from ..graph import Metadata, Node, PlainCall, register_plain_call
+from ..operators.registry import ops
+from .index_parsing import ARRAY, placed
+
+METHODS: dict[str, Any] = {name: getattr(np.ndarray, name) for name in dir(np.ndarray) if not name.startswith("_")}
+BOOL = np.dtype(bool)
+# Whether np.power takes roots by np.sqrt: else it gives 0.0 of this.
+ROOTS = bool(np.signbit(np.power(np.array([-0.0]), 0.5))[0])
+
+
+def method(name: str) -> Callable[..., PlainCall]:
+    """Return the rule of a row that has the arguments of the method of that name, and keepdims last or not at all."""
+    function = METHODS[name]
+    return lambda out, *args: PlainCall(function, shortened(args))
+
+
+def shortened(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return arguments without those at the end that are None."""
+    count = len(args)
+    while args[count - 1] is None:
+        count -= 1
+    return args[:count]
+
+
+def function(f: Any) -> Callable[..., PlainCall]:
+    """Return the rule of a row whose arguments are those of a function, in order."""
+    return lambda out, *args: PlainCall(f, args)
+
+
+def reduced_by(ufunc: np.ufunc, dtype: Any = None) -> Callable[..., PlainCall]:
+    """Return the rule of a row that is a ufunc's `reduce`, with a dtype or with that of its own argument."""
+
+    def rule(out: Any, x: Any, axis: Any, *args: Any) -> PlainCall:
+        *given, keepdims = args
+        return PlainCall(ufunc.reduce, (x, axis, *(given or [dtype]), None, keepdims))
+
+    return rule
+
+
+def without_keepdims(f: Any) -> Callable[..., PlainCall | None]:
+    """Return the rule of a row whose arguments are those of a function, but for keepdims, which is last."""
+    return lambda out, *args: None if args[-1] else PlainCall(f, shortened(args[:-1]))
+
+
+def like(f: Any) -> Callable[..., PlainCall]:
+    """Return the rule of a row that makes an array like another."""
+
+    def rule(out: Any, *args: Any) -> PlainCall:
+        *first, dtype, shape = args
+        return PlainCall(f, (*first,) if dtype is None and shape is None else (*first, dtype, "K", False, shape))
+
+    return rule
+
+
+def _spread(name: str) -> Callable[..., PlainCall]:
+    return lambda out, x, axis, dtype, ddof, keepdims: PlainCall(METHODS[name], (x, axis, dtype, None, ddof, keepdims))
+
+
+def _getitem(out: Any, x: Any, index: Any, arrays: Any) -> PlainCall | None:
+    found = _index(index, arrays)
+    return None if found is None else PlainCall(operator.getitem, (x, *found))
+
+
+def _setitem(out: Any, x: Any, index: Any, value: Any, arrays: Any) -> PlainCall | None:
+    found = _index(index, arrays)
+    return None if found is None else PlainCall(operator.setitem, (x, *found, value))
+
+
+def _index(index: Any, arrays: Any) -> tuple[Any] | None:
+    """Return the index as NumPy takes it; None where an array in it may stand for a number."""
+    if not all(type(i) is Node and type(i.value) is Metadata and i.value.shape for i in arrays):
+        return None
+    found = placed(index, arrays)
+    if type(found) is tuple and len(found) == 1:
+        return found if found[0] is not ARRAY else None
+    return None if type(found) is tuple and any(i is ARRAY for i in found) else (found,)
+
+
+def _power(out: Any, x: Any, y: Any) -> PlainCall | None:
+    # NumPy's own choice for `x ** 2` and `x ** 0.5`
+    if type(x) is Node and x.value.dtype.char in "fd":
+        if type(y) is int and y == 2:
+            return PlainCall(np.square, (x,))
+        if type(y) is float and y == 0.5 and ROOTS:
+            return PlainCall(np.sqrt, (x,))
+    return PlainCall(np.power, (x, y))
+
+
+def _transpose(out: Any, x: Any, axes: Any) -> PlainCall:
+    return PlainCall(METHODS["transpose"], shortened((x, axes)))
+
+
+def _moveaxis(out: Any, x: Any, source: Any, destination: Any) -> PlainCall | None:
+    ndim = len(x.value.shape)
+    begin, end = [normalize_axis_tuple(tuple(a) if isinstance(a, list) else a, ndim) for a in (source, destination)]
+    order = [n for n in range(ndim) if n not in begin]
+    for place, axis in sorted(zip(end, begin, strict=True)):
+        order.insert(place, axis)
+    return PlainCall(METHODS["transpose"], (x, tuple(order)))
+
+
+def _expand_dims(out: Any, x: Any, axis: Any) -> PlainCall:
+    return PlainCall(METHODS["reshape"], (x, out.shape))
+
+
+def _squeeze(out: Any, x: Any, axis: Any) -> PlainCall:
+    return PlainCall(METHODS["squeeze"], shortened((x, tuple(axis) if isinstance(axis, list) else axis)))
+
+
+def _ravel(out: Any, x: Any, start: int) -> PlainCall | None:
+    return None if start else PlainCall(METHODS["ravel"], (x,))
+
+
+def _real(out: Any, x: Any) -> PlainCall | None:
+    return None if x.value.dtype.kind in "cO" else PlainCall(itself, (x,))
+
+
+def _astype(out: Any, x: Any, dtype: Any) -> PlainCall | None:
+    given, wanted = x.value.dtype, np.dtype(dtype)
+    if given.kind == "c" and wanted.kind not in "cb":
+        return None
+    return PlainCall(METHODS["astype"], (x, wanted, "K", "unsafe", True, False) if given == wanted else (x, wanted))
+
+
+def _round(out: Any, x: Any, decimals: int) -> PlainCall | None:
+    return PlainCall(METHODS["round"], (x, decimals)) if x.value.dtype.kind in "fc" else None
+
+
+def _place(name: str) -> Callable[..., PlainCall | None]:
+    return lambda out, x, axis, keepdims: None if keepdims else PlainCall(METHODS[name], shortened((x, axis)))
+
+
+def _of_tuple(f: Any) -> Callable[..., PlainCall]:
+    return lambda out, arrays, *args: PlainCall(f, (tuple(arrays), *args))
+
+
+def _choose(out: Any, a: Any, choices: Any, mode: str) -> PlainCall:
+    return PlainCall(METHODS["choose"], (a, list(choices), mode), ("mode",))
+
+
+def _einsum(out: Any, subscripts: str, operands: Any, optimize: Any) -> PlainCall | None:
+    return PlainCall(np.einsum, (subscripts, *operands)) if optimize is False else None
+
+
+def _vecdot(out: Any, x: Any, y: Any, axis: int) -> PlainCall | None:
+    return PlainCall(np.vecdot, (x, y)) if axis == -1 else None
+
+
+def _interp(out: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any) -> PlainCall | None:
+    return PlainCall(np.interp, (x, xp, fp)) if left is None and right is None else None
+
+
+def _gradient(out: Any, x: Any, step: Any, axis: int, edge_order: int) -> PlainCall | None:
+    if len(x.value.shape) != 1 or edge_order != 1:
+        return None
+    return PlainCall(np.gradient, (x,) if type(step) is float and step == 1.0 else (x, step))
+
+
+RULES: dict[str, Callable[..., PlainCall | None]] = {
+    **{name: method(name) for name in ("reshape", "swapaxes", "diagonal", "dot", "cumsum", "cumprod", "repeat", "take", "clip", "copy", "searchsorted", "nonzero")},
+    **{name: function(getattr(np, name)) for name in ("concatenate", "stack", "inner", "outer", "vdot", "where", "roll", "diff", "bincount", "unravel_index")},
+    **{name: without_keepdims(getattr(np, name)) for name in ("average", "ptp", "median", "nanmax", "nanmin", "nansum", "nanmean")},
+    **{name: like(getattr(np, name)) for name in ("empty_like", "zeros_like", "ones_like", "full_like")},
+    **{name: _place(name) for name in ("argmax", "argmin")},
+    **{name: _spread(name) for name in ("var", "std")},
+    **{name: _of_tuple(getattr(np, name)) for name in ("ravel_multi_index", "lexsort")},
+    "linalg_multi_dot": function(np.linalg.multi_dot), "linalg_norm": function(np.linalg.norm), "linalg_det": function(np.linalg.det),
+    "sum": reduced_by(np.add), "prod": reduced_by(np.multiply), "max": reduced_by(np.maximum), "min": reduced_by(np.minimum),
+    "any": reduced_by(np.logical_or, BOOL), "all": reduced_by(np.logical_and, BOOL),
+    "getitem": _getitem, "setitem_": _setitem, "power": _power, "transpose": _transpose, "moveaxis": _moveaxis, "expand_dims": _expand_dims,
+    "squeeze": _squeeze, "ravel_from": _ravel, "real": _real, "astype": _astype, "round": _round, "choose": _choose, "einsum": _einsum,
+    "vecdot": _vecdot, "interp": _interp, "equal_differences": _gradient,
+}  # fmt: skip
+LATER = frozenset("bincount choose equal_differences interp lexsort linalg_det linalg_norm ravel_multi_index unravel_index".split())
+
+
+def attach(*rows: OpOverload) -> None:
+    """Let programs call what stands here for some rows."""
+    for op in rows:
+        register_plain_call(op, RULES[op.schema.name])
+
+
+def install() -> None:
+    """Attach the rows that are there from the first; a module that is imported later attaches its own."""
+    attach(*[getattr(ops.np, name) for name in RULES if name not in LATER])

@@ -1,0 +1,118 @@
+"""Imports a module or a file that was named as text, and finds the operators that it defines: for commands and test runners."""
+
+import os
+import sys
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from ..core import OpOverload
+from ..core.source import raised_at
+from ..errors import DispatchError, OperatorNotFoundError
+from .namespaces import defined_now
+
+OURS = f"{__name__.partition('.')[0]}."
+
+
+def is_file(module: str) -> bool:
+    """Whether a text names a file rather than a module."""
+    return module.endswith(".py") or os.sep in module
+
+
+def load(module: str) -> str:
+    """Import a module, from the working directory too as `python -m` would, or a file.
+
+    Parameters
+    ----------
+    module : str
+        A module's name, or a file: `./kernels.py`.
+
+    Returns
+    -------
+    str
+        The name of the module in `sys.modules`.
+
+    Raises
+    ------
+    ImportError
+        If there is no such module or file, or it raised; the message has what it raised, and the line.
+
+    Examples
+    --------
+    >>> load("json")
+    'json'
+    >>> load("./nothing.py")
+    Traceback (most recent call last):
+    ImportError: there is no file nothing.py.
+    """
+    if is_file(module) and not Path(module).is_file():
+        raise ImportError(f"there is no file {Path(module)}.")
+    sys.path.insert(0, os.getcwd())
+    try:
+        return _run_file(Path(module)) if is_file(module) else import_module(module).__name__
+    except ModuleNotFoundError as error:
+        if error.name == module and Path(f"{module}.py").exists():
+            raise ImportError(f"there is no module {module!r}. For the file write ./{module}.py.") from None
+        raise
+    except DispatchError:
+        raise
+    except (Exception, SystemExit) as error:
+        at = raised_at(error)
+        text = f"importing {module} raised {type(error).__name__}: {error}" + (f"\n    {at}" if at else "")
+        raise ImportError(text) from error
+    finally:
+        sys.path.pop(0)
+
+
+def _run_file(file: Path) -> str:
+    already = getattr(sys.modules.get(file.stem), "__file__", None)
+    if already is not None and Path(already).resolve() == file.resolve():
+        return file.stem
+    spec = spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    made = sys.modules[file.stem] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(made)
+    except BaseException:
+        del sys.modules[file.stem]
+        raise
+    return file.stem
+
+
+def defined_by(module: str) -> list[OpOverload]:
+    """Import a module, and return the operators that it, or what is inside it as a package, defines.
+
+    Parameters
+    ----------
+    module : str
+        As in `load`. It may be imported already.
+
+    Returns
+    -------
+    list of OpOverload
+        By name. An operator that another module makes for this one, while this one is imported, is among them.
+
+    Raises
+    ------
+    ImportError
+        As in `load`.
+    OperatorNotFoundError
+        If it defines none.
+
+    Examples
+    --------
+    >>> defined_by("json")
+    Traceback (most recent call last):
+    dispatch.errors.OperatorNotFoundError: importing json defines no operator.
+    """
+    before = {op.name for op in defined_now()}
+    inside = f"{load(module)}."
+    found = []
+    for op in defined_now():
+        home = f"{op.defined_in[0]}."
+        if home.startswith(inside) or (op.name not in before and not home.startswith(OURS)):  # the import may have used our own
+            found.append(op)
+    if not found:
+        raise OperatorNotFoundError(f"importing {module} defines no operator.")
+    return sorted(found, key=lambda op: op.name)

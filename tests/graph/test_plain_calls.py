@@ -1,0 +1,106 @@
+"""What programs call in place of an operator: only of plain arrays, and only while the operator has the kernel it stands for."""
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch import make_fx, ops
+from dispatch.compiler import program
+from dispatch.graph import PlainCall, register_plain_call
+from dispatch.graph.plain_calls import plain_call
+from dispatch.library import Library
+
+
+@pytest.fixture
+def calls():
+    """An operator, what its kernel was given, and what its plain form was given."""
+    kernel, plain = [], []
+
+    @dispatch.custom_op("plain_calls::twice", mutates_args=())
+    def twice(x: np.ndarray, by: float = 2.0) -> np.ndarray:
+        kernel.append(x)
+        return x * by
+
+    @twice.register_fake
+    def _(x, by):
+        return np.empty_like(x)
+
+    def doubled(x, by):
+        plain.append(x)
+        if np.isnan(x).any():
+            raise ValueError("of the plain form")
+        return x * by
+
+    register_plain_call(twice, lambda out, x, by: PlainCall(doubled, (x, by), ("by",)) if by else None)
+    return twice, kernel, plain
+
+
+def counted(calls, run, *args):
+    _, kernel, plain = calls
+    before = len(kernel), len(plain)
+    out = run(*args)
+    return out, (len(kernel) - before[0], len(plain) - before[1])
+
+
+def test_a_plain_form_runs_of_plain_arrays_of_the_planned_dtype(calls):
+    run = program(make_fx(calls[0], "fake")(np.ones(3)))
+    assert counted(calls, run, np.ones(3))[1] == (0, 1)
+    assert counted(calls, run, np.ones(3, np.float32))[1] == (1, 0)
+    assert counted(calls, run, np.ones(4))[1] == (1, 0)
+    assert counted(calls, run, dispatch.tensor(np.ones(3), requires_grad=True))[1] == (1, 0)
+    with dispatch.log_calls():
+        assert counted(calls, run, np.ones(3))[1] == (1, 0)
+
+
+def test_a_rule_may_give_no_plain_form(calls):
+    run = program(make_fx(lambda x: calls[0](x, 0.0), "fake")(np.ones(3)))
+    assert counted(calls, run, np.ones(3))[1] == (1, 0)
+
+
+def test_another_kernel_is_called_while_it_is_there(calls):
+    run = program(make_fx(calls[0], "fake")(np.ones(3)))
+    with Library("plain_calls", "IMPL") as lib:
+        lib.impl("twice", lambda x, by: x * 10, "CPU")
+        assert counted(calls, run, np.ones(3))[0].tolist() == [10.0] * 3
+        assert plain_call(make_fx(calls[0], "fake")(np.ones(3)).nodes[-1]) is None
+    assert counted(calls, run, np.ones(3))[1] == (1, 0)  # which fills the slot again
+    assert counted(calls, run, np.ones(3))[1] == (0, 1)
+
+
+def test_what_a_plain_form_raises_the_operator_says(calls):
+    run = program(make_fx(calls[0], "fake")(np.ones(3)))
+    out, counts = counted(calls, run, np.full(3, np.nan))
+    assert counts == (1, 1)
+    assert np.isnan(out).all()
+
+
+def test_an_interruption_is_no_error(calls):
+    def interrupted(x, by):
+        raise KeyboardInterrupt
+
+    register_plain_call(calls[0], lambda out, x, by: PlainCall(interrupted, (x, by)))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        program(make_fx(calls[0], "fake")(np.ones(3)))(np.ones(3))
+    assert calls[1] == []
+    assert "in node twice of the graph" in caught.value.__notes__[0]
+
+
+def test_containers_are_built_of_arrays_alone(calls):
+    given = []
+    register_plain_call(calls[0], lambda out, x, by: PlainCall(lambda xs, n: given.append(xs) or xs[0] * n, ([x, 3], by)))
+    run = program(make_fx(lambda x: calls[0](calls[0](x)), "fake")(np.ones(2)))
+    assert run(np.ones(2)).tolist() == [4.0, 4.0]
+    assert given[0][1] == 3
+    assert given[0] is not given[1]
+    assert run(np.ones(2)[::-1]).tolist() == [4.0, 4.0]
+
+
+def test_a_ufunc_stands_for_the_operator_whose_kernel_it_is():
+    node = make_fx(np.arctan2)(np.ones(2), np.ones(2)).nodes[-1]
+    assert plain_call(node) == (np.arctan2, np.arctan2, node.args, ())
+    assert plain_call(make_fx(np.frexp)(np.ones(2)).nodes[1]) is None
+
+
+def test_a_number_in_place_of_the_first_array_has_no_plain_form():
+    node = make_fx(lambda y: ops.np.dot(2.0, y))(np.ones(2)).nodes[-1]
+    assert plain_call(node) is None

@@ -1,0 +1,94 @@
+"""Modules and files are imported by what a user typed, and what they define is found, once and again."""
+
+import re
+import sys
+
+import pytest
+
+from dispatch.errors import OperatorNotFoundError
+from dispatch.operators.loading import defined_by, is_file, load
+from dispatch.operators.namespaces import defined_now
+
+DEFINES = """
+import numpy as np
+from dispatch import custom_op
+np.sin(np.ones(2))
+@custom_op("{namespace}::twice", mutates_args=())
+def twice(x: np.ndarray) -> np.ndarray:
+    return x * 2.0
+"""
+MAKES = """
+import numpy as np
+from dispatch import custom_op
+def make(name):
+    return custom_op(name, lambda x: x * 2.0, mutates_args=(), schema="(Tensor x) -> Tensor")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    before = set(sys.modules)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def names(module):
+    return [op.name for op in defined_by(module)]
+
+
+def test_what_a_package_and_its_modules_define_is_found_once_and_again(folder):
+    (folder / "loaded_pack").mkdir()
+    (folder / "loaded_pack" / "__init__.py").write_text("from . import inner\n")
+    (folder / "loaded_pack" / "inner.py").write_text(DEFINES.format(namespace="loaded_pack"))
+    assert names("loaded_pack") == ["loaded_pack::twice"]
+    assert names("loaded_pack") == ["loaded_pack::twice"]
+    assert str(folder) not in sys.path
+
+
+def test_a_file_runs_once(folder):
+    (folder / "loaded_file.py").write_text(DEFINES.format(namespace="loaded_file") + "print('ran')\n")
+    first = defined_by("./loaded_file.py")
+    assert defined_by("loaded_file.py") == first
+    assert load("./loaded_file.py") == "loaded_file"
+
+
+def test_what_another_module_makes_for_it_is_found(folder):
+    (folder / "loaded_maker.py").write_text(MAKES)
+    (folder / "loaded_user.py").write_text("from loaded_maker import make\nx = make('loaded_user::made')\n")
+    assert names("loaded_user") == ["loaded_user::made"]
+
+
+def test_nothing_is_defined_for_being_listed():
+    assert names("dispatch") == sorted(op.name for op in defined_now() if op.defined_in[0].startswith("dispatch."))
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "said"),
+    [
+        ("./loaded_none.py", None, "there is no file loaded_none.py."),
+        ("loaded_here", "", "there is no module 'loaded_here'. For the file write ./loaded_here.py."),
+        ("./loaded_bad.py", "x = 1\nraise ValueError('no luck')\n", "importing ./loaded_bad.py raised ValueError: no luck"),
+        ("./loaded_exit.py", "import sys\nsys.exit(3)\n", "importing ./loaded_exit.py raised SystemExit: 3"),
+        ("loaded_nowhere", None, "No module named 'loaded_nowhere'"),
+    ],
+)
+def test_what_cannot_be_imported_says_why(folder, monkeypatch, module, text, said):
+    if text is not None:
+        (folder / f"{module.removeprefix('./').removesuffix('.py')}.py").write_text(text)
+    if module == "loaded_here":  # a working directory that a module is not found in
+        monkeypatch.setattr("dispatch.operators.loading.os.getcwd", lambda: str(folder / "nothing"))
+        monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    with pytest.raises(ImportError, match=re.escape(said)):
+        load(module)
+    assert "loaded_bad" not in sys.modules
+
+
+def test_a_module_without_operators_is_refused():
+    with pytest.raises(OperatorNotFoundError, match=r"^importing json defines no operator\.$"):
+        defined_by("json")
+
+
+def test_what_names_a_file():
+    assert [is_file(word) for word in ("a.py", "./a", "a.b")] == [True, True, False]
