@@ -1,7 +1,8 @@
 """What the layers read of arrays' memory and change in it, in C: layouts, views by strides, ownership.
 
 These are functions of arrays and of nothing else: no operator, no key, no state. They are compiled because each of them
-stands on the way of every recorded call, where NumPy's own, made for every case, take a microsecond each.
+stands on the way of every recorded call, where NumPy's own, made for every case, take a microsecond each. The file has more
+than 350 lines because who owns memory, and who may write to it, is one question.
 """
 cimport cython
 cimport numpy as cnp

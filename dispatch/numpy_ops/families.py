@@ -18,6 +18,7 @@ with NumPy's functions, so that every layer sees what they compute.
 
 Forward mode multiplies the tangent by the partial; reverse mode multiplies the gradient by its conjugate. A row that is linear in an
 argument does to the tangent what it does to the argument, `jvp=linear("x")`. Without `jvp=` the rule is derived from the gradient.
+The file has more than 350 lines because each family has its shape rule and its batching rule beside it.
 """
 
 from collections.abc import Callable
