@@ -208,4 +208,29 @@ def kind_of(x: object) -> str:
     name = type(x).__name__
     if name in ("NoneType", "ellipsis"):
         return "None" if x is None else "an Ellipsis"
-    return f"{'an' if name[0].lower() in 'aeiou' or name == 'ndarray' else 'a'} {name}"
+    vowel = name[0].lower() in "aeiou" and name != "ufunc"
+    return f"{'an' if vowel or name == 'ndarray' else 'a'} {name}"
+
+
+def check_function(f: object, who: str, error: type[DispatchError] = ArgumentError, call: str = "(f)(x)") -> None:
+    """Refuse what cannot be called, where a transform takes a function: often what the function returned.
+
+    `call` is how the transform is called.
+
+    Examples
+    --------
+    >>> check_function(3, "grad")
+    Traceback (most recent call last):
+    dispatch.errors.ArgumentError: grad takes a function, and was given an int. Write grad(f)(x), not grad(f(x)).
+    """
+    if not callable(f):
+        raise error(f"{who} takes a function, and was given {kind_of(f)}. Write {who}{call}, not {who}(f(x)).")
+
+
+def check_flag(value: object, name: str) -> bool:
+    """Return a flag, and refuse what is none: the text "False" is true."""
+    if value is True or value is False:
+        return value
+    if type(value).__name__ in ("bool", "bool_"):  # NumPy's, which this module does not import
+        return bool(value)
+    raise ArgumentError(f"{name} is True or False, and was given {kind_of(value)}.")

@@ -8,8 +8,6 @@ the program is run while it is made, and such a line is dropped. The holes are
     {i} {f} {m}    an index: basic; with lists, arrays, masks; a mask of the shape of x
     {a} {as}       an axis or None; several         {sh} {t}   a shape that fits most of the time; a dtype
 
-NumPy's `take` with mode="wrap" never returns where the axis is empty: the line asks for the size first.
-
 `ROUNDED` are the patterns whose results depend on the order in which numbers are added up, so that a batch may give others in the
 last bits; with each stands how large the numbers were. Every other line is held to the bit, in a batch, too.
 """
@@ -169,7 +167,7 @@ INDEXING = (
     (
         "np.take({x}, [0, -1], axis={a})", "{x}.take([1, 0])", "np.take_along_axis({x}, np.argsort({x}, axis=-1, kind='stable'), -1)", "{x}[np.argsort({x}[..., 0] if {x}.ndim > 1 else {x}, kind='stable')]",
         "np.compress([True, False], {x}, axis={a})", "np.extract({m}, {x})", "list({x})[0]", "{x}[np.int64(0)]", "{x}[True]", "{x}[[]]", "{x}[False]", "{x}[np.ix_([0, -1])]", "{x}[np.ix_([0], [0, -1])]",
-        "np.take({x}, [[0, 1], [1, 0]], mode='clip')", "np.take({x}, [5, -7], mode='wrap', axis={a}) if {x}.size else {x}", "{x}.take(np.array([0]), axis={a})", "{x}[np.tril_indices(2)]", "{x}.compress([True, False], {a})", "{x}[({i},)]",
+        "np.take({x}, [[0, 1], [1, 0]], mode='clip')", "np.take({x}, [5, -7], mode='wrap', axis={a})", "{x}.take(np.array([0]), axis={a})", "{x}[np.tril_indices(2)]", "{x}.compress([True, False], {a})", "{x}[({i},)]",
         "{x}[{y}.size % 2]", "{x}[{y} > 0]", "{x}[np.array(0)]", "{x}[np.array(True)]",
         "{x}[np.arange({x}.shape[0])[::-1]]", "{x}[tuple([0] * {x}.ndim)]", "{x}[..., [0, 0], :]", "{x}[slice(None, None, 2)]", "({x}.item(0) > 0) * {x}", "np.unravel_index(0, {x}.shape)[0] + {x}",
     ),

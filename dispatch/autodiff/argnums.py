@@ -24,7 +24,8 @@ def checked_argnums(who: str, argnums: Any) -> tuple[tuple[int | str, ...], bool
         if not isinstance(one, (int, str, np.integer)):
             raise GradientError(
                 f"{who}: argnums is {kind_of(one) if one is argnums else f'a tuple with {kind_of(one)} in it'}. "
-                "It says which arguments: the position of one, its name, or a tuple of these."
+                "It says which arguments: the position of one, its name, or a tuple of these. The arguments themselves go into "
+                f"the second call: {who}(f)(x)."
             )
     return tuple(one if isinstance(one, str) else index(one) for one in asked), not isinstance(argnums, tuple)
 
@@ -110,6 +111,9 @@ class Arguments:
             )
         if line := line_for(x):
             raise GradientError(f"{asked}, which is {kind_of(x)}, and has no derivative. Write {line}.")
+        if hasattr(type(x), "__array__") and not is_array(x):
+            whose = f"{type(x).__module__.partition('.')[0]}.{type(x).__name__}"
+            raise GradientError(f"{asked}, which is a {whose}, and no array of NumPy. Write np.asarray(x).")
         if not is_array(x):
             raise GradientError(
                 f"{asked}, which is {kind_of(x)}. Give an array of floating-point numbers; an integer has no derivative, write "
@@ -127,7 +131,10 @@ def _located(
     """Where an argument is that was asked for, and what it is."""
     if isinstance(asked, int):
         if not -len(args) <= asked < len(args):
-            raise GradientError(f"{who} by argument {asked} was asked for, and {len(args)} arguments were given by position.")
+            first = " The first is 0." if asked > 0 else ""
+            remedy = f" Name it: {who}(f, argnums={next(iter(keywords))!r})." if keywords and not args else first
+            some = f"{len(args)} argument{'s were' if len(args) != 1 else ' was'}"
+            raise GradientError(f"{who} by argument {asked} was asked for, and {some} given by position.{remedy}")
         return asked % len(args), args[asked]
     if asked in keywords:
         return asked, keywords[asked]

@@ -9,7 +9,7 @@ import numpy as np
 from ..core import Level, Tensor, check_data, is_array, is_of_registered_class, wrap
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
-from ..errors import GradientError, kind_of
+from ..errors import GradientError, check_function, kind_of
 from ..layers.autograd import TrackedTensor, protect, protect_argument, run_backward
 from ..layers.derivatives import zeros
 from ..layers.jvp import DualTensor
@@ -57,6 +57,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fals
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise GradientError(f"jvp: {name} is {kind_of(given)}. Give a tuple with one for each argument of the function.")
+    check_function(f, "jvp", GradientError, "(f, (x,), (t,))")
     leaves = flattened(primals)
     layouts = list(map(layout_of, leaves))
     moves = fitted(tangents, primals, layouts, "jvp", NAMES)

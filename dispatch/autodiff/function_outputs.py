@@ -18,7 +18,8 @@ def result_and_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
     if not has_aux:
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
-        raise GradientError("has_aux=True says that the function returns a pair (value, aux), and it returned something else.")
+        got = f"a tuple of {len(result)}" if isinstance(result, tuple) else described(result)
+        raise GradientError(f"has_aux=True says that the function returns a pair (value, aux), and it returned {got}.")
     return result
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..core import Level, Tensor, check_open
 from ..core.array_memory import owned
 from ..core.pytree import unflatten
-from ..errors import BatchingError, ConversionError, GradientError, kind_of
+from ..errors import BatchingError, ConversionError, GradientError, check_function, kind_of
 from ..layers.autograd import Leaf, run_backward
 from ..layers.derivatives import Layout, zeros
 from ..layers.vmap import vmap
@@ -135,6 +135,7 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
 def _by_rows(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, chunk_size: Any) -> Callable[..., Any]:
     """What `jacrev` makes, under the name of a transform."""
+    check_function(f, who, GradientError)
     asked, alone = checked_argnums(who, argnums)
     if chunk_size is not None and not (isinstance(chunk_size, (int, np.integer)) and chunk_size > 0):
         given = chunk_size if isinstance(chunk_size, (int, np.integer)) else kind_of(chunk_size)
@@ -212,6 +213,7 @@ def _row_block(rows: Any, span: slice | None, layout: Layout | None, leaf: Leaf,
 
 def _by_columns(who: str, f: Callable[..., Any], argnums: Any, has_aux: bool, randomness: str) -> Callable[..., Any]:
     """What `jacfwd` makes, under the name of a transform."""
+    check_function(f, who, GradientError)
     asked, alone = checked_argnums(who, argnums)
 
     @wraps(f)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core import Level, Reopened, Tensor, is_array
 from ..core.pytree import unflatten
-from ..errors import GradientError, kind_of
+from ..errors import GradientError, check_function, kind_of
 from ..layers.autograd import Leaf, TrackedTensor, one, run_backward, track
 from ..layers.derivatives import Layout, zeros
 from .argnums import Argnums, Arguments, checked_argnums
@@ -85,6 +85,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
 
 
 def _gradient_of(f: Callable[..., Any], argnums: Argnums, has_aux: bool, *, with_value: bool) -> Callable[..., Any]:
+    check_function(f, "value_and_grad" if with_value else "grad", GradientError)
     asked, alone = checked_argnums("grad", argnums)
 
     @wraps(f)
@@ -173,6 +174,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> pullback({"xy": np.array([1.0, 10.0])})
     (array([ 3., 40.]), array([ 1., 20.]))
     """
+    check_function(f, "vjp", GradientError, "(f, x)")
     with Level("vjp") as level:
         taped = TapedArguments("vjp", level, f, tuple(range(len(primals))), False, primals, {})
         result, aux = result_and_aux(f(*taped.args), has_aux)
@@ -180,7 +182,10 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         layouts, edges = layouts_of(leaves, result, "vjp"), edges_at(leaves, level)
         out, aux = left(result, level), left(aux, level) if has_aux else None
 
-    def pullback(cotangent: Any) -> tuple[Any, ...]:
+    def pullback(cotangent: Any, /, *more: Any) -> tuple[Any, ...]:
+        if more:
+            what = "one of the structure of the result: a tuple for a tuple"
+            raise GradientError(f"vjp: the pullback takes one cotangent, and {1 + len(more)} were given. Give {what}.")
         seeds = fitted(cotangent, out, layouts, "vjp", NAMES)
         with Reopened(level):
             grads: tuple[Any, ...] = taped.gradients(run_backward(edges, seeds, level, True, False))

@@ -14,7 +14,7 @@ import numpy as np
 from ..core import check_data, device_of
 from ..core.pytree import items_of, rebuilt, steps
 from ..dispatcher.printing import describe_value
-from ..errors import GraphError, did_you_mean, kind_of
+from ..errors import GraphError, check_function, did_you_mean, kind_of
 from ..graph import Graph, Metadata, Node, apply, common_subexpressions, dead_code, nodes_in, reinplace
 from ..graph.graph import File
 from ..graph.interpreter import bind
@@ -201,6 +201,7 @@ def export(
         add = np.add(x, 1)  # float64[2]
         return add
     """
+    check_function(f, "export", GraphError, "(f, (x,))")
     if not isinstance(args, tuple):
         raise GraphError(f"export: args is a tuple of the arguments, and {kind_of(args)} was given. Write (x,) for one.")
     values = (*args, *(kwargs or {}).values())
@@ -221,6 +222,11 @@ def export(
 
 def opened(names: tuple[str, ...], values: tuple[Any, ...], dynamic_shapes: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the examples as fakes, with a symbol for each dynamic axis."""
+    if not isinstance(dynamic_shapes, Mapping):
+        raise GraphError(
+            f"export: dynamic_shapes is {kind_of(dynamic_shapes)}. It says by name which axes are open: "
+            f"{{{names[0] if names else 'x'!r}: {{0: 'n'}}}}."
+        )
     unknown = [name for name in dynamic_shapes if name not in names]
     if unknown:
         raise GraphError(

@@ -69,8 +69,11 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
     >>> graph(np.array([0.0, 1.0]))
     array([0.        , 0.84147098])
     """
-    if tracing_mode not in MODES:
-        raise TracingError(f"make_fx: tracing_mode is 'real', 'fake' or 'symbolic', and was given as {tracing_mode!r}.")
+    mode: object = tracing_mode
+    if not isinstance(mode, str) or mode not in MODES:
+        second = f"{kind_of(mode)}. The arguments go into the second call: make_fx(f)(x)"
+        given = repr(mode) if isinstance(mode, str) else second
+        raise TracingError(f"make_fx: tracing_mode is 'real', 'fake' or 'symbolic', and was given as {given}.")
     if not callable(f):
         raise TracingError(f"make_fx takes a function, and was given {kind_of(f)}. Write make_fx(f)(x), not make_fx(f(x)).")
 

@@ -193,7 +193,10 @@ def device_key(str device not None):
     try:
         return keys_by_device[device]
     except KeyError:
-        raise DefinitionError(f"there is no device {device!r}.{did_you_mean(device, keys_by_device)} "
+        number = device.partition(":")[0] if device.partition(":")[0] in keys_by_device else ""
+        near = " Write 'cuda'." if device == "gpu" else did_you_mean(device, keys_by_device)
+        near = f" Write {number!r}, without a number." if number else near
+        raise DefinitionError(f"there is no device {device!r}.{near} "
                               f"{about_devices(device)}") from None
 
 

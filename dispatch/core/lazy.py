@@ -9,6 +9,25 @@ from importlib import import_module
 from threading import Lock, get_ident
 from typing import Any
 
+import numpy as np
+
+from ..errors import did_you_mean
+
+# What others call what a face has under another name; "what.it.is" by their word.
+ELSEWHERE = {
+    "Function": "library.custom_op with op.register_autograd",
+    "Variable": "tensor",
+    "as_tensor": "tensor",
+    "defvjp": "library.register_autograd",
+    "from_numpy": "tensor",
+    "jit": "compile",
+    "pmap": "vmap",
+    "stop_gradient": "detach",
+    "trace": "make_fx",
+    "value_and_jacobian": "jacrev",
+}
+FEW = 30  # names that are all listed
+
 
 def names_of(module: dict[str, Any], lazy: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make the `__getattr__` and `__dir__` of a module that imports some of its names when they are first asked for.
@@ -41,7 +60,7 @@ def names_of(module: dict[str, Any], lazy: Mapping[str, str]) -> tuple[Callable[
     def find(name: str) -> Any:
         home = homes.get(name)
         if home is None:
-            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}", name=name)
+            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}{_instead(module, name)}", name=name)
         found = import_module(home, module["__package__"])
         value = module[name] = getattr(found, name) if lazy[home] else found
         return value
@@ -50,6 +69,21 @@ def names_of(module: dict[str, Any], lazy: Mapping[str, str]) -> tuple[Callable[
         return sorted({*module, *homes})
 
     return find, listed
+
+
+def _instead(module: dict[str, Any], name: str) -> str:
+    """What to write for a name that a face has not; nothing for names that only programs ask for."""
+    if name.startswith("_"):
+        return ""
+    known = [*module.get("__all__", ())]
+    face = module["__name__"].rpartition(".")[2]
+    if name in ELSEWHERE and ELSEWHERE[name].partition(".")[0] in known:
+        return f". Write {face}.{ELSEWHERE[name]}."
+    if near := did_you_mean(name, known):
+        return f".{near}"
+    if module["__name__"] == module["__package__"] and "." not in face and hasattr(np, name):
+        return f". Write np.{name}: NumPy's functions take the values of this package."
+    return f". It has {', '.join(known)}." if 0 < len(known) < FEW else ""
 
 
 class LazyFunction:

@@ -34,7 +34,7 @@ from types import GenericAlias
 
 import numpy as np
 
-from ..errors import DefinitionError
+from ..errors import DefinitionError, did_you_mean, kind_of
 from .tensor import seen_through
 
 cdef extern from *:
@@ -455,6 +455,9 @@ cdef class OpOverload:
         Registration
             `unregister` takes it.
         """
+        if not hasattr(layer, "check"):
+            raise DefinitionError(f"{self.name}: register takes a layer, and was given {kind_of(layer)}. "
+                                  "Write op.register_fake(rule), or the verb of another layer.")
         layer.check(self, rule)
         return self.register_at(layer.key, rule, layer)
 
@@ -529,7 +532,8 @@ cdef class OpOverload:
             return getattr(self.hooks, name.strip("_"))(self)
         if name.endswith("_rule") and (found := self.hooks.rule_operator(self, name)) is not None:
             return found
-        raise AttributeError(f"{self.name} has no attribute {name!r}.")
+        near = "" if name.startswith("_") else did_you_mean(name, self.hooks.names(self))
+        raise AttributeError(f"{self.name} has no attribute {name!r}.{near}")
 
     def __dir__(self):
         return self.hooks.names(self)

@@ -106,10 +106,18 @@ class Tensor(Wrapped):
         """The length of each axis, a tuple of int or SymInt."""
         return self.value.shape
 
+    @shape.setter
+    def shape(self, value):
+        raise AttributeError(f"the shape of a {type(self).__name__} cannot be set. Write y = x.reshape({value!r}).")
+
     @property
     def dtype(self):
         """The type of the elements, a NumPy dtype."""
         return self.value.dtype
+
+    @dtype.setter
+    def dtype(self, value):
+        raise AttributeError(f"the dtype of a {type(self).__name__} cannot be set. Write y = x.astype(dtype).")
 
     @property
     def ndim(self):

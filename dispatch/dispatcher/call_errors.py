@@ -1,11 +1,13 @@
 """Explains a refused call: binds it again in Python, finds the first thing that is wrong, and makes the exception.
 
 The compiled checks of `core.arguments` and `core.outputs` answer yes or no, and ask here only after a no.
+More than 350 lines: each way in which a call is wrong has its words.
 `tests/dispatcher/test_call_errors.py` holds both to the same answers. What is judged is the definition that the call was
 held to, not the operator, which another thread may have defined anew.
 """
 
 from collections.abc import Mapping
+from enum import EnumMeta
 from typing import Any
 
 import numpy as np
@@ -34,16 +36,37 @@ from ..errors import (
     DispatchError,
     EscapedValueError,
     OutputError,
+    close_matches,
     did_you_mean,
 )
 from ..schema.schema import Argument, Return
-from ..schema.types import DEVICE, TENSOR, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, UnionOf
-from .conversion_advice import advice, line_for
+from ..schema.types import (
+    BOOL,
+    CALLABLE,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    INT,
+    SCALAR_TYPE,
+    STR,
+    TENSOR,
+    ClassType,
+    DictOf,
+    ListOf,
+    LiteralOf,
+    OptionalOf,
+    TupleOf,
+    Type,
+    UnionOf,
+)  # fmt: skip
+from .conversion_advice import advice, advice_for, line_for, number_advice, other_hint
 from .printing import brief, describe_value
 
 # The attribute of an operator that says which of its arguments are indices: NumPy's arrays there go with arrays of any device.
 INDICES = "index_arguments"
 INDEX_KINDS = "biu"  # of dtypes
+NUMBERS_AND_TEXT = (INT, FLOAT, COMPLEX, BOOL, STR)
+DTYPES = ["int", "float", "complex", *(str(dtype) for dtype in map(np.dtype, "?bhilqBHILQefdgFDG"))]
 
 
 def refused(definition: Definition, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> DispatchError:
@@ -144,10 +167,33 @@ def _refused_value(definition: Definition, argument: Argument, value: Any) -> Di
     elif argument.type.has_tensor and isinstance(value, (int, float, complex)):
         remedy = " Write np.asarray(...) around it, or hint it `np.ndarray | float`."
     elif argument.type.has_tensor:
-        remedy = f" {type(value).__module__}.{type(value).__qualname__} is no array type that is known here."
-    elif isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0:
-        remedy = " Write float(x) or int(x), or hint the parameter `np.ndarray | float`."
+        remedy = advice_for(value, argument.name)
+    else:
+        remedy = _about_plain(argument, value)
     return ArgumentError(said + remedy, operator=definition.name, argument=argument.name)
+
+
+def _about_plain(argument: Argument, value: Any) -> str:
+    """What to write where a number, text, a dtype, a function or an instance is asked for."""
+    kind: Type = argument.type.element if isinstance(argument.type, OptionalOf) else argument.type
+    name = argument.name
+    if kind == SCALAR_TYPE and isinstance(value, str):
+        return f" No dtype has this name.{did_you_mean(value, DTYPES) or ' Write np.float64, say.'}"
+    if kind == CALLABLE:
+        return " Give the function itself." if isinstance(value, str) else ""
+    if isinstance(kind, ClassType):
+        cls = kind.cls
+        if isinstance(value, str) and isinstance(cls, EnumMeta):
+            known = list(cls.__members__)
+            meant = [value] if value in known else close_matches(value, known) or known
+            return f" Write {cls.__name__}.{meant[0]}."
+        return f" Give an instance of {kind}."
+    if kind not in NUMBERS_AND_TEXT:
+        return ""
+    write, hint = number_advice(str(kind), value, name), other_hint(str(kind), value, name)
+    if write:
+        return f"{write}, or {hint}" if hint else f"{write}."
+    return f" {hint[0].upper()}{hint[1:]}" if hint else ""
 
 
 def _converted(argument: Argument, value: Any) -> str:
@@ -197,7 +243,10 @@ def _about_part(argument: Argument, kind: Type, check: Check, value: Any) -> str
         checks = [check.element] * len(value)
     elif isinstance(kind, TupleOf) or (isinstance(kind, ClassType) and kind.fields):
         if not isinstance(value, check.cls):
-            return " Write tuple(...) around it." if isinstance(kind, TupleOf) and isinstance(value, list) else ""
+            if isinstance(kind, ClassType):
+                made = f" Write {check.cls.__name__}(**{argument.name})." if isinstance(value, dict) else ""
+                return made or f" Give an instance of {kind}."
+            return " Write tuple(...) around it." if isinstance(value, list) else ""
         if items is None or len(items) != len(check.members):
             subclass = f" A subclass of {kind} has fields of its own: hint the parameter with it."
             return subclass if isinstance(kind, ClassType) else ""
@@ -273,7 +322,7 @@ def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -
             wanted = schema_returns[i]
             return OutputError(
                 f"{said} {describe_value(output)}{which}, and its schema says {wanted.wanted}."
-                f"{about_dtype(wanted, output) or _as_array(wanted, output)}",
+                f"{about_dtype(wanted, output) or _as_wanted(wanted, output)}",
                 operator=operator,
             )
     for i, argument in enumerate(definition.outputs.returned):
@@ -288,10 +337,15 @@ def refused_output(definition: Definition, args: tuple[Any, ...], result: Any) -
     return _aliased_output(definition, said, args, outputs)
 
 
-def _as_array(result: Return, output: Any) -> str:
-    """What to write where a kernel returned numbers, or nothing, in place of an array."""
+def _as_wanted(result: Return, output: Any) -> str:
+    """What to write where a kernel returned numbers, a table or nothing in place of an array, or an array for a number."""
     if result.type != TENSOR:
-        return ""
+        plain = result.type in NUMBERS_AND_TEXT and output is not None
+        return f"{found}." if plain and (found := number_advice(str(result.type), output, "result")) else ""
+    if line := line_for(output, "result"):
+        return f" Return {line}."
+    if isinstance(output, tuple) and len(output) > 1 and all(isinstance(x, (np.ndarray, Tensor)) for x in output):
+        return f" Hint the results: -> tuple[{', '.join(['np.ndarray'] * len(output))}]."
     if output is None:
         return " Add the return statement; or, if it writes its result into an argument, name that in mutates_args, -> None."
     numbers = isinstance(output, (int, float, complex, list, tuple))

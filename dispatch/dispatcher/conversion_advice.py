@@ -20,6 +20,16 @@ LINES = {
     ("scipy.sparse", "_dia_base"): PARTS.replace("{parts}", "{x}.data, {x}.offsets"),
     ("scipy.sparse", ""): "{x}.toarray()",
 }
+# What holds numbers and is no array, of Python's own: what NumPy makes an array of.
+COLLECTED = {
+    **dict.fromkeys(("range", "array", "memoryview", "deque"), "np.asarray({x})"),
+    **dict.fromkeys(("set", "frozenset", "generator", "map", "filter", "zip"), "np.array(list({x}))"),
+    **dict.fromkeys(("dict_values", "dict_keys"), "np.array(list({x}))"),
+    **dict.fromkeys(("bytes", "bytearray"), "np.frombuffer({x}, dtype)"),
+    **dict.fromkeys(("Decimal", "Fraction"), "np.asarray(float({x}))"),
+    "dict": "np.array(list({x}.values()))",
+}
+STANDARD = {"builtins", "array", "collections", "decimal", "fractions"}  # the modules of these
 NAME = type.__dict__["__name__"].__get__  # as `type` reads it: a metaclass may answer what it likes
 
 
@@ -70,3 +80,70 @@ def advice(x: Any, name: str = "x") -> str:
     """The line as a sentence with a space before it; nothing where there is none."""
     line = line_for(x, name)
     return "" if line is None else f" Write {line}."
+
+
+def advice_for(x: Any, name: str = "x", *, hinted: bool = True) -> str:
+    """What to write where an array is asked for and anything at all was given, as a sentence with a space before it.
+
+    `hinted`: there is a parameter, whose hint may be another.
+
+    Examples
+    --------
+    >>> advice_for({1.0, 2.0}), advice_for("text")
+    (' Write np.array(list(x)).', ' Text is no array; hint the parameter `x: str` where it is meant.')
+    """
+    cls = type(x)
+    if x is None:
+        return ""
+    if line := line_for(x, name):
+        return f" Write {line}."
+    if isinstance(x, (list, tuple)):
+        return f" Write np.asarray({name})."
+    if isinstance(x, (int, float, complex)):
+        return f" Write np.asarray({name}){', or hint it `np.ndarray | float`' * hinted}."
+    if isinstance(x, str):
+        return f" Text is no array{f'; hint the parameter `{name}: str` where it is meant' * hinted}."
+    if MODULE(cls) in STANDARD and (line := COLLECTED.get(NAME(cls))):
+        return f" Write {line.format(x=name)}."
+    if isinstance(x, type):
+        return f" {NAME(x)} is a class, and an array is asked for."
+    if callable(x):
+        return f" Call it, and give what it returns{f'; or hint the parameter `{name}: typing.Callable`' * hinted}."
+    if any(hasattr(cls, attribute) for attribute in ("__array__", "__array_interface__", "__buffer__", "__dlpack__")):
+        return f" Write np.asarray({name})."
+    if hasattr(x, "__array_interface__"):  # Pillow's images find it when they are asked
+        return f" Write np.asarray({name})."
+    return f" {MODULE(cls)}.{cls.__qualname__} is no array type that is known here."
+
+
+def number_advice(kind: str, x: Any, name: str) -> str:
+    """What to write where a number, a truth value or text is asked for, and something else is there; with a space before it.
+
+    Examples
+    --------
+    >>> number_advice("int", 2.0, "n")
+    ' Write int(n)'
+    """
+    if x is None or isinstance(x, (list, tuple, dict)):
+        return ""
+    number = kind in ("int", "float", "complex")
+    if hasattr(type(x), "ndim") and hasattr(type(x), "item"):
+        return f" Write {kind}({name}.item())" if (number or kind == "bool") and getattr(x, "size", 0) == 1 else ""
+    if kind == "str":
+        return f" Write {name}.decode()" if isinstance(x, bytes) else f" Write str({name})"
+    if kind in ("int", "float") and isinstance(x, complex):
+        return f" Write {name}.real"
+    wanted = number and isinstance(x, (bool, str, float))
+    return f" Write {kind}({name})" if wanted or hasattr(type(x), f"__{kind}__") or isinstance(x, int) else ""
+
+
+def other_hint(kind: str, x: Any, name: str) -> str:
+    """The hint with which an operator would take a value that it refused; nothing where that is hardly meant."""
+    if x is None:
+        return f"hint it `{kind} | None` if it may be left out."
+    if hasattr(type(x), "ndim") and hasattr(type(x), "item"):
+        return f"hint the parameter `{name}: np.ndarray`" + (" if it may be an array." if getattr(x, "ndim", 0) else ".")
+    if isinstance(x, (list, tuple)):
+        return f"hint the parameter `{name}: list[{kind}]`."
+    wider = isinstance(x, complex) or (kind == "int" and isinstance(x, float))
+    return f"hint the parameter `{name}: {type(x).__name__}`." if wider else ""

@@ -6,7 +6,7 @@ again (`op.whole`) on the unwrapped values, and wraps the result (`core.wrap`). 
 names no operator.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
 from ..core import DispatchKey, OpOverload, Registration, about_devices, device_key, devices, set_layer
@@ -15,6 +15,7 @@ from ..errors import DefinitionError, LayerNotFoundError, NoKernelError, did_you
 from ..schema.schema import Schema
 from ..schema.types import DEVICE, OptionalOf
 from .argument_layout import adapted
+from .rule_parameters import check_kernel_parameters
 
 Kernel = Callable[..., Any]
 
@@ -175,6 +176,10 @@ def keys_of(device_types: str | Sequence[str] | None) -> list[DispatchKey]:
     """The keys of some devices; of None the key of a kernel that computes on any."""
     if device_types is None:
         return [DispatchKey.CompositeExplicit]
+    if not isinstance(device_types, (str, Sequence, Set)):
+        raise DefinitionError(
+            f"device_types is the name of a device, 'cpu' say, or several in a tuple, and was given {kind_of(device_types)}."
+        )
     devices = [device_types] if isinstance(device_types, str) else list(device_types)
     if not devices:
         raise DefinitionError("device_types names no device. Leave it out for a kernel that computes on any.")
@@ -265,6 +270,13 @@ class Kernels(Layer):
         workers: int = 1,
     ) -> Any:
         """Register a kernel for a device, several, or None: any that has no kernel of its own."""
+        if callable(devices) and not isinstance(devices, str):
+            word = op.schema.name
+            raise DefinitionError(
+                f"{op.name}: register_kernel takes the device first, and was given {kind_of(devices)}. Write "
+                f"{word}.register_kernel('cpu', kernel); or @{word}.register_kernel('cpu') above the function.",
+                operator=op.name,
+            )
         keys = keys_of(devices)
         check_choosable(op.schema, devices)
         if cfunc is None and workers != 1:
@@ -275,6 +287,10 @@ class Kernels(Layer):
             raise DefinitionError(f"{op.name}: a kernel is a function in Python or one in C, cfunc=, and both are given.")
         if cfunc is None and not callable(rule):
             raise DefinitionError(f"{op.name}: a kernel is a function, and {kind_of(rule)} was given.")
+        if isinstance(rule, type):
+            raise DefinitionError(f"{op.name}: a kernel is a function, and the class {rule.__qualname__} was given.")
+        if cfunc is None:
+            check_kernel_parameters(op, rule)
         kernel = adapted(op, rule) if cfunc is None else self.of_c(op, devices, cfunc, workers)
         for key in keys:
             op.register_at(key, kernel)

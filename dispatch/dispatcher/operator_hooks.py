@@ -7,6 +7,7 @@ from inspect import Parameter, Signature, signature
 from typing import Any
 
 from ..core import Hooks, OpOverload
+from ..errors import DispatchError
 from .call_errors import note, on_device, refused, refused_key, refused_output
 from .explain import explain
 from .frameworks import taken_over
@@ -43,7 +44,10 @@ def verb(op: OpOverload, name: str) -> Callable[..., Any]:
     attach = documented[name] if name in documented and name not in layers else find_layer(name).attach
 
     def register(*args: Any, **options: Any) -> Any:
-        return attach(op, *args, **options)
+        try:
+            return attach(op, *args, **options)
+        except DispatchError as error:
+            raise error.with_traceback(None)  # noqa: B904  the user's line and this one say where: not what lies between
 
     register.__name__ = f"register_{name}"
     if name in documented:

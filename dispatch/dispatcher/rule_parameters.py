@@ -15,6 +15,7 @@ from ..errors import DefinitionError
 Rule = Callable[..., Any]
 
 STARS, STARRED = 0x0C, 0x04  # the flags of *args and **kwargs in a code object; of *args
+LEADING = {"vmap rule": ("info", "in_dims"), "jvp rule": ("tangents", "output")}  # the layer's own parameters, of some rules
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -40,6 +41,13 @@ def check_parameters(op: OpOverload, rule: Rule, leading: int = 0, what: str = "
     free = stars or len(expected) == len(positional) == 1
     if (free or named == positional) and _binds(parameters, leading + len(positional), by_keyword):
         return
+    own = LEADING.get(what, ())
+    if {p.name for p in parameters[:leading]} & set(expected) - set(own):
+        raise DefinitionError(
+            f"{op.name}: the {what} takes ({_listed(parameters)}), and is called with ({', '.join((*own, *expected))}). "
+            "Take them all.",
+            operator=op.name,
+        )
     raise DefinitionError(
         f"{op.name}: the {what} takes ({_listed(parameters, leading)}), and the operator ({', '.join(expected)}). "
         "Rules bind by parameter name: give the rule the operator's own names, in its order.",
@@ -59,6 +67,27 @@ def check_count(op: OpOverload, rule: Rule, count: int, what: str, called: str) 
     parameters = _parameters(rule)
     if parameters is not None and not _binds(parameters, count, ()):
         raise DefinitionError(f"{op.name}: {what} takes ({_listed(parameters)}). {called}", operator=op.name)
+
+
+def check_kernel_parameters(op: OpOverload, kernel: Rule) -> None:
+    """Raise DefinitionError if a kernel cannot be called as calls of the operator do: by position, keyword-only by name."""
+    count = op.arguments.positional
+    named = op.arguments.names[count:]
+    if _is_plain(kernel) and not kernel.__code__.co_kwonlyargcount and not named:
+        most = kernel.__code__.co_argcount
+        if most - len(kernel.__defaults__ or ()) <= count <= most:
+            return
+    try:
+        parameters = _parameters(kernel)
+    except TypeError:  # of what says nothing of its parameters
+        return
+    if parameters is not None and not _binds(parameters, count, named):
+        taken = ", ".join([*op.arguments.names[:count], *(["*", *named] if named else [])])
+        raise DefinitionError(
+            f"{op.name}: the kernel takes ({_listed(parameters)}), and the operator ({taken}). A kernel takes every argument "
+            "of the operator, in its order.",
+            operator=op.name,
+        )
 
 
 def by_position(op: OpOverload, rule: Rule, leading: int = 0) -> Rule:

@@ -4,6 +4,7 @@ import io
 import os
 from typing import Any, Self, TextIO, TypeAlias
 
+from ..errors import GraphError, kind_of
 from .body import Body
 from .codegen import Code
 from .interpreter import holds, run
@@ -187,6 +188,7 @@ class Graph(Body):
         >>> dispatch.Graph.load(io.StringIO(file.getvalue()))(np.zeros(3))
         array([0., 0., 0.])
         """
+        _check_file(file, "write")
         text = written(self)
         if isinstance(file, (str, os.PathLike)):
             with open(file, "w", encoding="utf-8", newline="\n") as opened:
@@ -244,6 +246,7 @@ class Graph(Body):
         GraphError
             As from `loads`.
         """
+        _check_file(file, "read")
         if isinstance(file, (str, os.PathLike)):
             with open(file, "rb") as opened:
                 text: Any = opened.read()
@@ -259,6 +262,12 @@ class Graph(Body):
         return self is other or (isinstance(other, Graph) and outline(self) == outline(other))
 
     __hash__ = object.__hash__
+
+
+def _check_file(file: Any, verb: str) -> None:
+    """Refuse what is no path and no open file."""
+    if not isinstance(file, (str, os.PathLike)) and not hasattr(file, verb):
+        raise GraphError(f"a file is a path or is open to {verb}, and {kind_of(file)} was given.")
 
 
 File: TypeAlias = str | os.PathLike[str] | io.TextIOBase | TextIO

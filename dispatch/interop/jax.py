@@ -12,6 +12,7 @@ from ..core import OpOverload
 from ..core.overload import bound
 from ..core.pytree import leaves
 from ..errors import ArgumentError, ConversionError, DeviceMismatchError, UnsupportedError, kind_of
+from ..operators.kernel_functions import made_of
 from ..operators.registry import Operator
 from .jax_functions import wrap
 from .jax_operators import exported, function_of
@@ -62,7 +63,7 @@ def export(op: OpOverload, *, ffi_target: Any = None, platform: str = "cpu") -> 
     """
     given: object = op
     if not isinstance(given, OpOverload):
-        several = " It has several overloads: export each of them." if isinstance(given, Operator) else ""
+        several = " It has several overloads: export each of them." if isinstance(given, Operator) else made_of(given)
         raise ArgumentError(f"export takes an operator, and was given {kind_of(given)}.{several}")
     found = exported(op)
     if ffi_target is not None:

@@ -12,6 +12,7 @@ from ..core import OpOverload
 from ..core.overload import bound
 from ..core.pytree import leaves
 from ..errors import ArgumentError, kind_of
+from ..operators.kernel_functions import made_of
 from ..operators.registry import Operator
 from .torch_functions import wrap
 from .torch_operators import exported, loaded
@@ -56,7 +57,7 @@ def export(op: OpOverload) -> Callable[..., Any]:
     """
     given: object = op
     if not isinstance(given, OpOverload):
-        several = " It has several overloads: export each of them." if isinstance(given, Operator) else ""
+        several = " It has several overloads: export each of them." if isinstance(given, Operator) else made_of(given)
         raise ArgumentError(f"export takes an operator, and was given {kind_of(given)}.{several}")
     function: Callable[..., Any] = loaded(op)
     return function

@@ -60,6 +60,14 @@ class Mode(ModeBlock):
 
     mode_key = DispatchKey.MODE
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        if "__torch_dispatch__" in vars(cls) and "__dispatch__" not in vars(cls):
+            raise DefinitionError(
+                f"{cls.__qualname__} has a __torch_dispatch__, which nothing here calls. Name it __dispatch__: "
+                "def __dispatch__(self, op, types, args, kwargs)."
+            )
+        super().__init_subclass__(**options)
+
     def __dispatch__(self, op: OpOverload, types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a call. By default, call the operator.
 

@@ -27,6 +27,43 @@ LINES = {  # what to write instead of a method that reads bytes as something els
 }
 
 
+# Methods of torch's tensors that NumPy's arrays have not, and what to write in their place.
+OF_TORCH = {
+    "clone": "x.copy()",
+    "cpu": "dispatch.detach(x), which is an array",
+    "cuda": "dispatch.tensor(cupy.asarray(a), requires_grad=True) at the beginning",
+    "dim": "x.ndim",
+    "double": "x.astype(np.float64)",
+    "expand": "np.broadcast_to(x, shape)",
+    "float": "x.astype(np.float32)",
+    "numel": "x.size",
+    "numpy": "dispatch.detach(x), which is an array",
+    "permute": "x.transpose(axes)",
+    "requires_grad_": "dispatch.tensor(x, requires_grad=True)",
+    "to": "x.astype(dtype)",
+    "to_numpy": "dispatch.detach(x), which is an array",
+    "unsqueeze": "np.expand_dims(x, axis)",
+    "zero_grad": "x.grad = None",
+    **{name: f"np.{name}(x)" for name in ("abs", "cos", "exp", "log", "sin", "sqrt", "tanh")},
+}
+
+
+class OfTorch:
+    """An attribute that is not there, and says what to write: `hasattr` is False."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: Any, cls: type) -> Any:
+        line = OF_TORCH[self.name]
+        raise AttributeError(f"a {cls.__name__} has no attribute {self.name!r}, as NumPy's arrays have not. Write {line}.")
+
+
+def _names(self: Tensor) -> list[str]:
+    """Return the names that `dir` lists: those that are there."""
+    return [name for name in object.__dir__(self) if name not in OF_TORCH]
+
+
 MEMORYS = ("owndata", "writebackifcopy", "num", "behaved", "carray", "farray")
 
 
@@ -144,6 +181,8 @@ def _choose(self: Tensor, choices: Any, out: Any = None, mode: str = "raise") ->
 
 
 METHODS: dict[str, Any] = {
+    **{name: OfTorch(name) for name in OF_TORCH},
+    "__dir__": _names,
     "strides": property(_strides),
     "flags": property(Flags),
     "base": property(_base),

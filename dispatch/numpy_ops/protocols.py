@@ -35,11 +35,18 @@ Function = Callable[..., Any]
 by_method = LazyFunction(__package__, ".ufunc_methods", "by_method")
 ufunc_with = LazyFunction(__package__, ".ufunc_keywords", "ufunc_with")
 
+WRITERS = ("save", "savez", "savez_compressed", "savetxt", "array2string", "array_repr", "array_str")  # to files, or as text
+
 
 def _no_row(spelling: str) -> UnsupportedError:
     """Return the error for a function without a row: its name, similar names, and how to make it an operator."""
     note_request()  # the function would take the data, as an array
     name = spelling.rpartition(".")[2]
+    if name in WRITERS:
+        return UnsupportedError(
+            f"{spelling} writes numbers, and was given a value that a layer follows. Write {spelling} of the array: "
+            "dispatch.detach(x)."
+        )
     return UnsupportedError(
         f"{spelling} has no row in dispatch.ops.np, so it cannot take a Tensor.{did_you_mean(name, dir(ops.np))} "
         "Make it an operator, with register_autograd, register_vmap and register_fake where they are needed:\n"

@@ -4,6 +4,7 @@ A definition is atomic: name, schema, function, mutated arguments and tags are a
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
@@ -13,13 +14,13 @@ from ..core.source import caller
 from ..dispatcher.argument_layout import adapted
 from ..dispatcher.layer import check_choosable, find_layer, keys_of
 from ..dispatcher.shape_checks import derived_rule
-from ..errors import DefinitionError
+from ..errors import DefinitionError, DispatchError
 from ..schema.infer import compare, infer
 from ..schema.schema import Schema
 from ..schema.tags import Tag, check_tags, tag_set
 from ..schema.types import split_name
 from .functional_variant import add_with_form
-from .kernel_functions import check_kernel, refuse_bare, refuse_unsaid
+from .kernel_functions import check_kernel, refuse_bare, refuse_unnamed, refuse_unsaid
 from .registry import build
 
 Function = Callable[..., Any]
@@ -147,13 +148,27 @@ def custom_op(
     """
     if callable(name):
         raise refuse_bare(name)
+    if not isinstance(name, str):
+        raise refuse_unnamed(name)
     if mutates_args is REQUIRED:
         raise refuse_unsaid(name)
     module, place = caller()
     items = _Items(signature, broadcasts, workers)
+    options = (mutates_args, device_types, schema, tags, items, functional, module, place)
     if fn is None:
-        return lambda fn: _define(name, fn, mutates_args, device_types, schema, tags, items, functional, module, place)
-    return _define(name, fn, mutates_args, device_types, schema, tags, items, functional, module, place)
+        return partial(_defined, name, options)
+    try:
+        return _define(name, fn, *options)
+    except DispatchError as error:
+        raise error.with_traceback(None)  # noqa: B904  as below
+
+
+def _defined(name: str, options: Any, fn: Function) -> OpOverload:
+    """Define, and show of a refusal the user's line and this one: what lies between says nothing to who reads it."""
+    try:
+        return _define(name, fn, *options)
+    except DispatchError as error:
+        raise error.with_traceback(None)  # noqa: B904  the same error, without its frames
 
 
 def _without_default(function: Any) -> None:

@@ -157,7 +157,13 @@ def impl(qualname: Any, types: Types, func: Any = None, *, lib: Library | None =
         given = kind_of(qualname)
         raise DefinitionError(f"impl asks for an operator, its name 'ns::name' or a Library, and {given} was given.")
     name = qualname if isinstance(qualname, str) else qualname.name
-    keys = [key_of_name(t) for t in ([types] if isinstance(types, (str, DispatchKey)) else list(types))]
+    if callable(types):
+        raise DefinitionError(
+            f"{name}: impl takes the devices before the kernel, and was given {kind_of(types)}. "
+            f"Write impl({name!r}, 'cpu', kernel)."
+        )
+    one = not isinstance(types, (list, tuple, set, frozenset))
+    keys = [key_of_name(t) for t in ([types] if one else list(types))]  # type: ignore[arg-type]
     if not keys:
         raise DefinitionError(f"{name}: impl names no device. Write 'default' for a kernel that computes on any.")
     if func is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import OpOverload
 from ..core.source import innermost
 from ..errors import DefinitionError, kind_of
 
@@ -46,6 +47,8 @@ def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
         return f"a {kind} was given, which is an attribute of a class. An operator is a function: {above}."
     if not callable(fn):
         return f"a kernel is a function, and {kind_of(fn)} was given."
+    if isinstance(fn, OpOverload) and fn.name == name:
+        return "the function that was given is this operator already. Decorate once; its function is op.__wrapped__."
     if isinstance(fn, np.ufunc):
         if not inferred:
             return ""
@@ -96,9 +99,31 @@ def refuse_bare(fn: Any) -> DefinitionError:
     )
 
 
+def refuse_unnamed(name: Any) -> DefinitionError:
+    """Return the error for a `custom_op` whose first argument is no text."""
+    return DefinitionError(f'custom_op takes the operator\'s name first, "mylib::f", and was given {kind_of(name)}.')
+
+
 def refuse_unsaid(name: Any) -> DefinitionError:
     """Return the error for a `custom_op` that does not say what is written to."""
     return DefinitionError(
         f"{name}: mutates_args= is missing, the names of the arguments that the function writes to. Write mutates_args=() if "
         "it writes to none."
     )
+
+
+def made_of(x: Any) -> str:
+    """What to write where an operator is asked for and something else was given, with a space before it.
+
+    Examples
+    --------
+    >>> made_of(np.sin)
+    ' Write from_ufunc(sin), which makes an operator of a ufunc.'
+    """
+    if isinstance(x, np.ufunc):
+        return f" Write from_ufunc({x.__name__}), which makes an operator of a ufunc."
+    if isinstance(x, str) and "::" in x:
+        return f" Write dispatch.ops.{x.replace('::', '.')}."
+    if callable(x) and not inspect.isclass(x):
+        return f' Make one of it: custom_op("mylib::{getattr(x, "__name__", "f")}", f, mutates_args=()).'
+    return ""

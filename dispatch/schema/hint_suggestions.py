@@ -8,6 +8,7 @@ import typing
 from typing import ForwardRef, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 ALLOWED = (
     "np.ndarray, int, float, bool, complex, str, bytes, np.dtype, numbers.Number, typing.Any, typing.Callable, "
@@ -39,6 +40,11 @@ def show(hint: object) -> str:
         return hint
     if isinstance(hint, ForwardRef):
         return hint.__forward_arg__
+    for alias in ("ArrayLike", "DTypeLike"):  # unions of a page's length
+        if hint == getattr(npt, alias):
+            return f"numpy.typing.{alias}"
+    if hint is np.array or hint is np.asarray:
+        return f"np.{hint.__name__} (a function)"
     if type(hint) is not types.GenericAlias and isinstance(hint, type):  # list[int] says it is a type
         return hint.__qualname__ if hint.__module__ == "builtins" else f"{hint.__module__}.{hint.__qualname__}"
     return repr(hint)

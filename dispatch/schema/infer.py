@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple, NoReturn
 
 from ..core.source import innermost, where
-from ..errors import DefinitionError, HintError, SchemaError, did_you_mean
+from ..errors import DefinitionError, HintError, SchemaError, did_you_mean, kind_of
 from .defaults import accept, spell
 from .dimensions import Places, Tree
 from .hint_suggestions import ALLOWED
@@ -186,6 +186,10 @@ def _argument(name: str, parameter: _Parameter, kind: Type, alias: Alias | None,
         none = default is None and not isinstance(kind, OptionalOf)
         advice = f"\nWrite `{word}: ... | None = None` if it may be left out." if none else ""
         message = str(error).partition(" Write ")[0] if advice else str(error)
+        if not none and kind.has_tensor:
+            advice = f"\nWrite `{word}: ... | None = None`, and make the array in the function."
+        elif not none and " Write " not in message:
+            advice = f"\nGive it a default that is one, or hint `{word}: {type(default).__name__}`."
         raise HintError(f"{name}: {message}{advice}", operator=name, argument=word) from None
 
 
@@ -205,13 +209,13 @@ def _shared(name: str, kinds: dict[str, Type], mutates_args: str | Iterable[str]
             written = list(mutates_args)
         except TypeError:
             raise DefinitionError(
-                f"{name}: mutates_args is {type(mutates_args).__name__}. "
+                f"{name}: mutates_args is {kind_of(mutates_args)}. "
                 "Write the names of the arrays that are written to, mutates_args=() for none.",
                 operator=name,
             ) from None
     for word in written:
         if word not in kinds:
-            known = did_you_mean(str(word), kinds)
+            known = did_you_mean(str(word), kinds) or f" Parameters: {', '.join(kinds)}."
             raise DefinitionError(f"{name}: mutates_args names {word!r}, which is no parameter.{known}", operator=name)
         if word not in arrays:
             raise DefinitionError(

@@ -34,6 +34,10 @@ _STRING = re.compile(r"""b?(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
 _REAL = r"(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)"
 _NUMBER = re.compile(rf"[+-]?{_REAL}(?:(?:[+-]{_REAL})?j)?(?![\w.])")
 
+# The axes of a generalised ufunc, which stand in `signature=`.
+_SIGNATURE = re.compile(r"\([\w?, ]*\)(\s*,\s*\([\w?, ]*\))*\s*->\s*\(")
+ARRAYS = ("np.ndarray", "numpy.ndarray", "np.array", "numpy.array", "torch.Tensor", "dispatch.Tensor", "jax.Array")
+
 
 def _dtype(word: str) -> np.dtype[Any] | None:
     try:
@@ -96,7 +100,8 @@ class Reader:
         if not self.take(mark):
             found = f"'{self.text[self.at]}'" if self.at < len(self.text) else "the end"
             wanted = f"'{mark}' or '{end}'" if end else f"'{mark}'"
-            self.fail(f"expected {wanted}, found {found}.")
+            after = " What is returned comes after it: -> Tensor, or -> () for nothing." if mark == "->" else ""
+            self.fail(f"expected {wanted}, found {found}.{after}")
 
     def word(self, what: str) -> str:
         """Read a word; dots are part of it."""
@@ -145,12 +150,18 @@ class Reader:
         if word in ("Dict", "Union"):
             return self._made_of(word, start)
         if "." in word:
+            if word in ARRAYS:
+                self.fail(unknown_type("ndarray").replace("ndarray", word), start)
             found: Type = class_of_text(word)
             return found, self._alias() if found.has_tensor and self.take("(") else None
         if word == "Literal":
             return LiteralOf(self._choices()), None
         if word == "SymInt":  # torch's word for a size that may be symbolic, as every int may be here
             return INT, None
+        if word not in WORDS and self.peek(":"):
+            self.fail(f"a schema has the type before the name, 'Tensor {word}', and no colon.", start)
+        if word not in WORDS and _SIGNATURE.match(self.text):
+            self.fail('these are axes of items. Write signature="(m,n),(n)->(m)"; a schema has types: (Tensor x) -> Tensor.')
         if word not in WORDS:
             self.fail(unknown_type(word), start)
         if word == "Tensor" and self.take("("):

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from ..errors import SchemaError
+from ..errors import SchemaError, kind_of
 from .bounds import Bounds
 from .defaults import accept, spell
 from .dimensions import Tree
@@ -230,10 +230,16 @@ class Schema(Spelled):
         >>> str(Schema.parse("( Tensor(a!)x,*,int n=1 )->()", name="mylib::fill"))
         'mylib::fill(Tensor(a!) x, *, int n=1) -> ()'
         """
+        given: object = text
+        if not isinstance(given, str):
+            named = f"{name}: " if name else ""
+            raise SchemaError(f"{named}a schema is a text, '(Tensor x) -> Tensor', and {kind_of(given)} was given.")
         head = text.partition("(")[0].strip()
         reader = Reader(text, name or head or "schema")
         if name is None and not head:
             reader.fail("the schema has no name. Begin with ns::name, or pass name=.")
+        if name is not None and "(" not in text:
+            reader.fail("a schema has its arguments in parentheses: (Tensor x) -> Tensor.")
         if name is not None and head:
             reader.fail(f"the name is given already, as '{name}'. Begin with '('.")
         try:

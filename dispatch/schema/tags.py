@@ -42,7 +42,8 @@ class Tag(Enum):
 
 def tag_set(tags: Tag | Iterable[Tag] | None, name: str) -> frozenset[Tag]:
     """Return the tags that a user gave as a set, or raise with the operator's name."""
-    given: list[Any] = [tags] if isinstance(tags, (Tag, str)) else list(tags or ())
+    several = isinstance(tags, Iterable) and not isinstance(tags, (str, type))
+    given: list[Any] = list(tags) if several else [] if tags is None else [tags]  # type: ignore[arg-type]
     for tag in given:
         if not isinstance(tag, Tag):
             advice = f" Write Tag.{tag}." if str(tag) in Tag.__members__ else did_you_mean(str(tag), Tag.__members__)

@@ -15,7 +15,7 @@ import keyword
 import sys
 from typing import Any, NamedTuple, NoReturn, Self
 
-from ..errors import SchemaError, did_you_mean
+from ..errors import SchemaError, did_you_mean, kind_of
 
 BASES = (
     "Tensor", "int", "float", "bool", "complex", "str", "bytes", "Scalar", "ScalarType", "Device", "Any", "Callable",
@@ -350,6 +350,8 @@ TENSOR, INT, FLOAT, BOOL, COMPLEX, STR, BYTES, SCALAR, SCALAR_TYPE, DEVICE, ANY,
 
 def split_name(name: str) -> tuple[str, str, str]:
     """Split `"ns::name.overload"` into namespace, name and overload, which may be empty."""
+    if not isinstance(name, str):
+        raise SchemaError(f"the name of an operator is a text, 'mylib::scale', and {kind_of(name)} was given.")
     parts = name.split("::")
     if len(parts) != 2 or not all(parts):
         raise SchemaError(f"'{name}' does not name an operator. Write 'namespace::name', e.g. 'mylib::scale'.")

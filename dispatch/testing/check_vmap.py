@@ -12,9 +12,9 @@ from ..errors import BatchingError
 from ..layers.vmap import vmap
 from ..schema.tags import Tag
 from .cases import Case, Options, arrays_in
-from .check_schema import quietly, written_arrays
 from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
+from .kernel_runs import quietly, written_arrays
 from .report import Findings
 from .variants import permuted
 

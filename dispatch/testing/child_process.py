@@ -31,7 +31,8 @@ else:
 from ..core.source import raised_at
 from ..errors import OperatorNotFoundError
 
-MOST_MEMORY = 8 << 30  # bytes beyond what the parent has: enough for a kernel on a sample, and left to the machine
+MOST_MEMORY = 4 << 30  # bytes beyond what the parent has: enough for a kernel on a sample, and left to the machine
+PATIENCE = 10  # seconds that the work of an `Elsewhere` may take
 EXITS = 5.0  # seconds that a process which has closed its pipe may take to end
 Say = Callable[[str], object]
 Work = Callable[[Say], Iterator[Any]]
@@ -48,6 +49,48 @@ class Unfit(NamedTuple):
     """Why a new interpreter cannot do the work."""
 
     why: str
+
+
+class Elsewhere:
+    """A function to be run in a copy of this process as it is now.
+
+    The copy waits until it is asked, so that two kernels do not share the memory there is, and ends with this process.
+
+    Parameters
+    ----------
+    work : callable
+        Returns what can be pickled.
+    """
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        asked, ask = os.pipe()
+        found, give = os.pipe()
+        self._pid = os.fork()
+        if not self._pid:
+            try:
+                os.close(ask)
+                if os.read(asked, 1):
+                    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                    signal.alarm(PATIENCE)
+                    with os.fdopen(give, "wb") as out:
+                        pickle.dump(work(), out)
+            finally:
+                os._exit(0)
+        os.close(asked)
+        os.close(give)
+        self._ask, self._found = ask, found
+
+    def result(self, asked: bool = True) -> Any:
+        """Return what the function returns; None if it raises, ends the process or is not asked."""
+        with os.fdopen(self._found, "rb") as stream, os.fdopen(self._ask, "wb") as ask:
+            found = None
+            with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
+                if asked:
+                    ask.write(b"1")
+                    ask.flush()
+                    found = pickle.load(stream)
+        os.waitpid(self._pid, 0)
+        return found
 
 
 class _Begin(NamedTuple):

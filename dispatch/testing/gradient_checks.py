@@ -1,12 +1,13 @@
 """`gradcheck`: compares gradients with central finite differences, for every element of every input."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..core import ground
-from ..errors import ArgumentError, GradcheckError
+from ..errors import ArgumentError, GradcheckError, kind_of
 from ..layers.autograd import TrackedTensor, track
 from .numerical_jacobian import Probe, compare, gradients, random_like
 
@@ -50,6 +51,7 @@ def gradcheck(
     >>> gradcheck(lambda x: dispatch.ops.np.sin(x), (x,))
     True
     """
+    _check_step(eps)
     probe = Probe.of(f, inputs)
     for label, x in probe.differentiated():
         if x.dtype not in (np.float64, np.complex128):
@@ -91,10 +93,17 @@ def gradgradcheck(
     >>> gradgradcheck(lambda x: dispatch.ops.np.sin(x), (x,))
     True
     """
+    _check_step(eps)
     found = compare(gradient_probe(Probe.of(f, inputs)), eps=eps, atol=atol, rtol=rtol)
     if found is not None and raise_exception:
         raise GradcheckError(f"gradgradcheck: {found}")
     return found is None
+
+
+def _check_step(eps: Any) -> None:
+    if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not 0 < eps < math.inf:
+        given = f"{eps}" if isinstance(eps, (int, float)) else kind_of(eps)
+        raise ArgumentError(f"gradcheck: eps is the step of the differences, a number above 0, and was given as {given}.")
 
 
 def gradient_probe(first: Probe) -> Probe:

@@ -15,7 +15,7 @@ from ..core import Tensor, check_data, ground
 from ..core.pytree import field_names, mapped
 from ..dispatcher.printing import describe_value
 from ..dispatcher.rule_parameters import parameter_names
-from ..errors import ArgumentError, GradcheckError
+from ..errors import ArgumentError, GradcheckError, check_function
 from ..layers.autograd import TrackedTensor, run_backward, track
 from .cases import arrays_in, labels_of, put_arrays
 
@@ -45,6 +45,7 @@ class Probe(NamedTuple):
     @classmethod
     def of(cls, f: Function, inputs: Any, names: tuple[str, ...] = ()) -> "Probe":
         """Make a probe of a function and its inputs; without tracked inputs it differentiates by those in double precision."""
+        check_function(f, "gradcheck", call="(f, (x,))")
         template = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
         check_data(template)
         found = arrays_in(template)
@@ -249,6 +250,7 @@ def compare(
     atol = scaled(atol, numeric) if relative else atol
     bad = ~np.isclose(got, numeric, rtol=rtol, atol=atol, equal_nan=True)
     if not smooth:
+        bad &= ~(np.isnan(got) & np.isnan(numeric).any(0))  # by an element at which the function is nan: 0 times nan
         doubted = np.flatnonzero(bad.any(0))
         for j in doubted[:MOST_DOUBTED]:
             place, unit = directions[j]

@@ -18,7 +18,7 @@ from ..schema.opaque_types import find_class
 from ..schema.schema import Argument
 from ..schema.types import INT, Base, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, UnionOf
 from .cases import arrays_in, bind, is_array
-from .check_schema import run, written_arrays
+from .kernel_runs import run, written_arrays
 
 Shape = tuple[int, ...]
 DTYPES = (np.float64, np.int64, np.bool_)  # of the arrays, until a kernel accepts one

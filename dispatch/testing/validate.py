@@ -69,7 +69,10 @@ class Validation(Watcher):
             out = proceed()
         except Exception as error:
             if "read-only" in str(error):
-                error.add_note("DISPATCH_VALIDATE=full hands arguments that are not declared written as read-only views")
+                error.add_note(
+                    "validate('full') hands arguments on as read-only views where nothing says that the kernel writes to them. "
+                    "Compute on a copy, or name the argument in mutates_args."
+                )
             call.check_arguments(before, error)
             raise
         call.check_arguments(before, None)

@@ -119,18 +119,18 @@ MISUSE = [
     (lambda: grad(np.sum)(2), "grad by argument 0 was asked for, which is an int. Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."),
     (lambda: grad(np.sum)("x"), "grad by argument 0 was asked for, which is a str. Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."),
     (lambda: grad(f, 1)(A, None), "grad by argument 1 was asked for, which is None. Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."),
-    (lambda: grad(f, 2)(A, A), "grad by argument 2 was asked for, and 2 arguments were given by position."),
+    (lambda: grad(f, 2)(A, A), "grad by argument 2 was asked for, and 2 arguments were given by position. The first is 0."),
     (lambda: grad(f, -3)(A, A), "grad by argument -3 was asked for, and 2 arguments were given by position."),
-    (lambda: grad(f)(x=A, y=A), "grad by argument 0 was asked for, and 0 arguments were given by position."),
+    (lambda: grad(f)(x=A, y=A), "grad by argument 0 was asked for, and 0 arguments were given by position. Name it: grad(f, argnums='x')."),
     (lambda: grad(f, "z")(A, A), "grad by argument 'z' was asked for, and the function has no such argument: it takes x, y."),
     (lambda: grad(f, "y")(A), "grad by argument 'y' was asked for, which was not given and has no default."),
     (lambda: grad(lambda: 1.0, "y")(), "grad by argument 'y' was asked for, and the function has no such argument: it takes none."),
     (lambda: grad(f, "x")(2, A), "grad by argument 0 was asked for, which is an int. Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."),
     (lambda: grad(f, "y")(A, y=2), "grad by argument 'y' was asked for, which is an int. Give an array of floating-point numbers; an integer has no derivative, write 2.0 for 2."),
     (lambda: grad(f, (0, "x"))(A, A), "grad by an argument was asked for twice: argnums=(0, 'x'). Name each once."),
-    (lambda: grad(f, 1.0), "grad: argnums is a float. It says which arguments: the position of one, its name, or a tuple of these."),
-    (lambda: grad(f, [0, 1]), "grad: argnums is a list. It says which arguments: the position of one, its name, or a tuple of these."),
-    (lambda: grad(f, (0, None)), "grad: argnums is a tuple with None in it. It says which arguments: the position of one, its name, or a tuple of these."),
+    (lambda: grad(f, 1.0), "grad: argnums is a float. It says which arguments: the position of one, its name, or a tuple of these. The arguments themselves go into the second call: grad(f)(x)."),
+    (lambda: grad(f, [0, 1]), "grad: argnums is a list. It says which arguments: the position of one, its name, or a tuple of these. The arguments themselves go into the second call: grad(f)(x)."),
+    (lambda: grad(f, (0, None)), "grad: argnums is a tuple with None in it. It says which arguments: the position of one, its name, or a tuple of these. The arguments themselves go into the second call: grad(f)(x)."),
     (lambda: grad(f, (0, 0))(A, A), "grad by an argument was asked for twice: argnums=(0, 0). Name each once."),
     (lambda: grad(f, (0, -2))(A, A), "grad by an argument was asked for twice: argnums=(0, -2). Name each once."),
     (lambda: grad(np.sin)(A), "grad is of a function that returns one number, and this one returned shape (3,). Sum the result."),
@@ -140,7 +140,7 @@ MISUSE = [
     *[(lambda f=f: grad(f)(1.5), f"grad is of a function that returns a floating-point number, and this one returned {what}, which has no gradient. Return what it was computed from, or it beside the result, (result, aux), with has_aux=True.")
       for f, what in [(lambda x: 3, "one of int64"), (lambda x: x > 1, "one of bool"), (lambda x: np.array(3, object), "one of object"),
                       (lambda x: np.round(x).astype(int), "one of int64")]],
-    (lambda: grad(np.sum, has_aux=True)(A), "has_aux=True says that the function returns a pair (value, aux), and it returned something else."),
+    (lambda: grad(np.sum, has_aux=True)(A), "has_aux=True says that the function returns a pair (value, aux), and it returned an array of shape ()."),
 ]  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def test_mutated_error(ns):
     def kernel(x: Array, n: int) -> None: ...
 
     assert said(lambda: define(("y",), kernel), DefinitionError) == (
-        f"{ns}::refused: mutates_args names 'y', which is no parameter."
+        f"{ns}::refused: mutates_args names 'y', which is no parameter. Parameters: x, n."
     )
     assert said(lambda: define(("n",), kernel), DefinitionError) == (
         f"{ns}::refused: mutates_args names 'n', which is int. Only arrays can be written to."

@@ -207,7 +207,7 @@ def test_backward_tensorlist_input_requires_list_grads(returned, what, make):
         f"{op.name}: argument 'xs' is a list of 3 arrays, and its backward returned {what} for it. "
         "Return a list of 3 gradients, None for those without."
     )
-    op.register_autograd(lambda ctx, g: None)
+    op.register_autograd(lambda ctx, g: (None,))
     xs = [leaf(X) for _ in range(3)]
     op(xs).sum().backward()
     assert [x.grad for x in xs] == [None, None, None]

@@ -90,7 +90,12 @@ def test_what_is_not_in_the_table_is_no_array_and_is_refused_by_the_name_of_its_
 
 
 def test_an_array_type_that_is_not_known_is_named_with_its_module():
-    with pytest.raises(ArgumentError, match=rf"{__name__}\.Lookalike is no array type that is known here\."):
+    class Stranger:
+        pass
+
+    with pytest.raises(ArgumentError, match=rf"{__name__}\..*Stranger is no array type that is known here\."):
+        made("(Tensor x) -> Tensor", lambda x: x)(Stranger())
+    with pytest.raises(ArgumentError, match=r"was given a Lookalike\. Write np\.asarray\(x\)\."):
         made("(Tensor x) -> Tensor", lambda x: x)(Lookalike())
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -150,7 +151,7 @@ def test_several_that_are_missing():
 STATE, LAYER = "hint_table.State", "hint_table.Layer"
 TRACKED = dispatch.tensor([1.0], requires_grad=True)
 FAKE = dispatch.FakeTensorMode().from_array(A)
-TO_NUMBER = "Write float(x) or int(x), or hint the parameter `np.ndarray | float`."
+TO_NUMBER = "Write {}(x.item()), or hint the parameter `x: np.ndarray`."
 WRAPPER = "cannot become a number without losing what it tracks: hint the parameter `x: np.ndarray | float`, so that it takes both."
 
 
@@ -161,24 +162,31 @@ WRAPPER = "cannot become a number without losing what it tracks: hint the parame
         ("Tensor", (A, A), "is Tensor, and was given a tuple of length 2. Write np.asarray(...) around it."),
         ("Tensor", 2.0, "is Tensor, and was given a float. Write np.asarray(...) around it, or hint it `np.ndarray | float`."),
         ("Tensor", None, "is Tensor, and was given None. Hint it `np.ndarray | None` if it may be left out."),
-        ("Tensor", "a", "is Tensor, and was given a str. builtins.str is no array type that is known here."),
+        ("Tensor", "a", "is Tensor, and was given a str. Text is no array; hint the parameter `x: str` where it is meant."),
         ("Tensor[]", A, "is Tensor[], and was given an ndarray of shape (3,) and dtype float64. Write a list around it."),
         ("Tensor[]", 1.0, "is Tensor[], and was given a float."),
         ("Tensor[]", [A, 1.0], "is Tensor[], and was given a list of length 2. Item 1 is a float."),
         ("Tensor[]?", [None], "is Tensor[]?, and was given a list of length 1. Item 0 is None."),
-        ("float", A, "is float, and was given an ndarray of shape (3,) and dtype float64."),
-        ("float", np.array(1.0), f"is float, and was given an ndarray of shape () and dtype float64. {TO_NUMBER}"),
+        ("float", A, "is float, and was given an ndarray of shape (3,) and dtype float64. Hint the parameter `x: np.ndarray` if it may be an array."),
+        ("float", np.array(1.0), f"is float, and was given an ndarray of shape () and dtype float64. {TO_NUMBER.format('float')}"),
         ("float", TRACKED, f"is float, and was given a TrackedTensor of shape (1,) and dtype float64. A TrackedTensor {WRAPPER}"),
         ("int", FAKE, f"is int, and was given a FakeTensor of shape (3,) and dtype float64. A FakeTensor {WRAPPER}"),
-        ("int", True, "is int, and was given a bool."),
-        ("int", 2.0, "is int, and was given a float."),
-        ("int", np.float64(2), f"is int, and was given a NumPy scalar of dtype float64. {TO_NUMBER}"),
-        ("bool", 1, "is bool, and was given an int."),
-        ("str", b"a", "is str, and was given a bytes."),
+        ("int", True, "is int, and was given a bool. Write int(x)."),
+        ("int", 2.0, "is int, and was given a float. Write int(x), or hint the parameter `x: float`."),
+        ("int", None, "is int, and was given None. Hint it `int | None` if it may be left out."),
+        ("int", [1], "is int, and was given a list of length 1. Hint the parameter `x: list[int]`."),
+        ("float", 1j, "is float, and was given a complex. Write x.real, or hint the parameter `x: complex`."),
+        ("float", "1", "is float, and was given a str. Write float(x)."),
+        ("float", Fraction(1, 2), "is float, and was given a Fraction. Write float(x)."),
+        ("str", 1, "is str, and was given an int. Write str(x)."),
+        ("int", np.float64(2), f"is int, and was given a NumPy scalar of dtype float64. {TO_NUMBER.format('int')}"),
+        ("bool", 1, "is bool, and was given an int. Write bool(x)."),
+        ("str", b"a", "is str, and was given a bytes. Write x.decode()."),
         ("int[]", [1, 2.0], "is int[], and was given a list of length 2. Item 1 is a float."),
         ("int[2]", [1, 2, 3], "is int[2], and was given a list of length 3."),
-        ("ScalarType", "float65", "is ScalarType, and was given a str."),
+        ("ScalarType", "float65", "is ScalarType, and was given a str. No dtype has this name. Did you mean 'float64' or 'float' or 'float16'?"),
         ("Callable", 3, "is Callable, and was given an int."),
+        ("Callable", "np.sin", "is Callable, and was given a str. Give the function itself."),
         ("Literal['same', 'full']", "ful", "is Literal['same', 'full'], and was given a str. Did you mean 'full'?"),
         ("Literal['same', 'full']", "quux", "is Literal['same', 'full'], and was given a str."),
         ("Literal['same', 1]?", 2, "is Literal['same', 1]?, and was given an int."),
@@ -188,13 +196,14 @@ WRAPPER = "cannot become a number without losing what it tracks: hint the parame
         ("(Tensor, int)", [A, 1], "is (Tensor, int), and was given a list of length 2. Write tuple(...) around it."),
         ("(Tensor, int)", (A, 1.5), "is (Tensor, int), and was given a tuple of length 2. Item 1 is a float."),
         ("(Tensor, int)", (A,), "is (Tensor, int), and was given a tuple of length 1."),
-        (STATE, A, f"is {STATE}, and was given an ndarray of shape (3,) and dtype float64."),
+        (STATE, A, f"is {STATE}, and was given an ndarray of shape (3,) and dtype float64. Give an instance of {STATE}."),
+        (STATE, {"position": A}, f"is {STATE}, and was given a dict of length 1. Write State(**x)."),
         (STATE, State([1.0]), f"is {STATE}, and was given a State. Its field 'position' is Tensor, and holds a list of length 1."),
         (STATE, State(A, None, 1.5), f"is {STATE}, and was given a State. Its field 'steps' is int, and holds a float."),
         (STATE, Heir(A), f"is {STATE}, and was given a Heir. A subclass of {STATE} has fields of its own: hint the parameter with it."),
         (LAYER, Layer(A, A.astype("f4")), (f"is {LAYER}, and was given a Layer. Its field 'bias' is Tensor of float64, and holds an "
          "ndarray of shape (3,) and dtype float32.")),
-        ("hint_table.Colour", 1, "is hint_table.Colour, and was given an int."),
+        ("hint_table.Colour", 1, "is hint_table.Colour, and was given an int. Give an instance of hint_table.Colour."),
     ],
 )
 def test_a_value_that_does_not_fit(kind, value, message):
@@ -273,14 +282,14 @@ FORGOTTEN = " Add the return statement; or, if it writes its result into an argu
         ("(Tensor x) -> Tensor", None, f"None, and its schema says Tensor.{FORGOTTEN}"),
         ("(Tensor x) -> Tensor", 1.0, "a float, and its schema says Tensor. Return np.asarray(result)."),
         ("(Tensor x) -> Tensor", [A], "a list of length 1, and its schema says Tensor."),
-        ("(Tensor x) -> Tensor", (A, A), "a tuple of length 2, and its schema says Tensor."),
+        ("(Tensor x) -> Tensor", (A, A), "a tuple of length 2, and its schema says Tensor. Hint the results: -> tuple[np.ndarray, np.ndarray]."),
         ("(Tensor x) -> float", A, "an ndarray of shape (3,) and dtype float64, and its schema says float."),
         ("(Tensor x) -> ()", A, "an ndarray of shape (3,) and dtype float64, and its schema says -> (). Return None."),
         ("(Tensor x) -> (Tensor, Tensor)", None, "None, and its schema says 2: return a tuple of 2."),
         ("(Tensor x) -> (Tensor, Tensor)", A, "an ndarray of shape (3,) and dtype float64, and its schema says 2: return a tuple of 2."),
         ("(Tensor x) -> (Tensor, Tensor)", (A,), "1 outputs, and its schema says 2: return a tuple of 2."),
         ("(Tensor x) -> (Tensor, Tensor)", [A, A + 1, A], "3 outputs, and its schema says 2: return a tuple of 2."),
-        ("(Tensor x) -> (Tensor, int)", (A, 1.0), "a float as output 1, and its schema says int."),
+        ("(Tensor x) -> (Tensor, int)", (A, 1.0), "a float as output 1, and its schema says int. Write int(result)."),
         ("(Tensor x) -> (Tensor, Tensor)", (None, A), f"None as output 0, and its schema says Tensor.{FORGOTTEN}"),
         ("(Tensor x) -> Tensor[]", A, "an ndarray of shape (3,) and dtype float64, and its schema says Tensor[]."),
         ("(Tensor x) -> Tensor[]", [A, None], "a list of length 2, and its schema says Tensor[]."),

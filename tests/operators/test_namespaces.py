@@ -199,8 +199,8 @@ def test_a_call_that_fits_none_lists_why_each_was_passed_over(pick):
         pick("text")
     assert str(caught.value).splitlines() == [
         "namespacetests::pick: no overload fits the call.",
-        "  namespacetests::pick: argument 'x' is Tensor, and was given a str. builtins.str is no array type that is known here.",
-        "  namespacetests::pick.number: argument 'x' is float, and was given a str.",
+        "  namespacetests::pick: argument 'x' is Tensor, and was given a str. Text is no array; hint the parameter `x: str` where it is meant.",
+        "  namespacetests::pick.number: argument 'x' is float, and was given a str. Write float(x).",
         "  namespacetests::pick.pair(x, y): 'y' must be given.",
     ]
 

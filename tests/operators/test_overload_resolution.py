@@ -267,8 +267,8 @@ def test_reasons_are_given_for_every_overload():
         said[how] = str(caught.value).splitlines()
     assert said["keyword"] == [
         "n::f: no overload fits the call.",
-        "  n::f.a: argument 'x' is int, and was given a str.",
-        "  n::f.b: argument 'x' is int, and was given a str.",
+        "  n::f.a: argument 'x' is int, and was given a str. Write int(x).",
+        "  n::f.b: argument 'x' is int, and was given a str. Write int(x).",
         "  n::f.c(x): 'x' is given by position only, and was given by keyword.",
         "  n::f.d(y) has no argument 'x'.",
         "  n::f.e() has no argument 'x'.",

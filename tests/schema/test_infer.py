@@ -255,7 +255,7 @@ def test_lists_and_dictionaries_of_arrays_can_be_written():
     [
         (
             None,
-            "mutates_args is NoneType. Write the names of the arrays that are written to, mutates_args=() for none.",
+            "mutates_args is None. Write the names of the arrays that are written to, mutates_args=() for none.",
         ),
         (["vaule"], "mutates_args names 'vaule', which is no parameter. Did you mean 'value'?"),
         ([0], "mutates_args names 0, which is no parameter."),

@@ -96,7 +96,7 @@ def test_a_writing_operator_is_checked_as_its_functional_form():
     [
         (lambda g, x: g * x, "got 5.5, numeric 11. All of these are 0.5 times what they should be."),
         (lambda g, x: -g * 2 * x, "got -11, numeric 11. All have the wrong sign."),
-        (lambda g, x: None, f"got 0, numeric 11. {MISSING}"),
+        (lambda g, x: (None,), f"got 0, numeric 11. {MISSING}"),
     ],
 )
 def test_a_wrong_gradient_is_caught(backward, found):

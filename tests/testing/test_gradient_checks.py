@@ -68,7 +68,7 @@ def test_a_wrong_sign_is_named():
 
 
 def test_a_missing_gradient_is_named():
-    missing = operator(lambda x: x**3, lambda g, x: None)
+    missing = operator(lambda x: x**3, lambda g, x: (None,))
     assert message_of(missing, (X,)).endswith(
         "got 0, numeric 27. No gradient arrives: a backward returned None or zeros, or a value was detached on the way."
     )

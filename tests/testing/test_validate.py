@@ -157,8 +157,9 @@ def test_a_write_is_refused_by_numpy_and_the_note_says_why():
 
     with pytest.raises(ValueError, match="read-only") as caught:
         fully(define("(Tensor x) -> Tensor", kernel), A.copy())
-    assert (
-        caught.value.__notes__[-1] == "DISPATCH_VALIDATE=full hands arguments that are not declared written as read-only views"
+    assert caught.value.__notes__[-1] == (
+        "validate('full') hands arguments on as read-only views where nothing says that the kernel writes to them. "
+        "Compute on a copy, or name the argument in mutates_args."
     )
 
 

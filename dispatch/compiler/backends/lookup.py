@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import DefinitionError, did_you_mean
+from ...errors import DefinitionError, did_you_mean, kind_of
 from ...graph import Graph, Metadata, reinplace
 from ..lowering import program
 
@@ -42,6 +42,10 @@ def register_backend(name: str, fn: Backend | None = None) -> Any:
     2 nodes, (2,)
     array([0., 0.])
     """
+    if not isinstance(name, str):
+        raise DefinitionError(f"register_backend takes the backend's name first, a text, and was given {kind_of(name)}.")
+    if fn is not None and not callable(fn):
+        raise DefinitionError(f"a backend is a function of a graph and its inputs' metadata, and {kind_of(fn)} was given.")
     if fn is None:
         return lambda made: register_backend(name, made)
     known = _backends.get(name)

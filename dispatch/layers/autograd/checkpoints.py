@@ -13,7 +13,7 @@ from ...core import Level, Setting, setting
 from ...core.array_memory import rewrite
 from ...core.pytree import leaves, mapped
 from ...core.source import where
-from ...errors import GradientError
+from ...errors import GradientError, check_function
 from ...operators.registry import build
 from ...schema.schema import Schema
 from ..derivatives import Layout
@@ -39,7 +39,7 @@ class Recomputed(Node):
     layouts: tuple[Layout, ...]  # of the outputs
 
 
-def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
+def checkpoint(f: Callable[P, R], /, *given: Any) -> Callable[P, R]:
     """Return a function that does what `f` does, and keeps only its arguments for the backward, which runs `f` again.
 
     It takes less memory and more time: the tape keeps one node for a call. Arguments may be containers of arrays. Variables
@@ -75,6 +75,9 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
     >>> dispatch.autograd.nbytes(f(x)), dispatch.autograd.nbytes(dispatch.checkpoint(f)(x))
     (32000, 8000)
     """
+    check_function(f, "checkpoint", GradientError)
+    if given:
+        raise GradientError("checkpoint takes the function alone, and arguments were given to it. Write checkpoint(f)(x).")
 
     @wraps(f)
     def checkpointed(*args: P.args, **keywords: P.kwargs) -> R:

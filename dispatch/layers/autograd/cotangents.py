@@ -29,9 +29,10 @@ def fitted(node: Any, edges: Sequence[Any], target: Any, grad: Any) -> Any:
             )
         return made
     if not hasattr(grad, "shape"):
+        number = isinstance(grad, (int, float, complex, list))
+        remedy = "Return np.asarray(...) of it." if number else "Return an array, or None where there is no gradient."
         raise GradientError(
-            f"{node.op.name}: its backward gave {kind_of(grad)} for {input_of(node, edges, target)}. "
-            "Return an array, or None where there is no gradient.",
+            f"{node.op.name}: its backward gave {kind_of(grad)} for {input_of(node, edges, target)}. {remedy}",
             operator=node.op.name,
         )
     raise GradientError(

@@ -18,7 +18,7 @@ from heapq import heappop, heappush, heapreplace
 
 from ...core import active_mode
 from ...core import OBSERVE as _OBSERVE
-from ...errors import DispatchError, GradientError
+from ...errors import DispatchError, GradientError, kind_of
 from ...operators.prims import add as _add
 from .anomaly import checked
 from .cotangents import added, fitted
@@ -81,6 +81,9 @@ def grad_of(x):
 def set_grad(x, value):
     """Let a tracked value keep a gradient."""
     edge = (<Wrapped?>x).data
+    if value is not None and getattr(value, "shape", None) != x.shape:
+        given = f"one of shape {value.shape}" if hasattr(value, "shape") else kind_of(value)
+        raise GradientError(f"x.grad is an array of the shape of x, {x.shape}, or None, and was given {given}.")
     if type(edge) is Leaf:
         (<Leaf>edge).set_gradient(value)
     elif hasattr(x, "retained"):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core import DispatchKey, Setting, newest_level, setting
+from ...errors import ArgumentError, check_flag, kind_of
 
 NONE: frozenset[int] = frozenset()
 AUTOGRAD = int(DispatchKey.AUTOGRAD)
@@ -83,7 +84,7 @@ class set_grad_enabled:
     """
 
     def __init__(self, enabled: bool) -> None:
-        self.enabled = enabled
+        self.enabled = check_flag(enabled, "set_grad_enabled(...)")
         self._entered: list[Setting] = []
 
     def __enter__(self) -> None:
@@ -104,6 +105,18 @@ class set_grad_enabled:
         return decorated
 
 
+def bare(cls: type[set_grad_enabled], f: Any) -> Any:
+    """Return a block; of `@no_grad` without parentheses, as torch has it, the decorated function."""
+    if f is None:
+        return object.__new__(cls)
+    if callable(f):
+        return cls()(f)  # type: ignore[call-arg]
+    name = cls.__name__
+    raise ArgumentError(
+        f"{name} is a block or a decorator, and was given {kind_of(f)}. Write with {name}():, or set_grad_enabled(flag)."
+    )
+
+
 class no_grad(set_grad_enabled):
     """A `with` block, or a decorator, in which nothing is recorded: tracked values are constants.
 
@@ -117,6 +130,9 @@ class no_grad(set_grad_enabled):
     ...     type(x * 2).__name__
     'ndarray'
     """
+
+    def __new__(cls, f: Any = None, /) -> Any:
+        return bare(cls, f)
 
     def __init__(self) -> None:
         super().__init__(enabled=False)
@@ -133,6 +149,9 @@ class enable_grad(set_grad_enabled):
     ...     type(x * 2).__name__
     'TrackedTensor'
     """
+
+    def __new__(cls, f: Any = None, /) -> Any:
+        return bare(cls, f)
 
     def __init__(self) -> None:
         super().__init__(enabled=True)

@@ -11,7 +11,7 @@ from typing import Any
 from ...core import DispatchKey, OpOverload, Registration, count_conversion, descend
 from ...core.source import where
 from ...dispatcher.layer import Constant, Derived, Kernel, Layer, Made, following
-from ...dispatcher.rule_parameters import check_count
+from ...dispatcher.rule_parameters import check_count, parameter_names
 from ...errors import DefinitionError, NoRuleError, kind_of
 from ...operators.functional_variant import form_of, on_copies_of, origin_of
 from ...operators.prims import detach
@@ -58,6 +58,12 @@ class Autograd(Layer):
         **sources: Any,
     ) -> Any:
         """Register a derivative, by a backward or another source. Without any it is a decorator of a backward."""
+        if args:
+            raise DefinitionError(
+                f"{op.name}: register_autograd takes the backward alone by position, and {kind_of(args[0])} was given after "
+                "it. Write register_autograd(backward, setup_context=setup_context).",
+                operator=op.name,
+            )
         given = {name: source for name, source in sources.items() if is_given(source)}
         checked_opaque(op, opaque)
         if backward is None and not given:
@@ -160,6 +166,9 @@ def _check_functions(op: OpOverload, rule: Rule) -> None:
         else:
             called = "It is called with three arguments: setup_context(ctx, inputs, output)."
         check_count(op, rule.setup_context, 3 + takes_keywords(rule.setup_context), "setup_context", called)
+        names = parameter_names(rule.setup_context) or ()
+        if set(names) == {"ctx", "inputs", "output"} and names != ("ctx", "inputs", "output"):
+            raise DefinitionError(f"{op.name}: setup_context takes ({', '.join(names)}). {called}", operator=op.name)
 
 
 def _ruleless(op: OpOverload) -> Rule:

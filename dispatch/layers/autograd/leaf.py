@@ -19,12 +19,14 @@ from ...core import (
 )
 from ...core.array_memory import unwritten
 from ...core.pytree import form_of
-from ...dispatcher.conversion_advice import line_for
-from ...errors import ConversionError, GradientError, kind_of
+from ...dispatcher.conversion_advice import advice_for
+from ...errors import ConversionError, GradientError, check_flag, kind_of
 from ...operators.prims import astype
 from .node import Leaf
 from .saved_tensors import COPIED_BYTES, protect_argument, with_strides_of
 from .tensor import TrackedTensor
+
+NO_NUMBERS = "OUS"  # the kinds of dtypes of objects, text and bytes
 
 
 def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
@@ -70,9 +72,15 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
             )
         check_data(data)
         value = np.array(data, dtype=dtype)
-        if value.dtype == object and (line := line_for(data)):
-            raise ConversionError(f"tensor copies what is an array, and was given {kind_of(data)}. Write {line}.")
-    if not requires_grad:
+        if value.dtype.kind in NO_NUMBERS and not isinstance(data, (np.ndarray, np.generic)):
+            whole = ", of which NumPy makes no array of numbers" if isinstance(data, (list, tuple)) else ""
+            line = " Write np.asarray(x, float)." if whole else advice_for(data, hinted=False)
+            raise ConversionError(f"tensor copies numbers, and was given {kind_of(data)}{whole}.{line}")
+        if value.dtype.kind in NO_NUMBERS:
+            raise ConversionError(
+                f"tensor copies numbers, and was given an array of dtype {value.dtype}. Write x.astype(float)."
+            )
+    if not check_flag(requires_grad, "requires_grad"):
         return value
     if isinstance(value, TrackedTensor) and value.level is ground():
         raise GradientError(

@@ -21,7 +21,7 @@ from ...core import (
 from ...core.array_memory import set_rewritable
 from ...core.pytree import leaves, paths
 from ...dispatcher.conversion_advice import library_advice
-from ...errors import ConversionError, GradientError, kind_of
+from ...errors import ConversionError, GradientError, check_flag, kind_of
 from ...operators.registered_arrays import filled
 from .engine import add_to_leaf, add_to_leaves, grad_of, set_grad
 from .grad_mode import in_recorded_rule
@@ -73,6 +73,14 @@ class TrackedTensor(Tensor):
         """True: an array without a gradient is no TrackedTensor."""
         return True
 
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        if flag is not True:
+            raise GradientError(
+                "requires_grad of a tracked value is True, and cannot be set. Write y = dispatch.detach(x), a constant, or "
+                "compute under dispatch.no_grad()."
+            )
+
     @property
     def is_leaf(self) -> bool:
         """Whether the tape begins here: no recorded call made the value."""
@@ -118,6 +126,9 @@ class TrackedTensor(Tensor):
         array([2., 4.])
         """
         check_open(self)
+        if retain_graph is not None or create_graph is not False:
+            retain_graph = None if retain_graph is None else check_flag(retain_graph, "retain_graph")
+            create_graph = check_flag(create_graph, "create_graph")
         seed = one(self) if gradient is None and not self.data.layout[0] else seed_of(self, gradient)
         keep = create_graph if retain_graph is None else retain_graph
         if inputs is not None:
@@ -357,6 +368,10 @@ def seed_of(x: TrackedTensor, gradient: Any) -> Any:
                 "silence: write .real where it has no meaning."
             )
         check_data(gradient)
+        if np.asarray(gradient).dtype.kind not in "biufc":
+            raise GradientError(
+                f"the gradient is {kind_of(gradient)}, and the value it is of has shape {x.shape}. Give an array."
+            )
         gradient = np.asarray(gradient, dtype=x.dtype)
     if gradient.shape != x.shape:
         raise GradientError(f"the gradient has shape {gradient.shape}, and the value it is of {x.shape}. Make them equal.")

@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 
 from ...core import DispatchKey, check_data, device_of, freeze
-from ...dispatcher.conversion_advice import advice
+from ...dispatcher.conversion_advice import advice_for
 from ...errors import FakeTensorError, kind_of
 from ..mode_block import ModeBlock
 from .tensor import FakeTensor, Kept, fake_tensor
@@ -119,7 +119,8 @@ class FakeTensorMode(ModeBlock):
             return a
         device = device_of(a)
         if device is None:
-            remedy = advice(a, "a") or " Use np.asarray."
+            sizes = isinstance(a, tuple) and all(isinstance(n, int) for n in a)
+            remedy = " Of a shape write np.empty(shape, dtype)." if sizes else advice_for(a, "a", hinted=False)
             raise FakeTensorError(f"from_array makes a fake of an array, and was given {kind_of(a)}.{remedy}")
         return self._converted(a, device, self.static_shapes if static_shapes is None else static_shapes)
 

@@ -168,6 +168,8 @@ cdef class Remembering:
         try:
             key = tuple([key_of(x, mode, env is not None) for x in args])
         except LookupError:
+            key = None
+        if key is None:                     # outside of the except, so that no message has that error as its context
             return self.kernel(*args)
         answer = answers.get(key)
         if answer is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core import ModeGuard
 from ...core.pytree import mapped
+from ...errors import check_function
 from .run import FUNCTIONALIZE, Functional
 
 
@@ -45,6 +46,7 @@ def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> dispatch.functionalize(f)(np.arange(3.0), y), y
     (array([2., 2.]), array([2., 2., 2.]))
     """
+    check_function(f, "functionalize")
 
     @wraps(f)
     def functional(*args: Any, **keywords: Any) -> Any:

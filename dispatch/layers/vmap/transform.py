@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core import Level, check_data, is_array
 from ...core.pytree import items_of, rebuilt, steps
-from ...errors import BatchingError, kind_of
+from ...errors import BatchingError, check_function, kind_of
 from ...operators.prims import broadcast_to, moveaxis
 from .axes import checked_axes, mapped_axes, placed_axes
 from .chunks import bounds_of, chunk_of, joined, run_all
@@ -72,6 +72,7 @@ def vmap(
     {'sum': array([[0., 2., 4.],
            [2., 4., 6.]])}
     """
+    check_function(f, "vmap", BatchingError)
     in_dims, out_dims = checked_axes(in_dims, "in_dims"), checked_axes(out_dims, "out_dims")
     _check_options(in_dims, randomness, chunk_size, workers)
     cut = chunk_size is not None or workers is not None

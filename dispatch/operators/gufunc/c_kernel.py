@@ -43,7 +43,8 @@ def kernel_of_c(op: OpOverload, device_types: Any, cfunc: Any, workers: int) -> 
     if others:
         faults.append(f"argument {others[0].name!r} is {others[0].type}, and a function in C is given arrays and numbers")
     if type(workers) is not int or workers < 1:
-        faults.append(f"workers= is a number of threads, 1 or more, and was given as {kind_of(workers)}")
+        given = workers if type(workers) is int else kind_of(workers)
+        faults.append(f"workers= is a number of threads, 1 or more, and was given as {given}")
     if faults:
         raise DefinitionError(f"{op.name}: {faults[0]}.\n  schema: {op.schema}", operator=op.name)
     assert isinstance(signature, Signature)

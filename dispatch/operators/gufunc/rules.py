@@ -67,7 +67,8 @@ def _check(op: OpOverload, signature: Signature, *, broadcasts: bool, workers: i
     if schema.has_residual and not broadcasts:
         faults.append("the loop has no one residual to keep; a kernel that broadcasts by itself has, broadcasts=True")
     if type(workers) is not int or workers < 1:
-        faults.append(f"workers= is a number of threads, 1 or more, and was given as {kind_of(workers)}")
+        given = workers if type(workers) is int else kind_of(workers)
+        faults.append(f"workers= is a number of threads, 1 or more, and was given as {given}")
     elif workers > 1 and broadcasts:
         faults.append("workers= share the loop, and with broadcasts=True there is none")
     if faults:

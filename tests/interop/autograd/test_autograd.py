@@ -190,7 +190,7 @@ def test_definitions_that_are_none_are_refused():
     with pytest.raises(DefinitionError) as caught:
         defvjp(np.sin, lambda ans, x: lambda g: g)
     assert str(caught.value) == (
-        "defvjp takes what primitive returned, and was given an ufunc. Write @primitive above the function; NumPy's own functions have "
+        "defvjp takes what primitive returned, and was given a ufunc. Write @primitive above the function; NumPy's own functions have "
         "their derivatives here."
     )
     with pytest.raises(DefinitionError) as caught:

@@ -52,7 +52,7 @@ def test_what_a_leaf_is_and_what_a_result_is():
     assert repr(dispatch.tensor(1.5, requires_grad=True) * 2) == "tensor(np.float64(3.0), grad_fn=<multiplyBackward>)"
 
 
-@pytest.mark.parametrize("data", [[1, 2], [True], ["a"], 3, np.arange(3)])
+@pytest.mark.parametrize("data", [[1, 2], [True], 3, np.arange(3)])
 def test_a_dtype_that_has_no_gradient(data):
     dtype = np.asarray(data).dtype
     assert said(lambda: leaf(data)) == (

@@ -33,7 +33,7 @@ THREE = "(Tensor x, Tensor y, float w=1.0) -> Tensor"
         (lambda g: (g, np.ones(4), None), "its backward gave a gradient of shape (4,) for argument 'y', which has shape (3,). A gradient has the shape of its input, or one that broadcasting makes of it."),
         (lambda g: (g, np.ones((3, 2)), None), "its backward gave a gradient of shape (3, 2) for argument 'y', which has shape (3,). A gradient has the shape of its input, or one that broadcasting makes of it."),
         (lambda g: (g, "text", None), "its backward gave a str for argument 'y'. Return an array, or None where there is no gradient."),
-        (lambda g: ([g], g, None), "its backward gave a list for argument 'x'. Return an array, or None where there is no gradient."),
+        (lambda g: ([g], g, None), "its backward gave a list for argument 'x'. Return np.asarray(...) of it."),
     ],
 )  # fmt: skip
 def test_a_backward_that_returns_something_else(result, message):

@@ -71,9 +71,10 @@ def test_the_strides_of_a_new_fake_are_numpys():
 
 def test_a_fake_is_made_of_an_array():
     mode = FakeTensorMode()
-    for value, kind in ((3.0, "a float"), ([1.0], "a list"), (None, "None")):
+    write = " Write np.asarray(a)."
+    for value, kind in ((3.0, f"a float.{write}"), ([1.0], f"a list.{write}"), (None, "None.")):
         assert said(FakeTensorError, lambda: mode.from_array(value)) == (  # noqa: B023
-            f"from_array makes a fake of an array, and was given {kind}. Use np.asarray."
+            f"from_array makes a fake of an array, and was given {kind}"
         )
     other = FakeTensorMode().from_array(A)
     assert said(FakeTensorError, lambda: mode.from_array(other)) == (

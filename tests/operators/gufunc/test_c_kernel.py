@@ -228,7 +228,7 @@ PLAIN = ("(Tensor x) -> Tensor", "()->()")
         (*PLAIN, "cuda", {}, "a function in C reads the memory of NumPy's arrays: write register_kernel('cpu', cfunc=...)."),
         ("(Tensor x) -> Tensor", None, "cpu", {}, 'a function in C goes over the items of a signature, and there is none: custom_op(..., signature="(n)->()").'),
         ("(Tensor x, str s) -> Tensor", "()->()", "cpu", {}, "argument 's' is str, and a function in C is given arrays and numbers."),
-        (*PLAIN, "cpu", {"workers": 0}, "workers= is a number of threads, 1 or more, and was given as an int."),
+        (*PLAIN, "cpu", {"workers": 0}, "workers= is a number of threads, 1 or more, and was given as 0."),
         (*PLAIN, "cpu", {"workers": True}, "workers= is a number of threads, 1 or more, and was given as a bool."),
     ],
 )  # fmt: skip

@@ -446,7 +446,7 @@ REFUSED = [
     (optional, {"signature": "(n),(n)->()"}, "argument 'y' is Tensor?; a signature is about plain arrays."),
     (one, {"signature": "(n)->()", "mutates_args": ("x",)}, "an operator with a signature writes to nothing, and returns fresh arrays."),
     (kept, {"signature": "(n)->()"}, "the loop has no one residual to keep; a kernel that broadcasts by itself has, broadcasts=True."),
-    (one, {"signature": "(n)->()", "workers": 0}, "workers= is a number of threads, 1 or more, and was given as an int."),
+    (one, {"signature": "(n)->()", "workers": 0}, "workers= is a number of threads, 1 or more, and was given as 0."),
     (one, {"signature": "(n)->()", "workers": True}, "workers= is a number of threads, 1 or more, and was given as a bool."),
     (one, {"signature": "(n)->()", "workers": 2, "broadcasts": True}, "workers= share the loop, and with broadcasts=True there is none."),
 ]  # fmt: skip
