@@ -6,6 +6,7 @@ dicts are changed too; other values stay as they are. A kernel that raises has r
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import lru_cache
 from itertools import count, islice, pairwise
 from typing import Any
 
@@ -249,7 +250,13 @@ def permuted(x: Array) -> Array:
     """Return the values of an array in another order, the same in every run; a single element is halved."""
     if x.size < 2:
         return _like(x, x * x.dtype.type(0.5)) if x.dtype.kind in "fc" else x
-    return _like(x, np.random.default_rng(x.size).permutation(x.ravel()).reshape(x.shape))
+    return _like(x, x.ravel()[_order(x.size)].reshape(x.shape))
+
+
+@lru_cache(maxsize=16)
+def _order(size: int) -> Array:
+    """An order of so many elements; to make a generator takes ten times as long as to use one."""
+    return np.random.default_rng(size).permutation(size)
 
 
 def _each(f: Callable[[Array], Array], args: Arguments, kept: Collection[int] = ()) -> Arguments:
