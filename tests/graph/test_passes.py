@@ -149,7 +149,7 @@ RAISING = {
 }  # fmt: skip
 SURE = {
     "a ufunc": lambda x, i: np.arctan2(x, 2.0), "a view": lambda x, i: x[0, 1:].T, "a sum": lambda x, i: np.sum(x, axis=0),
-    "a power": lambda x, i: x**-2.5, "a new array": lambda x, i: np.zeros_like(x), "a product": lambda x, i: x @ x,
+    "a power": lambda x, i: x**2.5, "a new array": lambda x, i: np.zeros_like(x), "a product": lambda x, i: x @ x,
 }  # fmt: skip
 
 
