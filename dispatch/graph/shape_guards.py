@@ -10,7 +10,8 @@ from ..errors import CheckError, GraphError
 from ..symbolic import Check, Guard, ShapeEnv, SymInt, parse
 from .body import Body
 from .literals import register_value
-from .node import Metadata, Node, nodes_in
+from .metadata import Metadata
+from .node import Node, nodes_in
 
 SYMBOL = re.compile(r"[a-z]\d{1,6}")
 
@@ -28,7 +29,8 @@ class Symbols:
         return iter(self.env.symbols)
 
     def __getitem__(self, name: str) -> SymInt:
-        return self.env.symbols.get(name) or self.env.new_symbol(name, low=-(2**62))
+        found = self.env.symbols.get(name)
+        return self.env.new_symbol(name, low=-(2**62)) if found is None else found
 
 
 def size_of(text: Any) -> Any:
