@@ -196,7 +196,7 @@ with np.errstate(invalid="ignore"):
 
 
 def is_root(out: Metadata, exponent: Any) -> bool:
-    """Return whether NumPy computes a power as a square root, which differs at -inf: some of its releases do for the number 0.5.
+    """Return whether NumPy computes a power as a square root, which differs at -inf: some releases do for the number 0.5.
 
     They do it for an array of one number: an exponent is to be a Python number, or an array of the shape of the result.
     """
