@@ -132,9 +132,7 @@ def samples_of(op: OpOverload, most: int, *, isolate: bool, timeout: float) -> l
             name = next(name for name in _names(sample.what or "()") if name not in taken)
             taken.add(name)
             found.append(sample._replace(what=name))
-    advice = f"Give it samples: @{op.schema.name}.register_samples."
-    said = f"its kernel accepts none of the arguments that were made from its schema. {advice}"
-    return found or [Outcome(op.name, "", "samples", SKIPPED, said)]
+    return found or [Outcome(op.name, "", "samples", SKIPPED, "its sample function gives none")]
 
 
 def _names(what: str) -> Iterator[str]:
@@ -146,7 +144,8 @@ def _made(op: OpOverload, most: int, say: Say | None = None) -> Iterator[Sample 
     try:
         yield from islice(made(op, say=say), most)
     except ArgumentError as error:
-        yield Outcome(op.name, "", "samples", SKIPPED, str(error))
+        verdict = FAILED if isinstance(error.__cause__, MemoryError) else SKIPPED
+        yield Outcome(op.name, "", "samples", verdict, str(error))
 
 
 def check_sample(
