@@ -138,7 +138,8 @@ def _read(op: OpOverload, own: SampleFunction, given: Any, random: "np.random.Ge
             raise ArgumentError(f"{op.name} has no argument {name!r}, which its sample function gives.{close}")
     for found in islice(_from_schema(op, random, given, None), 1):
         return found._replace(fixed=own.fixed, gradients=own.gradients)
-    raise ArgumentError(f"{op.name}: its kernel accepts nothing made from its schema beside the {', '.join(given)} of a sample.")
+    named = ", ".join(given)
+    raise ArgumentError(f"{op.name}: its kernel accepts nothing made from its schema beside the {named} of a sample.")
 
 
 def _from_schema(
