@@ -55,7 +55,7 @@ def of_floats(f: Callable[..., Any], given: list[Any], places: list[int]) -> Cal
     """The function of some of its arguments."""
 
     def g(*some: Any) -> Any:
-        args = [x.copy() for x in given]
+        args = [np.copy(x) for x in given]  # in the order of its axes, which ndarray.copy does not keep
         for i, x in zip(places, some, strict=True):
             args[i] = dispatch.ops.np.copy(x)  # an array, also of a number, so that it can be written to
         return f(*args)
@@ -74,7 +74,7 @@ def values_under(transform: Callable[[Callable[..., Any], list[Any]], Any]) -> C
         kinds: list[bool] = []
 
         def split(*some: Any) -> Any:
-            args = [x.copy() for x in given]
+            args = [np.copy(x) for x in given]  # in the order of its axes, which ndarray.copy does not keep
             for i, x in zip(places, some, strict=True):
                 args[i] = dispatch.ops.np.copy(x)  # an array, also of a number, so that it can be written to
             results, notes = noted(program, tuple(args))

@@ -24,13 +24,13 @@ from ..operators.prims import broadcast_to, define, moveaxis, sum_to
 from ..operators.registered_arrays import is_fixed, replaced
 from ..operators.registry import add as make_known
 from ..operators.views import Look, owner_of, places_shown, scattered, view_scatter
-from ..symbolic import agree, guesses, has_zero, is_one, same
+from ..symbolic import agree, guesses, has_zero, is_one
 from .creation import arange, full
 from .families import complete, in_front
 from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
 from .indexing import getitem, item_of, moved, numbered, where, with_batch
 from .pointwise import equal
-from .result_layouts import check_broadcast_is_known, layout_of
+from .result_layouts import check_broadcast_is_known, layout_of, without_axis
 from .shape import fake_clone, reshape
 
 Shape = tuple[int, ...]
@@ -41,14 +41,23 @@ def _setitem(x: Any, index: Any, value: Any, arrays: Any = ()) -> None:
 
 
 def _fake_setitem(x: Any, index: Any, value: Any, arrays: Any) -> None:
-    given: Shape = getattr(value, "shape", ())
     if any(is_mask(i) and isinstance(i, FakeTensor) for i in arrays):
         return  # how many elements a mask selects depends on its data, and the shape of `x` does not
     shape = indexed(layout_of(x), tuple([spelled(i) for i in without_masks(placed(index, arrays))])).shape
+    _check_fits(getattr(value, "shape", ()), shape, len(x.shape), arrays)
+
+
+def _check_fits(given: Shape, shape: Shape, ndim: int, arrays: Any) -> None:
+    """Raise where a value of a shape cannot be written to what an index of an array of `ndim` axes selects."""
+    whole = len(arrays) == 1 and is_mask(arrays[0]) and len(arrays[0].shape) == ndim
+    if whole and len(given) > 1:
+        np.empty((0,) * ndim)[np.empty((0,) * ndim, bool)] = np.empty((0,) * len(given))  # raises NumPy's own error
     while len(given) > len(shape) and is_one(given[0]):
         given = given[1:]
     fits = all([n is m or is_one(n) or agree(n, m) for n, m in zip(given[::-1], shape[::-1], strict=False)])
-    if (len(given) > len(shape) or not fits) and not (arrays and same(x.shape, (0,)) and has_zero(given[-1:])):  # of which NumPy asks nothing
+    # of a value with more axes NumPy asks no more where an index array selects nothing
+    longer = len(given) > len(shape) and not (arrays and not whole and has_zero(shape))
+    if longer or not fits:
         check_broadcast_is_known((given, shape))
         words = f"could not broadcast input array from shape {given} into shape {shape}"  # NumPy's own
         raise ValueError(words.replace(", ", ","))
@@ -92,7 +101,13 @@ def _in_batch(info: Any, in_dims: Any, x: Any, index: Any, value: Any, arrays: A
     if at is None and hasattr(value, "shape") and value.shape and (not found.together if alone else found.position):
         value, at = reshape(value, (1, *value.shape)), 0  # its axes will not be in the order of an item's
     if at is not None:
-        value = _spread(value, at, _ndim(found))
+        ndim = _ndim(found)
+        if len(value.shape) - 1 > ndim:
+            layout = without_axis(layout_of(x), 0)
+            items = [i if dim is None else without_axis(layout_of(i), dim) for i, dim in zip(arrays, dims, strict=True)]
+            shape = indexed(layout, tuple([spelled(i) for i in without_masks(placed(index, items))])).shape
+            _check_fits(value.shape[:at] + value.shape[at + 1 :], shape, len(layout.shape), items)
+        value = _spread(value, at, ndim)
     if alone:
         value = moveaxis(value, 0, found.width) if at is not None and not found.together else value
         return (slice(None), *index), value, arrays

@@ -14,7 +14,7 @@ from ..layers.autograd import CONSTANT, pullbacks
 from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.prims import astype, broadcast_to, clone, detach, memory_view, moveaxis, select, stack, strides_of_copy, sum_to
 from ..operators.registry import ops
-from ..symbolic import agreeing, contiguous, guesses, has_zero, is_one, same
+from ..symbolic import agreeing, contiguous, guesses, has_zero, is_one, same, sure
 from . import symbolic_layouts
 from .families import batched_in_front, complete, in_front, linear, row, undispatched, view, view_rules
 from .result_layouts import (
@@ -31,6 +31,7 @@ from .result_layouts import (
     reshaped,
     seen,
     with_axes,
+    without_axis,
 )
 from .symbolic_layouts import dense
 
@@ -93,8 +94,9 @@ def behind(axis: Any, ndim: int, name: str | None = None) -> Shape:
 
 
 def _squeeze_open(layout: Any, axis: Any) -> Any:
-    """Return the view of `squeeze` where sizes are symbols: which are 1 is asked, and guarded."""
-    known = layout._replace(shape=tuple([1 if is_one(n) else n for n in layout.shape]))
+    """Return the view of `squeeze` where sizes are symbols: which are 1 is asked, and guarded; a named axis has to be."""
+    named = () if axis is None else normalize_axis_tuple(plain(axis), len(layout.shape))
+    known = layout._replace(shape=tuple([1 if is_one(n) or (i in named and sure(n == 1)) else n for i, n in enumerate(layout.shape)]))
     return symbolic_layouts.rearranged(_squeeze, known, axis)
 
 
@@ -159,6 +161,12 @@ def _fake_ravel(x: Any, start: int = 0) -> Any:
     return fake_tensor((*x.shape[:start], prod(shape)), x.dtype, None, x.device, x.mode)
 
 
+def _batched_imag(info: Any, in_dims: Any, x: Any) -> tuple[Any, int]:
+    if x.dtype.kind != "c" and fortran(without_axis(layout_of(x), in_dims[0])):  # zeros, in the order of the item's axes
+        return imag(copy(moveaxis(x, in_dims[0], -1), "F")), len(x.shape) - 1
+    return imag(in_front(x, in_dims[0])), 0
+
+
 # `np.ravel(x)`, of the axes from `start` on: a view where these are in C order, else a copy, also where `reshape` finds a view.
 ravel: OpOverload = row(
     "ravel_from(Tensor(a) x, int start=0) -> Tensor(a)",
@@ -217,6 +225,7 @@ imag = view(
     adjoint=lambda g: ops.np.multiply(g, 1j),
     batched=lambda shape: (),
 )
+complete(imag, vmap=_batched_imag)
 view_rules(detach, adjoint=None, batched=lambda shape: ())
 
 complete(

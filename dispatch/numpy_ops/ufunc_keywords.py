@@ -21,6 +21,7 @@ from .assignment import check_target, fits, hollow, write_result
 from .flags import cast, core_ndims, in_order, is_default, named_order, refused
 from .index_parsing import ARRAY
 from .item_assignment import setitem_
+from .result_layouts import check_broadcast_is_known
 from .row_arguments import as_mask
 
 SYMBOLS = {
@@ -145,7 +146,13 @@ def _chosen(ufunc: np.ufunc, op: OpOverload, inputs: tuple[Any, ...], outs: tupl
     for out in outs:
         check_target(f"{name}: out=", out)
     size = outs[0].shape
-    if not fits(np.broadcast_shapes(*map(guesses, [mask.shape, *map(np.shape, inputs)])), guesses(size)) or mask.dtype != bool:
+    shapes = (mask.shape, *map(np.shape, inputs))
+    try:
+        fitting = fits(np.broadcast_shapes(*map(guesses, shapes)), guesses(size))
+    except ValueError:
+        check_broadcast_is_known(shapes)
+        fitting = False
+    if not fitting or mask.dtype != bool:
         ufunc(*map(hollow, inputs), out=tuple([np.empty(guesses(out.shape), out.dtype) for out in outs]), where=hollow(mask))  # raises NumPy's own error
     if isinstance(mask, Tensor):
         operands = [indexing.where(mask, x, x.dtype.type(1)) if hasattr(x, "dtype") else x for x in inputs]

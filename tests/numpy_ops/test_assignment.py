@@ -661,3 +661,48 @@ def test_copyto_where_casts_as_copyto_does(src: Any, dst: str) -> None:
                 dispatch.functionalize(f)(x.copy())
             return
         assert np.array_equal(dispatch.functionalize(f)(x.copy()), expected)
+
+
+NOTHING: dict[str, Callable[[tuple[int, ...]], Any]] = {
+    "x[[]]": lambda shape: np.array([], int),
+    "x[-1, []]": lambda shape: (-1, np.array([], int)),
+    "x[[], []]": lambda shape: (np.array([], int),) * 2,
+    "x[:, []]": lambda shape: (slice(None), np.array([], int)),
+    "x[mask]": lambda shape: np.zeros(shape, bool),
+    "x[mask of rows]": lambda shape: np.zeros(shape[0], bool),
+    "x[0, mask]": lambda shape: (0, np.zeros(shape[-1], bool)),
+    "x[0:0]": lambda shape: slice(0, 0),
+}
+VALUES = ((), (1,), (2,), (0,), (2, 0), (0, 2), (5, 7), (3, 1), (1, 0), (5, 2, 0), (2, 0, 3))
+
+
+@pytest.mark.parametrize("spelling", NOTHING)
+@pytest.mark.parametrize("shape", [(0,), (3,), (2, 0), (2, 3), (0, 2)], ids=str)
+def test_what_may_be_written_to_nothing_is_what_numpy_takes(shape: tuple[int, ...], spelling: str) -> None:
+    index = NOTHING[spelling](shape)
+
+    def f(x: Any, value: Any) -> Any:
+        x = x.copy()
+        x[index] = value
+        return x
+
+    def pulled(x: Any, value: Any) -> Any:
+        out, back = dispatch.vjp(f, x, value)
+        assert [g.shape for g in back(np.ones_like(out))] == [x.shape, value.shape]
+        return out
+
+    ways: list[Callable[[Any, Any], Any]] = [
+        f, pulled,
+        lambda x, value: dispatch.jvp(f, (x, value), (x, value))[0],
+        lambda x, value: dispatch.make_fx(f, "fake")(x, value)(x, value),
+        lambda x, value: vmap(f)(np.stack([x] * 3), np.stack([value] * 3))[0],
+    ]  # fmt: skip
+
+    def shape_or_error(way: Callable[[Any, Any], Any], value: tuple[int, ...]) -> Any:
+        try:
+            return way(np.zeros(shape), np.ones(value)).shape
+        except (ValueError, TypeError, IndexError) as error:
+            return type(error)
+
+    for value in VALUES:
+        assert len({shape_or_error(way, value) for way in ways}) == 1, value

@@ -252,3 +252,13 @@ def test_statistics_without_a_degree_of_freedom_warn() -> None:
         warnings.simplefilter("always")
         np.cov(dispatch.tensor(Y[:1], requires_grad=True))
     assert "Degrees of freedom <= 0 for slice" in [str(w.message) for w in told]
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("step", [1, 2])
+def test_parts_of_a_batch_lie_in_memory_as_the_parts_of_its_items(dtype: Any, step: int) -> None:
+    batch = np.ones((4 * step, 2, 3), dtype).transpose(0, 2, 1)[::step]
+    for part in (np.real, np.imag):
+        found: list[bool] = []
+        dispatch.vmap(lambda x, part=part, found=found: found.append(part(x).flags.f_contiguous) or x)(batch)
+        assert found == [part(batch[0]).flags.f_contiguous]

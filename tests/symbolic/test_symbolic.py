@@ -628,3 +628,23 @@ def test_a_write_and_a_mask_of_a_size_that_depends_on_data_are_refused_in_the_sa
             x[...] = u
         with pytest.raises(DataDependentSizeError, match=r"broadcast where one of the sizes is 1"):
             np.sum(x, where=u > 0)
+
+
+def test_what_fits_only_with_some_sizes_of_data_is_refused_as_not_known() -> None:
+    with FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True) as mode:
+        u = np.unique(mode.from_array(np.ones(5)))
+        with pytest.raises(DataDependentSizeError) as refused:
+            np.reshape(u[:, None] + mode.from_array(np.ones(3)), (7, 1))
+        assert str(refused.value).startswith("np::reshape: whether shapes fit depends on data here: an argument has shape (u0, 3), and with ")
+        assert str(refused.value).endswith("that is; or give operands whose sizes are known to agree.")
+        with pytest.raises(DataDependentSizeError, match="broadcast where one of the sizes is 1"):
+            np.sin(mode.from_array(np.ones((3, 1))) + u, where=np.ones((3, 3), bool), out=mode.from_array(np.ones((3, 3))))
+        with pytest.raises(np.exceptions.AxisError):  # wrong with any size
+            np.sum(u, axis=3)
+
+
+def test_an_axis_that_is_squeezed_has_one_element_which_is_checked() -> None:
+    graph = dispatch.make_fx(lambda x: x[x > 0].squeeze(axis=0), "fake")(np.array([0.5, -1.0]))
+    assert graph(np.array([-0.5, 2.0])) == 2.0
+    with pytest.raises(CheckError, match=r"u0 == 1"):
+        graph(np.array([0.5, 2.0]))

@@ -15,7 +15,7 @@ from ...core.pytree import arrays
 from ...errors import DispatchError
 from ...symbolic import SymInt
 from .rule_cache import Single, answer_of, sizes_in
-from .rule_inputs import device_for, faked, mode_of
+from .rule_inputs import device_for, faked, mode_of, refuse_guessed_sizes
 from .tensor import FakeTensor, fake_tensor, forget
 
 cdef PyTypeObject *FAKES = <PyTypeObject *><PyObject *>FakeTensor
@@ -116,6 +116,7 @@ cdef class Running:
         except DispatchError:
             raise
         except Exception as error:
+            refuse_guessed_sizes(self.op, error, args)
             error.add_note(f"in the fake rule of {self.op.name}")
             raise
         for i in self.written:

@@ -9,7 +9,7 @@ from ...core import OpOverload, check_data, device_key, device_of, is_beside_num
 from ...core.pytree import arrays, items_of, leaves, rebuilt
 from ...dispatcher.call_errors import INDEX_KINDS, INDICES
 from ...dispatcher.printing import brief
-from ...errors import DeviceMismatchError, FakeTensorError
+from ...errors import DataDependentSizeError, DeviceMismatchError, FakeTensorError
 from .fake_mode import FakeTensorMode
 from .tensor import FakeTensor, fake_tensor
 
@@ -64,6 +64,23 @@ def _real(op: OpOverload, x: Any, args: tuple[Any, ...]) -> FakeTensorError:
         "let the mode do that: FakeTensorMode(allow_non_fake_inputs=True).",
         operator=op.name,
     )
+
+
+def refuse_guessed_sizes(op: OpOverload, error: Exception, args: tuple[Any, ...]) -> None:
+    """Raise for an error about shapes where some size depends on data: a number stood for it, and the call may be right.
+
+    An axis that does not exist is wrong whatever the sizes are.
+    """
+    if not isinstance(error, (ValueError, IndexError)) or isinstance(error, np.exceptions.AxisError):
+        return
+    shapes = [x.shape for x in leaves(args) if type(x) is FakeTensor]
+    shape = next((shape for shape in shapes if any([getattr(n, "hint", n) is None for n in shape])), None)
+    if shape is not None:
+        raise DataDependentSizeError(
+            f"{op.name}: whether shapes fit depends on data here: an argument has shape {shape}, and with some number in place of "
+            f"what is open the shape rule says: {error}. Promise what is so before that line, dispatch.check(n == 1), of the size n "
+            "that is; or give operands whose sizes are known to agree."
+        ) from None
 
 
 def device_for(op: OpOverload, args: tuple[Any, ...], places: list[int]) -> str:
