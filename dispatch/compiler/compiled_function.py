@@ -11,7 +11,7 @@ import numpy as np
 from ..core.source import levels_out, raised_at
 from ..errors import PerformanceWarning, UnsupportedError
 from ..graph import nodes_in
-from .backends.lookup import Backend, find_backend, replay
+from .backends.lookup import Backend, backend_of, replay
 from .cache import LIMIT, ByFloats, ByGuards, Entry
 from .cache_key import Signature, can_write, changed, signed, watched_by_mode
 from .capture import FunctionGraph, capture_graph
@@ -189,7 +189,12 @@ def said(error: Exception) -> str:
 
 
 def compile(  # noqa: A001  torch's name
-    f: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool = False, backend: str | Backend = "replay"
+    f: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool = False,
+    mode: str | None = None,
+    backend: str | Backend | None = None,
 ) -> Any:
     """Return a function that does what `f` does, and traces `f` only once for each kind of call. It is also a decorator.
 
@@ -206,9 +211,14 @@ def compile(  # noqa: A001  torch's name
         Whether to raise if `f` cannot be traced. By default `f` itself runs then, with one warning.
     dynamic : bool
         Whether sizes are symbols. Then one graph serves all lengths for which its guards hold, but for 0 and 1, which have
-        graphs of their own. Only the backend `"replay"` can do it, and it may need the extra `symbolic`.
-    backend : str or callable
-        What runs the graph: the name of a registered backend, or a function like those that `register_backend` takes.
+        graphs of their own. Only `mode="exact"` can do it, and it may need the extra `symbolic`.
+    mode : {"exact", "fast"}, optional
+        `"exact"`, the default, calls the operators again. `"fast"` hands what an engine computes as NumPy does to that engine:
+        to torch's compiler, else to JAX. Its results are held to those of NumPy on the first call, to 1e-9 of the largest
+        number of an array (1e-4 in single precision), and where they differ the calls are replayed, with a warning.
+    backend : str or callable, optional
+        The engine for `mode="fast"`, which it implies: the name of a registered backend, or a function like those that
+        `register_backend` takes.
 
     Returns
     -------
@@ -218,9 +228,9 @@ def compile(  # noqa: A001  torch's name
     Raises
     ------
     DefinitionError
-        If there is no such backend.
+        If there is no such mode or backend.
     UnsupportedError
-        If another backend than `replay` is asked for symbolic sizes.
+        If a backend is named beside `mode="exact"`, or an engine is asked for symbolic sizes.
     TracingError
         From a call, with `fullgraph`, if `f` cannot be traced.
 
@@ -236,12 +246,12 @@ def compile(  # noqa: A001  torch's name
     <compiled f, 1 entries>
     """
     if f is None:
-        return partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend)
-    found = find_backend(backend)
+        return partial(compile, fullgraph=fullgraph, dynamic=dynamic, mode=mode, backend=backend)
+    found = backend_of(mode, backend)
     if dynamic and found is not replay:
+        asked = f"the backend {backend!r}" if backend else "an engine"
         raise UnsupportedError(
-            f"compile(dynamic=True) was asked of the backend {backend!r}, and open sizes are run by 'replay'. Leave one of the "
-            "two out."
+            f"compile(dynamic=True) was asked of {asked}, and open sizes are run by mode='exact'. Leave one of the two out."
         )
     return Compiled(f, fullgraph, dynamic, found)
 

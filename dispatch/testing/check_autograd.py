@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.forward_mode import jvp
 from ..core import DispatchKey
 from ..layers.autograd import CONSTANT, TrackedTensor
 from ..schema.tags import Tag
 from .cases import Case, Options, named_outputs
-from .check_schema import quietly
 from .closeness import tolerance
 from .gradient_checks import gradient_probe
+from .gradient_variants import backward_along, check_along, check_recordings, forward_along, probe_of, pushed, sure
+from .kernel_runs import quietly
 from .numerical_jacobian import Probe, Recording, as_reals, compare, judged, label_of, random_like, scaled, units
 from .report import Findings
 
@@ -38,7 +38,7 @@ def check_registration(case: Case, findings: Findings) -> None:
     names = " and ".join(case.labels[i] for i in case.tracked)
     key = _key(case)
     rule = case.rule(key)
-    probe = _probe(case)
+    probe = probe_of(case)
     findings.runs += 1
     try:
         with quietly():
@@ -93,7 +93,7 @@ def check_gradients(case: Case, findings: Findings, options: Options) -> None:
     if Tag.random in case.op.tags:
         findings.skip("the operator is random, so finite differences say nothing")
         return
-    probe, place = _probe(case), case.place(_key(case))
+    probe, place = probe_of(case), case.place(_key(case))
     steps = steps_for(probe, options)
     found = None
     try:
@@ -125,8 +125,19 @@ def check_gradients(case: Case, findings: Findings, options: Options) -> None:
         )
     if found is not None and case.rule(_key(case)) is CONSTANT:
         findings.fault("differs", f"the {case.kernel} is declared to have no derivative, and {found}")
+    elif found is None and not findings.faults and case.rule(_key(case)) is not CONSTANT:
+        _check_elsewhere(case, probe, findings, options, steps)
     elif found is not None:
         findings.fault("differs", f"of the gradient by {place} of the {case.kernel} {found}{_way_out(found)}")
+
+
+def _check_elsewhere(case: Case, probe: Probe, findings: Findings, options: Options, steps: dict[str, Any]) -> None:
+    """Look at other recordings of the sample, and at other values and sizes."""
+    place = case.place(_key(case))
+    with quietly():
+        check_recordings(case, findings, f"the backward ({place})", coarse=_coarse(probe))
+    if options.gradients == "compare" and not findings.faults:
+        check_along(case, findings, options, steps, backward_along, f"the backward ({place})")
 
 
 def _way_out(found: str) -> str:
@@ -153,7 +164,7 @@ def check_forward(case: Case, findings: Findings, options: Options) -> None:
 
 
 def _compare_forward(case: Case, findings: Findings, options: Options) -> None:
-    probe, place = _probe(case), case.place(DispatchKey.JVP)
+    probe, place = probe_of(case), case.place(DispatchKey.JVP)
     steps = steps_for(probe, options)
     eps, rtol = steps["eps"], steps["rtol"]
     random = np.random.default_rng(0)
@@ -163,7 +174,7 @@ def _compare_forward(case: Case, findings: Findings, options: Options) -> None:
         for name, _, direction in _directions(random, label, x):
             try:
                 with quietly():
-                    outputs, got = _pushed(probe, i, direction)
+                    outputs, got = pushed(probe, {i: direction})
             except Exception as error:
                 text = str(error).removeprefix(f"{case.name}: ")
                 findings.fault("raises", f"the jvp rule ({place}) raises {type(error).__name__}: {text}", error)
@@ -185,27 +196,14 @@ def _compare_forward(case: Case, findings: Findings, options: Options) -> None:
             if bad.any():
                 k = int(np.argmax(np.where(bad, np.abs(got - numeric), -1.0)))
                 wrong.append(f"d {label_of(outputs, k)} / d {name}: got {got[k]:.6g}, numeric {numeric[k]:.6g}.")
+    if not wrong and options.gradients == "compare":
+        check_along(case, findings, options, steps, forward_along, f"the jvp rule ({place})")
     if wrong:
         findings.fault(
             "differs",
             f"by the jvp rule ({place}) of the {case.kernel} {len(wrong)} of {tried} tangents differ from finite differences. "
             f"The first:\n{wrong[0]}",
         )
-
-
-def _pushed(probe: Probe, place: int, direction: Array) -> tuple[list[tuple[str, Any]], Array]:
-    """Return the outputs, and their tangents as one real vector, for a move of one input along a direction."""
-    arrays: list[Any] = [x.copy(order="K") for x in probe.arrays]
-    seen: list[tuple[str, Any]] = []
-
-    def outputs_of(x: Any) -> list[Any]:
-        arrays[place] = x
-        seen[:] = probe.floats(probe.f(*probe.arguments(arrays)))
-        return [out for _, out in seen]
-
-    values, tangents = jvp(outputs_of, (arrays[place],), (direction.astype(probe.arrays[place].dtype),))
-    labelled = [(label, np.asarray(value)) for (label, _), value in zip(seen, values, strict=True)]
-    return labelled, np.concatenate([np.zeros(0), *(as_reals(np.asarray(t)) for t in tangents)])
 
 
 def _coarse(probe: Probe) -> bool:
@@ -281,7 +279,7 @@ def sampled(probe: Probe, steps: dict[str, Any]) -> str | None:
             least = scaled(atol, column) if relative else atol
             off = abs(got - numeric) / (least + rtol * share * float(np.abs(weight) @ np.abs(column)))
             tried += 1
-            if not off <= 1 and _sure(probe, place, direction, weight, got, steps | {"rtol": rtol * share}):
+            if not off <= 1 and sure(probe, [(place, direction)], weight, got, steps | {"rtol": rtol * share}):
                 said = f"d (a weighted sum of the outputs) / d {name}: got {got:.6g}, numeric {numeric:.6g}."
                 wrong.append((j is None, -off, said, column, before + (j or 0)))
         before += as_reals(x).size
@@ -291,18 +289,6 @@ def sampled(probe: Probe, steps: dict[str, Any]) -> str | None:
     if not along:
         said = _entry(recording, inputs, column, j, atol, rtol) or said
     return f"{len(wrong)} of {tried} derivatives tried differ from finite differences. The worst:\n{said}"
-
-
-def _sure(probe: Probe, place: int, direction: Array, weight: Array, got: float, steps: dict[str, Any]) -> bool:
-    """Whether a weighted sum of derivatives is wrong at other steps too, where neighbouring steps agree."""
-    projected, allowed = [], np.inf
-    for family in probe.sides(place, direction, steps["eps"], weight.size):
-        projected.append([(np.array([weight @ ahead]), np.array([weight @ behind])) for ahead, behind in family])
-        for ahead, behind in family:
-            column = (ahead + behind) / 2
-            least = scaled(steps["atol"], column) if steps["relative"] else steps["atol"]
-            allowed = np.fmin(allowed, least + steps["rtol"] * float(np.abs(weight) @ np.abs(column)))
-    return bool(judged(np.array([got]), projected, 0.0, float(allowed))[0][0])
 
 
 def _entry(recording: Recording, inputs: list[tuple[str, Any]], column: Array, j: int, atol: float, rtol: float) -> str:
@@ -335,14 +321,3 @@ def _directions(random: "np.random.Generator", label: str, x: Any) -> Any:
 
 def _value(x: Any) -> Any:
     return np.asarray(x.value if isinstance(x, TrackedTensor) else x)
-
-
-def _probe(case: Case) -> Probe:
-    """Return the operator as a function of its arguments, to be differentiated by the tracked ones.
-
-    For an operator that writes to its arguments it is the functional form, which has the same rule.
-    """
-    case = case._replace(op=case.op.functional)
-    labels = [label.replace("'", "", 2) for label in case.labels]
-    names = tuple(f"output {i}" for i in range(case.op.outputs.count))
-    return Probe(lambda *args: case.call(args), case.args, list(case.arrays), case.tracked, labels, names)

@@ -15,8 +15,8 @@ from ..errors import DataDependentError, NoRuleError
 from ..layers.autograd import CONSTANT
 from ..schema.tags import Tag
 from .cases import Case, Options, arrays_in
-from .check_schema import quietly, written_arrays
 from .closeness import difference
+from .kernel_runs import quietly, written_arrays
 from .report import Findings
 
 Function = Callable[..., list[Any]]

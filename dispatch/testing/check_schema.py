@@ -6,10 +6,8 @@ More than 350 lines, since each fault is a few lines of code and a few of words.
 """
 
 import re
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,24 +17,16 @@ from ..schema.schema import Argument, Return
 from ..schema.tags import Tag
 from .cases import Case, Options, arrays_in, map_arrays, named_outputs
 from .closeness import difference
-from .guarded_memory import Guarded, same_bytes
+from .guarded_memory import same_bytes
+from .hidden_state import Orders, Watched
+from .kernel_runs import Run, results, run, written_arrays
 from .report import Findings
-from .variants import layouts, single_precision, values
+from .variants import layouts, named, numbers, single_precision, values
 
 ROUGHLY = 0.1  # of the largest value: what float32 may differ from float64 by, however the kernel is conditioned
+CANCELLED = 1e-6  # of the largest argument, or of its square: what is left in single precision of a result that is 0
 SENTINELS = 77, 101  # an out argument is filled with, and numbers of every dtype
-
-
-class Run(NamedTuple):
-    """The outcome of one call of the kernel."""
-
-    guards: list[Guarded]
-    outputs: list[Any]
-    error: Exception | None
-
-    def changed(self, declared: list[bool]) -> list[int]:
-        """The arrays that were written to without being declared."""
-        return [i for i, guard in enumerate(self.guards) if not declared[i] and guard.changed]
+OUT = re.compile(r"(.*_)?(out|output|result|dst|dest)(_.*|\d*)")  # the names of arguments that are written and not read
 
 
 def check_schema(case: Case, findings: Findings, options: Options) -> bool:
@@ -44,9 +34,13 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
 
     Returns whether the sample gives a result; without one nothing else can be checked.
     """
-    written = written_arrays(case)
-    first = run(case, written, readonly=False)
+    written, random = written_arrays(case), Tag.random in case.op.tags
+    orders = Orders(case, written, options)
+    with Watched() as watched:
+        first = run(case, written, readonly=False, around=watched.call())
+        again = run(case, written, readonly=False, other_guards=True, other_filling=True, around=watched.call())
     if first.error is not None:
+        orders.compare(findings, wanted=False)
         _kernel_failed(case, findings, first.error)
         return False
     touched = {i for i, guard in enumerate(first.guards) if written[i] and guard.changed}
@@ -54,27 +48,37 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     _overruns(case, findings, first)
     _aliases(case, findings, first)
     findings.runs += 2
-    if Tag.random not in case.op.tags:
-        _repeated(case, findings, first, written, options)
-    for what, args in values(case.args, case.places(options.fixed) | case.integers):
-        varied = case.with_args(args, f" on the sample {_named(case, what)}")
-        again = run(varied, written, readonly=True)
-        if again.error is not None and not again.changed(written):
-            again = run(varied, written, readonly=False)
+    watched.report(case, findings)
+    if not random:
+        _repeated(case, findings, first, again, written, options)
+    for varied in _varied(case, options):
+        may = written_arrays(varied)
+        again = run(varied, may, readonly=True)
+        if again.error is not None and not again.changed(may):
+            again = run(varied, may, readonly=False)
         findings.runs += 1
-        touched |= {i for i, guard in enumerate(again.guards) if written[i] and guard.changed}
-        _undeclared_writes(varied, findings, again, written)
+        if may == written:
+            touched |= {i for i, guard in enumerate(again.guards) if may[i] and guard.changed}
+        _undeclared_writes(varied, findings, again, may)
         _overruns(varied, findings, again)
         if again.error is None:
             _aliases(varied, findings, again)
-    if Tag.random not in case.op.tags:
+    if not random:
         _layouts(case, findings, first, written, options)
         if not findings.faults:  # one cause is said once
             _precision(case, findings, first, written, options)
     _left_out(case, findings, written)
     _readonly(case, findings, written)
+    _undeclared_writes(case._replace(what=" after the call"), findings, first, written)
+    orders.compare(findings, wanted=not (random or findings.faults))
     for i in set(np.flatnonzero(written)) - touched:
-        if case.arrays[i].size and Tag.maybe_aliasing_or_mutating not in case.op.tags:
+        if not case.op.schema.returns:
+            findings.fault(
+                ("never written", i),
+                f"the {case.kernel} is said to write to {case.labels[i]}, and no call changed it. Write into the array itself, "
+                f"{_base(case.labels[i])}[...] = y: {_base(case.labels[i])} = y binds a name.",
+            )
+        elif case.arrays[i].size and Tag.maybe_aliasing_or_mutating not in case.op.tags:
             findings.advise(
                 ("never written", i),
                 f"{case.name} says it writes to {case.labels[i]}, and no run changed it. If it never does, leave it "
@@ -84,49 +88,13 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     return True
 
 
-def written_arrays(case: Case) -> list[bool]:
-    """Return for each array of a case whether the schema lets the kernel write to it."""
-    loose = Tag.maybe_aliasing_or_mutating in case.op.tags
-    flags = []
-    for argument, x in zip(case.op.schema.arguments, case.args, strict=True):
-        flags += [loose or argument.is_write] * len(arrays_in(x))
-    return flags
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Silence floating-point warnings: the odd values are the check's, not the user's."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def run(case: Case, written: list[bool], *, readonly: bool) -> Run:
-    """Call the operator on guarded copies; those that it may not write to can be made read-only."""
-    keeps = _writeable_hints(case)
-    guards = [
-        Guarded(x, writeable=may or keep or not readonly) for x, may, keep in zip(case.arrays, written, keeps, strict=True)
-    ]
-    outputs: list[Any] = []
-    error = None
-    with quietly():
-        try:
-            outputs = case.call(case.with_arrays([guard.array for guard in guards]))
-        except Exception as failure:  # whatever a kernel raises is a finding
-            error = failure
-    return Run(guards, outputs, error)
-
-
-def _writeable_hints(case: Case) -> list[bool]:
-    flags = []
-    for argument, x in zip(case.op.schema.arguments, case.args, strict=True):
-        flags += ["writeable" in argument.layout] * len(arrays_in(x))
-    return flags
-
-
-def _named(case: Case, what: str) -> str:
-    head, _, number = what.rpartition(" ")
-    return f"{head} '{case.op.arguments.names[int(number)]}'" if head.endswith("value of") else what
+def _varied(case: Case, options: Options) -> Iterator[Case]:
+    """Return the case with other values, and without arguments that may be left out: a write may be in a branch."""
+    names = case.op.arguments.names
+    kept = case.places(options.fixed) | case.integers
+    for what, args in (*values(case.args, kept), *numbers(case.args, names, options.fixed)):
+        yield case.with_args(args, f" on the sample {named(what, names)}")
+    yield from case.left_out(options.fixed)
 
 
 def _kernel_failed(case: Case, findings: Findings, error: Exception) -> None:
@@ -137,7 +105,8 @@ def _kernel_failed(case: Case, findings: Findings, error: Exception) -> None:
         findings.fault(
             "kernel",
             f"the {case.kernel} raises {type(error).__name__} on the sample ({case.given()}): {error}\n"
-            "Give opcheck arguments that the operator computes on.",
+            + ("A check has a share of the memory that is free: " if isinstance(error, MemoryError) else "")
+            + "Give opcheck arguments that the operator computes on.",
             error,
         )
 
@@ -145,6 +114,12 @@ def _kernel_failed(case: Case, findings: Findings, error: Exception) -> None:
 def _undeclared_writes(case: Case, findings: Findings, made: Run, written: list[bool]) -> None:
     if isinstance(made.error, OutputError):
         _kernel_failed(case, findings, made.error)
+    for name in () if made.changed(written) else made.reshaped:
+        findings.fault(
+            ("reshaped", name),
+            f"the {case.kernel} changes its argument '{name}' itself{case.what}: the shape or the flags of an array, or the "
+            "length of a list. The caller holds it too; take a view, x.view(), or a new list.",
+        )
     for i in made.changed(written):
         name = case.labels[i]
         findings.fault(
@@ -168,6 +143,12 @@ def _overruns(case: Case, findings: Findings, made: Run) -> None:
                 f"{_layout(guard.array)}. "
                 "Honour its shape and strides, or write to a contiguous array and copy.",
             )
+    if made.stray:
+        findings.fault(
+            "stray",
+            f"the {case.kernel} writes beside an array that it made{case.what}, before its first element or after its last. "
+            "What is there belongs to others.",
+        )
 
 
 def _layout(x: Any) -> str:
@@ -252,10 +233,9 @@ def _related(a: Argument | Return, b: Argument | Return) -> bool:
     return bool(sets[0] & sets[1]) or "*" in sets[0] | sets[1]
 
 
-def _repeated(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:
-    """Run again on equal arguments: the results must be equal and have their own memory."""
-    again = run(case, written, readonly=False)
-    pairs = list(zip(_results(case, first, written), _results(case, again, written), strict=False))
+def _repeated(case: Case, findings: Findings, first: Run, again: Run, written: list[bool], options: Options) -> None:
+    """Compare two runs on equal arguments: the results must be equal and have their own memory."""
+    pairs = list(zip(results(case, first, written), results(case, again, written), strict=False))
     for (name, x), (_, y) in pairs:
         if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
             if not isinstance(x, np.ndarray) and difference(y, x, rtol=0.0, atol=0.0):
@@ -263,7 +243,7 @@ def _repeated(case: Case, findings: Findings, first: Run, written: list[bool], o
         elif not same_bytes(x, y):
             tagged = Tag.nondeterministic_bitwise in case.op.tags
             if difference(y, x, rtol=options.rtol, atol=options.atol):
-                findings.fault(("repeat", name), _unequal(case, name))
+                findings.fault(("repeat", name), _why(case, first, written, name, options) or _unequal(case, name))
             elif not tagged and difference(y, x, rtol=0.0, atol=0.0):
                 findings.advise(
                     ("repeat", name),
@@ -288,17 +268,34 @@ def _unequal(case: Case, name: str) -> str:
     )
 
 
-def _results(case: Case, made: Run, written: list[bool]) -> list[tuple[str, Any]]:
-    """Return all results of a call: its outputs, numbers too, and the arguments it wrote to."""
-    found = named_outputs(made.outputs)
-    found += [(f"output {i}", x) for i, x in enumerate(made.outputs) if not arrays_in([x]) and x is not None]
-    pairs = zip(case.labels, made.guards, written, strict=True)
-    return found + [(f"its argument {label}", guard.array) for label, guard, may in pairs if may]
+def _why(case: Case, first: Run, written: list[bool], name: str, options: Options) -> str:
+    """Say which memory a result depends on that is none of the arguments'; empty if it differs between equal calls too."""
+    expected = results(case, first, written)
+
+    def differs(*, guards: bool = False, filling: bool = False) -> bool:
+        again = run(case, written, readonly=False, other_guards=guards, other_filling=filling)
+        made = results(case, again, written)
+        pairs = [(y, x) for (label, x), (_, y) in zip(expected, made, strict=False) if label == name]
+        return any(difference(y, x, rtol=options.rtol, atol=options.atol) for y, x in pairs)
+
+    if differs():
+        return ""
+    if differs(filling=True):
+        return (
+            f"{name} of the {case.kernel} depends on memory that nobody has written. Begin with np.zeros(shape) in place of "
+            "np.empty(shape), or write every element."
+        )
+    if differs(guards=True):
+        return (
+            f"{name} of the {case.kernel} depends on memory beside its arguments: it reads before the first element of one, or "
+            "after its last. Look at where its loops end, and at the strides."
+        )
+    return ""
 
 
 def _layouts(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:
     """Check that the same values in other layouts give the same results, or are refused."""
-    expected = _results(case, first, written)
+    expected = results(case, first, written)
     for what, args in layouts(case.args):
         if what == "byte-swapped" and any(x.dtype.kind not in "fc" and x.itemsize > 1 for x in case.arrays):
             continue  # a foreign integer, taken for an index, is far away
@@ -310,7 +307,7 @@ def _layouts(case: Case, findings: Findings, first: Run, written: list[bool], op
         if made.error is not None:
             continue
         _aliases(laid, findings, made)
-        for (name, x), (_, y) in zip(expected, _results(laid, made, written), strict=False):
+        for (name, x), (_, y) in zip(expected, results(laid, made, written), strict=False):
             if found := difference(_native(y), _native(x), rtol=options.rtol, atol=options.atol):
                 findings.fault(
                     ("layout", name),
@@ -321,7 +318,9 @@ def _layouts(case: Case, findings: Findings, first: Run, written: list[bool], op
 
 def _precision(case: Case, findings: Findings, first: Run, written: list[bool], options: Options) -> None:
     """Check that float32 gives about what float64 does, or is refused: a kernel in C may take one for the other."""
-    expected = _results(case, first, written)
+    expected = results(case, first, written)
+    largest = max((float(np.abs(x[np.isfinite(x)]).max(initial=0.0)) for x in case.arrays if x.dtype.kind in "fc"), default=0.0)
+    least = CANCELLED * max(largest, largest**2)
     for what, args in single_precision(case.args):
         hinted = zip(case.op.schema.arguments, case.args, args, strict=True)
         narrow = case.with_args(tuple(own if a.dtype is not None else other for a, own, other in hinted), f" {what}")
@@ -333,8 +332,8 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
         _overruns(narrow, findings, made)
         if made.error is not None:
             continue
-        for (name, x), (_, y) in zip(expected, _results(narrow, made, written), strict=False):
-            if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and not _about(y, x, options):
+        for (name, x), (_, y) in zip(expected, results(narrow, made, written), strict=False):
+            if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and not _about(y, x, options, least):
                 findings.fault(
                     ("precision", name),
                     f"the {case.kernel} gives another {name} for the same values {what}: it may take float32 for float64. "
@@ -342,38 +341,50 @@ def _precision(case: Case, findings: Findings, first: Run, written: list[bool], 
                 )
 
 
-def _about(y: Any, x: Any, options: Options) -> bool:
-    """Whether values are about those that were computed with more digits."""
+def _about(y: Any, x: Any, options: Options, least: float) -> bool:
+    """Whether values are about those that were computed with more digits; `least` is what is left where these cancel."""
     if x.shape != y.shape or x.dtype.kind not in "fc" or y.dtype.kind not in "fc":
         return True
     with np.errstate(all="ignore"):
         finite = np.isfinite(x) & np.isfinite(y)
         size = float(np.abs(x[finite]).max(initial=0.0))
         off = np.abs(np.asarray(x - y, np.complex128)[finite]).max(initial=0.0)
-    allowed = max(options.rtol or 0.0, ROUGHLY) * size + (options.atol or float(np.finfo(np.float32).tiny))
-    return bool(np.count_nonzero(finite) >= x.size // 2 and off <= allowed)
+    allowed = max(options.rtol or 0.0, ROUGHLY) * size + (options.atol or max(least, float(np.finfo(np.float32).tiny)))
+    return bool(np.count_nonzero(finite) >= np.count_nonzero(np.isfinite(x)) // 2 and off <= allowed)
 
 
 def _left_out(case: Case, findings: Findings, written: list[bool]) -> None:
-    """Find elements of an `out` argument that the kernel leaves as they were, by filling it twice."""
-    outs = case.places([a.name for a in case.op.schema.arguments if a.is_write and a.kwarg_only])
+    """Find elements of an `out` argument that the kernel leaves as they were, by filling it twice.
+
+    One by position may be updated: it counts where its name says so and what is written does not depend on what was there, and
+    no integers beside it say where to write.
+    """
+    arguments = [a for a in case.op.schema.arguments if a.is_write]
+    asked = case.places([a.name for a in arguments if a.kwarg_only])
+    named = case.places([a.name for a in arguments if not a.kwarg_only and OUT.fullmatch(a.name)])
+    outs = asked | (frozenset() if case.integers else named)
     for i in sorted(outs):
         if not (x := case.arrays[i]).size or x.dtype.hasobject:
             continue
-        kept = []
+        kept, made = [], []
         for filling in SENTINELS:
             arrays = [np.full_like(a, filling) if k in outs else a for k, a in enumerate(case.arrays)]
-            made = run(case.with_args(case.with_arrays(arrays)), written, readonly=False)
+            found = run(case.with_args(case.with_arrays(arrays)), written, readonly=False)
             findings.runs += 1
-            if made.error is not None:
+            if found.error is not None:
                 return
-            kept.append(made.guards[i].array == arrays[i])
-        if (both := kept[0] & kept[1]).any():
+            made.append(found.guards[i].array)
+            kept.append(made[-1] == arrays[i])
+        both = kept[0] & kept[1]
+        if i not in asked and (both.all() or not same_bytes(made[0][~both], made[1][~both])):  # never written, or read too
+            continue
+        if both.any():
+            way_out = "take it by position, as one that is read too" if i in asked else "give one that is updated another name"
             findings.fault(
                 ("left out", i),
                 f"the {case.kernel} leaves {int(both.sum())} of {x.size} elements of its argument {case.labels[i]} as they "
-                f"were, the first at {np.argwhere(both)[0].tolist()}. Write all of an out argument, or take it by position, "
-                "as one that is read too.",
+                f"were, the first at {np.argwhere(both)[0].tolist()}. Write all of an out argument, or "
+                f"{way_out}.",
             )
 
 

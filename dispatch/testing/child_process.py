@@ -31,7 +31,8 @@ else:
 from ..core.source import raised_at
 from ..errors import OperatorNotFoundError
 
-MOST_MEMORY = 8 << 30  # bytes beyond what the parent has: enough for a kernel on a sample, and left to the machine
+MOST_MEMORY = 4 << 30  # bytes beyond what the parent has: enough for a kernel on a sample, and left to the machine
+PATIENCE = 10  # seconds that the work of an `Elsewhere` may take
 EXITS = 5.0  # seconds that a process which has closed its pipe may take to end
 Say = Callable[[str], object]
 Work = Callable[[Say], Iterator[Any]]
@@ -48,6 +49,48 @@ class Unfit(NamedTuple):
     """Why a new interpreter cannot do the work."""
 
     why: str
+
+
+class Elsewhere:
+    """A function to be run in a copy of this process as it is now.
+
+    The copy waits until it is asked, so that two kernels do not share the memory there is, and ends with this process.
+
+    Parameters
+    ----------
+    work : callable
+        Returns what can be pickled.
+    """
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        asked, ask = os.pipe()
+        found, give = os.pipe()
+        self._pid = os.fork()
+        if not self._pid:
+            try:
+                os.close(ask)
+                if os.read(asked, 1):
+                    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                    signal.alarm(PATIENCE)
+                    with os.fdopen(give, "wb") as out:
+                        pickle.dump(work(), out)
+            finally:
+                os._exit(0)
+        os.close(asked)
+        os.close(give)
+        self._ask, self._found = ask, found
+
+    def result(self, asked: bool = True) -> Any:
+        """Return what the function returns; None if it raises, ends the process or is not asked."""
+        with os.fdopen(self._found, "rb") as stream, os.fdopen(self._ask, "wb") as ask:
+            found = None
+            with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
+                if asked:
+                    ask.write(b"1")
+                    ask.flush()
+                    found = pickle.load(stream)
+        os.waitpid(self._pid, 0)
+        return found
 
 
 class _Begin(NamedTuple):
@@ -79,7 +122,7 @@ def run_in_fork(work: Work, timeout: float) -> Iterator[Any]:
     """
     context = multiprocessing.get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=_serve, args=(work, sending.send))
+    process = context.Process(target=_serve_fork, args=(work, sending.send))
     with warnings.catch_warnings():  # of forking beside threads: the child runs one kernel, and is watched
         warnings.simplefilter("ignore")
         process.start()
@@ -185,6 +228,13 @@ def _serve(work: Work, send: Callable[[Any], object]) -> None:
     except BaseException as error:  # `sys.exit()` in a kernel too
         missing = not said and isinstance(error, OperatorNotFoundError)  # a pickled operator is looked up when it is used
         send(Unfit(str(error)) if missing else Ended(f"raised {type(error).__name__}: {error}", said))
+
+
+def _serve_fork(work: Work, send: Callable[[Any], object]) -> None:
+    """Be a copy of this process. What kernels print goes where errors do, for what the parent prints may be for programs."""
+    with contextlib.suppress(OSError):  # of a process that has closed them
+        os.dup2(2, 1)
+    _serve(work, send)
 
 
 def serve_pipe(path: list[str]) -> None:

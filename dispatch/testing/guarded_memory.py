@@ -14,16 +14,17 @@ class Guarded:
     """A copy of an array with the same strides, byte order and alignment, between two guards.
 
     The guards, and the gaps between elements of a strided array, repeat the array's values: a kernel that reads past the array
-    gets plausible wrong values, and a kernel that writes there changes them.
+    gets plausible wrong values, and a kernel that writes there changes them. With `zeros` they are zeros: what differs then has
+    been read there.
     """
 
     __slots__ = ("_before", "_buffer", "_inside", "array")
 
-    def __init__(self, a: Array, *, writeable: bool) -> None:
+    def __init__(self, a: Array, *, writeable: bool, zeros: bool = False) -> None:
         self._inside: Array | None = None
         exact = type(a) is np.ndarray or isinstance(a, np.memmap)
         if exact and a.nbytes and not a.dtype.hasobject:
-            self.array, self._buffer, start = _replica(a)
+            self.array, self._buffer, start = _replica(a, zeros=zeros)
             if writeable:
                 self._inside = _own_bytes(self.array, self._buffer, start)
         else:  # an empty array has no bytes, objects cannot be rebuilt from theirs, a subclass keeps more than bytes
@@ -57,7 +58,7 @@ def _address(a: Array) -> int:
     return int(a.__array_interface__["data"][0])
 
 
-def _replica(a: Array) -> tuple[Array, Array, int]:
+def _replica(a: Array, *, zeros: bool) -> tuple[Array, Array, int]:
     before, after = _bounds(a)
     guard = min(a.nbytes, MOST_GUARD) + ALIGNMENT
     size = guard + before + after + guard + ALIGNMENT
@@ -65,7 +66,7 @@ def _replica(a: Array) -> tuple[Array, Array, int]:
     buffer = np.empty(size, np.uint8)
     start = guard + before
     start += (_address(a) - _address(buffer) - start) % ALIGNMENT
-    buffer[:] = np.roll(np.resize(pattern, size), start % a.itemsize)
+    buffer[:] = 0 if zeros else np.roll(np.resize(pattern, size), start % a.itemsize)
     array: Array = np.ndarray(a.shape, a.dtype, buffer, start, a.strides)
     with np.errstate(all="ignore"):
         array[...] = a

@@ -4,7 +4,9 @@ Each function yields a description, which is read after "on the sample", and arg
 dicts are changed too; other values stay as they are. A kernel that raises has refused the variant.
 """
 
-from collections.abc import Callable, Collection, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import lru_cache
 from itertools import count, islice, pairwise
 from typing import Any
 
@@ -21,6 +23,7 @@ EMPTY = "with length 0"
 NARROW = "in single precision"
 MOST_SIZES = 14  # variants of size: each is a run of the kernel
 ONE, LARGE = 1, 67  # lengths that every length takes once: rules go wrong at 1, and at blocks of 64 elements
+AXIS = re.compile(r"(\w+_)?(axis|dim)\d*")
 MOST_ELEMENTS = 1 << 20  # of an array that is made longer
 
 
@@ -94,6 +97,58 @@ def values(args: Arguments, kept: Collection[int] = ()) -> Variants:
     for i, x in enumerate(args):
         if isinstance(x, (bool, np.bool_)):
             yield f"with the other value of {i}", (*args[:i], not x, *args[i + 1 :])
+
+
+def others(args: Arguments, kept: Collection[int] = ()) -> Arguments:
+    """Return the arguments with other values in the arrays but those `kept`: in another order, and floats half as large."""
+
+    def other(x: Array) -> Array:
+        moved = permuted(x)
+        return _like(x, moved * x.dtype.type(0.5)) if x.dtype.kind in "fc" else moved
+
+    return _each(other, args, kept)
+
+
+def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = ()) -> Variants:
+    """Yield another axis for each argument that is one by its name, one less for another int above 1, less of a float.
+
+    Parameters
+    ----------
+    args : tuple
+        Arguments of an operator.
+    names : collection of str
+        Their names.
+    kept : collection of str
+        The names of those that stay.
+
+    Yields
+    ------
+    what : str
+    args : tuple
+
+    Examples
+    --------
+    >>> [args for _, args in numbers((np.ones(3), -1, 4, 1), ["x", "axis", "count", "step"])]
+    [(array([1., 1., 1.]), 0, 4, 1), (array([1., 1., 1.]), -1, 3, 1)]
+    """
+    for i, (name, x) in enumerate(zip(names, args, strict=True)):
+        if name in kept:
+            continue
+        other: Any = None
+        if type(x) is float and x:
+            other = 0.75 * x
+        elif type(x) is int and AXIS.fullmatch(name):
+            other = int(x == 0)
+        elif type(x) is int and x > 1:  # a step of 0 would not end
+            other = x - 1
+        if other is not None:
+            yield f"with another value of {i}", (*args[:i], other, *args[i + 1 :])
+
+
+def named(what: str, names: Sequence[str]) -> str:
+    """Return the words for a variant, with the name of an argument in place of its number."""
+    head, _, number = what.rpartition(" ")
+    return f"{head} '{names[int(number)]}'" if head.endswith("value of") else what
 
 
 def sizes(args: Arguments, fixed: Collection[int] = (), *, only_longer: bool = False) -> Variants:
@@ -195,7 +250,13 @@ def permuted(x: Array) -> Array:
     """Return the values of an array in another order, the same in every run; a single element is halved."""
     if x.size < 2:
         return _like(x, x * x.dtype.type(0.5)) if x.dtype.kind in "fc" else x
-    return _like(x, np.random.default_rng(x.size).permutation(x.ravel()).reshape(x.shape))
+    return _like(x, x.ravel()[_order(x.size)].reshape(x.shape))
+
+
+@lru_cache(maxsize=16)
+def _order(size: int) -> Array:
+    """An order of so many elements; to make a generator takes ten times as long as to use one."""
+    return np.random.default_rng(size).permutation(size)
 
 
 def _each(f: Callable[[Array], Array], args: Arguments, kept: Collection[int] = ()) -> Arguments:

@@ -1,0 +1,292 @@
+"""What `test_gradients` and `test_jvp` try beside the sample itself: other values, sizes and layouts, other recordings.
+
+A rule may hold for one sign or one size, read memory without its strides, keep what it needs outside `ctx`, or count on every
+argument being tracked. Each is one more recording, and differences along one direction for each argument.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..autodiff.forward_mode import jvp
+from ..core import ground
+from ..errors import GradcheckError
+from ..layers.autograd import TrackedTensor, track
+from .cases import Case, Options, map_arrays
+from .guarded_memory import Guarded
+from .kernel_runs import quietly
+from .numerical_jacobian import Probe, Recording, as_reals, judged, random_like, scaled
+from .report import Findings
+from .variants import EMPTY, LARGE, ONE_ELEMENT, layouts, named, numbers, sizes, values
+
+Array = np.ndarray[Any, Any]
+
+MOST_SIZES = 3  # other sizes: each length one more, then lengths of 1
+SHARE = 0.02  # of the tolerance, along a direction in all elements: rounding is small beside the sum of all parts
+SPECIAL = (ONE_ELEMENT, EMPTY, f"with length {LARGE} ")
+FACT = re.compile(r"'(assume|hermitian|symmetric|sorted|unique|pos)|_(sorted|unique)'")  # flags that say what the sample is
+STRIDED = ("in Fortran order", "in C order", "with reversed strides", "with steps")
+
+Move = list[tuple[int, Array]]  # inputs, by their places, and a direction for each
+Along = Callable[[Probe, Move, list[Array]], list[tuple[Move, float]]]
+
+
+def other_samples(case: Case, options: Options) -> Iterator[Case]:
+    """Yield other values and sizes at which a derivative should be right: nearby, negated, longer, of length 1."""
+    fixed, integers, names = case.places(options.fixed), case.integers, case.op.arguments.names
+    kept = fixed | integers
+    yield case.with_args(_nearby(case.args, kept), " on the sample with values nearby")
+    for what, args in values(case.args, kept):
+        if what == "negated" or ("value of" in what and not FACT.search(named(what, names))):
+            yield case.with_args(args, f" on the sample {named(what, names)}")
+    yield from case.left_out(options.fixed)
+    if not integers:  # which belong to the sizes and the axis of the sample
+        for what, args in numbers(case.args, names, options.fixed):
+            yield case.with_args(args, f" on the sample {named(what, names)}")
+        others = (x for x in sizes(case.args, fixed) if not x[0].startswith(SPECIAL))
+        yield from (case.with_args(_nearby(x, kept), f" on the sample {what}") for what, x in islice(others, MOST_SIZES))
+
+
+def _nearby(args: tuple[Any, ...], kept: Any) -> tuple[Any, ...]:
+    """Return the arguments with every float a little larger or smaller, and no two equal that were repeated."""
+    random, place = np.random.default_rng(1), iter(range(1 << 30))
+
+    def moved(x: Array) -> Array:
+        if next(place) in kept or x.dtype.kind not in "fc":
+            return x
+        return np.asarray(x * random.uniform(0.85, 1.2, x.shape), x.dtype)
+
+    return tuple(map_arrays(moved, x) for x in args)
+
+
+def probe_of(case: Case) -> Probe:
+    """Return the operator as a function of its arguments, to be differentiated by the tracked ones.
+
+    For an operator that writes to its arguments it is the functional form, which has the same rule.
+    """
+    case = case._replace(op=case.op.functional)
+    labels = [label.replace("'", "", 2) for label in case.labels]
+    names = tuple(f"output {i}" for i in range(case.op.outputs.count))
+    return Probe(lambda *args: case.call(args), case.args, list(case.arrays), case.tracked, labels, names)
+
+
+def sure(probe: Probe, move: Move, weight: Array, got: float, steps: dict[str, Any]) -> bool:
+    """Whether a weighted sum of derivatives is wrong at other steps too, where neighbouring steps agree."""
+    projected: list[list[tuple[Array, Array]]] = []
+    allowed = np.inf
+    for families in zip(*(probe.sides(place, direction, steps["eps"], weight.size) for place, direction in move), strict=False):
+        projected.append([])
+        for sides in zip(*families, strict=False):
+            ahead, behind = (np.sum([side[k] for side in sides], 0) for k in (0, 1))
+            projected[-1].append((np.array([weight @ ahead]), np.array([weight @ behind])))
+            column = (ahead + behind) / 2
+            least = scaled(steps["atol"], column) if steps["relative"] else steps["atol"]
+            allowed = np.fmin(allowed, least + steps["rtol"] * float(np.abs(weight) @ np.abs(column)))
+    return bool(judged(np.array([got]), projected, 0.0, float(allowed))[0][0])
+
+
+# -- other values and sizes ------------------------------------------------------------------------------------------------
+
+
+def backward_along(probe: Probe, move: Move, weights: list[Array]) -> list[tuple[Move, float]]:
+    """Return the derivative of a weighted sum of the outputs along each direction, by the backward."""
+    found = probe.record().pull(weights)
+    return [([part], float(gradient @ as_reals(part[1]))) for part, gradient in zip(move, found, strict=True)]
+
+
+def forward_along(probe: Probe, move: Move, weights: list[Array]) -> list[tuple[Move, float]]:
+    """Return the derivative of a weighted sum of the outputs along all directions at once, by the jvp rule."""
+    tangents = pushed(probe, dict(move))[1]
+    return [(move, float(np.concatenate([as_reals(w) for w in weights]) @ tangents))]
+
+
+def pushed(probe: Probe, directions: dict[int, Array]) -> tuple[list[tuple[str, Any]], Array]:
+    """Return the outputs, and their tangents as one real vector, for a move of some inputs along a direction each."""
+    arrays: list[Any] = [x.copy(order="K") for x in probe.arrays]
+    seen: list[tuple[str, Any]] = []
+
+    def outputs_of(*moving: Any) -> list[Any]:
+        for place, x in zip(directions, moving, strict=True):
+            arrays[place] = x
+        seen[:] = probe.floats(probe.f(*probe.arguments(arrays)))
+        return [out for _, out in seen]
+
+    primals = tuple(arrays[place] for place in directions)
+    tangents = tuple(t.astype(probe.arrays[place].dtype) for place, t in directions.items())
+    values, moved = jvp(outputs_of, primals, tangents)
+    labelled = [(label, np.asarray(value)) for (label, _), value in zip(seen, values, strict=True)]
+    return labelled, np.concatenate([np.zeros(0), *(as_reals(np.asarray(t)) for t in moved)])
+
+
+def check_along(case: Case, findings: Findings, options: Options, steps: dict[str, Any], along: Along, rule: str) -> None:
+    """Compare derivatives with differences at other values and sizes, along one direction for each input."""
+    samples = other_samples(case, options)
+    for varied in (case, *samples) if along is forward_along else samples:
+        with quietly():
+            _compare_along(varied, findings, steps, along, rule)
+        if findings.faults:
+            return
+
+
+def _compare_along(case: Case, findings: Findings, steps: dict[str, Any], along: Along, rule: str) -> None:
+    probe, random = probe_of(case), np.random.default_rng(3)
+    if not case.tracked:
+        return
+    try:
+        outputs = probe.floats(probe.run(probe.arrays))
+    except Exception:  # the kernel refuses the variant
+        return
+    if not outputs or not all(np.isfinite(x).all() for _, x in outputs) or not all(x.size for _, x in probe.differentiated()):
+        return
+    findings.runs += 1 + 2 * len(probe.places)
+    weights = [random_like(random, x) for _, x in outputs]
+    weight = np.concatenate([as_reals(w) for w in weights])
+    move = [(i, random_like(random, x) * random.choice([-1.0, 1.0], x.shape)) for i, (_, x) in
+            zip(probe.places, probe.differentiated(), strict=True)]  # fmt: skip
+    try:
+        numeric = {place: probe.slope(place, direction, steps["eps"], weight.size) for place, direction in move}
+    except GradcheckError:  # the shape depends on data
+        return
+    try:
+        found = along(probe, move, weights)
+    except (ArithmeticError, np.linalg.LinAlgError):
+        return
+    except Exception as error:
+        text = str(error).removeprefix(f"{case.name}: ").partition("\n")[0]
+        findings.fault(
+            "elsewhere",
+            f"{rule} raises {type(error).__name__}{case.what} ({case.given()}), where the {case.kernel} does not: {text}",
+            error,
+        )
+        return
+    for part, got in found:
+        column = np.sum([numeric[place] for place, _ in part], 0)
+        parts = float(np.abs(weight) @ np.sum([np.abs(numeric[place]) for place, _ in part], 0))
+        least = scaled(steps["atol"], column) if steps["relative"] else steps["atol"]
+        off = abs(got - float(weight @ column)) / (least + steps["rtol"] * SHARE * parts)
+        if not off <= 1 and sure(probe, part, weight, got, steps | {"rtol": steps["rtol"] * SHARE}):
+            names = " and ".join(probe.labels[place] for place, _ in part)
+            findings.fault(
+                "elsewhere",
+                f"{rule} of the {case.kernel} is wrong{case.what} ({case.given()}): d (a weighted sum of the outputs) / "
+                f"d {names} along a random direction: got {got:.6g}, numeric {float(weight @ column):.6g}.",
+            )
+            return
+
+
+# -- other recordings of the same call -------------------------------------------------------------------------------------
+
+
+def check_recordings(case: Case, findings: Findings, rule: str, *, coarse: bool) -> None:
+    """Compare the gradients at the sample with those of other recordings, all of which should be the same."""
+    probe, random = probe_of(case), np.random.default_rng(2)
+    plain = [x.copy(order="K") for x in probe.arrays]
+    base = _recorded(probe, plain)
+    seeds = [random_like(random, _value(x)) for _, x in base.outputs]
+    expected = base.pull(seeds)
+    near = 1e-2 if coarse else 1e-7
+
+    def compare(key: str, said: str, pull: Callable[[], list[Array]], places: tuple[int, ...] = probe.places) -> None:
+        findings.runs += 1
+        wanted = [g for g, place in zip(expected, probe.places, strict=True) if place in places]
+        try:
+            with quietly():
+                found = pull()
+        except Exception as error:
+            text = str(error).removeprefix(f"{case.name}: ")
+            findings.fault(key, f"{rule} raises {type(error).__name__} {said}: {text}", error)
+            return
+        for x, y, place in zip(found, wanted, places, strict=True):
+            if not np.allclose(x, y, rtol=near, atol=near * float(np.abs(y).max(initial=0.0)), equal_nan=True):
+                findings.fault(key, f"{rule} gives another gradient of {probe.labels[place]} {said}.{ADVICE[key]}")
+
+    _between(probe, case, random)
+    compare("between", "after a call with other values has been recorded", lambda: base.pull(seeds))
+    if len(probe.places) > 1:
+        for place in probe.places:
+            alone = probe._replace(places=(place,))
+            said = f"where {probe.labels[place]} alone is tracked"
+            compare("alone", said, lambda alone=alone: _recorded(alone, _copies(plain)).pull(seeds), (place,))  # type: ignore[misc]
+    for what, args in layouts(case.args):
+        laid = case._replace(args=args).arrays
+        if what in STRIDED and _accepted(probe, laid):
+            compare("strides", f"for the same arguments {what}", lambda laid=laid: _recorded(probe, _copies(laid)).pull(seeds))  # type: ignore[misc]
+    for what, given in layouts(tuple(seeds)):
+        if what in STRIDED:
+            compare("incoming", f"where the same gradient comes in {what}", lambda given=given: base.pull(_copies(given)))  # type: ignore[misc]
+    equal = [np.full(x.shape, 0.75, x.dtype) for x in seeds]
+    expected = base.pull(equal)
+    said = "where one number comes in for every element, with strides of 0"
+    compare("incoming", said, lambda: base.pull([_spread(x) for x in equal]))
+    if not coarse:
+        _precision(probe, findings, rule, base, expected=base.pull(seeds))
+
+
+ADVICE = {
+    "between": " It keeps something outside its ctx, which the next call replaces: save it with ctx.save_for_backward(...).",
+    "alone": " It looks at ctx.needs_input_grad, whose places are those of the arguments, or counts on what others saved.",
+    "strides": " It reads memory without looking at strides: np.ascontiguousarray(x) first.",
+    "incoming": " It reads memory without looking at strides: np.ascontiguousarray(g) first.",
+}
+
+
+def _between(probe: Probe, case: Case, random: "np.random.Generator") -> None:
+    """Record another call, with a backward of its own."""
+    try:
+        with quietly():
+            other = _recorded(probe, case._replace(args=_nearby(case.args, case.integers)).arrays)
+            other.pull([random_like(random, _value(x)) for _, x in other.outputs])
+    except Exception:
+        return
+
+
+def _recorded(probe: Probe, arrays: list[Any]) -> Recording:
+    """Record a call on these very arrays, which keep their strides."""
+    leaves: list[Any] = [track(x, ground()) if i in probe.places else x for i, x in enumerate(arrays)]
+    outputs = probe.floats(probe.f(*probe.arguments(leaves)))
+    return Recording([leaves[i] for i in probe.places], outputs)
+
+
+def _copies(arrays: Any) -> list[Any]:
+    """Return copies with the same strides, and guards."""
+    return [Guarded(x, writeable=True).array for x in arrays]
+
+
+def _accepted(probe: Probe, arrays: list[Any]) -> bool:
+    """Whether the kernel computes on arrays."""
+    try:
+        with quietly():
+            probe.f(*probe.arguments(_copies(arrays)))
+    except Exception:
+        return False
+    return True
+
+
+def _spread(x: Array) -> Array:
+    """Return an array of equal elements whose strides are 0, between other values."""
+    kept = np.zeros(2 * x.size + 1, x.dtype)
+    kept[x.size] = x.flat[0] if x.size else 0
+    return np.broadcast_to(kept[x.size : x.size + 1].reshape(()), x.shape)
+
+
+def _value(x: Any) -> Any:
+    return np.asarray(x.value if isinstance(x, TrackedTensor) else x)
+
+
+def _precision(probe: Probe, findings: Findings, rule: str, base: Recording, expected: list[Array]) -> None:
+    """Find gradients that have gone through single precision: random gradients come in, and all that comes out fits in it."""
+    outputs = np.concatenate([np.zeros(0), *(as_reals(_value(x)) for _, x in base.outputs)])
+    with np.errstate(all="ignore"):
+        if (outputs == outputs.astype(np.float32)).all():
+            return
+        for gradient, place in zip(expected, probe.places, strict=True):
+            counted = gradient[(gradient != 0) & np.isfinite(gradient)]
+            if counted.size and (counted == counted.astype(np.float32)).all():
+                findings.fault(
+                    "precision",
+                    f"{rule} gives a gradient of {probe.labels[place]} that has gone through single precision, where the "
+                    "kernel computes in double. Look at the dtype of what it makes and of what it saved.",
+                )

@@ -1,0 +1,132 @@
+"""What a kernel keeps from one call to the next, and what it changes for everybody: a part of `test_schema`."""
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .cases import Case, Options
+from .child_process import Elsewhere, has_fork
+from .closeness import difference
+from .kernel_runs import results, run
+from .report import Findings
+from .variants import others, sizes
+
+GENERATORS: tuple[tuple[str, Any], ...] = (
+    ("NumPy's global generator", lambda: np.random.mtrand),
+    ("the generator of the module random", lambda: random),
+)
+SETTINGS: tuple[tuple[str, Callable[[], Any]], ...] = (
+    ("how NumPy treats floating-point errors", np.geterr),
+    ("how NumPy prints", lambda: {**np.get_printoptions(), "formatter": None}),
+    ("the working directory", os.getcwd),
+    ("the environment", lambda: dict(os.environ)),
+)
+MOST_ELSEWHERE = 1 << 20  # bytes of arguments, beyond which no process is copied to call the kernel in another order
+
+
+class Watched:
+    """Tells what a kernel changes for the whole process, by two calls in a `with` block, each in a block of `call()`.
+
+    A generator of random numbers that everybody draws from is in one state after both calls if the kernel seeds it. After the
+    block the generators are as they were.
+    """
+
+    def __enter__(self) -> "Watched":
+        self.changed: list[str] = []
+        self._generators = [(name, find()) for name, find in GENERATORS]
+        self._kept = [_state(generator) for _, generator in self._generators]
+        for _, generator in self._generators:
+            generator.random()  # a call of the user's may have left it as the kernel does
+        self._states = [[_state(generator)] for _, generator in self._generators]
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for (_, generator), state in zip(self._generators, self._kept, strict=True):
+            (generator.set_state if hasattr(generator, "set_state") else generator.setstate)(state)
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Look at the process before and after a call."""
+        with np.errstate(all="warn"):  # what a kernel turns off is on
+            before = [read() for _, read in SETTINGS]
+            try:
+                yield
+            finally:
+                found = [name for (name, read), old in zip(SETTINGS, before, strict=True) if read() != old]
+                self.changed += [name for name in found if name not in self.changed]
+                for seen, (_, generator) in zip(self._states, self._generators, strict=True):
+                    seen.append(_state(generator))
+
+    @property
+    def seeded(self) -> list[str]:
+        """The generators that the first call changed, and the second left in the same state."""
+        pairs = zip(self._generators, self._states, strict=True)
+        return [name for (name, _), (start, *ends) in pairs if not _equal(start, ends[0]) and _equal(*ends)]
+
+    def report(self, case: Case, findings: Findings) -> None:
+        """Record what was found."""
+        for name in self.changed:
+            findings.fault(
+                ("setting", name),
+                f"the {case.kernel} leaves {name} changed, for everybody in the process. Put it back: `with np.errstate(...)`, "
+                "`with np.printoptions(...)`, or try and finally.",
+            )
+        for name in self.seeded:
+            findings.fault(
+                ("seeds", name),
+                f"the {case.kernel} seeds {name}, so that everybody's random numbers repeat from there. Draw from one of its "
+                "own: np.random.default_rng(seed).",
+            )
+
+
+def _state(generator: Any) -> Any:
+    return (generator.get_state if hasattr(generator, "get_state") else generator.getstate)()
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+class Orders:
+    """Calls of a kernel that come first in a copy of the child process, and late in the child itself.
+
+    A kernel that keeps something from its first call, or results by less than they depend on, gives other results late. In the
+    user's own process nothing is copied and nothing found.
+    """
+
+    def __init__(self, case: Case, written: list[bool], options: Options) -> None:
+        self.case, self.written, self.options = case, written, options
+        self._elsewhere: Elsewhere | None = None
+        self._late: list[Case] = []
+        if case.say is None or not has_fork() or sum(x.nbytes for x in case.arrays) > MOST_ELSEWHERE:
+            return
+        early = []
+        kept, integers = case.places(options.fixed), case.integers
+        for what, args in [("", case.args), *list(sizes(case.args, kept, only_longer=bool(integers)))[:1]]:
+            other = others(args, kept | integers)
+            self._late += [case.with_args(x, f" on the sample {what}" if what else "") for x in (args, other)]
+            early.append(case.with_args(other)._replace(say=None))
+        self._elsewhere = Elsewhere(lambda: [self._results(x) for x in early]) if early else None
+
+    def _results(self, case: Case) -> list[tuple[str, Any]]:
+        made = run(case, self.written, readonly=False)
+        return [] if made.error is not None else results(case, made, self.written)
+
+    def compare(self, findings: Findings, *, wanted: bool) -> None:
+        """Record where an early call differs from the same call late, or let the copy of the process go."""
+        if self._elsewhere is None:
+            return
+        early = self._elsewhere.result(asked=wanted)
+        late = [self._results(x) for x in self._late][1::2] if early else []
+        for ours, theirs in zip(late, early or (), strict=False):
+            for (name, x), (_, y) in zip(ours, theirs, strict=False):
+                if difference(x, y, rtol=self.options.rtol, atol=self.options.atol):
+                    findings.fault(
+                        ("order", name),
+                        f"the {self.case.kernel} gives another {name} for the same arguments after a call with others: it "
+                        "keeps something from call to call. Compute it from the arguments, or keep it by all it depends on.",
+                    )

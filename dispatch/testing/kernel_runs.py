@@ -1,0 +1,97 @@
+"""One call of a kernel in guarded memory, and what came of it: what `test_schema` looks at."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..schema.tags import Tag
+from .allocations import Allocations
+from .cases import Case, arrays_in, named_outputs
+from .guarded_memory import Guarded
+
+FILLINGS = 0x45, 0x3B  # bytes of memory that nobody has written: as floats they are large and small, and never nan
+
+
+class Run(NamedTuple):
+    """The outcome of one call of the kernel.
+
+    `stray` says how many arrays that it made it wrote beside, and `reshaped` which arguments are no longer the arrays they
+    were: of another shape or flags, or in a list of another length.
+    """
+
+    guards: list[Guarded]
+    outputs: list[Any]
+    error: Exception | None
+    stray: int
+    reshaped: list[str]
+
+    def changed(self, declared: list[bool]) -> list[int]:
+        """The arrays that were written to without being declared."""
+        return [i for i, guard in enumerate(self.guards) if not declared[i] and guard.changed]
+
+
+def run(
+    case: Case, written: list[bool], *, readonly: bool, other_guards: bool = False, other_filling: bool = False,
+    around: AbstractContextManager[object] | None = None,
+) -> Run:  # fmt: skip
+    """Call the operator on guarded copies; those that it may not write to can be made read-only.
+
+    What stands beside the arguments, and in memory that the kernel gets from NumPy, can be other bytes than usual. `around` is
+    entered for the call alone.
+    """
+    keeps = _writeable_hints(case)
+    guards = [
+        Guarded(x, writeable=may or keep or not readonly, zeros=other_guards)
+        for x, may, keep in zip(case.arrays, written, keeps, strict=True)
+    ]
+    args = case.with_arrays([guard.array for guard in guards])
+    before = _metadata(args)
+    outputs: list[Any] = []
+    error, made = None, Allocations(0)
+    with quietly():
+        try:
+            with around or nullcontext(), Allocations(FILLINGS[other_filling]) as made:
+                outputs = case.call(args)
+        except Exception as failure:  # whatever a kernel raises is a finding
+            error = failure
+    reshaped = [name for name, old, new in zip(case.op.arguments.names, before, _metadata(args), strict=True) if old != new]
+    return Run(guards, outputs, error, made.broken, reshaped)
+
+
+def _metadata(args: tuple[Any, ...]) -> list[Any]:
+    return [[(id(x), x.shape, x.strides, x.dtype, x.flags.writeable) for x in arrays_in(value)] for value in args]
+
+
+def written_arrays(case: Case) -> list[bool]:
+    """Return for each array of a case whether the schema lets the kernel write to it."""
+    loose = Tag.maybe_aliasing_or_mutating in case.op.tags
+    flags = []
+    for argument, x in zip(case.op.schema.arguments, case.args, strict=True):
+        flags += [loose or argument.is_write] * len(arrays_in(x))
+    return flags
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Silence floating-point warnings: the odd values are the check's, not the user's."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def results(case: Case, made: Run, written: list[bool]) -> list[tuple[str, Any]]:
+    """Return all results of a call: its outputs, numbers too, and the arguments it wrote to."""
+    found = named_outputs(made.outputs)
+    found += [(f"output {i}", x) for i, x in enumerate(made.outputs) if not arrays_in([x]) and x is not None]
+    pairs = zip(case.labels, made.guards, written, strict=True)
+    return found + [(f"its argument {label}", guard.array) for label, guard, may in pairs if may]
+
+
+def _writeable_hints(case: Case) -> list[bool]:
+    flags = []
+    for argument, x in zip(case.op.schema.arguments, case.args, strict=True):
+        flags += ["writeable" in argument.layout] * len(arrays_in(x))
+    return flags

@@ -1,0 +1,45 @@
+"""opcheck finds the mistakes that users make, and nothing in the operators without them; a kernel may do what it likes."""
+
+import pytest
+from faulty_operators import DANGEROUS, TABLE
+
+from dispatch.testing import child_process, opcheck
+
+STATEFUL = ("remembers_results_by_shape", "scales_by_what_it_met_first")  # found by another order of calls, in a child process
+ISOLATED = [*DANGEROUS, *(faulty for faulty in TABLE if faulty.name in STATEFUL)]
+HERE = [faulty for faulty in TABLE if faulty.name not in STATEFUL]
+
+
+def checked(faulty, *, wrong, **options):
+    op, args, *keywords = faulty.make(wrong)
+    return opcheck(op, args, *keywords, raise_exception=False, **faulty.options, **options)
+
+
+def named(table):
+    return pytest.mark.parametrize("faulty", table, ids=[faulty.name for faulty in table])
+
+
+@named(HERE)
+def test_the_check_that_should_find_a_mistake_does(faulty):
+    report = checked(faulty, wrong=True, isolate=False, test_utils=faulty.check)
+    assert faulty.check in report.failures, report
+
+
+@named(HERE)
+def test_the_same_operator_without_the_mistake_passes(faulty):
+    report = checked(faulty, wrong=False, isolate=False)
+    assert not report.failures, report
+
+
+@named(ISOLATED)
+def test_what_may_end_the_process_is_found_in_a_child(faulty, monkeypatch):
+    monkeypatch.setattr(child_process, "MOST_MEMORY", 1 << 28)
+    report = checked(faulty, wrong=True)
+    assert faulty.check in report.failures, report
+    report = checked(faulty, wrong=False)
+    assert not report.failures, report
+
+
+def test_the_table_is_as_long_as_it_says():
+    assert len(TABLE) + len(DANGEROUS) >= 100
+    assert len({faulty.name for faulty in [*TABLE, *DANGEROUS]}) == len(TABLE) + len(DANGEROUS)

@@ -1,0 +1,92 @@
+"""A derivative is compared where the sample does not look: other values, sizes, strides, recordings, and all tangents at once."""
+
+import numpy as np
+import pytest
+from faulty_operators import TABLE, V, W, X, define, t
+
+from dispatch import DispatchKey
+from dispatch.core.source import where
+from dispatch.testing import opcheck
+
+FAULTS = {faulty.name: faulty for faulty in TABLE}
+SAID = {
+    "holds_for_positive_values": "BACKWARD of KERNEL is wrong on the sample negated (x: float64[3, 4]): d (a weighted sum of the outputs) / d x",
+    "divides_by_the_length_of_the_sample": "BACKWARD of KERNEL is wrong on the sample with every length one more (x: float64[6]): d (a weighted",
+    "keeps_its_argument_outside_the_context": "BACKWARD gives another gradient of x after a call with other values has been recorded. It keeps "
+    "something outside its ctx, which the next call replaces: save it with ctx.save_for_backward(...).",
+    "asks_whether_the_wrong_argument_needs_a_gradient": "BACKWARD gives another gradient of x where x alone is tracked. It looks at "
+    "ctx.needs_input_grad, whose places are those of the arguments, or counts on what others saved.",
+    "reads_what_it_saved_without_its_strides": "BACKWARD gives another gradient of x for the same arguments in Fortran order. It reads memory "
+    "without looking at strides: np.ascontiguousarray(x) first.",
+    "reads_the_gradient_without_its_strides": "BACKWARD gives another gradient of x where the same gradient comes in in Fortran order. It reads "
+    "memory without looking at strides: np.ascontiguousarray(g) first.",
+    "computes_the_gradient_in_single_precision": "BACKWARD gives a gradient of x that has gone through single precision, where the kernel "
+    "computes in double. Look at the dtype of what it makes and of what it saved.",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said_of_a_derivative_that_is_wrong_elsewhere(name):
+    op, args = FAULTS[name].make(True)
+    report = opcheck(op, args, test_utils="test_gradients", raise_exception=False, isolate=False)
+    rule, kernel = (op.table.source(key).rule for key in (DispatchKey.AUTOGRAD, DispatchKey.CPU))
+    said = str(report["test_gradients"]).removeprefix(f"{op.name}: ").replace(f"the kernel {where(kernel)}", "KERNEL")
+    assert said.replace(f"the backward ({where(rule.backward)})", "BACKWARD").startswith(SAID[name])
+
+
+def test_all_tangents_at_once_are_what_each_gives():
+    op, args = FAULTS["takes_one_tangent_or_the_other"].make(True)
+    said = str(opcheck(op, args, test_utils="test_jvp", raise_exception=False, isolate=False)["test_jvp"])
+    assert "is wrong (x: float64[3, 4], y: float64[3, 4]): d (a weighted sum of the outputs) / d x and y along a random" in said
+
+
+def test_a_backward_that_raises_for_another_size_is_a_fault_and_one_that_a_kernel_refuses_is_none():
+    def backward(g, x):
+        return g * np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+
+    def wide(x):
+        return x * np.arange(1.0, len(x) + 1)
+
+    def narrow(x):
+        if len(x) != 5:
+            raise ValueError("five")
+        return wide(x)
+
+    said = str(opcheck(define(wide, backward=backward), (t(V),), raise_exception=False, isolate=False)["test_gradients"])
+    assert "raises ValueError on the sample with every length one more (x: float64[6]), where the kernel" in said
+    opcheck(define(narrow, backward=backward), (t(V),), isolate=False)
+
+
+RIGHT = {
+    "a root, of positive values alone": (np.sqrt, lambda g, x: g / (2.0 * np.sqrt(x)), V),
+    "a kink at 0": (lambda x: np.maximum(x, 0.0), lambda g, x: g * (x > 0), X),
+    "a step": (lambda x: np.floor(x) + x, lambda g, x: g * 1.0, X),
+    "a gradient of ones": (lambda x: x + 1.0, lambda g, x: g * 1.0, np.ones(4)),
+    "ties": (lambda x: np.sort(x), lambda g, x: g[np.argsort(np.argsort(x, kind="stable"))], V),
+    "single precision": (lambda x: x * x, lambda g, x: 2.0 * x * g, V.astype(np.float32)),
+    "a jump where it is negated": (lambda x: np.where(x > 0, x, x + 1.0), lambda g, x: g * 1.0, V),
+    "of large values": (lambda x: x * x, lambda g, x: 2.0 * x * g, V * 1e8),
+    "of tiny values": (lambda x: x * x, lambda g, x: 2.0 * x * g, V * 1e-8),
+    "nan at the sample": (np.log, lambda g, x: g / x, X),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_derivative_passes(name):
+    kernel, backward, x = RIGHT[name]
+    opcheck(define(lambda x: kernel(x), backward=backward), (t(x),), test_utils=["test_gradients"], isolate=False)
+
+
+def test_integers_that_say_where_keep_the_sizes_of_the_sample():
+    """A permutation and its inverse: any other pair is no sample of this operator."""
+    places = np.array([2, 0, 1, 4, 3])
+    inverse = np.argsort(places)
+
+    def setup(ctx, inputs, output):
+        ctx.inverse = inputs[2]
+
+    op = define(
+        lambda x, p, q: x[p], "(Tensor x, Tensor p, Tensor q) -> Tensor",
+        fake=lambda x, p, q: np.empty_like(x), backward=lambda ctx, g: (g[ctx.inverse], None, None), setup=setup,
+    )  # fmt: skip
+    opcheck(op, (t(W), places, inverse), isolate=False)

@@ -1,0 +1,107 @@
+"""What a kernel keeps between calls, or changes for everybody, is told; what it puts back is not, and nothing is left changed."""
+
+import os
+import random
+
+import numpy as np
+import pytest
+from planted import A, define, fault
+
+from dispatch import DispatchKey
+from dispatch.core.source import where
+from dispatch.testing import opcheck
+
+CHANGES = {
+    "how NumPy treats floating-point errors": lambda: np.seterr(divide="ignore"),
+    "how NumPy prints": lambda: np.set_printoptions(precision=3),
+    "the working directory": lambda: os.chdir("/"),
+    "the environment": lambda: os.environ.update(PLANTED_BY_A_KERNEL="1"),
+}
+SEEDS = {
+    "NumPy's global generator": (lambda: np.random.seed(0), np.random.random_sample),  # noqa: NPY002
+    "the generator of the module random": (lambda: random.seed(0), random.random),
+}
+
+
+def kernel_of(op):
+    return where(op.table.source(DispatchKey.CPU).rule)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_is_changed_for_everybody_is_named(name):
+    def kernel(x):
+        CHANGES[name]()
+        return x * 2.0
+
+    op = define(kernel)
+    before = np.geterr(), np.get_printoptions(), os.getcwd(), dict(os.environ)
+    assert fault(op, (A,), "test_schema") == (  # in a child process, so that nothing changes here
+        f"{op.name}: the kernel {kernel_of(op)} leaves {name} changed, for everybody in the process. Put it back: "
+        "`with np.errstate(...)`, `with np.printoptions(...)`, or try and finally."
+    )
+    assert before == (np.geterr(), np.get_printoptions(), os.getcwd(), dict(os.environ))
+
+
+def test_what_is_put_back_is_no_fault():
+    def kernel(x):
+        with np.errstate(all="raise"), np.printoptions(precision=3):
+            return x * 2.0
+
+    opcheck(define(kernel), (A,), test_utils="test_schema", isolate=False)
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_a_kernel_that_seeds_what_everybody_draws_from_is_caught(name):
+    seed, draw = SEEDS[name]
+
+    def kernel(x):
+        seed()
+        return x * 2.0 + draw()
+
+    op = define(kernel)
+    seed()
+    kernel(A)  # the generator is as a call leaves it
+    report = opcheck(op, (A,), test_utils="test_schema", raise_exception=False, isolate=False)
+    assert (
+        f"the kernel {kernel_of(op)} seeds {name}, so that everybody's random numbers repeat from there. Draw from one of its "
+        "own: np.random.default_rng(seed)."
+    ) in str(report["test_schema"])
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_drawing_is_no_seeding_and_leaves_the_generators_as_they_were(name):
+    _, draw = SEEDS[name]
+    before = np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
+
+    def kernel(x):
+        draw()
+        return x * 2.0
+
+    op = define(kernel)
+    report = opcheck(op, (A,), raise_exception=False, test_utils="test_schema")
+    assert not report.failures, report
+    np.testing.assert_array_equal(before[0], np.random.get_state()[1])  # noqa: NPY002
+    assert before[1] == random.getstate()
+
+
+def test_results_that_depend_on_the_calls_before_are_caught_in_a_child():
+    known = {}
+
+    def kernel(x):
+        return known.setdefault(x.shape, np.cumsum(x)).copy()
+
+    op = define(kernel)
+    assert fault(op, (A,), "test_schema") == (
+        f"{op.name}: the kernel {kernel_of(op)} gives another output 0 for the same arguments after a call with others: it keeps "
+        "something from call to call. Compute it from the arguments, or keep it by all it depends on."
+    )
+    assert not known
+
+
+def test_results_kept_by_all_they_depend_on_pass():
+    known = {}
+
+    def kernel(x):
+        return known.setdefault((x.shape, x.dtype, x.tobytes()), np.cumsum(x)).copy()
+
+    opcheck(define(kernel), (A,), test_utils="test_schema")
