@@ -110,7 +110,7 @@ def others(args: Arguments, kept: Collection[int] = ()) -> Arguments:
 
 
 def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = ()) -> Variants:
-    """Yield another axis for each argument that is one by its name, and one less for each other int above 1.
+    """Yield another axis for each argument that is one by its name, one less for another int above 1, less of a float.
 
     Parameters
     ----------
@@ -132,8 +132,16 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = ())
     [(array([1., 1., 1.]), 0, 4, 1), (array([1., 1., 1.]), -1, 3, 1)]
     """
     for i, (name, x) in enumerate(zip(names, args, strict=True)):
-        if type(x) is int and name not in kept and (AXIS.fullmatch(name) or x > 1):
-            other = (x == 0) * 1 if AXIS.fullmatch(name) else x - 1  # a step of 0 would not end
+        if name in kept:
+            continue
+        other: Any = None
+        if type(x) is float and x:
+            other = 0.75 * x
+        elif type(x) is int and AXIS.fullmatch(name):
+            other = int(x == 0)
+        elif type(x) is int and x > 1:  # a step of 0 would not end
+            other = x - 1
+        if other is not None:
             yield f"with another value of {i}", (*args[:i], other, *args[i + 1 :])
 
 

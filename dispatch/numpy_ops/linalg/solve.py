@@ -249,7 +249,7 @@ def _slogdet_backward(ctx: Any, g_sign: Any, g_log: Any) -> Any:
     if g_sign is not None and sign.dtype.kind == "c":  # a sign turns with the imaginary part of the trace of inv(a) da
         turning = multiply(imag(multiply(conjugate(g_sign), sign)), -1j)
         factor = turning if g_log is None else add(g_log, turning)
-    return None if factor is None else multiply(_matrices(factor), adjoint(inv(a)))
+    return (None if factor is None else multiply(_matrices(factor), adjoint(inv(a))),)
 
 
 slogdet.register_autograd(_slogdet_backward, setup_context=keep)
