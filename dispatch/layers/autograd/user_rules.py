@@ -73,8 +73,8 @@ def materialized(node: Context, grad: Any, structure: tuple[Any, ...], fill: boo
     flat = [unwritable(grad.get(i)) for i in range(len(node.layouts))]
     if fill and any([g is None for g in flat]):
         like = next(iter(grad.values()))
-        missing = [g is None and layout is not None for g, layout in zip(flat, node.layouts, strict=True)]
-        flat = [unwritable(zeros(node.layouts[i], like)) if missing[i] else g for i, g in enumerate(flat)]
+        pairs = zip(flat, node.layouts, strict=True)
+        flat = [unwritable(zeros(layout, like)) if g is None and layout is not None else g for g, layout in pairs]
     return [flat[x] if type(x) is int else mapped(flat.__getitem__, x) for x in structure]
 
 
