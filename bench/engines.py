@@ -7,7 +7,7 @@ fastest of some rounds counts, on the wall, in each of which everything runs onc
 
     python -m bench engines                     the table
     python -m bench engines heat chain          the cells whose names hold one of the words
-    python -m bench engines --only exact numba  these columns, and NumPy
+    python -m bench engines --only exact fast   these columns, and NumPy
 """
 
 import gc
@@ -27,7 +27,7 @@ from bench.whole import cells as programs
 PACKAGES = ("npdispatch", "numpy", "jax", "torch", "numba")
 BATCH, SECONDS, ROUNDS = 2e-3, 1.5, 40
 OTHERS = ("jax.jit", "torch", "torch.compile", "numba")
-OURS = ("exact",)
+OURS = ("exact", "fast")
 EXACT, FAST = 1.05, 1.5
 ARITHMETIC, KERNELS = 0.7, 0.97  # of NumPy's time from 1e5 on: of arithmetic and roots; of sines and exponentials
 

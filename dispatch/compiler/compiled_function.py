@@ -13,12 +13,12 @@ from ..core.pytree import items_of
 from ..core.source import levels_out, raised_at
 from ..errors import DefinitionError, PerformanceWarning, TracingError, UnsupportedError
 from ..graph import nodes_in
-from .backends.lookup import Backend, find_backend, replay
+from .backends.lookup import Backend, backend_of, replay
 from .cache import LIMIT, Entry, agree
 from .capture import Captured, FunctionGraph, Options, capture_graph
+from .conditions import Conditions, can_write, watched_by_mode
 from .dynamic_shapes import dynamic_program, fits, open_layout
 from .given import Given, argument_names, slot_of
-from .conditions import Conditions, can_write, watched_by_mode
 from .lowering import program
 
 MOST_SAID = 8  # items of a container, one by one
@@ -197,7 +197,8 @@ def compile(  # noqa: A001  torch's name
     *,
     fullgraph: bool = False,
     dynamic: bool = False,
-    backend: str | Backend = "replay",
+    mode: str | None = None,
+    backend: str | Backend | None = None,
     static_argnames: str | Iterable[str] = (),
     captured: Captured = "inputs",
     verify: int = 0,
@@ -218,9 +219,14 @@ def compile(  # noqa: A001  torch's name
         Whether to raise if `f` cannot be traced. By default `f` itself runs then, with one warning that says why.
     dynamic : bool
         Whether sizes are symbols. Then one graph serves all lengths for which its guards hold, but for 0 and 1, which have
-        graphs of their own. Only the backend `"replay"` can do it, and it may need the extra `symbolic`.
-    backend : str or callable
-        What runs the graph: the name of a registered backend, or a function like those that `register_backend` takes.
+        graphs of their own. Only `mode="exact"` can do it, and it may need the extra `symbolic`.
+    mode : {"exact", "fast"}, optional
+        `"exact"`, the default, calls the operators again. `"fast"` hands what an engine computes as NumPy does to that engine:
+        to torch's compiler, else to JAX. Its results are held to those of NumPy on the first call, to 1e-9 of the largest
+        number of an array (1e-4 in single precision), and where they differ the calls are replayed, with a warning.
+    backend : str or callable, optional
+        The engine for `mode="fast"`, which it implies: the name of a registered backend, or a function like those that
+        `register_backend` takes.
     static_argnames : str or iterable of str
         Parameters whose floats are no inputs: each value is a kind of call.
     captured : {"inputs", "compared", "constant"}
@@ -239,9 +245,9 @@ def compile(  # noqa: A001  torch's name
     Raises
     ------
     DefinitionError
-        If there is no such backend, or an option is none of these.
+        If there is no such mode or backend, or an option is none of these.
     UnsupportedError
-        If another backend than `replay` is asked for symbolic sizes.
+        If a backend is named beside `mode="exact"`, or an engine is asked for symbolic sizes.
     TracingError
         From a call, with `fullgraph`, if `f` cannot be traced.
 
@@ -261,16 +267,17 @@ def compile(  # noqa: A001  torch's name
             compile,
             fullgraph=fullgraph,
             dynamic=dynamic,
+            mode=mode,
             backend=backend,
             static_argnames=static_argnames,
             captured=captured,
             verify=verify,
         )
-    found = find_backend(backend)
+    found = backend_of(mode, backend)
     if dynamic and found is not replay:
+        asked = f"the backend {backend!r}" if backend else "an engine"
         raise UnsupportedError(
-            f"compile(dynamic=True) was asked of the backend {backend!r}, and open sizes are run by 'replay'. Leave one of the "
-            "two out."
+            f"compile(dynamic=True) was asked of {asked}, and open sizes are run by mode='exact'. Leave one of the two out."
         )
     if captured not in ("inputs", "compared", "constant"):
         raise DefinitionError(f"compile: captured is 'inputs', 'compared' or 'constant', and was given as {captured!r}.")

@@ -427,7 +427,7 @@ def test_open_sizes_are_the_replays():
     with pytest.raises(UnsupportedError) as caught:
         dispatch.compile(np.sin, dynamic=True, backend="jax")
     assert str(caught.value) == (
-        "compile(dynamic=True) was asked of the backend 'jax', and open sizes are run by 'replay'. Leave one of the two out."
+        "compile(dynamic=True) was asked of the backend 'jax', and open sizes are run by mode='exact'. Leave one of the two out."
     )
 
 

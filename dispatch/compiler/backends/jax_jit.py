@@ -1,129 +1,184 @@
-"""Backend `jax`: runs a graph as a jitted JAX function.
+"""Backend `jax`: runs the calls that JAX computes as NumPy does under `jax.jit`.
 
-A NumPy operator becomes the function of the same name in `jax.numpy`, if that returns the same shape and dtype. Every other
-operator becomes a callback. Arrays keep their dtypes, float64 too. Results that are views of arguments become copies.
+Arrays keep their dtypes, float64 too: each run turns on JAX's 64-bit numbers in its thread while it runs, and leaves the user's
+setting as it is.
 """
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...core.optional import require
-from ...core.pytree import leaves, mapped
-from ...graph import Graph, Metadata, Node, is_pinned
+from ...graph import Graph, Metadata, Node
+from .engine_rows import BOOLS, FLOATS, INTEGERS, REAL, Engine, Row, basic_index
 from .lookup import register_backend
-from .partition import indexed, is_as_planned, parts, placed, scalar
+
+# Rows that JAX has under NumPy's name, by the dtypes for which the two compute the same.
+SAME = {
+    FLOATS: """
+        sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh
+        arctanh cbrt deg2rad rad2deg degrees radians
+        floor ceil trunc rint fabs reciprocal divide power float_power fmax fmin arctan2 hypot logaddexp logaddexp2
+        copysign fmod remainder floor_divide heaviside nextafter isnan isinf isfinite signbit
+    """,
+    FLOATS | INTEGERS: "absolute square negative positive sign subtract",
+    REAL: """
+        add multiply maximum minimum equal not_equal less less_equal greater greater_equal logical_and logical_or
+        logical_xor logical_not
+    """,
+    INTEGERS | BOOLS: "bitwise_and bitwise_or bitwise_xor invert",
+}  # fmt: skip
 
 
-def with_jax(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
-    """Return the graph as a function under `jax.jit`."""
-    jax = require("jax", "jax", needed_by="compile(backend='jax')")
-    split = parts(graph, "jax")
-    engine = _Engine(jax)
+class Jax(Engine):
+    """JAX, for one graph after the other."""
 
-    def traced(*values: Any) -> list[Any]:
-        known: dict[Node, Any] = dict(zip(split.inputs, values, strict=True))
-        for node in split.computed:
-            if node.kind == "constant":
-                known[node] = engine.jnp.asarray(graph.constants[node.name])
-            elif node.kind == "item":
-                known[node] = known[node.args[0]][node.args[1]]
-            else:
-                known[node] = engine.call(node, mapped(lambda x: known[x] if type(x) is Node else x, node.args))
-        return [known[node] for node in split.wanted]
+    name = "jax"
+    dtypes = REAL
 
-    jitted = jax.jit(traced)
-
-    def run(*values: Any) -> Any:
-        with engine.float64():
-            outputs = jitted(*values)
-        return split.finish(*values, *[scalar(np.array(x)) for x in outputs])
-
-    run.jitted = jitted  # type: ignore[attr-defined]
-    return run
-
-
-register_backend("jax", with_jax)
-
-
-class _Engine:
-    """The functions of JAX that replace operators."""
-
-    def __init__(self, jax: Any) -> None:
-        self.jax, self.jnp = jax, jax.numpy
-        self._own: dict[str, Callable[..., Any]] = {
-            "getitem": indexed,
-            "setitem": lambda x, index, value, arrays: x.at[placed(index, arrays)].set(value),
-            "clone": lambda x: x,
-            "astype": lambda x, dtype: x.astype(dtype),
-            "select_index": lambda x, axis, index: self.jnp.take(x, index, axis),
-            "sum_to": self._sum_to,
-            "divide_no_nan": lambda x, y: self.jnp.where(y == 0, 0, x / y),
-            "scalar_multiply": self.jnp.multiply,
-            "scalar_power": self.jnp.power,
-            "scalar_divide": self.jnp.divide,
-            "scalar_absolute": self.jnp.absolute,
-            "root": lambda x, n: self.jnp.sqrt(x) if n == 2 else self.jnp.power(x, 1 / n),
+    def __init__(self) -> None:
+        self.jax = require("jax", "jax", needed_by="compile(backend='jax')")
+        self.jnp = self.jax.numpy
+        self.ufuncs = {name: (kinds, getattr(self.jnp, name)) for kinds, names in SAME.items() for name in names.split()}
+        self.ufuncs |= {
+            "scalar_" + name: (FLOATS, getattr(self.jnp, name)) for name in ("multiply", "divide", "power", "absolute")
         }
+        self.rows = self._rows()
 
-    def float64(self) -> AbstractContextManager[Any]:
-        """Return a `with` block in which float64 stays float64."""
+    def wide(self) -> AbstractContextManager[Any]:
+        """Return a `with` block in which float64 stays float64, in this thread."""
         found: AbstractContextManager[Any]
         found = self.jax.enable_x64(True) if hasattr(self.jax, "enable_x64") else self.jax.experimental.enable_x64()
         return found
 
-    def call(self, node: Node, args: tuple[Any, ...]) -> Any:
-        assert node.op is not None
-        function = None if is_pinned(node) else self._function(node)
-        if function is not None:
-            try:
-                keywords = node.op.arguments.keyword_names
-                count = len(args) - len(keywords)
-                out = function(*args[:count], **dict(zip(keywords, args[count:], strict=True)))
-                if is_as_planned(out, node.value, lambda x: getattr(x, "dtype", None)):
-                    return out
-            except Exception:
-                pass
-        return self._callback(node, args)
+    def array(self, x: Any, dtype: np.dtype[Any]) -> Any:
+        return self.jnp.asarray(x, dtype)
 
-    def _function(self, node: Node) -> Callable[..., Any] | None:
-        assert node.op is not None
-        if node.op.schema.namespace != "np":
-            return None
-        name = node.op.schema.name
-        if name in self._own:
-            return self._own[name]
-        module, _, rest = name.partition("_")
-        if module == "linalg" and hasattr(np.linalg, rest):
-            return getattr(self.jnp.linalg, rest, None)
-        return getattr(self.jnp, name, None) if hasattr(np, name) else None
+    def constant(self, x: np.ndarray) -> Any:
+        return self.jnp.asarray(x)
 
-    def _callback(self, node: Node, args: tuple[Any, ...]) -> Any:
-        """Return the result of the operator on NumPy arrays, called back by JAX."""
-        assert node.op is not None
-        whole, planned = node.op.whole, node.value
-        arrays = [x for x, planned_by in zip(leaves(args), leaves(node.args), strict=True) if type(planned_by) is Node]
+    def layout(self, f: Callable[..., Any], *planned: Metadata) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        with self.wide():
+            found = self.jax.eval_shape(f, *[self.jax.ShapeDtypeStruct(x.shape, x.dtype) for x in planned])
+        return found.shape, found.dtype
 
-        def computed(*values: Any) -> Any:
-            queue = iter(values)
-            out = whole(*mapped(lambda x: np.asarray(next(queue)) if type(x) is Node else x, node.args))
-            return () if out is None else list(map(np.asarray, out)) if isinstance(out, (list, tuple)) else np.asarray(out)
+    def _rows(self) -> dict[str, tuple[frozenset[str], Row]]:
+        found = {name: (FLOATS, f) for name, f in self._of_floats().items()}
+        found |= {name: (REAL, f) for name, f in (self._of_numbers() | self._of_layouts()).items()}
+        # from a float to an integer, each library has its own answer for what does not fit
+        found["astype"] = (FLOATS, lambda out, x, dtype: x.astype(out.dtype))
+        return found
 
-        shapes = self._shapes(planned)
-        if is_pinned(node):
-            return require("jax.experimental", "jax").io_callback(computed, shapes, *arrays, ordered=True)
-        return self.jax.pure_callback(computed, shapes, *arrays, vmap_method="sequential")
+    def _of_floats(self) -> dict[str, Row]:
+        jnp, cast = self.jnp, self._cast
 
-    def _shapes(self, planned: Any) -> Any:
-        if planned is None:
-            return ()
-        if type(planned) is Metadata:
-            return self.jax.ShapeDtypeStruct(planned.shape, planned.dtype)
-        return [self._shapes(x) for x in planned]
+        def spread(function: Row) -> Row:
+            return lambda out, x, axis, dtype, ddof, keepdims: function(x.astype(out.dtype), axis, ddof=ddof, keepdims=keepdims)
 
-    def _sum_to(self, x: Any, shape: Any) -> Any:
-        extra = x.ndim - len(shape)
-        axes = (*range(extra), *[extra + i for i, n in enumerate(shape) if n == 1 and x.shape[extra + i] != 1])
-        return self.jnp.sum(x, axes, keepdims=True).reshape(shape)
+        return {
+            "var": spread(jnp.var),
+            "std": spread(jnp.std),
+            "matmul": lambda out, x, y: jnp.matmul(*cast(out, x, y)),
+            "dot": lambda out, x, y: jnp.dot(*cast(out, x, y)),
+            "einsum": lambda out, subscripts, operands, optimize: jnp.einsum(subscripts, *cast(out, *operands)),
+            "divide_no_nan": lambda out, x, y: self._quotient(*cast(out, x, y)),
+            "root": lambda out, x, n: jnp.sqrt(x) if n == 2 else jnp.power(x, 1 / n),
+            "mean": self._accumulated(jnp.mean),
+        }
+
+    def _of_numbers(self) -> dict[str, Row]:
+        jnp, cast = self.jnp, self._cast
+
+        def reduced(function: Row) -> Row:
+            return lambda out, x, axis, keepdims: function(x, axis, keepdims=keepdims)
+
+        def running(function: Row) -> Row:
+            return lambda out, x, axis, dtype: function(x.astype(out.dtype), axis)
+
+        def limited(out: Metadata, x: Any, low: Any, high: Any) -> Any:
+            x = x.astype(out.dtype)
+            x = x if low is None else jnp.maximum(x, self.array(low, out.dtype))
+            return x if high is None else jnp.minimum(x, self.array(high, out.dtype))
+
+        def summed_to(out: Metadata, x: Any, shape: Any) -> Any:
+            extra = x.ndim - len(shape)
+            axes = (*range(extra), *[extra + i for i, n in enumerate(shape) if n == 1 and x.shape[extra + i] != 1])
+            return jnp.sum(x, axes, keepdims=True).reshape(shape)
+
+        def filled(value: Any) -> Row:
+            return lambda out, *args: jnp.full(out.shape, args[1] if value is None else value, out.dtype)
+
+        def written(out: Metadata, x: Any, index: Any, value: Any, arrays: Any) -> Any:
+            return x.at[basic_index(index, arrays)].set(self.array(value, out.dtype))
+
+        def scattered(out: Metadata, x: Any, index: Any, shape: Any, arrays: Any) -> Any:
+            return jnp.zeros(shape, out.dtype).at[basic_index(index, arrays)].add(x)
+
+        return {
+            **{name: reduced(getattr(jnp, name)) for name in ("max", "min", "any", "all", "argmax", "argmin")},
+            **{name: self._accumulated(getattr(jnp, name)) for name in ("sum", "prod")},
+            **{name: running(getattr(jnp, name)) for name in ("cumsum", "cumprod")},
+            "clip": limited,
+            "sum_to": summed_to,
+            "scatter_add": scattered,
+            "setitem": written,
+            "concatenate": lambda out, arrays, axis: jnp.concatenate(cast(out, *arrays), axis),
+            "stack": lambda out, arrays, axis: jnp.stack(cast(out, *arrays), axis),
+            "where": lambda out, mask, x, y: jnp.where(mask.astype(bool), *cast(out, x, y)),
+            "clone": lambda out, x: jnp.copy(x),
+            "copy": lambda out, x, order: jnp.copy(x),
+            "zeros": filled(0), "zeros_like": filled(0), "ones": filled(1), "ones_like": filled(1),
+            "full": filled(None), "full_like": filled(None),
+        }  # fmt: skip
+
+    def _of_layouts(self) -> dict[str, Row]:
+        names = ("reshape", "transpose", "swapaxes", "moveaxis", "broadcast_to", "expand_dims", "squeeze", "diagonal")
+
+        def same(function: Row) -> Row:
+            return lambda out, *args: function(*args)
+
+        return {
+            **{name: same(getattr(self.jnp, name)) for name in names},
+            "ravel_from": lambda out, x, start: x.reshape(out.shape),
+            "getitem": lambda out, x, index, arrays: x[basic_index(index, arrays)],
+            "select_index": lambda out, x, axis, index: self.jnp.take(x, index, axis),
+        }
+
+    def _accumulated(self, function: Row) -> Row:
+        return lambda out, x, axis, dtype, keepdims: function(x.astype(out.dtype), axis, keepdims=keepdims)
+
+    def _cast(self, out: Metadata, *arrays: Any) -> list[Any]:
+        return [self.array(x, out.dtype) for x in arrays]
+
+    def _quotient(self, x: Any, y: Any) -> Any:
+        return self.jnp.where(y == 0, 0, x / y)
+
+
+def with_jax(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
+    """Return the graph as a function under `jax.jit`."""
+    engine = _engine()
+    jitted = engine.jax.jit(engine.function(graph))
+
+    def run(*values: Any) -> list[Any]:
+        with engine.wide():
+            outputs = jitted(*map(np.asarray, values))
+        return list(map(np.array, outputs))  # JAX's own memory is read-only
+
+    return run
+
+
+def claims(node: Node) -> bool:
+    """Return whether JAX computes a call as NumPy does."""
+    return _engine().claims(node)
+
+
+def _engine() -> Jax:
+    require("jax", "jax", needed_by="compile(backend='jax')")
+    return _made()
+
+
+_made = cache(Jax)
+register_backend("jax", with_jax, claims=claims)

@@ -1,17 +1,47 @@
-"""The backends of `compile`, by name: each makes a function from a graph."""
+"""The backends of `compile`, by name: each makes a function from a graph. And the modes, which choose one."""
 
+import importlib.util
+import os
+import shutil
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...errors import DefinitionError, did_you_mean, kind_of
-from ...graph import Graph, Metadata, reinplace
+from ...core.source import levels_out
+from ...errors import DefinitionError, PerformanceWarning, UnsupportedError, did_you_mean, kind_of
+from ...graph import Graph, Metadata, Node, nodes_in, reinplace
 from ..lowering import program
+from .composites import opened
+from .partition import divided, joined
+from .verification import Verified
 
 Backend = Callable[[Graph, list[Metadata]], Callable[..., Any]]
-_backends: dict[str, Backend] = {}
+MODES = ("exact", "fast")
 
 
-def register_backend(name: str, fn: Backend | None = None) -> Any:
+class Registered(NamedTuple):
+    """A backend, and the function that says which calls it takes."""
+
+    name: str
+    make: Backend
+    claims: Callable[[Node], bool]
+
+    def program(self, graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
+        """Return the program of a graph: the backend runs what it claims, verified on the first call, the replay the rest."""
+        graph, parts = opened(graph, self.claims), []
+        for part in divided(graph, self.claims):
+            if part.engine:
+                run = self.make(part.graph, [node.value for node in nodes_in(part.graph.inputs)])
+                parts.append((part, Verified(self.name, part.graph, run, replay(part.graph, [])).run))
+            else:
+                parts.append((part, [replay(part.graph, [])]))
+        return joined(graph, parts)
+
+
+_backends: dict[str, Registered] = {}
+
+
+def register_backend(name: str, fn: Backend | None = None, *, claims: Callable[[Node], bool] | None = None) -> Any:
     """Register a function that makes a program of a graph, for `compile(f, backend=name)`. It is also a decorator.
 
     Parameters
@@ -19,7 +49,10 @@ def register_backend(name: str, fn: Backend | None = None) -> Any:
     name : str
     fn : callable
         `fn(graph, metadata)` gets a graph, and the shape, dtype and strides of each input. It returns a function that takes
-        the arrays of the inputs by position, and returns the outputs of the graph. It may change the graph.
+        the arrays of the inputs by position, and returns the outputs of the graph, a list or tuple of arrays of NumPy. The
+        graph writes to nothing, draws nothing and returns no views: such calls run outside of it.
+    claims : callable, optional
+        `claims(node)` says whether the backend takes a call. The others run between its graphs. It gets all by default.
 
     Returns
     -------
@@ -47,27 +80,56 @@ def register_backend(name: str, fn: Backend | None = None) -> Any:
     if fn is not None and not callable(fn):
         raise DefinitionError(f"a backend is a function of a graph and its inputs' metadata, and {kind_of(fn)} was given.")
     if fn is None:
-        return lambda made: register_backend(name, made)
+        return lambda made: register_backend(name, made, claims=claims)
     known = _backends.get(name)
-    if known is not None and (known.__module__, known.__qualname__) != (fn.__module__, fn.__qualname__):
-        raise DefinitionError(f"there is a backend {name!r} already, of {known.__module__}. Give this one another name.")
-    _backends[name] = fn
+    if name == REPLAY or (known is not None and _place(known.make) != _place(fn)):
+        module = __name__ if known is None else known.make.__module__
+        raise DefinitionError(f"there is a backend {name!r} already, of {module}. Give this one another name.")
+    _backends[name] = Registered(name, fn, claims or _everything)
     return fn
+
+
+def _place(fn: Backend) -> tuple[str, str]:
+    return fn.__module__, fn.__qualname__
+
+
+def _everything(node: Node) -> bool:
+    return True
 
 
 def list_backends() -> list[str]:
     """Return the names of all backends."""
-    return sorted(_backends)
+    return sorted([REPLAY, *_backends])
 
 
 def find_backend(backend: str | Backend) -> Backend:
-    """Return the backend of a name; a function is returned itself."""
+    """Return the program maker of a backend, by its name or by its function."""
+    if backend == REPLAY:
+        return replay
     if callable(backend):
-        return backend
+        return Registered(getattr(backend, "__name__", "of a function"), backend, _everything).program
     if backend not in _backends:
         names = ", ".join(list_backends())
-        raise DefinitionError(f"there is no backend {backend!r}. Backends: {names}.{did_you_mean(backend, _backends)}")
-    return _backends[backend]
+        close = did_you_mean(backend, (REPLAY, *_backends))
+        raise DefinitionError(f"there is no backend {backend!r}. Backends: {names}.{close}")
+    return _backends[backend].program
+
+
+def backend_of(mode: str | None, backend: str | Backend | None) -> Backend:
+    """Return what makes programs for `compile(mode=..., backend=...)`; raise where the two contradict each other."""
+    if mode is not None and mode not in MODES:
+        raise DefinitionError(f"compile: mode is 'exact' or 'fast', and was given as {mode!r}.")
+    if backend is None:
+        return fastest if mode == "fast" else replay
+    if backend == REPLAY and mode == "fast":
+        raise UnsupportedError("compile: the backend 'replay' is what mode='exact' is. Leave one of the two out.")
+    if mode == "exact" and backend != REPLAY:
+        said = repr(backend) if isinstance(backend, str) else kind_of(backend)
+        raise UnsupportedError(
+            f"compile: mode='exact' gives the bits of the function, by replay, and the backend {said} has its own roundings. "
+            "Leave one of the two out."
+        )
+    return find_backend(backend)
 
 
 def replay(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
@@ -75,4 +137,27 @@ def replay(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
     return program(reinplace(graph))
 
 
-register_backend("replay", replay)
+def fastest(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
+    """Return the program of the engine that `mode="fast"` chooses: torch with a C++ compiler, else JAX, else the replay."""
+    if _is_there("torch") and shutil.which(os.environ.get("CXX", "g++")):
+        return _backends["torch"].program(graph, metadata)
+    if _is_there("jax"):
+        return _backends["jax"].program(graph, metadata)
+    warnings.warn(
+        "compile(mode='fast') found no engine, and calls are replayed as with mode='exact'. Install torch and a C++ compiler, "
+        "or JAX: pip install 'npdispatch[torch]'.",
+        PerformanceWarning,
+        stacklevel=levels_out(),
+    )
+    return replay(graph, metadata)
+
+
+def _is_there(name: str) -> bool:
+    """Whether a module is installed; it is not imported."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ValueError:  # None in sys.modules: the import of it fails
+        return False
+
+
+REPLAY = "replay"

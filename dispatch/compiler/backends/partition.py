@@ -1,87 +1,156 @@
-"""Divides a graph into the part that another engine computes and the part that runs here.
+"""Divides a graph into the parts that an engine computes and the parts that run here, one after the other.
 
-An engine cannot write to NumPy arrays. So the engine runs the calls before the first one that writes to an argument, and that
-call and the rest run here, on NumPy arrays. Without writes, the rest only puts the results into their containers.
+An engine takes the calls that its backend claims. It does not write to NumPy arrays and knows no views, so all other calls run
+here: those that write, draw or have an effect, in their order, and views that code outside the engine gets to see. A call runs
+in the earliest part that has its arguments.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ...core.pytree import items_of, mapped
-from ...errors import TracingError, kind_of
-from ...graph import Graph, Metadata, Node, nodes_in
-from ..lowering import program
+from ...graph import AliasAnalysis, Graph, Metadata, Node, is_pinned, nodes_in
+from ...graph.alias_analysis import may_be_view
+from ...graph.node import maker
+
+Claims = Callable[[Node], bool]
 
 
-class Parts(NamedTuple):
-    """The two parts of a graph.
+class Part(NamedTuple):
+    """Calls that run together: a graph from the values of `inputs` to those of `outputs`, nodes of the divided graph."""
 
-    The engine runs the nodes `computed` and returns the values of the nodes `wanted`. `finish(inputs, values)` computes the
-    outputs of the graph here, with NumPy arrays.
-    """
-
+    engine: bool
+    graph: Graph
     inputs: list[Node]
-    computed: list[Node]
-    wanted: list[Node]
-    finish: Callable[..., Any]
+    outputs: list[Node]
 
 
-def parts(graph: Graph, engine: str) -> Parts:
-    """Divide a graph for an engine with static shapes; raise if a value that the engine would compute is no array."""
-    inputs = list(nodes_in(graph.inputs))
-    nodes = [node for node in graph.nodes if node.kind != "placeholder"]
-    first = next((i for i, node in enumerate(nodes) if node.op is not None and node.op.schema.is_mutable), len(nodes))
-    computed, after = nodes[:first], nodes[first:]
-    for node in computed:
-        if (stranger := _no_array(node.value)) is not None:
-            raise TracingError(
-                f"backend {engine!r}: {node} gives more than arrays, {kind_of(stranger)}, and an engine has "
-                "nothing else. Use 'replay'."
-            )
-    used = dict.fromkeys([*nodes_in([node.args for node in after]), *nodes_in(graph.outputs)])
-    own = set(computed)
-    wanted = [x for x in used if x in own]
-    rest = Graph()
-    there: dict[Node, Node] = {x: rest.placeholder(x.name, x.value) for x in [*inputs, *wanted]}
-    rest.inputs = tuple(there.values())
-    for node in after:
-        there[node] = rest.like(node, mapped(lambda x: there[x] if type(x) is Node else x, node.args))
-    rest.constants = {there[node].name: graph.constants[node.name] for node in after if node.kind == "constant"}
-    rest.outputs = mapped(lambda x: there[x] if type(x) is Node else x, graph.outputs)
-    return Parts(inputs, computed, wanted, program(rest))
+def divided(graph: Graph, claims: Claims) -> list[Part]:
+    """Return the parts of a graph in their order; the outputs of the last one, which runs here, are those of the graph."""
+    taken, here = _sides(graph, claims)
+    stages_taken, stages_here = _stages(graph, taken, here)
+    last = max([0, *stages_taken.values(), *stages_here.values()])
+    groups: dict[tuple[int, bool], list[Node]] = {(last, True): []}  # at equal stages the engine comes first
+    for stages, ours in ((stages_taken, False), (stages_here, True)):
+        for node, stage in stages.items():
+            groups.setdefault((stage, ours), []).append(node)
+    made = [(not ours, groups[stage, ours]) for stage, ours in sorted(groups)]
+    wanted = set(nodes_in(graph.outputs))
+    found: list[Part] = []
+    for i, (engine, nodes) in reversed(list(enumerate(made))):
+        outputs = [node for node in nodes if node in wanted and node.kind != "constant" and not (engine and node in here)]
+        part = _part(graph, engine, nodes, outputs if i + 1 < len(made) else None)
+        wanted.difference_update(outputs)
+        wanted.update(part.inputs)
+        found.append(part)
+    return found[::-1]
 
 
-def _no_array(value: Any) -> Any:
-    """Return something in the value of a node that is no array; None if there is nothing else."""
-    if value is None or type(value) is Metadata:
-        return None
+def _sides(graph: Graph, claims: Claims) -> tuple[set[Node], set[Node]]:
+    """Return the nodes that the engine computes and those that run here; a view may be among both."""
+    aliases = AliasAnalysis(graph, apart=True)
+    taken: set[Node] = set()
+    for node in graph.nodes:
+        if node.kind == "item":
+            if maker(node) in taken:
+                taken.add(node)
+            continue
+        if node.op is not None and not is_pinned(node) and _is_of_arrays(node.value):
+            hides_writes = may_be_view(node.op) and aliases.is_written(node)  # an engine has a copy in place of the view
+            if claims(node) and not hides_writes:
+                taken.add(node)
+    here: set[Node] = set()
+    seen = set(nodes_in(graph.outputs))  # by code outside the engine
+    for node in reversed(graph.nodes):
+        if node.kind in ("call", "item") and (node not in taken or (node in seen and may_be_view(maker(node).op))):
+            here.add(node)
+            seen.update(nodes_in(node.args))
+    used: set[Node] = set()
+    for node in reversed(graph.nodes):
+        if node in taken and (node in used or (node in seen and node not in here)):
+            used.update(nodes_in(node.args))
+        else:
+            taken.discard(node)
+    return taken, here
+
+
+def _stages(graph: Graph, taken: set[Node], here: set[Node]) -> tuple[dict[Node, int], dict[Node, int]]:
+    """Return the number of the part of each node. A call that writes comes after all before it, and before all after it."""
+    by_engine: dict[Node, int] = {}
+    by_us: dict[Node, int] = {}
+    first_engine = first_here = pinned = latest = 0
+    for node in graph.nodes:
+        args = list(nodes_in(node.args))
+        if node in taken:
+            ready = [by_engine[x] if x in by_engine else by_us[x] + 1 for x in args if x in by_engine or x in by_us]
+            by_engine[node] = max([first_engine, *ready])
+            latest = max(latest, by_engine[node])
+        if node in here:
+            ready = [by_us[x] if x in by_us else by_engine[x] for x in args if x in by_us or x in by_engine]
+            stage = max([first_here, *ready])
+            if is_pinned(node):
+                stage = pinned = max(stage, pinned)
+            if node.op is not None and node.op.schema.is_mutable:
+                stage = pinned = first_here = max(stage, latest)
+                first_engine = stage + 1
+            by_us[node] = stage
+            latest = max(latest, stage)
+    return by_engine, by_us
+
+
+def _part(graph: Graph, engine: bool, nodes: Sequence[Node], outputs: list[Node] | None) -> Part:
+    """Return some nodes as a graph; what it reads of others is an input. None stands for the outputs of the whole graph."""
+    made = Graph()
+    own = set(nodes)
+    used = nodes_in([[node.args for node in nodes], graph.outputs if outputs is None else []])
+    read = dict.fromkeys(x for x in used if x not in own)
+    inputs = [x for x in read if x.kind != "constant"]
+    there: dict[Node, Node] = {x: made.placeholder(x.name, x.value) for x in inputs}
+    for x in read:
+        if x.kind == "constant":
+            there[x] = made.constant(graph.constants[x.name], x.value, x.name)
+
+    def moved(x: Any) -> Any:
+        return there[x] if type(x) is Node else x
+
+    for node in nodes:
+        there[node] = made.like(node, mapped(moved, node.args))
+    made.inputs = tuple([there[x] for x in inputs])
+    made.outputs = mapped(moved, graph.outputs) if outputs is None else tuple([there[x] for x in outputs])
+    return Part(engine, made, inputs, [] if outputs is None else outputs)
+
+
+def _is_of_arrays(value: Any) -> bool:
+    """Whether the value of a node is a CPU array, or a list or tuple of such."""
+    if type(value) is Metadata:
+        return value.device == "cpu" and value.dtype.isnative
     items = items_of(value)
-    return value if items is None else next((x for x in map(_no_array, items) if x is not None), None)
+    return isinstance(value, (list, tuple)) and items is not None and all(map(_is_of_arrays, items))
 
 
-def is_as_planned(out: Any, planned: Any, dtype_of: Callable[[Any], Any]) -> bool:
-    """Return whether a result of an engine has the shape and dtype that the operator returns."""
-    if type(planned) is not Metadata:
-        same = isinstance(out, (list, tuple)) and len(out) == len(planned)
-        return same and all(is_as_planned(x, y, dtype_of) for x, y in zip(out, planned, strict=True))
-    return tuple(getattr(out, "shape", (None,))) == planned.shape and dtype_of(out) == planned.dtype
+def joined(graph: Graph, parts: Sequence[tuple[Part, list[Callable[..., Any]]]]) -> Callable[..., Any]:
+    """Return a function that runs the parts of a graph; each has a list with its function, which may be replaced by another.
 
+    The function of a part takes arrays by position and returns those of its outputs; that of the last part returns the
+    outputs of the graph.
+    """
+    inputs = list(nodes_in(graph.inputs))
+    numbers = {node: i for i, node in enumerate([*inputs, *[x for part, _ in parts for x in part.outputs]])}
+    last_read = {x: i for i, (part, _) in enumerate(parts) for x in part.inputs}
+    steps = []
+    for i, (part, run) in enumerate(parts[:-1]):
+        dying = [numbers[x] for x in (*part.inputs, *part.outputs) if last_read.get(x, i) == i]
+        steps.append((run, [numbers[x] for x in part.inputs], [numbers[x] for x in part.outputs], dying))
+    finish, read = parts[-1][1], [numbers[x] for x in parts[-1][0].inputs]
+    empty = [None] * (len(numbers) - len(inputs))
 
-def indexed(x: Any, index: Any, arrays: Any) -> Any:
-    """Return `x[index]`, with `arrays` in the places that the operator left for them."""
-    return x[placed(index, arrays)]
+    def replayed(*values: Any) -> Any:
+        slots = [*values, *empty]
+        for run, given, made, dying in steps:
+            for i, x in zip(made, run[0](*[slots[i] for i in given]), strict=True):
+                slots[i] = x
+            for i in dying:
+                slots[i] = None
+        return finish[0](*[slots[i] for i in read])
 
-
-def placed(index: Any, arrays: Any, *values: type) -> Any:
-    """Return an index with `arrays` in the places that the operator left for them; `values` are the engine's own arrays."""
-    queue = iter(arrays)
-    plain = (int, slice, type(None), type(Ellipsis), list, np.ndarray, np.generic, *values)
-    items = index if isinstance(index, tuple) else (index,)
-    return tuple([i if isinstance(i, plain) else next(queue) for i in items]) if arrays else index
-
-
-def scalar(x: Any) -> Any:
-    """Return an array without axes as a NumPy scalar, as NumPy functions do."""
-    return x if x.ndim else x[()]
+    return replayed

@@ -1,0 +1,101 @@
+"""What an engine gives on its first call is held to NumPy; where it differs, the calls are replayed, with a warning."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import dispatch
+from dispatch.compiler.backends.verification import alike, empty
+from dispatch.errors import PerformanceWarning
+
+WARNED = r"^compile: the backend 'made' does not run a part of 2 nodes, which is replayed: "
+
+
+def compiled(function, f=np.exp):
+    """`f`, compiled by a backend that runs `function` in its place; and how often that ran."""
+    runs = []
+
+    def made(graph, metadata):
+        def run(x):
+            runs.append(1)
+            return function(x)
+
+        return run
+
+    return dispatch.compile(f, backend=made), runs
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x: [np.exp(x) + 1e-6], "exp, of .*, is not what NumPy gives, which it should be to 1e-09 of the largest number"),
+        (lambda x: [np.exp(x).astype("f4")], r"exp, of .*, is ndarray of float32 and shape \(3,\), and NumPy's is ndarray of float64 and"),
+        (lambda x: [np.exp(x)[:2]], r"exp, of .*, is ndarray of float64 and shape \(2,\), and NumPy's"),
+        (lambda x: [], "it gave 0 results, not 1"),
+        (lambda x: [np.full(3, np.nan)], "exp, of .*, is not what NumPy gives"),
+        (lambda x: 1 / 0, "it raised ZeroDivisionError: division by zero"),
+        (lambda x: [np.frombuffer(np.exp(x).tobytes())], "exp, of .*, has memory that is not its own"),
+        (lambda x: [np.add(x, 1.0, out=x)], "exp, of .*, has memory that is not its own"),
+    ],
+)
+def test_a_difference_falls_back_with_a_warning_that_names_it(function, said):
+    run, runs = compiled(function)
+    with pytest.warns(PerformanceWarning, match=WARNED + said) as warned:
+        assert np.array_equal(run(np.zeros(3)), np.ones(3)) or "own" in said
+    assert warned[0].filename == __file__
+    first = len(runs)
+    np.testing.assert_array_equal(run(np.ones(3)), np.exp(np.ones(3)))
+    assert len(runs) == first
+
+
+def test_an_engine_that_agrees_runs_alone():
+    run, runs = compiled(lambda x: [np.exp(x) * (1 + 1e-12)])
+    np.testing.assert_array_equal(run(np.ones(3)), np.exp(np.ones(3)))
+    assert not np.array_equal(run(np.ones(3)), np.exp(np.ones(3)))
+    assert len(runs) == 2
+
+
+def test_numbers_and_strides_become_those_of_numpy():
+    run, _ = compiled(lambda x: [np.asarray(np.sum(x))], np.sum)
+    assert [type(run(np.ones(3))) for _ in range(2)] == [np.float64] * 2
+    x = np.asfortranarray(np.ones((2, 3)))
+    run, _ = compiled(lambda x: [np.exp(x).copy("C")])
+    assert [run(x).strides for _ in range(2)] == [(8, 16)] * 2
+
+
+def test_the_first_call_of_two_threads_is_verified_once():
+    start, runs = threading.Barrier(2), []
+    run, runs = compiled(lambda x: [np.exp(x)])
+    run.explain(np.ones(3))  # traced, and not run
+
+    def called():
+        start.wait()
+        run(np.ones(3))
+
+    threads = [threading.Thread(target=called) for _ in range(2)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert len(runs) == 2  # one of them beside the replay
+
+
+def test_closeness_is_in_parts_of_the_largest_number():
+    big = np.array([1e10, 1.0, np.inf, np.nan, -0.0])
+    assert alike(big + np.array([0.0, 1.0, 0.0, 0.0, 0.0]), big)
+    assert not alike(big + np.array([0.0, 100.0, 0.0, 0.0, 0.0]), big)
+    assert not alike(-big, big)
+    assert not alike(np.array([1.0, np.nan]), np.array([1.0, 2.0]))
+    assert alike(np.float32(1.00001), np.float32(1.0))
+    assert not alike(np.float32(1.001), np.float32(1.0))
+    assert alike(np.array([1 + 1e-12j]), np.array([1 + 0j]))
+    assert not alike(np.array([1 + 1e-3j]), np.array([1 + 0j]))
+    assert not alike(np.array([1, 2]), np.array([1, 3]))
+    assert alike(np.empty(0), np.empty(0))
+
+
+@pytest.mark.parametrize("strides", [(24, 8), (8, 16), (80, 16)])
+def test_an_empty_array_has_its_strides(strides):
+    x = empty((2, 3), np.dtype(float), strides)
+    x[...] = np.arange(6.0).reshape(2, 3)
+    assert (x.strides, x.tolist()) == (strides, [[0, 1, 2], [3, 4, 5]])
+    assert empty((0, 3), np.dtype(float), (24, 8)).shape == (0, 3)
