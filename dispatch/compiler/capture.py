@@ -16,9 +16,9 @@ from ..graph.passes import MOST_BYTES
 from ..layers.functionalize import functionalize
 from ..layers.trace import TRACE, TracedNumber
 from ..schema.tags import Tag
+from .conditions import BYTES, Conditions
 from .copies import Copies
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
-from .conditions import BYTES, Conditions
 from .reached import Guard, Reached
 from .trace_function import make_fx
 

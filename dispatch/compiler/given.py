@@ -9,8 +9,8 @@ import numpy as np
 
 from ..core import Tensor, device_of
 from ..core.pytree import form_of, mapped, opened, steps
-from .copies import is_array
 from .conditions import ARRAY, CLASS, CONTAINER, FLOAT, OTHER, PLAIN, SAME
+from .copies import is_array
 from .reached import instance_dict
 from .trusted import is_plain
 

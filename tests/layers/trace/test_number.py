@@ -15,7 +15,7 @@ READERS = {
     "a number before": lambda k: 1 - k,
     "a power": lambda k: 2**k,
     "operator": lambda k: operator.mul(k, 2.0),
-    "a comparison": lambda k: 0 < k,
+    "a comparison": lambda k: k > 0,
     "a truth": bool,
     "an int": int,
     "a float": float,
