@@ -25,7 +25,7 @@ import tempfile
 import textwrap
 import timeit
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,8 @@ def main(argv: list[str] | None = None) -> int:
     except (DispatchError, ImportError) as error:
         print(f"npdispatch: {error}", file=sys.stderr)
         return NOT_CHECKED if options.command == "check" else 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except BrokenPipeError:  # the reader, `head` say, has seen enough; nothing is left to be written when Python ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return status
@@ -94,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("module", help="the module to import, mylib.kernels or ./kernels.py")
     checking.add_argument("--json", action="store_true", help="every outcome, for programs")
     checking.add_argument("--samples", type=int, default=MOST_SAMPLES, help=f"of each operator; by default {MOST_SAMPLES}")
+    checking.add_argument("--no-isolate", action="store_true", help="run kernels in this process, for debuggers and coverage")
     required = "what every operator must have: fake, gradient, vmap, with commas between"
     checking.add_argument("--require", action="append", default=[], metavar="RULES", help=required)
     checking.add_argument("--failures", metavar="FILE", help="a JSON file of what is known to fail, and fails if it passes")
@@ -131,10 +134,13 @@ def _check(options: argparse.Namespace) -> int:
     rows: list[Outcome] = []
     done, status = 0, 0
     require, failures = checked_requirements(options.require), Failures(options.failures)
-    defined = defined_by(options.module)
+    aside = redirect_stdout(sys.stderr) if options.json else nullcontext()  # what modules and kernels print
+    with aside:
+        defined = defined_by(options.module)
     try:
-        with _progress(len(defined)) as advance:
-            for op, outcomes in check_operators(defined, most=options.samples, require=require, failures=failures):
+        with aside, _progress(len(defined)) as advance:
+            how = {"most": options.samples, "isolate": not options.no_isolate, "require": require, "failures": failures}
+            for op, outcomes in check_operators(defined, **how):
                 rows += outcomes
                 done += 1
                 if not options.json:

@@ -456,6 +456,63 @@ def returns_another_array_than_the_one_it_wrote(wrong):
     return define(kernel, "(Tensor(a!) x) -> Tensor(a!)", fake=None, mutates=("x",)), (X,)
 
 
+@found_by("test_schema")
+def takes_an_array_out_of_a_list(wrong):
+    def kernel(xs):
+        last = xs.pop() if wrong else xs[-1]
+        return last * 2.0
+
+    return define(kernel, "(Tensor[] xs) -> Tensor", fake=lambda xs: np.empty_like(xs[-1])), ([X, Y],)
+
+
+@found_by("test_schema")
+def gives_its_argument_another_shape(wrong):
+    def kernel(x):
+        y = x if wrong else x.view()
+        if y.flags.c_contiguous:
+            y.shape = (-1,)
+        return y.ravel() * 2.0
+
+    return define(kernel, fake=lambda x: np.empty(x.size, x.dtype)), (X,)
+
+
+@found_by("test_schema")
+def makes_its_argument_read_only(wrong):
+    def kernel(x):
+        if wrong:
+            x.flags.writeable = False
+        return x * 2.0
+
+    return define(kernel), (X,)
+
+
+@found_by("test_schema")
+def returns_memory_that_it_frees(wrong):
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    libc.free.argtypes = [ctypes.c_void_p]
+
+    def kernel(x):
+        memory = libc.malloc(8 * x.size + 8)
+        out = np.ctypeslib.as_array(ctypes.cast(memory, ctypes.POINTER(ctypes.c_double)), (x.size,))
+        out[:] = x * 2.0
+        made = out if wrong else out.copy()
+        libc.free(memory)
+        return made
+
+    return define(kernel, fake=lambda x: np.empty(x.shape)), (RANDOM.normal(size=9),)
+
+
+@found_by("test_schema")
+def writes_where_a_number_says_so(wrong):
+    def kernel(x, times):
+        if times < 3 and wrong:
+            x *= 2.0
+        return x * float(times)
+
+    return define(kernel, "(Tensor x, int times) -> Tensor", fake=lambda x, times: np.empty_like(x)), (X, 3)
+
+
 # -- shape rules -----------------------------------------------------------------------------------------------------------
 
 
@@ -657,6 +714,15 @@ def pads_a_length_by_its_bits(wrong):
         return np.empty(1 << (len(x) - 1).bit_length() if wrong else len(x), x.dtype)
 
     return define(lambda x: x * 2.0, fake=fake), (V[:4].copy(),)
+
+
+@found_by("test_faketensor")
+def forgets_that_an_argument_may_be_left_out(wrong):
+    def fake(x, bias):
+        return np.empty(np.broadcast_shapes(x.shape, bias.shape) if wrong or bias is not None else x.shape, x.dtype)
+
+    kernel = lambda x, bias: x * 1.0 if bias is None else np.add(x, bias, order="C")
+    return define(lambda x, bias=None: kernel(x, bias).copy(), "(Tensor x, Tensor? bias=None) -> Tensor", fake=fake), (X, Y[0])
 
 
 # -- gradients -------------------------------------------------------------------------------------------------------------
@@ -899,6 +965,61 @@ def has_no_gradient(wrong):
     return define(np.sin, backward=None if wrong else (lambda g, x: g * np.cos(x))), (t(X),)
 
 
+def scaled(backward, jvp=None, vmap=None):
+    """x * scale + bias, with the gradient of a sample at which the scale is 1."""
+
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+        ctx.scale, ctx.power, ctx.square = inputs[1:]
+
+    kernel = lambda x, scale, power, square: scale * x**power * (x if square else 1.0)
+    return define(lambda x, scale=1.0, power=2, square=False: kernel(x, scale, power, square),
+                  "(Tensor x, float scale=1.0, int power=2, bool square=False) -> Tensor",
+                  fake=lambda x, scale, power, square: np.empty_like(x), backward=backward, setup=setup, jvp=jvp, vmap=vmap)  # fmt: skip
+
+
+def gradient_of_scaled(ctx, g, *, scale=True, power=True, square=True):
+    (x,) = ctx.saved_tensors
+    a, n, by_x = ctx.scale if scale else 1.0, ctx.power if power else 2, ctx.square and square
+    return (g * a * (n + by_x) * x ** (n + by_x - 1), None, None, None)
+
+
+@found_by("test_gradients")
+def forgets_a_scale_that_is_one_at_the_sample(wrong):
+    return scaled(lambda ctx, g: gradient_of_scaled(ctx, g, scale=not wrong)), (t(X), 1.0, 2, False)
+
+
+@found_by("test_gradients")
+def forgets_a_power_that_is_two_at_the_sample(wrong):
+    return scaled(lambda ctx, g: gradient_of_scaled(ctx, g, power=not wrong)), (t(X), 1.0, 2, False)
+
+
+@found_by("test_gradients")
+def forgets_a_flag_that_is_off_at_the_sample(wrong):
+    return scaled(lambda ctx, g: gradient_of_scaled(ctx, g, square=not wrong)), (t(X), 1.0, 2, False)
+
+
+@found_by("test_gradients")
+def holds_for_samples_of_ones(wrong):
+    return define(lambda x: x**3, backward=lambda g, x: 3.0 * g * (x if wrong else x * x)), (t(np.ones(4)),)
+
+
+@found_by("test_gradients")
+def takes_the_arrays_by_the_place_they_were_saved_at(wrong):
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(*(x for x in inputs if x is not None))
+
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors[0], ctx.saved_tensors[-1]
+        if len(ctx.saved_tensors) < 2:
+            return g * (2.0 if wrong else 1.0), None
+        return g * y, g * x
+
+    op = define(lambda x, y=None: x * (1.0 if y is None else y), "(Tensor x, Tensor? y=None) -> Tensor",
+                fake=lambda x, y: np.empty_like(x), backward=backward, setup=setup)  # fmt: skip
+    return op, (t(X), t(Y))
+
+
 # -- forward mode ----------------------------------------------------------------------------------------------------------
 
 
@@ -1073,6 +1194,38 @@ def leaves_a_batch_of_writes_undone(wrong):
         return None, None
 
     return define(kernel, "(Tensor(a!) x, Tensor y) -> ()", fake=None, mutates=("x",), vmap=vmap), (X.copy(), Y)
+
+
+@found_by("test_vmap")
+def forgets_a_flag_in_a_batch(wrong):
+    def kernel(x, descending=False):
+        return np.sort(x)[::-1].copy() if descending else np.sort(x)
+
+    def vmap(info, in_dims, x, descending):
+        made = np.sort(in_front(x, in_dims[0]), -1)
+        return (np.flip(made, -1) if descending and not wrong else made), 0
+
+    op = define(kernel, "(Tensor x, bool descending=False) -> Tensor", fake=lambda x, descending: np.empty(x.shape, x.dtype), vmap=vmap)
+    return op, (V,)
+
+
+@found_by("test_vmap")
+def forgets_an_array_of_a_list_in_a_batch(wrong):
+    def vmap(info, in_dims, xs):
+        made = [x if d is None else np.moveaxis(x, d, 0) for x, d in zip(xs, in_dims[0], strict=True)]
+        full = [x if d is not None else np.broadcast_to(x, (info.batch_size, *x.shape)) for x, d in zip(made, in_dims[0], strict=True)]
+        return sum(full[: -1 if wrong else None]) * 1.0, 0
+
+    return define(lambda xs: sum(xs) * 1.0, "(Tensor[] xs) -> Tensor", fake=lambda xs: np.empty_like(xs[0]), vmap=vmap), ([X, Y],)
+
+
+@found_by("test_vmap")
+def computes_in_a_batch_in_single_precision(wrong):
+    def vmap(info, in_dims, x):
+        made = np.exp(x)
+        return (made.astype(np.float32) if wrong else made), in_dims[0]
+
+    return define(np.exp, vmap=vmap), (X,)
 
 
 # -- kernels that end the process ------------------------------------------------------------------------------------------

@@ -66,11 +66,11 @@ HELD_BY_ONE_TEST = {"numpy_ops": "test_table"}  # every row by the same laws, so
 OWN_TESTS_ONLY = {"", "core", "schema", "graph"}  # folders that no one test speaks for
 MOST_LINES = 350  # above it a file says at its top why
 # Of all .pyx beside their docstrings, a ninth of the package: who changes the core reads C. 70 are NumPy's gufunc of functions in C,
-# which its C API alone makes; 280 are what stands between np.transpose(x), x[1:] or a product of large arrays and the row itself:
-# torch has these in C++, and in Python each took a microsecond of the 0.3 that NumPy takes; 250 are the
+# which its C API alone makes; 430 are what stands between np.transpose(x), x[1:] or a product of large arrays and the row itself:
+# torch has these in C++, and in Python each took a microsecond of the 0.3 that NumPy takes; 330 are the
 # loops of control_flow/; 150 are the plain forms of a program's calls, by which a replayed node costs no more than NumPy's call;
 # 320 are the guards of a compiled function, all of which every call of it compares.
-MOST_COMPILED_LINES = 6300
+MOST_COMPILED_LINES = 6570
 DOCSTRING = re.compile(r'(\A|^(?!cdef extern)[^\n]*:\n) *"""(?:[^"]|"(?!""))*"""\n', re.MULTILINE)
 PICTURES = re.compile(r"(?i)\b(floor|rooms?|houses?|doors?|mezzanine|riddles?)\b")  # of docs/floors.md, and of nothing else
 OPERATOR_NAME = re.compile(r"\w+::\w+(\.\w+)?")

@@ -27,11 +27,11 @@ def fronted(xs: Sequence[Any], dims: Any, to: int = 0) -> tuple[list[Any], list[
 
 
 def batched(
-    info: Any, body: Any, like: Sequence[Any], flags: Sequence[bool], out: Sequence[bool]
+    info: Any, body: Any, like: Sequence[Any], flags: Sequence[bool], out: Sequence[bool], axis: int = 0
 ) -> tuple[Subgraph, list[bool]]:
     """A body of arrays with the batch in front, where `flags` say so, and which of its results have it in front.
 
-    `out` says which of the results have it in any case; of those behind, each that does.
+    `out` says which of the results have it in any case; of those behind, each that does, as the axis `axis`.
     """
     found: list[bool] = []
 
@@ -45,7 +45,8 @@ def batched(
                 has = is_batched or (i < len(out) and out[i])
                 found.append(has)
                 if is_batched:
-                    made.append(moveaxis(x.value, x.data, 0) if x.data else x.value)
+                    to = axis if i >= len(out) else 0
+                    made.append(moveaxis(x.value, x.data, to) if x.data != to else x.value)
                 else:
                     made.append(broadcast_to(x, (info.batch_size, *x.shape)) if has else x)
             return made
@@ -74,6 +75,7 @@ def batch_scan(
     reverse: Any,
     checkpoint: Any,
     keep: Any,
+    join: Any,
 ) -> Any:
     """The batching rule of `scan`."""
     carry, has = fronted(carry, in_dims[1])
@@ -83,11 +85,11 @@ def batch_scan(
     while True:
         given = batch(info, carry, has, wanted)
         flags = [*wanted, *of_xs, *of_captures]
-        made, found = batched(info, body, [*given, *map(item_like, xs), *captures], flags, wanted)
+        made, found = batched(info, body, [*given, *map(item_like, xs), *captures], flags, wanted, int(bool(join)))
         if found[: len(carry)] == wanted:
             break
         wanted = found[: len(carry)]
-    out = scan(made, given, xs, captures, length, reverse, checkpoint, keep)
+    out = scan(made, given, xs, captures, length, reverse, checkpoint, keep, join)
     return out, (_dims(wanted), _dims(found[len(carry) :], 1), _dims(wanted, 1) if keep else [])
 
 

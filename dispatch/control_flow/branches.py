@@ -48,7 +48,10 @@ def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operan
     >>> dispatch.vmap(f)(np.array([4.0, -4.0]))
     array([ 2., -0.])
     """
-    if type(pred) is bool or (not isinstance(pred, Tensor) and active_mode(TRACE) is None):
+    kind = type(pred)
+    if kind is bool or (kind is np.bool_ and active_mode(TRACE) is None):
+        return true(*operands) if pred else false(*operands)
+    if not isinstance(pred, Tensor) and active_mode(TRACE) is None:
         return true(*operands) if is_true("cond", pred) else false(*operands)
     if not isinstance(pred, Tensor):
         pred = np.asarray(pred)[()]

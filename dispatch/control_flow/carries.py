@@ -29,11 +29,6 @@ class Given:
         return filled(self.like, arrays)
 
     @property
-    def single(self) -> bool:
-        """Whether it is one array, and no container."""
-        return type(self.like) is int
-
-    @property
     def names(self) -> list[str]:
         """Names for the inputs of a graph."""
         return ["_".join([self.what, *re.findall(r"\w+", path_to(self.like, i))]) for i in range(len(self.arrays))]

@@ -58,7 +58,7 @@ def beside(outs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
 def push_scan(*args: Any) -> Any:
     """The kernel of `scan` on values with tangents."""
     like, values, data, *_ = split(args)
-    body, length, reverse, checkpoint, keep = values[0], *values[4:]
+    body, options = values[0], values[4:]
     carry, xs, captures = Moving(values[1], data[1], whole=True), Moving(values[2], data[2]), Moving(values[3], data[3])
     m, m2, n2 = len(carry.values), len(carry.both), len(xs.both)
     results = 0
@@ -70,7 +70,7 @@ def push_scan(*args: Any) -> Any:
         return [*out[:m], *moved[: m2 - m], *out[m:], *moved[m2 - m :]]
 
     joint = derive(step, [*carry.both, *map(item_like, xs.both), *captures.both])
-    last, ys, kept = scan(joint, carry.both, xs.both, captures.both, length, reverse, checkpoint, keep)
+    last, ys, kept = scan(joint, carry.both, xs.both, captures.both, *options)
     outs, moved = (last[:m], ys[: results - m], kept[:m]), (last[m:], ys[results - m :], kept[m:])
     return with_tangents(scan, like, outs, tuple(map(beside, outs, moved)))
 

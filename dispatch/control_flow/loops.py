@@ -76,11 +76,7 @@ def scan(
         carry = start.filled([frozen(x) for x in start.arrays])
         kinds = [Kind(x) for x in start.arrays]
         arrays = [frozen(x) for x in items.arrays]
-        like = None if items.single or not arrays else items.like
-        if like is not None:
-            placed = iter(arrays)
-            arrays = [None if x is None else next(placed) for x in leaves(like)]
-        found = scan_plain("scan", f, carry, None if start.single else start.like, kinds, arrays, like, n, bool(reverse))
+        found = scan_plain("scan", f, carry, start.like, kinds, arrays, items.like, n, bool(reverse))
         if found is not None:
             carry, y, ys = found
             return returned(start, carry), filled(y, ys)
@@ -240,7 +236,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     if is_plain(start.arrays) and type(low) is int and type(high) is int:
         carry = start.filled([frozen(x) for x in start.arrays])
         kinds = [Kind(x) for x in start.arrays]
-        found = fori_plain("fori_loop", body, carry, None if start.single else start.like, kinds, low, high)
+        found = fori_plain("fori_loop", body, carry, start.like, kinds, low, high)
         if found is not None:
             return returned(start, found[0])
     numbers = np.arange(low, max(low, high) if type(low) is int and type(high) is int else high)
@@ -310,7 +306,7 @@ def while_loop(
         carry = start.filled([frozen(x) for x in start.arrays])
         kinds = [Kind(x) for x in start.arrays]
         most = -1 if max_steps is None else max_steps
-        found = while_plain("while_loop", cond, body, carry, None if start.single else start.like, kinds, most)
+        found = while_plain("while_loop", cond, body, carry, start.like, kinds, most)
         if found is not None:
             return returned(start, found[0])
 

@@ -5,7 +5,8 @@
     control_flow::cond        one of two branches; of a batch of conditions, both, and a choice
 
 Their arguments are flat: graphs, lists of arrays, numbers. Each graph takes its arguments and then all captures. `keep` asks
-for the carry before each step, which a gradient needs; see reverse.py.
+for the carry before each step, which a gradient needs; see reverse.py. With `join`, the
+length of the results' first axis, the results of the steps are strung together along that, in place of a new one.
 """
 
 from collections.abc import Callable
@@ -34,7 +35,7 @@ def _define(text: str) -> OpOverload:
 
 scan = _define(
     "control_flow::scan(Any body, Tensor[] carry, Tensor[] xs, Tensor[] captures, SymInt length, bool reverse, "
-    "SymInt checkpoint, bool keep) -> (Tensor[], Tensor[], Tensor[])"
+    "SymInt checkpoint, bool keep, SymInt join=0) -> (Tensor[], Tensor[], Tensor[])"
 )
 while_loop = _define(
     "control_flow::while_loop(Any test, Any body, Tensor[] carry, Tensor[] captures, int? max_steps, bool keep) "
@@ -81,15 +82,21 @@ def count_of_kept(length: Any, checkpoint: Any) -> Any:
 # -- kernels ---------------------------------------------------------------------------------------------------------------
 
 
-def _scan(body: Any, carry: Any, xs: Any, captures: Any, length: Any, reverse: Any, checkpoint: Any, keep: Any) -> Any:
-    args = [*carry, *map(item_like, xs), *captures]
-    ys = [np.empty((length, *like.shape), like.dtype) for like in layouts_of(body, args)[len(carry) :]]
+def _scan(
+    body: Any, carry: Any, xs: Any, captures: Any, length: Any, reverse: Any, checkpoint: Any, keep: Any, join: Any
+) -> Any:
+    likes = layouts_of(body, [*carry, *map(item_like, xs), *captures])[len(carry) :]
+    if join:
+        made = [np.empty((length * join, *like.shape[1:]), like.dtype) for like in likes]
+    else:
+        made = [np.empty((length, *like.shape), like.dtype) for like in likes]
+    ys = [y.reshape((length, *like.shape)) for y, like in zip(made, likes, strict=True)]
     count = count_of_kept(length, checkpoint)
     kept = [np.empty((count, *x.shape), x.dtype) for x in carry] if keep else []
     last = scan_program(
         runner(body), list(carry), list(xs), list(captures), length, reverse, ys, kept if keep else None, checkpoint
     )
-    return own(last, (*carry, *xs, *captures)), ys, kept
+    return own(last, (*carry, *xs, *captures)), made, kept
 
 
 def _while(test: Any, body: Any, carry: Any, captures: Any, max_steps: Any, keep: Any) -> Any:
@@ -130,14 +137,16 @@ def _fits(who: str, carry: Any, out: Any) -> None:
             raise carry_changed(who, i, x, y, list(carry))
 
 
-def _fake_scan(body: Any, carry: Any, xs: Any, captures: Any, length: Any, reverse: Any, checkpoint: Any, keep: Any) -> Any:
+def _fake_scan(
+    body: Any, carry: Any, xs: Any, captures: Any, length: Any, reverse: Any, checkpoint: Any, keep: Any, join: Any
+) -> Any:
     out = body(*carry, *[np.zeros_like(x, shape=x.shape[1:]) for x in xs], *captures)
     last, ys = out[: len(carry)], out[len(carry) :]
     _fits("scan", carry, last)
     count = count_of_kept(length, checkpoint)
     return (
         [np.zeros_like(x, shape=x.shape) for x in last],
-        [np.zeros_like(y, shape=(length, *y.shape)) for y in ys],
+        [np.zeros_like(y, shape=(length * join, *y.shape[1:]) if join else (length, *y.shape)) for y in ys],
         [np.zeros_like(x, shape=(count, *x.shape)) for x in carry] if keep else [],
     )
 

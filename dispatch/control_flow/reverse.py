@@ -83,17 +83,17 @@ def zeros_like(x: Any, shape: Any) -> Any:
 
 def keep_scan(ctx: Any, inputs: Any, output: Any) -> None:
     """Keep what the backward of a scan reads."""
-    body, carry, xs, captures, length, reverse, checkpoint, _ = inputs
+    body, carry, xs, captures, length, reverse, checkpoint, _, join = inputs
     ctx.set_materialize_grads(False)
     ctx.counts = len(carry), len(xs), len(captures), len(output[1])
-    ctx.plain = body, length, reverse, checkpoint
+    ctx.plain = body, length, reverse, checkpoint, join
     ctx.save_for_backward(*xs, *captures, *output[2])
 
 
 def pull_scan(ctx: Any, g_last: Any, g_ys: Any, g_kept: Any) -> Any:
     """The backward of a scan."""
     m, n_xs, n_captures, n_ys = ctx.counts
-    body, length, reverse, checkpoint = ctx.plain
+    body, length, reverse, checkpoint, join = ctx.plain
     saved = list(ctx.saved_tensors)
     xs, captures, kept = saved[:n_xs], saved[n_xs : n_xs + n_captures], saved[n_xs + n_captures :]
     needs = [x or False for x in ctx.needs_input_grad[1:4]]
@@ -104,7 +104,10 @@ def pull_scan(ctx: Any, g_last: Any, g_ys: Any, g_kept: Any) -> Any:
         if asked
     ]
     sums = [np.zeros_like(x) for x in pulled.chosen(2)]
-    flows = present(g_ys, n_ys), present(g_kept, m)
+    g_ys = present(g_ys, n_ys)
+    if join:
+        g_ys = [None if g is None else g.reshape((length, join, *g.shape[1:])) for g in g_ys]
+    flows = g_ys, present(g_kept, m)
     run = pull_steps if checkpoint == 1 else pull_segments
     carry, g_xs = run(pulled, body, [*ends, *sums], kept, xs, flows, captures, length, reverse, checkpoint)
     return (
@@ -112,6 +115,7 @@ def pull_scan(ctx: Any, g_last: Any, g_ys: Any, g_kept: Any) -> Any:
         pulled.filled(0, carry[: len(ends)]),
         pulled.filled(1, g_xs),
         pulled.filled(2, carry[len(ends) :]),
+        None,
         None,
         None,
         None,
@@ -176,8 +180,8 @@ def pull_segments(
             return [*carry_, *g_xs]
 
         made = derive(step, [*carry, *map(item_like, rows), *captures], "g")
-        carry, g_xs, _ = scan(made, carry, rows, captures, whole, True, 1, False)
-        parts.insert(0, [g.reshape((end, *g.shape[2:])) for g in g_xs])
+        carry, g_xs, _ = scan(made, carry, rows, captures, whole, True, 1, False, k)
+        parts.insert(0, g_xs)
     if len(parts) < 2:
         return carry, parts[0] if parts else [np.zeros_like(x) for x in xs]
     return carry, [np.concatenate(each) for each in zip(*parts, strict=True)]

@@ -30,11 +30,11 @@ from ..graph import Graph, Node, common_subexpressions, constant_folding, dead_c
 from ..graph.subgraph import Subgraph
 from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
 from ..layers.functionalize.run import FUNCTIONALIZE, Functional
-from ..layers.trace import Trace, TracedTensor, metadata
+from ..layers.trace import TRACE, Trace, TracedTensor, metadata
 from ..layers.trace.trace import copied, same_bytes
 from ..layers.trace.variable_names import name_of
 from ..symbolic import ShapeEnv, SymInt
-from .words import captured_changed, result_refused, write_refused
+from .words import captured_changed, result_refused, varies, write_refused
 
 FAKE = int(DispatchKey.FAKE)
 NUMBERS = (bool, int, float, complex)
@@ -109,8 +109,31 @@ class Capturing(Trace):
 def trace(who: str, *functions: Function) -> tuple[list[Traced], list[Any]]:
     """Trace functions of users, which share what they close over. Return what they became, and those arrays.
 
-    The inputs of each graph are its arguments, then all that any of them closes over.
+    The inputs of each graph are its arguments, then all that any of them closes over. Each is run twice, and raises where the
+    two runs differ: what it draws, counts or reads from a clock would be the same in all steps.
     """
+    outermost = active_mode(TRACE) is None
+    traced, captures = _traced(who, functions)
+    if outermost:  # a trace around this one says for itself what it keeps of one run
+        again, others = _traced(who, functions)
+        for function, one, other in zip(functions, traced, again, strict=True):
+            same = one.body == other.body and one.like == other.like
+            if not same or len(captures) != len(others) or not all(map(_is_same, captures, others)):
+                raise varies(who, function.f)
+    return traced, captures
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    """Whether what two runs close over is the same array, or, where each makes one, the same numbers."""
+    if x is y:
+        return True
+    if isinstance(x, Tensor) or isinstance(y, Tensor):
+        return False
+    return bool(x.shape == y.shape and x.dtype == y.dtype and same_bytes(x, y))
+
+
+def _traced(who: str, functions: Sequence[Function]) -> tuple[list[Traced], list[Any]]:
+    """Run each function once."""
     made: list[tuple[Any, ...]] = []
     captures: dict[int, Any] = {}
     with below([x for function in functions for x in function.like]) as mode:

@@ -126,3 +126,12 @@ def captured_changed(who: str, f: Any, name: str) -> ControlFlowError:
         f"{who}: the {where(f)} changes {name or 'an array that it closes over'} while it runs, and it is run once for all "
         "steps. Make the array part of the carry."
     )
+
+
+def varies(who: str, f: Any) -> ControlFlowError:
+    """The refusal of a function that computes something else from one run to the next."""
+    return ControlFlowError(
+        f"{who}: the {where(f)} computes something else from one run to the next, and it is run once for all steps: what is "
+        "drawn from a generator, counted, or read from a clock would be the same in each. Draw before the loop, and scan it: "
+        "scan(f, init, rng.normal(size=n))."
+    )

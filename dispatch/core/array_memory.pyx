@@ -1,8 +1,10 @@
 """What the layers read of arrays' memory and change in it, in C: layouts, views by strides, ownership.
 
 These are functions of arrays and of nothing else: no operator, no key, no state. They are compiled because each of them
-stands on the way of every recorded call, where NumPy's own, made for every case, take a microsecond each.
+stands on the way of every recorded call, where NumPy's own, made for every case, take a microsecond each. The file has more
+than 350 lines because who owns memory, and who may write to it, is one question.
 """
+cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -22,6 +24,8 @@ cdef extern from "numpy/arrayobject.h":
     int NPY_ARRAY_WRITEABLE
     int NPY_ARRAY_C_CONTIGUOUS
     bint PyArray_CHKFLAGS(cnp.ndarray, int) noexcept
+    void PyArray_CLEARFLAGS(cnp.ndarray, int) noexcept
+    void PyArray_ENABLEFLAGS(cnp.ndarray, int) noexcept
     Py_ssize_t PyArray_NBYTES(cnp.ndarray) noexcept
     object PyArray_NewCopy(cnp.ndarray, cnp.NPY_ORDER)
     cnp.NPY_ORDER NPY_KEEPORDER
@@ -33,6 +37,9 @@ cdef extern from *:
     """
     #define dispatch_new_view(d, n, lengths, strides, data) \\
         PyArray_NewFromDescr(&PyArray_Type, (Py_INCREF(d), (PyArray_Descr *)(d)), n, lengths, strides, data, 0, NULL)
+    #define dispatch_new_like(x, a) \
+        PyArray_NewFromDescr(Py_TYPE(x), (Py_INCREF(PyArray_DESCR(a)), PyArray_DESCR(a)), PyArray_NDIM(a), PyArray_DIMS(a), \
+                             PyArray_STRIDES(a), PyArray_DATA(a), 0, (PyObject *)(a))
     #define dispatch_new_array(d, n, lengths) \\
         PyArray_NewFromDescr(&PyArray_Type, (Py_INCREF(d), (PyArray_Descr *)(d)), n, lengths, NULL, NULL, 0, NULL)
     static inline int dispatch_set_base(PyObject *view, PyObject *base) {
@@ -41,6 +48,7 @@ cdef extern from *:
     }
     """
     cnp.ndarray dispatch_new_view(object, int, cnp.npy_intp *, cnp.npy_intp *, void *)
+    cnp.ndarray dispatch_new_like(cnp.ndarray, cnp.ndarray)
     cnp.ndarray dispatch_new_array(object, int, cnp.npy_intp *)
     int dispatch_set_base(object view, object base) except -1
 
@@ -155,12 +163,54 @@ def watched(cnp.ndarray x not None):
     return view
 
 
+cdef dict holds = {}                        # address of an array that is held -> that of its Hold, which the views of it keep
+
+
+@cython.no_gc                               # an array is not looked at by the collector, and so this is in no cycle
+cdef class Hold:
+    """Stands as the owner of an array that is read-only until nobody has a view by `held` any more."""
+
+    cdef readonly cnp.ndarray array
+
+    def __dealloc__(self):
+        if self.array is not None:
+            del holds[<size_t><PyObject *>self.array]
+            PyArray_ENABLEFLAGS(self.array, NPY_ARRAY_WRITEABLE)
+
+
+cpdef object held(cnp.ndarray x):
+    """A read-only view of an array that can be written to, and cannot until that view and those of it are gone.
+
+    None of an array that is read-only already, and not because it is held.
+    """
+    cdef size_t place = <size_t><PyObject *>x
+    cdef Hold hold
+    found = holds.get(place)
+    if found is not None:
+        hold = <Hold><PyObject *><size_t>found
+    elif PyArray_CHKFLAGS(x, NPY_ARRAY_WRITEABLE):
+        hold = Hold.__new__(Hold)
+        hold.array = x
+        holds[place] = <size_t><PyObject *>hold
+    else:
+        return None
+    PyArray_CLEARFLAGS(x, NPY_ARRAY_WRITEABLE)
+    view = dispatch_new_like(x, x)
+    dispatch_set_base(view, hold)
+    return view
+
+
+def is_held(x):
+    """Whether `held` has made an array read-only, and it is still."""
+    return <size_t><PyObject *>x in holds
+
+
 cpdef object unwritten(x, Py_ssize_t limit):
     """An array with the elements of `x` that nobody else writes to, or None where only a closer look can tell.
 
     Of a wrapper that a write changes it is another wrapper of the same, which that write does not change.
 
-    `x` itself, where neither it nor the array that owns its memory is writeable, bytes own it or it is watched; a copy,
+    `x` itself, where neither it nor the array that owns its memory is writeable, bytes own it or it is watched or held; a copy,
     read-only, where it has at most `limit` bytes, or the memory is another array's or that of an object of which nobody
     knows who writes to it. None where memory of more than `limit` bytes would have to be copied, or is read-only now but
     may have been made so for a while.
@@ -174,7 +224,7 @@ cpdef object unwritten(x, Py_ssize_t limit):
         no_more(x, None, NULL)
     if not PyArray_CHKFLAGS(<cnp.ndarray>x, NPY_ARRAY_WRITEABLE):
         if not isinstance(<object>owner, cnp.ndarray):
-            if type(<object>owner) is bytes or type(<object>owner) is Watched:
+            if type(<object>owner) is bytes or type(<object>owner) is Watched or type(<object>owner) is Hold:
                 return x
         elif not PyArray_CHKFLAGS(<cnp.ndarray><object>owner, NPY_ARRAY_WRITEABLE):
             return x if PyArray_NBYTES(<cnp.ndarray><object>owner) <= limit else None

@@ -28,7 +28,8 @@ class Symbols:
         return iter(self.env.symbols)
 
     def __getitem__(self, name: str) -> SymInt:
-        return self.env.symbols.get(name) or self.env.new_symbol(name, low=-(2**62))
+        found = self.env.symbols.get(name)
+        return self.env.new_symbol(name, low=-(2**62)) if found is None else found
 
 
 def size_of(text: Any) -> Any:

@@ -14,7 +14,7 @@ from ..layers.fake import FakeTensor, fake_tensor
 from ..operators.prims import define, moveaxis
 from ..operators.registry import ops
 from ..symbolic import larger
-from .families import complete, composite, in_front, linear
+from .families import complete, composite, in_front, linear, undispatched
 from .indexing import getitem, scatter_add
 from .pointwise import add, multiply, not_equal, subtract
 from .reduction import summed
@@ -74,6 +74,8 @@ def running(x: FakeTensor, dtype: np.dtype[Any]) -> FakeTensor:
 
 
 def _cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    if type(x) is np.ndarray and dtype is None and (x.ndim == 1 if axis is None else x.ndim):
+        return np.add.accumulate(x, axis or 0)  # what np.cumsum comes to, a microsecond later
     return np.cumsum(x, axis, dtype)
 
 
@@ -192,7 +194,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = None, axis: int = -1) -> Any:
 diff = composite(
     "diff(Tensor(a) x, int n=1, int axis=-1) -> Tensor(a)",
     _diff,
-    numpy=np.diff,
+    numpy=undispatched(np.diff),
     autograd=pullbacks(x=_diff_pullback),
     jvp=linear("x"),
 )

@@ -23,7 +23,7 @@ from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
 from ..symbolic import SymInt, agree, has_zero, is_one
 from .creation import arange, zeros_like
-from .families import aligned, composite, in_front, linear, row
+from .families import aligned, composite, in_front, linear, row, undispatched
 from .index_parsing import ARRAY, Item, Reading, check_masks, indexed, is_mask, placed, read, spelled, without_masks
 from .pointwise import nan_where_nan, negative
 from .result_layouts import Layout, elementwise, fake_like, weak
@@ -33,6 +33,7 @@ Shape = tuple[int, ...]
 
 
 ALONE = (ARRAY,)  # the index that is one array
+choose = undispatched(np.where)
 
 # -- kernels -----------------------------------------------------------------------------------------------------------
 
@@ -256,7 +257,7 @@ def _fake_where(condition: Any, x: Any, y: Any) -> Any:
 
 where: OpOverload = row(
     "where(Tensor condition, Tensor x, Tensor y) -> Tensor",
-    numpy=np.where,
+    numpy=choose,
     fake=_fake_where,
     autograd=pullbacks(x=lambda g, condition: zero_unless(condition, g), y=lambda g, condition: where(condition, 0, g)),
     jvp=pushforwards(x=lambda t, condition: where(condition, t, 0), y=lambda t, condition: where(condition, 0, t)),
@@ -272,7 +273,7 @@ def _zero_unless(condition: Any, x: Any) -> Any:
     numbers = large and isinstance(x, (np.ndarray, np.generic)) and x.dtype != bool
     if numbers and np.count_nonzero(np.isfinite(x)) == x.size:
         return np.multiply(x, condition)
-    return np.where(condition, x, 0)
+    return choose(condition, x, 0)
 
 
 def _zero_unless_nan(condition: Any, x: Any, out: Any) -> Any:

@@ -162,7 +162,7 @@ def _fake_clip(x: Any, min: Any, max: Any) -> Any:
 
 
 def _clip(x: Any, min: Any = None, max: Any = None) -> Any:
-    return np.clip(x, min, max)
+    return x.clip(min, max) if isinstance(x, (np.ndarray, np.generic)) else np.clip(x, min, max)  # half the time
 
 
 def _batched_clip(info: Any, in_dims: Any, x: Any, min: Any, max: Any) -> tuple[Any, int]:

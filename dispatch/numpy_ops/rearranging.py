@@ -16,7 +16,7 @@ from ..layers.autograd import pullbacks
 from ..operators.prims import astype, broadcast_to, moveaxis
 from ..operators.registry import ops
 from ..symbolic import SymInt, agree, guesses, larger, same, smaller
-from .families import composite, linear
+from .families import composite, linear, undispatched
 from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
 from .pointwise import add, divide, multiply, subtract
@@ -249,7 +249,7 @@ tile = composite("tile(Tensor x, int[1] reps) -> Tensor", _tile, numpy=np.tile)
 repeat = composite(
     "repeat(Tensor x, Any repeats, int? axis=None) -> Tensor",
     _repeat,
-    numpy=np.repeat,
+    numpy=undispatched(np.repeat),
     autograd=pullbacks(x=_repeat_pullback),
     jvp=linear("x"),
 )
@@ -302,7 +302,7 @@ flipud = composite("flipud(Tensor(a) x) -> Tensor(a)", lambda x: _flip(x, 0))
 roll: OpOverload = composite(
     "roll(Tensor x, int[1] shift, int[1]? axis=None) -> Tensor",
     _roll,
-    numpy=np.roll,
+    numpy=undispatched(np.roll),
     laid_out=True,
     autograd=pullbacks(x=lambda g, shift, axis: roll(g, [-i for i in shift] if isinstance(shift, (list, tuple)) else -shift, axis)),
     jvp=linear("x"),

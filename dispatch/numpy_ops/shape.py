@@ -16,7 +16,7 @@ from ..operators.prims import astype, broadcast_to, clone, detach, memory_view, 
 from ..operators.registry import ops
 from ..symbolic import agreeing, contiguous, guesses, has_zero, is_one, same
 from . import symbolic_layouts
-from .families import batched_in_front, complete, in_front, linear, row, view, view_rules
+from .families import batched_in_front, complete, in_front, linear, row, undispatched, view, view_rules
 from .result_layouts import (
     INTEGERS,
     Layout,
@@ -381,7 +381,7 @@ def _batched_concatenate(info: Any, in_dims: Any, arrays: Any, axis: Any) -> tup
 
 concatenate: OpOverload = row(
     "concatenate(Tensor[] arrays, int? axis=0) -> Tensor",
-    numpy=np.concatenate,
+    numpy=undispatched(np.concatenate),
     fake=_fake_concatenate,
     autograd=pullbacks(arrays=lambda g, arrays_shape, axis: _split(g, arrays_shape, axis)),
     jvp=linear("arrays"),

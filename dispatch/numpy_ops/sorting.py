@@ -13,7 +13,7 @@ from ..layers.jvp import pushforwards
 from ..operators.registry import ops
 from ..symbolic import SymInt, guesses, is_zero
 from .cumulative import along, back, last
-from .families import complete, composite, in_front, row
+from .families import complete, composite, in_front, row, undispatched
 from .index_parsing import ARRAY
 from .indexing import as_number, getitem, scatter_add, where
 from .linalg.matmul import item_shape
@@ -46,8 +46,11 @@ def _argsort(x: Any, axis: int | None = -1, kind: Any = None) -> Any:
 argsort = along("argsort(Tensor x, int? axis=-1, str? kind=None) -> Tensor", _argsort, _places, in_c_order, None)
 
 
+_NUMPY_SORT = undispatched(np.sort)
+
+
 def _sort(x: Any, axis: int | None = -1, kind: Any = None) -> Any:
-    return np.sort(x, axis, kind)
+    return _NUMPY_SORT(x, axis, kind)
 
 
 def _order(x: Any, in_order: Any) -> Any:

@@ -15,7 +15,7 @@ from ..schema.tags import Tag
 from ..symbolic import SymInt, agreeing, guesses, is_zero, larger
 from .cumulative import others
 from .data_checks import checked
-from .families import batched_reduction, complete, composite, fake_reduction, reduction
+from .families import batched_reduction, complete, composite, fake_reduction, reduction, undispatched
 from .indexing import as_number, where
 from .pointwise import add, divide, divide_no_nan, isnan, logical_not, multiply, not_equal, square, subtract
 from .pointwise_more import root
@@ -115,17 +115,18 @@ def _std_pullback(g: Any, x: Any, out: Any, axis: Any, dtype: Any, ddof: Any, ke
     return _pulled_away(g if _of_one(x, axis, ddof) else multiply(g, divide_no_nan(0.5, out)), x, axis, dtype, ddof, keepdims)
 
 
+_NUMPY_VAR, _NUMPY_STD = undispatched(np.var), undispatched(np.std)
 SPREAD = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, Scalar ddof=0, *, bool keepdims=False) -> Tensor"
 var = composite(
     "var" + SPREAD,
     _var,
-    numpy=lambda x, axis, dtype, ddof, *, keepdims: np.var(x, axis, dtype, None, ddof, keepdims),
+    numpy=lambda x, axis, dtype, ddof, *, keepdims: _NUMPY_VAR(x, axis, dtype, None, ddof, keepdims),
     autograd=pullbacks(x=_pulled_away),
 )
 std = composite(
     "std" + SPREAD,
     _std,
-    numpy=lambda x, axis, dtype, ddof, *, keepdims: np.std(x, axis, dtype, None, ddof, keepdims),
+    numpy=lambda x, axis, dtype, ddof, *, keepdims: _NUMPY_STD(x, axis, dtype, None, ddof, keepdims),
     autograd=pullbacks(x=_std_pullback),
 )
 

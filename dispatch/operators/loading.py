@@ -15,17 +15,17 @@ OURS = f"{__name__.partition('.')[0]}."
 
 
 def is_file(module: str) -> bool:
-    """Whether a text names a file rather than a module."""
+    """Whether a text names a file, or the folder of a package, rather than a module."""
     return module.endswith(".py") or os.sep in module
 
 
 def load(module: str) -> str:
-    """Import a module, from the working directory too as `python -m` would, or a file.
+    """Import a module, from the working directory too as `python -m` would, a file, or the package in a folder.
 
     Parameters
     ----------
     module : str
-        A module's name, or a file: `./kernels.py`.
+        A module's name, a file, `./kernels.py`, or the folder of a package: `src/mylib`.
 
     Returns
     -------
@@ -45,11 +45,15 @@ def load(module: str) -> str:
     Traceback (most recent call last):
     ImportError: there is no file nothing.py.
     """
-    if is_file(module) and not Path(module).is_file():
-        raise ImportError(f"there is no file {Path(module)}.")
-    sys.path.insert(0, os.getcwd())
+    path, home = (Path(module) if is_file(module) else None), os.getcwd()
+    if path is not None and (path / "__init__.py").is_file():
+        folder = path.resolve()
+        path, home, module = None, str(folder.parent), folder.name
+    if path is not None and not path.is_file():
+        raise ImportError(f"there is no file {path}.")
+    sys.path.insert(0, home)
     try:
-        return _run_file(Path(module)) if is_file(module) else import_module(module).__name__
+        return import_module(module).__name__ if path is None else _run_file(path)
     except ModuleNotFoundError as error:
         if error.name == module and Path(f"{module}.py").exists():
             raise ImportError(f"there is no module {module!r}. For the file write ./{module}.py.") from None

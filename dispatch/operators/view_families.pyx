@@ -60,21 +60,33 @@ cpdef int join(Wrapped view, Wrapped x, op, tuple args, Py_ssize_t place, Py_ssi
     return made.family.add(view)
 
 
+cdef bint is_new(value, list given):
+    """Whether an array owns its memory and is none of those in a list."""
+    if not is_exact(<PyObject *>value) or cnp.PyArray_BASE(<cnp.ndarray>value) != NULL:
+        return False
+    for x in given:
+        if x is value or (isinstance(x, Wrapped) and (<Wrapped>x).value is value):
+            return False
+    return True
+
+
 def viewing_kernel(op, kernel not None, type cls not None, Py_ssize_t place, bint mutable, otherwise not None):
     """A layer's kernel that notes views.
 
-    The usual call has its one base, a value of the layer around an array, at `place`, and one result of that kind;
-    `otherwise(out, args)` notes what another has, and every call where `place` is -1.
+    The usual call has its one base, a value of the layer around an array, at `place`, and one result of that kind, or there a
+    list and a result in memory of its own; `otherwise(out, args)` notes what another has, and every call where `place` is -1.
     """
     def viewing(*args):
         cdef cnp.ndarray seen, whole
         cdef PyObject *base
         out = kernel(*args)
-        if place < 0 or type(out) is not cls or type(args[place]) is not cls:
+        if place < 0 or type(out) is not cls:
             otherwise(out, args)
             return out
         x = args[place]
-        if not is_exact(<PyObject *>(<Wrapped>out).value) or not is_exact(<PyObject *>(<Wrapped>x).value):
+        if type(x) is list and not mutable and is_new((<Wrapped>out).value, <list>x):
+            return out
+        if type(x) is not cls or not is_exact(<PyObject *>(<Wrapped>out).value) or not is_exact(<PyObject *>(<Wrapped>x).value):
             otherwise(out, args)
             return out
         seen, whole = (<Wrapped>out).value, (<Wrapped>x).value

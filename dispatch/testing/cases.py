@@ -1,6 +1,6 @@
 """`Case`: an operator and one set of arguments, flattened so that a check can replace the arrays."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..dispatcher.printing import brief, describe_value
 from ..errors import ArgumentError
 from ..layers.autograd import Pullbacks, TrackedTensor
 from ..operators.functional_variant import origin_of
+from ..schema.types import OptionalOf
 
 Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
@@ -71,6 +72,16 @@ class Case(NamedTuple):
     def with_args(self, args: Arguments, what: str = "") -> "Case":
         """The same operator with other arguments."""
         return self._replace(args=args, what=what or self.what)
+
+    def left_out(self, kept: Collection[str] = ()) -> Iterator["Case"]:
+        """Return the case without each of the arguments that may be None and have arrays, those in `kept` aside."""
+        first = 0
+        for i, (argument, x) in enumerate(zip(self.op.schema.arguments, self.args, strict=True)):
+            here = range(first, first := first + len(arrays_in(x)))
+            if here and isinstance(argument.type, OptionalOf) and argument.name not in kept:
+                args = (*self.args[:i], None, *self.args[i + 1 :])
+                tracked = tuple(k - len(here) * (k >= first) for k in self.tracked if k not in here)
+                yield self._replace(args=args, tracked=tracked, what=f" on the sample without '{argument.name}'")
 
     def with_arrays(self, arrays: list[Any]) -> Arguments:
         """The arguments with other arrays in place of `arrays`."""

@@ -6,6 +6,7 @@ More than 350 lines, since each fault is a few lines of code and a few of words.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from .guarded_memory import same_bytes
 from .hidden_state import Orders, Watched
 from .kernel_runs import Run, results, run, written_arrays
 from .report import Findings
-from .variants import layouts, named, single_precision, values
+from .variants import layouts, named, numbers, single_precision, values
 
 ROUGHLY = 0.1  # of the largest value: what float32 may differ from float64 by, however the kernel is conditioned
 CANCELLED = 1e-6  # of the largest argument, or of its square: what is left in single precision of a result that is 0
@@ -50,14 +51,15 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     watched.report(case, findings)
     if not random:
         _repeated(case, findings, first, again, written, options)
-    for what, args in values(case.args, case.places(options.fixed) | case.integers):
-        varied = case.with_args(args, f" on the sample {named(what, case.op.arguments.names)}")
-        again = run(varied, written, readonly=True)
-        if again.error is not None and not again.changed(written):
-            again = run(varied, written, readonly=False)
+    for varied in _varied(case, options):
+        may = written_arrays(varied)
+        again = run(varied, may, readonly=True)
+        if again.error is not None and not again.changed(may):
+            again = run(varied, may, readonly=False)
         findings.runs += 1
-        touched |= {i for i, guard in enumerate(again.guards) if written[i] and guard.changed}
-        _undeclared_writes(varied, findings, again, written)
+        if may == written:
+            touched |= {i for i, guard in enumerate(again.guards) if may[i] and guard.changed}
+        _undeclared_writes(varied, findings, again, may)
         _overruns(varied, findings, again)
         if again.error is None:
             _aliases(varied, findings, again)
@@ -86,6 +88,15 @@ def check_schema(case: Case, findings: Findings, options: Options) -> bool:
     return True
 
 
+def _varied(case: Case, options: Options) -> Iterator[Case]:
+    """Return the case with other values, and without arguments that may be left out: a write may be in a branch."""
+    names = case.op.arguments.names
+    kept = case.places(options.fixed) | case.integers
+    for what, args in (*values(case.args, kept), *numbers(case.args, names, options.fixed)):
+        yield case.with_args(args, f" on the sample {named(what, names)}")
+    yield from case.left_out(options.fixed)
+
+
 def _kernel_failed(case: Case, findings: Findings, error: Exception) -> None:
     if isinstance(error, OutputError):
         text = str(error).removeprefix(f"{case.name}: ")
@@ -103,6 +114,12 @@ def _kernel_failed(case: Case, findings: Findings, error: Exception) -> None:
 def _undeclared_writes(case: Case, findings: Findings, made: Run, written: list[bool]) -> None:
     if isinstance(made.error, OutputError):
         _kernel_failed(case, findings, made.error)
+    for name in () if made.changed(written) else made.reshaped:
+        findings.fault(
+            ("reshaped", name),
+            f"the {case.kernel} changes its argument '{name}' itself{case.what}: the shape or the flags of an array, or the "
+            "length of a list. The caller holds it too; take a view, x.view(), or a new list.",
+        )
     for i in made.changed(written):
         name = case.labels[i]
         findings.fault(

@@ -16,7 +16,7 @@ from .closeness import NUMBERS, difference
 from .guarded_memory import Guarded
 from .kernel_runs import quietly, written_arrays
 from .report import Findings
-from .variants import permuted
+from .variants import named, numbers, permuted, values
 
 InDims = tuple[int | None, ...]
 
@@ -31,6 +31,19 @@ def check_batches(case: Case, findings: Findings, options: Options) -> None:
             if findings.skipped:
                 return
             _compare(case, findings, size, in_dims, options, ruled=ruled)
+        for varied in _varied(case, options) if ruled and not findings.faults else ():
+            count = len(varied.arrays)
+            if count:
+                _compare(varied, findings, size, (0,) * count, options, ruled=ruled)
+
+
+def _varied(case: Case, options: Options) -> Iterator[Case]:
+    """Return the case with other flags and numbers, and without arguments that may be left out."""
+    names = case.op.arguments.names
+    for what, args in (*values(case.args), *numbers(case.args, names, options.fixed)):
+        if "value of" in what:
+            yield case.with_args(args, f" on the sample {named(what, names)}")
+    yield from case.left_out(options.fixed)
 
 
 def batchings(case: Case) -> Iterator[tuple[int, InDims]]:
@@ -97,6 +110,8 @@ def _compare(
         if rows is None:  # equal items still tell where the axes go
             items = items_of(case, size, in_dims, range(len(case.arrays)))
             rows = _loop(case, items, written)
+        if rows is None and case.what:  # the kernel refuses the variant
+            return
         if rows is None:
             findings.skip("the outputs of equal calls differ in shape, so they make no batch")
             return
@@ -117,7 +132,7 @@ def _compare(
                 "raises",
                 f"{rule} raises {type(error).__name__} under vmap({shown}) of a batch of {size}, where the "
                 f"{case.kernel} "
-                f"does not item by item: {text}",
+                f"does not item by item{case.what}: {text}",
                 error,
             )
             return
@@ -130,7 +145,7 @@ def _compare(
             findings.fault(
                 ("differs", name),
                 f"{rule} under vmap({shown}) of a batch of {size} gives another {name} than the {case.kernel} item "
-                "by item "
+                f"by item{case.what} "
                 f"({case.given()}): {found} Move the mapped axes to one place first, and return where it is as "
                 "out_dims.",
             )

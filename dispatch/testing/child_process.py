@@ -122,7 +122,7 @@ def run_in_fork(work: Work, timeout: float) -> Iterator[Any]:
     """
     context = multiprocessing.get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=_serve, args=(work, sending.send))
+    process = context.Process(target=_serve_fork, args=(work, sending.send))
     with warnings.catch_warnings():  # of forking beside threads: the child runs one kernel, and is watched
         warnings.simplefilter("ignore")
         process.start()
@@ -228,6 +228,13 @@ def _serve(work: Work, send: Callable[[Any], object]) -> None:
     except BaseException as error:  # `sys.exit()` in a kernel too
         missing = not said and isinstance(error, OperatorNotFoundError)  # a pickled operator is looked up when it is used
         send(Unfit(str(error)) if missing else Ended(f"raised {type(error).__name__}: {error}", said))
+
+
+def _serve_fork(work: Work, send: Callable[[Any], object]) -> None:
+    """Be a copy of this process. What kernels print goes where errors do, for what the parent prints may be for programs."""
+    with contextlib.suppress(OSError):  # of a process that has closed them
+        os.dup2(2, 1)
+    _serve(work, send)
 
 
 def serve_pipe(path: list[str]) -> None:

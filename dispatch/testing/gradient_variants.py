@@ -4,6 +4,7 @@ A rule may hold for one sign or one size, read memory without its strides, keep 
 argument being tracked. Each is one more recording, and differences along one direction for each argument.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -19,28 +20,34 @@ from .guarded_memory import Guarded
 from .kernel_runs import quietly
 from .numerical_jacobian import Probe, Recording, as_reals, judged, random_like, scaled
 from .report import Findings
-from .variants import EMPTY, LARGE, ONE_ELEMENT, layouts, sizes, values
+from .variants import EMPTY, LARGE, ONE_ELEMENT, layouts, named, numbers, sizes, values
 
 Array = np.ndarray[Any, Any]
 
 MOST_SIZES = 3  # other sizes: each length one more, then lengths of 1
 SHARE = 0.02  # of the tolerance, along a direction in all elements: rounding is small beside the sum of all parts
 SPECIAL = (ONE_ELEMENT, EMPTY, f"with length {LARGE} ")
+FACT = re.compile(r"'(assume|hermitian|symmetric|sorted|unique|pos)|_(sorted|unique)'")  # flags that say what the sample is
 STRIDED = ("in Fortran order", "in C order", "with reversed strides", "with steps")
 
 Move = list[tuple[int, Array]]  # inputs, by their places, and a direction for each
 Along = Callable[[Probe, Move, list[Array]], list[tuple[Move, float]]]
 
 
-def other_samples(case: Case, options: Options) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def other_samples(case: Case, options: Options) -> Iterator[Case]:
     """Yield other values and sizes at which a derivative should be right: nearby, negated, longer, of length 1."""
-    fixed, integers = case.places(options.fixed), case.integers
+    fixed, integers, names = case.places(options.fixed), case.integers, case.op.arguments.names
     kept = fixed | integers
-    yield " with values nearby", _nearby(case.args, kept)
-    yield from ((f" {what}", args) for what, args in values(case.args, kept) if what == "negated")
-    if not integers:  # what they point into has the sample's sizes
+    yield case.with_args(_nearby(case.args, kept), " on the sample with values nearby")
+    for what, args in values(case.args, kept):
+        if what == "negated" or ("value of" in what and not FACT.search(named(what, names))):
+            yield case.with_args(args, f" on the sample {named(what, names)}")
+    yield from case.left_out(options.fixed)
+    if not integers:  # which belong to the sizes and the axis of the sample
+        for what, args in numbers(case.args, names, options.fixed):
+            yield case.with_args(args, f" on the sample {named(what, names)}")
         others = (x for x in sizes(case.args, fixed) if not x[0].startswith(SPECIAL))
-        yield from ((f" {what}", _nearby(args, kept)) for what, args in islice(others, MOST_SIZES))
+        yield from (case.with_args(_nearby(x, kept), f" on the sample {what}") for what, x in islice(others, MOST_SIZES))
 
 
 def _nearby(args: tuple[Any, ...], kept: Any) -> tuple[Any, ...]:
@@ -117,8 +124,7 @@ def pushed(probe: Probe, directions: dict[int, Array]) -> tuple[list[tuple[str, 
 def check_along(case: Case, findings: Findings, options: Options, steps: dict[str, Any], along: Along, rule: str) -> None:
     """Compare derivatives with differences at other values and sizes, along one direction for each input."""
     samples = other_samples(case, options)
-    for what, args in [("", case.args), *samples] if along is forward_along else samples:
-        varied = case.with_args(args, f" on the sample{what}" if what else "")
+    for varied in (case, *samples) if along is forward_along else samples:
         with quietly():
             _compare_along(varied, findings, steps, along, rule)
         if findings.faults:
@@ -127,6 +133,8 @@ def check_along(case: Case, findings: Findings, options: Options, steps: dict[st
 
 def _compare_along(case: Case, findings: Findings, steps: dict[str, Any], along: Along, rule: str) -> None:
     probe, random = probe_of(case), np.random.default_rng(3)
+    if not case.tracked:
+        return
     try:
         outputs = probe.floats(probe.run(probe.arrays))
     except Exception:  # the kernel refuses the variant

@@ -16,12 +16,17 @@ FILLINGS = 0x45, 0x3B  # bytes of memory that nobody has written: as floats they
 
 
 class Run(NamedTuple):
-    """The outcome of one call of the kernel. `stray` says how many arrays that it made it wrote beside."""
+    """The outcome of one call of the kernel.
+
+    `stray` says how many arrays that it made it wrote beside, and `reshaped` which arguments are no longer the arrays they
+    were: of another shape or flags, or in a list of another length.
+    """
 
     guards: list[Guarded]
     outputs: list[Any]
     error: Exception | None
     stray: int
+    reshaped: list[str]
 
     def changed(self, declared: list[bool]) -> list[int]:
         """The arrays that were written to without being declared."""
@@ -42,15 +47,22 @@ def run(
         Guarded(x, writeable=may or keep or not readonly, zeros=other_guards)
         for x, may, keep in zip(case.arrays, written, keeps, strict=True)
     ]
+    args = case.with_arrays([guard.array for guard in guards])
+    before = _metadata(args)
     outputs: list[Any] = []
     error, made = None, Allocations(0)
     with quietly():
         try:
             with around or nullcontext(), Allocations(FILLINGS[other_filling]) as made:
-                outputs = case.call(case.with_arrays([guard.array for guard in guards]))
+                outputs = case.call(args)
         except Exception as failure:  # whatever a kernel raises is a finding
             error = failure
-    return Run(guards, outputs, error, made.broken)
+    reshaped = [name for name, old, new in zip(case.op.arguments.names, before, _metadata(args), strict=True) if old != new]
+    return Run(guards, outputs, error, made.broken, reshaped)
+
+
+def _metadata(args: tuple[Any, ...]) -> list[Any]:
+    return [[(id(x), x.shape, x.strides, x.dtype, x.flags.writeable) for x in arrays_in(value)] for value in args]
 
 
 def written_arrays(case: Case) -> list[bool]:

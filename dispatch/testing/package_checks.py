@@ -15,10 +15,10 @@ from ..errors import ArgumentError, DispatchError, did_you_mean
 from ..layers.autograd import CONSTANT, track
 from ..operators.functional_variant import form_of
 from .cases import map_arrays
-from .child_process import Ended, has_fork, run_in_fork
+from .child_process import Ended, Say, has_fork, run_in_fork
 from .generated_tests import ACCEPT, Failures
 from .operator_checks import ALL, opcheck
-from .sampled_arguments import Sample, sample_function, samples
+from .sampled_arguments import Sample, made, sample_function
 
 MOST_SAMPLES = 3  # of one operator
 PATIENCE = 20.0  # seconds that a kernel may take on one of them
@@ -121,7 +121,8 @@ def samples_of(op: OpOverload, most: int, *, isolate: bool) -> list[Sample | Out
     taken: set[str] = set()
     for sample in run_in_fork(partial(_made, op, most), PATIENCE) if apart else _made(op, most):
         if isinstance(sample, Ended):
-            said = f"{op.name}: its kernel {sample.how} on arguments that were made from the schema."
+            advice = f"Refuse such arguments with an exception, or give it samples: @{op.schema.name}.register_samples."
+            said = f"{op.name}: its kernel {sample.how} on arguments that were made from the schema{sample.what}. {advice}"
             found.append(Outcome(op.name, "", "samples", FAILED, said))
         elif isinstance(sample, Outcome):
             found.append(sample)
@@ -129,7 +130,8 @@ def samples_of(op: OpOverload, most: int, *, isolate: bool) -> list[Sample | Out
             name = next(name for name in _names(sample.what or "()") if name not in taken)
             taken.add(name)
             found.append(sample._replace(what=name))
-    said = "its kernel accepts none of the arguments that were made from its schema"
+    advice = f"Give it samples: @{op.schema.name}.register_samples."
+    said = f"its kernel accepts none of the arguments that were made from its schema. {advice}"
     return found or [Outcome(op.name, "", "samples", SKIPPED, said)]
 
 
@@ -138,9 +140,9 @@ def _names(what: str) -> Iterator[str]:
     yield from (f"{what} #{i}" for i in count(2))
 
 
-def _made(op: OpOverload, most: int, say: object = None) -> Iterator[Sample | Outcome]:
+def _made(op: OpOverload, most: int, say: Say | None = None) -> Iterator[Sample | Outcome]:
     try:
-        yield from islice(samples(op), most)
+        yield from islice(made(op, say=say), most)
     except ArgumentError as error:
         yield Outcome(op.name, "", "samples", SKIPPED, str(error))
 

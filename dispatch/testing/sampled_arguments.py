@@ -18,6 +18,7 @@ from ..schema.opaque_types import find_class
 from ..schema.schema import Argument
 from ..schema.types import INT, Base, ClassType, DictOf, ListOf, LiteralOf, OptionalOf, TupleOf, Type, UnionOf
 from .cases import arrays_in, bind, is_array
+from .child_process import Say
 from .kernel_runs import run, written_arrays
 
 Shape = tuple[int, ...]
@@ -98,10 +99,15 @@ def samples(op: OpOverload | str, seed: int = 0) -> Iterator[Sample]:
     >>> [sample.what for sample in samples("np::matmul")][:2]
     ['(3,), (3,)', '(2, 3), (3, 4)']
     """
-    op, random = resolve(op), np.random.default_rng(seed)
+    yield from made(resolve(op), seed)
+
+
+def made(op: OpOverload, seed: int = 0, say: Say | None = None) -> Iterator[Sample]:
+    """Make the samples of an operator; `say` is told of each call of its kernel before it is made."""
+    random = np.random.default_rng(seed)
     own = sample_function(op)
     if own is None:
-        yield from _from_schema(op, random, {})
+        yield from _from_schema(op, random, {}, say)
         return
     for given in own.function(random):
         found = _read(op, own, given, random)
@@ -131,13 +137,15 @@ def _read(op: OpOverload, own: SampleFunction, given: Any, random: "np.random.Ge
             close = did_you_mean(str(name), op.arguments.names)
             said = f"{op.name} has no argument {name!r}, which its sample function gives.{close}"
             raise ArgumentError(said, operator=op.name)
-    for found in islice(_from_schema(op, random, given), 1):
+    for found in islice(_from_schema(op, random, given, None), 1):
         return found._replace(fixed=own.fixed, gradients=own.gradients)
     named = ", ".join(given)
     raise ArgumentError(f"{op.name}: its kernel accepts nothing that was made from its schema beside the {named} of a sample.")
 
 
-def _from_schema(op: OpOverload, random: "np.random.Generator", given: Mapping[str, Any]) -> Iterator[Sample]:
+def _from_schema(
+    op: OpOverload, random: "np.random.Generator", given: Mapping[str, Any], say: Say | None
+) -> Iterator[Sample]:
     """Guess, and yield what the kernel accepts; beside arguments that are given the others take their defaults."""
     arguments = op.schema.arguments
     if given:
@@ -157,16 +165,16 @@ def _from_schema(op: OpOverload, random: "np.random.Generator", given: Mapping[s
             full = [maker.argument(a) if a.type.has_tensor and a.name not in given else maker.chosen[a.name] for a in arguments]
             sample = sample_of(op, full)
             key = f"{[x.shape for x in arrays_in(tuple(full))]} {choice}"
-            if key not in seen and is_accepted(op, sample):
+            if key not in seen and is_accepted(op, sample, say):
                 seen.add(key)
                 yield sample
         if seen:
             return
 
 
-def is_accepted(op: OpOverload, sample: Sample) -> bool:
+def is_accepted(op: OpOverload, sample: Sample, say: Say | None = None) -> bool:
     """Whether the kernel takes a sample, which it gets in copies."""
-    case = bind(op, sample.args, sample.kwargs)
+    case = bind(op, sample.args, sample.kwargs)._replace(say=say)
     return run(case, written_arrays(case), readonly=False).error is None
 
 

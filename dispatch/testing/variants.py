@@ -6,6 +6,7 @@ dicts are changed too; other values stay as they are. A kernel that raises has r
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import lru_cache
 from itertools import count, islice, pairwise
 from typing import Any
 
@@ -109,7 +110,7 @@ def others(args: Arguments, kept: Collection[int] = ()) -> Arguments:
 
 
 def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = ()) -> Variants:
-    """Yield another axis for each argument that is one by its name, and one less for each other int above 1.
+    """Yield another axis for each argument that is one by its name, one less for another int above 1, less of a float.
 
     Parameters
     ----------
@@ -131,8 +132,16 @@ def numbers(args: Arguments, names: Collection[str], kept: Collection[str] = ())
     [(array([1., 1., 1.]), 0, 4, 1), (array([1., 1., 1.]), -1, 3, 1)]
     """
     for i, (name, x) in enumerate(zip(names, args, strict=True)):
-        if type(x) is int and name not in kept and (AXIS.fullmatch(name) or x > 1):
-            other = (x == 0) * 1 if AXIS.fullmatch(name) else x - 1  # a step of 0 would not end
+        if name in kept:
+            continue
+        other: Any = None
+        if type(x) is float and x:
+            other = 0.75 * x
+        elif type(x) is int and AXIS.fullmatch(name):
+            other = int(x == 0)
+        elif type(x) is int and x > 1:  # a step of 0 would not end
+            other = x - 1
+        if other is not None:
             yield f"with another value of {i}", (*args[:i], other, *args[i + 1 :])
 
 
@@ -241,7 +250,13 @@ def permuted(x: Array) -> Array:
     """Return the values of an array in another order, the same in every run; a single element is halved."""
     if x.size < 2:
         return _like(x, x * x.dtype.type(0.5)) if x.dtype.kind in "fc" else x
-    return _like(x, np.random.default_rng(x.size).permutation(x.ravel()).reshape(x.shape))
+    return _like(x, x.ravel()[_order(x.size)].reshape(x.shape))
+
+
+@lru_cache(maxsize=16)
+def _order(size: int) -> Array:
+    """An order of so many elements; to make a generator takes ten times as long as to use one."""
+    return np.random.default_rng(size).permutation(size)
 
 
 def _each(f: Callable[[Array], Array], args: Arguments, kept: Collection[int] = ()) -> Arguments:

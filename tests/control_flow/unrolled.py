@@ -113,6 +113,12 @@ def checkpointed_backwards(by, x):
     return last + np.sum(ys * np.arange(4.0)[:, None], 0)
 
 
+def checkpointed_items(by, x):
+    """Checkpoints of a loop over what varies."""
+    last, ys = by.scan(lambda c, t: (np.sin(c) * t + c, c * t), x[0], np.concatenate([x, x * x]), checkpoint=4)
+    return last * x + np.sum(ys)
+
+
 def counted(by, x):
     """A loop over numbers that index."""
     return by.fori_loop(0, 3, lambda i, c: c * x[i] + np.cos(c), x * x)
@@ -165,7 +171,7 @@ def branch_of_loops(by, x):
 PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     f.__name__: f
     for f in (
-        of_closure, of_carry, of_items, backwards, checkpointed, checkpointed_backwards, counted, until, until_count, chosen,
+        of_closure, of_carry, of_items, backwards, checkpointed, checkpointed_backwards, checkpointed_items, counted, until, until_count, chosen,
         chosen_for_all, each, nested, branch_of_loops,
     )
 }  # fmt: skip

@@ -12,10 +12,13 @@ from making import Shadow, shadow
 
 from dispatch.core import Level, freeze, wrap
 from dispatch.core.array_memory import (
+    Hold,
     expand,
     has_layout,
+    held,
     inexact_layout,
     is_complex,
+    is_held,
     no_sequence,
     owned,
     rewrite,
@@ -190,6 +193,36 @@ def test_watched_memory_is_kept_as_it_is(owner):
     del owner
     assert x.base is not None
     assert held() is not None  # the view keeps the memory
+
+
+def test_an_array_is_held_until_the_last_view_and_the_last_view_of_a_view_are_gone():
+    x = np.arange(6.0).reshape(2, 3).T
+    views = [held(x), held(x)]
+    for view in views:
+        assert not view.flags.writeable
+        assert (view.shape, view.strides, view.ctypes.data, view.dtype) == (x.shape, x.strides, x.ctypes.data, x.dtype)
+        assert unwritten(view, 8) is view
+        assert view.base.array is x
+    assert (x.flags.writeable, is_held(x)) == (False, True)
+    views.pop()
+    part = views.pop()[1:].T
+    del view
+    assert unwritten(part, 8) is part
+    assert (x.flags.writeable, is_held(x)) == (False, True)
+    with pytest.raises(ValueError, match="cannot set WRITEABLE"):
+        part.flags.writeable = True
+    del part
+    assert (x.flags.writeable, is_held(x)) == (True, False)
+    x.flags.writeable = False
+    assert held(x) is None
+    Hold.__new__(Hold)  # of nothing, and it ends
+
+
+def test_a_hold_keeps_the_class_of_an_array(tmp_path):
+    x = np.memmap(tmp_path / "file", float, "w+", shape=(3,))
+    view = held(x)
+    assert type(view) is np.memmap
+    assert is_held(x)
 
 
 def test_settled_values_are_ones_that_nobody_writes_to():

@@ -145,3 +145,7 @@ def test_what_is_no_condition_is_refused():
         condition_of("s0 > 1", ("file.py", "3", "f"))
     with pytest.raises(GraphError, match=r"^a size is a text, as in size\('2\*s0'\)$"):
         size_of(3)
+
+
+def test_a_size_with_a_symbol_twice_is_read():
+    assert str(size_of("2*s0 - 4*((2*s0)//4)")) == "2*s0 - 4*((2*s0)//4)"

@@ -47,6 +47,14 @@ def test_what_a_package_and_its_modules_define_is_found_once_and_again(folder):
     assert str(folder) not in sys.path
 
 
+def test_the_folder_of_a_package_names_it(folder):
+    (folder / "src" / "loaded_below").mkdir(parents=True)
+    (folder / "src" / "loaded_below" / "__init__.py").write_text(DEFINES.format(namespace="loaded_below"))
+    assert names("src/loaded_below/") == ["loaded_below::twice"]
+    assert load("src/loaded_below") == "loaded_below"
+    assert str(folder / "src") not in sys.path
+
+
 def test_a_file_runs_once(folder):
     (folder / "loaded_file.py").write_text(DEFINES.format(namespace="loaded_file") + "print('ran')\n")
     first = defined_by("./loaded_file.py")

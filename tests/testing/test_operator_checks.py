@@ -183,7 +183,11 @@ def test_lists_none_strings_and_numbers_pass():
 
     op = define(kernel, "(Tensor[] xs, Tensor? mask, str mode, int n) -> (Tensor, Tensor[], int)")
     op.register_fake(lambda xs, mask, mode, n: (np.empty_like(xs[0]), [np.empty_like(x) for x in xs], len(xs)))
-    op.register_autograd(lambda ctx, g, gs, _: ([g * 3 + h for h in gs], None, None, None))
+
+    def setup_context(ctx, inputs, output):
+        ctx.n = inputs[3]
+
+    op.register_autograd(lambda ctx, g, gs, _: ([g * ctx.n + h for h in gs], None, None, None), setup_context=setup_context)
     report = opcheck(op, ([tracked(A), A + 1, tracked(A)], None, "mode", 3), raise_exception=False)
     assert not report.failures, report
 

@@ -44,7 +44,7 @@ def test_an_operator_without_samples_is_told_why():
         raise ValueError("never")
 
     op = define(never)
-    said = "its kernel accepts none of the arguments that were made from its schema"
+    said = f"its kernel accepts none of the arguments that were made from its schema. Give it samples: @{op.schema.name}.register_samples."
     assert outcomes_of(op) == [Outcome(op.name, "", "samples", "SKIPPED", said)]
 
 

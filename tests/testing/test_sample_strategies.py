@@ -48,9 +48,9 @@ def test_the_least_example_that_fails_is_found():
     def kernel(x: F64[np.ndarray, "n"], n: Annotated[int, range(10)]) -> np.ndarray:
         return x * n
 
-    many = settings(QUICK, max_examples=100)
-    found = find(sample_strategy(define("least", kernel)), lambda s: s.args[0].size > 1 and s.args[1] > 6, settings=many)
-    assert (found.args[0].tolist(), found.args[1], found.what) == ([0.0, 0.0], 7, "(2,), n=7")
+    many = settings(QUICK, max_examples=50)
+    found = find(sample_strategy(define("least", kernel)), lambda s: s.args[1] > 6, settings=many)
+    assert (found.args[0].tolist(), found.args[1], found.what) == ([0.0], 7, "(1,), n=7")
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "complex64", "complex128"])

@@ -9,9 +9,10 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from ...core.array_memory cimport unwritable, unwritten
+from ...core.array_memory cimport held, unwritable, unwritten
 from ...core.arrays cimport is_exact
 from ...core.flatten cimport items_of, rebuilt
+from ...core.python cimport is_plain
 from ...core.state cimport thread_state
 from ...core.tensor cimport Wrapped, taken_off
 from .context cimport Context, copied_attributes, number_of, shown
@@ -111,8 +112,13 @@ cdef object layout_or_layouts(x, layout):
 
 cdef object protected(x):
     """What to save for a value that the caller could write to."""
+    if is_plain(<PyObject *>x):
+        return x
     made = unwritten(x, COPIED_BYTES) if is_exact(<PyObject *>x) else protect(x)
-    return protect_large(x) if made is None and x is not None else made
+    if made is None:
+        made = held(x)
+        return protect_large(x) if made is None else made
+    return made
 
 
 def row_kernel(plan_for not None, op not None, whole not None):

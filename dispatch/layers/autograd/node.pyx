@@ -348,7 +348,13 @@ def released(Node node not None, grad, create_graph):
 
 cdef list flat(data):
     """The edges of each argument, lists opened, None for constants."""
-    return [edge for item in data for edge in (flat(item) if type(item) is list else (item,))]
+    cdef list found = []
+    for item in data:
+        if type(item) is list:
+            found += flat(item)
+        else:
+            found.append(item)
+    return found
 
 
 def edges_of(data):

@@ -89,9 +89,10 @@ cdef int fill(Node node, op, Level level, rule, tuple inputs, tuple edges, saved
 cdef object wrapped(type wrapper, out, Wrapped like, data):
     """A wrapper, of the level of `like`, of a result, of which an array becomes read-only."""
     cdef Wrapped made
-    if not is_exact(<PyObject *>out):
+    if is_exact(<PyObject *>out):
+        PyArray_CLEARFLAGS(<cnp.ndarray>out, NPY_ARRAY_WRITEABLE)
+    elif not isinstance(out, GENERIC):
         return wrap(wrapper, out, like, data, True)
-    PyArray_CLEARFLAGS(<cnp.ndarray>out, NPY_ARRAY_WRITEABLE)
     made = dispatch_made(wrapper, NOTHING)
     made.value = out
     made.data = data

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor
+from ...core.array_memory import Hold
 from ...core.lazy import LazyFunction
 from ...core.pytree import items_of
 from .saved_tensors import Kept
@@ -36,8 +37,8 @@ def kept_bytes(nodes: Iterable[Any]) -> int:
             if items is not None:
                 waiting += items
             elif isinstance(x, np.ndarray):
-                while isinstance(x.base, np.ndarray):
-                    x = x.base
+                while isinstance(x.base, (np.ndarray, Hold)):
+                    x = x.base.array if type(x.base) is Hold else x.base
                 found[id(x)] = x.nbytes
             elif isinstance(x, (Tensor, Kept)):
                 waiting.append(x.value)

@@ -8,7 +8,10 @@ from ...errors import TracedDataError, TracingError
 from ...graph import Node
 
 ARRAYS = "Compute with arrays; or leave this function out of the trace."
-CHOICE = "Write np.where(condition, a, b) for a choice; or leave this function out of the trace."
+CHOICE = (
+    "Write np.where(condition, a, b) for a choice of values, dispatch.cond(condition, f, g, x) for one of functions; or leave "
+    "this function out of the trace."
+)
 WRITE = "To write it into an array, make that of a traced one: np.zeros_like(x, shape=...), or np.stack the pieces."
 INDEX = "Index with the traced value itself, x[i], or np.take(x, i); or leave this function out of the trace."
 OPERATOR = (

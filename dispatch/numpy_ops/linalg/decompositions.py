@@ -26,7 +26,7 @@ from ...layers.jvp import pushforwards
 from ...symbolic import smaller
 from .. import numpy_functions
 from ..diagonals import diagonal, diagonal_matrix, eye, tril, triu
-from ..families import complete, composite
+from ..families import complete, composite, undispatched
 from ..indexing import getitem, where
 from ..numpy_functions import returning, spelled
 from ..pointwise import add, divide, multiply, negative, square, subtract
@@ -34,6 +34,8 @@ from ..shape import concatenate, expand_dims, real
 from .matmul import adjoint, matmul
 from .solve import inv_lower, keep, solve
 from .stacked import of_matrices
+
+_NUMPY_CHOLESKY, _NUMPY_EIGH, _NUMPY_SVD = undispatched(np.linalg.cholesky), undispatched(np.linalg.eigh), undispatched(np.linalg.svd)
 
 
 def _half(x: Any) -> Any:
@@ -50,7 +52,7 @@ def times_columns(x: Any, by: Any) -> Any:
 
 
 def _cholesky(a: Any, *, upper: bool = False) -> Any:
-    return np.linalg.cholesky(a, upper=upper)
+    return _NUMPY_CHOLESKY(a, upper=upper)
 
 
 def _cholesky_pullback(g: Any, out: Any, upper: bool) -> Any:
@@ -78,7 +80,7 @@ complete(cholesky, autograd=pullbacks(a=_cholesky_pullback), jvp=pushforwards(a=
 
 
 def _eigh(a: Any, UPLO: Any = "L") -> Any:
-    return tuple(np.linalg.eigh(a, UPLO))
+    return tuple(_NUMPY_EIGH(a, UPLO))
 
 
 def gaps(w: Any) -> Any:
@@ -112,7 +114,7 @@ complete(eigvalsh, autograd=pullbacks(a=_eigvalsh_pullback))
 
 
 def _svd(a: Any) -> Any:
-    return tuple(np.linalg.svd(a, full_matrices=False))
+    return tuple(_NUMPY_SVD(a, full_matrices=False))
 
 
 def svd_pullback(a: Any, u: Any, s: Any, vh: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
@@ -175,7 +177,7 @@ def _svdvals_pullback(g: Any, a: Any) -> Any:
 
 svdvals = of_matrices(
     "linalg_svdvals(Tensor a) -> Tensor",
-    lambda a: np.linalg.svd(a, compute_uv=False),
+    lambda a: _NUMPY_SVD(a, compute_uv=False),
     lambda m, n: [(smaller(m, n),)],
     square=False,
 )

@@ -19,7 +19,7 @@ from ...layers.autograd import pullbacks
 from ...operators.prims import astype, broadcast_to, moveaxis, stack
 from ...symbolic import SymInt, agree, guesses, is_one, is_zero
 from ..diagonals import writeable_diagonal
-from ..families import composite
+from ..families import composite, undispatched
 from ..indexing import as_number, getitem
 from ..pointwise import multiply, subtract
 from ..reduction import sum as total
@@ -219,10 +219,11 @@ def _einsum_pullback(g: Any, subscripts: str, operands: Any, operands_needed: An
     return found
 
 
+_NUMPY_EINSUM = undispatched(np.einsum)
 einsum: OpOverload = composite(
     "einsum(str subscripts, Tensor(a)[] operands, *, Any optimize=False) -> Tensor(a)",
     _einsum,
-    numpy=lambda subscripts, operands, *, optimize: np.einsum(subscripts, *operands, optimize=optimize),
+    numpy=lambda subscripts, operands, *, optimize: _NUMPY_EINSUM(subscripts, *operands, optimize=optimize),
     laid_out=True,
     closed_for=_is_small,
     autograd=pullbacks(operands=_einsum_pullback),

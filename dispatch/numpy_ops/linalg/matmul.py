@@ -12,7 +12,7 @@ from ...layers.autograd import pullbacks
 from ...layers.fake import FakeTensor, fake_tensor
 from ...operators.prims import moveaxis
 from ...symbolic import agree, guesses
-from ..families import aligned, composite, in_front, linear, row
+from ..families import aligned, composite, in_front, linear, row, undispatched
 from ..pointwise import multiply
 from ..result_layouts import broadcast_shape, elementwise_order, ufunc_dtype, weak
 from ..shape import expand_dims, reshape, squeeze, swapaxes
@@ -142,7 +142,7 @@ def _dot_right(g: Any, x: Any, y_shape: Shape) -> Any:
 dot = composite(
     "dot(Tensor x, Tensor y) -> Tensor",
     _dot,
-    numpy=np.dot,
+    numpy=undispatched(np.dot),
     laid_out=True,
     autograd=pullbacks(x=_dot_left, y=_dot_right),
 )

@@ -13,7 +13,7 @@ from ...layers.autograd import pullbacks
 from ...operators.prims import moveaxis
 from ...symbolic import has_zero
 from .. import numpy_functions
-from ..families import composite
+from ..families import composite, undispatched
 from ..indexing import where
 from ..numpy_functions import spelled
 from ..plain_forms import attach
@@ -112,7 +112,7 @@ def _is_euclidean(x: Any, ord: Any, axis: Any, keepdims: Any) -> bool:
 norm = composite(
     "linalg_norm(Tensor x, Any ord=None, int[1]? axis=None, bool keepdims=False) -> Tensor",
     _norm,
-    numpy=np.linalg.norm,
+    numpy=undispatched(np.linalg.norm),
     closed_for=_is_euclidean,
     autograd=pullbacks(x=_pulled),
 )

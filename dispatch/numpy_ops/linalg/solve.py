@@ -28,7 +28,7 @@ from ...operators.registry import ops
 from ...symbolic import agree, guesses
 from .. import numpy_functions
 from ..diagonals import eye, tril
-from ..families import aligned, complete, composite, in_front, kernel_of, row
+from ..families import aligned, complete, composite, in_front, kernel_of, row, undispatched
 from ..indexing import where
 from ..numpy_functions import returning, spelled
 from ..plain_forms import attach
@@ -95,14 +95,14 @@ def _batched_solve(info: Any, in_dims: Any, a: Any, b: Any) -> tuple[Any, int]:
 
 solve: OpOverload = row(
     "linalg_solve(Tensor a, Tensor b) -> Tensor",
-    numpy=np.linalg.solve,
+    numpy=undispatched(np.linalg.solve),
     fake=_fake_solve,
     autograd=pullbacks(a=_of_a, b=_of_b),
     jvp=pushforwards(a=_pushed_by_a, b=lambda t, a: solve(a, t)),
     vmap=_batched_solve,
 )
 
-inv = of_matrices("linalg_inv(Tensor a) -> Tensor", np.linalg.inv, lambda m, n: [(n, n)])
+inv = of_matrices("linalg_inv(Tensor a) -> Tensor", undispatched(np.linalg.inv), lambda m, n: [(n, n)])
 complete(
     inv,
     autograd=pullbacks(a=lambda g, out: negative(matmul(adjoint(out), matmul(g, adjoint(out))))),
@@ -231,8 +231,9 @@ complete(
     jvp=pushforwards(a=lambda t, a, out: _turned_cofactors(t, out, det(a))),
 )
 
+_NUMPY_SLOGDET = undispatched(np.linalg.slogdet)
 slogdet = of_matrices(
-    "linalg_slogdet(Tensor a) -> (Tensor, Tensor)", lambda a: tuple(np.linalg.slogdet(a)), lambda m, n: [(), ()]
+    "linalg_slogdet(Tensor a) -> (Tensor, Tensor)", lambda a: tuple(_NUMPY_SLOGDET(a)), lambda m, n: [(), ()]
 )
 
 
@@ -248,7 +249,7 @@ def _slogdet_backward(ctx: Any, g_sign: Any, g_log: Any) -> Any:
     if g_sign is not None and sign.dtype.kind == "c":  # a sign turns with the imaginary part of the trace of inv(a) da
         turning = multiply(imag(multiply(conjugate(g_sign), sign)), -1j)
         factor = turning if g_log is None else add(g_log, turning)
-    return None if factor is None else multiply(_matrices(factor), adjoint(inv(a)))
+    return (None if factor is None else multiply(_matrices(factor), adjoint(inv(a))),)
 
 
 slogdet.register_autograd(_slogdet_backward, setup_context=keep)

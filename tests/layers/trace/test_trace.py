@@ -19,7 +19,8 @@ READS = {
     "tolist": (lambda x: x.tolist(), "a list", "(2,)", OUT),
     "bool": (
         lambda x: 1 if np.sum(x) else 2, "the truth", "()",
-        "Write np.where(condition, a, b) for a choice; or leave this function out of the trace.",
+        ("Write np.where(condition, a, b) for a choice of values, dispatch.cond(condition, f, g, x) for one of functions; or "
+        "leave this function out of the trace."),
     ),
     "float": (
         lambda x: float(x[0]), "a number, by float() or by writing it into a plain array,", "()",
