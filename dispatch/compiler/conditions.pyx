@@ -13,14 +13,14 @@ It has more than 350 lines since a slot is bound by arguments and by guards alik
 cimport cython
 cimport numpy as cnp
 from cpython.dict cimport PyDict_Next, PyDict_Size
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
 from ..core.arrays cimport is_exact
 from ..core.flatten cimport items_of
 from ..core.layouts cimport is_laid_out
-from ..core.python cimport (Py_DECREF, Py_INCREF, Py_TYPE, Py_XDECREF, PyFloat_CheckExact, PyList_GET_ITEM, PyLong_CheckExact,
+from ..core.python cimport (Py_DECREF, Py_INCREF, Py_TYPE, PyFloat_CheckExact, PyList_GET_ITEM, PyLong_CheckExact,
                             PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyUnicode_Compare)
 from ..core.state cimport thread_state
 
@@ -529,7 +529,9 @@ def can_write(tuple written not None, tuple values not None):
         if spans[i].first < spans[i - 1].end:
             break
     else:
-        return all([values[i] is not y for i in written for k, y in enumerate(values) if k != i]) if count < len(values) else True
+        if count == len(values):
+            return True
+        return all([values[i] is not y for i in written for k, y in enumerate(values) if k != i])
     for i in written:
         x = values[i]
         for k, y in enumerate(values):
