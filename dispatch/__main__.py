@@ -45,7 +45,7 @@ from .operators.loading import defined_by, is_file, load
 from .operators.registry import find, ops
 from .testing import opcheck
 from .testing.generated_tests import Failures
-from .testing.package_checks import MOST_SAMPLES, Outcome, check_operators, checked_requirements
+from .testing.package_checks import MOST_SAMPLES, PATIENCE, Outcome, check_operators, checked_requirements
 
 FAULTS, NOT_CHECKED, INTERRUPTED = 1, 2, 130  # what `check` ends with, if not with 0
 ROUNDS, BATCH = 60, 2e-3  # batches of 2 ms, taken in turn: a machine's noise hits all statements alike
@@ -96,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     checking.add_argument("module", help="the module to import, mylib.kernels or ./kernels.py")
     checking.add_argument("--json", action="store_true", help="every outcome, for programs")
     checking.add_argument("--samples", type=int, default=MOST_SAMPLES, help=f"of each operator; by default {MOST_SAMPLES}")
+    checking.add_argument("--timeout", type=float, default=PATIENCE, help=f"seconds for a call; by default {PATIENCE:g}")
     checking.add_argument("--no-isolate", action="store_true", help="run kernels in this process, for debuggers and coverage")
     required = "what every operator must have: fake, gradient, vmap, with commas between"
     checking.add_argument("--require", action="append", default=[], metavar="RULES", help=required)
@@ -139,8 +140,8 @@ def _check(options: argparse.Namespace) -> int:
         defined = defined_by(options.module)
     try:
         with aside, _progress(len(defined)) as advance:
-            how = {"most": options.samples, "isolate": not options.no_isolate, "require": require, "failures": failures}
-            for op, outcomes in check_operators(defined, **how):
+            how = {"isolate": not options.no_isolate, "timeout": options.timeout, "require": require, "failures": failures}
+            for op, outcomes in check_operators(defined, most=options.samples, **how):
                 rows += outcomes
                 done += 1
                 if not options.json:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..core import OpOverload, Program, Slot
+from ..core.collector import collector_paused
 from ..core.pytree import mapped
 from ..errors import GraphError
 from ..graph import AliasAnalysis, Graph, Metadata, Node, nodes_in
@@ -18,6 +19,7 @@ Form = tuple[list[Layout | None], Layout | None, list[int], tuple[Any, ...] | No
 NO_FORM: Form = ([], None, [], None)
 
 
+@collector_paused()
 def program(graph: Graph) -> Program:
     """Return the program of a graph, which the core runs: from the arrays of the input nodes, in order, to the outputs."""
     lowering = _Lowering(graph)

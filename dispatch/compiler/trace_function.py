@@ -18,6 +18,7 @@ from ..core import (
     level_of_rank,
     wrap,
 )
+from ..core.collector import collector_paused
 from ..core.pytree import items_of, leaves, opened, steps, unflatten
 from ..dispatcher.conversion_advice import line_for
 from ..dispatcher.rule_parameters import parameter_names
@@ -86,7 +87,7 @@ def make_fx(f: Callable[..., Any], tracing_mode: str = "real") -> Callable[..., 
                 f"positions: make_fx(lambda x, y: f(x, {next(iter(keywords))}=y))(x, y)."
             )
         graph = Graph()
-        with _below(tracing_mode, args) as fakes:
+        with collector_paused(), _below(tracing_mode, args) as fakes:
             trace = Trace(graph) if fakes is None else Trace(graph, _constants(fakes), fakes.shape_env)
             stand_in = _itself if fakes is None else _lifting(fakes)
             sizes = None if fakes is None or fakes.static_shapes else fakes.shape_env

@@ -16,13 +16,13 @@ import numpy as np
 
 from ..compiler.dynamic_shapes import dynamic_program
 from ..compiler.lowering import program
-from ..core import DispatchKey, OpOverload
-from ..graph import Metadata, reinplace
+from ..core import DispatchKey, OpOverload, active_mode
+from ..graph import Graph, Metadata, reinplace
 from ..graph.subgraph import Subgraph
 from ..operators.registry import add, build
 from ..schema.schema import Schema
 from .steps import scan_program, while_program
-from .tracing import Like, below, item_like, stand_in
+from .tracing import FAKE, Like, below, item_like, stand_in
 from .words import carry_changed, condition_refused, unbounded
 
 
@@ -127,6 +127,19 @@ def widened(pred: Any, ndim: int) -> Any:
     return pred.reshape(pred.shape + (1,) * (ndim - len(pred.shape)))
 
 
+def shapes_from(body: Any, args: list[Any]) -> list[Any]:
+    """What a body gives for fakes, without data of its own: the size of a constant is a number, not one that may be any."""
+    guard = active_mode(FAKE)
+    if type(body) is not Subgraph or not body.graph.constants or guard is None:
+        found: list[Any] = body(*args)
+        return found
+    known = Graph()
+    for name in ("nodes", "inputs", "outputs", "symbols", "guards", "checks"):
+        setattr(known, name, getattr(body.graph, name))
+    known.constants = {name: stand_in(x, guard.mode) for name, x in body.graph.constants.items()}
+    return list(known(*args))
+
+
 # -- shape rules -----------------------------------------------------------------------------------------------------------
 
 
@@ -140,7 +153,7 @@ def _fits(who: str, carry: Any, out: Any) -> None:
 def _fake_scan(
     body: Any, carry: Any, xs: Any, captures: Any, length: Any, reverse: Any, checkpoint: Any, keep: Any, join: Any
 ) -> Any:
-    out = body(*carry, *[np.zeros_like(x, shape=x.shape[1:]) for x in xs], *captures)
+    out = shapes_from(body, [*carry, *[np.zeros_like(x, shape=x.shape[1:]) for x in xs], *captures])
     last, ys = out[: len(carry)], out[len(carry) :]
     _fits("scan", carry, last)
     count = count_of_kept(length, checkpoint)
@@ -154,16 +167,16 @@ def _fake_scan(
 def _fake_while(test: Any, body: Any, carry: Any, captures: Any, max_steps: Any, keep: Any) -> Any:
     if keep and max_steps is None:
         raise unbounded("while_loop")
-    (truth,) = test(*carry, *captures)
+    (truth,) = shapes_from(test, [*carry, *captures])
     if truth.dtype != bool or truth.shape != ():
         raise condition_refused("while_loop", truth)
-    _fits("while_loop", carry, body(*carry, *captures))
+    _fits("while_loop", carry, shapes_from(body, [*carry, *captures]))
     kept = [np.zeros_like(x, shape=(max_steps, *x.shape)) for x in carry] if keep else []
     return [np.zeros_like(x, shape=x.shape) for x in carry], np.zeros_like(truth, dtype=np.int64), kept
 
 
 def _fake_cond(pred: Any, true: Any, false: Any, operands: Any) -> Any:
-    return [np.zeros_like(x, shape=x.shape) for x in true(*operands)]
+    return [np.zeros_like(x, shape=x.shape) for x in shapes_from(true, operands)]
 
 
 for _op, _kernel, _fake in ((scan, _scan, _fake_scan), (while_loop, _while, _fake_while), (cond, _cond, _fake_cond)):

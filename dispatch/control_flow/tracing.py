@@ -25,7 +25,8 @@ from ..core import (
     wrap,
 )
 from ..core.pytree import leaves, mapped
-from ..errors import TracingError
+from ..core.source import where
+from ..errors import ConversionError, TracingError
 from ..graph import Graph, Node, common_subexpressions, constant_folding, dead_code
 from ..graph.subgraph import Subgraph
 from ..layers.fake import FakeTensor, FakeTensorMode, fake_tensor
@@ -216,7 +217,7 @@ def _functional(who: str, function: Function, inside: list[Any], nodes: list[Nod
     state = Functional()
     with state.level as level:
         args = [state.root(x) for x in inside]
-        with ModeGuard(FUNCTIONALIZE, state, level):
+        with ModeGuard(FUNCTIONALIZE, state, level), advising(function.f):
             out = function.call(args)
         given = {id(x): node.name for x, node in zip(inside, nodes, strict=True)}
         for outside, root in state.roots.values():
@@ -224,6 +225,19 @@ def _functional(who: str, function: Function, inside: list[Any], nodes: list[Nod
                 name = given.get(id(outside)) or name_of(outside) or "an array that it closes over"
                 raise write_refused(who, function.f, repr(name) if name.isidentifier() else name)
         return mapped(state.left, out)
+
+
+@contextmanager
+def advising(f: Callable[..., Any]) -> Iterator[None]:
+    """Say in the refusal of a read of data that a body is traced, and what to write where it indexes a plain array."""
+    try:
+        yield
+    except (ConversionError, TracingError) as error:
+        error.add_note(
+            f"The {where(f)} is traced: it is run once for all steps, on values without data. An array that is no value of a "
+            "transform cannot be indexed by one: write dispatch.numpy.take(table, i, axis=0), or scan the array."
+        )
+        raise
 
 
 def _left(who: str, x: Any, tracing: Trace) -> Node:

@@ -4,7 +4,8 @@ from .alias_analysis import AliasAnalysis, is_pinned
 from .codegen import register_spelling
 from .graph import Graph, dumps, loads
 from .literals import register_value
-from .node import Metadata, Node, Opaque, nodes_in
+from .metadata import Metadata, Opaque
+from .node import Node, nodes_in
 from .passes import apply, common_subexpressions, constant_folding, dead_code
 from .plain_calls import PlainCall, register_plain_call
 from .reinplace_pass import reinplace

@@ -9,7 +9,7 @@ from numpy.lib.format import descr_to_dtype, dtype_to_descr
 
 from ..errors import GraphError, kind_of
 from ..symbolic import contiguous
-from .node import Metadata
+from .metadata import Metadata
 
 
 class Unwritable(Exception):  # noqa: N818  it is caught where the graph is known, and never seen

@@ -11,7 +11,8 @@ from ..core import OpOverload
 from ..core.pytree import items_of, mapped
 from ..core.source import Line
 from ..errors import GraphError
-from .node import Kind, Metadata, Node, nodes_in
+from .metadata import Kind, Metadata
+from .node import Node, nodes_in, standing
 
 
 class Body:
@@ -162,6 +163,13 @@ class Body:
         self._names = dict.fromkeys(names, 0)
         return left
 
+    def keep(self, kept: list[Node]) -> None:
+        """Remove all nodes but some of the graph's, with the constants among them; nothing else may need these."""
+        if len(kept) < len(self.nodes):
+            left = {node.name for node in kept}
+            self.nodes = kept
+            self.constants = {name: x for name, x in self.constants.items() if name in left}
+
     def _place(self, node: Node) -> int:
         try:
             return self.nodes.index(node)
@@ -170,7 +178,20 @@ class Body:
 
     def copy(self) -> Self:
         """Return a copy with new nodes of the same names. Arrays and other values are shared."""
-        return self.rebuilt(lambda new, node, args: new.like(node, args))
+        new = type(self)()
+        there: dict[Node, Node] = {}
+        for node in self.nodes:
+            args = standing(node.args, there)
+            there[node] = Node(node.kind, node.name, node.op, args, node.value, node.source)
+        new.nodes, new.constants, new._names = list(there.values()), dict(self.constants), dict(self._names)  # noqa: SLF001
+        self._finish(new, there)
+        return new
+
+    def _finish(self, new: Self, stands: dict[Node, Any]) -> None:
+        """Give a graph that was made of this one what is no node."""
+        new.inputs, new.outputs = standing(self.inputs, stands), standing(self.outputs, stands)
+        new.symbols = {name: (stands[node], axis) for name, (node, axis) in self.symbols.items()}
+        new.guards, new.checks, new.notes = list(self.guards), list(self.checks), dict(self.notes)
 
     def like(self, node: Node, args: tuple[Any, ...]) -> Node:
         """Add a copy of a node of another graph, with arguments of this graph, and return it."""
@@ -199,22 +220,15 @@ class Body:
         """
         new = type(self)()
         stands: dict[Node, Any] = {}
-
-        def there(x: Any) -> Any:
-            return stands[x] if type(x) is Node else x
-
         for node in self.nodes:
-            args = mapped(there, node.args)
+            args = standing(node.args, stands)
             if node.kind == "item" and (items := items_of(args[0])) is not None:
                 stands[node] = items[args[1]]
                 continue
             made = stands[node] = rule(new, node, args)
             if node.kind == "constant" and type(made) is Node and made.kind == "constant":
                 new.constants.setdefault(made.name, self.constants[node.name])
-        new.inputs, new.outputs = mapped(there, self.inputs), mapped(there, self.outputs)
-        new.symbols = {name: (there(node), axis) for name, (node, axis) in self.symbols.items()}
-        new.guards, new.checks = list(self.guards), list(self.checks)
-        new.notes = dict(self.notes)
+        self._finish(new, stands)
         return new
 
     def lint(self) -> None:

@@ -30,7 +30,8 @@ from ..operators.rule_operators import origin_of_name
 from .array_literals import Unwritable, dtype_text
 from .body import Body
 from .literals import BY_CLASS, TYPES, Writer, find_class, is_known
-from .node import Metadata, Node
+from .metadata import Metadata
+from .node import Node
 
 MOST_ELEMENTS = 32  # of a constant that is written out
 RESERVED = frozenset({"np", "ops", "objects", "float", "complex", "slice", "f", *TYPES})

@@ -11,7 +11,8 @@ from .array_literals import Unwritable
 from .body import Body
 from .literals import Writer, evaluated
 from .liveness import last_uses
-from .node import Metadata, Node
+from .metadata import Metadata
+from .node import Node
 from .shape_guards import run_checks, size_at, sizes_of_inputs
 
 NUMBERS = frozenset({int, float, complex})

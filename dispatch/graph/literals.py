@@ -21,7 +21,8 @@ from ..core.pytree import field_names, items_of, made_of, register_record
 from ..errors import GraphError
 from ..operators.views import Look
 from .array_literals import Unwritable, array_of, data_of, described, dtype_of, dtype_text, metadata_of, raw_bytes, scalar_of
-from .node import Metadata, Node, Opaque
+from .metadata import Metadata, Opaque
+from .node import Node
 
 PLAIN = frozenset({type(None), bool, str, bytes})
 
@@ -202,10 +203,20 @@ class Reader:
     def __init__(self, nodes: Mapping[str, Node] | None = None, operators: Mapping[str, OpOverload] | None = None) -> None:
         self.nodes = {} if nodes is None else nodes
         self.operators = {} if operators is None else operators
+        self._known: dict[str, Any] = {}
 
     def value(self, text: str) -> Any:
         """Return the value of a text."""
         return self.read(ast.parse(text, mode="eval").body)
+
+    def known(self, text: str) -> Any:
+        """Return what `value` does; a value that never changes is read once."""
+        found = self._known.get(text)
+        if found is None:
+            found = self.value(text)
+            if type(found) in (Metadata, slice, complex) or isinstance(found, np.dtype):
+                self._known[text] = found
+        return found
 
     def read(self, tree: ast.expr) -> Any:
         """Return the value of a parsed expression."""

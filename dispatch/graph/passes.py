@@ -3,6 +3,9 @@
 A pass returns a new graph and does not change its argument. The results are the same to the last bit, and there are no more
 nodes than before. A call that writes, returns nothing, draws random numbers, has an effect or takes a handle stays, and such
 calls keep their order.
+
+Each pass changes a copy, and asks one analysis of what shares memory. Passes that `apply` runs one after the other have the
+copy and the analysis in common: dropping and merging calls makes no value share more memory than before.
 """
 
 from collections.abc import Callable
@@ -12,17 +15,20 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..core import OpOverload
-from ..core.pytree import items_of, leaves, mapped
+from ..core.collector import collector_paused
+from ..core.pytree import items_of, leaves
 from ..schema.tags import Tag
-from .alias_analysis import AliasAnalysis, is_data, is_pinned, may_be_view
+from .alias_analysis import AliasAnalysis, is_data, may_be_view
 from .body import Body
 from .literals import Writer, is_open
-from .node import Metadata, Node, maker, nodes_in
+from .metadata import Metadata
+from .node import Node, key_of, maker, nodes_in, standing
 
 G = TypeVar("G", bound=Body)
 MOST_BYTES = 1 << 20  # of one array that folding may add to a graph, which is kept and saved as long as the graph is
 
 
+@collector_paused()
 def apply(graph: G, *passes: Callable[[G], G]) -> G:
     """Run passes one after the other, and `lint` the result of each.
 
@@ -50,10 +56,37 @@ def apply(graph: G, *passes: Callable[[G], G]) -> G:
     >>> apply(dispatch.make_fx(f)(np.ones(3)), common_subexpressions, dead_code).nodes
     [x, sin, multiply]
     """
-    for each in passes:
-        graph = each(graph)
+    at = 0
+    while at < len(passes):
+        edits = _edits(passes[at:])
+        graph = _edited(graph, *edits) if edits else passes[at](graph)
         graph.lint()
+        at += max(len(edits), 1)
     return graph
+
+
+Edit = Callable[[Any, AliasAnalysis], None]
+
+
+def _edits(passes: tuple[Callable[..., Any], ...]) -> list[Edit]:
+    """Return what the passes of this module do that come first, as far as these go."""
+    known: list[tuple[Any, Edit]] = [(dead_code, _drop_dead), (common_subexpressions, _merge), (constant_folding, _fold)]
+    found = []
+    for each in passes:
+        edit = next((edit for own, edit in known if own is each), None)
+        if edit is None:
+            break
+        found.append(edit)
+    return found
+
+
+def _edited(graph: G, *edits: Edit) -> G:
+    """Return a copy of a graph with some changes."""
+    new = graph.copy()
+    aliases = AliasAnalysis(new)
+    for edit in edits:
+        edit(new, aliases)
+    return new
 
 
 def dead_code(graph: G) -> G:
@@ -78,12 +111,17 @@ def dead_code(graph: G) -> G:
     >>> dead_code(dispatch.make_fx(f)(np.ones(3))).nodes
     [x, sin]
     """
+    return _edited(graph, _drop_dead)
+
+
+def _drop_dead(graph: Body, aliases: AliasAnalysis) -> None:
     live = {*nodes_in(graph.outputs), *[node for node, _ in graph.symbols.values()]}
+    kept = []
     for node in reversed(graph.nodes):
-        if node in live or node.kind == "placeholder" or is_pinned(node):
-            live.add(node)
+        if node in live or node.kind == "placeholder" or aliases.is_pinned(node):
+            kept.append(node)
             live.update(nodes_in(node.args))
-    return graph.rebuilt(lambda new, node, args: new.like(node, args) if node in live else None)
+    graph.keep(kept[::-1])
 
 
 def common_subexpressions(graph: G) -> G:
@@ -106,32 +144,48 @@ def common_subexpressions(graph: G) -> G:
     >>> common_subexpressions(dispatch.make_fx(lambda x: np.sin(x) * np.sin(x))(np.ones(3))).nodes
     [x, sin, multiply]
     """
-    aliases = AliasAnalysis(graph)
+    return _edited(graph, _merge)
+
+
+def _merge(graph: Body, aliases: AliasAnalysis) -> None:
     versions: dict[Node, int] = {}  # how often each class of memory was written so far
-    found: dict[tuple[Any, ...], tuple[Node, Node]] = {}  # what was computed: where, and its node in the new graph
+    found: dict[tuple[Any, ...], Node] = {}  # what was computed
+    stands: dict[Node, Node] = {}  # for a node that is left out, the earlier one
     alike = _alike(graph)
-    writer = Writer(opaque=lambda x: f"object({id(x)})")
-
-    def merged(new: G, node: Node, args: tuple[Any, ...]) -> Node:
-        for written in aliases.writes(node):
+    spell = Writer(opaque=lambda x: f"object({id(x)})").spell
+    kept = []
+    for node in graph.nodes:
+        if stands:
+            node.args = standing(node.args, stands, every=False)
+        for written in aliases.writes(node) if aliases.written_by else ():
             versions[written] = versions.get(written, 0) + 1
-        if node.kind == "placeholder" or (node.kind == "constant" and node not in alike):
-            return new.like(node, args)
-        if is_pinned(node) or Tag.nondeterministic_bitwise in _tags(node) or not is_data(node.value):
-            return new.like(node, args)
-        classes = {aliases.of(x) for x in nodes_in(node.args) if aliases.is_written(x)}
-        state = frozenset([(x, versions.get(x, 0)) for x in classes])
-        array = graph.constants[node.name] if node.kind == "constant" else None
-        key = node.kind, node.op, writer.spell((args, array)), state
-        if (earlier := found.get(key)) is None:
-            found[key] = node, new.like(node, args)
-        elif node.kind != "item" and not _may_merge(aliases, earlier[0], node):
-            return new.like(node, args)
+        if (earlier := _earlier(graph, node, aliases, versions, found, alike, spell)) is None:
+            kept.append(node)
         else:
-            aliases.merge(earlier[0], node)
-        return found[key][1]
+            aliases.merge(earlier, node)
+            stands[node] = earlier
+    if stands:
+        graph.outputs = standing(graph.outputs, stands, every=False)
+        graph.symbols = {name: (stands.get(node, node), axis) for name, (node, axis) in graph.symbols.items()}
+        graph.keep(kept)
 
-    return graph.rebuilt(merged)
+
+def _earlier(
+    graph: Body, node: Node, aliases: AliasAnalysis, versions: dict[Node, int], found: dict[tuple[Any, ...], Node],
+    alike: set[Node], spell: Callable[[Any], str],
+) -> Node | None:  # fmt: skip
+    """Return the node that may stand for a node, which computes the same; None where there is none."""
+    if node.kind == "placeholder" or (node.kind == "constant" and node not in alike):
+        return None
+    if aliases.is_pinned(node) or Tag.nondeterministic_bitwise in _tags(node) or not is_data(node.value):
+        return None
+    state: Any = None
+    if versions:
+        classes = {aliases.of(x) for x in nodes_in(node.args) if aliases.is_written(x)}
+        state = frozenset([(x, versions[x]) for x in classes if x in versions]) or None
+    array = spell(graph.constants[node.name]) if node.kind == "constant" else None
+    earlier = found.setdefault((node.kind, node.op, key_of(node.args, spell), array, state), node)
+    return None if earlier is node or (node.kind != "item" and not _may_merge(aliases, earlier, node)) else earlier
 
 
 def _may_merge(aliases: AliasAnalysis, x: Node, y: Node) -> bool:
@@ -171,39 +225,49 @@ def constant_folding(graph: G, most_bytes: int = MOST_BYTES) -> G:
     >>> graph.nodes, constant_folding(graph).nodes
     ([x, constant, sqrt, multiply], [x, sqrt, multiply])
     """
-    aliases = AliasAnalysis(graph)
-    known: dict[Node, Any] = {}  # values that are known already; of a call with several outputs all of them
-    for node in graph.nodes:
-        if node.kind == "constant" and not aliases.is_written(node):
-            known[node] = graph.constants[node.name]
-        elif node.kind == "item" and node.args[0] in known:
-            known[node] = items_of(known[node.args[0]])[node.args[1]]  # type: ignore[index]
-        elif node.op is not None and _may_fold(node, known, aliases, most_bytes):
-            out = _computed(node.op, mapped(lambda x: known[x] if type(x) is Node else x, node.args))
-            if _is_as_traced(out, node.value):
-                known[node] = out
+    return _edited(graph, lambda new, aliases: _fold(new, aliases, most_bytes))
+
+
+def _fold(graph: Body, aliases: AliasAnalysis, most_bytes: int = MOST_BYTES) -> None:
+    known = _computable(graph, aliases, most_bytes)
+    if all(node.kind == "constant" for node in known):
+        return
     needed = {*nodes_in(graph.outputs), *[node for node, _ in graph.symbols.values()]}
     used = {x for node in graph.nodes for x in nodes_in(node.args)}
-    made: set[Node] = set()  # of those that are known, what becomes a constant
+    kept = []
     for node in reversed(graph.nodes):
         if node in known and node not in needed and (node in used or node.kind != "constant"):
             continue
-        needed.add(node)
+        kept.append(node)
         if node in known and _may_be_kept(node, known[node], aliases):
-            made.add(node)
-        else:
-            needed.update(nodes_in(node.args))
+            node.kind, node.op, node.args, node.source = "constant", None, (), None
+            graph.constants[node.name] = known[node]
+        needed.update(nodes_in(node.args))
+    graph.keep(kept[::-1])
 
-    def folded(new: G, node: Node, args: tuple[Any, ...]) -> Any:
-        if node in made:
-            return new.constant(known[node], node.value, node.name)
-        return new.like(node, args) if node in needed else None
 
-    return graph.rebuilt(folded)
+def _computable(graph: Body, aliases: AliasAnalysis, most_bytes: int) -> dict[Node, Any]:
+    """Return the values that are known already; of a call with several outputs all of them."""
+    known: dict[Node, Any] = {}
+    for node in graph.nodes:
+        if node.kind == "constant":
+            if not aliases.is_written(node):
+                known[node] = graph.constants[node.name]
+        elif node.kind == "item":
+            if node.args[0] in known:
+                known[node] = items_of(known[node.args[0]])[node.args[1]]  # type: ignore[index]
+        elif node.op is not None and _may_fold(node, known, aliases, most_bytes):
+            out = _computed(node.op, standing(node.args, known))
+            if _is_as_traced(out, node.value):
+                known[node] = out
+    return known
 
 
 def _may_fold(node: Node, known: dict[Node, Any], aliases: AliasAnalysis, most_bytes: int) -> bool:
-    if not all(x in known for x in nodes_in(node.args)) or is_pinned(node) or aliases.is_written(node):
+    for x in nodes_in(node.args):
+        if x not in known:
+            return False
+    if aliases.is_pinned(node) or aliases.is_written(node):
         return False
     if Tag.nondeterministic_bitwise in _tags(node) or any(map(is_open, leaves((node.args, node.value)))):
         return False

@@ -15,7 +15,13 @@ from .node import Node
 
 
 class PlainCall(NamedTuple):
-    """A function, its arguments with nodes for values, and the names of the last ones, which are given by keyword."""
+    """A function, its arguments with nodes for values, and the names of the last ones, which are given by keyword.
+
+    Examples
+    --------
+    >>> PlainCall(np.cumsum, ("x", 0), ("axis",)).names
+    ('axis',)
+    """
 
     function: Callable[..., Any]
     args: tuple[Any, ...]

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from ..core import OpOverload
+from ..core.collector import collector_paused
 from ..core.pytree import items_of, mapped
 from ..operators.functional_variant import form_of, origin_of
 from ..operators.views import Look, view_scatter
@@ -23,7 +24,8 @@ from ..schema.tags import Tag
 from .alias_analysis import may_be_view
 from .body import Body
 from .liveness import NEVER, Lifetimes
-from .node import Metadata, Node, maker, nodes_in
+from .metadata import Metadata
+from .node import Node, maker, nodes_in
 
 G = TypeVar("G", bound=Body)
 WRITE, WRITTEN, READ = "np::setitem_", "np::setitem", "np::getitem"
@@ -45,6 +47,7 @@ class Step(NamedTuple):
     scatters: tuple[Node, ...]
 
 
+@collector_paused()
 def reinplace(graph: G) -> G:
     """Return a graph that calls operators that write in place of functional forms, where no value that is used later changes.
 

@@ -10,7 +10,8 @@ from ..errors import CheckError, GraphError
 from ..symbolic import Check, Guard, ShapeEnv, SymInt, parse
 from .body import Body
 from .literals import register_value
-from .node import Metadata, Node, nodes_in
+from .metadata import Metadata
+from .node import Node, nodes_in
 
 SYMBOL = re.compile(r"[a-z]\d{1,6}")
 

@@ -28,6 +28,8 @@ except ImportError:  # Windows has none
 else:
     HAS_LIMITS = True
 
+import numpy as np
+
 from ..core.source import raised_at
 from ..errors import OperatorNotFoundError
 
@@ -43,6 +45,7 @@ class Ended(NamedTuple):
 
     how: str
     what: str
+    hung: bool = False
 
 
 class Unfit(NamedTuple):
@@ -120,6 +123,7 @@ def run_in_fork(work: Work, timeout: float) -> Iterator[Any]:
     ------
     object
     """
+    np.random.default_rng(0)  # loaded here, it is not loaded again in every child: 20 ms each
     context = multiprocessing.get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=_serve_fork, args=(work, sending.send))
@@ -186,7 +190,7 @@ def run_in_new(work: Work, timeout: float) -> Iterator[Any]:
 
 
 def _watched(receive: Callable[[float], Any], end: Callable[[float], int], timeout: float) -> Iterator[Any]:
-    what, how, done, patience = "", "", False, 0.0
+    what, hung, done, patience = "", False, False, 0.0
     until = time.monotonic() + timeout
     try:
         while not done:
@@ -201,13 +205,13 @@ def _watched(receive: Callable[[float], Any], end: Callable[[float], int], timeo
                 yield found
         patience = EXITS
     except TimeoutError:
-        how = f"did not return within {timeout:g} s"
+        hung = True
     except (EOFError, OSError, pickle.UnpicklingError):
         patience = EXITS
     finally:
         status = end(patience)
     if not done:
-        yield Ended(how or _ending(status), what)
+        yield Ended(f"did not return within {timeout:g} s" if hung else _ending(status), what, hung)
 
 
 def _serve(work: Work, send: Callable[[Any], object]) -> None:

@@ -23,6 +23,7 @@ def pytest_addoption(parser: Any, pluginmanager: Any) -> None:
         help="what every operator must have: fake, gradient, vmap, with commas between",
     )  # fmt: skip
     group.addoption("--opcheck-samples", type=int, metavar="N", help="at most so many samples of each operator, by default 3")
+    group.addoption("--opcheck-timeout", type=float, metavar="S", help="seconds that a call may take, by default 20")
     group.addoption("--opcheck-failures", metavar="FILE", help="a JSON file of what is known to fail, and fails if it passes")
     group.addoption(
         "--opcheck-no-isolate", action="store_true", help="run kernels in this process, for debuggers and coverage"

@@ -177,9 +177,22 @@ def _run_isolated(case: Case, names: tuple[str, ...], options: Options, timeout:
             if isinstance(outcome, Ended):
                 findings = _of_death(case, left[0], outcome)
                 runs = runs and not (left[0] == "test_schema" and not outcome.what.startswith(" on the sample "))
-                outcome = left[0], findings, runs
-            yield outcome
-            left, runs = left[1:], outcome[2]
+                yield left[0], findings, runs
+                if outcome.hung:  # what hangs once hangs again, and each time is a wait
+                    yield from _not_run(case, left[1:], left[0])
+                    return
+            else:
+                yield outcome
+                runs = outcome[2]
+            left = left[1:]
+
+
+def _not_run(case: Case, names: Sequence[str], hung: str) -> Iterator[Outcome]:
+    """Skip the checks after one in which a call did not return."""
+    for name in names:
+        findings = Findings(case.name)
+        findings.skip(f"a call did not return in time, see {hung}")
+        yield name, findings, hung != "test_schema"
 
 
 def _work(case: Case, names: tuple[str, ...], options: Options, runs: bool, say: Any) -> Iterator[Outcome]:
@@ -197,7 +210,7 @@ def _of_death(case: Case, check: str, ended: Ended) -> Findings:
             " Refuse such arguments with an exception; arguments that belong together, as indices and what they point into, "
             'are kept by fixed=("indices",).'
         )
-    elif "return within" in ended.how:
+    elif ended.hung:
         advice = " If threads or a device that were started before make it wait, check it in this process: isolate=False."
     findings.fault("died", f"{doer} {ended.how}{what}{sample}.{advice}")
     return findings

@@ -72,6 +72,7 @@ def check_operators(
     *,
     most: int = MOST_SAMPLES,
     isolate: bool = True,
+    timeout: float = PATIENCE,
     require: Sequence[str] = (),
     failures: Failures | None = None,
 ) -> Iterator[tuple[OpOverload, list[Outcome]]]:
@@ -83,6 +84,7 @@ def check_operators(
     most : int
         How many samples an operator is checked with.
     isolate : bool
+    timeout : float
         As in `opcheck`.
     require : sequence of str
         What every operator must have: `"fake"`, `"gradient"`, `"vmap"`.
@@ -106,12 +108,12 @@ def check_operators(
     for op in operators:
         known.check_tests(op.name, TESTS)
         outcomes = list(required_of(op, require))
-        for sample in samples_of(op, most, isolate=isolate):
-            outcomes += check_sample(op, sample, known=known, isolate=isolate)
+        for sample in samples_of(op, most, isolate=isolate, timeout=timeout):
+            outcomes += check_sample(op, sample, known=known, isolate=isolate, timeout=timeout)
         yield op, [judged(outcome, known) for outcome in outcomes]
 
 
-def samples_of(op: OpOverload, most: int, *, isolate: bool) -> list[Sample | Outcome]:
+def samples_of(op: OpOverload, most: int, *, isolate: bool, timeout: float) -> list[Sample | Outcome]:
     """Return samples of an operator, no two of one name, or what is to be said in their place.
 
     The kernel runs to tell what it accepts.
@@ -119,7 +121,7 @@ def samples_of(op: OpOverload, most: int, *, isolate: bool) -> list[Sample | Out
     apart = isolate and has_fork() and sample_function(op) is None  # what that gives may be nothing that can be pickled
     found: list[Sample | Outcome] = []
     taken: set[str] = set()
-    for sample in run_in_fork(partial(_made, op, most), PATIENCE) if apart else _made(op, most):
+    for sample in run_in_fork(partial(_made, op, most), timeout) if apart else _made(op, most):
         if isinstance(sample, Ended):
             advice = f"Refuse such arguments with an exception, or give it samples: @{op.schema.name}.register_samples."
             said = f"{op.name}: its kernel {sample.how} on arguments that were made from the schema{sample.what}. {advice}"
@@ -130,9 +132,7 @@ def samples_of(op: OpOverload, most: int, *, isolate: bool) -> list[Sample | Out
             name = next(name for name in _names(sample.what or "()") if name not in taken)
             taken.add(name)
             found.append(sample._replace(what=name))
-    advice = f"Give it samples: @{op.schema.name}.register_samples."
-    said = f"its kernel accepts none of the arguments that were made from its schema. {advice}"
-    return found or [Outcome(op.name, "", "samples", SKIPPED, said)]
+    return found or [Outcome(op.name, "", "samples", SKIPPED, "its sample function gives none")]
 
 
 def _names(what: str) -> Iterator[str]:
@@ -144,7 +144,8 @@ def _made(op: OpOverload, most: int, say: Say | None = None) -> Iterator[Sample 
     try:
         yield from islice(made(op, say=say), most)
     except ArgumentError as error:
-        yield Outcome(op.name, "", "samples", SKIPPED, str(error))
+        verdict = FAILED if isinstance(error.__cause__, MemoryError) else SKIPPED
+        yield Outcome(op.name, "", "samples", verdict, str(error))
 
 
 def check_sample(
@@ -154,6 +155,7 @@ def check_sample(
     *,
     known: Failures,
     isolate: bool = True,
+    timeout: float = PATIENCE,
 ) -> list[Outcome]:
     """Run `opcheck` on one sample; where the operator has a gradient, its floating-point arrays are tracked."""
     if isinstance(sample, Outcome):
@@ -170,7 +172,7 @@ def check_sample(
     try:
         report = opcheck(
             op, args, keywords, test_utils=checks, raise_exception=False, gradients=sample.gradients, fixed=sample.fixed,
-            isolate=isolate,
+            isolate=isolate, timeout=timeout,
         )  # fmt: skip
     except DispatchError as error:  # a sample of the operator's own that is no call of it
         return [Outcome(op.name, sample.what, "samples", FAILED, str(error))]

@@ -20,6 +20,7 @@ from .operator_checks import ALL
 from .package_checks import (
     FAILED,
     MOST_SAMPLES,
+    PATIENCE,
     SKIPPED,
     TESTS,
     XFAILED,
@@ -79,18 +80,14 @@ class PackageCollector(pytest.Collector):
             yield from self._items(op, known, checked_requirements(option("opcheck_require")))
 
     def _items(self, op: OpOverload, known: Failures, require: tuple[str, ...]) -> Iterator["CheckItem"]:
-        most, isolate = self.config.getoption("opcheck_samples") or MOST_SAMPLES, self.isolates
+        option = self.config.getoption
+        how: dict[str, Any] = {"isolate": not option("opcheck_no_isolate"), "timeout": option("opcheck_timeout") or PATIENCE}
         for outcome in required_of(op, require):
-            yield CheckItem.of(self, Checked(op, outcome, known, isolate=isolate), outcome.check)
-        for sample in samples_of(op, most, isolate=isolate):
-            checked = Checked(op, sample, known, isolate=isolate)
+            yield CheckItem.of(self, Checked(op, outcome, known, how), outcome.check)
+        for sample in samples_of(op, option("opcheck_samples") or MOST_SAMPLES, **how):
+            checked = Checked(op, sample, known, how)
             for check in ["samples"] if isinstance(sample, Outcome) else ALL:
                 yield CheckItem.of(self, checked, check)
-
-    @property
-    def isolates(self) -> bool:
-        """Whether kernels run in processes of their own."""
-        return not self.config.getoption("opcheck_no_isolate")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:  # type: ignore[override]  # as in its parent
         """Say why a package cannot be imported; a traceback would be of our own code."""
@@ -101,8 +98,8 @@ class PackageCollector(pytest.Collector):
 class Checked:
     """An operator and one sample: the checks that are selected run together, once."""
 
-    def __init__(self, op: OpOverload, sample: Sample | Outcome, known: Failures, *, isolate: bool) -> None:
-        self.op, self.sample, self.known, self.isolate = op, sample, known, isolate
+    def __init__(self, op: OpOverload, sample: Sample | Outcome, known: Failures, how: dict[str, Any]) -> None:
+        self.op, self.sample, self.known, self.how = op, sample, known, how
         self.outcomes: dict[str, Outcome] = {}
 
     @property
@@ -112,7 +109,7 @@ class Checked:
 
     def run(self, checks: list[str]) -> None:
         """Run checks."""
-        found = check_sample(self.op, self.sample, checks, known=self.known, isolate=self.isolate)
+        found = check_sample(self.op, self.sample, checks, known=self.known, **self.how)
         self.outcomes |= {outcome.check: outcome for outcome in found}
 
 

@@ -10,7 +10,7 @@ from ..core.optional import require
 from ..operators.register import resolve
 from ..schema.bounds import Bounds
 from ..schema.types import Base
-from .sampled_arguments import DTYPES, SHAPES, Maker, Sample, Shape, choices, is_accepted, sample_function, sample_of, samples
+from .sampled_arguments import DTYPES, SHAPES, Maker, Sample, Shape, choices, refusal, sample_function, sample_of, samples
 
 MOST = 5  # elements along an axis that a hint names
 FAR = 100.0  # how far from zero values are, where no hint says more
@@ -62,7 +62,7 @@ def sample_strategy(op: OpOverload | str) -> Any:
         maker = _Drawing(draw, strategies, number, np.dtype(dtype), chosen)
         full = [maker.argument(a) if a.type.has_tensor else chosen[a.name] for a in op.schema.arguments]
         sample = sample_of(op, full)
-        hypothesis.assume(is_accepted(op, sample))
+        hypothesis.assume(refusal(op, sample) is None)
         return sample
 
     return strategies.composite(make)()

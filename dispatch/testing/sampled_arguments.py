@@ -91,7 +91,8 @@ def samples(op: OpOverload | str, seed: int = 0) -> Iterator[Sample]:
     Raises
     ------
     ArgumentError
-        If an argument without a default has a type that no value can be made for, or a sample function gives no sample.
+        If an argument without a default has a type that no value can be made for, the kernel accepts no guess, or a sample
+        function gives no sample.
 
     Examples
     --------
@@ -129,18 +130,16 @@ def _read(op: OpOverload, own: SampleFunction, given: Any, random: "np.random.Ge
     if not isinstance(given, Mapping):
         raise ArgumentError(
             f"{op.name}: a sample is a tuple, the arguments by position, or a dict of arguments by name, and its sample "
-            f"function gave {kind_of(given)}.",
-            operator=op.name,
+            f"function gave {kind_of(given)}."
         )
     for name in given:
         if name not in op.arguments.names:
             close = did_you_mean(str(name), op.arguments.names)
-            said = f"{op.name} has no argument {name!r}, which its sample function gives.{close}"
-            raise ArgumentError(said, operator=op.name)
+            raise ArgumentError(f"{op.name} has no argument {name!r}, which its sample function gives.{close}")
     for found in islice(_from_schema(op, random, given, None), 1):
         return found._replace(fixed=own.fixed, gradients=own.gradients)
     named = ", ".join(given)
-    raise ArgumentError(f"{op.name}: its kernel accepts nothing that was made from its schema beside the {named} of a sample.")
+    raise ArgumentError(f"{op.name}: its kernel accepts nothing made from its schema beside the {named} of a sample.")
 
 
 def _from_schema(
@@ -155,6 +154,7 @@ def _from_schema(
             return
     plain = [[given[a.name]] if a.name in given else [None] if a.type.has_tensor else choices(op, a) for a in arguments]
     seen: set[str] = set()
+    first: tuple[str, Exception | None] | None = None  # what was tried, and what it raised
     combined = list(product(*plain))
     # every shape and every choice soon, and in the end each with each
     soon = [(i % len(SHAPES), i % len(combined)) for i in range(max(len(SHAPES), len(combined)))]
@@ -165,17 +165,27 @@ def _from_schema(
             full = [maker.argument(a) if a.type.has_tensor and a.name not in given else maker.chosen[a.name] for a in arguments]
             sample = sample_of(op, full)
             key = f"{[x.shape for x in arrays_in(tuple(full))]} {choice}"
-            if key not in seen and is_accepted(op, sample, say):
-                seen.add(key)
-                yield sample
+            if key not in seen:
+                error = refusal(op, sample, say)
+                first = first or (sample.what, error)
+                if error is None:
+                    seen.add(key)
+                    yield sample
         if seen:
             return
+    if first is not None and not given:
+        what, error = first
+        raise ArgumentError(
+            f"{op.name}: its kernel accepts none of the arguments that were made from its schema. The first, {what}, raised "
+            f"{type(error).__name__}: {error}. Give it samples: @{op.schema.name}.register_samples.",
+            operator=op.name,
+        ) from error
 
 
-def is_accepted(op: OpOverload, sample: Sample, say: Say | None = None) -> bool:
-    """Whether the kernel takes a sample, which it gets in copies."""
+def refusal(op: OpOverload, sample: Sample, say: Say | None = None) -> Exception | None:
+    """What the kernel raises on a sample, which it gets in copies."""
     case = bind(op, sample.args, sample.kwargs)._replace(say=say)
-    return run(case, written_arrays(case), readonly=False).error is None
+    return run(case, written_arrays(case), readonly=False).error
 
 
 def sample_of(op: OpOverload, full: list[Any]) -> Sample:

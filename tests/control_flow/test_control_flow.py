@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from control_flow.random_loops import program
 from control_flow.unrolled import OURS, PROGRAMS, UNROLLED
 
 import dispatch
@@ -67,6 +68,24 @@ def test_each_pair_of_transforms(number, pair):
 @pytest.mark.parametrize("pair", [("grad", "vmap"), ("vmap", "grad"), ("jvp", "grad"), ("grad", "jvp")])
 def test_nested_loops_under_pairs(pair):
     close(*both("nested", lambda f: TRANSFORMS[pair[0]](TRANSFORMS[pair[1]](f))))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs(seed):
+    rng = np.random.default_rng(seed)
+    made = program(rng)
+    x = rng.normal(size=3) + 0.2
+    ours, unrolled = (lambda x, by=by: made(by, x) for by in (OURS, UNROLLED))
+    np.testing.assert_array_equal(ours(x), unrolled(x))
+    outer, inner = rng.choice(["grad", "jvp", "jacrev", "jacfwd", "vmap"], size=2)
+    f, g = (TRANSFORMS[outer](TRANSFORMS[inner](each)) for each in (ours, unrolled))
+    expected = f(x)
+    close(expected, g(x))
+    graph = make_fx(f, ("real", "fake", "symbolic")[seed % 3])(x)
+    for run in (graph, dispatch.Graph.loads(graph.dumps()), dispatch.functionalize(f)):
+        np.testing.assert_array_equal(run(x), expected)
+    fake = dispatch.eval_shape(f, x)
+    assert (fake.shape, fake.dtype) == (expected.shape, expected.dtype)
 
 
 # -- graphs ----------------------------------------------------------------------------------------------------------------
@@ -276,6 +295,15 @@ def test_a_body_that_draws_or_counts_is_refused():
         with pytest.raises(errors.ControlFlowError, match="computes something else from one run to the next, and it is run once"):
             dispatch.grad(lambda x, f=f: dispatch.scan(f, x, np.ones(2))[0].sum())(X)
         assert dispatch.scan(f, 1.0, np.ones(2))[1] is None
+
+
+def test_a_plain_array_that_is_indexed_by_a_traced_number_is_refused_with_the_line_to_write():
+    table = np.arange(6.0).reshape(3, 2)
+    with pytest.raises(errors.ConversionError) as caught:
+        dispatch.grad(lambda x: dispatch.fori_loop(0, 3, lambda i, c: c + table[i] * x, np.zeros(2)).sum())(2.0)
+    assert "write dispatch.numpy.take(table, i, axis=0), or scan the array." in caught.value.__notes__[0]
+    f = lambda x: dispatch.fori_loop(0, 3, lambda i, c: c + dispatch.numpy.take(table, i, axis=0) * x, np.zeros(2)).sum()
+    assert dispatch.grad(f)(2.0) == table.sum()
 
 
 # -- what comes out --------------------------------------------------------------------------------------------------------

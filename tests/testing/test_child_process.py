@@ -98,6 +98,18 @@ def test_the_run_that_ended_is_named_and_the_other_checks_go_on():
 
 
 @needs_fork
+@pytest.mark.parametrize("test_utils", ["ALL", "test_vmap"])
+def test_a_call_that_hangs_is_waited_for_once(test_utils):
+    def kernel(x):
+        return hang(x) if x.size and x.flat[0] < 0 else x * 2.0
+
+    _, report = checked(kernel, test_utils=test_utils)
+    assert "did not return within 0.5 s on the sample negated (x: float64[2, 3])." + KEPT in str(report["test_schema"])
+    others = {said for name, word, said in report.rows if name != "test_schema"}
+    assert others == {"a call did not return in time, see test_schema"}
+
+
+@needs_fork
 def test_a_backward_that_ends_its_process_is_told():
     op = define(lambda x: x * 2.0)
     op.register_autograd(lambda ctx, g: crash(g))

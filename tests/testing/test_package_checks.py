@@ -1,6 +1,7 @@
 """Every operator of a package is checked with samples of its schema, and every outcome is told."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -44,8 +45,20 @@ def test_an_operator_without_samples_is_told_why():
         raise ValueError("never")
 
     op = define(never)
-    said = f"its kernel accepts none of the arguments that were made from its schema. Give it samples: @{op.schema.name}.register_samples."
+    said = (
+        f"{op.name}: its kernel accepts none of the arguments that were made from its schema. The first, (2, 3), raised ValueError: "
+        f"never. Give it samples: @{op.schema.name}.register_samples."
+    )
     assert outcomes_of(op) == [Outcome(op.name, "", "samples", "SKIPPED", said)]
+    op.register_samples(lambda random: [])
+    assert outcomes_of(op) == [Outcome(op.name, "", "samples", "SKIPPED", "its sample function gives none")]
+
+
+def test_a_kernel_that_takes_all_memory_has_a_fault():
+    op = define(lambda x: np.zeros(1 << 50))
+    [outcome] = outcomes_of(op)
+    assert (outcome.check, outcome.verdict) == ("samples", "FAILED")
+    assert re.search(r"The first, \(2, 3\), raised \w*MemoryError: ", outcome.said)
 
 
 def test_a_kernel_that_writes_is_found_and_what_is_not_isolated_runs_here():

@@ -202,7 +202,7 @@ def test_what_a_dict_leaves_out_is_made_from_the_schema():
     [
         (np.ones(3), "a sample is a tuple, the arguments by position, or a dict of arguments by name, and its sample function gave an ndarray."),
         ({"nmae": "a"}, "has no argument 'nmae', which its sample function gives. Did you mean 'name'?"),
-        ({"name": "never"}, "its kernel accepts nothing that was made from its schema beside the name of a sample."),
+        ({"name": "never"}, "its kernel accepts nothing made from its schema beside the name of a sample."),
     ],
 )
 def test_what_is_no_sample_is_refused(given, said):

@@ -1,0 +1,150 @@
+"""What does it cost to compile a graph, a node?
+
+Microseconds of processor time a node, in graphs of 1 000, 10 000, 100 000 and 200 000: the trace, the passes that make the
+graph smaller, the program, the first call as a whole, and the load of a saved graph; and the memory that a compiled function
+takes, while it is made and afterwards. The same cost at all lengths is what linear means.
+
+    python -m bench compile                every length
+    python -m bench compile 1000           this one
+"""
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import dispatch
+from bench import table
+from dispatch.compiler import program
+from dispatch.graph import Graph, apply, common_subexpressions, constant_folding, dead_code, reinplace
+from dispatch.layers.functionalize import functionalize
+
+LENGTHS = (1_000, 10_000, 100_000, 200_000)
+REPEATS = 3
+COLUMNS = ("trace", "passes", "reinplace", "program", "first call", "save", "load", "KB kept", "KB at most")
+
+Function = Callable[..., Any]
+
+
+def arithmetic(n: int) -> Function:
+    """A chain of ufuncs."""
+
+    def f(x: Any, y: Any) -> Any:
+        for _ in range(n // 5):
+            z = np.sin(x)
+            z = z * 1.01
+            z = z + y
+            z = np.sqrt(z)
+            x = z - x
+        return x
+
+    return f
+
+
+def lorenz(n: int) -> Function:
+    """Steps of an equation whose state is an array of three."""
+
+    def f(s: Any, scale: Any) -> Any:
+        for _ in range(n // 17):
+            x, y, z = s[0], s[1], s[2]
+            d = np.stack([10.0 * (y - x), x * (28.0 - z) - y, x * y - 8 / 3 * z])
+            s = s + 0.01 * d * scale
+        return s
+
+    return f
+
+
+def writes(n: int) -> Function:
+    """Writes in place, to an array and to a view of it."""
+
+    def f(x: Any, y: Any) -> Any:
+        x = x + y
+        for _ in range(n // 5):
+            x[1:] += y[1:]
+            x *= 0.5
+        return x
+
+    return f
+
+
+def gradient(n: int) -> Function:
+    """The gradient of a chain."""
+    chain = arithmetic(n // 3)
+    found: Function = dispatch.grad(lambda x, y: np.sum(chain(x, y)))
+    return found
+
+
+PROGRAMS: dict[str, Callable[[int], Function]] = {
+    "arithmetic": arithmetic, "Lorenz": lorenz, "writes": writes, "gradient": gradient,
+}  # fmt: skip
+
+
+def main(words: Sequence[str]) -> None:
+    """Measure and print."""
+    lengths = [int(float(word)) for word in words] or LENGTHS
+    rows, figures = [], []
+    for name, made in PROGRAMS.items():
+        for length in lengths:
+            nodes, seen = costs(made, length)
+            rows.append((name, table.number(nodes), *[table.number(seen[column]) for column in COLUMNS]))
+            if name == "arithmetic":
+                figures.append(table.Figure(f"first call, a node of {length}", seen["first call"], 40, "us"))
+                figures.append(table.Figure(f"load, a node of {length}", seen["load"], 25, "us"))
+                figures.append(table.Figure(f"memory at most, a node of {length}", seen["KB at most"], 2, "KB"))
+    print(table.machine(["npdispatch", "numpy"]))
+    print()
+    print(table.columns(("us a node", "nodes", *COLUMNS), rows))
+    print()
+    print(table.verdicts(figures))
+
+
+def costs(made: Callable[[int], Function], length: int) -> tuple[int, dict[str, float]]:
+    """The number of nodes of a program, and what each step costs for one."""
+    x, y = (np.ones(3), np.ones(3)) if made is lorenz else (np.linspace(0.5, 1.5, 10), np.ones(10))
+    dispatch.compile(made(100))(x, y)  # what is imported and remembered once
+    fastest: dict[str, float] = {}
+    nodes = 0
+    for _ in range(REPEATS if length <= 10_000 else 1):
+        f = made(length)
+        seen: dict[str, float] = {}
+        graph = timed(seen, "trace", lambda f=f: dispatch.make_fx(functionalize(f), "fake")(x, y))
+        smaller = timed(seen, "passes", lambda g=graph: apply(g, common_subexpressions, constant_folding, dead_code))
+        written = timed(seen, "reinplace", lambda g=smaller: reinplace(g))
+        timed(seen, "program", lambda g=written: program(g))
+        text = timed(seen, "save", lambda g=graph: g.dumps())
+        timed(seen, "load", lambda text=text: Graph.loads(text))
+        nodes = len(graph.nodes)
+        del graph, smaller, written, text
+        compiled = dispatch.compile(f, fullgraph=True)
+        timed(seen, "first call", lambda compiled=compiled: compiled(x, y))
+        fastest = {key: min(value, fastest.get(key, value)) for key, value in seen.items()}
+    kept, most = memory(made(length), x, y)
+    found = {key: value / nodes * 1e6 for key, value in fastest.items()}
+    return nodes, found | {"KB kept": kept / nodes / 1024, "KB at most": most / nodes / 1024}
+
+
+def timed(seen: dict[str, float], name: str, run: Callable[[], Any]) -> Any:
+    """Run a step, and note its seconds of processor time."""
+    gc.collect()
+    start = time.process_time()
+    found = run()
+    seen[name] = time.process_time() - start
+    return found
+
+
+def memory(f: Function, x: Any, y: Any) -> tuple[int, int]:
+    """The bytes that a compiled function holds, and the most that its first call held at once."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        compiled = dispatch.compile(f, fullgraph=True)
+        compiled(x, y)
+        gc.collect()
+        kept, most = tracemalloc.get_traced_memory()
+        return kept - before, most - before
+    finally:
+        tracemalloc.stop()
