@@ -7,31 +7,27 @@ import numpy as np
 
 from ..core.pytree import items_of
 from .capture import FunctionGraph
-from .conditions import Conditions, is_same
+from .conditions import Conditions, Ready, is_same
 
 LIMIT = 8  # traces of one function, as torch's recompile_limit
 
 
-class Entry:
+class Entry(Ready):
     """How a compiled function runs calls of one kind.
 
     `call` says what calls these are. `run` runs the graph of `traced`; both are None if such calls run the function itself,
     for `reason`. `hits` counts the calls, and `fallbacks`, by reason, those of them that ran the function all the same.
     """
 
-    __slots__ = ("call", "conditions", "fallbacks", "hits", "reason", "run", "traced")
+    __slots__ = ("call", "fallbacks", "reason", "traced")
 
     def __init__(
         self, call: str, conditions: Conditions, traced: FunctionGraph | None, run: Callable[..., Any] | None, reason: str = ""
     ) -> None:
         self.call, self.conditions, self.traced, self.run, self.reason = call, conditions, traced, run, reason
-        self.hits = 0
+        self.written = () if traced is None else traced.written
+        self.repeatable = traced is not None and traced.repeatable
         self.fallbacks: dict[str, int] = {}
-
-    @property
-    def written(self) -> tuple[int, ...]:
-        """The numbers of the inputs that the graph writes to."""
-        return () if self.traced is None else self.traced.written
 
     def falls_back(self, reason: str) -> str:
         """Count a call that runs the function itself, and return why."""

@@ -106,12 +106,11 @@ def _traced(
     known = set(map(id, values))
     captured = [x for x in reached.arrays.values() if id(x) not in known]
     if inputs:
-        where = {id(was): guard.path for guard in reached.guards for was in _found(guard)}
         values += captured
-        paths += [where.get(id(x), "w") for x in captured]
+        paths += [reached.where[id(x)] for x in captured]
         for key, x in reached.floats.items():
             values.append(x)
-            paths.append(where.get(key, "number"))
+            paths.append(reached.where[key])
     held = {} if inputs else {id(x): x.copy("K") for x in captured}
     arrays = [i for i, x in enumerate(values) if type(x) is not float]
     floats = [i for i, x in enumerate(values) if type(x) is float]
@@ -177,10 +176,6 @@ def _traced(
 def has_effect(node: Node) -> bool:
     """Whether a call does something else than to return values, or may: a custom operator's kernel is not looked into."""
     return node.op is not None and (node.op.schema.namespace != "np" or node.op.schema.is_mutable)
-
-
-def _found(guard: Guard) -> tuple[Any, ...]:
-    return guard.was if type(guard.was) is tuple else (guard.was,)
 
 
 def _check(graph: Graph) -> None:

@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any
@@ -16,15 +17,16 @@ from ..graph import nodes_in
 from .backends.lookup import Backend, backend_of, replay
 from .cache import LIMIT, Entry, agree
 from .capture import Captured, FunctionGraph, Options, capture_graph
-from .conditions import Conditions, can_write, watched_by_mode
+from .conditions import Caller, Conditions, can_write, watched_by_mode
 from .dynamic_shapes import dynamic_program, fits, open_layout
 from .given import Given, argument_names, slot_of
 from .lowering import program
 
 MOST_SAID = 8  # items of a container, one by one
+SHARED = "an array that it writes to is read-only, or shares memory with another that it is given or refers to"
 
 
-class Compiled:
+class Compiled(Caller):
     """A compiled function, as `compile` returns it.
 
     Attributes
@@ -39,14 +41,17 @@ class Compiled:
         self._warned = False
         self._reasons: dict[str, int] = {}  # of the calls that no entry counts
         self.entries: list[Entry] = []
+        self.is_simple = not options.dynamic and not verify
         update_wrapper(self, f, updated=())
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
+    def call_anew(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run a call of a new kind, or any call of a function that is dynamic or is verified."""
         if watched_by_mode():
             return self._f(*args, **keywords)
-        for entry in self.entries:
+        for entry in [] if self.is_simple else self.entries:
             values = entry.conditions.inputs(args, keywords)
             if values is not None and (not self._options.dynamic or entry.traced is None or fits(entry.traced.graph, values)):
+                entry.hits += 1
                 return self._run(entry, values, args, keywords)
         made = self._traced(args, keywords)
         if made is None:
@@ -59,36 +64,33 @@ class Compiled:
             return out
         self.entries.append(made)
         values = made.conditions.inputs(args, keywords)
-        if values is None:  # the function changed what it refers to, in another thread
+        if values is None:  # another thread has changed what the function refers to
             return self._f(*args, **keywords)
+        made.hits += 1
         return self._run(made, values, args, keywords)
 
     def _run(self, entry: Entry, values: tuple[Any, ...], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the graph of an entry, or the function where the graph does not stand for this call."""
-        entry.hits += 1
         run = entry.run
-        if run is None:
-            if self._fullgraph:
-                raise TracingError(entry.reason)
-            return self._f(*args, **keywords)
-        if entry.written and not can_write(entry.written, values):
-            reason = "an array that it writes to is read-only, or shares memory with another that it is given or refers to"
-            self._warn(entry.falls_back(reason) + ". Pass a copy.")
-            return self._f(*args, **keywords)
+        if run is None or (entry.written and not can_write(entry.written, values)):
+            return self.call_instead(entry, args, keywords, False)
         if entry.hits <= self._verify:
             return self._verified(entry, run, values, args, keywords)
-        if not self._repeatable(entry):
+        if not entry.repeatable:
             return run(*values)
-        try:
+        with suppress(Exception):
             return run(*values)
-        except Exception:  # nothing has happened yet: the function itself says what does, and may catch it
-            entry.falls_back("an operator raised")
-        return self._f(*args, **keywords)
+        return self.call_instead(entry, args, keywords, True)
 
-    @staticmethod
-    def _repeatable(entry: Entry) -> bool:
-        """Whether a run of the graph that raises has done nothing yet, so that the function can run in its place."""
-        return entry.traced is not None and entry.traced.repeatable
+    def call_instead(self, entry: Entry, args: tuple[Any, ...], keywords: dict[str, Any], raised: bool) -> Any:
+        """Run the function itself, in place of a graph that raised, that is not there, or that would write to shared memory."""
+        if raised:  # nothing has happened yet: the function says what does, and may catch it
+            entry.falls_back("an operator raised")
+        elif entry.run is not None:
+            self._warn(entry.falls_back(SHARED) + ". Pass a copy.")
+        elif self._fullgraph:
+            raise TracingError(entry.reason)
+        return self._f(*args, **keywords)
 
     def _verified(
         self, entry: Entry, run: Callable[..., Any], values: tuple[Any, ...], args: tuple[Any, ...], keywords: dict[str, Any]

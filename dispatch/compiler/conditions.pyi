@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any, final
 
 ITEM: int
@@ -54,6 +55,18 @@ class Conditions:
     def places(self) -> list[str]: ...
     def inputs(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...] | None: ...
     def differing(self) -> list[int]: ...
+
+class Ready:
+    conditions: Conditions
+    run: Callable[..., Any] | None
+    hits: int
+    written: tuple[int, ...]
+    repeatable: bool
+
+class Caller:
+    entries: list[Any]
+    is_simple: bool
+    def __call__(self, *args: Any, **keywords: Any) -> Any: ...
 
 def can_write(written: tuple[int, ...], values: tuple[Any, ...]) -> bool: ...
 def watched_by_mode() -> bool: ...

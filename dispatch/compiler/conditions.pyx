@@ -15,7 +15,7 @@ cimport numpy as cnp
 from cpython.dict cimport PyDict_Next, PyDict_Size
 from cpython.object cimport PyObject
 from libc.stdlib cimport qsort
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memset
 
 from ..core.arrays cimport is_exact
 from ..core.flatten cimport items_of
@@ -52,8 +52,15 @@ cdef extern from *:
     double PyFloat_AS_DOUBLE(PyObject *) noexcept
     int PyUnicode_CheckExact(PyObject *) noexcept
 
+# Kinds of guards, and of arguments, for those who write them down; the same in C stand below.
 ITEM, CELL, DICT, ITEMS, TYPE, MRO, FUNCTION, READ, BYTES = range(9)
 ARRAY, FLOAT, OTHER, PLAIN, SAME, CONTAINER, CLASS = range(7)
+
+cdef enum:
+    IS_ITEM, IS_CELL, IS_DICT, IS_ITEMS, IS_TYPE, IS_MRO, IS_FUNCTION, IS_READ, IS_BYTES
+
+cdef enum:
+    IS_ARRAY, IS_FLOAT, IS_OTHER, IS_PLAIN, IS_SAME, IS_CONTAINER, IS_CLASS
 
 
 class Absent:
@@ -133,7 +140,8 @@ cdef class Slots:
 
     cdef Slot *slots
     cdef readonly Py_ssize_t count
-    cdef Py_ssize_t arrays
+    cdef PyObject **table                   # room for the addresses of the inputs, to find two that are one
+    cdef size_t room
     cdef list kept
 
     def __cinit__(self, list inputs not None):
@@ -141,11 +149,17 @@ cdef class Slots:
         cdef cnp.ndarray x
         memory = bytearray((len(inputs) + 1) * sizeof(Slot))
         self.kept, self.count, self.slots = [memory, inputs], len(inputs), <Slot *><char *>memory
+        self.room = 4
+        while self.room < 2 * <size_t>self.count:
+            self.room *= 2
+        table = bytearray(self.room * sizeof(PyObject *))
+        self.kept.append(table)
+        self.table = <PyObject **><char *>table
         for i in range(self.count):
             kind, what = inputs[i]
             self.slots[i].kind = kind
             self.slots[i].known = NULL if what is None else <PyObject *>what
-            if kind == ARRAY:
+            if kind == IS_ARRAY:
                 x = what
                 memory = bytearray((2 * x.ndim + 1) * sizeof(Py_ssize_t))
                 self.kept += [memory, what.dtype]
@@ -156,7 +170,6 @@ cdef class Slots:
                 for k in range(x.ndim):
                     self.slots[i].shape[k] = cnp.PyArray_DIM(x, k)
                     self.slots[i].shape[x.ndim + k] = cnp.PyArray_STRIDE(x, k)
-                self.arrays += 1
 
     cdef bint bind(self, Py_ssize_t number, PyObject *now, PyObject *found) except -1:
         """Let an input be this value; whether it may, and is that one already if there is one."""
@@ -164,7 +177,7 @@ cdef class Slots:
         cdef PyObject *before = PyTuple_GET_ITEM(found, number)
         if now == NULL:
             return False
-        if slot.kind == ARRAY:
+        if slot.kind == IS_ARRAY:
             if before != NULL:
                 return before == now
             if not is_exact(now):
@@ -174,7 +187,7 @@ cdef class Slots:
                 if not (dtype == <object>slot.dtype and is_laid_out(now, <PyObject *>dtype, slot.ndim, slot.shape,
                                                                     slot.shape + slot.ndim)):
                     return False
-        elif slot.kind == FLOAT:
+        elif slot.kind == IS_FLOAT:
             if before != NULL:
                 return same(now, before)
             if not PyFloat_CheckExact(now) or (slot.known != NULL and not same(now, slot.known)):
@@ -190,24 +203,22 @@ cdef class Slots:
 
     cdef bint all_apart(self, PyObject *found) except -1:
         """Whether every input is there, and no array is in two places that were apart."""
-        cdef Py_ssize_t i, k
-        cdef set seen
+        cdef Py_ssize_t i
+        cdef PyObject *x
+        cdef size_t place
+        memset(self.table, 0, self.room * sizeof(PyObject *))
         for i in range(self.count):
-            if PyTuple_GET_ITEM(found, i) == NULL:
+            x = PyTuple_GET_ITEM(found, i)
+            if x == NULL:
                 return False
-        if self.count > 24:
-            seen = set()
-            for i in range(self.count):
-                if self.slots[i].kind != FLOAT:
-                    seen.add(<size_t>PyTuple_GET_ITEM(found, i))
-                else:
-                    seen.add(-i - 1)
-            return len(seen) == self.count
-        for i in range(1, self.count):
-            if self.slots[i].kind != FLOAT:
-                for k in range(i):
-                    if PyTuple_GET_ITEM(found, i) == PyTuple_GET_ITEM(found, k):
-                        return False
+            if self.slots[i].kind == IS_FLOAT:
+                continue
+            place = (<size_t>x >> 4) & (self.room - 1)
+            while self.table[place] != NULL:
+                if self.table[place] == x:
+                    return False
+                place = (place + 1) & (self.room - 1)
+            self.table[place] = x
         return True
 
 
@@ -248,13 +259,13 @@ cdef class Arguments:
         """Compare a value with the part at a place; the place after it, or 0 where it differs."""
         cdef Part *part = &self.parts[at]
         cdef tuple items
-        if part.kind == ARRAY:              # an array, a float, or what is bound by a function
+        if part.kind == IS_ARRAY:              # an array, a float, or what is bound by a function
             return at + 1 if slots.bind(part.slot, x, found) else 0
-        if part.kind == PLAIN:
+        if part.kind == IS_PLAIN:
             return at + 1 if same(x, part.what) else 0
-        if part.kind == SAME:
+        if part.kind == IS_SAME:
             return at + 1 if x == part.what else 0
-        if part.kind == CLASS:
+        if part.kind == IS_CLASS:
             return at + 1 if <PyObject *>Py_TYPE(x) == part.what else 0
         if <PyObject *>Py_TYPE(x) != part.what:
             return 0
@@ -268,7 +279,7 @@ cdef class Arguments:
                     return 0
             elif PyDict_Size(value.__dict__) != part.more:
                 return 0
-        if part.slot:
+        if part.slot and seen is not None and part.what != <PyObject *>tuple:
             seen.append(value)
         at += 1
         for item in items:
@@ -320,6 +331,7 @@ cdef class Conditions:
     cdef list kept
     cdef set holders
     cdef bint loose
+    cdef list containers                    # None where no container is given
     cdef readonly list places
 
     def __cinit__(self, list inputs not None, tuple names not None, list parts not None, list guards not None,
@@ -328,6 +340,7 @@ cdef class Conditions:
         cdef Guard *guard
         self.slots, self.arguments, self.names, self.loose = Slots(inputs), Arguments(parts), names, loose
         self.places, self.holders = [one[4] for one in guards], {id(one[1]) for one in guards}
+        self.containers = [] if any([kind == IS_CONTAINER and what is not tuple for kind, _, what, _, _ in parts]) else None
         memory = bytearray((len(guards) + 1) * sizeof(Guard))
         self.kept, self.guards, self.count = [memory, guards], <Guard *><char *>memory, len(guards)
         for i in range(self.count):
@@ -344,17 +357,19 @@ cdef class Conditions:
                 guard.expected[k].was = <PyObject *>x
                 guard.expected[k].slot = -2 if x is skipped else numbers.get(id(x), -1)
 
-    def inputs(self, tuple args not None, dict keywords not None):
+    cpdef object inputs(self, tuple args, dict keywords):
         """The inputs of the graph for a call, as a tuple; None where the graph does not stand for it."""
         cdef PyObject *found = PyTuple_New(self.slots.count)
         cdef Py_ssize_t i, at = 0
-        cdef list seen = []
+        cdef list seen = self.containers
         held = <object>found
         Py_DECREF(found)
         if PyDict_Size(keywords) != len(self.names) or (self.names and tuple(keywords) != self.names):
             return None
         if self.arguments.count and self.arguments.parts[0].slot != len(args):
             return None
+        if seen is not None:
+            seen = []
         at = 1
         for i in range(len(args)):
             at = self.arguments.match(PyTuple_GET_ITEM(<PyObject *>args, i), at, self.slots, found, seen)
@@ -367,7 +382,7 @@ cdef class Conditions:
                 return None
         if self.loose:
             return ()
-        if seen and not self.are_new(seen):
+        if seen is not None and seen and not self.are_new(seen):
             return None
         for i in range(self.count):
             if not self.holds(&self.guards[i], found):
@@ -397,25 +412,25 @@ cdef class Conditions:
     cdef bint holds(self, Guard *guard, PyObject *found) except -1:
         cdef PyObject *x = guard.holder
         cdef int kind = guard.kind
-        if kind == ITEM:
+        if kind == IS_ITEM:
             return self.fits(PyDict_GetItemWithError(x, guard.name), guard.expected, found)
-        if kind == CELL:
+        if kind == IS_CELL:
             return self.fits(PyCell_GET(x), guard.expected, found)
-        if kind == TYPE:                    # and the dict of an object itself, in place of its name
+        if kind == IS_TYPE:                    # and the dict of an object itself, in place of its name
             if <PyObject *>Py_TYPE(x) != guard.expected[0].was:
                 return False
             return guard.name == <PyObject *>None or dict_of(x) == guard.name
-        if kind == DICT:
+        if kind == IS_DICT:
             return self.dict_holds(guard, found)
-        if kind == ITEMS:
+        if kind == IS_ITEMS:
             return self.items_hold(guard, found)
-        if kind == MRO:
+        if kind == IS_MRO:
             return mro_of(x) == guard.expected[0].was
-        if kind == FUNCTION:
+        if kind == IS_FUNCTION:
             return (PyFunction_GET_CODE(x) == guard.expected[0].was
                     and or_none(PyFunction_GET_DEFAULTS(x)) == guard.expected[1].was
                     and or_none(PyFunction_GET_KW_DEFAULTS(x)) == guard.expected[2].was)
-        if kind == BYTES:
+        if kind == IS_BYTES:
             return same_bytes(<cnp.ndarray>x, <object>guard.name, <object>guard.expected[0].was)
         return self.read_holds(guard, found)
 
@@ -474,6 +489,62 @@ cdef bint same_bytes(cnp.ndarray x, tuple layout, bytes was) except -1:
     return x.tobytes() == was
 
 
+# -- a call ----------------------------------------------------------------------------------------------------------------
+
+
+cdef class Ready:
+    """What runs a call of one kind: a graph, or, where `run` is None, the function.
+
+    Attributes
+    ----------
+    conditions : Conditions
+    run : callable
+    hits : int
+        How many calls there were.
+    written : tuple of int
+        The numbers of the inputs that are written to.
+    repeatable : bool
+        Whether nothing has happened yet where `run` raises.
+    """
+
+    cdef public Conditions conditions
+    cdef public object run
+    cdef public Py_ssize_t hits
+    cdef public tuple written
+    cdef public bint repeatable
+
+
+cdef class Caller:
+    """The way of a call of a compiled function: it finds what is ready, and runs it.
+
+    What is not so simple is up to the class that derives from it: `call_anew(args, keywords)` where nothing is ready, or
+    `is_simple` is false, and `call_instead(ready, args, keywords, raised)` where the function itself has to run.
+    """
+
+    cdef public list entries
+    cdef public bint is_simple
+
+    def __call__(self, *args, **keywords):
+        cdef Ready ready
+        if self.is_simple and thread_state().rank == 0:
+            for entry in self.entries:
+                ready = entry
+                values = ready.conditions.inputs(args, keywords)
+                if values is None:
+                    continue
+                ready.hits += 1
+                if ready.run is None or (ready.written and not can_write(ready.written, values)):
+                    return self.call_instead(ready, args, keywords, False)
+                if not ready.repeatable:
+                    return ready.run(*values)
+                try:
+                    return ready.run(*values)
+                except Exception:
+                    pass
+                return self.call_instead(ready, args, keywords, True)
+        return self.call_anew(args, keywords)
+
+
 # -- memory ----------------------------------------------------------------------------------------------------------------
 
 
@@ -507,7 +578,7 @@ def watched_by_mode():
     return thread_state().rank != 0
 
 
-def can_write(tuple written not None, tuple values not None):
+cpdef bint can_write(tuple written, tuple values) except -1:
     """Whether a graph may write to some of its inputs, by number: none is read-only or shares memory with another input.
 
     Otherwise the function itself says what happens.

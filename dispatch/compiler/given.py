@@ -77,7 +77,7 @@ class Given:
             self._refuse(f"an argument is {why}", cls)
         elif (device_of(x) is not None and not is_plain(x)) or (isinstance(x, np.generic) and not static):
             self._slot(x, path)
-        elif is_plain(x):
+        elif is_plain(x) or (cls is tuple and all(map(is_plain, x)) and not any(type(item) is float for item in x)):
             self.parts.append((PLAIN, 0, x, None, 0))
         elif (items := opened(x, is_array)) is not None:
             self._container(x, items, path, static)
@@ -94,9 +94,10 @@ class Given:
         ):
             self._refuse(f"an argument is {cls.__name__}, {OWN}", cls)
             return
-        if items and id(x) in self._seen:
-            self.refused = self.refused or f"the container {path} is given twice"
-        self._seen.add(id(x))
+        if cls is not tuple:  # nobody changes one, nor asks whether two are one
+            if items and id(x) in self._seen:
+                self.refused = self.refused or f"the container {path} is given twice"
+            self._seen.add(id(x))
         keys: Any = tuple(x) if cls is dict else None if d is None else ()
         if cls not in (list, tuple, dict):
             self.classes.append(cls)

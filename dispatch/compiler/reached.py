@@ -126,6 +126,8 @@ class Reached:
     guards : list of Guard
     arrays, floats : dict
         By id: the captured arrays, and the captured floats that may become inputs.
+    where : dict
+        By id, how an array or a float is called.
     """
 
     def __init__(self, *roots: Any, classes: Iterable[type] = ()) -> None:
@@ -136,6 +138,7 @@ class Reached:
             self.guards: list[Guard] = []
             self.arrays: dict[int, np.ndarray] = {}
             self.floats: dict[int, float] = {}
+            self.where: dict[int, str] = {}
             self.seen: dict[int, Any] = {}
             self.called: set[int] = set()
             self._opened: set[int] = set()
@@ -181,7 +184,7 @@ class Reached:
             self._function(x, path)
         elif cls is types.MethodType:
             self.visit(x.__func__, path)
-            self.visit(x.__self__, f"{path}.__self__")
+            self.visit(x.__self__, f"{path}.__self__" if path else "self")
         elif cls is types.BuiltinFunctionType:
             owner = x.__self__
             if not isinstance(owner, (types.ModuleType, type, types.NoneType)):
@@ -245,6 +248,13 @@ class Reached:
         if x.dtype.hasobject:
             self._refuse(f"it refers to {path}, an array of Python objects")
         self.arrays.setdefault(id(x), x)
+        self.where.setdefault(id(x), path)
+
+    def _float(self, x: Any, path: str) -> None:
+        """Note a float that may be an input."""
+        if type(x) is float:
+            self.floats.setdefault(id(x), x)
+            self.where.setdefault(id(x), path)
 
     def _dict(self, d: dict[Any, Any], path: str, each: str, whole: bool) -> None:
         """The items of a dict, or, if it is that of an object, those that the code names."""
@@ -259,8 +269,7 @@ class Reached:
             ):
                 self._refuse(f"it refers to {path}, a dict with a {type(k).__name__} for a key")
             if k in kept:
-                if type(v) is float:
-                    self.floats.setdefault(id(v), v)
+                self._float(v, each.format(k))
                 self.visit(v, each.format(k))
 
     def _items(self, x: Any, path: str) -> None:
@@ -317,8 +326,7 @@ class Reached:
         if name in known:
             value = known[name]
             self._note(ITEM, known, name, value, name)
-            if type(value) is float:
-                self.floats.setdefault(id(value), value)
+            self._float(value, name)
             self.visit(value, name)
             return
         self._note(ITEM, known, name, MISSING, name)
@@ -331,8 +339,7 @@ class Reached:
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             value = contents(cell)
             self._note(CELL, cell, None, value, name)
-            if type(value) is float:
-                self.floats.setdefault(id(value), value)
+            self._float(value, name)
             if value is not EMPTY:
                 self.visit(value, name)
 
@@ -352,8 +359,8 @@ class Reached:
             if listed and (self.is_refused(x, name, value)):
                 continue  # the copy refuses it, if it is asked for
             self._note(ITEM, d, name, value, f"{path}.{name}")
-            if type(value) is float and not listed:
-                self.floats.setdefault(id(value), value)
+            if not listed:
+                self._float(value, f"{path}.{name}")
             self.visit(value, f"{path}.{name}")
 
     @staticmethod
@@ -414,8 +421,7 @@ class Reached:
         taken = self.class_names(cls, called)
         self._note(DICT, d, tuple(d), tuple([v if k in taken else SKIPPED for k, v in d.items()]), cls.__name__)
         for name in taken:
-            if type(d[name]) is float:
-                self.floats.setdefault(id(d[name]), d[name])
+            self._float(d[name], f"{cls.__name__}.{name}")
             if type(d[name]) is not types.MemberDescriptorType:
                 self.visit(d[name], f"{cls.__name__}.{name}")
 
@@ -471,6 +477,8 @@ class Reached:
     def _listed_value(self, x: Any, path: str) -> None:
         """An instance of a class in a listed module."""
         module, cls = type(x).__module__, type(x)
+        if cls.__name__ == "_tuplegetter":  # of a field of a named tuple
+            return
         if cls.__name__ in ("_ArrayFunctionDispatcher", "cython_function_or_method"):
             self._listed_name(x.__module__, x.__name__, path)
         elif module.partition(".")[0] == PACKAGE:
