@@ -39,9 +39,10 @@ def ufunc_calls(name):
     op = getattr(ops.np, name)
     if len(op.schema.arguments) == 1:
         return [lambda x, y: op(x)]
-    return [op, lambda x, y: op(x, 2), lambda x, y: op(-1.5, y)]
+    return [op, lambda x, y: op(x, 2), lambda x, y: op(x, 0.5), lambda x, y: op(-1.5, y)]
 
 
+POWERS = ("power", "scalar_power")
 AXES = [(None, False), (0, False), (1, True), ((0, 1), True)]
 ROWS = {
     **{
@@ -82,6 +83,7 @@ ROWS = {
     "matmul": [lambda x: x @ x.T, lambda x: x @ x[0], lambda x: np.matmul(x.reshape(2, 2, 5), x.T)],
     "dot": [lambda x: np.dot(x, x.T), lambda x: np.dot(x[0], x[1])],
     "einsum": [lambda x: np.einsum("ij,kj->ik", x, x), lambda x: np.einsum("ij,ij->", x, x), lambda x: np.einsum("ij->j", x)],
+    **{name: [lambda x, n=n, name=name: getattr(ops.np, name)(x, n) for n in (0.5, 2, 3.0, -1)] for name in POWERS},
     "divide_no_nan": [lambda x: ops.np.divide_no_nan(x, x), lambda x: ops.np.divide_no_nan(x, x[0])],
     "root": [lambda x: ops.np.root(x, 2.0), lambda x: ops.np.root(np.absolute(x), 3.0)],
 }  # fmt: skip
@@ -103,7 +105,9 @@ def alike(found, expected, scale=0.0):
 def calls(engine, dtype, thorough=True):
     """The calls of the tables for one dtype that an engine claims: row, function, arguments. Of a row one, if not `thorough`."""
     x, y = pairs(dtype)
-    given = [(name, f, (x, y)) for name in engine.ufuncs for f in ufunc_calls(name)[: None if thorough else 1]]
+    given = [(name, lambda x, y, n=name: getattr(ops.np, n)(x, y), (x, y)) for name in POWERS if name in engine.rows]
+    given += [(name, lambda x, y, n=name: getattr(ops.np, n)(x, 0.5), (x, y)) for name in POWERS if name in engine.rows]
+    given += [(name, f, (x, y)) for name in engine.ufuncs for f in ufunc_calls(name)[: None if thorough else 1]]
     given += [(name, f, (square(dtype),)) for name in engine.rows for f in ROWS[name][: None if thorough else 1]]
     given += [(name, f, (square(dtype)[:0],)) for name in engine.rows for f in ROWS[name][:1] if thorough]
     for name, f, args in given:

@@ -620,6 +620,12 @@ def says_one_output_of_two(wrong):
     return op, (V,)
 
 
+@found_by("test_aot_dispatch_dynamic")
+def says_a_list_of_another_length(wrong):
+    fake = lambda x: [np.empty_like(x)] * (1 if wrong else 2)
+    return define(lambda x: [x * 1.0, x * 2.0], "(Tensor x) -> Tensor[]", fake=fake), (X,)
+
+
 @found_by("test_faketensor")
 def swaps_its_two_outputs(wrong):
     def fake(x):
@@ -1070,6 +1076,24 @@ def pushes_with_the_wrong_sign(wrong):
 def pushes_a_tangent_that_holds_for_positive_values(wrong):
     jvp = lambda tangents, output, x: tangents[0] * (1.0 if wrong else np.sign(x))
     return define(np.abs, backward=lambda g, x: g * np.sign(x), jvp=jvp), (t(POSITIVE),)
+
+
+@found_by("test_jvp")
+def pushes_in_single_precision(wrong):
+    def jvp(tangents, output, x):
+        made = tangents[0] * np.cos(x)
+        return made.astype(np.float32) if wrong else made
+
+    return define(np.sin, backward=lambda g, x: g * np.cos(x), jvp=jvp), (t(X),)
+
+
+@found_by("test_jvp")
+def pushes_one_output_of_two(wrong):
+    def jvp(tangents, output, x):
+        return tangents[0] * np.cos(x), None if wrong else -tangents[0] * np.sin(x)
+
+    fake = lambda x: (np.empty_like(x), np.empty_like(x))
+    return define(lambda x: (np.sin(x), np.cos(x)), "(Tensor x) -> (Tensor, Tensor)", fake=fake, jvp=jvp), (t(X),)
 
 
 # -- batches ---------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,16 @@ from ..schema.tags import Tag
 from .cases import Case, Options, named_outputs
 from .closeness import tolerance
 from .gradient_checks import gradient_probe
-from .gradient_variants import backward_along, check_along, check_recordings, forward_along, probe_of, pushed, sure
+from .gradient_variants import (
+    backward_along,
+    check_along,
+    check_digits,
+    check_recordings,
+    forward_along,
+    probe_of,
+    pushed,
+    sure,
+)
 from .kernel_runs import quietly
 from .numerical_jacobian import Probe, Recording, as_reals, compare, judged, label_of, random_like, scaled, units
 from .report import Findings
@@ -198,6 +207,9 @@ def _compare_forward(case: Case, findings: Findings, options: Options) -> None:
                 wrong.append(f"d {label_of(outputs, k)} / d {name}: got {got[k]:.6g}, numeric {numeric[k]:.6g}.")
     if not wrong and options.gradients == "compare":
         check_along(case, findings, options, steps, forward_along, f"the jvp rule ({place})")
+        if not findings.faults and not _coarse(probe):
+            with quietly():
+                check_digits(case, findings, f"the jvp rule ({place})")
     if wrong:
         findings.fault(
             "differs",

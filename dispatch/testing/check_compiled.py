@@ -89,7 +89,13 @@ def _compare(case: Case, findings: Findings, options: Options, what: str, f: Fun
                 error,
             )
             return
-    for i, (x, y) in enumerate(zip(found, expected, strict=True)):
+    if len(found) != len(expected):  # a list of another length
+        findings.fault(
+            (what, "number"),
+            f"a trace of {what}{case.name} with symbolic sizes computes {len(found)} arrays, and the {case.kernel} "
+            f"{len(expected)} ({case.given()}). The fake rule says how many there are.",
+        )
+    for i, (x, y) in enumerate(zip(found, expected, strict=False)):
         if said := difference(x, y, rtol=options.rtol, atol=options.atol):
             findings.fault(
                 (what, i),

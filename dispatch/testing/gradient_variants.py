@@ -28,6 +28,10 @@ MOST_SIZES = 3  # other sizes: each length one more, then lengths of 1
 SHARE = 0.02  # of the tolerance, along a direction in all elements: rounding is small beside the sum of all parts
 SPECIAL = (ONE_ELEMENT, EMPTY, f"with length {LARGE} ")
 FACT = re.compile(r"'(assume|hermitian|symmetric|sorted|unique|pos)|_(sorted|unique)'")  # flags that say what the sample is
+LOST_DIGITS = (
+    "that have gone through single precision, where the kernel computes in double. Look at the dtype of what it makes and "
+    "of what it saved."
+)
 STRIDED = ("in Fortran order", "in C order", "with reversed strides", "with steps")
 
 Move = list[tuple[int, Array]]  # inputs, by their places, and a direction for each
@@ -277,16 +281,25 @@ def _value(x: Any) -> Any:
 
 
 def _precision(probe: Probe, findings: Findings, rule: str, base: Recording, expected: list[Array]) -> None:
-    """Find gradients that have gone through single precision: random gradients come in, and all that comes out fits in it."""
+    """Find gradients that have gone through single precision."""
     outputs = np.concatenate([np.zeros(0), *(as_reals(_value(x)) for _, x in base.outputs)])
+    for gradient, place in zip(expected, probe.places, strict=True):
+        if has_lost_digits(gradient, outputs):
+            findings.fault("precision", f"{rule} gives derivatives by {probe.labels[place]} {LOST_DIGITS}")
+
+
+def check_digits(case: Case, findings: Findings, rule: str) -> None:
+    """Find tangents that have gone through single precision."""
+    probe, random = probe_of(case), np.random.default_rng(4)
+    move = {place: random_like(random, x) for place, (_, x) in zip(probe.places, probe.differentiated(), strict=True)}
+    outputs, tangents = pushed(probe, move)
+    if has_lost_digits(tangents, np.concatenate([np.zeros(0), *(as_reals(x) for _, x in outputs)])):
+        findings.fault("precision", f"{rule} gives tangents {LOST_DIGITS}")
+
+
+def has_lost_digits(found: Array, outputs: Array) -> bool:
+    """Whether derivatives along a random direction all fit in single precision, where the outputs do not."""
     with np.errstate(all="ignore"):
-        if (outputs == outputs.astype(np.float32)).all():
-            return
-        for gradient, place in zip(expected, probe.places, strict=True):
-            counted = gradient[(gradient != 0) & np.isfinite(gradient)]
-            if counted.size and (counted == counted.astype(np.float32)).all():
-                findings.fault(
-                    "precision",
-                    f"{rule} gives a gradient of {probe.labels[place]} that has gone through single precision, where the "
-                    "kernel computes in double. Look at the dtype of what it makes and of what it saved.",
-                )
+        counted = found[(found != 0) & np.isfinite(found)]
+        narrow = [(x == x.astype(np.float32)).all() for x in (outputs, counted)]
+    return bool(counted.size and narrow == [False, True])

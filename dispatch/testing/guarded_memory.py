@@ -66,7 +66,7 @@ def _replica(a: Array, *, zeros: bool) -> tuple[Array, Array, int]:
     buffer = np.empty(size, np.uint8)
     start = guard + before
     start += (_address(a) - _address(buffer) - start) % ALIGNMENT
-    buffer[:] = 0 if zeros else np.roll(np.resize(pattern, size), start % a.itemsize)
+    buffer[:] = 0 if zeros else np.roll(np.resize(pattern, size), start)
     array: Array = np.ndarray(a.shape, a.dtype, buffer, start, a.strides)
     with np.errstate(all="ignore"):
         array[...] = a

@@ -1,13 +1,15 @@
 """A kernel that does more than its schema says is caught, by whichever path it does it."""
 
+import ctypes
 from typing import Annotated
 
 import numpy as np
 import pytest
+from faulty_operators import TABLE
 from numpy.typing import NDArray
 from planted import A, B, define, fault
 
-from dispatch import Tag, custom_op
+from dispatch import DispatchKey, Tag, custom_op
 from dispatch.core.source import where
 from dispatch.errors import AliasError, OutputError
 from dispatch.testing import opcheck
@@ -358,3 +360,59 @@ def test_an_argument_by_position_may_be_written_in_part():
         x[1:] = 0.0
 
     opcheck(define(kernel, "(Tensor(a!) x) -> ()", mutates_args=("x",)), (B.copy(),), test_utils="test_schema")
+
+
+SAID = {
+    "leaves_the_last_element_unwritten": "output 0 of KERNEL depends on memory that nobody has written. Begin with np.zeros(shape) in place "
+    "of np.empty(shape), or write every element.",
+    "reads_past_the_end": "output 0 of KERNEL depends on memory beside its arguments: it reads before the first element of one, or after its "
+    "last. Look at where its loops end, and at the strides.",
+    "declares_a_write_and_binds_a_name": "KERNEL is said to write to 'x', and no call changed it. Write into the array itself, x[...] = y: "
+    "x = y binds a name.",
+    "leaves_part_of_an_out_argument_by_position_unwritten": "KERNEL leaves 3 of 12 elements of its argument 'out' as they were, the first at "
+    "[0, 3]. Write all of an out argument, or give one that is updated another name.",
+    "gives_its_argument_another_shape": "KERNEL changes its argument 'x' itself: the shape or the flags of an array, or the length of a "
+    "list. The caller holds it too; take a view, x.view(), or a new list.",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said_of(name):
+    (faulty,) = (faulty for faulty in TABLE if faulty.name == name)
+    op, args = faulty.make(True)
+    kernel = f"the kernel {where(op.table.source(DispatchKey.CPU).rule)}"
+    assert fault(op, args, "test_schema").removeprefix(f"{op.name}: ").replace(kernel, "KERNEL").startswith(SAID[name])
+
+
+def test_a_write_beside_an_array_of_the_kernels_own_is_said():
+    def kernel(x):
+        out = np.zeros(3)
+        ctypes.c_double.from_address(out.ctypes.data + 24).value = 1.0
+        return out
+
+    op = define(kernel)
+    assert fault(op, (A,), "test_schema") == (
+        f"{op.name}: the kernel {where(kernel)} writes beside an array that it made, before its first element or after its last. "
+        "What is there belongs to others."
+    )
+
+
+def test_an_argument_that_is_updated_is_no_out_argument():
+    """It is read, or its name does not say that it is written whole, or integers say where."""
+
+    def add(x, out):
+        out[:1] += x[:1]
+
+    def write(x, y):
+        y[:1] = x[:1]
+
+    def put(x, places, out):
+        out[places] = x
+
+    for kernel, schema, args in (
+        (add, "(Tensor x, Tensor(a!) out) -> ()", (A, A)),
+        (write, "(Tensor x, Tensor(a!) y) -> ()", (A, A)),
+        (put, "(Tensor x, Tensor places, Tensor(a!) out) -> ()", (np.array([7.0, 8.0]), np.array([0, 2]), np.arange(4.0))),
+    ):
+        written = kernel.__code__.co_varnames[kernel.__code__.co_argcount - 1]
+        opcheck(define(kernel, schema, mutates_args=(written,)), args, test_utils="test_schema")

@@ -20,7 +20,7 @@ SAID = {
     "without looking at strides: np.ascontiguousarray(x) first.",
     "reads_the_gradient_without_its_strides": "BACKWARD gives another gradient of x where the same gradient comes in in Fortran order. It reads "
     "memory without looking at strides: np.ascontiguousarray(g) first.",
-    "computes_the_gradient_in_single_precision": "BACKWARD gives a gradient of x that has gone through single precision, where the kernel "
+    "computes_the_gradient_in_single_precision": "BACKWARD gives derivatives by x that have gone through single precision, where the kernel "
     "computes in double. Look at the dtype of what it makes and of what it saved.",
 }
 

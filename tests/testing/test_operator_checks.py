@@ -9,7 +9,7 @@ from planted import A, B, define, like, tracked
 import dispatch
 from dispatch.core.source import where
 from dispatch.errors import ArgumentError, OpCheckError
-from dispatch.testing import opcheck
+from dispatch.testing import opcheck, operator_checks
 from dispatch.testing.operator_checks import ALL
 
 numbers = iter(range(1000))
@@ -257,3 +257,17 @@ def test_a_photograph_is_no_matter_of_memory_or_time():
     op.register_fake(lambda x, top, left: np.empty((x.shape[0] - top, x.shape[1] - left, *x.shape[2:]), x.dtype))
     report = opcheck(op, (x, 10, 20), raise_exception=False, test_utils=("test_schema", "test_vmap"))
     assert not report.failures, report
+
+
+def test_after_a_call_that_hangs_the_other_checks_wait_less(monkeypatch):
+    monkeypatch.setattr(operator_checks, "IMPATIENCE", 0.05)
+
+    def kernel(x):
+        while not x.size:
+            pass
+        return x * 2.0
+
+    op = define(kernel)
+    op.register_fake(like)
+    report = opcheck(op, (A,), timeout=0.7, raise_exception=False, test_utils=["test_faketensor", "test_vmap"])
+    assert "did not return within 0.7 s on the sample with length 0" in str(report["test_faketensor"])

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.optional import require
 from ...graph import Graph, Metadata, Node
-from .engine_rows import BOOLS, FLOATS, INTEGERS, REAL, Engine, Row, basic_index
+from .engine_rows import BOOLS, FLOATS, INTEGERS, REAL, Engine, Row, basic_index, is_root
 from .lookup import register_backend
 
 # Rows that JAX has under NumPy's name, by the dtypes for which the two compute the same.
@@ -21,7 +21,7 @@ SAME = {
     FLOATS: """
         sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh
         arctanh cbrt deg2rad rad2deg degrees radians
-        floor ceil trunc rint fabs reciprocal divide power float_power fmax fmin arctan2 hypot logaddexp logaddexp2
+        floor ceil trunc rint fabs reciprocal divide fmax fmin arctan2 hypot logaddexp logaddexp2
         copysign fmod remainder floor_divide heaviside nextafter isnan isinf isfinite signbit
     """,
     FLOATS | INTEGERS: "absolute square negative positive sign subtract",
@@ -40,13 +40,15 @@ class Jax(Engine):
     dtypes = REAL
 
     def __init__(self) -> None:
+        super().__init__()
         self.jax = require("jax", "jax", needed_by="compile(backend='jax')")
         self.jnp = self.jax.numpy
         self.ufuncs = {name: (kinds, getattr(self.jnp, name)) for kinds, names in SAME.items() for name in names.split()}
         self.ufuncs |= {
-            "scalar_" + name: (FLOATS, getattr(self.jnp, name)) for name in ("multiply", "divide", "power", "absolute")
+            "scalar_" + name: (FLOATS, getattr(self.jnp, name)) for name in ("multiply", "divide", "absolute")
         }
         self.rows = self._rows()
+        self.loops = {"scan": self._scan, "while_loop": self._while, "cond": self._cond}
 
     def wide(self) -> AbstractContextManager[Any]:
         """Return a `with` block in which float64 stays float64, in this thread."""
@@ -78,7 +80,15 @@ class Jax(Engine):
         def spread(function: Row) -> Row:
             return lambda out, x, axis, dtype, ddof, keepdims: function(x.astype(out.dtype), axis, ddof=ddof, keepdims=keepdims)
 
+        def power(out: Metadata, x: Any, y: Any) -> Any:
+            if is_root(out, y):
+                return jnp.sqrt(*cast(out, x))
+            hidden = isinstance(y, float) and y == 0.5  # XLA would take a root
+            x, y = cast(out, x, y)
+            return jnp.power(x, self.jax.lax.optimization_barrier(y) if hidden else y)
+
         return {
+            **dict.fromkeys(("power", "scalar_power"), power),
             "var": spread(jnp.var),
             "std": spread(jnp.std),
             "matmul": lambda out, x, y: jnp.matmul(*cast(out, x, y)),
@@ -152,6 +162,44 @@ class Jax(Engine):
 
     def _cast(self, out: Metadata, *arrays: Any) -> list[Any]:
         return [self.array(x, out.dtype) for x in arrays]
+
+    def takes_loop(self, name: str, args: tuple[Any, ...]) -> bool:
+        """Return whether JAX has it: with carries that are kept every k-th step it would keep all, and it raises in no loop."""
+        if name == "scan":
+            *_, checkpoint, keep = args
+            return not keep or checkpoint == 1
+        if name == "while_loop":
+            *_, most, keep = args
+            return most is None and not keep
+        return True
+
+    def _scan(
+        self, body: Any, carry: Any, xs: Any, captures: Any, length: int, reverse: bool, checkpoint: int, keep: bool
+    ) -> Any:
+        step = self.function(body.graph)
+
+        def stepped(state: Any, x: Any) -> Any:
+            out = step(*state, *x, *captures)
+            return out[: len(state)], (out[len(state) :], state if keep else [])
+
+        last, (ys, kept) = self.jax.lax.scan(stepped, list(carry), list(xs), length, reverse)
+        return last, ys, kept
+
+    def _while(self, test: Any, body: Any, carry: Any, captures: Any, most: Any, keep: bool) -> Any:
+        goes_on, step = self.function(test.graph), self.function(body.graph)
+        last, count = self.jax.lax.while_loop(
+            lambda state: goes_on(*state[0], *captures)[0],
+            lambda state: (step(*state[0], *captures), state[1] + 1),
+            (list(carry), self.jnp.zeros((), np.int64)),
+        )
+        return last, count, []
+
+    def _cond(self, pred: Any, true: Any, false: Any, operands: Any) -> Any:
+        if_true, if_false = self.function(true.graph), self.function(false.graph)
+        if not pred.shape:
+            return self.jax.lax.cond(pred, if_true, if_false, *operands)
+        pairs = zip(if_true(*operands), if_false(*operands), strict=True)
+        return [self.jnp.where(pred.reshape(pred.shape + (1,) * (x.ndim - pred.ndim)), x, y) for x, y in pairs]
 
     def _quotient(self, x: Any, y: Any) -> Any:
         return self.jnp.where(y == 0, 0, x / y)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ...core.source import levels_out
 from ...errors import DefinitionError, PerformanceWarning, UnsupportedError, did_you_mean, kind_of
 from ...graph import Graph, Metadata, Node, nodes_in, reinplace
+from ...graph.subgraph import Subgraph
 from ..lowering import program
 from .composites import opened
 from .partition import divided, joined
@@ -138,8 +139,12 @@ def replay(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
 
 
 def fastest(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
-    """Return the program of the engine that `mode="fast"` chooses: torch with a C++ compiler, else JAX, else the replay."""
-    if _is_there("torch") and shutil.which(os.environ.get("CXX", "g++")):
+    """Return the program of the engine that `mode="fast"` chooses: torch with a C++ compiler, else JAX, else the replay.
+
+    A graph with a loop goes to JAX where that is there: it has loops, and torch has none.
+    """
+    has_loop = any(type(x) is Subgraph for node in graph.nodes for x in node.args)
+    if _is_there("torch") and not (has_loop and _is_there("jax")) and shutil.which(os.environ.get("CXX", "g++")):
         return _backends["torch"].program(graph, metadata)
     if _is_there("jax"):
         return _backends["jax"].program(graph, metadata)

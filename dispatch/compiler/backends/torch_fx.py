@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.optional import require
 from ...graph import Graph, Metadata, Node
-from .engine_rows import BOOLS, FLOATS, SIGNED, Engine, Row, basic_index
+from .engine_rows import BOOLS, FLOATS, SIGNED, Engine, Row, basic_index, is_root
 from .lookup import register_backend
 from .verification import empty
 
@@ -26,7 +26,7 @@ SAME = {
     FLOATS: """
         sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arctanh
         deg2rad rad2deg degrees:rad2deg radians:deg2rad
-        floor ceil trunc rint:round fabs:abs reciprocal divide power:pow float_power:pow fmax fmin arctan2 hypot
+        floor ceil trunc rint:round fabs:abs reciprocal divide fmax fmin arctan2 hypot
         logaddexp logaddexp2 copysign nextafter isnan isinf isfinite signbit
     """,
     FLOATS | INTEGERS: "absolute:abs square negative:neg subtract",
@@ -38,6 +38,10 @@ SAME = {
 }  # fmt: skip
 
 
+# A second thread pays from here on; torch would wake it for 512 elements, and wait for it.
+OPTIONS = {"cpp.min_chunk_size": 16_384}
+
+
 class Torch(Engine):
     """Torch, for one graph after the other."""
 
@@ -45,6 +49,7 @@ class Torch(Engine):
     dtypes = NUMBERS
 
     def __init__(self) -> None:
+        super().__init__()
         torch = self.torch = require("torch", "torch", needed_by="compile(backend='torch')")
         self.from_numpy = torch.from_numpy
         self.fx = require("torch.fx.experimental.proxy_tensor", "torch")
@@ -58,7 +63,7 @@ class Torch(Engine):
                 self.ufuncs[ours] = kinds, getattr(torch, theirs or ours)
         self.ufuncs |= {
             "scalar_" + name: (FLOATS, f)
-            for name, f in (("multiply", torch.mul), ("divide", torch.div), ("power", torch.pow), ("absolute", torch.abs))
+            for name, f in (("multiply", torch.mul), ("divide", torch.div), ("absolute", torch.abs))
         }
         self.ufuncs |= {"positive": (FLOATS | INTEGERS, torch.clone), "sign": (FLOATS | INTEGERS, self._sign)}
         self.rows = self._rows()
@@ -85,7 +90,7 @@ class Torch(Engine):
         with self.torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what torch says of itself while it compiles is nothing to the user
             module = self.fx.make_fx(f, tracing_mode="fake")(*tensors)
-            found: Callable[..., Any] = self.inductor.compile(module, tensors)
+            found: Callable[..., Any] = self.inductor.compile(module, tensors, options=OPTIONS)
         return found
 
     def layout(self, f: Callable[..., Any], *planned: Metadata) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -124,7 +129,14 @@ class Torch(Engine):
             x = x if low is None else torch.maximum(x, self.array(low, out.dtype))
             return x if high is None else torch.minimum(x, self.array(high, out.dtype))
 
+        def power(out: Metadata, x: Any, y: Any) -> Any:
+            if is_root(out, y):
+                return torch.sqrt(*cast(out, x))
+            # torch multiplies where it sees the exponent
+            return torch.pow(*cast(out, x), int(y)) if type(y) in (int, float) and y in (2, 3) else torch.pow(*cast(out, x, y))
+
         return {
+            **dict.fromkeys(("power", "scalar_power"), power),
             "mean": self._accumulated(torch.mean),
             "var": spread(torch.var),
             "std": spread(torch.std),

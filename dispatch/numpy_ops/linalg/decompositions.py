@@ -153,7 +153,7 @@ def svd_pullback(a: Any, u: Any, s: Any, vh: Any, g_u: Any, g_s: Any, g_vh: Any)
 
 
 def _svd_backward(ctx: Any, *gradients: Any) -> Any:
-    return None if all(g is None for g in gradients) else svd_pullback(*ctx.saved_tensors, *gradients)
+    return (None if all(g is None for g in gradients) else svd_pullback(*ctx.saved_tensors, *gradients),)
 
 
 def _outside(basis: Any, x: Any) -> Any:

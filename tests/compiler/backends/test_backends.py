@@ -9,7 +9,7 @@ from making import define
 from numpy_programs import smooth_programs
 
 import dispatch
-from dispatch.compiler.backends import torch_fx
+from dispatch.compiler.backends import jax_jit, lookup, torch_fx
 from dispatch.errors import MissingExtraError
 
 ENGINES = [pytest.param("jax", marks=pytest.mark.jax), pytest.param("torch", marks=pytest.mark.torch)]
@@ -21,7 +21,7 @@ rng = np.random.default_rng(0)
 def _module_runs_as_it_is(monkeypatch, request):
     """Let the modules of torch run uncompiled, save in the test of its compiler: it takes seconds."""
     if request.node.get_closest_marker("torch") and request.node.name != "test_torch_hands_its_module_to_the_compiler_of_torch":
-        monkeypatch.setattr(torch_fx._engine().inductor, "compile", lambda module, tensors: module)
+        monkeypatch.setattr(torch_fx._engine().inductor, "compile", lambda module, tensors, options: module)
 
 
 def close(got, wanted):
@@ -197,6 +197,82 @@ def test_what_libraries_differ_in_is_what_numpy_says(engine, f, x):
             pairs = zip(got, expected, strict=True) if isinstance(expected, tuple) else [(got, expected)]
             for a, b in pairs:
                 close(a, b)
+
+
+def scanned(reverse=False, checkpoint=None):
+    def f(x, w):
+        def step(carry, item):
+            total, count = carry
+            total = np.tanh(total * w + item)
+            return (total, count + 1), total * 2.0
+
+        (total, count), ys = dispatch.scan(step, (np.zeros(3), np.int64(0)), x, reverse=reverse, checkpoint=checkpoint)
+        return total, count, ys
+
+    return f
+
+
+def stepped(x, w):
+    return dispatch.while_loop(lambda s: np.sum(s) < 100.0, lambda s: s * w + 1.0, x[0]), dispatch.fori_loop(0, 5, lambda i, s: s + i * w, x[1])
+
+
+def branched(x, w):
+    return dispatch.cond(np.sum(x) > 0, lambda y: [y * w, y], lambda y: [y - w, np.sin(y)], x)
+
+
+def summed(f):
+    return lambda *args: sum(np.sum(out * 1.5) for out in f(*args)[::2])
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize(
+    "f",
+    [
+        scanned(),
+        scanned(reverse=True),
+        stepped,
+        branched,
+        dispatch.grad(summed(scanned()), argnums=(0, 1)),
+        dispatch.grad(summed(scanned(reverse=True)), argnums=(0, 1)),
+        dispatch.grad(summed(scanned(checkpoint=2)), argnums=(0, 1)),
+        dispatch.grad(summed(branched), argnums=(0, 1)),
+        dispatch.vmap(scanned(), in_dims=(None, 0)),
+        dispatch.vmap(branched, in_dims=(None, 0)),
+    ],
+)
+def test_jax_runs_loops_and_branches(f):
+    x = rng.normal(size=(5, 3)) + 0.3
+    w = np.full((2, 3) if "vmap" in repr(f) else 3, 1.1)
+    run = dispatch.compile(f, fullgraph=True, backend="jax")
+    for _ in range(2):
+        for a, b in zip(run(x, w), f(x, w), strict=True):
+            for got, expected in zip(a, b, strict=True) if isinstance(b, (list, tuple)) else [(a, b)]:
+                close(got, expected)
+
+
+@pytest.mark.jax
+def test_jax_has_loops_whose_steps_it_computes_and_no_others():
+    def claimed(f, *args):
+        nodes = dispatch.make_fx(f, "fake")(*args).nodes
+        return [jax_jit.claims(node) for node in nodes if node.op is not None and node.op.schema.namespace == "control_flow"]
+
+    x = rng.normal(size=(5, 3))
+    assert claimed(scanned(), x, x[0]) == [True]
+    assert claimed(lambda x: dispatch.scan(lambda c, y: (np.sort(c) + y, c), x[0], x), x) == [False]
+    assert claimed(lambda x: dispatch.scan(lambda c, y: (c * (1 + 1j), c), x[0] * 1j, x), x) == [False]
+    assert claimed(lambda x: dispatch.while_loop(lambda s: s[0] < 9, lambda s: s + 1, x[0], max_steps=3), x) == [False]
+
+
+def test_fast_hands_a_graph_with_a_loop_to_jax(monkeypatch):
+    ran = []
+    made = {name: lookup.Registered(name, lambda graph, metadata, name=name: ran.append(name) or graph, lambda node: True) for name in ("torch", "jax")}
+    monkeypatch.setattr(lookup, "_backends", made)
+    monkeypatch.setattr(lookup, "_is_there", lambda name: True)
+    monkeypatch.setattr(lookup.shutil, "which", lambda name: name)
+    x = np.ones((5, 3))
+    for a, b in zip(dispatch.compile(scanned(), mode="fast")(x, x[0]), scanned()(x, x[0]), strict=True):
+        close(a, b)
+    assert ran == ["jax"]
 
 
 @pytest.mark.torch
