@@ -140,8 +140,8 @@ cdef class Slots:
 
     cdef Slot *slots
     cdef readonly Py_ssize_t count
-    cdef PyObject **table                   # room for the addresses of the inputs, to find two that are one
-    cdef size_t room
+    cdef PyObject **table                   # takes the addresses of the inputs, to find two that are one
+    cdef size_t width
     cdef list kept
 
     def __cinit__(self, list inputs not None):
@@ -149,10 +149,10 @@ cdef class Slots:
         cdef cnp.ndarray x
         memory = bytearray((len(inputs) + 1) * sizeof(Slot))
         self.kept, self.count, self.slots = [memory, inputs], len(inputs), <Slot *><char *>memory
-        self.room = 4
-        while self.room < 2 * <size_t>self.count:
-            self.room *= 2
-        table = bytearray(self.room * sizeof(PyObject *))
+        self.width = 4
+        while self.width < 2 * <size_t>self.count:
+            self.width *= 2
+        table = bytearray(self.width * sizeof(PyObject *))
         self.kept.append(table)
         self.table = <PyObject **><char *>table
         for i in range(self.count):
@@ -206,18 +206,18 @@ cdef class Slots:
         cdef Py_ssize_t i
         cdef PyObject *x
         cdef size_t place
-        memset(self.table, 0, self.room * sizeof(PyObject *))
+        memset(self.table, 0, self.width * sizeof(PyObject *))
         for i in range(self.count):
             x = PyTuple_GET_ITEM(found, i)
             if x == NULL:
                 return False
             if self.slots[i].kind == IS_FLOAT:
                 continue
-            place = (<size_t>x >> 4) & (self.room - 1)
+            place = (<size_t>x >> 4) & (self.width - 1)
             while self.table[place] != NULL:
                 if self.table[place] == x:
                     return False
-                place = (place + 1) & (self.room - 1)
+                place = (place + 1) & (self.width - 1)
             self.table[place] = x
         return True
 

@@ -370,7 +370,8 @@ class Copies:
         return hasattr(x, name)
 
     def _check_dynamic(self, x: Any, name: str) -> None:
-        if isinstance(x, (types.ModuleType, Tensor)) or (name.startswith("__") and name.endswith("__")):
+        unknown = isinstance(x, types.ModuleType) and name not in self.reached.names
+        if unknown or isinstance(x, Tensor) or (name.startswith("__") and name.endswith("__")):
             raise TracingError(
                 f"it asks for the attribute {name!r} of a {type(x).__name__} by getattr or hasattr. Write x.{name}."
             )

@@ -80,6 +80,7 @@ class Code(NamedTuple):
     globals: frozenset[str]
     attributes: frozenset[str]
     imports: frozenset[str]
+    texts: frozenset[str]  # the texts that could be names
     decides: bool  # whether a float's value may be read where no method of it is asked
     refused: str
     catches: bool  # whether it may catch an exception
@@ -88,7 +89,7 @@ class Code(NamedTuple):
 @functools.lru_cache(None)
 def names_in(code: types.CodeType) -> Code:
     """Return the names that code looks up."""
-    found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set()}
+    found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
     decides, refused, catches = False, "", False
     for step in dis.get_instructions(code):
         name = step.opname
@@ -107,15 +108,16 @@ def names_in(code: types.CodeType) -> Code:
     for x in code.co_consts:
         if isinstance(x, types.CodeType):
             inner = names_in(x)
-            for part, more in zip(found.values(), inner[:3], strict=True):
+            for part, more in zip(found.values(), inner[:4], strict=True):
                 part |= more
             decides |= inner.decides
             catches |= inner.catches
             refused = refused or inner.refused
         elif isinstance(x, str):
             decides |= "%" in x
+            found["texts"] |= {x} if x.isidentifier() else set()
     names = [frozenset(part) for part in found.values()]
-    return Code(names[0], names[1], names[2], decides, refused, catches)
+    return Code(names[0], names[1], names[2], names[3], decides, refused, catches)
 
 
 class Reached:
@@ -300,7 +302,9 @@ class Reached:
         self.decides |= code.decides
         self.catches |= code.catches
         self.names |= code.attributes
-        self.every |= bool(ANY_ATTRIBUTE & (code.globals | code.attributes))
+        if ANY_ATTRIBUTE & (code.globals | code.attributes):
+            self.every = True
+            self.names |= code.texts  # of a module's attributes these alone are found, getattr(np, "unstack") say
         self.makes |= bool({"type", "replace"} & (code.globals | code.attributes))
         self._note(FUNCTION, f, None, (f.__code__, f.__defaults__, f.__kwdefaults__), path)
         self._note(TYPE, f, f.__dict__, types.FunctionType, path)
