@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..core import OpOverload
+from ..core import DispatchKey, OpOverload
 from ..core.collector import collector_paused
 from ..core.pytree import items_of, leaves
 from ..schema.tags import Tag
@@ -92,7 +92,8 @@ def _edited(graph: G, *edits: Edit) -> G:
 def dead_code(graph: G) -> G:
     """Remove the nodes that nothing uses. Inputs stay, and so do nodes that a size is read from.
 
-    A call that would raise, such as `inv` of a singular matrix, is removed too if its result is not used.
+    A call that may raise stays, such as `inv`, a read by an array of indices, and an operator of a user's: the function would
+    raise too, though it does not use the result.
 
     Parameters
     ----------
@@ -118,10 +119,25 @@ def _drop_dead(graph: Body, aliases: AliasAnalysis) -> None:
     live = {*nodes_in(graph.outputs), *[node for node, _ in graph.symbols.values()]}
     kept = []
     for node in reversed(graph.nodes):
-        if node in live or node.kind == "placeholder" or aliases.is_pinned(node):
+        if node in live or node.kind == "placeholder" or aliases.is_pinned(node) or may_raise(node):
             kept.append(node)
             live.update(nodes_in(node.args))
     graph.keep(kept[::-1])
+
+
+CANNOT_RAISE: set[OpOverload] = set()  # beside ufuncs: of arrays laid out as in the trace, where one array is given to a view
+
+
+def may_raise(node: Node) -> bool:
+    """Whether a call may raise of other data than that of the trace. A ufunc cannot, but for integers to negative powers."""
+    op = node.op
+    if op is None or op in CANNOT_RAISE:
+        return op is not None and op.schema.is_view and len(list(nodes_in(node.args))) > 1  # by an array of indices
+    found = op.table.source(int(DispatchKey.CPU))
+    kernel = None if found is None else found.rule
+    if not isinstance(kernel, np.ufunc) or kernel.signature is not None:
+        return True
+    return kernel is np.power and not (type(node.value) is Metadata and node.value.dtype.kind in "fc")
 
 
 def common_subexpressions(graph: G) -> G:

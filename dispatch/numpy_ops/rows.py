@@ -7,6 +7,7 @@ from warnings import filterwarnings
 
 from ..core import Tensor, before_first_wrapper
 from ..core.array_memory import no_sequence
+from ..graph.passes import CANNOT_RAISE
 from ..operators.registry import alias, define_on_first_use, define_when_missed, ops
 from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, INDEXING, READ_ONLY_VIEWS
 from . import graph_syntax, plain_forms
@@ -40,10 +41,20 @@ MAKING_ARRAYS = """
 """
 
 
+# Rows that raise of no data, so that graphs leave them out where nothing uses their results; ufuncs are such by themselves.
+SURE = """
+    stack clone empty zeros ones full arange empty_like zeros_like ones_like full_like copy concatenate where zero_unless
+    zero_unless_nan cumsum cumprod sum prod max min mean any all clip angle nan_to_num isclose var std ptp nansum nanmean sort argsort
+    argmax argmin matmul dot tensordot inner outer vdot vecdot repeat roll view_scatter tril triu trace
+    getitem transpose reshape swapaxes moveaxis expand_dims squeeze broadcast_to diagonal ravel_from real imag flip astype detach select_index sum_to memory_view
+"""
+
+
 def install() -> None:
     """Connect the rows: their second names, how graphs print them, what is a number, and the methods of `Tensor`."""
     ARRAYS_OF_NO_AXES.update(getattr(ops.np, name) for name in MAKING_ARRAYS.split())
     ALIKE.update(getattr(ops.np, name) for name in "astype reshape transpose moveaxis squeeze flip real imag sum_to checked_weights".split())
+    CANNOT_RAISE.update(getattr(ops.np, name) for name in SURE.split())
     INDEXING[ops.np.getitem] = 1
     READ_ONLY_VIEWS.update((ops.np.broadcast_to, ops.np.detach, ops.np.diagonal))
     for name, row in SECOND_NAMES.items():

@@ -141,7 +141,32 @@ def test_what_gives_objects_or_may_differ_is_computed_each_time():
     assert common_subexpressions(found) == found
     folded = graph_of(lambda x: x * bitwise(C))
     assert constant_folding(folded) == folded
-    assert len(dead_code(graph_of(lambda x: (bitwise(x), x)[1])).nodes) == 1
+
+
+RAISING = {
+    "linalg": lambda x, i: np.linalg.inv(x), "an array of indices": lambda x, i: x[i], "indices to take": lambda x, i: np.take(x, i),
+    "integers to a power": lambda x, i: i**i, "a user's operator": lambda x, i: scale(x, 2), "numbers of choices": lambda x, i: np.choose(i, [i, i]),
+}  # fmt: skip
+SURE = {
+    "a ufunc": lambda x, i: np.arctan2(x, 2.0), "a view": lambda x, i: x[0, 1:].T, "a sum": lambda x, i: np.sum(x, axis=0),
+    "a power": lambda x, i: x**2.5, "a new array": lambda x, i: np.zeros_like(x), "a product": lambda x, i: x @ x,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RAISING | SURE)
+def test_what_may_raise_stays_though_nobody_uses_its_result(name):
+    unused = (RAISING | SURE)[name]
+    graph = make_fx(lambda x, i: (unused(x, i), x + 1)[1])(np.eye(2), np.array([0, 1]))
+    left = [node.op.name for node in dead_code(graph).nodes if node.op]
+    assert left == ["np::add"] if name in SURE else len(left) == 2, left
+
+
+def test_a_ufunc_with_another_kernel_may_raise():
+    graph = make_fx(lambda x: (np.sin(x), x + 1)[1])(np.ones(2))
+    assert len(dead_code(graph).nodes) == 2
+    with dispatch.library.Library("np", "IMPL") as lib:
+        lib.impl("sin", lambda x: np.linalg.inv(x), "CPU")
+        assert len(dead_code(graph).nodes) == 3
 
 
 # -- constant folding --------------------------------------------------------------------------------------------------------
