@@ -4,12 +4,17 @@ Microseconds of processor time a node, in graphs of 1 000, 10 000, 100 000 and 2
 graph smaller, the program, the first call as a whole, and the load of a saved graph; and the memory that a compiled function
 takes, while it is made and afterwards. The same cost at all lengths is what linear means.
 
+Then what a call costs beside the function itself: of three operators on three elements without captures and with ten captured
+numbers, and of what 100 captured arrays and a captured megabyte add.
+
     python -m bench compile                every length
     python -m bench compile 1000           this one
+    python -m bench compile 0              the calls alone
 """
 
 import gc
 import time
+import timeit
 import tracemalloc
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -84,7 +89,7 @@ PROGRAMS: dict[str, Callable[[int], Function]] = {
 
 def main(words: Sequence[str]) -> None:
     """Measure and print."""
-    lengths = [int(float(word)) for word in words] or LENGTHS
+    lengths = [n for word in words if (n := int(float(word)))] if words else LENGTHS
     rows, figures = [], []
     for name, made in PROGRAMS.items():
         for length in lengths:
@@ -98,6 +103,18 @@ def main(words: Sequence[str]) -> None:
     print()
     print(table.columns(("us a node", "nodes", *COLUMNS), rows))
     print()
+    called = {name: (microseconds(f, *args), microseconds(g, *args)) for name, (f, g, args) in calls().items()}
+    said = [(name, table.number(eager), table.number(compiled)) for name, (eager, compiled) in called.items()]
+    print(table.columns(("us a call", "eager", "compiled"), said))
+    print()
+    plain = called["no captures"][1] - called["no captures"][0]
+    figures.append(table.Figure("no captures, of eager", called["no captures"][1] / called["no captures"][0], 1.6, "x"))
+    eager, compiled = called["10 numbers"]
+    figures.append(table.Figure("10 captured numbers, of eager", compiled / eager, 2, "x"))
+    eager, compiled = called["100 arrays"]
+    figures.append(table.Figure("100 captured arrays, beside eager", compiled - eager, 5, "us"))
+    more = called["a megabyte"][1] - called["a megabyte"][0] - plain
+    figures.append(table.Figure("a captured megabyte, beside no captures", more, 0.1, "us"))
     print(table.verdicts(figures))
 
 
@@ -124,6 +141,33 @@ def costs(made: Callable[[int], Function], length: int) -> tuple[int, dict[str, 
     kept, most = memory(made(length), x, y)
     found = {key: value / nodes * 1e6 for key, value in fastest.items()}
     return nodes, found | {"KB kept": kept / nodes / 1024, "KB at most": most / nodes / 1024}
+
+
+def calls() -> dict[str, tuple[Function, Function, tuple[Any, ...]]]:
+    """Functions, compiled and not, and their arguments."""
+    x, y = np.ones(3), np.ones(3)
+    numbers = {f"k{i}": 0.5 + i for i in range(10)}
+    scope: dict[str, Any] = {"np": np, **numbers}
+    exec(f"def f(x, y): return {' + '.join(f'x * {k}' for k in numbers)}", scope)
+    arrays, large = [np.ones(3) for _ in range(100)], np.ones(1 << 17)
+
+    def plain(x: Any, y: Any) -> Any:
+        return np.sin(x) * y + 1.0
+
+    def of_arrays(x: Any, y: Any) -> Any:
+        return x * arrays[0] + y * arrays[-1]
+
+    def of_a_megabyte(x: Any, y: Any) -> Any:
+        return np.sin(x) * large[:3] + 1.0
+
+    functions = {"no captures": plain, "10 numbers": scope["f"], "100 arrays": of_arrays, "a megabyte": of_a_megabyte}
+    return {name: (f, dispatch.compile(f, fullgraph=True), (x, y)) for name, f in functions.items()}
+
+
+def microseconds(f: Function, *args: Any) -> float:
+    """The fastest of some runs of many calls."""
+    f(*args)
+    return min(timeit.repeat(lambda: f(*args), number=2_000, repeat=25)) / 2_000 * 1e6
 
 
 def timed(seen: dict[str, float], name: str, run: Callable[[], Any]) -> Any:

@@ -6,7 +6,7 @@ kernels for each device, a shape rule, gradients, batching, and a checker that f
 
 from typing import TYPE_CHECKING
 
-from . import autograd, library
+from . import autograd, errors, library
 from .core import DispatchKey, OpOverload, Residual, Tensor
 from .core.lazy import names_of
 from .layers.autograd import checkpoint, detect_anomaly, enable_grad, no_grad, set_grad_enabled
@@ -107,6 +107,7 @@ __all__ = [
     "detach",
     "detect_anomaly",
     "enable_grad",
+    "errors",
     "eval_shape",
     "export",
     "fori_loop",

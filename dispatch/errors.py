@@ -5,7 +5,9 @@ says what was asked, what is so, and what to do, in one to three short lines. It
 dtypes, never values; the operator and the argument are also in the fields `operator` and `argument`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from threading import local
 
 
 class DispatchError(RuntimeError):
@@ -29,6 +31,42 @@ class DispatchError(RuntimeError):
         super().__init__(*args)
         self.operator = operator
         self.argument = argument
+        heard().append(self)
+
+
+_listeners = local()
+
+
+@contextmanager
+def listening() -> Iterator[list[DispatchError]]:
+    """Give a list of the exceptions of this package that this thread makes in a `with` block, also of those that are caught.
+
+    Examples
+    --------
+    >>> with listening() as made:
+    ...     _ = DispatchError("a value was asked for")
+    >>> made
+    [DispatchError('a value was asked for')]
+    """
+    made: list[DispatchError] = []
+    before = getattr(_listeners, "heard", None)
+    _listeners.heard = made
+    try:
+        yield made
+    finally:
+        _listeners.heard = before
+
+
+def heard() -> list[DispatchError]:
+    """Return the list of the innermost `listening` block of this thread; an empty one where there is none.
+
+    Examples
+    --------
+    >>> heard()
+    []
+    """
+    found: list[DispatchError] | None = getattr(_listeners, "heard", None)
+    return [] if found is None else found
 
 
 class SchemaError(DispatchError, ValueError):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import repeat
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -19,6 +19,12 @@ from .structures import beside, fitted, flattened, layout_of
 NAMES = "tangents", "primals"
 
 
+@overload
+def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: Literal[False] = False) -> tuple[Any, Any]: ...
+@overload
+def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: Literal[True]) -> tuple[Any, Any, Any]: ...
+@overload
+def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool) -> Any: ...
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """Compute `f(*primals)`, and the product of the Jacobian with tangents: how the result changes as the arguments move.
 

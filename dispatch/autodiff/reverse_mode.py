@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from .argnums import Argnums, Arguments, checked_argnums
 from .function_outputs import as_memory, layouts_of, left, result_and_aux
 from .structures import array_in, fitted, flattened, layout_of
 
+Pullback = Callable[[Any], tuple[Any, ...]]
 NAMES = "the cotangent", "the result"
 
 
@@ -56,7 +57,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     return _gradient_of(f, argnums, has_aux, with_value=False)
 
 
-def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes the value of `f` and its gradient, in one run of `f`.
 
     Parameters
@@ -135,6 +136,12 @@ def _check_scalar(value: Any, layout: Layout | None) -> None:
         )
 
 
+@overload
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: Literal[False] = False) -> tuple[Any, Pullback]: ...
+@overload
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: Literal[True]) -> tuple[Any, Pullback, Any]: ...
+@overload
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Compute `f(*primals)`, and return with it a function that multiplies a cotangent by the transposed Jacobian.
 

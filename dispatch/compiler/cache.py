@@ -1,43 +1,54 @@
 """The cache of a compiled function: an entry for each kind of call."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..graph import AliasAnalysis, Graph, nodes_in
+import numpy as np
+
+from ..core.pytree import items_of
 from .capture import FunctionGraph
+from .conditions import Conditions, Ready, is_same
 
 LIMIT = 8  # traces of one function, as torch's recompile_limit
 
 
-class Entry:
+class Entry(Ready):
     """How a compiled function runs calls of one kind.
 
-    `run` runs the graph of `traced`; both are None if such calls run the function itself, for `reason`. `hits` counts the
-    calls.
+    `call` says what calls these are. `run` runs the graph of `traced`; both are None if such calls run the function itself,
+    for `reason`. `hits` counts the calls, and `fallbacks`, by reason, those of them that ran the function all the same.
     """
 
-    __slots__ = ("bits", "hits", "reason", "run", "shapes", "traced", "written")
+    __slots__ = ("call", "fallbacks", "reason", "traced")
 
-    def __init__(self, traced: FunctionGraph | None, run: Callable[..., Any] | None, reason: str = "") -> None:
-        self.traced, self.run, self.reason, self.hits = traced, run, reason, 0
-        self.bits: Any = None  # for graphs with symbolic sizes: the floats that the graph contains
-        self.shapes: Any = None  # and the shapes of calls that run the function itself
-        self.written = () if traced is None else _written_inputs(traced.graph)
+    def __init__(
+        self, call: str, conditions: Conditions, traced: FunctionGraph | None, run: Callable[..., Any] | None, reason: str = ""
+    ) -> None:
+        self.call, self.conditions, self.traced, self.run, self.reason = call, conditions, traced, run, reason
+        self.written = () if traced is None else traced.written
+        self.repeatable = traced is not None and traced.repeatable
+        self.fallbacks: dict[str, int] = {}
 
-
-def _written_inputs(graph: Graph) -> tuple[int, ...]:
-    """Return the numbers of the inputs that a graph writes to."""
-    aliases = AliasAnalysis(graph, apart=True)
-    return tuple([i for i, x in enumerate(nodes_in(graph.inputs)) if aliases.is_written(x)])
-
-
-class ByGuards(NamedTuple):
-    """The graphs with symbolic sizes for one kind of call; each is right where its guards hold."""
-
-    entries: list[Entry]
+    def falls_back(self, reason: str) -> str:
+        """Count a call that runs the function itself, and return why."""
+        self.fallbacks[reason] = self.fallbacks.get(reason, 0) + 1
+        return reason
 
 
-class ByFloats(NamedTuple):
-    """The graphs of one kind of call that contain the Python floats of the call; one for each set of floats."""
+def agree(x: Any, y: Any) -> bool:
+    """Whether two results are the same to the bit: type, nesting, dtype, shape, and the elements of arrays.
 
-    entries: dict[Any, Entry]
+    Examples
+    --------
+    >>> agree([np.zeros(2)], [np.zeros(2)]), agree([np.zeros(2)], [-np.zeros(2)])
+    (True, False)
+    """
+    if type(x) is not type(y):
+        return False
+    if isinstance(x, (np.ndarray, np.generic)):
+        return bool(x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes())
+    items, others = items_of(x), items_of(y)
+    if items is None or others is None:
+        return x is y or bool(is_same(x, y))
+    keys = not isinstance(x, dict) or list(x) == list(y)
+    return bool(keys and len(items) == len(others) and all(map(agree, items, others)))

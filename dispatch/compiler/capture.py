@@ -1,224 +1,194 @@
-"""Traces a function for one kind of call. It traces twice, and raises if the two traces differ."""
+"""Traces a function for one kind of call: once, on a copy of what it can reach, with traced values in place of arrays."""
 
-import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..core import Tensor, active_mode
-from ..core.pytree import items_of, leaves, mapped
-from ..errors import TracingError, kind_of
-from ..graph import Graph, Metadata, Node, apply, common_subexpressions, constant_folding, dead_code, nodes_in
+from ..core.pytree import items_of, leaves
+from ..errors import ArgumentError, TracingError, kind_of, listening
+from ..graph import AliasAnalysis, Graph, Metadata, Node, apply, common_subexpressions, constant_folding, dead_code, nodes_in
 from ..graph.passes import MOST_BYTES
 from ..layers.functionalize import functionalize
-from ..layers.trace import TRACE
-from ..operators.views import owner_of
+from ..layers.trace import TRACE, TracedNumber
 from ..schema.tags import Tag
-from ..symbolic import SymInt
-from .cache_key import Signature, changed
-from .closure_guards import Captured, Elements
+from .conditions import BYTES, Conditions
+from .copies import Copies
+from .given import Given, argument_names, placeholders, slot_of, with_own_floats
+from .reached import Guard, Reached
 from .trace_function import make_fx
+
+Captured = Literal["inputs", "compared", "constant"]
+INDEXING = frozenset(
+    {"getitem", "take", "take_along_axis", "choose", "repeat", "ravel_multi_index", "unravel_index", "bincount"}
+)
+MOST_COMPARED = 1 << 16  # bytes of captured arrays that are compared where Python decides by their data, 5 us
 
 
 class FunctionGraph(NamedTuple):
     """The trace of a function for one kind of call.
 
-    The inputs of `graph` are the arrays of the call, then the captured arrays, `live`, which the graph reads when it runs. If
-    not `floats`, the graph contains the Python floats of the call. `watched` has the values that the function refers to.
+    `conditions` says of a call whether the graph stands for it, and gives the inputs of the graph then: the arrays, given and
+    captured, and the floats. By name, `places` has what is compared, `captured` the inputs that are no arguments, `fixed` the
+    floats whose values the graph holds. `written` has the numbers of the inputs that the graph writes to. A graph is
+    `repeatable` if nothing has happened where it raises. `wrapped` is whether values of transforms were given.
     """
 
     graph: Graph
-    live: tuple[Any, ...]
-    floats: bool
-    watched: list[tuple[Any, Any, Any]]
+    conditions: Conditions
+    places: list[str]
+    captured: list[str]
+    fixed: list[str]
+    written: tuple[int, ...]
+    repeatable: bool
+    wrapped: bool
 
 
-def capture_graph(
-    f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], signature: Signature, dynamic: bool = False
+class Options(NamedTuple):
+    """How a function is to be traced."""
+
+    dynamic: bool = False
+    static: frozenset[str] = frozenset()
+    captured: Captured = "inputs"
+    layout: Callable[[Any], Any] | None = None  # of an array whose lengths are open: what must be as it was
+
+
+def capture_graph(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], options: Options) -> FunctionGraph:
+    """Trace `f` for calls like this one, without running a kernel; raise if a graph cannot stand for them."""
+    args, keywords = with_own_floats((args, keywords))
+    names = argument_names(f, args, keywords)
+    given = Given(args, keywords, names, options.static)
+    if given.refused:
+        raise TracingError(f"{given.refused}.")
+    reached = Reached(f, *given.roots, classes=given.classes)
+    for x in given.values:
+        reached.floats.pop(id(x), None)  # one object, that may be two another time
+    if reached.decides:
+        given = Given(args, keywords, names, options.static, floats=False)
+    if given.containers & reached.seen.keys():
+        raise TracingError("a container that it is given is one that it refers to, too. Pass a copy.")
+    if options.captured != "inputs" or given.wrapped:
+        return _traced(f, args, keywords, given, reached, options)
+    try:
+        found = _traced(f, args, keywords, given, reached, options)
+    except Exception as error:
+        if not _may_be_compared(reached):
+            raise
+        try:
+            return _traced(f, args, keywords, given, reached, options._replace(captured="compared"))
+        except Exception:  # the first says it better
+            raise error from None
+    if found.graph.symbols and not options.dynamic and _may_be_compared(reached):  # a captured mask, say
+        with suppress(Exception):
+            return _traced(f, args, keywords, given, reached, options._replace(captured="compared"))
+    return found
+
+
+def _may_be_compared(reached: Reached) -> bool:
+    return bool(reached.arrays) and sum(x.nbytes for x in reached.arrays.values()) <= MOST_COMPARED
+
+
+def _traced(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    given: Given,
+    reached: Reached,
+    options: Options,
 ) -> FunctionGraph:
-    """Trace `f` for calls like this one, without running a kernel; raise if the two traces differ."""
-    if signature.foreign is not None:
-        raise TracingError(
-            f"an argument is {signature.foreign.__name__}, a class with operations of its own, which a graph would leave out. "
-            "Pass np.asarray(x)."
-        )
-    captured = Captured(f, *signature.others)
-    call = _positional(f, tuple(keywords), len(args))
-    values = (*args, *keywords.values())
-    held = captured.bytes()
-    with _generators_restored(captured.generators):
-        first, second, floats = _two_traces(partial(_trace, call, values, dynamic), signature)
-    if (i := changed(captured.watched)) >= 0:
-        raise TracingError(f"it changes {list(captured.names())[i]!r} when it runs, which a graph would leave out.")
-    if held != captured.bytes():
+    """Return one trace."""
+    inputs = options.captured == "inputs" and not given.wrapped
+    values, paths = list(given.values), list(given.paths)
+    known = set(map(id, values))
+    captured = [x for x in reached.arrays.values() if id(x) not in known]
+    if inputs:
+        values += captured
+        paths += [reached.where[id(x)] for x in captured]
+        for key, x in reached.floats.items():
+            values.append(x)
+            paths.append(reached.where[key])
+    held = {} if inputs else {id(x): x.copy("K") for x in captured}
+    arrays = [i for i, x in enumerate(values) if type(x) is not float]
+    floats = [i for i, x in enumerate(values) if type(x) is float]
+    words = placeholders(paths)
+    numbers: dict[int, TracedNumber] = {}
+    nodes: dict[int, Node] = {}
+
+    def run(*traced: Any) -> Any:
+        standing: dict[int, Any] = dict(held)
+        for i, x in zip(arrays, traced, strict=True):
+            standing[id(values[i])] = x
+        guard = active_mode(TRACE)
+        assert guard is not None
+        for i in floats:
+            number = TracedNumber(values[i])
+            numbers[i] = number
+            nodes[i] = guard.mode.graph.placeholder(words[i], Metadata((), np.dtype(float), (), "cpu"))
+            guard.mode.objects[id(number)] = values[i], nodes[i]
+            standing[id(values[i])] = number
+        copies = Copies(reached, standing)
+        called, positional = copies.copy(f), [copies.copy(x) for x in args]
+        named = {k: copies.copy(x) for k, x in keywords.items()}
+        copies.remember()
+        out = called(*positional, **named)
+        copies.check_unchanged()
+        return copies.back(out)
+
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(words[i], inspect.Parameter.POSITIONAL_ONLY) for i in arrays]
+    )
+    stand_ins = [np.empty(x.shape, x.dtype) if isinstance(x, Tensor) else x for x in (values[i] for i in arrays)]
+    with listening() as made:
+        graph = make_fx(functionalize(run), "symbolic" if options.dynamic else "fake")(*stand_ins)
+    for error in made:  # whatever an `except` did with it; rows try how an argument fits, which no user's code sees
+        if reached.catches or not isinstance(error, ArgumentError):
+            raise error
+    if any(x.tobytes() != held[id(x)].tobytes() for x in captured if held):
         raise TracingError(
             "it writes to an array that it was not given, which a graph would leave out. Pass it as an argument."
         )
-    if said := _difference(first, second, floats):
-        raise TracingError(said)
-    for node in first.graph.nodes:
+    inner = dict(zip(arrays, graph.inputs, strict=True)) | nodes
+    graph.inputs = tuple([inner[i] for i in range(len(values))])
+    _check(graph)
+    if not given.wrapped:  # else a gradient would be summed in another order
+        first_passes = () if options.dynamic else (known_by_layout,)
+        graph = apply(graph, *first_passes, common_subexpressions, constant_folding, without_dead_code)
+    fixed = [paths[i] for i in floats if numbers[i].used]
+    slots = [slot_of(x, i in numbers and numbers[i].used, options.layout) for i, x in enumerate(values)]
+    slot_numbers = {id(x): i for i, x in enumerate(values)}
+    guards = [] if options.captured == "constant" else list(reached.guards)
+    if not inputs and options.captured != "constant":
+        guards += [Guard(BYTES, x, (x.dtype, x.shape, x.strides), x.tobytes(), "an array") for x in captured]
+    written = _written_inputs(graph)
+    for i in written:
+        if type(values[i]) is np.ndarray and _overlaps_itself(values[i]):
+            raise TracingError(f"it writes to {paths[i]}, whose elements share memory with one another.")
+    conditions = Conditions(slots, tuple(keywords), given.parts, guards, slot_numbers)
+    places = sorted({guard.path for guard in guards})
+    repeatable = not written and not any(map(has_effect, graph.nodes))
+    return FunctionGraph(graph, conditions, places, paths[len(given.values) :], fixed, written, repeatable, given.wrapped)
+
+
+def has_effect(node: Node) -> bool:
+    """Whether a call does something else than to return values, or may: a custom operator's kernel is not looked into."""
+    return node.op is not None and (node.op.schema.namespace != "np" or node.op.schema.is_mutable)
+
+
+def _check(graph: Graph) -> None:
+    """Raise if a graph holds what it was traced with where it would need what it is called with."""
+    for node in graph.nodes:
+        for x in leaves(node.args):
+            if isinstance(x, Tensor):
+                raise TracingError(f"it computes with a {type(x).__name__} that it was not given. Pass it as an argument.")
         if node.kind == "call" and any(True for _ in nodes_in(node.args)) and (value := _plain_value(node.value)) is not None:
             raise TracingError(
                 f"{node} gives {kind_of(value)}{_at(node)}, and a graph would keep what it is for these arrays. Let the "
                 "operator return an array of it."
             )
-    graph, live = _with_live_inputs(first, second)
-    captured.watched += [(Elements(x), "elements of a mask", x.tobytes()) for x in live if x.dtype == bool]
-    if not signature.wrapped:  # else a gradient would be summed in another order
-        first_passes = () if dynamic else (known_by_layout,)
-        graph = apply(graph, *first_passes, common_subexpressions, constant_folding, dead_code)
-    return FunctionGraph(graph, live, bool(floats) or not signature.floats, captured.watched)
-
-
-class _Traced(NamedTuple):
-    graph: Graph
-    constants: list[tuple[Any, Node]]
-
-
-def _two_traces(trace: Callable[..., "_Traced"], signature: Signature) -> tuple[_Traced, _Traced, dict[Node, Any]]:
-    """Return two traces, and the input nodes of the first that are floats of the call.
-
-    Floats become inputs if the trace that has them as inputs equals, node for node, the trace that has their values.
-    """
-    if not signature.floats:
-        return trace(), trace(), {}
-    second = trace()
-    with suppress(Exception):  # it asks the float for what an input has not: the second trace says whether that is all
-        first = trace(loose=True)
-        given = zip(nodes_in(first.graph.inputs), signature.values, strict=True)
-        floats = {node: x for node, x in given if type(x) is float}
-        if not _difference(first, second, floats):
-            return first, second, floats
-    return second, trace(), {}
-
-
-def _positional(f: Callable[..., Any], names: tuple[str, ...], count: int) -> Callable[..., Any]:
-    """Return `f` as a function that takes its keyword arguments by position, after the others."""
-    if not names:
-        return f
-    return lambda *values: f(*values[:count], **dict(zip(names, values[count:], strict=True)))
-
-
-def _trace(f: Callable[..., Any], values: tuple[Any, ...], dynamic: bool, loose: bool = False) -> _Traced:
-    """Return one trace. With `dynamic` sizes are symbols; with `loose` Python floats are inputs."""
-    found: list[Any] = []
-
-    def watched(*args: Any) -> Any:
-        args = mapped(_plain, args)
-        guard = active_mode(TRACE)
-        assert guard is not None
-        found.append(guard.mode)
-        return f(*args)
-
-    watched.__wrapped__ = f  # type: ignore[attr-defined]
-    graph = make_fx(functionalize(watched), "symbolic" if dynamic else "fake")(*mapped(lambda x: _stand_in(x, loose), values))
-    graph.inputs = mapped(_plain, graph.inputs)
-    for node in graph.nodes:
-        for x in leaves(node.args):
-            if isinstance(x, Tensor):
-                raise TracingError(f"it computes with a {type(x).__name__} that it was not given. Pass it as an argument.")
-    return _Traced(graph, found[0].captured())
-
-
-def _stand_in(x: Any, loose: bool) -> Any:
-    """Return the value that a trace gets in place of an argument: an array of the same layout, or a number that stays fixed."""
-    if isinstance(x, Tensor):
-        return np.empty(x.shape, x.dtype)
-    if loose and type(x) is float:
-        return np.float64(x)
-    return Fixed(x) if type(x) in (float, complex, int) else x
-
-
-class Fixed:
-    """Wraps a number that is not to become an input of the trace."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def _plain(x: Any) -> Any:
-    return x.value if type(x) is Fixed else x
-
-
-@contextmanager
-def _generators_restored(generators: list[Any]) -> Iterator[None]:
-    """Restore the state of the random generators that a function may draw from."""
-    own = [getattr(x, "bit_generator", None) or x._bit_generator for x in generators]  # noqa: SLF001  RandomState has no other
-    before = [x.state for x in own]
-    legacy, python = np.random.get_state(), random.getstate()  # noqa: NPY002  whoever draws from it finds it as it was
-    try:
-        yield
-    finally:
-        np.random.set_state(legacy)  # noqa: NPY002
-        random.setstate(python)
-        for x, state in zip(own, before, strict=True):
-            x.state = state
-
-
-def _difference(first: _Traced, second: _Traced, floats: dict[Node, Any]) -> str:
-    """Return a message about the first difference of two traces; an empty text if there is none."""
-    partner: dict[Node, Any] = {}
-
-    def alike(x: Any, y: Any) -> bool:
-        if type(x) is Node:
-            if x in floats:
-                return alike(floats[x], y)
-            return type(y) is Node and partner.get(x) is y
-        if type(x) is not type(y):
-            return False
-        items, others = items_of(x), items_of(y)
-        if items is not None and others is not None:
-            same = len(items) == len(others) and (not isinstance(x, dict) or list(x) == list(y))
-            return same and all(map(alike, items, others))
-        if type(x) is slice:
-            return all(map(alike, (x.start, x.stop, x.step), (y.start, y.stop, y.step)))
-        if type(x) is SymInt:
-            return str(x) == str(y)
-        if type(x) is float:
-            return str(x) == str(y)  # which tells every float from every other, but for one nan from another
-        return x is y or bool(x == y)
-
-    ones = [node for node in first.graph.nodes if node not in floats]
-    others = second.graph.nodes
-    for x, y in zip(ones, others, strict=False):
-        same = x.kind == y.kind and x.op is y.op and alike(x.args, y.args) and _alike_values(x.value, y.value)
-        if same and x.kind == "constant":
-            a, b = first.graph.constants[x.name], second.graph.constants[y.name]
-            same = a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
-        if not same:
-            what = f"a constant{_used(first.graph, x)}" if x.kind == "constant" else f"node {x}{_at(x)}"
-            return (
-                f"{what} differs from one run to the next, as what is drawn from a generator, read from a clock or from a file "
-                "does. Pass it as an argument, or compute it with an operator."
-            )
-        partner[x] = y
-    if len(ones) != len(others) or not alike(first.graph.outputs, second.graph.outputs):
-        return "it computes something else from one run to the next. Pass what decides as an argument."
-    return ""
-
-
-def _alike_values(x: Any, y: Any) -> bool:
-    """Whether two values have the same layout. Values that are no arrays, such as residuals, are not compared."""
-    if type(x) is not type(y):
-        return False
-    if type(x) is Metadata:
-        return x.dtype == y.dtype and x.device == y.device and str((x.shape, x.strides)) == str((y.shape, y.strides))
-    items, others = items_of(x), items_of(y)
-    return items is None or others is None or (len(items) == len(others) and all(map(_alike_values, items, others)))
-
-
-def _used(graph: Graph, constant: Node) -> str:
-    """Return the line that first uses a constant, as part of a message."""
-    for node in graph.nodes:
-        if node.source is not None and any(x is constant for x in leaves(node.args)):
-            return _at(node)
-    return ""
 
 
 def _plain_value(value: Any) -> Any:
@@ -235,22 +205,40 @@ def _at(node: Node) -> str:
     return "" if node.source is None else f" in {node.source}"
 
 
-def _with_live_inputs(first: _Traced, second: _Traced) -> tuple[Graph, tuple[Any, ...]]:
-    """Return the graph with the captured arrays as inputs, and these arrays.
+def _written_inputs(graph: Graph) -> tuple[int, ...]:
+    """Return the numbers of the inputs that a graph writes to."""
+    aliases = AliasAnalysis(graph, apart=True)
+    return tuple([i for i, x in enumerate(nodes_in(graph.inputs)) if aliases.is_written(x)])
 
-    An array is captured if both traces met the same object; else the trace made it. A view of a captured array is a new object
-    in each trace. It becomes an input too, because the view that the trace met shows later writes to the array.
-    """
-    graph = first.graph
-    live: dict[Node, Any] = {}
-    for (x, node), (other, _) in zip(first.constants, second.constants, strict=True):
-        if x is other or (owner_of(x) is not x and owner_of(x) is owner_of(other)):
-            live[node] = x
-    for node in live:
-        node.kind = "placeholder"
-        del graph.constants[node.name]
-    graph.inputs = (*graph.inputs, *live)
-    return graph, tuple(live.values())
+
+def _overlaps_itself(x: np.ndarray) -> bool:
+    """Whether two elements of an array may share memory: an axis steps by less than what the faster ones take."""
+    taken = x.itemsize
+    for step, n in sorted((abs(step), n) for step, n in zip(x.strides, x.shape, strict=True) if n > 1):
+        if step < taken:
+            return True
+        taken = step * (n - 1) + taken
+    return False
+
+
+def without_dead_code(graph: Graph) -> Graph:
+    """Return the graph without calls whose results are unused; what raises for some data stays, as it does in the function."""
+    raising = [node for node in graph.nodes if node.kind == "call" and may_raise(node)]
+    graph.outputs = graph.outputs, raising
+    graph = dead_code(graph)
+    graph.outputs = graph.outputs[0]
+    return graph
+
+
+def may_raise(node: Node) -> bool:
+    """Whether a call raises for some data, in arrays of shapes that it takes: a matrix is singular, an index out of bounds."""
+    op = node.op
+    if op is None:
+        return False
+    schema = op.schema
+    if schema.namespace != "np" or schema.name.startswith("linalg"):
+        return True
+    return schema.name in INDEXING and any(True for _ in nodes_in(node.args[1:]))
 
 
 def known_by_layout(graph: Graph) -> Graph:

@@ -1,7 +1,8 @@
 """`compile`: traces a function once for each kind of call, and runs the graph in later calls."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any
@@ -9,17 +10,21 @@ from typing import Any
 import numpy as np
 
 from ..core.source import levels_out, raised_at
-from ..errors import PerformanceWarning, UnsupportedError
+from ..errors import DefinitionError, PerformanceWarning, TracingError, UnsupportedError, check_flag, check_function
 from ..graph import nodes_in
 from .backends.lookup import Backend, backend_of, replay
-from .cache import LIMIT, ByFloats, ByGuards, Entry
-from .cache_key import Signature, can_write, changed, signed, watched_by_mode
-from .capture import FunctionGraph, capture_graph
-from .dynamic_shapes import dynamic_program, fits, open_key, shapes_of
+from .cache import LIMIT, Entry, agree
+from .capture import Captured, FunctionGraph, Options, capture_graph
+from .conditions import Caller, Conditions, can_write, watched_by_mode
+from .dynamic_shapes import dynamic_program, fits, open_layout
+from .explained import Explained, described
+from .given import Given, argument_names, slot_of
 from .lowering import program
 
+SHARED = "an array that it writes to is read-only, or shares memory with another that it is given or refers to"
 
-class Compiled:
+
+class Compiled(Caller):
     """A compiled function, as `compile` returns it.
 
     Attributes
@@ -28,99 +33,107 @@ class Compiled:
         The traces, oldest first.
     """
 
-    def __init__(self, f: Callable[..., Any], fullgraph: bool, dynamic: bool, backend: Backend) -> None:
-        self._f, self._fullgraph, self._dynamic, self._backend = f, fullgraph, dynamic, backend
-        self._cache: dict[Any, Entry | ByFloats | ByGuards] = {}
+    def __init__(self, f: Callable[..., Any], options: Options, fullgraph: bool, backend: Backend, verify: int) -> None:
+        self._f, self._options, self._fullgraph, self._backend, self._verify = f, options, fullgraph, backend, verify
         self._traces = 0
         self._warned = False
+        self._reasons: dict[str, int] = {}  # of the calls that no entry counts
+        self.entries: list[Entry] = []
+        self.is_simple = not options.dynamic and not verify
         update_wrapper(self, f, updated=())
 
-    @property
-    def entries(self) -> list[Entry]:
-        found: list[Entry] = []
-        for entry in self._cache.values():
-            by_floats = entry.entries.values() if isinstance(entry, ByFloats) else ()
-            found += [entry] if isinstance(entry, Entry) else by_floats or list(entry.entries)
-        return found
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
+    def call_anew(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run a call of a new kind, or any call of a function that is dynamic or is verified."""
         if watched_by_mode():
             return self._f(*args, **keywords)
-        signature = signed(args, keywords)
-        entry = self._find(signature)
-        if entry is None:
-            if self._traces >= LIMIT and not self._fullgraph:
-                self._warn(
-                    f"it was traced {LIMIT} times, for as many kinds of calls or states of what it refers to, and no more are "
-                    "compiled. Pass what changes from call to call as arguments, as arrays, in a few shapes."
-                )
-                return self._f(*args, **keywords)
-            self._traces += 1
-            traced = None
-            try:
-                traced = capture_graph(self._f, args, keywords, signature, self._dynamic)
-            except Exception as error:
-                if self._fullgraph:
-                    raise
-                reason = said(error)
-            if traced is not None:
-                entry = self._made(signature, traced)
-            else:
-                out = self._f(*args, **keywords)  # where this raises too, it is what the function does, and nothing is kept
-                self._keep(signature, Entry(None, None, reason))
-                self._warn(reason)
-                return out
-        entry.hits += 1
-        traced, run = entry.traced, entry.run
-        if traced is None or run is None:
+        for entry in [] if self.is_simple else self.entries:
+            values = entry.conditions.inputs(args, keywords)
+            if values is not None and (not self._options.dynamic or entry.traced is None or fits(entry.traced.graph, values)):
+                entry.hits += 1
+                return self._run(entry, values, args, keywords)
+        made = self._traced(args, keywords)
+        if made is None:
             return self._f(*args, **keywords)
-        values = inputs_of(traced, signature)
-        if entry.written and not can_write(entry.written, [*values, *traced.live]):
+        if made.run is None:
+            out = self._f(*args, **keywords)  # where this raises too, it is what the function does, and nothing is kept
+            made.hits += 1
+            self.entries.append(made)
+            self._warn(made.reason)
+            return out
+        self.entries.append(made)
+        values = made.conditions.inputs(args, keywords)
+        if values is None:  # another thread has changed what the function refers to
             return self._f(*args, **keywords)
-        return run(*values, *traced.live)
+        made.hits += 1
+        return self._run(made, values, args, keywords)
 
-    def _find(self, signature: Signature) -> Entry | None:
-        """Return the entry for a call, or None if there is none or a value that the function refers to has changed."""
-        found = self._cache.get(self._key(signature))
-        entry: Entry | None
-        if isinstance(found, ByGuards):
-            entry = next((entry for entry in found.entries if _fits(entry, signature)), None)
-        else:
-            entry = found.entries.get(signature.bits) if isinstance(found, ByFloats) else found
-        if entry is None or (entry.traced is not None and changed(entry.traced.watched) >= 0):
+    def _run(self, entry: Entry, values: tuple[Any, ...], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run the graph of an entry, or the function where the graph does not stand for this call."""
+        run = entry.run
+        if run is None or (entry.written and not can_write(entry.written, values)):
+            return self.call_instead(entry, args, keywords, False)
+        if entry.hits <= self._verify:
+            return self._verified(entry, run, values, args, keywords)
+        if not entry.repeatable:
+            return run(*values)
+        with suppress(Exception):
+            return run(*values)
+        return self.call_instead(entry, args, keywords, True)
+
+    def call_instead(self, entry: Entry, args: tuple[Any, ...], keywords: dict[str, Any], raised: bool) -> Any:
+        """Run the function itself, in place of a graph that raised, that is not there, or that would write to shared memory."""
+        if raised:  # nothing has happened yet: the function says what does, and may catch it
+            entry.falls_back("an operator raised")
+        elif entry.run is not None:
+            self._warn(entry.falls_back(SHARED) + ". Pass a copy.")
+        elif self._fullgraph:
+            raise TracingError(entry.reason)
+        return self._f(*args, **keywords)
+
+    def _verified(
+        self, entry: Entry, run: Callable[..., Any], values: tuple[Any, ...], args: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        """Run the function, and hold the graph, which runs on copies, against it."""
+        copies = [x.copy("K") if type(x) is np.ndarray else x for x in values]
+        out = self._f(*args, **keywords)
+        try:
+            same = agree(run(*copies), out) and all(agree(copies[i], values[i]) for i in entry.written)
+        except Exception:
+            same = False
+        if not same:
+            entry.run, entry.reason = None, "its graph does not give what it gives"
+            if self._fullgraph:
+                raise TracingError(f"{entry.reason}, to the bit.")
+            self._warn(entry.reason + ", to the bit.")
+        return out
+
+    def _traced(self, args: tuple[Any, ...], keywords: dict[str, Any], note: bool = True) -> Entry | None:
+        """Trace a call of a new kind; None where the function itself has to run."""
+        if self._traces >= LIMIT:
+            reason = (
+                f"it was traced {LIMIT} times, for as many kinds of calls or states of what it refers to, and no more are "
+                "compiled. Pass what changes from call to call as arguments, as arrays, in a few shapes."
+            )
+            if self._fullgraph:
+                raise TracingError(reason)
+            self._reasons[reason] = self._reasons.get(reason, 0) + 1
+            self._warn(reason)
             return None
-        return entry
+        self._traces += 1
+        try:
+            graph = capture_graph(self._f, args, keywords, self._options)
+        except Exception as error:
+            if self._fullgraph or not note:
+                raise
+            return refused(self._f, args, keywords, self._options, said(error))
+        return self._made(graph, described(args, keywords, self._options.dynamic))
 
-    def _key(self, signature: Signature) -> tuple[Any, ...]:
-        key: tuple[Any, ...] = open_key(signature) if self._dynamic else signature.key
-        return key
-
-    def _made(self, signature: Signature, traced: FunctionGraph) -> Entry:
+    def _made(self, traced: FunctionGraph, call: str) -> Entry:
         metadata = [x.value for x in nodes_in(traced.graph.inputs)]
         # a value of a transform goes through the operators; a write may meet an array that cannot hold it
-        backend = self._backend if not signature.wrapped else lambda graph, metadata: program(graph)
+        backend = self._backend if not traced.wrapped else lambda graph, metadata: program(graph)
         run = dynamic_program(traced.graph) if traced.graph.symbols else backend(traced.graph, metadata)
-        entry = Entry(traced, run)
-        self._keep(signature, entry)
-        return entry
-
-    def _keep(self, signature: Signature, entry: Entry) -> None:
-        key = self._key(signature)
-        found = self._cache.get(key)
-        if self._dynamic:
-            by_guards = found if isinstance(found, ByGuards) else ByGuards([])
-            if entry.traced is None:
-                entry.bits, entry.shapes = signature.bits, shapes_of(signature)
-            elif not entry.traced.floats:
-                entry.bits = signature.bits
-            by_guards.entries.insert(0, entry)
-            self._cache[key] = by_guards
-        elif signature.floats and entry.traced is not None and not entry.traced.floats:
-            by_floats = found if isinstance(found, ByFloats) else ByFloats({})
-            by_floats.entries[signature.bits] = entry
-            self._cache[key] = by_floats
-        else:
-            self._cache[key] = entry
+        return Entry(call, traced.conditions, traced, run)
 
     def _warn(self, reason: str) -> None:
         """Warn once why calls run the function itself."""
@@ -146,37 +159,28 @@ class Compiled:
         Returns
         -------
         Explained
-            Prints as text: kinds of calls, guards, graphs.
+            Prints as text: kinds of calls, guards, graphs, and every reason why the function ran as it is.
         """
         note = ""
-        if args or keywords:
-            signature = signed(args, keywords)
-            if self._find(signature) is None:
-                self._traces += 1
-                try:
-                    self._made(signature, capture_graph(self._f, args, keywords, signature, self._dynamic))
-                except Exception as error:
-                    note = said(error)
-        return Explained(self._name, self._traces, self._cache, note)
+        if (args or keywords) and all(entry.conditions.inputs(args, keywords) is None for entry in self.entries):
+            try:
+                made = self._traced(args, keywords, note=False)
+                self.entries += [] if made is None else [made]
+            except Exception as error:
+                note = said(error)
+        return Explained(self._name, self._traces, list(self.entries), self._reasons, note)
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}, {len(self.entries)} entries>"
 
 
-def inputs_of(traced: FunctionGraph, signature: Signature) -> list[Any]:
-    """Return the arguments of the graph for a call: the arrays, and the floats if they are inputs."""
-    values: list[Any] = signature.values
-    return [x for x in values if type(x) is not float] if signature.floats and not traced.floats else values
-
-
-def _fits(entry: Entry, signature: Signature) -> bool:
-    """Whether an entry with symbolic sizes is right for a call: its guards hold and its floats are those of the call."""
-    if entry.traced is None:
-        return bool(entry.bits == signature.bits and entry.shapes == shapes_of(signature))
-    if entry.bits is not None and entry.bits != signature.bits:
-        return False
-    traced = entry.traced
-    return fits(traced.graph, [*inputs_of(traced, signature), *traced.live])
+def refused(f: Any, args: tuple[Any, ...], keywords: dict[str, Any], options: Options, reason: str) -> Entry:
+    """Return the entry of calls that run the function as it is."""
+    given = Given(args, keywords, argument_names(f, args, keywords), options.static)
+    slots = [slot_of(x) for x in given.values]
+    return Entry(
+        described(args, keywords), Conditions(slots, tuple(keywords), given.parts, [], {}, loose=True), None, None, reason
+    )
 
 
 def said(error: Exception) -> str:
@@ -195,20 +199,24 @@ def compile(  # noqa: A001  torch's name
     dynamic: bool = False,
     mode: str | None = None,
     backend: str | Backend | None = None,
+    static_argnames: str | Iterable[str] = (),
+    captured: Captured = "inputs",
+    verify: int = 0,
 ) -> Any:
     """Return a function that does what `f` does, and traces `f` only once for each kind of call. It is also a decorator.
 
-    Two calls are of one kind if their arguments have the same structure, their arrays the same shapes, dtypes and strides, and
-    their other arguments the same values. A Python float may differ, unless `f` does more with it than arithmetic. If a
-    variable that `f` refers to changes, the next call traces again. Results, and what is written to arguments, are those of
-    `f` to the bit.
+    Two calls are of one kind if their arguments have the same nesting, their arrays the same dtypes, shapes and strides, and
+    their other arguments the same values. A Python float may differ, unless `f` does more with it than hand it to operators.
+    Arrays that `f` refers to, in closures, globals and attributes, may be written to, or replaced by others of the same
+    layout; everything else that its code can reach by name is compared at each call, and a difference means a new trace.
+    Results, and what is written to arguments, are those of `f` to the bit.
 
     Parameters
     ----------
     f : callable
-        Takes arrays, also in containers. Printing and other side effects happen in the call that traces, and in no later one.
+        Takes arrays, also in containers.
     fullgraph : bool
-        Whether to raise if `f` cannot be traced. By default `f` itself runs then, with one warning.
+        Whether to raise if `f` cannot be traced. By default `f` itself runs then, with one warning that says why.
     dynamic : bool
         Whether sizes are symbols. Then one graph serves all lengths for which its guards hold, but for 0 and 1, which have
         graphs of their own. Only `mode="exact"` can do it, and it may need the extra `symbolic`.
@@ -219,6 +227,15 @@ def compile(  # noqa: A001  torch's name
     backend : str or callable, optional
         The engine for `mode="fast"`, which it implies: the name of a registered backend, or a function like those that
         `register_backend` takes.
+    static_argnames : str or iterable of str
+        Parameters whose floats are no inputs: each value is a kind of call.
+    captured : {"inputs", "compared", "constant"}
+        What the arrays are that `f` refers to: inputs of the graph; constants whose bytes are compared at each call; or
+        constants that nothing compares, with all else that `f` refers to, as in `jax.jit`: whoever changes them changes
+        nothing.
+    verify : int
+        How many calls of each kind run `f` beside the graph, and compare them to the bit. If they differ, `f` runs from
+        then on, with a warning.
 
     Returns
     -------
@@ -228,7 +245,7 @@ def compile(  # noqa: A001  torch's name
     Raises
     ------
     DefinitionError
-        If there is no such mode or backend.
+        If there is no such mode or backend, or an option is none of these.
     UnsupportedError
         If a backend is named beside `mode="exact"`, or an engine is asked for symbolic sizes.
     TracingError
@@ -246,70 +263,25 @@ def compile(  # noqa: A001  torch's name
     <compiled f, 1 entries>
     """
     if f is None:
-        return partial(compile, fullgraph=fullgraph, dynamic=dynamic, mode=mode, backend=backend)
+        return partial(
+            compile,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            mode=mode,
+            backend=backend,
+            static_argnames=static_argnames,
+            captured=captured,
+            verify=verify,
+        )
+    check_function(f, "compile")
     found = backend_of(mode, backend)
-    if dynamic and found is not replay:
+    if check_flag(dynamic, "compile: dynamic") and found is not replay:
         asked = f"the backend {backend!r}" if backend else "an engine"
         raise UnsupportedError(
             f"compile(dynamic=True) was asked of {asked}, and open sizes are run by mode='exact'. Leave one of the two out."
         )
-    return Compiled(f, fullgraph, dynamic, found)
-
-
-# -- what a compiled function says of itself --------------------------------------------------------------------------------
-
-
-class Explained:
-    """The cache of a compiled function, printed as text."""
-
-    def __init__(self, name: str, traces: int, cache: dict[Any, Any], note: str) -> None:
-        self.name, self.traces, self.cache, self.note = name, traces, cache, note
-
-    def __repr__(self) -> str:
-        lines = [f"{self.name}: traced {self.traces} times, {LIMIT} at most"]
-        for key, found in self.cache.items():
-            if type(found) is ByGuards:
-                entries = [(entry.bits, entry) for entry in found.entries]
-            else:
-                entries = list(found.entries.items()) if type(found) is ByFloats else [(None, found)]
-            for bits, entry in entries:
-                lines.append(f"\ncalls of {', '.join(described(key))}")
-                if bits is not None:
-                    lines.append(f"    whose floats are {', '.join(str(x[0]) if type(x) is tuple else x for x in bits)}")
-                lines.append(f"    found {entry.hits} times")
-                if entry.traced is None:
-                    lines.append(f"    run as they are: {entry.reason}")
-                else:
-                    watched = sorted({str(name) for _, name, _ in entry.traced.watched if type(name) is str})
-                    lines += [f"    as long as these stay what they are: {', '.join(watched)}"] if watched else []
-                    lines += [f"    where {guard}" for guard in entry.traced.graph.guards]
-                    lines += [f"    {line}" for line in str(entry.traced.graph).splitlines()]
-        if self.note:
-            lines.append(f"\nthat call would run as it is: {self.note}")
-        return "\n".join(lines)
-
-
-def described(key: tuple[Any, ...]) -> list[str]:
-    """Return the parts of a key as phrases: arrays as `float64[3, 2]`, other values as they are."""
-    found, rest = [], list(key)
-    while rest:
-        part = rest.pop(0)
-        if part is float:
-            found.append("a float")
-        elif isinstance(part, type) and rest:
-            value = rest.pop(0)
-            if isinstance(value, np.dtype) and rest:
-                shape = rest.pop(0)
-                if isinstance(shape, bytes):
-                    numbers = np.frombuffer(shape, np.intp)
-                    shape = tuple(numbers[: len(numbers) // 2].tolist())
-                elif len(shape) == 3 and type(shape[0]) is tuple:  # of an open key
-                    shape = ["*" if n == 2 else n for n in shape[0]]
-                found.append(f"{value}{list(shape)}" + ("" if part is np.ndarray else f" ({part.__name__})"))
-            elif part in (list, tuple, dict):
-                found.append(f"a {part.__name__} of {len(value) if part is dict else value}")
-            else:
-                found.append(repr(value))
-        else:
-            found.append(repr(part))
-    return found
+    if captured not in ("inputs", "compared", "constant"):
+        raise DefinitionError(f"compile: captured is 'inputs', 'compared' or 'constant', and was given as {captured!r}.")
+    static = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)
+    options = Options(dynamic, static, captured, open_layout if dynamic else None)
+    return Compiled(f, options, fullgraph, found, verify)

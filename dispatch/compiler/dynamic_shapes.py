@@ -10,32 +10,24 @@ from ..errors import GraphError
 from ..graph import Graph, Node, nodes_in, reinplace
 from ..graph.literals import evaluated, is_open
 from ..graph.shape_guards import sizes_of_inputs
-from .cache_key import Signature
 from .lowering import program
 
 
-def open_key(signature: Signature) -> tuple[Any, ...]:
-    """Return the key of a call for symbolic sizes: it has lengths 0 and 1, and the order of strides, but no other number."""
-    key: list[Any] = []
-    arrays = iter([x for x in signature.values if type(x) is np.ndarray])
-    for part in signature.parts:
-        if type(part) is bytes and key and isinstance(key[-1], np.dtype):  # a layout
-            x = next(arrays)
-            long = [i for i, n in enumerate(x.shape) if n > 1]
-            order = tuple(sorted(long, key=lambda i, x=x: (-x.strides[i], i)))  # type: ignore[misc]
-            dense = x.flags.c_contiguous or x.flags.f_contiguous
-            key.append((tuple([min(n, 2) for n in x.shape]), order, dense or x.strides))
-        else:
-            key.append(part)
-    return tuple(key)
+def open_layout(x: np.ndarray) -> tuple[Any, ...]:
+    """Return what symbolic sizes leave fixed of an array: lengths 0 and 1, the order of strides, but no other number.
+
+    Examples
+    --------
+    >>> open_layout(np.zeros((3, 1))) == open_layout(np.zeros((5, 1)))
+    True
+    """
+    long = [i for i, n in enumerate(x.shape) if n > 1]
+    order = tuple(sorted(long, key=lambda i: (-x.strides[i], i)))
+    dense = x.flags.c_contiguous or x.flags.f_contiguous
+    return x.dtype, tuple([min(n, 2) for n in x.shape]), order, dense or x.strides
 
 
-def shapes_of(signature: Signature) -> list[Any]:
-    """Return the shapes of the arrays of a call."""
-    return [getattr(x, "shape", None) for x in signature.values]
-
-
-def fits(graph: Graph, values: list[Any]) -> bool:
+def fits(graph: Graph, values: Sequence[Any]) -> bool:
     """Return whether the guards of a graph hold for its inputs."""
     try:
         _sizes(graph, list(nodes_in(graph.inputs)), values)

@@ -6,11 +6,17 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor, active_mode
+from ..core.pytree import mapped
 from ..layers.trace import TRACE
 from ..operators.registry import ops
-from .carries import Given, filled, same_structure
+from .carries import Given, filled, in_order, same_structure
 from .tracing import Function, trace
 from .words import branches_differ, condition_refused, is_true, layout_text, path_to, structure_text
+
+
+def ordered(out: Any) -> Any:
+    """A result of which each array is in C order, as it is where the branch is an operator."""
+    return in_order(out) if type(out) is np.ndarray or isinstance(out, np.generic) else mapped(in_order, out)
 
 
 def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operands: Any) -> Any:
@@ -50,9 +56,9 @@ def cond(pred: Any, true: Callable[..., Any], false: Callable[..., Any], *operan
     """
     kind = type(pred)
     if kind is bool or (kind is np.bool_ and active_mode(TRACE) is None):
-        return true(*operands) if pred else false(*operands)
+        return ordered(true(*operands) if pred else false(*operands))
     if not isinstance(pred, Tensor) and active_mode(TRACE) is None:
-        return true(*operands) if is_true("cond", pred) else false(*operands)
+        return ordered(true(*operands) if is_true("cond", pred) else false(*operands))
     if not isinstance(pred, Tensor):
         pred = np.asarray(pred)[()]
     if pred.dtype != bool or pred.shape:

@@ -66,9 +66,18 @@ def is_plain(arrays: Sequence[Any]) -> bool:
 
 
 def returned(given: Given, carry: Any) -> Any:
-    """The carry of the last step, of which nothing is the caller's own array."""
-    flat = [x.copy() if isinstance(x, np.ndarray) and not x.flags.writeable else x for x in leaves(carry) if x is not None]
-    return given.filled(flat)
+    """The carry of the last step, in C order, of which nothing is the caller's own array."""
+    return given.filled([in_order(x if is_writeable(x) else x.copy()) for x in leaves(carry) if x is not None])
+
+
+def is_writeable(x: Any) -> bool:
+    """Whether a result is no read-only view of what a loop was given."""
+    return not isinstance(x, np.ndarray) or x.flags.writeable
+
+
+def in_order(x: Any) -> Any:
+    """An array in C order, as an operator gives it: a view in another order is summed and multiplied in another order."""
+    return x.copy() if type(x) is np.ndarray and not x.flags.c_contiguous else x
 
 
 def check_carry(who: str, given: Given, outputs: Sequence[Any], like: Any) -> None:

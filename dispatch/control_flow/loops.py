@@ -239,7 +239,8 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
         found = fori_plain("fori_loop", body, carry, start.like, kinds, low, high)
         if found is not None:
             return returned(start, found[0])
-    numbers = np.arange(low, max(low, high) if type(low) is int and type(high) is int else high)
+    open_ended = isinstance(low, SymInt) or isinstance(high, SymInt)
+    numbers = ops.np.arange(low, high, dtype=np.int64) if open_ended else np.arange(low, max(low, high), dtype=np.int64)
     m = len(start.arrays)
     function = Function(
         body,

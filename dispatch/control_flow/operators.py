@@ -65,10 +65,11 @@ def layouts_of(body: Any, args: list[Any]) -> list[Like]:
 
 
 def own(made: list[Any], given: Any) -> list[Any]:
-    """Arrays as a kernel may return them: none is an argument, shows the memory of another, or stands twice."""
+    """Arrays as a kernel may return them: in C order, and none is an argument, shows the memory of another, or stands twice."""
     seen, found = set(map(id, given)), []
     for x in made:
-        kept = not isinstance(x, np.ndarray) or (x.flags.owndata and x.flags.writeable and id(x) not in seen)
+        owns = isinstance(x, np.ndarray) and x.flags.owndata and x.flags.writeable and x.flags.c_contiguous
+        kept = not isinstance(x, np.ndarray) or (owns and id(x) not in seen)
         seen.add(id(x))
         found.append((x if isinstance(x, np.generic) else np.asarray(x)) if kept else x.copy())
     return found

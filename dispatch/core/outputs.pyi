@@ -1,11 +1,11 @@
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from typing_extensions import disjoint_base
 
 from .arguments import Check
 
-class Residual: ...
+class Residual(Protocol): ...  # any object is one
 
 @disjoint_base
 class Outputs:

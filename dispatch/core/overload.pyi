@@ -2,8 +2,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from inspect import Signature
 from types import GenericAlias
-from typing import Any, Generic, Self, final, overload
+from typing import Any, Generic, Protocol, Self, TypeAlias, final, overload
 
+import numpy as np
 from typing_extensions import ParamSpec, TypeVar
 
 from .arguments import Arguments
@@ -18,6 +19,17 @@ _P = ParamSpec("_P", default=...)
 _R = TypeVar("_R", default=Any, covariant=True)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+class _OfTorch(Protocol):
+    def requires_grad_(self) -> Any: ...
+
+class _OfJax(Protocol):
+    def block_until_ready(self) -> Any: ...
+
+class _Lazy(Protocol):  # Dask's arrays, and DataArrays
+    def compute(self) -> Any: ...
+
+_Taken: TypeAlias = Tensor | np.generic | _OfTorch | _OfJax | _Lazy  # a NumPy scalar is a 0-d array
+
 @final
 class OpOverload(Generic[_P, _R]):
     __name__: str
@@ -26,15 +38,16 @@ class OpOverload(Generic[_P, _R]):
     __signature__: Signature
     def __new__(cls, definition: Definition, hooks: Hooks) -> Self: ...
 
-    # The decorated function's own parameters; with a wrapper among the first three, whatever it returns is one too.
+    # The decorated function's own parameters; with a wrapper among the first three, or an array of another framework, whatever
+    # it returns is one too.
     @overload
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
     @overload
-    def __call__(self, x: Tensor | Sequence[Tensor], /, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, x: _Taken | Sequence[_Taken], /, *args: Any, **kwargs: Any) -> Any: ...
     @overload
-    def __call__(self, x: Any, y: Tensor | Sequence[Tensor], /, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, x: Any, y: _Taken | Sequence[_Taken], /, *args: Any, **kwargs: Any) -> Any: ...
     @overload
-    def __call__(self, x: Any, y: Any, z: Tensor | Sequence[Tensor], /, *args: Any, **kwargs: Any) -> Any: ...
+    def __call__(self, x: Any, y: Any, z: _Taken | Sequence[_Taken], /, *args: Any, **kwargs: Any) -> Any: ...
     @property
     def schema(self) -> Any: ...  # a Schema, which the core does not know
     @property

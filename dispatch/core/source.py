@@ -58,6 +58,21 @@ def innermost(fn: object) -> object:
     return fn
 
 
+def file_of(path: str) -> str:
+    """Return what a message calls a file: its name; or the cell of a notebook, `cell In[3]`, as its head says.
+
+    Examples
+    --------
+    >>> file_of("/home/me/kernels.py")
+    'kernels.py'
+    """
+    ipython: Any = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    named = getattr(getattr(shell, "compile", None), "format_code_name", None)  # of IPython 8 and newer
+    found = None if named is None else named(path)
+    return os.path.basename(path) if found is None else f"{found[0].lower()} {found[1]}"
+
+
 def where(fn: object) -> str:
     """Return where a callable is written.
 
@@ -79,7 +94,7 @@ def where(fn: object) -> str:
     fn = innermost(fn)
     code = getattr(fn, "__code__", None)
     if isinstance(code, types.CodeType):
-        return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+        return f"{file_of(code.co_filename)}:{code.co_firstlineno}"
     for kind, word in ((np.ufunc, "ufunc"), (type, "class"), (types.BuiltinFunctionType, "builtin")):
         if isinstance(fn, kind):
             return f"<{word} {getattr(fn, '__name__', '?')}>"
@@ -101,7 +116,7 @@ class Line(NamedTuple):
 
     @property
     def place(self) -> str:
-        return f"{os.path.basename(self.file)}:{self.number}"
+        return f"{file_of(self.file)}:{self.number}"
 
     @property
     def text(self) -> str:

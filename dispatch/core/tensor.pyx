@@ -326,8 +326,14 @@ cdef bint is_row(PyObject *x) noexcept:
 
 cdef object row_taken_off(object x, rank_t *rank, list data):
     """A list or tuple with the wrappers of a rank taken off; `data` gets what was kept beside each, if any was."""
-    cdef list found = []
+    cdef list found
     cdef bint own = False, same = True
+    for item in x:
+        if not (is_plain(<PyObject *>item) or is_exact(<PyObject *>item)):
+            break
+    else:
+        return list(x) if type(x) is list else x
+    found = []
     for item in x:
         if is_plain(<PyObject *>item) or is_exact(<PyObject *>item):
             found.append(item)

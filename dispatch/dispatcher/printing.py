@@ -90,7 +90,8 @@ class KernelListing:
         return "\n".join(f"{key:{width[0]}}  {what:{width[1]}}  {source}".rstrip() for key, what, source in rows)
 
     def _repr_html_(self) -> str:
-        cells = "".join(f"<tr><td>{key}</td><td>{what}</td><td>{source}</td></tr>" for key, what, source in self.rows)
+        rows = [[escape(cell) for cell in row] for row in self.rows]  # a place may be `<ufunc sin>`
+        cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
         return f"<table><caption>{self.op.name}</caption>{cells}</table>"
 
 

@@ -134,7 +134,10 @@ class Graph(Body):
         return f"<graph of {len(self.nodes)} nodes: {', '.join(map(repr, self.nodes[:12]))}{', ...' * (len(self.nodes) > 12)}>"
 
     def _repr_html_(self) -> str:
-        return html(self)
+        return f"<div>{svg(self)}{html(self)}</div>"
+
+    def _repr_svg_(self) -> str:
+        return svg(self)
 
     def to_dot(self) -> str:
         """Return the graph as text in the DOT language; `dot -Tsvg`, of Graphviz, makes a picture of it."""

@@ -351,6 +351,8 @@ def composite(
 
 def _closed_for(applies: Rule, kernel: Rule, function: Rule) -> Rule:
     def choosing(*args: Any, **keywords: Any) -> Any:
+        if not keywords:
+            return kernel(*args) if applies(*args) else function(*args)
         return kernel(*args, *keywords.values()) if applies(*args, **keywords) else function(*args, **keywords)
 
     return choosing

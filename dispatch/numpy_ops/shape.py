@@ -46,7 +46,7 @@ def as_numpy(x: Any) -> Any:
 
 
 def _reshape(x: Any, shape: Any) -> Any:
-    return x.reshape(shape) if isinstance(x, (np.ndarray, np.generic)) else as_numpy(x).reshape(shape)  # spared a call
+    return (x if type(x) is np.ndarray else as_numpy(x)).reshape(shape)
 
 
 def _fake_reshape(x: Any, shape: Any) -> Any:
@@ -61,6 +61,10 @@ def _expand_dims(x: Any, axis: Any) -> Any:
     x = np.asanyarray(x)
     if axis == -1:  # the commonest
         return x.reshape((*x.shape, 1))
+    if axis == -2 and x.ndim:
+        return x.reshape((*x.shape[:-1], 1, x.shape[-1]))
+    if axis == (-2, -1):
+        return x.reshape((*x.shape, 1, 1))
     return x.reshape(with_axes(x.shape, plain(axis)))  # a third of np.expand_dims' 1.8 us
 
 
@@ -69,7 +73,7 @@ def _squeeze(x: Any, axis: Any = None) -> Any:
 
 
 def _transpose(x: Any, axes: Any = None) -> Any:
-    return as_numpy(x).transpose(axes)
+    return (x if type(x) is np.ndarray else as_numpy(x)).transpose(axes)
 
 
 def _fake_astype(x: Any, dtype: Any) -> FakeTensor:

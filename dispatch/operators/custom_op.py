@@ -8,6 +8,8 @@ from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
+import numpy as np
+
 from ..core import OpOverload, Residual
 from ..core.lazy import LazyFunction
 from ..core.source import caller
@@ -30,16 +32,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A")
 B = TypeVar("B")
+Named = np.ndarray[Any, Any] | np.generic | complex | str | bytes | list[Any] | tuple[Any, ...] | dict[Any, Any] | None
+L = TypeVar("L", bound=Named)
 
 
 class Define(Protocol):
     """The decorator that `custom_op` without a function returns; the operator has the function's parameters and result.
 
-    A residual stays inside the operator and is not part of the result.
+    A residual stays inside the operator and is not part of the result. To a type checker any object is one, so that the tuples
+    that end in something else come first.
     """
 
     @overload
+    def __call__(self, fn: Callable[P, tuple[A, L]], /) -> OpOverload[P, tuple[A, L]]: ...
+    @overload
     def __call__(self, fn: Callable[P, tuple[A, Residual]], /) -> OpOverload[P, A]: ...
+    @overload
+    def __call__(self, fn: Callable[P, tuple[A, B, L]], /) -> OpOverload[P, tuple[A, B, L]]: ...  # type: ignore[overload-overlap]
     @overload
     def __call__(self, fn: Callable[P, tuple[A, B, Residual]], /) -> OpOverload[P, tuple[A, B]]: ...
     @overload

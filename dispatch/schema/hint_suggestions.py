@@ -3,12 +3,12 @@
 import collections
 import collections.abc
 import os
+import sys
 import types
 import typing
 from typing import ForwardRef, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 ALLOWED = (
     "np.ndarray, int, float, bool, complex, str, bytes, np.dtype, numbers.Number, typing.Any, typing.Callable, "
@@ -40,8 +40,8 @@ def show(hint: object) -> str:
         return hint
     if isinstance(hint, ForwardRef):
         return hint.__forward_arg__
-    for alias in ("ArrayLike", "DTypeLike"):  # unions of a page's length
-        if hint == getattr(npt, alias):
+    for alias in ("ArrayLike", "DTypeLike"):  # unions of a page's length, of a module that whoever uses them has imported
+        if "numpy.typing" in sys.modules and hint == getattr(sys.modules["numpy.typing"], alias):
             return f"numpy.typing.{alias}"
     if hint is np.array or hint is np.asarray:
         return f"np.{hint.__name__} (a function)"

@@ -17,6 +17,7 @@ OPERATORS: dict[type, str] = {
 EXTREMES = {"max": larger, "min": smaller}
 LONGEST = 4096  # characters; more is no size of an array
 MOST = 64  # the largest power
+LARGEST = 4096  # bits of a number, and terms of a product that is multiplied out: no size has so many, and more takes hours
 
 
 def parse(text: str, symbols: Mapping[str, Any]) -> Any:
@@ -48,6 +49,7 @@ def parse(text: str, symbols: Mapping[str, Any]) -> Any:
         if len(text) > LONGEST:
             raise ValueError
         tree = ast.parse(text.strip(), mode="eval").body
+        _extent(tree)
         return _value(tree, text, symbols)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, GraphError):
@@ -55,6 +57,26 @@ def parse(text: str, symbols: Mapping[str, Any]) -> Any:
         raise GraphError(f"a size is arithmetic of symbols and whole numbers, and {text[:80]!r} is none.") from None
     except ZeroDivisionError:
         raise GraphError(f"the size {text[:80]!r} divides by 0.") from None
+
+
+def _extent(node: ast.AST) -> tuple[int, int]:
+    """Return how many terms and how many bits the value of a text may have at most; raise if it is more than a size has."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return 1, max(node.value.bit_length(), 1)
+    parts = [_extent(part) for part in ast.iter_child_nodes(node)]
+    if not isinstance(node, ast.BinOp):
+        return max([1, *[terms for terms, _ in parts]]), max([64, *[bits for _, bits in parts]])
+    (terms, bits), _, (more, wider) = parts
+    if isinstance(node.op, ast.Pow):
+        power = node.right.value if isinstance(node.right, ast.Constant) and type(node.right.value) is int else MOST
+        terms, bits = terms ** min(power, MOST), bits * min(power, MOST)
+    elif isinstance(node.op, ast.Mult):
+        terms, bits = terms * more, bits + wider
+    else:
+        terms, bits = terms + more, max(bits, wider) + 1
+    if max(terms, bits) > LARGEST:
+        raise ValueError
+    return terms, bits
 
 
 def _value(node: ast.expr, text: str, symbols: Mapping[str, Any]) -> Any:

@@ -122,7 +122,9 @@ class CheckItem(pytest.Item):
     @classmethod
     def of(cls, parent: PackageCollector, checked: Checked, check: str) -> "CheckItem":
         """The test of a check."""
-        item = cls.from_parent(parent, name=f"{checked.op.name}::{name_of_test(check, checked.what)}")
+        name = f"{checked.op.name}::{name_of_test(check, checked.what)}"
+        # Given whole, the id is taken apart as one is that `--lf` reads from its file: the name of an operator has a "::" too.
+        item = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
         item.checked, item.check = checked, check
         item.add_marker(pytest.mark.opcheck)
         return item

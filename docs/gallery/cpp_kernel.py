@@ -7,6 +7,8 @@ Run this page with `python docs/gallery/cpp_kernel.py`; it needs a C++ compiler,
 and pybind11. With `python docs/gallery/cpp_kernel.py nanobind` it takes nanobind in its place.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="no-any-return, import-untyped, import-not-found"
+
 import importlib
 import importlib.util
 import os
@@ -93,6 +95,8 @@ def compiled(binding):
         compiler = os.environ.get("CXX", "c++").split()
         subprocess.run([*compiler, *flags, *includes, str(source), *more, "-o", str(library)], check=True)
         spec = importlib.util.spec_from_file_location(name, library)
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     return module

@@ -6,6 +6,8 @@
 Run this page with `python docs/gallery/cython_kernel.py`; it needs Cython and a C compiler.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="no-any-return, import-untyped, import-not-found"
+
 import importlib.util
 import subprocess
 import sys
@@ -96,6 +98,8 @@ def compiled(code):
         assert done.returncode == 0, done.stdout + done.stderr
         (file,) = Path(folder).glob("tridiagonal.*.so")
         spec = importlib.util.spec_from_file_location("tridiagonal", file)
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     return module

@@ -7,6 +7,8 @@ are the parameters alone; the pictures stay plain arrays.
 Run this page with `python docs/gallery/digits.py`; it needs scikit-learn, for the pictures.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="no-any-return, import-untyped, import-not-found"
+
 import numpy as np
 from sklearn.datasets import load_digits
 

@@ -7,6 +7,8 @@ Run this page with `python docs/gallery/fortran_kernel.py`; it needs a Fortran c
 variable FC names, and a C compiler.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="no-any-return, import-untyped, import-not-found"
+
 import ctypes
 import importlib.util
 import os
@@ -99,6 +101,8 @@ def compiled():
         do(*shared, "areas.f90", "areas_by_f2pymodule.o", "fortranobject.o", "-o", f"areas_by_f2py{suffix}")
         do(*shared, "areas.f90", "areas_loop.f90", "-o", "areas_loop.so")
         spec = importlib.util.spec_from_file_location("areas_by_f2py", Path(folder) / f"areas_by_f2py{suffix}")
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module, ctypes.CDLL(str(Path(folder) / "areas_loop.so"))

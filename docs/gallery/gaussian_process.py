@@ -7,6 +7,8 @@ Gaussian Processes for Machine Learning, algorithm 2.1); its gradient is nobody'
 Run this page with `python docs/gallery/gaussian_process.py`; it needs SciPy.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="no-any-return, import-untyped, import-not-found"
+
 import numpy as np
 from scipy.optimize import minimize
 

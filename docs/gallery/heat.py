@@ -7,6 +7,8 @@ one place, and what is built on it, a hundred steps and their gradient, never me
 Run this page with `python docs/gallery/heat.py`; it needs a C compiler, `cc` or what the variable CC names.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="no-any-return, import-untyped, import-not-found"
+
 import ctypes
 import os
 import subprocess

@@ -6,6 +6,8 @@ the misfit goes back through every step, on a tape of some 60 000 nodes.
 Run this page with `python docs/gallery/lorenz.py`; it needs SciPy.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="no-any-return, import-untyped, import-not-found"
+
 import numpy as np
 from scipy.optimize import minimize
 

@@ -9,12 +9,15 @@ Run this page with `python docs/gallery/one_solver.py`; it needs a C compiler, `
 and torch, jax, dask and xarray. A cell whose framework is not there says so, and the others run.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="no-any-return, import-untyped, import-not-found"
+
 import ctypes
 import os
 import subprocess
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +75,7 @@ thomas.restype, thomas.argtypes = None, [ctypes.c_void_p] * 4
 def solve(d: NDArray[np.float64], f: NDArray[np.float64]) -> NDArray[np.float64]:
     """The temperature of a rod with diagonal d under the heating f."""
     beside = np.diag(np.full(len(d) - 1, -1.0), 1)
-    return np.linalg.solve(np.diag(d) + beside + beside.T, f)
+    return np.asarray(np.linalg.solve(np.diag(d) + beside + beside.T, f), np.float64)
 
 
 solve.register_kernel("cpu", cfunc=thomas)
@@ -100,7 +103,7 @@ def energy(d, f):
 u, gradient = solve(d, f), dispatch.grad(energy)(d, f)
 assert np.allclose(u, [solve.__wrapped__(*rod) for rod in zip(d, f, strict=True)], rtol=1e-12)
 print(dispatch.testing.opcheck(solve, (dispatch.tensor(d[:2, :5], requires_grad=True), f[:2, :5])))
-shown = []
+shown: list[str] = []
 
 
 def same(framework, value, slope):
@@ -141,6 +144,7 @@ if here("torch"):
         return (torch_solve(d, f) ** 2).sum()
 
     compiled_energy = torch.compile(torch_energy, fullgraph=True, backend="aot_eager")
+    assert x.grad is not None
     assert torch.allclose(torch.autograd.grad(compiled_energy(x, y), x)[0], x.grad, rtol=1e-12)
     assert torch.allclose(torch.vmap(torch.func.grad(torch_energy))(x.detach(), y), x.grad, rtol=1e-12)
 
@@ -157,11 +161,11 @@ if here("jax"):
         def jax_energy(d, f):
             return (jax_solve(d, f) ** 2).sum()
 
-        x, y = jax.numpy.asarray(d), jax.numpy.asarray(f)
-        same("jax", solve(x, y), jax.jit(jax.grad(jax_energy))(x, y))
-        rods = jax.vmap(jax.grad(jax_energy))(x, y)
+        on_x, on_y = jax.numpy.asarray(d), jax.numpy.asarray(f)
+        same("jax", solve(on_x, on_y), jax.jit(jax.grad(jax_energy))(on_x, on_y))
+        rods = jax.vmap(jax.grad(jax_energy))(on_x, on_y)
         assert np.allclose(rods, gradient, rtol=1e-12)
-        twice = jax.grad(lambda d: (jax.grad(jax_energy)(d, y) ** 2).sum())(x)
+        twice = jax.grad(lambda d: (jax.grad(jax_energy)(d, on_y) ** 2).sum())(on_x)
         ours = dispatch.grad(lambda d: (dispatch.grad(energy)(d, f) ** 2).sum())(d)
         assert np.allclose(twice, ours, rtol=1e-10)
 
@@ -173,8 +177,10 @@ if here("jax"):
 if here("dask"):
     import dask.array as da
 
-    x, y = da.from_array(d, chunks=(2, 50)), da.from_array(f, chunks=(2, 50))
-    lazy, slope = solve(x, y), dispatch.grad(energy)(x, y)
+    chunks: Any = (2, 50)
+    lazy_d, lazy_f = da.from_array(d, chunks), da.from_array(f, chunks)
+    lazy: Any = solve(lazy_d, lazy_f)
+    slope = dispatch.grad(energy)(lazy_d, lazy_f)
     print(lazy)
     same("dask", lazy.compute(), slope.compute())
 
@@ -185,10 +191,10 @@ if here("dask"):
 if here("xarray"):
     import xarray
 
-    x = xarray.DataArray(d, dims=("rod", "n"), coords={"rod": list("abcdef")})
-    y = xarray.DataArray(f, dims=("rod", "n"), coords={"rod": list("abcdef")})
-    temperature = solve(x, y)
+    diagonal = xarray.DataArray(d, dims=("rod", "n"), coords={"rod": list("abcdef")})
+    heating = xarray.DataArray(f, dims=("rod", "n"), coords={"rod": list("abcdef")})
+    temperature = solve(diagonal, heating)
     print(temperature.sel(rod="c").max())
-    same("xarray", temperature, dispatch.grad(energy)(x, y))
+    same("xarray", temperature, dispatch.grad(energy)(diagonal, heating))
 
 print(f"one solver, the same bits and the same gradient in {', '.join(shown)}")

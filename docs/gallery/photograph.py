@@ -8,7 +8,10 @@ Run this page with `python docs/gallery/photograph.py`; it needs Pillow, and Mat
 its sample data.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="no-any-return, import-untyped, import-not-found"
+
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.cbook import get_sample_data
@@ -91,7 +94,8 @@ def _(pic, box):
 
 @paste.register_fake
 def _(pic, piece, corner):
-    return layout(*pic.shape, pic.dtype)
+    channels, height, width = pic.shape
+    return layout(channels, height, width, pic.dtype)
 
 
 # %% Gradients
@@ -128,7 +132,8 @@ def _(ctx, g):
 #
 # It comes out of Pillow read-only and with the channels last; the operators take it as it is.
 
-with get_sample_data("grace_hopper.jpg") as file:
+file: Any = get_sample_data("grace_hopper.jpg")
+with file:
     photograph = np.asarray(Image.open(file)).transpose(2, 0, 1)
 
 FACE = (190, 55, 330, 245)

@@ -7,6 +7,10 @@ from then on called as one operator: item by item in a batch, one call in a grap
 Run this page with `python docs/gallery/scipy_rules.py`; it needs SciPy.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="no-any-return, import-untyped, import-not-found"
+
+from typing import Any
+
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.ndimage import gaussian_filter
@@ -31,7 +35,7 @@ def matrix(data, rows, columns, n):
 @custom_op("scipy_rules::solve", mutates_args=())
 def solve(data: np.ndarray, rows: np.ndarray, columns: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The solution of A x = b, where A[rows[k], columns[k]] = data[k]."""
-    return spsolve(matrix(data, rows, columns, len(b)), b)
+    return np.asarray(spsolve(matrix(data, rows, columns, len(b)), b))
 
 
 @solve.register_fake
@@ -47,7 +51,7 @@ def keep_system(ctx, inputs, output):
 @solve.register_autograd(setup_context=keep_system)
 def _(ctx, g):
     data, x = ctx.saved_tensors
-    w = spsolve(matrix(data, ctx.rows, ctx.columns, len(x)).T.tocsc(), g)
+    w = np.asarray(spsolve(matrix(data, ctx.rows, ctx.columns, len(x)).T.tocsc(), g))
     return -w[ctx.rows] * np.asarray(x)[ctx.columns], None, None, w
 
 
@@ -150,7 +154,7 @@ assert np.allclose(dispatch.hessian(sharpness)(small).reshape(12, 12), matrix_of
 # another equation, backward in time (Pontryagin et al., 1962; Chen et al., "Neural Ordinary Differential Equations",
 # 2018, appendix B). The state is integrated back along with it.
 
-EXACT = {"rtol": 1e-10, "atol": 1e-12}
+EXACT: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-12}
 
 
 def velocity(t, y, p):

@@ -7,6 +7,8 @@ it is a last output that the caller never sees and the layers hand on untouched.
 Run this page with `python docs/gallery/solver.py`; it needs SciPy.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="no-any-return, import-untyped, import-not-found"
+
 from collections import Counter
 
 import numpy as np
@@ -15,7 +17,7 @@ from scipy.linalg import lu_factor, lu_solve
 import dispatch
 from dispatch import Residual, custom_op
 
-calls = Counter()  # what is this page's claim, so it is counted
+calls: Counter[str] = Counter()  # what is this page's claim, so it is counted
 
 # %% The black box
 #

@@ -6,6 +6,8 @@ arrays go in and arrays come out, and what is different is said where it is.
 Run this page with `python docs/gallery/torch_tutorials.py`.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="no-any-return, import-untyped, import-not-found"
+
 import numpy as np
 
 import dispatch

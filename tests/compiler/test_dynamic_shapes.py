@@ -65,7 +65,7 @@ def test_a_guard_that_does_not_hold_is_another_trace():
         np.testing.assert_array_equal(compiled(x), f(x))
     assert [entry.hits for entry in compiled.entries] == [2, 2]
     assert "    where 4 < s0" in repr(compiled.explain()) or "    where s0 > 4" in repr(compiled.explain())
-    assert "calls of float64['*']" in repr(compiled.explain())
+    assert "calls of float64[*]" in repr(compiled.explain())
 
 
 def test_writes_are_written():

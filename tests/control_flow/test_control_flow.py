@@ -340,6 +340,14 @@ def test_bounds_of_a_loop_may_be_values_of_a_transform():
     np.testing.assert_array_equal(dispatch.vmap(f)(np.array([0, 1, 5])), [1.0, 2.0, 32.0])
 
 
+def test_bounds_of_a_loop_may_be_sizes():
+    f = lambda x: dispatch.fori_loop(0, x.shape[0], lambda i, c: c * 2 + x[i], 0.0)
+    for g in (f, dispatch.grad(f)):
+        graph = make_fx(g, "symbolic")(np.arange(1.0, 5.0))
+        for x in (np.arange(1.0, 5.0), np.arange(3.0), np.arange(6.0)):
+            np.testing.assert_array_equal(graph(x), g(x))
+
+
 def test_map_is_one_call_for_each_item():
     table = np.arange(6.0).reshape(3, 2)
     f = lambda row: {"sum": row.sum(), "twice": row * 2}

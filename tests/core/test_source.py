@@ -169,3 +169,19 @@ def test_the_function_of_a_library_is_the_outermost_that_has_its_name_there(monk
     assert inside() is None
     assert library.opened(inside) == ("shelf.books", "opened")
     assert library.closed(inside) == ("shelf.books", "")
+
+
+class Compiler:
+    def format_code_name(self, name):
+        return ("Cell", "In[3]") if name.endswith("2855729523.py") else None
+
+
+def test_code_of_a_notebook_is_placed_by_its_cell(monkeypatch):
+    shell = types.SimpleNamespace(compile=Compiler())
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    scope = {}
+    exec(compile("\ndef f(x): ...", "/tmp/ipykernel_1/2855729523.py", "exec"), scope)
+    assert where(scope["f"]) == "cell In[3]:2"
+    assert module.file_of("/tmp/kernels.py") == "kernels.py"
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
+    assert where(scope["f"]) == "2855729523.py:2"

@@ -113,3 +113,7 @@ def test_a_gradient_stands_where_its_backward_is_written():
 
     graded.register_autograd(backward, setup_context=lambda ctx, inputs, output: None)
     assert ("AUTOGRAD", "autograd rule", where(backward)) in graded.kernels.rows
+
+
+def test_a_listing_in_html_shows_what_stands_in_angle_brackets():
+    assert "<td>&lt;ufunc sin&gt;</td>" in dispatch.ops.np.sin.kernels._repr_html_()

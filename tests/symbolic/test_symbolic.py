@@ -366,7 +366,8 @@ def test_what_is_known_without_a_guard() -> None:
 
 @pytest.mark.parametrize(
     "text", ["open('x')", "s0.real", "[s0]", "1.5", "s0 if s0 else 1", "lambda: 0", "s0 < s1 < 3", "s0 +", "2**999999999",
-             "max(s0, key=1)", "(" * 3000, "1" * 5000, "s0 @ s0", "~s0", "True", "''"],
+             "max(s0, key=1)", "(" * 3000, "1" * 5000, "s0 @ s0", "~s0", "True", "''",
+             "((9**64)**64)**64", "((s0 + s1)**64)**64", "-((s0 + s1)**64)**2 > 0", "*".join(["(s0 + s1 + 1)"] * 20)],
 )  # fmt: skip
 def test_only_arithmetic_is_read(text: str) -> None:
     with pytest.raises(GraphError, match=r"^a size is arithmetic of symbols and whole numbers, and .* is none.$"):

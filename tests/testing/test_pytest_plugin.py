@@ -19,6 +19,7 @@ PLUGIN = ROOT / "dispatch" / "testing" / "npdispatch_pytest.py"
 OPTIONS = ["require=fake,gradient,vmap", "samples=1", "failures=known.json"]
 FAULTY = {"cube", "first", "halved", "spread"}  # and one whose fault is known
 KNOWN_HERE = {"plugged::twice": {"test_schema": {"status": "xfail"}, "test_jvp[(2, 3)]": {"status": "xfail"}}}
+LAST_FAILED = "plugged.py::plugged::twice::test_jvp[(2, 3)]"
 SOUND = """
 import numpy as np
 from dispatch import custom_op
@@ -52,8 +53,10 @@ def printed(tmp_path_factory):
     known = json.loads((FIXTURES / "twelve_failures.json").read_text())["data"]
     (folder / "known.json").write_text(json.dumps({"data": known | KNOWN_HERE}))
     modules = ["--opcheck", "twelve", "--opcheck", "./plugged.py", "--opcheck", "broken_ops", "--continue-on-collection-errors"]
-    words = ["-q", "-rA", "--strict-markers", "--deselect", "plugged.py::plugged::twice::test_vmap", *modules]
-    plain = ["-p", "npdispatch_pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:benchmark"]
+    (folder / ".pytest_cache" / "v" / "cache").mkdir(parents=True)
+    (folder / ".pytest_cache" / "v" / "cache" / "lastfailed").write_text(json.dumps({LAST_FAILED: True}))
+    words = ["--ff", "-rA", "--strict-markers", "--deselect", "plugged.py::plugged::twice::test_vmap", *modules]
+    plain = ["-p", "npdispatch_pytest", "-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:benchmark"]
     runner = start(folder, "pytest", *plain, *words, *(f"--opcheck-{word}" for word in OPTIONS))
     command = start(folder, "dispatch", "check", "twelve", "--json", *(f"--{word}" for word in OPTIONS))
     outputs = command.communicate(timeout=300)[0], runner.communicate(timeout=300)[0]
@@ -90,6 +93,7 @@ def test_known_failures_are_strict_and_what_cannot_be_imported_is_an_error_of_it
     assert "FAILED plugged.py::plugged::twice::test_schema[(2, 3)]" in output
     assert "PASSED plugged.py::plugged::twice::test_faketensor[(2, 3)]" in output
     assert "plugged::twice::test_vmap" not in output
+    assert "run-last-failure: rerun previous 1 failure first" in output
     assert "SKIPPED [2] plugged.py:1: it has no derivative" in output
     assert "PASSED test_more.py::test_ordinary" in output
     assert "ERROR broken_ops" in output

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core.optional import require
+from ...errors import GraphError
 from ...graph import Graph, Metadata, Node
 from .engine_rows import BOOLS, FLOATS, SIGNED, Engine, Row, basic_index, is_root
 from .lookup import register_backend
@@ -40,6 +41,9 @@ SAME = {
 
 # A second thread pays from here on; torch would wake it for 512 elements, and wait for it.
 OPTIONS = {"cpp.min_chunk_size": 16_384}
+
+
+Layout = tuple[np.dtype[Any], tuple[int, ...], tuple[int, ...]]
 
 
 class Torch(Engine):
@@ -77,9 +81,15 @@ class Torch(Engine):
     def constant(self, x: np.ndarray) -> Any:
         return self.array(x[()], x.dtype)  # one with axes is an input of the module
 
-    def tensor(self, x: Any, strides: tuple[int, ...]) -> Any:
-        """Return an array, or a Python number, as a tensor that shares its memory, or as a copy with other strides."""
+    def tensor(self, x: Any, planned: Layout) -> Any:
+        """Return an array, or a Python number, as a tensor that shares its memory, or as a copy with the strides planned."""
         x = np.asarray(x)
+        dtype, shape, strides = planned
+        if x.dtype != dtype or x.shape != shape:  # code in C++ would read it as what it is not
+            raise GraphError(
+                f"the graph was made for {dtype} of shape {shape}, and was given {x.dtype} of shape {x.shape}. An operator "
+                "before it gives another layout than its fake rule says: try opcheck."
+            )
         if x.strides != strides and any(s != t for s, t, n in zip(x.strides, strides, x.shape, strict=True) if n > 1):
             x, given = empty(x.shape, x.dtype, strides), x
             x[...] = given
@@ -264,8 +274,8 @@ def with_torch(graph: Graph, metadata: list[Metadata]) -> Callable[..., Any]:
     lifted = [node for node in graph.nodes if node.kind == "constant" and node.value.shape]
     traced = engine.function(graph, lifted)
     constants = [graph.constants[node.name] for node in lifted]
-    planned = [_taken_strides(x) for x in (*metadata, *[node.value for node in lifted])]
-    kept = [engine.tensor(x, strides) for x, strides in zip(constants, planned[len(metadata) :], strict=True)]
+    planned = [(x.dtype, x.shape, _taken_strides(x)) for x in (*metadata, *[node.value for node in lifted])]
+    kept = [engine.tensor(x, layout) for x, layout in zip(constants, planned[len(metadata) :], strict=True)]
     planned = planned[: len(metadata)]
     made: list[Callable[..., Any]] = []
 

@@ -2,7 +2,7 @@
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyObject_GenericSetAttr
 
-from ...core.array_memory cimport settled
+from ...core.array_memory cimport settled, unwritten
 from ...core.flatten cimport items_of, rebuilt
 from ...core.keys cimport AUTOGRAD, rank_at
 from ...core.tensor cimport Wrapped, unwrapped
@@ -176,7 +176,10 @@ cdef object hidden(Context node, x):
     cdef Py_ssize_t number
     if isinstance(x, TrackedTensor):
         number = number_of(node, x)
-        return protect(x) if number < 0 else Kept((<Wrapped>x).value, number)
+        if number >= 0:
+            return Kept((<Wrapped>x).value, number)
+        made = unwritten(x, COPIED_BYTES)
+        return protect(x) if made is None else made
     if items_of(x) is not None:
         return rebuilt(x, [hidden(node, item) for item in items_of(x)])
     return protect(x) if isinstance(x, np.ndarray) else x

@@ -6,11 +6,12 @@ larger level and records, so that a gradient computed inside a `no_grad` block i
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self, TypeVar, overload
 
 from ...core import DispatchKey, Setting, newest_level, setting
 from ...errors import ArgumentError, check_flag, kind_of
 
+F = TypeVar("F", bound=Callable[..., Any])
 NONE: frozenset[int] = frozenset()
 AUTOGRAD = int(DispatchKey.AUTOGRAD)
 
@@ -96,13 +97,13 @@ class set_grad_enabled:
     def __exit__(self, *exception: object) -> None:
         self._entered.pop().__exit__(*exception)
 
-    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, f: F) -> F:
         @functools.wraps(f)
         def decorated(*args: Any, **keywords: Any) -> Any:
             with set_grad_enabled(self.enabled):
                 return f(*args, **keywords)
 
-        return decorated
+        return decorated  # type: ignore[return-value]
 
 
 def bare(cls: type[set_grad_enabled], f: Any) -> Any:
@@ -131,6 +132,10 @@ class no_grad(set_grad_enabled):
     'ndarray'
     """
 
+    @overload
+    def __new__(cls, f: None = None, /) -> Self: ...
+    @overload
+    def __new__(cls, f: F, /) -> F: ...  # type: ignore[misc]  # not an instance: it decorates
     def __new__(cls, f: Any = None, /) -> Any:
         return bare(cls, f)
 
@@ -150,6 +155,10 @@ class enable_grad(set_grad_enabled):
     'TrackedTensor'
     """
 
+    @overload
+    def __new__(cls, f: None = None, /) -> Self: ...
+    @overload
+    def __new__(cls, f: F, /) -> F: ...  # type: ignore[misc]  # not an instance: it decorates
     def __new__(cls, f: Any = None, /) -> Any:
         return bare(cls, f)
 

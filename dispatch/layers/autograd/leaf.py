@@ -1,6 +1,6 @@
 """Makes leaves: the values that the tape begins with."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -26,9 +26,20 @@ from .node import Leaf
 from .saved_tensors import COPIED_BYTES, protect_argument, with_strides_of
 from .tensor import TrackedTensor
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 NO_NUMBERS = "OUS"  # the kinds of dtypes of objects, text and bytes
 
 
+@overload
+def tensor(data: Any, *, dtype: Any = None, requires_grad: Literal[True]) -> TrackedTensor: ...
+@overload
+def tensor(data: Tensor, *, dtype: Any = None, requires_grad: Literal[False] = False) -> Tensor: ...
+@overload
+def tensor(data: Any, *, dtype: Any = None, requires_grad: Literal[False] = False) -> "NDArray[Any]": ...
+@overload
+def tensor(data: Any, *, dtype: Any = None, requires_grad: bool) -> Any: ...
 def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
     """Copy data into a new array. With `requires_grad`, operators on it are recorded for a backward.
 

@@ -70,13 +70,12 @@ def once_differentiable(rule: Callable[..., Any], *, inside: bool) -> Callable[.
 
 def materialized(node: Context, grad: Any, structure: tuple[Any, ...], fill: bool) -> list[Any]:
     """The gradients as a rule gets them: one for each output, in a container as it was; zeros for those that are missing."""
-    flat = [grad.get(i) for i in range(len(node.layouts))]
-    if fill:
+    flat = [unwritable(grad.get(i)) for i in range(len(node.layouts))]
+    if fill and any([g is None for g in flat]):
         like = next(iter(grad.values()))
-        flat = [
-            zeros(layout, like) if g is None and layout is not None else g for g, layout in zip(flat, node.layouts, strict=True)
-        ]
-    return [mapped(lambda number: unwritable(flat[number]), x) for x in structure]
+        pairs = zip(flat, node.layouts, strict=True)
+        flat = [unwritable(zeros(layout, like)) if g is None and layout is not None else g for g, layout in pairs]
+    return [flat[x] if type(x) is int else mapped(flat.__getitem__, x) for x in structure]
 
 
 def checked(op: OpOverload, node: Context, grads: Any, skeletons: tuple[Any, ...] | None, *, lists: bool) -> list[Any]:

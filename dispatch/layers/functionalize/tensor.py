@@ -5,6 +5,7 @@ from typing import Any
 
 from ...core import DispatchKey, Tensor
 from ...core.array_memory import set_rewritable
+from ...errors import TracingError
 
 
 class FunctionalTensor(Tensor):
@@ -54,9 +55,15 @@ class FunctionalTensor(Tensor):
         return complex(self.value)
 
     def __format__(self, spec: str) -> str:
+        TracingError("the text of a functional value was asked for, which is not that of an array.")
         return format(self.value, spec)
 
+    def __hash__(self) -> int:
+        TracingError("the hash of a functional value was asked for, and arrays have none.")  # for whoever listens
+        return object.__hash__(self)
+
     def __repr__(self) -> str:
+        TracingError("the text of a functional value was asked for, which is not that of an array.")
         return f"FunctionalTensor({self.value!r})"
 
 

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ...core import ModeGuard
 from ...core.pytree import mapped
 from ...errors import check_function
 from .run import FUNCTIONALIZE, Functional
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
+
+def functionalize(f: Callable[P, R]) -> Callable[P, R]:
     """Return a function that does what `f` does, with operators that return new values in place of operators that write.
 
     An argument that `f` writes to is written once, when `f` has returned; if `f` raises, it is not. Afterwards all arrays have

@@ -23,6 +23,7 @@ from ...graph import Metadata
 from ...core.source import here
 from ...schema.types import BOOL, COMPLEX, FLOAT, INT, SCALAR, TENSOR
 from ...symbolic import contiguous
+from .number import TracedNumber
 from .tensor import TracedTensor
 
 cdef PyTypeObject *TRACED = <PyTypeObject *><PyObject *>TracedTensor
@@ -74,7 +75,7 @@ def taken(trace, x, bint arrays=True):
         return trace.constant(x)
     known = trace.objects.get(id(x))        # what an operator gave that is no array
     if known is not None:
-        return x, known[1]
+        return known if arrays or type(x) is not TracedNumber else (float(x), float(x))
     items = items_of(x)
     if items is None:
         return x, x

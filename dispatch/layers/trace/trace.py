@@ -21,7 +21,7 @@ from ...core import (
 )
 from ...core.pytree import items_of, leaves, rebuilt
 from ...core.source import line
-from ...errors import DataDependentError, DispatchError, TracingError
+from ...errors import DataDependentError, DispatchError, TracingError, heard
 from ...graph import Graph, Node
 from ...operators.functional_variant import Form
 from ...schema.tags import Tag
@@ -72,9 +72,10 @@ class Trace:
 
     def mark(self) -> Callable[[], None]:
         """What takes back every node from here on; the guards of sizes stay, as facts of the trace."""
-        count = len(self.graph.nodes)
+        count, said = len(self.graph.nodes), len(heard())
 
         def undo() -> None:
+            del heard()[said:]  # and what was refused since, which is tried in another way
             if len(self.graph.nodes) == count:
                 return
             left = self.graph.cut(count)

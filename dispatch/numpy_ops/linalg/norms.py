@@ -103,6 +103,8 @@ def _pulled(g: Any, x: Any, out: Any, axis: Any, keepdims: Any) -> Any:
 
 
 def _is_euclidean(x: Any, ord: Any, axis: Any, keepdims: Any) -> bool:
+    if ord is axis is None:  # the commonest
+        return True
     axes = len(x.shape) if axis is None else len(axis) if isinstance(axis, tuple) else 0 if isinstance(axis, list) else 1
     if ord is None:
         return axis is None or axes in (1, 2)

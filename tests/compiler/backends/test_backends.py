@@ -10,7 +10,7 @@ from numpy_programs import smooth_programs
 
 import dispatch
 from dispatch.compiler.backends import jax_jit, lookup, torch_fx
-from dispatch.errors import MissingExtraError
+from dispatch.errors import GraphError, MissingExtraError
 
 ENGINES = [pytest.param("jax", marks=pytest.mark.jax), pytest.param("torch", marks=pytest.mark.torch)]
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
@@ -273,6 +273,21 @@ def test_fast_hands_a_graph_with_a_loop_to_jax(monkeypatch):
     for a, b in zip(dispatch.compile(scanned(), mode="fast")(x, x[0]), scanned()(x, x[0]), strict=True):
         close(a, b)
     assert ran == ["jax"]
+
+
+@pytest.mark.torch
+def test_an_array_that_is_not_what_a_fake_rule_said_is_not_handed_to_code_in_c():
+    calls = []
+
+    def kernel(x):
+        calls.append(1)
+        return x.astype(np.float32 if len(calls) > 1 else np.float64)
+
+    op = define("(Tensor x) -> Tensor", kernel, fake=lambda x: np.empty(x.shape))
+    run = dispatch.compile(lambda x: np.sin(op(x)), backend="torch")
+    run(np.ones(2))
+    with pytest.raises(GraphError, match=r"^the graph was made for float64 of shape \(2,\), and was given float32 of shape \(2,\)\. An operator"):
+        run(np.ones(2))
 
 
 @pytest.mark.torch

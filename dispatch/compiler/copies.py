@@ -1,0 +1,419 @@
+"""Copies what a function can reach, with traced values in place of arrays: the function is traced on the copy.
+
+So nothing of the user's changes while a function is traced, and no traced value is left behind in anything of theirs. What the
+copy was made of is remembered; whatever is different in it afterwards is a change that the graph would leave out.
+
+Classes are copied too, because their methods find their globals through them. A copied function has builtins of its own:
+`isinstance`, `type`, `getattr` and their kin answer for a traced value what they would for the array, or refuse.
+
+It has more than 350 lines because each kind of value has its own way to be copied, and these know of one another.
+"""
+
+import builtins
+import collections
+import contextlib
+import enum
+import functools
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import OpOverload, Tensor
+from ..core.pytree import items_of, opened
+from ..errors import TracingError
+from ..layers.trace import TracedNumber
+from .conditions import EMPTY
+from .reached import (
+    ABSTRACT,
+    DESCRIPTORS,
+    TEXTS,
+    UNREAD,
+    Reached,
+    class_dict,
+    contents,
+    instance_dict,
+    names_in,
+    slots_of,
+)
+from .trusted import is_listed, is_listed_class, is_listed_function, is_plain
+
+ARRAY_LIKE = (np.ndarray, np.generic, float, complex)
+
+
+def is_array(x: Any) -> bool:
+    """Whether a value is one that a record is opened for."""
+    return isinstance(x, (Tensor, *ARRAY_LIKE))
+
+
+class Copies:
+    """Copies of values.
+
+    Parameters
+    ----------
+    reached : Reached
+        Says which attributes are in reach; only these are copied.
+    standing : dict
+        By id of an array or a float, what stands for it.
+    """
+
+    def __init__(self, reached: Reached, standing: dict[int, Any]) -> None:
+        self.reached, self.standing = reached, standing
+        self.made: dict[int, Any] = {}  # by id of the original
+        self.originals: dict[int, Any] = {}  # by id of the copy
+        self.kept: list[Any] = []  # so that no id is given to another value meanwhile
+        self._snapshots: list[tuple[Callable[[Any], tuple[Any, ...]], Any, str]] = []
+        self._before: list[tuple[Any, ...]] = []
+        self._swapped = {
+            id(isinstance): self._isinstance,
+            id(issubclass): self._issubclass,
+            id(type): self._type,
+            id(getattr): self._getattr,
+            id(hasattr): self._hasattr,
+            id(vars): self._vars,
+        }
+        self._builtins = {
+            k: v for k, v in vars(builtins).items() if k in ("__name__", "__build_class__", "__import__") or isinstance(v, type)
+        }
+        self._builtins |= {k: self._swapped.get(id(v), v) for k, v in vars(builtins).items() if not k.startswith("__")}
+
+    # -- copying -------------------------------------------------------------------------------------------------------------
+
+    def copy(self, x: Any) -> Any:  # noqa: C901  one case for each kind of value
+        """Return the copy of a value; the value itself where nothing in it can change."""
+        cls = type(x)
+        if id(x) in self.standing:
+            return self.standing[id(x)]
+        if cls is np.ndarray or (is_plain(x) and cls is not slice) or isinstance(x, (Tensor, OpOverload)):
+            return x
+        if id(x) in self.made:
+            return self.made[id(x)]
+        if id(x) in self._swapped:
+            return self._swapped[id(x)]
+        if isinstance(x, type):
+            return x if not self._is_copied(x) else self._class(x)
+        if cls is types.FunctionType:
+            if is_listed_function(x) and not x.__closure__:
+                return x
+            return self._function(x)
+        if cls is types.MethodType:
+            return self._put(x, types.MethodType(self.copy(x.__func__), self.copy(x.__self__)))
+        if isinstance(x, types.ModuleType):
+            return self._module(x)
+        if cls is functools.partial:
+            keywords = {k: self.copy(v) for k, v in x.keywords.items()}
+            return self._put(x, functools.partial(self.copy(x.func), *map(self.copy, x.args), **keywords))
+        if cls in (list, collections.deque):
+            new = self._put(x, [] if cls is list else collections.deque(maxlen=x.maxlen))
+            new.extend(map(self.copy, list(x)))
+            return self._watched(tuple, new, "a list")
+        if cls is tuple:
+            return self._put(x, tuple(map(self.copy, x)))
+        if cls is slice:
+            return slice(self.copy(x.start), self.copy(x.stop), self.copy(x.step))
+        if cls in (dict, collections.OrderedDict):
+            return self._filled(x, cls(), "a dict")
+        if cls is collections.defaultdict:
+            return self._filled(x, collections.defaultdict(self.copy(x.default_factory)), "a dict")
+        if cls is set:
+            return self._watched(tuple, self._put(x, set(x)), "a set") if set(x) is not x else x
+        if cls is types.SimpleNamespace:
+            new = self._put(x, types.SimpleNamespace())
+            for k in self.reached.attributes(vars(x)):
+                setattr(new, k, self.copy(vars(x)[k]))
+            self._watched(mapping_items, vars(new), "a namespace")
+            return new
+        if cls is types.MappingProxyType:
+            return self._put(x, types.MappingProxyType({k: self.copy(v) for k, v in x.items()}))
+        if cls is weakref.ref:
+            inside = self.copy(x())
+            self.kept.append(inside)
+            return self._put(x, weakref.ref(inside))
+        if cls in DESCRIPTORS:
+            return self._descriptor(x)
+        if hasattr(cls, "entries") and hasattr(x, "__wrapped__") and is_listed_class(cls):  # compiled: the function in it
+            return self.copy(x.__wrapped__)
+        if is_listed_class(cls) or isinstance(x, enum.Enum) or not self._is_copied(cls):
+            return x
+        return self._instance(x)
+
+    def _put(self, x: Any, new: Any) -> Any:
+        self.made[id(x)] = new
+        self.originals[id(new)] = x
+        self.kept += [x, new]
+        return new
+
+    def _watched(self, read: Callable[[Any], tuple[Any, ...]], new: Any, name: str) -> Any:
+        self._snapshots.append((read, new, name))
+        return new
+
+    def _filled(self, x: dict[Any, Any], new: dict[Any, Any], name: str) -> Any:
+        self._put(x, new)
+        for k, v in list(x.items()):
+            new[self.copy(k)] = self.copy(v)
+        return self._watched(mapping_items, new, name)
+
+    def _function(self, f: types.FunctionType) -> types.FunctionType:
+        listed = is_listed_function(f)
+        known = f.__globals__ if listed else self._globals(f.__globals__)
+        cells = tuple([types.CellType() for _ in f.__closure__ or ()])
+        new = types.FunctionType(f.__code__, known, f.__name__, None, cells or None)
+        self._put(f, new)
+        new.__qualname__, new.__module__, new.__doc__ = f.__qualname__, f.__module__, f.__doc__
+        for name, cell, old in zip(f.__code__.co_freevars, cells, f.__closure__ or (), strict=True):
+            if (value := contents(old)) is not EMPTY:
+                cell.cell_contents = self.copy(value)
+            self._watched(cell_items, cell, f"the variable {name!r} of an enclosing function")
+        if not listed:
+            for name in names_of(f):
+                if name in f.__globals__ and name not in known:
+                    known[name] = None  # it may lead back here
+                    known[name] = self.copy(f.__globals__[name])
+        new.__defaults__ = None if f.__defaults__ is None else tuple(map(self.copy, f.__defaults__))
+        new.__kwdefaults__ = None if f.__kwdefaults__ is None else self.copy(f.__kwdefaults__)
+        if f.__dict__:
+            new.__dict__.update({k: self.copy(f.__dict__[k]) for k in self.reached.attributes(f.__dict__)})
+        self._watched(mapping_items, new.__dict__, f"an attribute of {f.__name__}")
+        return new
+
+    def _globals(self, known: dict[str, Any]) -> dict[str, Any]:
+        new = self.made.get(id(known))
+        if new is None:
+            new = {k: known[k] for k in ("__name__", "__package__") if k in known}
+            new["__builtins__"] = self._builtins
+            new["__warningregistry__"] = known.get("__warningregistry__", {})  # of Python's, where a line warned once
+            self._put(known, new)
+            self._watched(mapping_items, new, "a global")
+        return new
+
+    def _module(self, x: types.ModuleType) -> Any:
+        listed = is_listed(x.__name__)
+        if (
+            listed
+            and x.__name__.partition(".")[0] != "numpy"
+            and x.__name__.partition(".")[0] in ("dispatch", __name__.partition(".")[0])
+        ):
+            return x
+        d = vars(x)
+        new = self._put(x, types.ModuleType(x.__name__))
+        for name in sorted(self.reached.names & d.keys()):
+            if not (listed and self.reached.is_refused(x, name, d[name])):
+                setattr(new, name, self.copy(d[name]))
+
+        def missing(name: str) -> Any:
+            if name in d:
+                raise TracingError(f"it uses {x.__name__}.{name}, whose result depends on more than its arguments.")
+            raise AttributeError(f"module {x.__name__!r} has no attribute {name!r}")
+
+        new.__getattr__ = missing
+        self._watched(mapping_items, vars(new), f"the module {x.__name__}")
+        return new
+
+    def _descriptor(self, x: Any) -> Any:
+        if isinstance(x, property):
+            return self._put(x, property(self.copy(x.fget), self.copy(x.fset), self.copy(x.fdel), x.__doc__))
+        if isinstance(x, functools.cached_property):
+            new = functools.cached_property(self.copy(x.func))
+            new.attrname = x.attrname
+            return self._put(x, new)
+        return self._put(x, type(x)(self.copy(x.__func__)))
+
+    # -- classes and instances -----------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _is_copied(x: type) -> bool:
+        if is_listed_class(x) or issubclass(x, (BaseException, enum.Enum)) or not x.__flags__ & 1 << 9:
+            return False
+        return type(x) is type or type(x).__module__ in ABSTRACT
+
+    def _class(self, cls: type) -> type:
+        if (known := self.made.get(id(cls))) is not None:
+            assert isinstance(known, type)
+            return known
+        d = class_dict(cls)
+        bases = tuple(map(self.copy, cls.__bases__))
+        first: dict[str, Any] = {
+            k: d[k]
+            for k in (
+                "__module__",
+                "__qualname__",
+                "__doc__",
+                "__slots__",
+                "__orig_bases__",
+                "__parameters__",
+                "__annotations__",
+            )
+            if k in d
+        }
+        new = self._put(cls, type(cls)(cls.__name__, bases, first))
+        taken = self.reached.class_names(cls, called=id(cls) in self.reached.called or self.reached.makes)
+        for name, value in d.items():
+            if name in first or type(value) in (types.MemberDescriptorType, types.GetSetDescriptorType):
+                continue
+            if name in taken or (name in UNREAD and name not in ("__dict__", "__weakref__", "_abc_impl")):
+                type.__setattr__(new, name, value if name in UNREAD else self.copy(value))
+            elif name in TEXTS:
+                type.__setattr__(new, name, without_text(cls))
+        self._watched(mapping_items, class_dict(new), f"the class {cls.__name__}")
+        assert isinstance(new, type)
+        return new
+
+    def _instance(self, x: Any) -> Any:
+        cls = self._class(type(x))
+        if isinstance(x, tuple):
+            return self._put(x, tuple.__new__(cls, map(self.copy, tuple.__getitem__(x, slice(None)))))
+        new = self._put(x, object.__new__(cls))
+        d, own = instance_dict(x), instance_dict(new)
+        if d is not None and own is not None:
+            for name in self.reached.attributes(d):
+                own[name] = self.copy(d[name])
+            self._watched(mapping_items, own, f"an attribute of a {cls.__name__}")
+        old = {(m.__objclass__.__name__, m.__name__): m for m in slots_of(type(x))}
+        for member in slots_of(cls):
+            with contextlib.suppress(AttributeError):
+                member.__set__(new, self.copy(old[member.__objclass__.__name__, member.__name__].__get__(x)))
+        self._watched(slot_items, new, f"a slot of a {cls.__name__}")
+        return new
+
+    # -- afterwards ----------------------------------------------------------------------------------------------------------
+
+    def remember(self) -> None:
+        """Keep what the copy holds now."""
+        self._before = [read(x) for read, x, _ in self._snapshots]
+
+    def check_unchanged(self) -> None:
+        """Raise if the copy holds anything else than it did."""
+        for (read, x, name), before in zip(self._snapshots, self._before, strict=False):
+            now = read(x)
+            if len(now) != len(before) or any(a is not b for a, b in zip(now, before, strict=True)):
+                key = next((k for k, a, b in zip(now[::2], now[1::2], before[1::2], strict=False) if a is not b), None)
+                what = f"{name}, {key!r}," if isinstance(key, str) else name
+                raise TracingError(f"it changes {what} when it runs, which a graph would leave out.")
+
+    def back(self, x: Any) -> Any:
+        """Return a result of the copy as the function would return it."""
+        if isinstance(x, Tensor):
+            return x
+        if type(x) is TracedNumber:
+            return x
+        original = self.originals.get(id(x))
+        if original is not None:
+            if items_of(x) is not None and type(x) is not tuple:
+                raise TracingError(
+                    "it returns a container that it was given or refers to, and a graph makes a new one each time."
+                )
+            if type(x) is not tuple:
+                return original
+        if type(x) is np.ndarray or is_plain(x):
+            return x
+        if type(x) in (list, tuple):
+            return type(x)(map(self.back, x))
+        if type(x) is dict:
+            return {self.back(k): self.back(v) for k, v in x.items()}
+        cls = self.originals.get(id(type(x)), type(x))
+        if isinstance(x, tuple) and hasattr(cls, "_fields"):
+            return tuple.__new__(cls, map(self.back, x))
+        items = opened(x, is_array)
+        if items is not None and not isinstance(x, (list, tuple, dict)):
+            if len(instance_dict(x) or items) != len(items):
+                raise TracingError(
+                    f"it returns a {cls.__name__} with attributes beside its fields, which a graph would leave out."
+                )
+            opened_as = object.__new__(cls)
+            names = list(getattr(cls, "__dataclass_fields__", {}))
+            for name, item in zip(names, items, strict=True):
+                object.__setattr__(opened_as, name, self.back(item))
+            return opened_as
+        if isinstance(x, type) or (is_listed_class(type(x)) and type(x) is types.BuiltinFunctionType):
+            return x
+        raise TracingError(f"it returns a {cls.__name__} that it made, which would be the same one each time. Return arrays.")
+
+    # -- the builtins of the copy --------------------------------------------------------------------------------------------
+
+    def _class_of(self, x: Any) -> type:
+        """The class that a value has outside of the trace."""
+        if isinstance(x, Tensor):
+            if not x.shape:
+                raise TracingError("the class of a traced value without axes was asked for, which may be an array or a number.")
+            return np.ndarray
+        if type(x) is TracedNumber:
+            return float
+        return type(x)
+
+    def _classes(self, classes: Any) -> Any:
+        if isinstance(classes, tuple):
+            return tuple(map(self._classes, classes))
+        return type if classes == self._type else classes
+
+    def _isinstance(self, x: Any, classes: Any) -> bool:
+        classes = self._classes(classes)
+        if isinstance(x, (Tensor, TracedNumber)):
+            return issubclass(self._class_of(x), classes)
+        return isinstance(x, classes)
+
+    def _issubclass(self, cls: Any, classes: Any) -> bool:
+        return issubclass(self._classes(cls), self._classes(classes))
+
+    def _type(self, x: Any, *more: Any) -> type:
+        if more:
+            raise TracingError("it makes a class by type(), which would be another one each time.")
+        return self._class_of(x)
+
+    def _getattr(self, x: Any, name: str, *default: Any) -> Any:
+        self._check_dynamic(x, name)
+        return getattr(x, name, *default)
+
+    def _hasattr(self, x: Any, name: str) -> bool:
+        self._check_dynamic(x, name)
+        return hasattr(x, name)
+
+    def _check_dynamic(self, x: Any, name: str) -> None:
+        unknown = isinstance(x, types.ModuleType) and name not in self.reached.names
+        if unknown or isinstance(x, Tensor) or (name.startswith("__") and name.endswith("__")):
+            raise TracingError(
+                f"it asks for the attribute {name!r} of a {type(x).__name__} by getattr or hasattr. Write x.{name}."
+            )
+
+    def _vars(self, x: Any) -> Any:
+        if isinstance(x, (types.ModuleType, type, types.FunctionType)):
+            raise TracingError(f"it asks for the variables of a {type(x).__name__}, which nobody compares.")
+        return vars(x)
+
+
+def names_of(f: types.FunctionType) -> list[str]:
+    """Return the globals that a function names."""
+    return sorted(names_in(f.__code__).globals)
+
+
+def mapping_items(x: Any) -> tuple[Any, ...]:
+    """Return keys and values, one after the other."""
+    return tuple([part for pair in dict.items(x) for part in pair])
+
+
+def cell_items(x: types.CellType) -> tuple[Any, ...]:
+    """Return what is in a cell."""
+    return (contents(x),)
+
+
+def slot_items(x: Any) -> tuple[Any, ...]:
+    """Return what is in the slots of an object."""
+    found: list[Any] = []
+    for member in slots_of(type(x)):
+        try:
+            found += [member.__name__, member.__get__(x)]
+        except AttributeError:
+            found += [member.__name__, EMPTY]
+    return tuple(found)
+
+
+def without_text(cls: type) -> Callable[..., Any]:
+    """Return a method that refuses to give the text of an object."""
+
+    def method(*_: Any) -> Any:
+        raise TracingError(
+            f"the text or a copy of a {cls.__name__} was asked for while it was traced, and nobody has read how it is made."
+        )
+
+    return method

@@ -1,0 +1,71 @@
+"""What a compiled function says of itself: its kinds of calls, what each rests on, every reason why a call ran as it was."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ..core.pytree import items_of
+from .cache import LIMIT, Entry
+
+MOST_SAID = 8  # items of a container, one by one
+
+
+class Explained:
+    """The cache of a compiled function, printed as text."""
+
+    def __init__(self, name: str, traces: int, entries: list[Entry], reasons: dict[str, int], note: str) -> None:
+        self.name, self.traces, self.entries, self.reasons, self.note = name, traces, entries, reasons, note
+
+    def __repr__(self) -> str:
+        lines = [f"{self.name}: traced {self.traces} times, {LIMIT} at most"]
+        for entry in self.entries:
+            lines.append(f"\ncalls of {entry.call}")
+            lines.append(f"    found {entry.hits} times")
+            lines += [f"    {count} of them ran as they are: {reason}" for reason, count in entry.fallbacks.items()]
+            if entry.traced is None:
+                lines.append(f"    run as they are: {entry.reason}")
+                continue
+            traced = entry.traced
+            lines += [f"    as long as these stay what they are: {', '.join(traced.places)}"] if traced.places else []
+            lines += [f"    inputs of its own: {', '.join(traced.captured)}"] if traced.captured else []
+            lines += [f"    for these values alone, by which it decides: {', '.join(traced.fixed)}"] if traced.fixed else []
+            lines += [f"    where {guard}" for guard in traced.graph.guards]
+            lines += [f"    {line}" for line in str(traced.graph).splitlines()]
+        lines += [f"\n{count} calls ran as they are: {reason}" for reason, count in self.reasons.items()]
+        if self.note:
+            lines.append(f"\nthat call would run as it is: {self.note}")
+        return "\n".join(lines)
+
+
+def described(args: tuple[Any, ...], keywords: dict[str, Any], dynamic: bool = False) -> str:
+    """Return arguments as a phrase: arrays as `float64[3, 2]`, containers as what they hold, other values as they are.
+
+    Examples
+    --------
+    >>> described((np.zeros((3, 2)), [0.5, 2]), {"mode": "a"})
+    "float64[3, 2], [a float, 2], mode='a'"
+    >>> described((np.zeros((3, 1)),), {}, dynamic=True)
+    'float64[*, 1]'
+    """
+    said = ", ".join([*map(_phrase, args), *[f"{name}={_phrase(x)}" for name, x in keywords.items()]])
+    return re.sub(r"(?<=\w)\[[\d, ]*\]", _opened, said) if dynamic else said
+
+
+def _opened(shape: "re.Match[str]") -> str:
+    """Return a shape with open lengths."""
+    return re.sub(r"\d+", lambda n: n[0] if int(n[0]) < 2 else "*", shape[0])
+
+
+def _phrase(x: Any) -> str:
+    if type(x) is float:
+        return "a float"
+    if hasattr(x, "dtype") and hasattr(x, "shape"):
+        return f"{x.dtype}{list(x.shape)}" + ("" if type(x) is np.ndarray else f" ({type(x).__name__})")
+    if (items := items_of(x)) is None:
+        return repr(x)
+    if len(items) > MOST_SAID:
+        return f"a {type(x).__name__} of {len(items)}"
+    if isinstance(x, dict):
+        return "{" + ", ".join(f"{k!r}: {_phrase(v)}" for k, v in x.items()) + "}"
+    return f"{'' if type(x) in (list, tuple) else type(x).__name__}[{', '.join(map(_phrase, items))}]"

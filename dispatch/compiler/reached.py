@@ -1,0 +1,593 @@
+"""Finds what a function can reach by the names in its code, before anything runs; refuses what cannot be compared.
+
+It starts at the function, and goes on with the globals, cells, defaults and attributes that the code names, with the items of
+containers, and with the functions and classes behind them, until no new name turns up. Each place where a value was found
+becomes a guard, which each later call compares. Arrays become inputs of the graph, and so do floats. What is listed in
+`trusted.py` is not looked into.
+
+It has more than 350 lines because the walk is one function for each kind of value, and each may meet any other.
+"""
+
+import collections
+import dis
+import enum
+import functools
+import gc
+import sys
+import types
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from ..core import OpOverload, Tensor
+from ..core.pytree import form_of
+from ..dispatcher.conversion_advice import line_for
+from ..errors import TracingError, kind_of
+from .conditions import CELL, DICT, EMPTY, FUNCTION, ITEM, ITEMS, MISSING, MRO, READ, SKIPPED, TYPE
+from .trusted import (
+    ANY_ATTRIBUTE,
+    ARRAYS_OWN,
+    BUILTINS,
+    PACKAGE,
+    REFUSED_ATTRIBUTES,
+    is_listed,
+    is_listed_class,
+    is_listed_function,
+    is_plain,
+    refused_of,
+)
+
+BASES = ("typing", "abc", "collections.abc", "contextlib", "numbers", "_collections_abc")  # modules of bases that hold nothing
+ABSTRACT = ("abc", "_py_abc")
+# Of a class: what is not an attribute that code names, or is made anew with the class.
+UNREAD = frozenset(
+    "__dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __slots__ _abc_impl __abstractmethods__ "
+    "__orig_bases__ __parameters__ __firstlineno__ __static_attributes__ __annotate__ __annotations_cache__ __match_args__ "
+    "__hash__ __dataclass_fields__ __dataclass_params__ __replace__ __protocol_attrs__ __non_callable_proto_members__ "
+    "_is_protocol".split()
+)
+TEXTS = frozenset(
+    "__repr__ __str__ __format__ __reduce__ __reduce_ex__ __sizeof__ __dir__ __getstate__ __setstate__ __copy__ "
+    "__deepcopy__".split()
+)
+MADE_BY = frozenset("__init__ __new__ __post_init__ __class_getitem__ __set_name__".split())
+HOSTILE_METHODS = frozenset(
+    "__getattribute__ __getattr__ __del__ __init_subclass__ __prepare__ __instancecheck__ __subclasscheck__ __subclasshook__ "
+    "__array__ __array_ufunc__ __array_function__ __array_interface__ __array_struct__ __array_priority__ __array_wrap__ "
+    "__array_finalize__ __index__ __float__".split()
+)
+CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
+DICTS = (dict, collections.OrderedDict)
+DESCRIPTORS = (property, staticmethod, classmethod, functools.cached_property)
+MOST_FLOATS = 24  # more are compared: each input costs, and who has so many hardly changes them all
+
+
+class Guard(NamedTuple):
+    """A place where a value was found. `was` has what was found there, one value or a tuple of them."""
+
+    kind: int
+    holder: Any
+    name: Any
+    was: Any
+    path: str
+
+
+class Code(NamedTuple):
+    """The names in a code object and in those inside it."""
+
+    globals: frozenset[str]
+    attributes: frozenset[str]
+    imports: frozenset[str]
+    texts: frozenset[str]  # the texts that could be names
+    decides: bool  # whether a float's value may be read where no method of it is asked
+    refused: str
+    catches: bool  # whether it may catch an exception
+
+
+@functools.lru_cache(None)
+def names_in(code: types.CodeType) -> Code:
+    """Return the names that code looks up."""
+    found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
+    decides, refused, catches = False, "", False
+    for step in dis.get_instructions(code):
+        name = step.opname
+        if name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_NAME"):
+            found["globals"].add(step.argval)
+        elif name == "IMPORT_NAME":
+            found["imports"].add(step.argval)
+        elif name in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
+            found["attributes"].add(step.argval)
+        elif name == "PUSH_EXC_INFO":
+            catches = True
+        elif name == "LOAD_BUILD_CLASS":
+            refused = "makes a class"
+        elif name in ("GET_AWAITABLE", "ASYNC_GEN_WRAP", "SEND") and code.co_flags & 0x280:
+            refused = "is asynchronous"
+    for x in code.co_consts:
+        if isinstance(x, types.CodeType):
+            inner = names_in(x)
+            for part, more in zip(found.values(), inner[:4], strict=True):
+                part |= more
+            decides |= inner.decides
+            catches |= inner.catches
+            refused = refused or inner.refused
+        elif isinstance(x, str):
+            decides |= "%" in x
+            found["texts"] |= {x} if x.isidentifier() else set()
+    names = [frozenset(part) for part in found.values()]
+    return Code(names[0], names[1], names[2], names[3], decides, refused, catches)
+
+
+class Reached:
+    """What a function and other values can reach.
+
+    Attributes
+    ----------
+    guards : list of Guard
+    arrays, floats : dict
+        By id: the captured arrays, and the captured floats that may become inputs.
+    where : dict
+        By id, how an array or a float is called.
+    """
+
+    def __init__(self, *roots: Any, classes: Iterable[type] = ()) -> None:
+        self.names: set[str] = set()
+        self.every = self.decides = self.makes = self.catches = False
+        state: Any = None
+        while True:
+            self.guards: list[Guard] = []
+            self.arrays: dict[int, np.ndarray] = {}
+            self.floats: dict[int, float] = {}
+            self.where: dict[int, str] = {}
+            self.seen: dict[int, Any] = {}
+            self.called: set[int] = set()
+            self._opened: set[int] = set()
+            self._noted: set[tuple[int, int, Any]] = set()
+            self._owned: set[str] = set()
+            for x in roots:
+                self.visit(x, "")
+            for cls in classes:
+                self._class(cls, cls.__name__)
+            if state == (state := (len(self.names), self.every, self.makes)):
+                break
+        strange = sorted((self.names & ARRAYS_OWN) - self._owned)
+        if strange:
+            self._refuse(f"it names .{strange[0]}, which says something else of a traced value than of an array")
+        if len(self.floats) > MOST_FLOATS or self.decides:
+            self.floats = {}
+
+    def attributes(self, d: dict[str, Any]) -> list[str]:
+        """Return the names in the dict of an object that the code may ask for."""
+        return [name for name in d if self.every or name in self.names]
+
+    # -- values --------------------------------------------------------------------------------------------------------------
+
+    def visit(self, x: Any, path: str) -> None:  # noqa: C901  one case for each kind of value
+        cls = type(x)
+        if is_plain(x):
+            if isinstance(x, np.ufunc) and set("".join(x.types)) <= set("O->"):
+                self._refuse(f"it calls {path}, a ufunc of Python code")
+            return
+        if cls is np.ndarray:
+            self._array(x, path)
+            return
+        if id(x) in self.seen:
+            return
+        if isinstance(x, Tensor):
+            raise TracingError(
+                f"it refers to a {cls.__name__} of {x.level!r}, and a graph outlives that. Pass it as an argument."
+            )
+        self.seen[id(x)] = x
+        if isinstance(x, type):
+            self._class_value(x, path)
+        elif cls is types.FunctionType:
+            self._function(x, path)
+        elif cls is types.MethodType:
+            self.visit(x.__func__, path)
+            self.visit(x.__self__, f"{path}.__self__" if path else "self")
+        elif cls is types.BuiltinFunctionType:
+            owner = x.__self__
+            if not isinstance(owner, (types.ModuleType, type, types.NoneType)):
+                self._refuse(f"it refers to {path}, a method of a {type(owner).__name__}")
+            self._listed_name(getattr(owner, "__module__", None) if isinstance(owner, type) else x.__module__, x.__name__, path)
+        elif cls in (
+            types.MethodDescriptorType,
+            types.WrapperDescriptorType,
+            types.ClassMethodDescriptorType,
+            types.GetSetDescriptorType,
+        ):
+            self.decides = True
+            if not is_listed(x.__objclass__.__module__):
+                self._refuse(f"it refers to {path}, of the {x.__objclass__.__name__} in {x.__objclass__.__module__}")
+        elif isinstance(x, types.ModuleType):
+            self._module(x, path)
+        elif cls is functools.partial:
+            self._note(READ, x, partial_parts, partial_parts(x), path)
+            for i, part in enumerate(partial_parts(x)):
+                self.visit(part, f"{path}.partial[{i}]")
+            if vars(x):
+                self._refuse(f"it refers to {path}, a partial with attributes")
+        elif cls in DICTS or cls is types.SimpleNamespace or cls is collections.defaultdict:
+            d = vars(x) if cls is types.SimpleNamespace else x
+            if cls is types.SimpleNamespace:
+                self._owned |= d.keys()
+                self._note(TYPE, x, d, cls, path)
+            self._dict(d, path, f"{path}.{{}}" if d is not x else f"{path}[{{!r}}]", d is x)
+            if cls is collections.defaultdict:
+                self.visit(x.default_factory, f"{path}.default_factory")
+        elif cls in (list, tuple):
+            self._items(x, path)
+        elif cls in (set, frozenset):
+            if not all(map(is_plain, x)):
+                self._refuse(f"it refers to {path}, a set of objects, whose order is another each time")
+            if cls is set:
+                self._note(READ, x, tuple, tuple(x), path)
+        elif cls is collections.deque:
+            self._note(READ, x, tuple, tuple(x), path)
+            for i, item in enumerate(tuple(x)):
+                self.visit(item, f"{path}[{i}]")
+        elif cls is slice:
+            for part in (x.start, x.stop, x.step):
+                self.visit(part, path)
+        elif cls is types.MappingProxyType:
+            self._note(READ, x, mapping_parts, mapping_parts(x), path)
+            for part in mapping_parts(x):
+                self.visit(part, f"{path}[]")
+        elif cls is weakref.ref:
+            self._note(READ, x, dereferenced, dereferenced(x), path)
+            self.visit(x(), f"{path}()")
+        elif cls in DESCRIPTORS:
+            for part in descriptor_parts(x):
+                self.visit(part, path)
+        elif self._is_of_listed(x):
+            self._listed_value(x, path)
+        else:
+            self._object(x, path)
+
+    def _array(self, x: np.ndarray, path: str) -> None:
+        if x.dtype.hasobject:
+            self._refuse(f"it refers to {path}, an array of Python objects")
+        self.arrays.setdefault(id(x), x)
+        self.where.setdefault(id(x), path)
+
+    def _float(self, x: Any, path: str) -> None:
+        """Note a float that may be an input."""
+        if type(x) is float:
+            self.floats.setdefault(id(x), x)
+            self.where.setdefault(id(x), path)
+
+    def _dict(self, d: dict[Any, Any], path: str, each: str, whole: bool) -> None:
+        """The items of a dict, or, if it is that of an object, those that the code names."""
+        kept = d if whole or self.every else self.names
+        self._note(DICT, d, tuple(d), tuple([v if k in kept else SKIPPED for k, v in d.items()]), path)
+        for k, v in list(d.items()):
+            if (
+                whole
+                and not is_plain(k)
+                and not (type(k) is tuple and all(map(is_plain, k)))
+                and not isinstance(k, (enum.Enum, type))
+            ):
+                self._refuse(f"it refers to {path}, a dict with a {type(k).__name__} for a key")
+            if k in kept:
+                self._float(v, each.format(k))
+                self.visit(v, each.format(k))
+
+    def _items(self, x: Any, path: str) -> None:
+        items = tuple(x) if type(x) is list else tuple.__getitem__(x, slice(None))
+        if type(x) is list or any(type(item) is np.ndarray for item in items):
+            self._note(ITEMS, x, None, items, path)
+        for i, item in enumerate(items):
+            self.visit(item, f"{path}[{i}]")
+
+    # -- functions and modules -----------------------------------------------------------------------------------------------
+
+    def _function(self, f: types.FunctionType, path: str) -> None:
+        path = path or f.__name__
+        if is_listed_function(f):
+            module = str(f.__globals__.get("__name__", ""))
+            if not module.startswith((PACKAGE, "builtins", "namedtuple_")):
+                self._listed_name(module, f.__name__, path)
+            self._cells(f, path)
+            return
+        code = names_in(f.__code__)
+        if code.refused:
+            self._refuse(f"{path} {code.refused}")
+        strange = code.attributes & REFUSED_ATTRIBUTES
+        if f.__code__.co_filename == "<string>":  # what dataclasses write asks whether two objects are of one class
+            strange -= {"__class__"}
+        if strange:
+            self._refuse(f"{path} names {min(strange)}, which leads to what nobody compares")
+        self.decides |= code.decides
+        self.catches |= code.catches
+        self.names |= code.attributes
+        if ANY_ATTRIBUTE & (code.globals | code.attributes):
+            self.every = True
+            self.names |= code.texts  # of a module's attributes these alone are found, getattr(np, "unstack") say
+        self.makes |= bool({"type", "replace"} & (code.globals | code.attributes))
+        self._note(FUNCTION, f, None, (f.__code__, f.__defaults__, f.__kwdefaults__), path)
+        self._note(TYPE, f, f.__dict__, types.FunctionType, path)
+        self._dict(f.__dict__, path, f"{path}.{{}}", False)
+        known = f.__globals__
+        self.seen[id(known)] = known
+        for name in sorted(code.globals):
+            self._global(known, name)
+        for name in sorted(code.imports):
+            imported = sys.modules.get(name)
+            if imported is None or not is_listed(name):
+                self._refuse(f"{path} imports {name} when it runs; import it at the top of the module")
+            self.visit(imported, name)
+        self._cells(f, path)
+        for i, value in enumerate(f.__defaults__ or ()):
+            self.visit(value, f"{path}.__defaults__[{i}]")
+        if f.__defaults__ is not None:
+            self.visit(f.__defaults__, f"{path}.__defaults__")
+        if f.__kwdefaults__ is not None:
+            self.visit(f.__kwdefaults__, f"{path}.__kwdefaults__")
+
+    def _global(self, known: dict[str, Any], name: str) -> None:
+        if name in known:
+            value = known[name]
+            self._note(ITEM, known, name, value, name)
+            self._float(value, name)
+            self.visit(value, name)
+            return
+        self._note(ITEM, known, name, MISSING, name)
+        if name in BUILTINS:
+            self._note(ITEM, BUILTINS, name, BUILTINS[name], name)
+            self._listed_name("builtins", name, name)
+            self.visit(BUILTINS[name], name)
+
+    def _cells(self, f: types.FunctionType, path: str) -> None:
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+            value = contents(cell)
+            self._note(CELL, cell, None, value, name)
+            self._float(value, name)
+            if value is not EMPTY:
+                self.visit(value, name)
+
+    def _module(self, x: types.ModuleType, path: str) -> None:
+        d = vars(x)
+        listed = is_listed(x.__name__)
+        if not listed and "__getattr__" in d:
+            self._refuse(f"it refers to {path}, a module with a __getattr__")
+        if not listed:
+            self._owned |= d.keys()
+            for name in sorted(self.names - d.keys()):
+                self._note(ITEM, d, name, MISSING, f"{path}.{name}")
+        if x.__name__.partition(".")[0] == PACKAGE:
+            return
+        for name in sorted(self.names & d.keys()):
+            value = d[name]
+            if listed and (self.is_refused(x, name, value)):
+                continue  # the copy refuses it, if it is asked for
+            self._note(ITEM, d, name, value, f"{path}.{name}")
+            if not listed:
+                self._float(value, f"{path}.{name}")
+            self.visit(value, f"{path}.{name}")
+
+    @staticmethod
+    def is_refused(module: types.ModuleType, name: str, value: Any) -> bool:
+        """Whether what a listed module has by a name is refused."""
+        if refused_of(module.__name__, name):
+            return True
+        if isinstance(value, types.ModuleType):
+            return not is_listed(value.__name__) or refused_of(value.__name__, "")
+        return False
+
+    # -- classes and their instances -----------------------------------------------------------------------------------------
+
+    def _class_value(self, cls: type, path: str) -> None:
+        self.called.add(id(cls))
+        self._class(cls, path)
+
+    def _class(self, cls: type, path: str) -> None:
+        if is_listed_class(cls):
+            if cls.__module__ in ("math", "cmath") or cls in (complex, float, np.complex128, np.complex64, np.clongdouble):
+                self.decides |= cls not in (float, complex)
+            self._listed_name(cls.__module__, cls.__name__, path)
+            return
+        meta = type(cls)
+        if isinstance(cls, enum.EnumMeta):
+            for member in cls:  # type: ignore[var-annotated]
+                value: Any = member.value
+                if not is_plain(value) and not (type(value) is tuple and all(map(is_plain, value))):
+                    self._refuse(f"it refers to {path}, an Enum with a value that can change")
+            if any(isinstance(vars(cls).get(name), (types.FunctionType, *DESCRIPTORS)) for name in self.names):
+                self._refuse(f"it refers to {path}, an Enum with methods")
+            self._owned |= {"value"}
+            return
+        if meta is not type and meta.__module__ not in ABSTRACT:
+            self._refuse(f"it refers to {path}, whose class has the metaclass {meta.__name__}")
+        self._note(MRO, cls, None, cls.__mro__, path)
+        for base in cls.__mro__:
+            if is_listed_class(base):
+                if base not in (object, tuple) and base.__module__ not in BASES and not issubclass(base, BaseException):
+                    self._refuse(f"it refers to {path or cls.__name__}, a {cls.__name__}, which is a {base.__name__} too")
+                continue
+            if not base.__flags__ & 1 << 9:
+                self._refuse(f"it refers to {path or cls.__name__}, of the {base.__name__} in {base.__module__}")
+            self._class_dict(base, id(cls) in self.called or self.makes)
+
+    def _class_dict(self, cls: type, called: bool) -> None:
+        key = (-1, id(cls), called)
+        if key in self._noted:
+            return
+        self._noted.add(key)
+        d = class_dict(cls)
+        self._owned |= d.keys()
+        hostile = HOSTILE_METHODS & d.keys()
+        if hostile:
+            self._refuse(f"it refers to a {cls.__name__}, which has {min(hostile)}")
+        for name in getattr(cls, "__dataclass_fields__", ()):
+            self.names.add(name)
+        taken = self.class_names(cls, called)
+        self._note(DICT, d, tuple(d), tuple([v if k in taken else SKIPPED for k, v in d.items()]), cls.__name__)
+        for name in taken:
+            self._float(d[name], f"{cls.__name__}.{name}")
+            if type(d[name]) is not types.MemberDescriptorType:
+                self.visit(d[name], f"{cls.__name__}.{name}")
+
+    def class_names(self, cls: type, called: bool) -> list[str]:
+        """Return the names in a class that the code may ask for, by name or by what Python does by itself."""
+        found = []
+        for name, value in class_dict(cls).items():
+            if name in UNREAD or name in TEXTS or (name in MADE_BY and not called):
+                continue
+            special = name.startswith("__") and name.endswith("__") and not isinstance(value, types.GetSetDescriptorType)
+            if self.every or name in self.names or special or type(value) is types.MemberDescriptorType:
+                found.append(name)
+        return found
+
+    def _object(self, x: Any, path: str) -> None:
+        cls = type(x)
+        line = "x.data" if form_of(x) is not None else line_for(x)
+        if line is not None:
+            raise TracingError(
+                f"it refers to {kind_of(x)}, which may change where nobody sees it. Let it refer to the array, {line}, or pass "
+                "that."
+            )
+        if not cls.__flags__ & 1 << 9 or isinstance(x, BaseException):
+            self._refuse(f"it refers to {path}, {kind_of(x)}, of which nothing is known")
+        d = instance_dict(x)
+        self._note(TYPE, x, d, cls, path)
+        self._class(cls, path)
+        if isinstance(x, enum.Enum):
+            return
+        if d is not None:
+            self._owned |= d.keys()
+            self._dict(d, path, f"{path}.{{}}", False)
+        for slot in slots_of(cls):
+            read = Slot(slot)
+            self._owned.add(slot.__name__)
+            self._note(READ, x, read, read(x), f"{path}.{slot.__name__}")
+            for part in read(x):
+                self.visit(part, f"{path}.{slot.__name__}")
+        if isinstance(x, tuple):
+            self._items(x, path)
+        elif isinstance(x, CONTAINERS):
+            self._refuse(
+                f"it refers to {path}, a {cls.__name__}, a container of its own kind"
+            )
+
+    # -- what is listed ------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _is_of_listed(x: Any) -> bool:
+        cls = type(x)
+        return isinstance(x, OpOverload) or is_listed_class(cls) or cls.__name__ == "cython_function_or_method"
+
+    def _listed_value(self, x: Any, path: str) -> None:
+        """An instance of a class in a listed module."""
+        module, cls = type(x).__module__, type(x)
+        if cls.__name__ == "_tuplegetter":  # of a field of a named tuple
+            return
+        if cls.__name__ in ("_ArrayFunctionDispatcher", "cython_function_or_method"):
+            self._listed_name(x.__module__, x.__name__, path)
+        elif module.partition(".")[0] == PACKAGE:
+            inner = getattr(x, "__wrapped__", None) if hasattr(x, "entries") else None
+            if inner is not None:
+                self.visit(inner, path)
+            elif not isinstance(x, OpOverload) and not hasattr(x, "schema") and cls.__name__ not in HANDLES:
+                self._refuse(f"it refers to {path}, {kind_of(x)}, which has a state of its own")
+        elif module.partition(".")[0] == "typing" or cls in (types.GenericAlias, types.UnionType) or module == "dataclasses":
+            return
+        else:
+            self._refuse(f"it refers to {path}, {kind_of(x)}, which cannot be compared")
+
+    def _listed_name(self, module: Any, name: str, path: str) -> None:
+        module = str(module or "")
+        if module.partition(".")[0] in ("math", "cmath") or name in ("complex128", "complex64", "clongdouble"):
+            self.decides = True
+        if not is_listed(module) or refused_of(module, name):
+            self._refuse(
+                f"it uses {path or name}, {module}.{name}, whose result may depend on more than its arguments"
+            )
+
+    # -- notes ---------------------------------------------------------------------------------------------------------------
+
+    def _note(self, kind: int, holder: Any, name: Any, was: Any, path: str) -> None:
+        key = (kind, id(holder), name if isinstance(name, str) else None if kind == DICT else id(name))
+        if key in self._noted:
+            return
+        self._noted.add(key)
+        self.guards.append(Guard(kind, holder, name, was, path))
+
+    @staticmethod
+    def _refuse(said: str) -> NoReturn:
+        raise TracingError(f"{said}. Pass what is needed of it as an argument.")
+
+
+HANDLES = frozenset({"_Ops", "Namespaces", "Namespace", "OpOverloadPacket", "CustomOpDef"})
+
+
+class Slot:
+    """Reads a slot of an object, as a tuple: empty where nothing is in it."""
+
+    __slots__ = ("member",)
+
+    def __init__(self, member: Any) -> None:
+        self.member = member
+
+    def __call__(self, x: Any) -> tuple[Any, ...]:
+        try:
+            return (self.member.__get__(x),)
+        except AttributeError:
+            return ()
+
+
+def partial_parts(x: "functools.partial[Any]") -> tuple[Any, ...]:
+    """Return what a partial holds."""
+    return (x.func, *x.args, *x.keywords, *x.keywords.values())
+
+
+def mapping_parts(x: Any) -> tuple[Any, ...]:
+    """Return the keys and the values of a mapping."""
+    return (*x, *x.values())
+
+
+def dereferenced(x: "weakref.ref[Any]") -> tuple[Any, ...]:
+    """Return what a weak reference refers to."""
+    return (x(),)
+
+
+def descriptor_parts(x: Any) -> Iterator[Any]:
+    """Yield the functions in a descriptor."""
+    if isinstance(x, property):
+        yield from (f for f in (x.fget, x.fset, x.fdel) if f is not None)
+    else:
+        yield x.func if isinstance(x, functools.cached_property) else x.__func__
+
+
+def contents(cell: types.CellType) -> Any:
+    """Return what is in a cell; `EMPTY` where nothing is."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return EMPTY
+
+
+def class_dict(cls: type) -> dict[str, Any]:
+    """Return the dict of a class itself, of which `vars(cls)` is a view."""
+    found: dict[str, Any] = next(x for x in gc.get_referents(vars(cls)) if type(x) is dict)
+    return found
+
+
+def instance_dict(x: Any) -> dict[str, Any] | None:
+    """Return the dict of an instance, whatever its class says; None where it has none."""
+    try:
+        found = object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return None
+    return found if type(found) is dict else None
+
+
+def slots_of(cls: type) -> list[Any]:
+    """Return the slots of a class and of its bases."""
+    return [
+        x for c in cls.__mro__ for x in vars(c).values() if type(x) is types.MemberDescriptorType and not is_listed_class(c)
+    ]
+
+
+Reader = Callable[[Any], tuple[Any, ...]]

@@ -1,0 +1,111 @@
+"""What `compile` takes to be functions of their arguments: NumPy, this package, a part of Python's library. Other code is read.
+
+Where a module is installed makes no difference: what is neither listed here nor code that can be read is refused.
+"""
+
+import builtins
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+PACKAGE = __name__.partition(".")[0]
+
+# The modules of the standard library whose functions depend on their arguments alone. Not `random`, `time`, `os`, `threading`,
+# `copy` (it copies what nobody named), `inspect`, `gc`, `weakref`.
+LISTED = frozenset(
+    f"numpy {PACKAGE} builtins math cmath operator _operator itertools functools _functools collections _collections_abc "
+    "_collections heapq _heapq bisect _bisect contextlib dataclasses enum abc _abc typing numbers fractions string types "
+    "__future__ _frozen_importlib".split()
+)
+
+# Of the builtins: what reads or says more than its arguments are, and what makes code.
+REFUSED_BUILTINS = frozenset(
+    "open input print eval exec compile globals locals id hash dir __import__ breakpoint memoryview help quit exit "
+    "__build_class__".split()
+)
+
+# Of NumPy: what depends on more than its arguments, changes what all share, reads files, or looks behind an array.
+REFUSED_NUMPY = frozenset(
+    "random errstate seterr geterr seterrcall geterrcall setbufsize getbufsize printoptions set_printoptions get_printoptions "
+    "array2string array_repr array_str format_float_positional format_float_scientific load save savez savez_compressed "
+    "savetxt loadtxt genfromtxt fromfile fromregex fromstring frombuffer from_dlpack memmap "
+    "nditer nested_iters ndindex ndenumerate flatiter busdaycalendar "
+    "may_share_memory shares_memory byte_bounds lib testing ctypeslib f2py show_config show_runtime info test get_include "
+    "isscalar iterable asarray_chkfinite vectorize poly1d ma matrix bmat recarray rec char chararray".split()
+)
+
+# The other names of an array: they say something else of a traced value, or say what is no part of the kind of call.
+ARRAYS_OWN = frozenset(
+    "flags base ctypes strides setflags __array_interface__ __array_struct__ __array_priority__ data "  # of an array
+    "value level rank key family detach read_only".split()  # of a traced value
+)
+
+# Attributes that lead to what was not read.
+REFUSED_ATTRIBUTES = frozenset(
+    "__class__ __dict__ __globals__ __closure__ __code__ __subclasses__ __mro__ __bases__ __self__ __func__ __wrapped__ "
+    "gi_frame f_globals f_locals f_back tb_frame __builtins__ __getattribute__ __loader__ __spec__ __weakref__ cell_contents "
+    "__reduce__ __reduce_ex__ __getstate__ __setstate__ __traceback__ __defaults__ __kwdefaults__ cache_info "
+    "cache_clear".split()
+)
+
+# Whoever names one of these may ask for any attribute.
+ANY_ATTRIBUTE = frozenset("getattr hasattr setattr delattr vars attrgetter methodcaller".split())
+
+_SCALAR_BASES = (np.generic, np.dtype, np.ufunc)
+
+
+def is_listed(module: Any) -> bool:
+    """Whether a module, by name, is one of the listed ones or inside one."""
+    return isinstance(module, str) and module.partition(".")[0] in LISTED
+
+
+def is_listed_function(f: types.FunctionType) -> bool:
+    """Whether a function was written in a listed module, and not only says so."""
+    name: Any = f.__globals__.get("__name__")
+    if isinstance(name, str) and name.startswith("namedtuple_"):  # what collections.namedtuple makes
+        return set(f.__globals__) <= {"__name__", "__builtins__", "_tuple_new"}
+    module = sys.modules.get(name) if is_listed(name) else None
+    return module is not None and vars(module) is f.__globals__
+
+
+def is_listed_class(cls: type) -> bool:
+    """Whether a class belongs to a listed module: it stands there, or C made it."""
+    if not is_listed(cls.__module__):
+        return False
+    return not cls.__flags__ & 1 << 9 or cls.__module__ in sys.modules  # bit 9: made by a class statement
+
+
+def refused_of(module: str, name: str) -> bool:
+    """Whether a name of a listed module is refused."""
+    top = module.partition(".")[0]
+    if top == "numpy":
+        return module.startswith("numpy.random") or name in REFUSED_NUMPY
+    if top == "builtins":
+        return name in REFUSED_BUILTINS
+    if top == "dataclasses":
+        return name == "make_dataclass"
+    if top == "functools":
+        return name in ("lru_cache", "cache", "singledispatch", "singledispatchmethod", "_lru_cache_wrapper")
+    if top == "types":
+        return name in ("FunctionType", "CodeType", "LambdaType", "CellType", "new_class", "FrameType")
+    if top == "contextlib":
+        return name in ("redirect_stdout", "redirect_stderr", "chdir")
+    return False
+
+
+def is_plain(x: Any) -> bool:
+    """Whether a value cannot change and holds nothing that can."""
+    cls = type(x)
+    if cls in _PLAIN:
+        return True
+    if cls is slice:
+        return all(map(is_plain, (x.start, x.stop, x.step)))
+    return isinstance(x, _SCALAR_BASES) and not isinstance(x, (np.void, np.object_)) and is_listed(cls.__module__)
+
+
+_PLAIN = frozenset(
+    (int, float, complex, str, bytes, bool, range, types.NoneType, types.EllipsisType, types.NotImplementedType, types.CodeType)
+)
+BUILTINS = vars(builtins)

@@ -1,0 +1,51 @@
+"""TracedNumber: a Python float that is an input of a graph, and says whether anything but operators has read it."""
+
+from typing import Any
+
+KEPT = frozenset(
+    "__new__ __init__ __getattribute__ __setattr__ __delattr__ __class__ __doc__ __init_subclass__ __subclasshook__ __dir__ "
+    "__getformat__ __setformat__ __reduce__ __reduce_ex__ __sizeof__ __getnewargs__ __getstate__ fromhex from_number".split()
+)
+
+
+class TracedNumber(float):
+    """A Python float that stands for an input of a graph.
+
+    As an argument of an operator that takes an array it is that input. Whatever else is done with it, an `if` or arithmetic
+    with another number, is done with its value, which the graph then holds: `used` says so. Only code in C that asks no method
+    reads it unseen, as `math.sin` does; who makes such a number rules that out.
+
+    Examples
+    --------
+    >>> rate = TracedNumber(0.5)
+    >>> rate.used, rate * 2.0, rate.used
+    (False, 1.0, True)
+    """
+
+    __slots__ = ("used",)
+    used: bool
+
+    def __new__(cls, value: float) -> "TracedNumber":
+        made = float.__new__(cls, value)
+        made.used = False
+        return made
+
+
+def _reading(name: str, method: Any) -> Any:
+    def reading(self: TracedNumber, *args: Any) -> Any:
+        found = method(self, *args)
+        if found is not NotImplemented:  # else the other operand is asked, an array say
+            self.used = True
+        return found
+
+    reading.__name__ = name
+    return reading
+
+
+for _name in dir(float):
+    if _name not in KEPT:
+        _found = getattr(float, _name)
+        if callable(_found):
+            setattr(TracedNumber, _name, _reading(_name, _found))
+        else:
+            setattr(TracedNumber, _name, property(_reading(_name, _found.__get__)))

@@ -1,0 +1,923 @@
+"""The contract of `compile` against programs that try to make a compiled function silently wrong, and a generated test over it.
+
+A program is made twice, run once as it is and once compiled, and must give the same to the bit, and leave the same; how many traces
+it takes, or whether it is refused, makes no difference here.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import enum
+import functools
+import itertools
+import sys
+import types
+import warnings
+
+import numpy as np
+import pytest
+from making import define
+
+import dispatch
+from dispatch.compiler.reached import Reached
+from dispatch.errors import PerformanceWarning
+
+x = np.arange(1.0, 4.0)
+LOG = []
+
+
+def same(a, b):
+    if isinstance(a, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, (str, type)):
+        return a == b
+    return type(a) is type(b) and np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def outcome(make, wrap):
+    """What a program gives, call by call; the class of the exception that ends it."""
+    f, steps = make()
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found.extend(np.copy(result) if isinstance(result, np.ndarray) else result for result in steps(wrap(f)))
+        except Exception as error:
+            found.append(type(error).__name__)
+    return found
+
+
+@dataclasses.dataclass
+class Cfg:
+    lr: float = 0.1
+    w: object = None
+
+
+def computed_captured_program():
+    w = np.ones(3)
+
+    def f(a):
+        return a * (w - 1)
+
+    def steps(g):
+        yield g(x)
+        w[0] = 5
+        yield g(x)
+
+    return f, steps
+
+
+def decides_captured_program():
+    w = np.ones(3)
+
+    def f(a):
+        if w[0] > 0:
+            return a * 2
+        return -a
+
+    def steps(g):
+        yield g(x)
+        w[0] = -5
+        yield g(x)
+
+    return f, steps
+
+
+def overlap_program():
+    w = np.ones(3)
+
+    def f(a):
+        a += 1
+        return w * 2
+
+    def steps(g):
+        yield g(x.copy())
+        yield g(w)
+        yield g(w[1:])
+        yield g(w[:2])
+        yield w.copy()
+
+    return f, steps
+
+
+def state_program():
+    class M:
+        def __init__(self):
+            self.m = np.zeros(3)
+
+        def step(self, a):
+            self.m = 0.9 * self.m + 0.1 * a
+            return self.m
+
+    o = M()
+    return o.step, lambda g: [g(x).copy(), g(x).copy(), o.m]
+
+
+def inplace_opt_program():
+    class M:
+        def __init__(self):
+            self.w = np.ones(3)
+            self.lr = 0.1
+
+        def step(self, a):
+            self.w -= self.lr * a
+            return np.sum(self.w)
+
+    o = M()
+
+    def steps(g):
+        yield g(x)
+        yield g(x)
+        o.lr = 0.3
+        yield g(x)
+        o.w = np.zeros(3)
+        yield g(x)
+        yield o.w
+
+    return o.step, steps
+
+
+def append_arg_program():
+    def f(l, a):
+        y = a * 2
+        l.append(y)
+        return y
+
+    def steps(g):
+        l = []
+        yield g(l, x)
+        yield g(l, x)
+        yield len(l)
+
+    return f, steps
+
+
+def isinstance_program():
+    def f(a):
+        if isinstance(a, np.ndarray):
+            return a * 2
+        return a * 3
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def swallow_program():
+    def f(a):
+        try:
+            return a * float(np.sum(a))
+        except Exception:
+            return a * 0
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def suppress_program():
+    def f(a):
+        with contextlib.suppress(Exception):
+            if a[0] > 0:
+                return a * 2
+        return -a
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def errstate_program():
+    def f(a):
+        with np.errstate(all="raise"):
+            return a / 0
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def ns_program():
+    ns = types.SimpleNamespace(k=2.0)
+
+    def f(a):
+        return a * ns.k
+
+    def steps(g):
+        yield g(x)
+        ns.k = 3.0
+        yield g(x)
+        ns.k = 3
+        yield g(x)
+
+    return f, steps
+
+
+def getattr_program():
+    ns = types.SimpleNamespace(k=2.0)
+
+    def f(a):
+        return a * getattr(ns, "k")  # noqa: B009  that is what it tests
+
+    def steps(g):
+        yield g(x)
+        ns.k = 3.0
+        yield g(x)
+
+    return f, steps
+
+
+def zero_keys_program():
+    def f(a, z):
+        return a / z
+
+    def steps(g):
+        yield g(x, 0.0)
+        yield g(x, -0.0)
+        yield g(x, 0)
+        yield g(x, True)
+
+    return f, steps
+
+
+def sets_program():
+    def f(a, s):
+        return a * (2 if True in s and any(type(i) is bool for i in s) else 1)
+
+    return f, lambda g: [g(x, {1}), g(x, {True})]
+
+
+def is__program():
+    def f(a, b):
+        return a * 2 if a is b else a * 3
+
+    def steps(g):
+        y = x.copy()
+        yield g(x, y)
+        yield g(x, x)
+        yield g(x, y)
+
+    return f, steps
+
+
+def over_a_number_program():
+    def f(a, lr):
+        return 1.0 / lr * a
+
+    def steps(g):
+        yield g(x, 0.5)
+        yield g(x, 0.25)
+        yield g(x, 0.0)
+
+    return f, steps
+
+
+def linalg_except_program():
+    def f(a):
+        try:
+            L = np.linalg.inv(a)
+        except np.linalg.LinAlgError:
+            return a * 0
+        return L
+
+    return f, lambda g: [g(np.eye(2)), g(np.eye(2) * 2), g(np.zeros((2, 2)))]
+
+
+def unused_raise_program():
+    def f(a):
+        np.linalg.inv(a)
+        return a * 2
+
+    return f, lambda g: [g(np.eye(2)), g(np.eye(2) * 2), g(np.zeros((2, 2)))]
+
+
+def property_program():
+    k = [1.0]
+
+    class P:
+        @property
+        def v(self):
+            return self.u * k[0]
+
+        def __call__(self, a):
+            return a * self.v
+
+    p = P()
+    p.u = 2.0
+
+    def f(a):
+        return p(a)
+
+    def steps(g):
+        yield g(x)
+        p.u = 3.0
+        yield g(x)
+        k[0] = 5.0
+        yield g(x)
+        P.v = property(lambda s: 7.0)
+        yield g(x)
+        P.__call__ = lambda s, a: -a
+        yield g(x)
+
+    return f, steps
+
+
+def dict_order_program():
+    d = {"a": np.ones(3), "b": np.full(3, 2.0)}
+
+    def f(a):
+        for k in d:  # noqa: PLC0206  the order is what it tests
+            a = a * 2 + d[k]
+        return a
+
+    def steps(g):
+        yield g(x)
+        v = d.pop("a")
+        d["a"] = v
+        yield g(x)
+        d["c"] = x
+        yield g(x)
+        d["b"] = np.zeros(3)
+        yield g(x)
+        d["b"] = np.zeros(1)
+        yield g(x)
+
+    return f, steps
+
+
+def dataclass_program():
+    def f(c, a):
+        return a * c.lr + c.w
+
+    def steps(g):
+        c = Cfg(0.1, np.ones(3))
+        yield g(c, x)
+        c.lr = 0.2
+        yield g(c, x)
+        yield g(Cfg(0.3, np.zeros(3)), x)
+
+    return f, steps
+
+
+def dataclass_write_program():
+    def f(c, a):
+        c.lr = c.lr * 2
+        return a * c.lr
+
+    def steps(g):
+        c = Cfg(0.1, np.ones(3))
+        yield g(c, x)
+        yield g(c, x)
+        yield c.lr
+
+    return f, steps
+
+
+def defaults_program():
+    def f(a, t=[2.0]):  # noqa: B006  that is what it tests
+        return a * t[0]
+
+    def steps(g):
+        yield g(x)
+        f.__defaults__[0][0] = 3.0
+        yield g(x)
+        f.__defaults__ = ([7.0],)
+        yield g(x)
+
+    return f, steps
+
+
+def fattr_program():
+    def f(a):
+        return a * f.k
+
+    f.k = 2.0
+
+    def steps(g):
+        yield g(x)
+        f.k = 3.0
+        yield g(x)
+
+    return f, steps
+
+
+def deque_program():
+    cv = collections.deque([1.0, 2.0])
+
+    def f(a):
+        return a * cv[0]
+
+    def steps(g):
+        yield g(x)
+        cv.rotate()
+        yield g(x)
+
+    return f, steps
+
+
+def class_attrs_program():
+    class A:
+        k = 2.0
+
+    class B(A):
+        pass
+
+    b = B()
+
+    def f(a):
+        return a * b.k
+
+    def steps(g):
+        yield g(x)
+        A.k = 3.0
+        yield g(x)
+        B.k = 4.0
+        yield g(x)
+        b.k = 5.0
+        yield g(x)
+
+    class D:
+        k = 11.0
+
+    def steps2(g):
+        yield from steps(g)
+        del b.k
+        b.__class__ = D
+        yield g(x)
+
+    return f, steps2
+
+
+def class_arrays_program():
+    class A:
+        w = np.ones(3)
+
+        def __call__(self, a):
+            return a * self.w
+
+    b = A()
+
+    def steps(g):
+        yield g(x)
+        A.w[0] = 3.0
+        yield g(x)
+        A.w = np.full(3, 4.0)
+        yield g(x)
+
+    return (lambda a: b(a)), steps
+
+
+LOG = []
+
+
+def method_global_log_program():
+    class A:
+        def go(self, a):
+            LOG.append(a)
+            return a * 2
+
+    b = A()
+
+    def steps(g):
+        LOG.clear()
+        yield g(x)
+        yield g(x)
+        yield len(LOG)
+        yield LOG[0]
+
+    return b.go, steps
+
+
+def shadow_builtin_program():
+    def f(a):
+        return abs(a) * len(a)
+
+    def steps(g):
+        yield g(x)
+        globals()["len"] = lambda v: 10.0
+        yield g(x)
+        del globals()["len"]
+        yield g(x)
+
+    return f, steps
+
+
+def strides_program():
+    def f(a):
+        s = a.strides[0]
+        return a * s
+
+    return f, lambda g: [g(np.ones((3, 1))[:, 0]), g(x)]
+
+
+def iter_program():
+    it = iter([1.0, 2.0, 3.0])
+
+    def f(a):
+        return a * next(it)
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def gen_program():
+    def gen():
+        k = 1.0
+        while True:
+            yield k
+            k += 1
+
+    it = gen()
+
+    def f(a):
+        return a * next(it)
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def lru_program():
+    @functools.lru_cache
+    def k(n):
+        return float(n)
+
+    def f(a):
+        return a * k(2)
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def dict_out_program():
+    def f(a):
+        return {"r": a * 2, "a": a}
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def namedtuple_program():
+    P = collections.namedtuple("P", "u v")
+
+    def f(p):
+        return P(p.u * 2, p.v + 1)
+
+    return f, lambda g: [g(P(x, x)).u, g(P(x, x)).v, type(g(P(x, x))) is P]
+
+
+def fstring_program():
+    def f(a):
+        return f"{a}"
+
+    return f, lambda g: [g(x) == f"{x}", g(x) == f"{x}"]
+
+
+def hash_program():
+    def f(a):
+        try:
+            return a * len({a: 1})
+        except TypeError:
+            return a * 5
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def value_attr_program():
+    def f(a):
+        try:
+            return a.value
+        except AttributeError:
+            return a * 5
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def foo_attr_program():
+    def f(a):
+        try:
+            return a.foo
+        except AttributeError:
+            return a * 5
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def hasattr_flags_program():
+    def f(a):
+        if hasattr(a, "flags"):
+            return a * 5
+        return a
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def type_program():
+    def f(a):
+        return a * 2 if type(a) is np.ndarray else a
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def enum_program():
+    E = enum.Enum("E", "A B")
+
+    def f(a, e):
+        return a * 2 if e is E.A else a * 3
+
+    return f, lambda g: [g(x, E.A), g(x, E.B)]
+
+
+def seeded_rng_inside_program():
+    def f(a):
+        rng = np.random.default_rng(0)
+        return a + rng.normal(size=3)
+
+    return f, lambda g: [g(x), g(x)]
+
+
+def partial_program():
+    def f(a, n):
+        return a * n
+
+    p = functools.partial(f, n=2.0)
+    return p, lambda g: [g(x), g(x)]
+
+
+def view_captured_program():
+    w = np.ones((3, 3))
+    b = w[0]
+
+    def f(a):
+        return w @ a + b
+
+    def steps(g):
+        yield g(x)
+        b[0] = 4
+        yield g(x)
+
+    return f, steps
+
+
+def view_captured_written_program():
+    w = np.ones((3, 3))
+    b = w[0]
+
+    def f(a):
+        w[...] = a
+        return b * 2
+
+    def steps(g):
+        yield g(x)
+        yield g(2 * x)
+
+    return f, steps
+
+
+PROGRAMS = {
+    "computed captured": computed_captured_program,
+    "decides captured": decides_captured_program,
+    "overlap": overlap_program,
+    "state": state_program,
+    "inplace opt": inplace_opt_program,
+    "append arg": append_arg_program,
+    "isinstance": isinstance_program,
+    "swallow": swallow_program,
+    "suppress": suppress_program,
+    "errstate": errstate_program,
+    "ns": ns_program,
+    "getattr": getattr_program,
+    "zero keys": zero_keys_program,
+    "sets": sets_program,
+    "is": is__program,
+    "1/lr": over_a_number_program,
+    "linalg except": linalg_except_program,
+    "unused raise": unused_raise_program,
+    "property": property_program,
+    "dict order": dict_order_program,
+    "dataclass": dataclass_program,
+    "dataclass write": dataclass_write_program,
+    "defaults": defaults_program,
+    "fattr": fattr_program,
+    "deque": deque_program,
+    "class attrs": class_attrs_program,
+    "class arrays": class_arrays_program,
+    "method global log": method_global_log_program,
+    "shadow builtin": shadow_builtin_program,
+    "strides": strides_program,
+    "iter": iter_program,
+    "gen": gen_program,
+    "lru": lru_program,
+    "dict out": dict_out_program,
+    "namedtuple": namedtuple_program,
+    "fstring": fstring_program,
+    "hash": hash_program,
+    "value attr": value_attr_program,
+    "foo attr": foo_attr_program,
+    "hasattr flags": hasattr_flags_program,
+    "type": type_program,
+    "enum": enum_program,
+    "seeded rng inside": seeded_rng_inside_program,
+    "partial": partial_program,
+    "view captured": view_captured_program,
+    "view captured written": view_captured_written_program,
+}
+
+
+@pytest.mark.parametrize("make", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_hostile_program_is_right_or_refused(make):
+    assert same(outcome(make, dispatch.compile), outcome(make, lambda f: f))
+
+
+# -- holders x reads x changes ----------------------------------------------------------------------------------------------
+
+# Where a value is kept: lines that make the holder `h`, how `f` reads it, and how it is set to another.
+HOLDERS = {
+    "global": ("h = V", "h", "h = V"),
+    "list": ("h = [0, V]", "h[1]", "h[1] = V"),
+    "dict": ("h = {'a': V}", "h['a']", "h['a'] = V"),
+    "tuple in a list": ("h = [(V, 1)]", "h[0][0]", "h[0] = (V, 1)"),
+    "attribute": ("class A: pass\nh = A(); h.w = V", "h.w", "h.w = V"),
+    "slot": ("class A: __slots__ = ('w',)\nh = A(); h.w = V", "h.w", "h.w = V"),
+    "class attribute": ("class A: w = V\nh = A()", "h.w", "A.w = V"),
+    "shadowed": ("class A: w = V\nh = A()", "h.w", "h.w = V"),
+    "property": ("class A:\n    @property\n    def w(self): return self.k\nh = A(); h.k = V", "h.w", "h.k = V"),
+    "method": ("class A:\n    def w(self): return self.k\nh = A(); h.k = V", "h.w()", "h.k = V"),
+    "replaced method": ("class A:\n    def w(self): return V\nh = A()", "h.w()", "A.w = lambda self, v=V: v"),
+    "getattr": ("class A: pass\nh = A(); h.w = V", "getattr(h, 'w' + '')", "h.w = V"),
+    "vars": ("class A: pass\nh = A(); h.w = V", "vars(h)['w']", "h.w = V"),
+    "namespace": ("h = types.SimpleNamespace(w=V)", "h.w", "h.w = V"),
+    "deque": ("h = collections.deque([V])", "h[0]", "h[0] = V"),
+    "default": ("def g(w=V): return w\nh = 0", "g()", "g.__defaults__ = (V,)"),
+    "keyword default": ("def g(*, w=V): return w\nh = 0", "g()", "g.__kwdefaults__['w'] = V"),
+    "function attribute": ("def g(): return g.w\ng.w = V", "g()", "g.w = V"),
+    "cell": (
+        "def outer(v):\n    def g(): return v\n    def put(new):\n        nonlocal v\n        v = new\n    return g, put\ng, put = outer(V)",
+        "g()",
+        "put(V)",
+    ),
+    "partial": ("g = functools.partial(lambda w: w, V)", "g()", "g = functools.partial(lambda w: w, V)"),
+    "module": ("h = types.ModuleType('h'); h.w = V", "h.w", "h.w = V"),
+    "dataclass": ("@dataclasses.dataclass\nclass A:\n    w: object\nh = A(V)", "h.w", "h.w = V"),
+    "mapping proxy": ("m = {'w': V}; h = types.MappingProxyType(m)", "h['w']", "m['w'] = V"),
+    "defaultdict": ("h = collections.defaultdict(lambda: V)\nh['w'] = V", "h['w']", "h['w'] = V"),
+    "code": ("def g(): return V\n", "g()", "k = V\ng.__code__ = (lambda: k).__code__"),
+}
+READS = {
+    "computed with": "a * {}",
+    "computed with first": "a * ({} - 1)",
+    "handed to NumPy": "a + np.sin({})",
+    "decided by": "a * 2 if np.sum({}) > 1 else a",
+    "a number": "a * float(np.sum({}))",
+    "a type": "a * (2 if isinstance({}, float) else 3)",
+    "a truth that is caught": "caught(lambda: bool(np.all({} > 0)), a)",
+    "a text": "a * len(str({}))",
+    "returned": "(a, {})",
+}
+VALUES = {
+    "floats": ("0.5", "0.25", "-0.0", "0.0", "2"),
+    "arrays": ("np.ones(3)", "np.full(3, 2.0)", "np.zeros(1)", "np.array([1, 2, 3])", "0.5"),
+    "other": ("2", "True", "2.0", "np.float64(2)", "np.ones(3)"),
+}
+CAUGHT = """
+def caught(read, a):
+    try:
+        return a * read()
+    except Exception:
+        return a - 7
+"""
+
+
+def generated(holder, read, values):
+    """A program in text: the holder's value is set to one after the other, and the function called before and after."""
+    made, place, change = HOLDERS[holder]
+    scope = {name: sys.modules[name] for name in ("types", "collections", "functools", "dataclasses")} | {"np": np, "__name__": "generated"}
+
+    def make():
+        world = dict(scope)
+        code = f"{CAUGHT}\n{made.replace('V', values[0])}\ndef f(a):\n    return {READS[read].format(place)}\n"
+        exec(compile(code, "<generated>", "exec", dont_inherit=True), world)
+
+        def steps(f):
+            yield f(x)
+            yield f(x)
+            for value in values[1:]:
+                exec(compile(change.replace("V", value), "<generated>", "exec", dont_inherit=True), world)
+                yield f(x)
+                now = world.get("h")
+                if isinstance(now, np.ndarray):
+                    now += 1
+                    yield f(x)
+
+        return world["f"], steps
+
+    return make
+
+
+def test_what_is_kept_anywhere_read_anyhow_and_changed_is_seen():
+    """25 holders, 9 reads, 3 sets of values: none may be silently wrong."""
+    wrong = []
+    for holder, read, values in itertools.product(HOLDERS, READS, VALUES.values()):
+        make = generated(holder, read, values)
+        if not same(outcome(make, dispatch.compile), outcome(make, lambda f: f)):
+            wrong.append((holder, read, values))
+    assert not wrong
+
+
+def codes(code):
+    """A code object, and those inside it."""
+    return {code}.union(*[codes(k) for k in code.co_consts if isinstance(k, types.CodeType)])
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_what_runs_while_it_is_traced_was_walked(holder):
+    """The interpreter says what runs; whatever user code it is, the walk has been there."""
+    f, _ = generated(holder, "computed with", VALUES["arrays"])()
+    walked = set()
+    with contextlib.suppress(dispatch.errors.TracingError):
+        walked = {code for found in Reached(f).seen.values() if isinstance(found, types.FunctionType) for code in codes(found.__code__)}
+    ran = set()
+
+    def profile(frame, event, arg):
+        if event == "call" and frame.f_code.co_filename == "<generated>":
+            ran.add(frame.f_code)
+
+    compiled = dispatch.compile(f)
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        compiled.explain(x)
+    finally:
+        sys.setprofile(before)
+    assert ran <= walked
+
+
+# -- what is not silently wrong and compiles ----------------------------------------------------------------------------------
+
+
+def test_a_learning_rate_costs_one_trace_wherever_it_is_kept():
+    class Descent:
+        def __init__(self):
+            self.w, self.rate = np.ones(3, np.float32), 0.5
+
+        def step(self, g):
+            self.w -= self.rate * g
+
+    one, other = Descent(), Descent()
+    compiled = dispatch.compile(one.step, fullgraph=True)
+    for rate in (0.5, 0.25, 0.1, 1e-3):
+        one.rate = other.rate = rate
+        compiled(np.ones(3, np.float32))
+        other.step(np.ones(3, np.float32))
+        assert same(one.w, other.w)
+    assert len(compiled.entries) == 1
+    assert compiled.entries[0].traced.captured == ["self.w", "self.rate"]
+
+
+def test_nothing_of_the_users_changes_while_it_is_traced():
+    class Log:
+        def __init__(self):
+            self.seen, self.count = [], 0
+
+        def __call__(self, a):
+            self.count += 1
+            self.seen.append(a)
+            return a * self.count
+
+    log = Log()
+    compiled = dispatch.compile(log)
+    assert "it changes" in repr(compiled.explain(x))
+    assert (log.seen, log.count) == ([], 0)
+    with pytest.warns(PerformanceWarning, match="it changes .* when it runs, which a graph would leave out"):
+        compiled(x)
+    assert log.seen[0] is x
+    assert log.count == 1
+
+
+def test_options():
+    weights = np.ones(3)
+
+    def f(a, k):
+        return a * weights * k
+
+    constant = dispatch.compile(f, captured="constant")
+    compared = dispatch.compile(f, captured="compared")
+    for one in (constant, compared):
+        one(x, 2.0)
+    weights[0] = 9.0
+    assert constant(x, 2.0)[0] == 2.0
+    assert compared(x, 2.0)[0] == 18.0
+    static = dispatch.compile(f, static_argnames="k")
+    for k in (1.0, 2.0):
+        assert same(static(x, k), f(x, k))
+    assert len(static.entries) == 2
+    with pytest.raises(dispatch.errors.DefinitionError, match=r"^compile: captured is 'inputs', 'compared' or 'constant', and was given as 'live'\.$"):
+        dispatch.compile(f, captured="live")
+
+
+def test_verify_holds_the_graph_against_the_function():
+    runs = []
+
+    def kernel(a):
+        runs.append(a)
+        return a * len(runs)
+
+    counting = define("(Tensor a) -> Tensor", kernel, fake=lambda a: np.empty_like(a))
+    compiled = dispatch.compile(lambda a: counting(a), verify=2)
+    with pytest.warns(PerformanceWarning, match="its graph does not give what it gives, to the bit"):
+        assert same(compiled(x), x)
+    assert same(compiled(x), x * 3)
+    with pytest.raises(dispatch.errors.TracingError, match="its graph does not give what it gives, to the bit"):
+        dispatch.compile(lambda a: counting(a), verify=1, fullgraph=True)(x)
+    right = dispatch.compile(lambda a: a * 2.0, fullgraph=True, verify=2)
+    for _ in range(3):
+        assert same(right(x), x * 2.0)

@@ -1,0 +1,71 @@
+"""A Python float that is an input of a graph: whoever reads it is seen."""
+
+import math
+import operator
+
+import numpy as np
+import pytest
+
+from dispatch.layers.trace import TracedNumber
+
+X = np.ones(3)
+
+READERS = {
+    "arithmetic": lambda k: k + 1.0,
+    "a number before": lambda k: 1 - k,
+    "a power": lambda k: 2**k,
+    "operator": lambda k: operator.mul(k, 2.0),
+    "a comparison": lambda k: k > 0,
+    "a truth": bool,
+    "an int": int,
+    "a float": float,
+    "a complex": complex,
+    "rounding": round,
+    "a text": "{:.2f}".format,
+    "repr": repr,
+    "a hash": lambda k: {k: 1},
+    "a maximum": lambda k: max(k, 0.0),
+    "a sum": lambda k: sum([k, 1.0]),
+    "in a list": lambda k: k in [1.0, 2.0],
+    "a part": lambda k: k.real,
+    "an array": np.asarray,
+    "in an array": lambda k: np.array([k, 1.0]),
+    "a plain ufunc": lambda k: X * k,
+    "np.float32": np.float32,
+    "np.full": lambda k: np.full(2, k),
+    "an item": lambda k: X.copy().__setitem__(0, k),
+    "np.linspace": lambda k: np.linspace(0, k, 3),
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_what_reads_it_is_seen(read):
+    number = TracedNumber(0.25)
+    assert not number.used
+    read(number)
+    assert number.used
+
+
+@pytest.mark.parametrize("read", [READERS[name] for name in ("arithmetic", "a power", "a comparison", "rounding", "a plain ufunc")])
+def test_it_computes_as_a_float(read):
+    assert np.array_equal(read(TracedNumber(0.25)), read(0.25))
+    assert type(TracedNumber(0.25) * 2.0) is float
+
+
+def test_an_operand_that_answers_for_it_does_not_read_it():
+    class Other:
+        def __rmul__(self, x):
+            return x
+
+    number = TracedNumber(0.25)
+    assert number * Other() is number
+    assert not number.used
+
+
+def test_c_code_that_asks_no_method_reads_it_unseen():
+    """What dispatch.compiler.trusted has to know: it lifts no floats where one of these can be reached."""
+    number = TracedNumber(0.25)
+    math.sin(number)
+    assert "%.2f" % number == "0.25"  # noqa: UP031  the other way is seen
+    np.complex128(number)
+    assert not number.used
