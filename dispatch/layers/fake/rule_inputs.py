@@ -77,9 +77,9 @@ def refuse_guessed_sizes(op: OpOverload, error: Exception, args: tuple[Any, ...]
     shape = next((shape for shape in shapes if any([getattr(n, "hint", n) is None for n in shape])), None)
     if shape is not None:
         raise DataDependentSizeError(
-            f"{op.name}: whether shapes fit depends on data here: an argument has shape {shape}, and with some number in place of "
-            f"what is open the shape rule says: {error}. Promise what is so before that line, dispatch.check(n == 1), of the size n "
-            "that is; or give operands whose sizes are known to agree."
+            f"{op.name}: whether shapes fit depends on data here: an argument has shape {shape}, and with some number in "
+            f"place of what is open the shape rule says: {error}. Promise what is so before that line, dispatch.check(n == 1), "
+            "of the size n that is; or give operands whose sizes are known to agree."
         ) from None
 
 
