@@ -30,8 +30,8 @@ from .families import complete, in_front
 from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
 from .indexing import getitem, item_of, moved, numbered, where, with_batch
 from .pointwise import equal
-from .result_layouts import check_broadcast_is_known, layout_of, without_axis
-from .shape import fake_clone, reshape
+from .result_layouts import check_broadcast_is_known, layout_of
+from .shape import fake_clone, reshape, without_axis
 
 Shape = tuple[int, ...]
 

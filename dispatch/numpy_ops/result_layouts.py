@@ -145,12 +145,6 @@ def broadcast_shape(shapes: tuple[Shape, ...]) -> Shape:
     return _broadcast_shape(tuple(map(guesses, shapes)))  # raises in NumPy's words
 
 
-def without_axis(layout: Layout, axis: int) -> Layout:
-    """Return the layout of one item along an axis, as of a batch."""
-    rest = [i for i in range(len(layout.shape)) if i != axis % len(layout.shape)]
-    return layout._replace(shape=tuple([layout.shape[i] for i in rest]), strides=tuple([layout.strides[i] for i in rest]))
-
-
 def check_broadcast_is_known(shapes: tuple[Shape, ...]) -> None:
     """Raise where shapes that do not broadcast, as far as is known, have a size that depends on data: it may be 1."""
     if all([getattr(n, "hint", n) is not None for shape in shapes for n in shape]):

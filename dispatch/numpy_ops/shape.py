@@ -31,7 +31,6 @@ from .result_layouts import (
     reshaped,
     seen,
     with_axes,
-    without_axis,
 )
 from .symbolic_layouts import dense
 
@@ -163,6 +162,12 @@ def _fake_ravel(x: Any, start: int = 0) -> Any:
     if in_order or has_zero(x.shape):
         return _fake_reshape(x, (*x.shape[:start], prod(shape)))
     return fake_tensor((*x.shape[:start], prod(shape)), x.dtype, None, x.device, x.mode)
+
+
+def without_axis(layout: Layout, axis: int) -> Layout:
+    """Return the layout of one item along an axis, as of a batch."""
+    rest = [i for i in range(len(layout.shape)) if i != axis % len(layout.shape)]
+    return layout._replace(shape=tuple([layout.shape[i] for i in rest]), strides=tuple([layout.strides[i] for i in rest]))
 
 
 def _batched_imag(info: Any, in_dims: Any, x: Any) -> tuple[Any, int]:
