@@ -139,3 +139,24 @@ def test_the_names_in_the_text_are_there(page, name):
                 found = getattr(found, word)
         except MissingExtraError as error:
             pytest.skip(str(error))
+
+
+SAID_TOO_EARLY = re.compile(r"not there yet|not yet (?:supported|implemented|possible)|coming soon|(?:is|are) planned|will be (?:added|supported)")
+
+
+def missing_of(sentence):
+    """The names in backticks that a sentence gives and that are not there: a folder of the package, or a public name."""
+    names = re.findall(r"`([\w./]+)`", sentence)
+    return [name for name in names if not ((ROOT / "dispatch" / name).exists() or hasattr(dispatch, name.rpartition(".")[2]))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_says_not_yet_of_what_exists(page):
+    sentences = re.split(r"(?<=[.:;)])\s", page.read_text())
+    assert [sentence for sentence in sentences if SAID_TOO_EARLY.search(sentence) and not missing_of(sentence)] == []
+
+
+def test_a_sentence_that_says_not_yet_is_found():
+    assert SAID_TOO_EARLY.search("`make_fx` is not there yet.")
+    assert missing_of("`make_fx` is not there yet.") == []
+    assert missing_of("`no_such_thing` is not there yet.") == ["no_such_thing"]

@@ -396,3 +396,20 @@ def test_an_interrupted_check_prints_what_it_knows(package, capsys, monkeypatch)
     monkeypatch.setattr(command, "check_operators", one)
     assert command.main(["check", package]) == 130
     assert capsys.readouterr().out.endswith("1 operator checked, 0 with faults. 3 were not checked.\n")
+
+
+def test_help_fits_a_narrow_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert command.main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert any(line.strip().startswith("explain") for line in lines)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["explain", "np::sin"]])
+def test_nothing_is_coloured_in_a_pipe_or_where_nobody_wants_it(words):
+    environ = {**os.environ, "NO_COLOR": "1", "TERM": "xterm-256color"}
+    done = subprocess.run([sys.executable, "-m", "dispatch", *words], cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stderr == ""

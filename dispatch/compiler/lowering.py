@@ -1,5 +1,6 @@
 """Turns a graph into a `Program`: gives each value a slot, and says after which call the slot is released."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,31 @@ def program(graph: Graph) -> Program:
     """Return the program of a graph, which the core runs: from the arrays of the input nodes, in order, to the outputs."""
     lowering = _Lowering(graph)
     inputs = list(nodes_in(graph.inputs))
-    constants = [node for node in graph.nodes if node.kind == "constant"]
-    calls = [node for node in graph.nodes if node.kind in ("call", "item")]
     planned = tuple([lowering.enter(x).layouts[x] for x in inputs])
-    values = lowering.constants(constants)
-    made = [lowering.call(node) for node in calls]
+    values = lowering.constants([node for node in graph.nodes if node.kind == "constant"])
+    nodes = [node for node in graph.nodes if node.kind in ("call", "item")]
 
     def describe(i: int) -> str:
-        line = calls[i].source
-        return f"in node {calls[i]} of the graph" + ("" if line is None else f", of {line}")
+        line = nodes[i].source
+        return f"in node {nodes[i]} of the graph" + ("" if line is None else f", of {line}")
 
-    outputs = mapped(lambda x: lowering.slots[x] if type(x) is Node else x, graph.outputs)
-    return Program(len(lowering.slots), planned, values, made, outputs, describe)
+    first, wanted = len(lowering.slots), set(nodes_in(graph.outputs))
+    slots = dict(lowering.slots) | {node: Slot(first + i) for i, node in enumerate(nodes) if node in wanted}
+    outputs = mapped(lambda x: slots[x] if type(x) is Node else x, graph.outputs)
+    return Program(first + len(nodes), planned, values, _Calls(lowering, nodes), outputs, describe)
+
+
+class _Calls(Sequence[tuple[Any, ...]]):
+    """The calls of a program, each made when it is asked for, in order: all at once would take a fifth of the memory."""
+
+    def __init__(self, lowering: "_Lowering", nodes: list[Node]) -> None:
+        self.lowering, self.nodes = lowering, nodes
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.lowering.call(self.nodes[i])
 
 
 class _Lowering:
@@ -45,12 +59,14 @@ class _Lowering:
         self.graph, self.done, self.plain_calls = graph, last_uses(graph), PlainCalls()
         self.slots: dict[Node, Slot] = {}
         self.layouts: dict[Node, Layout | None] = {}
+        self._alike: dict[Layout, Layout] = {}  # most values have one of a few
 
     def enter(self, node: Node) -> "_Lowering":
         """Give a value a slot."""
         if node not in self.slots:
             self.slots[node] = Slot(len(self.slots))
-            self.layouts[node] = layout(node.value)
+            found = layout(node.value)
+            self.layouts[node] = None if found is None else self._alike.setdefault(found, found)
         return self
 
     def constants(self, nodes: list[Node]) -> list[tuple[int, Any, bool]]:

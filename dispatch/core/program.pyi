@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self, final
 
 def itself(x: Any, /) -> Any: ...
@@ -15,7 +15,7 @@ class Program:
         slots: int,
         inputs: tuple[tuple[Any, ...] | None, ...],
         constants: list[tuple[int, Any, bool]],
-        calls: list[tuple[Any, ...]],
+        calls: Sequence[tuple[Any, ...]],
         outputs: object,
         describe: Callable[[int], str],
     ) -> Self: ...

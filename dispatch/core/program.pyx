@@ -158,7 +158,8 @@ cdef class Program:
         What is planned for each input. Where one differs, the program runs as well, and no array takes a result.
     constants : list of (int, object, bool)
         Slot and value of each constant, and whether a run gets a copy of it.
-    calls : list of tuple
+    calls : sequence of tuple
+        Each is looked up once, in order, so that they may be made when they are asked for.
         `(op, args, out, layouts, result, written, dying, plain)`: an operator as layers call it, or None for an item; its
         arguments, slots among them, or the slot and the number of the item; the slot of the result, or -1; of a plain form
         that is a ufunc, the layouts that are planned for its arguments and for the result, and which of the arguments may
@@ -169,7 +170,7 @@ cdef class Program:
         Gives the note on an exception, of the number of the call that raised.
     """
 
-    def __cinit__(self, Py_ssize_t slots, tuple inputs not None, list constants not None, list calls not None, outputs,
+    def __cinit__(self, Py_ssize_t slots, tuple inputs not None, list constants not None, calls not None, outputs,
                   describe not None):
         cdef Py_ssize_t i
         cdef set filled = set(range(len(inputs)))       # the slots that hold a value while the program runs, call by call

@@ -11,6 +11,7 @@ from ...core.pytree import leaves, mapped
 from ...errors import DispatchError
 from ...graph import Graph, Metadata, Node, is_pinned
 from ...graph.alias_analysis import may_be_view
+from ...graph.subgraph import Subgraph
 from ..trace_function import make_fx
 
 
@@ -18,6 +19,11 @@ def opened(graph: Graph, claims: Callable[[Node], bool]) -> Graph:
     """Return the graph with the parts of composite calls, such as `np.roll`, in place of those that an engine does not take."""
 
     def inlined(new: Graph, node: Node, args: tuple[Any, ...]) -> Any:
+        if any(type(x) is Subgraph for x in args):
+            made = new.like(node, mapped(lambda x: Subgraph(opened(x.graph, claims)) if type(x) is Subgraph else x, args))
+            if not claims(made):
+                made.args = args
+            return made
         own = None if node.op is None or is_pinned(node) or claims(node) else _parts(node, claims)
         if own is None:
             return new.like(node, args)

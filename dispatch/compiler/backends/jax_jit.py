@@ -166,7 +166,7 @@ class Jax(Engine):
     def takes_loop(self, name: str, args: tuple[Any, ...]) -> bool:
         """Return whether JAX has it: with carries that are kept every k-th step it would keep all, and it raises in no loop."""
         if name == "scan":
-            *_, checkpoint, keep = args
+            *_, checkpoint, keep, _ = args
             return not keep or checkpoint == 1
         if name == "while_loop":
             *_, most, keep = args
@@ -174,7 +174,7 @@ class Jax(Engine):
         return True
 
     def _scan(
-        self, body: Any, carry: Any, xs: Any, captures: Any, length: int, reverse: bool, checkpoint: int, keep: bool
+        self, body: Any, carry: Any, xs: Any, captures: Any, length: int, reverse: bool, checkpoint: int, keep: bool, join: int
     ) -> Any:
         step = self.function(body.graph)
 
@@ -183,7 +183,7 @@ class Jax(Engine):
             return out[: len(state)], (out[len(state) :], state if keep else [])
 
         last, (ys, kept) = self.jax.lax.scan(stepped, list(carry), list(xs), length, reverse)
-        return last, ys, kept
+        return last, [y.reshape(length * join, *y.shape[2:]) for y in ys] if join else ys, kept
 
     def _while(self, test: Any, body: Any, carry: Any, captures: Any, most: Any, keep: bool) -> Any:
         goes_on, step = self.function(test.graph), self.function(body.graph)

@@ -39,6 +39,26 @@ def test_it_stays_where_one_part_is_not_taken_or_it_is_taken_itself():
     assert names(opened(graph, lambda node: node.op is not None and node.op.schema.name == "concatenate")) == ["roll"]
 
 
+def test_the_body_of_a_loop_is_opened_where_the_loop_is_taken_then():
+    def f(x):
+        return dispatch.fori_loop(0, 3, lambda i, s: np.roll(s, 1, 0) + 1.0, x)
+
+    def bodies(graph):
+        return [names(arg.graph) for node in graph.nodes for arg in node.args if type(arg).__name__ == "Subgraph"]
+
+    def claims(node):
+        inner = [x for arg in node.args if type(arg).__name__ == "Subgraph" for x in arg.graph.nodes if x.op is not None]
+        return all(map(claims, inner)) and node.op.schema.name != "roll"
+
+    x = np.arange(4.0)
+    graph = dispatch.make_fx(f, "fake")(x)
+    made = opened(graph, claims)
+    assert "roll" in bodies(graph)[0]
+    assert "roll" not in bodies(made)[0]
+    np.testing.assert_array_equal(made(x), f(x))
+    assert bodies(opened(graph, lambda node: False)) == bodies(graph)
+
+
 def test_what_asks_for_data_stays():
     graph = dispatch.make_fx(lambda x: np.median(x), "real")(np.ones(3))
     assert opened(graph, lambda node: False) == graph
