@@ -40,6 +40,7 @@ from .reached import (
 )
 from .trusted import is_listed, is_listed_class, is_listed_function, is_plain
 
+IMPORT = vars(builtins)["__import__"]
 ARRAY_LIKE = (np.ndarray, np.generic, float, complex)
 
 
@@ -375,7 +376,7 @@ class Copies:
             )
 
     def _import(self, *what: Any) -> Any:
-        return self.copy(builtins.__import__(*what))
+        return self.copy(IMPORT(*what))
 
     def _vars(self, x: Any) -> Any:
         if isinstance(x, (types.ModuleType, type, types.FunctionType)):
