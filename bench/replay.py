@@ -108,7 +108,8 @@ def functions() -> Iterator[Line]:
             args, _, _ = call.arguments()
             args = mapped(_tame, args)
             flat = leaves(args)
-            if not all(1 <= np.size(x) <= 30 for x in flat) or not getattr(flat[0], "ndim", 1) or not any(map(np.ndim, flat)):
+            sizes = [np.size(x) for x in flat]
+            if not sizes or min(sizes) < 1 or max(sizes) > 30 or not getattr(flat[0], "ndim", 1) or not any(map(np.ndim, flat)):
                 continue
             try:
                 f(*args)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.source import levels_out, raised_at
-from ..errors import DefinitionError, PerformanceWarning, TracingError, UnsupportedError
+from ..errors import DefinitionError, PerformanceWarning, TracingError, UnsupportedError, check_flag, check_function
 from ..graph import nodes_in
 from .backends.lookup import Backend, backend_of, replay
 from .cache import LIMIT, Entry, agree
@@ -273,8 +273,9 @@ def compile(  # noqa: A001  torch's name
             captured=captured,
             verify=verify,
         )
+    check_function(f, "compile")
     found = backend_of(mode, backend)
-    if dynamic and found is not replay:
+    if check_flag(dynamic, "compile: dynamic") and found is not replay:
         asked = f"the backend {backend!r}" if backend else "an engine"
         raise UnsupportedError(
             f"compile(dynamic=True) was asked of {asked}, and open sizes are run by mode='exact'. Leave one of the two out."

@@ -125,5 +125,6 @@ def made_of(x: Any) -> str:
     if isinstance(x, str) and "::" in x:
         return f" Write dispatch.ops.{x.replace('::', '.')}."
     if callable(x) and not inspect.isclass(x):
-        return f' Make one of it: custom_op("mylib::{getattr(x, "__name__", "f")}", f, mutates_args=()).'
+        name = str(getattr(x, "__name__", "f"))
+        return f' Make one of it: custom_op("mylib::{name if name.isidentifier() else "f"}", f, mutates_args=()).'
     return ""

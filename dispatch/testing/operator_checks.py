@@ -2,7 +2,7 @@
 
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from multiprocessing import current_process
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from ..core import OpOverload, check_data, device_of
 from ..core.pytree import leaves
 from ..errors import ArgumentError, did_you_mean, kind_of
+from ..operators.kernel_functions import made_of
 from ..operators.register import resolve
 from ..operators.registry import Operator
 from .cases import Case, Options, bind
@@ -129,7 +130,7 @@ def opcheck(
     __tracebackhide__ = True
     checks = _chosen(test_utils)
     tolerance(np.dtype(float), rtol=rtol, atol=atol)  # refuses one without the other
-    case = bind(_single(op), tuple(args), dict(kwargs or {}))
+    case = bind(_single(op), *_sample(args, kwargs))
     options = _options(case, rtol, atol, eps, gradients, fixed)
     _check_timeout(timeout)
     names = ("test_schema", *(name for name in checks if name != "test_schema"))  # which tells whether the sample can be run
@@ -148,6 +149,18 @@ def opcheck(
     if raise_exception:
         report.raise_failures()
     return report
+
+
+def _sample(args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a sample; an array in place of the tuple would be taken apart, row by row."""
+    if not isinstance(args, (tuple, list)):
+        raise ArgumentError(f"opcheck: args is a tuple of the operator's arguments, and {kind_of(args)} was given. Write (x,).")
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise ArgumentError(
+            f"opcheck: kwargs is a dict of the arguments by keyword, and {kind_of(kwargs)} was given. Others stand in args, "
+            "(x, y)."
+        )
+    return tuple(args), dict(kwargs or {})
 
 
 Outcome = tuple[str, Findings, bool]
@@ -298,11 +311,13 @@ def _single(op: Any) -> OpOverload:
             f"Name one: {op.name.replace('::', '.')}.{op.overloads()[0]}."
         )
     if not isinstance(op, OpOverload):
-        raise ArgumentError(f"opcheck checks an operator or its name, 'ns::name', and was given {kind_of(op)}.")
+        raise ArgumentError(f"opcheck checks an operator or its name, 'ns::name', and was given {kind_of(op)}.{made_of(op)}")
     return op
 
 
 def _chosen(test_utils: Any) -> tuple[str, ...]:
+    if not isinstance(test_utils, Sequence):
+        raise ArgumentError(f"opcheck: test_utils is the name of a check, or several, and {kind_of(test_utils)} was given.")
     names = ALL if test_utils == "ALL" else (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     for name in names:
         if name not in ALL:
