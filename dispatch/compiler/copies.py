@@ -40,6 +40,7 @@ from .reached import (
 )
 from .trusted import is_listed, is_listed_class, is_listed_function, is_plain
 
+IMPORT = vars(builtins)["__import__"]
 ARRAY_LIKE = (np.ndarray, np.generic, float, complex)
 
 
@@ -74,10 +75,8 @@ class Copies:
             id(hasattr): self._hasattr,
             id(vars): self._vars,
         }
-        self._builtins = {
-            k: v for k, v in vars(builtins).items() if k in ("__name__", "__build_class__", "__import__") or isinstance(v, type)
-        }
-        self._builtins |= {k: self._swapped.get(id(v), v) for k, v in vars(builtins).items() if not k.startswith("__")}
+        self._builtins = {k: self._swapped.get(id(v), v) for k, v in vars(builtins).items()}
+        self._builtins["__import__"] = self._import
 
     # -- copying -------------------------------------------------------------------------------------------------------------
 
@@ -375,6 +374,9 @@ class Copies:
             raise TracingError(
                 f"it asks for the attribute {name!r} of a {type(x).__name__} by getattr or hasattr. Write x.{name}."
             )
+
+    def _import(self, *what: Any) -> Any:
+        return self.copy(IMPORT(*what))
 
     def _vars(self, x: Any) -> Any:
         if isinstance(x, (types.ModuleType, type, types.FunctionType)):

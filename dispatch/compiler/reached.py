@@ -417,6 +417,9 @@ class Reached:
         self._noted.add(key)
         d = class_dict(cls)
         self._owned |= d.keys()
+        made_in_c = next((k for k, v in d.items() if type(v) in (types.MethodDescriptorType, types.WrapperDescriptorType)), "")
+        if made_in_c:
+            self._refuse(f"it refers to a {cls.__name__}, whose {made_in_c} is code in C that nobody can read")
         hostile = HOSTILE_METHODS & d.keys()
         if hostile:
             self._refuse(f"it refers to a {cls.__name__}, which has {min(hostile)}")

@@ -11,6 +11,7 @@ import enum
 import functools
 import itertools
 import sys
+import threading
 import types
 import warnings
 
@@ -663,7 +664,53 @@ def view_captured_written_program():
     return f, steps
 
 
+def import_inside_program():
+    def f(a):
+        import numpy as np
+
+        return a + np.random.normal(size=3)  # noqa: NPY002
+
+    def steps(g):
+        np.random.seed(0)  # noqa: NPY002
+        yield g(x)
+        yield g(x)
+
+    return f, steps
+
+
+def ufunc_of_python_program():
+    k = [2.0]
+
+    def f(a):
+        return np.frompyfunc(lambda v: v * k[0], 1, 1)(a).astype(float)
+
+    def steps(g):
+        yield g(x)
+        k[0] = 3.0
+        yield g(x)
+
+    return f, steps
+
+
+def lock_program():
+    lock = threading.Lock()
+
+    def f(a):
+        with lock:
+            return a * 2
+
+    def steps(g):
+        yield g(x)
+        yield g(x)
+        yield lock.locked()
+
+    return f, steps
+
+
 PROGRAMS = {
+    "import inside": import_inside_program,
+    "ufunc of Python": ufunc_of_python_program,
+    "lock": lock_program,
     "computed captured": computed_captured_program,
     "decides captured": decides_captured_program,
     "overlap": overlap_program,
