@@ -59,6 +59,7 @@ class Options(NamedTuple):
 
 def capture_graph(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], options: Options) -> FunctionGraph:
     """Trace `f` for calls like this one, without running a kernel; raise if a graph cannot stand for them."""
+    as_given = args, keywords
     args, keywords = with_own_floats((args, keywords))
     names = argument_names(f, args, keywords)
     given = Given(args, keywords, names, options.static)
@@ -67,7 +68,10 @@ def capture_graph(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[s
     reached = Reached(f, *given.roots, classes=given.classes)
     for x in given.values:
         reached.floats.pop(id(x), None)  # one object, that may be two another time
-    if reached.decides:
+    if reached.tells_apart:
+        args, keywords = as_given
+        given = Given(args, keywords, argument_names(f, args, keywords), options.static, floats=False, exact=True)
+    elif reached.decides:
         given = Given(args, keywords, names, options.static, floats=False)
     if given.containers & reached.seen.keys():
         raise TracingError("a container that it is given is one that it refers to, too. Pass a copy.")
@@ -167,7 +171,7 @@ def _traced(
     for i in written:
         if type(values[i]) is np.ndarray and _overlaps_itself(values[i]):
             raise TracingError(f"it writes to {paths[i]}, whose elements share memory with one another.")
-    conditions = Conditions(slots, tuple(keywords), given.parts, guards, slot_numbers)
+    conditions = Conditions(slots, tuple(keywords), given.parts, guards, slot_numbers, exact=reached.tells_apart)
     places = sorted({guard.path for guard in guards})
     repeatable = not written and not any(map(has_effect, graph.nodes))
     return FunctionGraph(graph, conditions, places, paths[len(given.values) :], fixed, written, repeatable, given.wrapped)

@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from typing import Any, final
 
+from typing_extensions import disjoint_base
+
 ITEM: int
 CELL: int
 DICT: int
@@ -30,32 +32,34 @@ def is_same(now: object, was: object) -> bool: ...
 
 @final
 class Slots:
-    def __init__(self, inputs: list[tuple[int, Any]]) -> None: ...
+    def __new__(cls, inputs: list[tuple[int, Any]]) -> Slots: ...
     @property
     def count(self) -> int: ...
 
 @final
 class Arguments:
-    def __init__(self, parts: list[tuple[int, int, Any, Any, int]]) -> None: ...
+    def __new__(cls, parts: list[tuple[int, int, Any, Any, int]]) -> Arguments: ...
     @property
     def containers(self) -> list[Any]: ...
 
 @final
 class Conditions:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         inputs: list[tuple[int, Any]],
         names: tuple[str, ...],
         parts: list[tuple[int, int, Any, Any, int]],
         guards: list[Any],
         numbers: dict[int, int],
         loose: bool = False,
-    ) -> None: ...
+        exact: bool = False,
+    ) -> Conditions: ...
     @property
     def places(self) -> list[str]: ...
     def inputs(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...] | None: ...
     def differing(self) -> list[int]: ...
 
+@disjoint_base
 class Ready:
     conditions: Conditions
     run: Callable[..., Any] | None
@@ -63,6 +67,7 @@ class Ready:
     written: tuple[int, ...]
     repeatable: bool
 
+@disjoint_base
 class Caller:
     entries: list[Any]
     is_simple: bool

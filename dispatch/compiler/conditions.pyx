@@ -126,23 +126,9 @@ def is_same(now, was):
 # -- the inputs ------------------------------------------------------------------------------------------------------------
 
 
-cdef struct Slot:
-    int kind
-    PyObject *dtype
-    PyObject *known                         # of a float what it must be, or NULL; of another value a function that says yes
-    int ndim
-    Py_ssize_t *shape                       # and the strides behind it
-
-
 @cython.final
 cdef class Slots:
     """The inputs of a graph: `(kind, what)` for each. An array must be laid out as `what`, an array, is."""
-
-    cdef Slot *slots
-    cdef readonly Py_ssize_t count
-    cdef PyObject **table                   # takes the addresses of the inputs, to find two that are one
-    cdef size_t width
-    cdef list kept
 
     def __cinit__(self, list inputs not None):
         cdef Py_ssize_t i, k
@@ -225,25 +211,12 @@ cdef class Slots:
 # -- the arguments ---------------------------------------------------------------------------------------------------------
 
 
-cdef struct Part:
-    int kind
-    Py_ssize_t slot                         # of a container how many items it has
-    PyObject *what                          # the value; of a container its class
-    PyObject *keys                          # of a dict
-    Py_ssize_t more                         # of a record how many attributes it has
-
-
 @cython.final
 cdef class Arguments:
     """How arguments are nested and what they are: `(kind, slot, what, keys, more)` for each part, containers before items.
 
     A `loose` one takes calls in which one container or array is given twice, too.
     """
-
-    cdef Part *parts
-    cdef Py_ssize_t count
-    cdef list kept
-    cdef readonly list containers
 
     def __cinit__(self, list parts not None):
         cdef Py_ssize_t i
@@ -292,19 +265,6 @@ cdef class Arguments:
 # -- the guards ------------------------------------------------------------------------------------------------------------
 
 
-cdef struct Expected:
-    PyObject *was
-    Py_ssize_t slot                         # -1: it must be the same; -2: it may be anything
-
-
-cdef struct Guard:
-    int kind
-    PyObject *holder
-    PyObject *name
-    Py_ssize_t count
-    Expected *expected
-
-
 @cython.final
 cdef class Conditions:
     """What must be so for a graph to stand for a call.
@@ -321,24 +281,16 @@ cdef class Conditions:
         By the id of a value the slot that it is bound to.
     loose : bool
         Whether a call may give one thing twice, and nothing but the arguments is compared.
+    exact : bool
+        Whether a plain value has to be the same object.
     """
 
-    cdef Slots slots
-    cdef Arguments arguments
-    cdef Guard *guards
-    cdef Py_ssize_t count
-    cdef tuple names
-    cdef list kept
-    cdef set holders
-    cdef bint loose
-    cdef list containers                    # None where no container is given
-    cdef readonly list places
-
     def __cinit__(self, list inputs not None, tuple names not None, list parts not None, list guards not None,
-                  dict numbers not None, bint loose=False):
+                  dict numbers not None, bint loose=False, bint exact=False):
         cdef Py_ssize_t i, k
         cdef Guard *guard
         self.slots, self.arguments, self.names, self.loose = Slots(inputs), Arguments(parts), names, loose
+        self.exact = exact
         self.places, self.holders = [one[4] for one in guards], {id(one[1]) for one in guards}
         self.containers = [] if any([kind == IS_CONTAINER and what is not tuple for kind, _, what, _, _ in parts]) else None
         memory = bytearray((len(guards) + 1) * sizeof(Guard))
@@ -439,7 +391,7 @@ cdef class Conditions:
             return self.slots.bind(expected.slot, now, found)
         if now == NULL:
             return expected.was == <PyObject *>nothing or expected.was == <PyObject *>empty or expected.slot == -2
-        return expected.slot == -2 or same(now, expected.was)
+        return expected.slot == -2 or now == expected.was or (not self.exact and same(now, expected.was))
 
     cdef bint dict_holds(self, Guard *guard, PyObject *found) except -1:
         cdef Py_ssize_t place = 0, i = 0
@@ -507,12 +459,6 @@ cdef class Ready:
         Whether nothing has happened yet where `run` raises.
     """
 
-    cdef public Conditions conditions
-    cdef public object run
-    cdef public Py_ssize_t hits
-    cdef public tuple written
-    cdef public bint repeatable
-
 
 cdef class Caller:
     """The way of a call of a compiled function: it finds what is ready, and runs it.
@@ -520,9 +466,6 @@ cdef class Caller:
     What is not so simple is up to the class that derives from it: `call_anew(args, keywords)` where nothing is ready, or
     `is_simple` is false, and `call_instead(ready, args, keywords, raised)` where the function itself has to run.
     """
-
-    cdef public list entries
-    cdef public bint is_simple
 
     def __call__(self, *args, **keywords):
         cdef Ready ready

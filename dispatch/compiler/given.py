@@ -1,6 +1,7 @@
 """The arguments of a call: which of them are inputs of the graph, and what the others must be in later calls."""
 
 import inspect
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,8 @@ class Given:
         What is neither array nor plain value, and the classes of records: what of it the function can reach has to be found.
     wrapped : bool
         Whether a value of a transform is among them.
+
+    With `exact` a plain value has to be the same object in later calls.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class Given:
         names: dict[str, Any],
         static: frozenset[str] = frozenset(),
         floats: bool = True,
+        exact: bool = False,
     ) -> None:
         self.parts: list[Part] = [(CONTAINER, len(args), tuple, None, 0)]
         self.values: list[Any] = []
@@ -50,7 +54,7 @@ class Given:
         self.classes: list[type] = []
         self.wrapped = False
         self.refused = ""
-        self._floats = floats
+        self._floats, self._exact = floats, exact
         self._seen: set[int] = set()
         self._slots: dict[int, int] = {}
         for (name, x), _ in zip(names.items(), (*args, *keywords.values()), strict=True):
@@ -63,7 +67,7 @@ class Given:
                 self._refuse(f"the argument {path} is an array of Python objects", cls)
             else:
                 self._slot(x, path)
-        elif cls is float and self._floats and not static:
+        elif cls is float and self._floats and not static and not math.isnan(x):
             self._slot(x, path)
         elif isinstance(x, Tensor):
             self.wrapped = True
@@ -75,10 +79,11 @@ class Given:
                 else (f"{cls.__name__}, a class with operations of its own, which a graph would leave out. Pass np.asarray(x)")
             )
             self._refuse(f"an argument is {why}", cls)
-        elif (device_of(x) is not None and not is_plain(x)) or (isinstance(x, np.generic) and not static):
+        elif (device_of(x) is not None and not is_plain(x)) or (isinstance(x, np.generic) and not static and not self._exact):
             self._slot(x, path)
         elif is_plain(x) or (cls is tuple and all(map(is_plain, x)) and not any(type(item) is float for item in x)):
-            self.parts.append((PLAIN, 0, x, None, 0))
+            one = self._exact or (cls is float and math.isnan(x))  # `nan in values` asks which nan it is
+            self.parts.append((SAME if one else PLAIN, 0, x, None, 0))
         elif (items := opened(x, is_array)) is not None:
             self._container(x, items, path, static)
         else:
@@ -147,7 +152,7 @@ def slot_of(x: Any, fixed: bool = False, layout: Callable[[Any], Any] | None = N
 
 def with_own_floats(x: Any) -> Any:
     """Return arguments in which no two floats are one object, so that each can be told from the others."""
-    return mapped(lambda leaf: leaf * 1.0 if type(leaf) is float else leaf, x)
+    return mapped(lambda leaf: leaf * 1.0 if type(leaf) is float and not math.isnan(leaf) else leaf, x)
 
 
 def argument_names(f: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import dis
 import enum
 import functools
 import gc
+import math
 import sys
 import types
 import weakref
@@ -84,15 +85,20 @@ class Code(NamedTuple):
     decides: bool  # whether a float's value may be read where no method of it is asked
     refused: str
     catches: bool  # whether it may catch an exception
+    tells_apart: bool  # whether it asks of two values that are no constants whether they are one object
 
 
 @functools.lru_cache(None)
 def names_in(code: types.CodeType) -> Code:
     """Return the names that code looks up."""
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
-    decides, refused, catches = False, "", False
+    decides, refused, catches, tells_apart = False, "", False, False
+    constant = False  # whether None, True or the like was loaded just before
     for step in dis.get_instructions(code):
         name = step.opname
+        if name == "IS_OP":
+            tells_apart |= not constant
+        constant = name == "LOAD_CONST" and any(step.argval is x for x in (None, True, False, ...))
         if name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_NAME"):
             found["globals"].add(step.argval)
         elif name == "IMPORT_NAME":
@@ -112,12 +118,13 @@ def names_in(code: types.CodeType) -> Code:
                 part |= more
             decides |= inner.decides
             catches |= inner.catches
+            tells_apart |= inner.tells_apart
             refused = refused or inner.refused
         elif isinstance(x, str):
             decides |= "%" in x
             found["texts"] |= {x} if x.isidentifier() else set()
     names = [frozenset(part) for part in found.values()]
-    return Code(names[0], names[1], names[2], names[3], decides, refused, catches)
+    return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart)
 
 
 class Reached:
@@ -130,11 +137,13 @@ class Reached:
         By id: the captured arrays, and the captured floats that may become inputs.
     where : dict
         By id, how an array or a float is called.
+    tells_apart : bool
+        Whether code asks for the identity of values; then a plain value is compared by its identity.
     """
 
     def __init__(self, *roots: Any, classes: Iterable[type] = ()) -> None:
         self.names: set[str] = set()
-        self.every = self.decides = self.makes = self.catches = False
+        self.every = self.decides = self.makes = self.catches = self.tells_apart = False
         state: Any = None
         while True:
             self.guards: list[Guard] = []
@@ -155,7 +164,7 @@ class Reached:
         strange = sorted((self.names & ARRAYS_OWN) - self._owned)
         if strange:
             self._refuse(f"it names .{strange[0]}, which says something else of a traced value than of an array")
-        if len(self.floats) > MOST_FLOATS or self.decides:
+        if len(self.floats) > MOST_FLOATS or self.decides or self.tells_apart:
             self.floats = {}
 
     def attributes(self, d: dict[str, Any]) -> list[str]:
@@ -254,7 +263,7 @@ class Reached:
 
     def _float(self, x: Any, path: str) -> None:
         """Note a float that may be an input."""
-        if type(x) is float:
+        if type(x) is float and not math.isnan(x):  # `nan in values` asks which nan it is
             self.floats.setdefault(id(x), x)
             self.where.setdefault(id(x), path)
 
@@ -301,6 +310,7 @@ class Reached:
             self._refuse(f"{path} names {min(strange)}, which leads to what nobody compares")
         self.decides |= code.decides
         self.catches |= code.catches
+        self.tells_apart |= code.tells_apart
         self.names |= code.attributes
         if ANY_ATTRIBUTE & (code.globals | code.attributes):
             self.every = True

@@ -1,13 +1,23 @@
-from typing import Any
+from typing import Any, final
+
+from typing_extensions import disjoint_base
 
 from ..core import OpOverload
+from ..schema.tags import Tag
 from .body import Body
 from .node import Node
+
+EFFECTS: frozenset[Tag]
 
 def is_pinned(node: Node) -> bool: ...
 def is_data(value: Any) -> bool: ...
 def may_be_view(op: OpOverload | None) -> bool: ...
 
+@final
+class OpAliases:
+    def __init__(self, op: OpOverload) -> None: ...
+
+@disjoint_base
 class AliasAnalysis:
     @property
     def written_by(self) -> dict[Node, list[Node]]: ...

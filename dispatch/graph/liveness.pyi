@@ -1,3 +1,5 @@
+from typing_extensions import disjoint_base
+
 from .alias_analysis import AliasAnalysis
 from .body import Body
 from .node import Node
@@ -6,6 +8,7 @@ NEVER: int
 
 def last_uses(body: Body) -> dict[Node, list[Node]]: ...
 
+@disjoint_base
 class Lifetimes:
     @property
     def order(self) -> dict[Node, int]: ...

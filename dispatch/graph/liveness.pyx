@@ -33,10 +33,6 @@ cdef class Lifetimes:
     memory, inputs apart.
     """
 
-    cdef readonly dict order, users
-    cdef readonly AliasAnalysis aliases
-    cdef dict known
-
     def __init__(self, graph not None):
         cdef Py_ssize_t i
         cdef Node node

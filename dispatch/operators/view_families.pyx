@@ -80,7 +80,7 @@ def viewing_kernel(op, kernel not None, type cls not None, Py_ssize_t place, bin
         cdef cnp.ndarray seen, whole
         cdef PyObject *base
         out = kernel(*args)
-        if place < 0 or type(out) is not cls:
+        if place < 0 or place >= len(args) or type(out) is not cls:
             otherwise(out, args)
             return out
         x = args[place]

@@ -10,6 +10,7 @@ import dataclasses
 import enum
 import functools
 import itertools
+import math
 import sys
 import threading
 import types
@@ -251,6 +252,52 @@ def is__program():
         yield g(x, y)
         yield g(x, x)
         yield g(x, y)
+
+    return f, steps
+
+
+def is_a_value_program():
+    values = [float("2.5"), float("nan"), np.float64(2.5), (1, 2), int("1000000"), "two " + str(2)]
+
+    def f(a, k, of):
+        return a * 2 if k is of[0] else a * 3
+
+    def steps(g):
+        for value in values:
+            other = type(value)(value) if not isinstance(value, (tuple, str)) else type(value)(list(value)) if value == (1, 2) else "two 2"
+            holder = [value]
+            for k in (value, other, value):
+                yield g(x, k, holder)
+
+    return f, steps
+
+
+def is_captured_program():
+    kept = types.SimpleNamespace(k=float("2.5"))
+    constant = kept.k
+
+    def f(a):
+        return a * 2 if kept.k is constant else a * 3
+
+    def steps(g):
+        yield g(x)
+        kept.k = float("2.5")
+        yield g(x)
+        kept.k = constant
+        yield g(x)
+
+    return f, steps
+
+
+def nan_in_program():
+    known = [math.nan, 1.0]
+
+    def f(a, k):
+        return a * 2 if k in known else a * 3
+
+    def steps(g):
+        for k in (math.nan, float("nan"), 1.0, 2.0, math.nan):
+            yield g(x, k)
 
     return f, steps
 
@@ -726,6 +773,9 @@ PROGRAMS = {
     "zero keys": zero_keys_program,
     "sets": sets_program,
     "is": is__program,
+    "is a value": is_a_value_program,
+    "is captured": is_captured_program,
+    "nan in": nan_in_program,
     "1/lr": over_a_number_program,
     "linalg except": linalg_except_program,
     "unused raise": unused_raise_program,

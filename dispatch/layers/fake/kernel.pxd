@@ -12,6 +12,7 @@ cdef class Running:
     cdef list devices
     cdef tuple written
     cdef bint single
+    cdef Py_ssize_t fewest                  # arguments that are looked at by their places
 
     cdef object run(self, mode, tuple args)
     cdef bint is_new(self, Fields out, tuple args)

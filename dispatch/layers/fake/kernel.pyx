@@ -97,11 +97,16 @@ cdef class Running:
     def __init__(self, op, rule not None, context, results, noted, tuple taking, list devices, tuple written, bint single):
         self.op, self.rule, self.context, self.results, self.noted = op, rule, context, results, noted
         self.taking, self.devices, self.written, self.single = taking, devices, written, single
+        self.fewest = 1 + max((*taking, *devices, *written), default=-1)
 
     def __call__(self, *args):
         cdef ModeGuard guard = active_mode(FAKE)
         cdef Fields fake
         cdef bint plain = not self.devices
+        if len(args) < self.fewest:         # from who asks for the kernel itself: the core hands on all of them
+            raise TypeError(
+                f"the fake kernel of {self.op.name} takes its arguments by position, at least {self.fewest}; {len(args)} were given."
+            )
         mode = guard.mode if guard is not None else mode_of(args)
         device = "cpu"
         for i in self.taking:

@@ -442,3 +442,11 @@ def test_the_tape_and_vmap_stand_above():
         looped = dispatch.vmap(scale)(x)
     assert (type(gradient), gradient.shape, gradient.dtype) == (FakeTensor, (2, 3), A.dtype)
     assert (type(mapped), mapped.shape, looped.shape) == (FakeTensor, (2,), (2, 3))
+
+
+def test_the_kernel_itself_refuses_too_few_arguments() -> None:
+    with FakeTensorMode() as mode:
+        x = mode.from_array(np.ones(2))
+        with pytest.raises(TypeError) as refused:
+            dispatch.ops.np.add.at(DispatchKey.FAKE)(x)
+    assert str(refused.value) == "the fake kernel of np::add takes its arguments by position, at least 2; 1 were given."
