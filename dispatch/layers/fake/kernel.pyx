@@ -105,7 +105,8 @@ cdef class Running:
         cdef bint plain = not self.devices
         if len(args) < self.fewest:         # from who asks for the kernel itself: the core hands on all of them
             raise TypeError(
-                f"the fake kernel of {self.op.name} takes its arguments by position, at least {self.fewest}; {len(args)} were given."
+                f"the fake kernel of {self.op.name} takes its arguments by position, at least {self.fewest}; "
+                f"{len(args)} were given."
             )
         mode = guard.mode if guard is not None else mode_of(args)
         device = "cpu"
