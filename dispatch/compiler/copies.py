@@ -12,6 +12,7 @@ It has more than 350 lines because each kind of value has its own way to be copi
 import builtins
 import collections
 import contextlib
+import dataclasses
 import enum
 import functools
 import types
@@ -47,6 +48,22 @@ ARRAY_LIKE = (np.ndarray, np.generic, float, complex)
 def is_array(x: Any) -> bool:
     """Whether a value is one that a record is opened for."""
     return isinstance(x, (Tensor, *ARRAY_LIKE))
+
+
+def _is_bare_record(cls: type) -> bool:
+    """Whether a class is a dataclass of fields alone: without code of its own, defaults and bases nothing in it is replaced."""
+    fields = class_dict(cls).get("__dataclass_fields__")
+    if fields is None or cls.__bases__ != (object,):
+        return False
+    if any(x.default is not dataclasses.MISSING or x.default_factory is not dataclasses.MISSING for x in fields.values()):
+        return False
+    return all(
+        name in UNREAD
+        or name in TEXTS
+        or type(x) in (types.MemberDescriptorType, types.GetSetDescriptorType)
+        or (type(x) is types.FunctionType and x.__code__.co_filename == "<string>")
+        for name, x in class_dict(cls).items()
+    )
 
 
 class Copies:
@@ -232,6 +249,10 @@ class Copies:
             assert isinstance(known, type)
             return known
         d = class_dict(cls)
+        if _is_bare_record(cls):  # an operator whose schema names the class takes no copy of it
+            self._put(cls, cls)
+            self._watched(mapping_items, d, f"the class {cls.__name__}")
+            return cls
         bases = tuple(map(self.copy, cls.__bases__))
         first: dict[str, Any] = {
             k: d[k]

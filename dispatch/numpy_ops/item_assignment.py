@@ -25,6 +25,7 @@ from ..operators.registered_arrays import is_fixed, replaced
 from ..operators.registry import add as make_known
 from ..operators.views import Look, owner_of, places_shown, scattered, view_scatter
 from ..symbolic import agree, guesses, has_zero, is_one
+from .composite_layouts import item_layout
 from .creation import arange, full
 from .families import complete, in_front
 from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
@@ -103,8 +104,8 @@ def _in_batch(info: Any, in_dims: Any, x: Any, index: Any, value: Any, arrays: A
     if at is not None:
         ndim = _ndim(found)
         if len(value.shape) - 1 > ndim:
-            layout = without_axis(layout_of(x), 0)
-            items = [i if dim is None else without_axis(layout_of(i), dim) for i, dim in zip(arrays, dims, strict=True)]
+            layout = without_axis(item_layout(x), 0)
+            items = [i if dim is None else without_axis(item_layout(i), dim) for i, dim in zip(arrays, dims, strict=True)]
             shape = indexed(layout, tuple([spelled(i) for i in without_masks(placed(index, items))])).shape
             _check_fits(value.shape[:at] + value.shape[at + 1 :], shape, len(layout.shape), items)
         value = _spread(value, at, ndim)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core import Tensor
 from ..errors import DataDependentError
+from ..graph.passes import CANNOT_RAISE
 from ..layers.autograd import pullbacks
 from ..layers.jvp import pushforwards
 from ..operators.prims import define
@@ -35,6 +36,7 @@ settled = complete(
     jvp=pushforwards(x=lambda t: t),
     vmap=lambda info, in_dims, x, shape, dtype: (settled(x, x.shape, x.dtype), in_dims[0]),
 )
+CANNOT_RAISE.add(settled)  # where nothing uses the result, what was recorded of it need not be so
 
 
 def settle(x: Any) -> Any:

@@ -16,6 +16,7 @@ from ..operators.prims import astype, broadcast_to, clone, detach, memory_view, 
 from ..operators.registry import ops
 from ..symbolic import agreeing, contiguous, guesses, has_zero, is_one, same, sure
 from . import symbolic_layouts
+from .composite_layouts import item_layout
 from .families import batched_in_front, complete, in_front, linear, row, undispatched, view, view_rules
 from .result_layouts import (
     INTEGERS,
@@ -58,11 +59,12 @@ def _fake_reshape(x: Any, shape: Any) -> Any:
 
 def _expand_dims(x: Any, axis: Any) -> Any:
     x = np.asanyarray(x)
-    if axis == -1:  # the commonest
-        return x.reshape((*x.shape, 1))
-    if axis == -2 and x.ndim:
-        return x.reshape((*x.shape[:-1], 1, x.shape[-1]))
-    if axis == (-2, -1):
+    if type(axis) is int:  # -1 is the commonest
+        if axis == -1:
+            return x.reshape((*x.shape, 1))
+        if axis == -2 and x.ndim:
+            return x.reshape((*x.shape[:-1], 1, x.shape[-1]))
+    elif type(axis) is tuple and axis == (-2, -1):
         return x.reshape((*x.shape, 1, 1))
     return x.reshape(with_axes(x.shape, plain(axis)))  # a third of np.expand_dims' 1.8 us
 
@@ -171,7 +173,7 @@ def without_axis(layout: Layout, axis: int) -> Layout:
 
 
 def _batched_imag(info: Any, in_dims: Any, x: Any) -> tuple[Any, int]:
-    if x.dtype.kind != "c" and fortran(without_axis(layout_of(x), in_dims[0])):  # zeros, in the order of the item's axes
+    if x.dtype.kind != "c" and fortran(without_axis(item_layout(x), in_dims[0])):  # zeros, in the order of the item's axes
         return imag(copy(moveaxis(x, in_dims[0], -1), "F")), len(x.shape) - 1
     return imag(in_front(x, in_dims[0])), 0
 

@@ -186,7 +186,9 @@ def _argument(name: str, parameter: _Parameter, kind: Type, alias: Alias | None,
         none = default is None and not isinstance(kind, OptionalOf)
         advice = f"\nWrite `{word}: ... | None = None` if it may be left out." if none else ""
         message = str(error).partition(" Write ")[0] if advice else str(error)
-        if not none and kind.has_tensor:
+        if default is MISSING:
+            advice = ""
+        elif not none and kind.has_tensor:
             advice = f"\nWrite `{word}: ... | None = None`, and make the array in the function."
         elif not none and " Write " not in message:
             advice = f"\nGive it a default that is one, or hint `{word}: {type(default).__name__}`."

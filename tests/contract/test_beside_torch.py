@@ -205,7 +205,7 @@ def differentiated(operator, returned, side, ns):
     return [x.grad for x in arrays]
 
 
-COUNTED = {"x": ["(g, None)", "(None, None)"], "x y": ["[g, g]"], "x n": ["g", "(g,)", "None", "(None,)"], "x opt": ["(g, g)", "(None, g)", "[g, g]"]}
+COUNTED = {"x": ["(g, None)", "(None, None)"], "x y": ["[g, g]"], "x n": ["g", "(g,)", "(None,)"], "x opt": ["(g, g)", "(None, g)", "[g, g]"]}
 
 for operator, returned in itertools.product(OPERATORS, RETURNED):
     differs = "counting gradients" if returned in COUNTED.get(operator, ()) else ""

@@ -33,11 +33,11 @@ def gradients(ctx, g):
 
 @pytest.mark.parametrize(
     ("returned", "count"),
-    [(lambda g: g, 1), (lambda g: None, 1), (lambda g: (None,), 1), (lambda g: (), 0), (lambda g: (g, g, None, None), 4)],
+    [(lambda g: g, 1), (lambda g: (None,), 1), (lambda g: (), 0), (lambda g: (g, g, None, None), 4)],
 )
 def test_register_autograd_incorrect_num_gradients(returned, count, ns):
-    """Too few gradients and too many are refused, counted as the user counts, with the arguments' names; None or an array alone
-    counts as one.
+    """Too few gradients and too many are refused, counted as the user counts, with the arguments' names; an array alone counts
+    as one. What returned nothing is told so.
 
     Also: TestCustomOp.backward_dict_invalid_keys TestCustomOp.backward_dict_requires_keys_for_input_tensors
 
@@ -48,6 +48,11 @@ def test_register_autograd_incorrect_num_gradients(returned, count, ns):
     assert message == (
         f"{ns}::product: its backward returned {count} gradient{'s' * (count != 1)}, and the operator has 3 arguments (x, y, n). "
         "Return one for each, None for those without; those behind 'y', which are no arrays, may be left out."
+    )
+    op = product(f"{ns}b", lambda ctx, g: None)
+    assert said(op(leaf(X), leaf(X)).sum().backward, GradientError) == (
+        f"{ns}b::product: its backward returned None, as a function without a return statement does. Return one gradient for each "
+        "argument (x, y, n), None in its place for one without."
     )
 
 

@@ -170,7 +170,7 @@ def test_a_tensor_is_made_of_what_numpy_makes_an_array_of():
     with pytest.raises(ConversionError) as caught:
         dispatch.tensor(sp.csr_array(np.eye(2)))
     assert str(caught.value) == (
-        "tensor copies what is an array, and was given a csr_array. Write x.toarray(), or give an operator its parts, x.data, x.indices, "
+        "tensor copies numbers, and was given a csr_array. Write x.toarray(), or give an operator its parts, x.data, x.indices, "
         "x.indptr."
     )
 

@@ -131,7 +131,6 @@ def test_what_two_stars_take_goes_by_keyword():
         (lambda *args, key: args, "*args, key"),
         (lambda *, info, in_dims, x, factor, shift: x, "info, in_dims, x, factor, shift"),
         (lambda info, in_dims, x, factor, shift, *, key: x, "x, factor, shift, key"),
-        (functools.partial(lambda info, in_dims, x, factor, shift: x, 0), "factor, shift"),
     ],
 )
 def test_a_rule_that_no_call_can_reach(rule, names):
@@ -140,6 +139,15 @@ def test_a_rule_that_no_call_can_reach(rule, names):
     assert str(caught.value) == (
         f"parametertests::scale: the vmap rule takes ({names}), and the operator (x, factor, shift). "
         "Rules bind by parameter name: give the rule the operator's own names, in its order."
+    )
+
+
+def test_a_rule_that_lacks_a_parameter_of_the_layer():
+    with pytest.raises(DefinitionError) as caught:
+        check_parameters(scale, lambda in_dims, x, factor, shift: x, leading=2, what="vmap rule")
+    assert str(caught.value) == (
+        "parametertests::scale: the vmap rule takes (in_dims, x, factor, shift), and is called with "
+        "(info, in_dims, x, factor, shift). Take them all."
     )
 
 
