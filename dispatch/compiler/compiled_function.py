@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial, update_wrapper
+from threading import RLock
 from types import MethodType
 from typing import Any
 
@@ -21,6 +22,7 @@ from .explained import Explained, described
 from .given import Given, argument_names, slot_of
 from .lowering import program
 
+KEEPING = RLock()  # while a trace becomes an entry
 SHARED = "an array that it writes to is read-only, or shares memory with another that it is given or refers to"
 
 
@@ -47,8 +49,8 @@ class Compiled(Caller):
         if watched_by_mode():
             return self._f(*args, **keywords)
         for entry in [] if self.is_simple else self.entries:
-            values = entry.conditions.inputs(args, keywords)
-            if values is not None and (not self._options.dynamic or entry.traced is None or fits(entry.traced.graph, values)):
+            values = self._inputs(entry, args, keywords)
+            if values is not None:
                 entry.hits += 1
                 return self._run(entry, values, args, keywords)
         made = self._traced(args, keywords)
@@ -56,16 +58,33 @@ class Compiled(Caller):
             return self._f(*args, **keywords)
         if made.run is None:
             out = self._f(*args, **keywords)  # where this raises too, it is what the function does, and nothing is kept
+            made = self._kept(made, args, keywords)
             made.hits += 1
-            self.entries.append(made)
             self._warn(made.reason)
             return out
-        self.entries.append(made)
+        made = self._kept(made, args, keywords)
         values = made.conditions.inputs(args, keywords)
         if values is None:  # another thread has changed what the function refers to
             return self._f(*args, **keywords)
         made.hits += 1
         return self._run(made, values, args, keywords)
+
+    def _inputs(self, entry: Entry, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...] | None:
+        """Return what an entry takes of a call; None where the call is none of its kind."""
+        values = entry.conditions.inputs(args, keywords)
+        if values is None or not self._options.dynamic or entry.traced is None or fits(entry.traced.graph, values):
+            return values
+        return None
+
+    def _kept(self, made: Entry, args: tuple[Any, ...], keywords: dict[str, Any]) -> Entry:
+        """Return the entry of a call: the one that was made, or the one that another thread has made meanwhile."""
+        with KEEPING:
+            for entry in self.entries:
+                if (entry.run is None) == (made.run is None) and self._inputs(entry, args, keywords) is not None:
+                    self._traces -= 1
+                    return entry
+            self.entries.append(made)
+            return made
 
     def _run(self, entry: Entry, values: tuple[Any, ...], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the graph of an entry, or the function where the graph does not stand for this call."""
