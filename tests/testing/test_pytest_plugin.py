@@ -36,7 +36,8 @@ ORDINARY = "def test_ordinary(): assert 'dispatch' in __import__('sys').modules\
 def start(folder, *words):
     path = os.pathsep.join(map(str, (folder, FIXTURES, ROOT)))
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV", "DISPATCH"))}
-    environment = {**kept, "PYTHONPATH": path, "COLUMNS": "400", "NO_COLOR": "1"}
+    # without autoload: an installed npdispatch brings the plugin too, and pytest takes none twice
+    environment = {**kept, "PYTHONPATH": path, "COLUMNS": "400", "NO_COLOR": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.Popen(
         [sys.executable, "-m", *words], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -56,7 +57,7 @@ def printed(tmp_path_factory):
     (folder / ".pytest_cache" / "v" / "cache").mkdir(parents=True)
     (folder / ".pytest_cache" / "v" / "cache" / "lastfailed").write_text(json.dumps({LAST_FAILED: True}))
     words = ["--ff", "-rA", "--strict-markers", "--deselect", "plugged.py::plugged::twice::test_vmap", *modules]
-    plain = ["-p", "npdispatch_pytest", "-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:benchmark"]
+    plain = ["-p", "npdispatch_pytest"]
     runner = start(folder, "pytest", *plain, *words, *(f"--opcheck-{word}" for word in OPTIONS))
     command = start(folder, "dispatch", "check", "twelve", "--json", *(f"--{word}" for word in OPTIONS))
     outputs = command.communicate(timeout=300)[0], runner.communicate(timeout=300)[0]
