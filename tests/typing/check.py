@@ -7,6 +7,7 @@ skipped, and that is printed.
 
 import doctest
 import importlib.util
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/custom_operators.md")
 NO_MYPY_NEEDED = ("check.py", "conftest.py")
+FRAMEWORKS = ("torch", "jax", "dask", "xarray")
 CONFIG = '{"extraPaths": ["%s"], "pythonVersion": "3.11", "reportMissingImports": "none", "reportMissingModuleSource": "none"}'
 
 
@@ -35,14 +37,22 @@ def main() -> int:
                 (folder / file.name).write_text(file.read_text())
         (folder / "pyrightconfig.json").write_text(CONFIG % ROOT)
         files = sorted(file.name for file in folder.glob("*.py"))
-        checkers = {"mypy": ["--strict", "--python-version", "3.11"], "pyright": ["--pythonpath", sys.executable]}
+        absent = [name for name in FRAMEWORKS if importlib.util.find_spec(name) is None]
+        for file in list(files):  # an operator that is given an array of an unknown class seems to give one of NumPy
+            lacks = [name for name in absent if f"import {name}" in (folder / file).read_text()]
+            if lacks:
+                print(f"SKIPPED: {file}, which imports {', '.join(lacks)}")
+                files.remove(file)
+        checkers = {"mypy": ["--strict", "--python-version", "3.11", "--follow-imports", "silent"], "pyright": ["--pythonpath", sys.executable]}
         status = 0
         for checker, options in checkers.items():
             if importlib.util.find_spec(checker) is None:
                 print(f"SKIPPED: {checker}, which is not installed")
                 continue
             print(f"{checker} {' '.join(options)}, {len(files)} files")
-            done = subprocess.run([sys.executable, "-m", checker, *options, *files], cwd=folder, check=False)
+            # mypy does not follow the import hook of an editable install
+            there = {**os.environ, "MYPYPATH": str(ROOT)}
+            done = subprocess.run([sys.executable, "-m", checker, *options, *files], cwd=folder, env=there, check=False)
             status |= done.returncode
     return int(status != 0)
 
