@@ -199,9 +199,9 @@ cdef class Program:
         cdef char *made
         size = (size + 8) & ~<size_t>7
         if size > self.left:
-            block = bytearray(max(size, BLOCK))
+            block = bytearray(max(size, <size_t>BLOCK))
             self.kept.append(block)
-            self.free, self.left = <char *>block, max(size, BLOCK)
+            self.free, self.left = <char *>block, max(size, <size_t>BLOCK)
         made = self.free
         self.free += size
         self.left -= size
