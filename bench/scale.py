@@ -71,7 +71,7 @@ def main(words: Sequence[str]) -> None:
     except ImportError as missing:
         print(f"left out: {missing}. It comes with `pip install -e \".[bench]\"`.")
         return
-    made = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    made = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
     rows = []
     with made as cluster, distributed.Client(cluster) as client:
 

@@ -312,7 +312,7 @@ def in_threads(case: Case) -> None:
 def client() -> Any:
     """A client of two worker processes, made once; `close_client` ends them."""
     distributed = import_module("distributed")
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
     return distributed.Client(cluster)
 
 
