@@ -23,9 +23,6 @@ from .reached import Guard, Reached
 from .trace_function import make_fx
 
 Captured = Literal["inputs", "compared", "constant"]
-INDEXING = frozenset(
-    {"getitem", "take", "take_along_axis", "choose", "repeat", "ravel_multi_index", "unravel_index", "bincount"}
-)
 MOST_COMPARED = 1 << 16  # bytes of captured arrays that are compared where Python decides by their data, 5 us
 
 
@@ -160,7 +157,7 @@ def _traced(
     _check(graph)
     if not given.wrapped:  # else a gradient would be summed in another order
         first_passes = () if options.dynamic else (known_by_layout,)
-        graph = apply(graph, *first_passes, common_subexpressions, constant_folding, without_dead_code)
+        graph = apply(graph, *first_passes, common_subexpressions, constant_folding, dead_code)
     fixed = [paths[i] for i in floats if numbers[i].used]
     slots = [slot_of(x, i in numbers and numbers[i].used, options.layout) for i, x in enumerate(values)]
     slot_numbers = {id(x): i for i, x in enumerate(values)}
@@ -223,26 +220,6 @@ def _overlaps_itself(x: np.ndarray) -> bool:
             return True
         taken = step * (n - 1) + taken
     return False
-
-
-def without_dead_code(graph: Graph) -> Graph:
-    """Return the graph without calls whose results are unused; what raises for some data stays, as it does in the function."""
-    raising = [node for node in graph.nodes if node.kind == "call" and may_raise(node)]
-    graph.outputs = graph.outputs, raising
-    graph = dead_code(graph)
-    graph.outputs = graph.outputs[0]
-    return graph
-
-
-def may_raise(node: Node) -> bool:
-    """Whether a call raises for some data, in arrays of shapes that it takes: a matrix is singular, an index out of bounds."""
-    op = node.op
-    if op is None:
-        return False
-    schema = op.schema
-    if schema.namespace != "np" or schema.name.startswith("linalg"):
-        return True
-    return schema.name in INDEXING and any(True for _ in nodes_in(node.args[1:]))
 
 
 def known_by_layout(graph: Graph) -> Graph:

@@ -129,14 +129,14 @@ CANNOT_RAISE: set[OpOverload] = set()  # beside ufuncs: of arrays laid out as in
 
 
 def may_raise(node: Node) -> bool:
-    """Whether a call may raise of other data than that of the trace. A ufunc cannot, but for integers to negative powers."""
+    """Whether a call may raise of other data than the trace's. NumPy's ufuncs do not, but for integers to negative powers."""
     op = node.op
     if op is None or op in CANNOT_RAISE:
         return op is not None and op.schema.is_view and len(list(nodes_in(node.args))) > 1  # by an array of indices
     found = op.table.source(int(DispatchKey.CPU))
     kernel = None if found is None else found.rule
-    if not isinstance(kernel, np.ufunc) or kernel.signature is not None:
-        return True
+    if not isinstance(kernel, np.ufunc) or kernel.signature is not None or getattr(np, kernel.__name__, None) is not kernel:
+        return True  # the loop of another's ufunc may be Python's
     return kernel is np.power and not (type(node.value) is Metadata and node.value.dtype.kind in "fc")
 
 

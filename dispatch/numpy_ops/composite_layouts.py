@@ -53,9 +53,12 @@ def item_layout(x: Any) -> Any:
         return tuple(map(item_layout, x)) if isinstance(x, (list, tuple)) else layout_of(x)
     layout = item_layout(x.value)
     dim = getattr(x, "dim", None)  # of a batch
-    if dim is None:
-        return layout
-    shape, strides = [part[:dim] + part[dim + 1 :] for part in (layout.shape, layout.strides)]
+    return layout if dim is None else without_axis(layout, dim)
+
+
+def without_axis(layout: Layout, axis: int) -> Layout:
+    """Return the layout of one item along an axis, as of a batch."""
+    shape, strides = [part[:axis] + part[axis + 1 :] for part in (layout.shape, layout.strides)]
     return Layout(shape, strides, layout.dtype)
 
 

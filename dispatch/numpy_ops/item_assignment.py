@@ -25,14 +25,14 @@ from ..operators.registered_arrays import is_fixed, replaced
 from ..operators.registry import add as make_known
 from ..operators.views import Look, owner_of, places_shown, scattered, view_scatter
 from ..symbolic import agree, guesses, has_zero, is_one
-from .composite_layouts import item_layout
+from .composite_layouts import item_layout, without_axis
 from .creation import arange, full
 from .families import complete, in_front
 from .index_parsing import ARRAY, Reading, indexed, is_mask, placed, read, spelled, without_masks
 from .indexing import getitem, item_of, moved, numbered, where, with_batch
 from .pointwise import equal
 from .result_layouts import check_broadcast_is_known, layout_of
-from .shape import fake_clone, reshape, without_axis
+from .shape import fake_clone, reshape
 
 Shape = tuple[int, ...]
 

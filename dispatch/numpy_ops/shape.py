@@ -16,7 +16,7 @@ from ..operators.prims import astype, broadcast_to, clone, detach, memory_view, 
 from ..operators.registry import ops
 from ..symbolic import agreeing, contiguous, guesses, has_zero, is_one, same, sure
 from . import symbolic_layouts
-from .composite_layouts import item_layout
+from .composite_layouts import item_layout, without_axis
 from .families import batched_in_front, complete, in_front, linear, row, undispatched, view, view_rules
 from .result_layouts import (
     INTEGERS,
@@ -164,12 +164,6 @@ def _fake_ravel(x: Any, start: int = 0) -> Any:
     if in_order or has_zero(x.shape):
         return _fake_reshape(x, (*x.shape[:start], prod(shape)))
     return fake_tensor((*x.shape[:start], prod(shape)), x.dtype, None, x.device, x.mode)
-
-
-def without_axis(layout: Layout, axis: int) -> Layout:
-    """Return the layout of one item along an axis, as of a batch."""
-    rest = [i for i in range(len(layout.shape)) if i != axis % len(layout.shape)]
-    return layout._replace(shape=tuple([layout.shape[i] for i in rest]), strides=tuple([layout.strides[i] for i in rest]))
 
 
 def _batched_imag(info: Any, in_dims: Any, x: Any) -> tuple[Any, int]:
