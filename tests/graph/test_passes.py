@@ -307,3 +307,11 @@ def test_apply_holds_every_pass_to_lint():
 def test_a_handle_keeps_its_calls():
     graph = graph_of(lambda x: (push(HANDLE, x), push(HANDLE, x), x)[2])
     assert apply(graph, dead_code, common_subexpressions, constant_folding) == graph
+
+
+def test_an_unused_call_of_another_packages_ufunc_stays():
+    raising = np.frompyfunc(lambda x: 1 // int(x), 1, 1)
+    op = dispatch.custom_op("passestests::raising", raising, mutates_args=(), schema="(Tensor x) -> Tensor")
+    op.register_fake(lambda x: np.empty_like(x))
+    graph = dispatch.make_fx(lambda x: (op(x), x + 1)[1], "fake")(np.ones(2))
+    assert [node.op.name for node in dead_code(graph).nodes if node.op is not None] == ["passestests::raising", "np::add"]
