@@ -262,4 +262,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(det)
+attach(det, slogdet)
