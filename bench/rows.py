@@ -27,8 +27,8 @@ from bench.timing import Case, measure
 
 PACKAGES = ("npdispatch", "numpy", "autograd", "torch")
 SIZES = (3, 10_000)
-# A call of LAPACK that takes a millisecond is a batch alone: of equal calls the fastest of 60 batches of five were 3 % apart, which
-# is more than a row adds to them.
+# A call of LAPACK that takes a millisecond is a batch alone: of equal calls the fastest of 60 batches of five were 3 % apart,
+# which is more than a row adds to them.
 ROUNDS, RUNS, BATCH = 180, 1, 4e-4
 TOLERANCE = 1e-9
 # Libraries of linear algebra read these when they are loaded, which is before this file has a say.
@@ -89,7 +89,7 @@ def seed(y: np.ndarray) -> np.ndarray:
 
 
 def given(row: Row, n: int) -> tuple[Arrays, np.ndarray]:
-    """The arrays of a row, and the gradient to begin with: everybody's, since elsewhere in memory they may take another time."""
+    """The arrays of a row, and the gradient to begin with: everybody's, since elsewhere in memory they may cost more."""
     arrays = row.arguments(n)
     return arrays, seed(eval(row.call, {"np": np, **arrays}))
 
