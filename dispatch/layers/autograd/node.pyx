@@ -313,7 +313,7 @@ cdef class Node:
 
 
 cdef class NodeOfSeveral(Node):
-    """A recorded call of a row with several outputs; `layouts` has the layout of each, None of one that can have no gradient."""
+    """A recorded call of a row with several outputs; `layouts` has the layout of each, None where that has no gradient."""
 
 
 cdef class Output:
