@@ -32,7 +32,7 @@ WRITE, WRITTEN, READ = "np::setitem_", "np::setitem", "np::getitem"
 
 
 class Call(NamedTuple):
-    """What is asked of an operator for each of its calls: its name, and of a functional form what it is the form of, and how."""
+    """What is asked of an operator for each of its calls: its name, and of a functional form what operator it is the form of."""
 
     name: str
     origin: OpOverload | None
@@ -159,7 +159,9 @@ class _Plan:
 
     def _is_moved(self, node: Node) -> bool:
         """Whether a call only fills a copy with a new value, so that the new value can replace its result."""
-        if node.op is None or self.calls[node.op].name != WRITTEN or node.args[1] is not Ellipsis or type(node.args[2]) is not Node:
+        if node.op is None or self.calls[node.op].name != WRITTEN:
+            return False
+        if node.args[1] is not Ellipsis or type(node.args[2]) is not Node:
             return False
         x = node.args[2]
         op = maker(x).op
@@ -173,7 +175,7 @@ class _Plan:
         written = [(n, x) for n, targets in aliases.written_by.items() for x in targets]
         paths: dict[Node, list[Step]] = {}
         for write, home in written:
-            if write.op is None or self.calls[write.op].name != WRITE or write.args[1] is not Ellipsis or home.kind != "placeholder":
+            if home.kind != "placeholder" or write.op is None or self.calls[write.op].name != WRITE or write.args[1] is not ...:
                 continue
             path, x = [], write.args[2]
             while x in makers and x is not home:
@@ -339,6 +341,7 @@ def _item_of_written(new: Body, node: Node, args: tuple[Any, ...], calls: Calls)
     call, number = node.args
     if call is not maker(node):
         return None
+    assert call.op is not None
     form = _form(calls[call.op])
     others = [i for i, place in enumerate(form.returned) if place < 0]
     if form.residual and number == len(others) + len(form.written) - 1:
