@@ -137,7 +137,7 @@ def main() -> int:
         print(f"  {n:5d}  {layer}: {said}")
     for like, layers in sorts.items():
         print(f"{like}: " + ", ".join(f"{layer} {n}" for layer, n in layers.items()))
-    print(f"{options.programs} programs from seed {options.seed}: {sum(map(Counter.total, sorts.values()))} differences of {len(sorts)} kinds")
+    print(f"{options.programs} programs of seed {options.seed} on, {sum(map(Counter.total, sorts.values()))} differences of {len(sorts)} kinds")
     return int(bool(sorts))
 
 
