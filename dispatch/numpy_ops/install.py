@@ -89,7 +89,7 @@ def install() -> None:
     define_on_first_use("np_random", Loader(__package__, ".draws"))
     before_first_wrapper(load_rows)
     define_on_first_use("control_flow", Loader(CONTROL_FLOW, ".derivations"))
-    define_on_first_use("scipy_special", Loader(__package__, ".special"))
+    define_on_first_use("scipy_special", Loader(__package__, ".special_ufuncs"))
     for name in ON_TENSORS.split():
         setattr(Tensor, name, LazyAttribute(name, load_rows))
     if os.environ.get("DISPATCH_VALIDATE"):
