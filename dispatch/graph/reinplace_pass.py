@@ -32,7 +32,7 @@ WRITE, WRITTEN, READ = "np::setitem_", "np::setitem", "np::getitem"
 
 
 class Call(NamedTuple):
-    """What is asked of an operator for each of its calls: its name, and of a functional form what operator it is the form of."""
+    """What is asked of an operator for each of its calls; of a functional form, what it is the form of, and how."""
 
     name: str
     origin: OpOverload | None
