@@ -66,12 +66,13 @@ def _why_not(name: str, fn: Any, *, inferred: bool) -> str:
             f"def {short}(x: np.ndarray) -> np.ndarray: return {fn.__qualname__}(...).method(x)."
         )
     function: Callable[..., Any] = innermost(fn)  # type: ignore[assignment]
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+    flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+    if inspect.iscoroutinefunction(function) or flags & inspect.CO_ASYNC_GENERATOR:
         return (
             f"{function.__qualname__} is async: a call of it returns no arrays. Make the operator of a plain function, and "
             "await what it needs before the call."
         )
-    if inspect.isgeneratorfunction(function):
+    if flags & inspect.CO_GENERATOR:
         return (
             f"{function.__qualname__} yields: a call of it returns a generator, and no arrays. Return them all: "
             "a list[np.ndarray], or one array, np.stack(parts)."
