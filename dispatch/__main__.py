@@ -135,7 +135,7 @@ def _check(options: argparse.Namespace) -> int:
     rows: list[Outcome] = []
     done, status = 0, 0
     if options.samples < 1:
-        raise ArgumentError(f"--samples is how many an operator is checked with, at least 1, and was given as {options.samples}.")
+        raise ArgumentError(f"--samples is how many an operator is checked with, at least 1, and was {options.samples}.")
     require, failures = checked_requirements(options.require), Failures(options.failures, known=True)
     aside = redirect_stdout(sys.stderr) if options.json else nullcontext()  # what modules and kernels print
     with aside:
