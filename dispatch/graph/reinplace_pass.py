@@ -154,8 +154,8 @@ class _Plan:
         if home:
             return True
         op = maker(step.base).op
-        new = bool(step.scatters) or (op is not None and not self.calls[op].is_view)
-        return new and _has_axes(step.target) and (step.result is None or _alike(step.base, step.result))
+        new = _has_axes(step.target) and (bool(step.scatters) or (op is not None and not self.calls[op].is_view))
+        return new and (step.result is None or _alike(step.base, step.result))
 
     def _is_moved(self, node: Node) -> bool:
         """Whether a call only fills a copy with a new value, so that the new value can replace its result."""
@@ -339,9 +339,8 @@ def _count(call: Call) -> int:
 def _item_of_written(new: Body, node: Node, args: tuple[Any, ...], calls: Calls) -> Any:
     """Return the replacement of an output that is not a new value of a written argument."""
     call, number = node.args
-    if call is not maker(node):
+    if call is not maker(node) or call.op is None:
         return None
-    assert call.op is not None
     form = _form(calls[call.op])
     others = [i for i, place in enumerate(form.returned) if place < 0]
     if form.residual and number == len(others) + len(form.written) - 1:
