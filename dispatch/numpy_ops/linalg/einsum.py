@@ -16,12 +16,13 @@ from ...autodiff.rules.partials import conjugated
 from ...core import OpOverload
 from ...errors import UnsupportedError
 from ...layers.autograd import pullbacks
+from ...layers.jvp import pushforwards
 from ...operators.prims import astype, broadcast_to, moveaxis, stack
 from ...symbolic import SymInt, agree, guesses, is_one, is_zero
 from ..diagonals import writeable_diagonal
 from ..families import composite, undispatched
 from ..indexing import as_number, getitem
-from ..pointwise import multiply, subtract
+from ..pointwise import add, multiply, subtract
 from ..reduction import sum as total
 from ..result_layouts import INTEGERS, weak
 from ..shape import copy, reshape, transpose
@@ -219,6 +220,16 @@ def _einsum_pullback(g: Any, subscripts: str, operands: Any, operands_needed: An
     return found
 
 
+def _einsum_pushforward(t: Any, subscripts: str, operands: Any, operands_needed: Any) -> Any:
+    """Return the sum of the products with one operand's tangent in its place."""
+    found = None
+    for i, needed in enumerate(operands_needed):
+        if needed:
+            term = einsum(subscripts, [*operands[:i], t[i], *operands[i + 1 :]])
+            found = term if found is None else add(found, term)
+    return found
+
+
 _NUMPY_EINSUM = undispatched(np.einsum)
 einsum: OpOverload = composite(
     "einsum(str subscripts, Tensor(a)[] operands, *, Any optimize=False) -> Tensor(a)",
@@ -227,6 +238,7 @@ einsum: OpOverload = composite(
     laid_out=True,
     closed_for=_is_small,
     autograd=pullbacks(operands=_einsum_pullback),
+    jvp=pushforwards(operands=_einsum_pushforward),
 )
 
 # -- cases of it -----------------------------------------------------------------------------------------------------------
