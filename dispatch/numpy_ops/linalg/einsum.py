@@ -5,7 +5,7 @@ All are composites. Two operands become one matrix product, after axes that only
 """
 
 from collections import Counter
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import prod
 from typing import Any
 
@@ -197,14 +197,9 @@ def _pulled_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> list[tuple
 
 
 def _is_small(subscripts: str, operands: Any, *, optimize: Any) -> bool:
-    if optimize is not False:
+    shapes = [getattr(x, "shape", None) for x in operands]
+    if optimize is not False or any([shape is None or type(sum(shape)) is SymInt for shape in shapes]):
         return False
-    shapes = []
-    for x in operands:
-        shape = getattr(x, "shape", None)
-        if shape is None or type(sum(shape)) is SymInt:
-            return False
-        shapes.append(shape)
     return _pulled_subscripts(subscripts, tuple(shapes)) is not None
 
 
@@ -222,12 +217,8 @@ def _einsum_pullback(g: Any, subscripts: str, operands: Any, operands_needed: An
 
 def _einsum_pushforward(t: Any, subscripts: str, operands: Any, operands_needed: Any) -> Any:
     """Return the sum of the products with one operand's tangent in its place."""
-    found = None
-    for i, needed in enumerate(operands_needed):
-        if needed:
-            term = einsum(subscripts, [*operands[:i], t[i], *operands[i + 1 :]])
-            found = term if found is None else add(found, term)
-    return found
+    moved = [i for i, needed in enumerate(operands_needed) if needed]
+    return reduce(add, [einsum(subscripts, [*operands[:i], t[i], *operands[i + 1 :]]) for i in moved])
 
 
 _NUMPY_EINSUM = undispatched(np.einsum)
