@@ -56,7 +56,7 @@ def plain(x: Any) -> Any:
 def _reading(name: str, method: Any) -> Any:
     def reading(self: TracedNumber, *args: Any) -> Any:
         found = method(self, *args)
-        if found is not NotImplemented or not hasattr(args[0], "__array_ufunc__"):  # else an array is asked; a complex reads it
+        if found is not NotImplemented or isinstance(args[0], complex):  # else the other operand is asked, an array say
             self.used = True
         return found
 
