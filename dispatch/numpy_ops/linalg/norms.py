@@ -145,4 +145,4 @@ def install() -> None:
     """Put the functions into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
 
-attach(norm)
+attach(norm, vector_norm, matrix_norm)
