@@ -125,7 +125,7 @@ def infix(op not None, of_numbers=None, str kinds="", bint repeats=False, *, bin
             if isinstance(other, OPERANDS) or line_for(other) is not None:
                 raise
             if elementwise and getattr(type(other), "__array_ufunc__", 0) is not None:
-                TracingError(f"a traced value was compared with {kind_of(other)}, of which NumPy makes an array. Compare with `is`.")
+                TracingError(f"a traced value was compared with {kind_of(other)}, of which NumPy makes an array. Write `is`.")
             return NotImplemented
     return infix
 
