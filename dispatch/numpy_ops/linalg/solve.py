@@ -178,6 +178,8 @@ def _matrix_power(a: Any, n: int) -> Any:
         return where(eye(a.shape[-1], None, 0, bool), ops.np.ones_like(a), ops.np.zeros_like(a))
     if n < 0:
         a, n = inv(a), -n
+    if n == 3:  # NumPy's own order, by which the last bits differ
+        return matmul(matmul(a, a), a)
     power, found = a, None
     while True:  # squares, and of them those that n is the sum of
         n, odd = divmod(n, 2)
