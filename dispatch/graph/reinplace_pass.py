@@ -69,7 +69,7 @@ class Step(NamedTuple):
 
 
 @collector_paused()
-def reinplace(graph: G) -> G:
+def reinplace(graph: G, inputs: bool = True) -> G:
     """Return a graph that calls operators that write in place of functional forms, where no value that is used later changes.
 
     Its results are the same bit for bit, and so is what it writes to its arguments. It has no more nodes than before.
@@ -77,7 +77,8 @@ def reinplace(graph: G) -> G:
     Parameters
     ----------
     graph : Graph
-        It is not changed.
+    inputs : bool
+        Whether inputs are written where the new value is computed, and not at the end.
 
     Returns
     -------
@@ -97,9 +98,8 @@ def reinplace(graph: G) -> G:
     >>> [node.op.name for node in reinplace(graph).nodes if node.op]
     ['np::sin', 'np::setitem_']
     """
-    calls = Calls()
-    graph = _without_writes_of_itself(graph, calls)
-    return _rewritten(graph, _Plan(graph, calls))
+    graph = _without_writes_of_itself(graph, calls := Calls())
+    return _rewritten(graph, _Plan(graph, calls, inputs))
 
 
 class _Plan:
@@ -110,10 +110,10 @@ class _Plan:
     replaces it.
     """
 
-    def __init__(self, graph: Body, calls: Calls) -> None:
+    def __init__(self, graph: Body, calls: Calls, inputs: bool) -> None:
         self.lifetimes, self.calls = Lifetimes(graph), calls
         steps = {node: found for node in graph.nodes if (found := self._steps_of(node))}
-        self.paths = self._paths(graph, steps)
+        self.paths = self._paths(graph, steps) if inputs else {}
         kept = {step.call for path in self.paths.values() for step in path}
         self.moved = {n: n.args[2] for n in graph.nodes if n not in kept and self._is_moved(n)}
         self.steps: dict[Node, list[Step]] = {}
