@@ -32,7 +32,8 @@ class FunctionGraph(NamedTuple):
     `conditions` says of a call whether the graph stands for it, and gives the inputs of the graph then: the arrays, given and
     captured, and the floats. By name, `places` has what is compared, `captured` the inputs that are no arguments, `fixed` the
     floats whose values the graph holds. `written` has the numbers of the inputs that the graph writes to. A graph is
-    `repeatable` if nothing has happened where it raises. `wrapped` is whether values of transforms were given.
+    `repeatable` if nothing has happened where it raises. `wrapped` is whether values of transforms were given. `decided` has the
+    numbers of the fixed floats, and `as_inputs` is whether captured arrays and floats are inputs.
     """
 
     graph: Graph
@@ -43,6 +44,8 @@ class FunctionGraph(NamedTuple):
     written: tuple[int, ...]
     repeatable: bool
     wrapped: bool
+    decided: tuple[int, ...]
+    as_inputs: bool
 
 
 class Options(NamedTuple):
@@ -54,8 +57,31 @@ class Options(NamedTuple):
     layout: Callable[[Any], Any] | None = None  # of an array whose lengths are open: what must be as it was
 
 
-def capture_graph(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], options: Options) -> FunctionGraph:
-    """Trace `f` for calls like this one, without running a kernel; raise if a graph cannot stand for them."""
+class Walked(NamedTuple):
+    """A call of a function: its arguments, taken apart, and what the function and they can reach. Nothing has run yet."""
+
+    f: Callable[..., Any]
+    args: tuple[Any, ...]
+    keywords: dict[str, Any]
+    given: Given
+    reached: Reached
+
+    def captured(self) -> list[np.ndarray]:
+        """Return the arrays that the function refers to and is not given."""
+        known = set(map(id, self.given.values))
+        return [x for x in self.reached.arrays.values() if id(x) not in known]
+
+    def inputs(self, as_inputs: bool) -> tuple[list[Any], list[str]]:
+        """Return the inputs of a graph, and how they are called; what is captured is among them or is constant."""
+        values, paths = list(self.given.values), list(self.given.paths)
+        for x in [*self.captured(), *self.reached.floats.values()] if as_inputs else ():
+            values.append(x)
+            paths.append(self.reached.where[id(x)])
+        return values, paths
+
+
+def walked(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], options: Options) -> Walked:
+    """Take a call apart, and find what it can reach; raise where something cannot be compared."""
     as_given = args, keywords
     args, keywords = with_own_floats((args, keywords))
     names = argument_names(f, args, keywords)
@@ -72,20 +98,26 @@ def capture_graph(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[s
         given = Given(args, keywords, names, options.static, floats=False)
     if given.containers & reached.seen.keys():
         raise TracingError("a container that it is given is one that it refers to, too. Pass a copy.")
-    if options.captured != "inputs" or given.wrapped:
-        return _traced(f, args, keywords, given, reached, options)
+    return Walked(f, args, keywords, given, reached)
+
+
+def capture_graph(call: Walked, options: Options) -> FunctionGraph:
+    """Trace a function for calls like this one, without running a kernel; raise if a graph cannot stand for them."""
+    reached = call.reached
+    if options.captured != "inputs" or call.given.wrapped:
+        return _traced(call, options)
     try:
-        found = _traced(f, args, keywords, given, reached, options)
+        found = _traced(call, options)
     except Exception as error:
         if not _may_be_compared(reached):
             raise
         try:
-            return _traced(f, args, keywords, given, reached, options._replace(captured="compared"))
+            return _traced(call, options._replace(captured="compared"))
         except Exception:  # the first says it better
             raise error from None
     if found.graph.symbols and not options.dynamic and _may_be_compared(reached):  # a captured mask, say
         with suppress(Exception):
-            return _traced(f, args, keywords, given, reached, options._replace(captured="compared"))
+            return _traced(call, options._replace(captured="compared"))
     return found
 
 
@@ -93,26 +125,13 @@ def _may_be_compared(reached: Reached) -> bool:
     return bool(reached.arrays) and sum(x.nbytes for x in reached.arrays.values()) <= MOST_COMPARED
 
 
-def _traced(
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    keywords: dict[str, Any],
-    given: Given,
-    reached: Reached,
-    options: Options,
-) -> FunctionGraph:
+def _traced(call: Walked, options: Options) -> FunctionGraph:
     """Return one trace."""
-    inputs = options.captured == "inputs" and not given.wrapped
-    values, paths = list(given.values), list(given.paths)
-    known = set(map(id, values))
-    captured = [x for x in reached.arrays.values() if id(x) not in known]
-    if inputs:
-        values += captured
-        paths += [reached.where[id(x)] for x in captured]
-        for key, x in reached.floats.items():
-            values.append(x)
-            paths.append(reached.where[key])
-    held = {} if inputs else {id(x): x.copy("K") for x in captured}
+    reached, given = call.reached, call.given
+    as_inputs = options.captured == "inputs" and not given.wrapped
+    values, paths = call.inputs(as_inputs)
+    captured = call.captured()
+    held = {} if as_inputs else {id(x): x.copy("K") for x in captured}
     arrays = [i for i, x in enumerate(values) if type(x) is not float]
     floats = [i for i, x in enumerate(values) if type(x) is float]
     words = placeholders(paths)
@@ -132,8 +151,8 @@ def _traced(
             guard.mode.objects[id(number)] = values[i], nodes[i]
             standing[id(values[i])] = number
         copies = Copies(reached, standing)
-        called, positional = copies.copy(f), [copies.copy(x) for x in args]
-        named = {k: copies.copy(x) for k, x in keywords.items()}
+        called, positional = copies.copy(call.f), [copies.copy(x) for x in call.args]
+        named = {k: copies.copy(x) for k, x in call.keywords.items()}
         copies.remember()
         out = called(*positional, **named)
         copies.check_unchanged()
@@ -158,20 +177,35 @@ def _traced(
     if not given.wrapped:  # else a gradient would be summed in another order
         first_passes = () if options.dynamic else (known_by_layout,)
         graph = apply(graph, *first_passes, common_subexpressions, constant_folding, dead_code)
-    fixed = [paths[i] for i in floats if numbers[i].used]
-    slots = [slot_of(x, i in numbers and numbers[i].used, options.layout) for i, x in enumerate(values)]
+    return bound(call, graph, tuple([i for i in floats if numbers[i].used]), as_inputs, options)
+
+
+def bound(call: Walked, graph: Graph, decided: tuple[int, ...], as_inputs: bool, options: Options) -> FunctionGraph:
+    """Return a graph with the conditions under which it stands for a call: the graph of this call, or one like it."""
+    reached, given = call.reached, call.given
+    values, paths = call.inputs(as_inputs)
+    slots = [slot_of(x, i in decided, options.layout) for i, x in enumerate(values)]
     slot_numbers = {id(x): i for i, x in enumerate(values)}
     guards = [] if options.captured == "constant" else list(reached.guards)
-    if not inputs and options.captured != "constant":
-        guards += [Guard(BYTES, x, (x.dtype, x.shape, x.strides), x.tobytes(), "an array") for x in captured]
+    if not as_inputs and options.captured != "constant":
+        guards += [Guard(BYTES, x, (x.dtype, x.shape, x.strides), x.tobytes(), "an array") for x in call.captured()]
     written = _written_inputs(graph)
     for i in written:
         if type(values[i]) is np.ndarray and _overlaps_itself(values[i]):
             raise TracingError(f"it writes to {paths[i]}, whose elements share memory with one another.")
-    conditions = Conditions(slots, tuple(keywords), given.parts, guards, slot_numbers, exact=reached.tells_apart)
-    places = sorted({guard.path for guard in guards})
-    repeatable = not written and not any(map(has_effect, graph.nodes))
-    return FunctionGraph(graph, conditions, places, paths[len(given.values) :], fixed, written, repeatable, given.wrapped)
+    conditions = Conditions(slots, tuple(call.keywords), given.parts, guards, slot_numbers, exact=reached.tells_apart)
+    return FunctionGraph(
+        graph,
+        conditions,
+        places=sorted({guard.path for guard in guards}),
+        captured=paths[len(given.values) :],
+        fixed=[paths[i] for i in decided],
+        written=written,
+        repeatable=not written and not any(map(has_effect, graph.nodes)),
+        wrapped=given.wrapped,
+        decided=decided,
+        as_inputs=as_inputs,
+    )
 
 
 def has_effect(node: Node) -> bool:

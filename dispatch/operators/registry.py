@@ -37,17 +37,27 @@ from ..schema.types import (
     Type,
     UnionOf,
 )  # fmt: skip
-from .namespaces import Namespace, Operator, define_on_first_use, define_when_missed, find, known, ops, waiting_for
+from .namespaces import (
+    Namespace,
+    Operator,
+    define_on_first_use,
+    define_when_missed,
+    find,
+    known,
+    note_own_rules,
+    ops,
+    waiting_for,
+)
 from .overload_resolution import refuse_ambiguous
 
 __all__ = [
     "Namespace", "Operator", "add", "alias", "build", "check_definable", "check_of", "define_on_first_use",
-    "define_when_missed", "find", "known", "ops", "remove",
+    "define_when_missed", "find", "known", "note_own_rules", "ops", "remove",
 ]  # fmt: skip
 
 _PACKAGE = __name__.partition(".")[0]
 RESERVED = {"prim", "prims", "np"}  # of this package; anybody may add kernels to what is in them
-_KEPT = ("defined_in", "epoch")  # what `add` writes on an operator
+_KEPT = ("defined_in", "epoch", "own_rules")  # what is written on an operator
 _MAINS = ("__main__", "__mp_main__")  # the second is what a process that multiprocessing spawned calls the first
 
 
