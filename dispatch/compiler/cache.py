@@ -15,9 +15,10 @@ LIMIT = 8  # traces of one function, as torch's recompile_limit
 class Entry(Ready):
     """How a compiled function runs calls of one kind.
 
-    `place` is where it was loaded from, "" for a trace of this process; `key` and `head` are what a file has of it beside the graph,
-    and `unkept` says why it is in none. `call` says what calls these are. `run` runs the graph of `traced`; both are None if such calls run the function itself,
+    `call` says what calls these are. `run` runs the graph of `traced`; both are None if such calls run the function itself,
     for `reason`. `hits` counts the calls, and `fallbacks`, by reason, those of them that ran the function all the same.
+    `place` is where it was loaded from, "" for a trace of this process; `key` and `head` are what a file has of it beside the
+    graph, and `unkept` says why it is in none.
     """
 
     __slots__ = ("call", "fallbacks", "head", "key", "place", "reason", "traced", "unkept")
@@ -29,7 +30,8 @@ class Entry(Ready):
         self.written = () if traced is None else traced.written
         self.repeatable = traced is not None and traced.repeatable
         self.fallbacks: dict[str, int] = {}
-        self.place = self.key = self.head = self.unkept = ""
+        self.place = self.head = self.unkept = ""
+        self.key: Any = None
 
     def falls_back(self, reason: str) -> str:
         """Count a call that runs the function itself, and return why."""

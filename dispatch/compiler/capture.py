@@ -15,6 +15,7 @@ from ..graph import AliasAnalysis, Graph, Metadata, Node, apply, common_subexpre
 from ..graph.passes import MOST_BYTES
 from ..layers.functionalize import functionalize
 from ..layers.trace import TRACE, TracedNumber
+from ..operators.rule_operators import is_ours
 from ..schema.tags import Tag
 from .conditions import BYTES, Conditions
 from .copies import Copies
@@ -32,8 +33,8 @@ class FunctionGraph(NamedTuple):
     `conditions` says of a call whether the graph stands for it, and gives the inputs of the graph then: the arrays, given and
     captured, and the floats. By name, `places` has what is compared, `captured` the inputs that are no arguments, `fixed` the
     floats whose values the graph holds. `written` has the numbers of the inputs that the graph writes to. A graph is
-    `repeatable` if nothing has happened where it raises. `wrapped` is whether values of transforms were given. `decided` has the
-    numbers of the fixed floats, and `as_inputs` is whether captured arrays and floats are inputs.
+    `repeatable` if nothing has happened where it raises. `wrapped` is whether values of transforms were given. `decided` has
+    the numbers of the fixed floats, and `as_inputs` is whether captured arrays and floats are inputs.
     """
 
     graph: Graph
@@ -176,7 +177,7 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     _check(graph)
     if not given.wrapped:  # else a gradient would be summed in another order
         first_passes = () if options.dynamic else (known_by_layout,)
-        graph = apply(graph, *first_passes, common_subexpressions, constant_folding, dead_code)
+        graph = apply(graph, *first_passes, common_subexpressions, folded, dead_code)
     return bound(call, graph, tuple([i for i in floats if numbers[i].used]), as_inputs, options)
 
 
@@ -256,6 +257,11 @@ def _overlaps_itself(x: np.ndarray) -> bool:
     return False
 
 
+def folded(graph: Graph) -> Graph:
+    """Compute what is made of constants by this package's operators; a user's kernel may be another when the graph runs."""
+    return constant_folding(graph, only=is_ours)
+
+
 def known_by_layout(graph: Graph) -> Graph:
     """Return the graph with constants in place of calls that read only a layout, such as `ones_like(x)`.
 
@@ -263,7 +269,7 @@ def known_by_layout(graph: Graph) -> Graph:
     """
 
     def known(new: Graph, node: Node, args: tuple[Any, ...]) -> Node:
-        if node.op is not None and Tag.metadata in node.op.tags and _is_small(node.value):
+        if node.op is not None and Tag.metadata in node.op.tags and _is_small(node.value) and is_ours(node.op):
             first, *rest = node.args
             if type(first) is Node and _is_small(first.value) and not any(True for _ in nodes_in(rest)):
                 value = node.op.whole(np.empty(first.value.shape, first.value.dtype), *rest)

@@ -164,11 +164,11 @@ class Compiled(Caller):
         made.unkept = unkept
         if key is not None:
             try:
-                made.key, made.head = key.digest, head_of(call, key, graph, made.call)
+                made.key, made.head = key, head_of(call, key, graph, made.call)
                 if self._files.folder is not None:
                     made.unkept = self._files.keep(key, entry_text(made.head, graph.graph))
             except Unkeyed as error:
-                made.key, made.unkept = "", str(error)
+                made.key, made.unkept = None, str(error)
         return made
 
     def _key(self, call: Walked) -> tuple[Key | None, str]:
@@ -177,15 +177,17 @@ class Compiled(Caller):
             return key_of(call, self._options), ""
         except Unkeyed as error:
             return None, str(error)
+        except Exception as error:  # what a repr of the user's raises, say: there is a trace all the same
+            return None, f"{type(error).__name__}: {error}"
 
     def _loaded(self, call: Walked, key: Key) -> Entry | None:
         """Return the entry that another process has left for a call; None where there is none."""
-        found = self._files.find(call, key, self._options)
+        found = self._files.find(call, key, self._options) if self._files else None
         if found is None:
             return None
         with suppress(Exception):  # whatever is wrong with it: the function is traced
             made = self._made(*found[:2])
-            made.key, made.place, made.head = key.digest, found[2], head_of(call, key, *found[:2])
+            made.key, made.place, made.head = key, found[2], head_of(call, key, *found[:2])
             return made
         return None
 
@@ -240,9 +242,9 @@ class Compiled(Caller):
     def __reduce__(self) -> Any:
         brought: dict[str, list[str]] = {}
         for entry in self.entries:
-            if entry.key and entry.traced is not None:
+            if entry.key is not None and entry.traced is not None:
                 with suppress(Unkeyed):  # what cannot go along is traced again
-                    brought.setdefault(entry.key, []).append(entry_text(entry.head, entry.traced.graph))
+                    brought.setdefault(entry.key.name, []).append(entry_text(entry.head, entry.traced.graph))
         name = self._f.__module__, getattr(self._f, "__qualname__", "")
         if found_by_name(*name) is self:
             return _found_again, (*name, brought)
@@ -390,6 +392,8 @@ def compile(  # noqa: A001  torch's name
         )
     if captured not in ("inputs", "compared", "constant"):
         raise DefinitionError(f"compile: captured is 'inputs', 'compared' or 'constant', and was given as {captured!r}.")
+    if not (cache_dir is None or isinstance(cache_dir, (str, os.PathLike))):
+        raise DefinitionError(f"compile: cache_dir is the path of a folder, and {kind_of(cache_dir)} was given.")
     static = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)
     options = Options(dynamic, static, captured, open_layout if dynamic else None)
     settings = {

@@ -8,9 +8,9 @@ An entry is text:
     {"call": "float64[3]", "decided": [], ...}             JSON: which inputs decide, and what they were
     graph(1)  # ...                                        a graph, as Graph.dumps writes it; see serialize.py
 
-Reading runs no code. Whatever is wrong with a file, it is no entry: the function is traced, and the file is written again. It is
-no use to warn: the result is right, and the cause, a disk that was full or a process that was killed, is gone by then. A file
-is written beside its place and moved there, so that no process sees half of one.
+Reading runs no code. Whatever is wrong with a file, it is no entry: the function is traced, and the file is written again. It
+is no use to warn: the result is right, and the cause, a disk that was full or a process that was killed, is gone by then. A
+file is written beside its place and moved there, so that no process sees half of one.
 
 The key is a digest of the walk's fingerprint, of what users have registered for operators, and of all whose version counts.
 """
@@ -34,11 +34,12 @@ from ..core.source import Line
 from ..errors import DispatchError
 from ..graph import Graph, Metadata, Node, nodes_in
 from ..graph.subgraph import Subgraph
+from ..operators.rule_operators import is_ours, owner_of
 from .cache import LIMIT
 from .capture import FunctionGraph, Options, Walked, bound
 from .dynamic_shapes import fits
 from .fingerprint import Fingerprint, Unkeyed, fingerprint
-from .rule_texts import RuleTexts, is_ours, owner_of
+from .rule_texts import RuleTexts
 
 FORMAT = 1
 HEAD = f"npdispatch entry {FORMAT} "
@@ -46,19 +47,23 @@ MOST_BYTES = 1 << 28  # of one entry
 
 
 class Key(NamedTuple):
-    """What an entry is found by: a digest; the files of the code, and the operators of users whose rules are in the digest."""
+    """What an entry is found by: a text; the files of the code, and the operators of users whose rules are in the text."""
 
-    digest: str
+    text: str
     files: list[str]
     covered: set[str]
+
+    @property
+    def name(self) -> str:
+        """The name of the folder, which says the versions too."""
+        return digest(f"{FORMAT} {versions()} {self.text}")
 
 
 def key_of(call: Walked, options: Options) -> Key:
     """Return the key of a call; raise `Unkeyed` where it rests on what another process cannot compare."""
     found = fingerprint(call, options)
     rules = RuleTexts(found, call.reached.names)
-    text = repr((FORMAT, versions(), found.parts, rules.parts))
-    return Key(blake2b(text.encode("utf-8", "backslashreplace"), digest_size=24).hexdigest(), found.files, rules.covered)
+    return Key(digest(repr((found.parts, rules.parts))), found.files, rules.covered)
 
 
 @cache
@@ -77,17 +82,8 @@ def versions() -> tuple[Any, ...]:
             if name.endswith((".py", ".so", ".pyd")):
                 stat = os.stat(os.path.join(place, name))
                 stamps.append((os.path.relpath(place, folder), name, stat.st_size, stat.st_mtime_ns))
-    features = sorted(name for name, there in _features().items() if there)
-    linear_algebra = repr(np.show_config(mode="dicts"))  # type: ignore[call-overload]
-    return package.__version__, stamps, np.__version__, linear_algebra, sys.version, sys.platform, platform.machine(), features
-
-
-def _features() -> dict[str, bool]:
-    with suppress(ImportError, AttributeError):
-        from numpy._core._multiarray_umath import __cpu_features__ as found  # type: ignore[attr-defined]  # an optional library
-
-        return dict(found)
-    return {}
+    numpy = np.__version__, repr(np.show_config(mode="dicts"))  # with the library of linear algebra, and what the processor has
+    return package.__version__, stamps, numpy, sys.version, sys.platform, platform.machine()
 
 
 # -- the text of an entry --------------------------------------------------------------------------------------------------
@@ -116,7 +112,7 @@ def entry_text(head: str, graph: Graph) -> str:
         raise Unkeyed(str(error)) from None
     if len(text) > MOST_BYTES:
         raise Unkeyed(f"its graph takes {len(text)} characters, more than {MOST_BYTES}")
-    return f"{HEAD}{_digest(text)}\n{text}"
+    return f"{HEAD}{digest(text)}\n{text}"
 
 
 def _graphs(graph: Graph) -> Iterator[Graph]:
@@ -127,7 +123,8 @@ def _graphs(graph: Graph) -> Iterator[Graph]:
                 yield from _graphs(x.graph)
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return the digest of a text."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=24).hexdigest()
 
 
@@ -150,7 +147,7 @@ def read_entry(text: str, call: Walked, key: Key, options: Options) -> tuple[Fun
     """Return the trace in a text, and what calls it is for; None where it is for other values, or is no entry."""
     try:
         first, head, graph = text.split("\n", 2)
-        if first != HEAD + _digest(f"{head}\n{graph}"):
+        if first != HEAD + digest(f"{head}\n{graph}"):
             return None
         known = json.loads(head)
         decided, as_inputs, said, files = tuple(known["decided"]), known["as_inputs"], known["call"], known["files"]
@@ -208,9 +205,12 @@ class EntryFiles:
         self.folder = None if folder is None else Path(folder)
         self.brought: dict[str, list[str]] = {}
 
+    def __bool__(self) -> bool:
+        return self.folder is not None or bool(self.brought)
+
     def find(self, call: Walked, key: Key, options: Options) -> tuple[FunctionGraph, str, str] | None:
         """Return a trace for a call, what calls it is for, and where it was found; None where there is none."""
-        for place, text in self._texts(key.digest):
+        for place, text in self._texts(key.name):
             found = read_entry(text, call, key, options)
             if found is not None:
                 return *found, place
@@ -237,14 +237,14 @@ class EntryFiles:
         """Write an entry, and return why it could not be; "" where it was."""
         if self.folder is None:
             return ""
-        place = self.folder / key.digest
+        place = self.folder / key.name
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=place, prefix="writing-")
             try:
                 with open(handle, "wb") as file:
                     file.write(text.encode("utf-8", "surrogatepass"))
-                os.replace(temporary, place / f"{_digest(text)}.entry")
+                os.replace(temporary, place / f"{digest(text)}.entry")
             except BaseException:
                 with suppress(OSError):
                     os.remove(temporary)

@@ -19,7 +19,8 @@ class Explained:
 
     def __repr__(self) -> str:
         loaded = sum(bool(entry.place) for entry in self.entries)
-        lines = [f"{self.name}: traced {self.traces - loaded} times{f', loaded {loaded} times' if loaded else ''}, {LIMIT} at most"]
+        also = f", loaded {loaded} times" if loaded else ""
+        lines = [f"{self.name}: traced {self.traces - loaded} times{also}, {LIMIT} at most"]
         for entry in self.entries:
             lines.append(f"\ncalls of {entry.call}")
             lines.append(f"    found {entry.hits} times")

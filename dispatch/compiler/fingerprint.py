@@ -11,6 +11,7 @@ What has no text that says all of it raises `Unkeyed`: a C function that no name
 
 import collections
 import dataclasses
+import dis
 import enum
 import functools
 import struct
@@ -26,7 +27,7 @@ from ..errors import kind_of
 from ..operators.namespaces import Namespace, Operator
 from .capture import Options, Walked
 from .conditions import ARRAY, CELL, CONTAINER, DICT, EMPTY, FUNCTION, ITEM, ITEMS, MISSING, MRO, READ, SKIPPED, TYPE
-from .reached import DESCRIPTORS, Reached, Slot, class_dict, contents, names_in
+from .reached import DESCRIPTORS, Reached, Slot, class_dict, contents
 from .trusted import PACKAGE, is_listed_class, is_listed_function, is_plain
 
 Text = Any  # a tuple of texts, numbers and such tuples, whose repr says all of it
@@ -45,6 +46,25 @@ class Unkeyed(Exception):  # noqa: N818  it is caught where the function is know
     """Raised for what has no text that is the same in another process."""
 
 
+@functools.lru_cache(None)
+def orders_in(code: types.CodeType) -> str:
+    """Return what code may go through in an order that is another in each process, that of a set of texts; "" for nothing."""
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("PRECALL", "CACHE", "NOP")]
+    names = [step.opname for step in steps] + ["", ""]
+    view = False  # whether the keys or the items of a dict are kept, to be subtracted from, say
+    for i, step in enumerate(steps):
+        name, value = step.opname, step.argval
+        if name in ("BUILD_SET", "SET_ADD") or (name in ("LOAD_GLOBAL", "LOAD_NAME") and value in ("set", "frozenset")):
+            return "makes a set"
+        if type(value) is frozenset and names[i + 1] != "CONTAINS_OP" and not all(type(x) in NUMBERS for x in value):
+            return "goes through a set"
+        if name in ("LOAD_ATTR", "LOAD_METHOD") and value in ("keys", "items"):
+            view = view or names[i + 2] not in ("GET_ITER", "CALL")
+        elif view and name == "BINARY_OP" and step.argrepr.rstrip("=") in ("-", "&", "|", "^"):
+            return "may make a set of the keys of a dict"
+    return next((found for x in code.co_consts if type(x) is types.CodeType and (found := orders_in(x))), "")
+
+
 class Fingerprint:
     """The text of a walk.
 
@@ -58,23 +78,23 @@ class Fingerprint:
         The operators that were met, by name.
     namespaces : set of str
         The namespaces of operators that were met.
+
+    With `exact` plain values are numbered too, for code asks of two whether they are one object.
     """
 
-    def __init__(self, inputs: list[Any] | None = None) -> None:
+    def __init__(self, inputs: list[Any] | None = None, exact: bool = False) -> None:
         self.parts: list[Text] = []
         self.files: list[str] = []
         self.operators: dict[str, OpOverload] = {}
         self.namespaces: set[str] = set()
         self._inputs = {id(x): i for i, x in enumerate(inputs or [])}
-        self._by_bytes = inputs is None
+        self._by_bytes, self._exact = inputs is None, exact
         self._numbers: dict[int, int] = {}
         self._kept: list[Any] = []
         self._to_compare: list[tuple[int, str]] = []
 
     def walk(self, reached: Reached) -> None:
         """Write what the guards compare, and check that they compare all that was met."""
-        if reached.tells_apart:
-            raise Unkeyed("its code asks of two values whether they are one object; isinstance and == can be kept")
         for guard in reached.guards:
             name = guard.name
             if guard.kind == TYPE:
@@ -107,7 +127,7 @@ class Fingerprint:
         if id(x) in ABSENT:
             return ABSENT[id(x)]
         if is_plain(x):
-            return self._plain(x)
+            return ("one", self._number(x), self._plain(x)) if self._exact else self._plain(x)
         if type(x) is np.ndarray:
             return self._array(x)
         if id(x) in self._numbers and ("is", self._numbers[id(x)]) in self._written:
@@ -149,9 +169,8 @@ class Fingerprint:
 
     @staticmethod
     def _ufunc(x: np.ufunc) -> str:
-        for module in (np, np.linalg):
-            if getattr(module, x.__name__, None) is x:
-                return x.__name__
+        if getattr(np, x.__name__, None) is x:
+            return str(x.__name__)
         raise Unkeyed(f"it calls {x.__name__}, a ufunc of another package than NumPy")
 
     def _array(self, x: np.ndarray) -> Text:
@@ -177,10 +196,10 @@ class Fingerprint:
         )  # fmt: skip
 
     def _constant(self, x: Any) -> Text:
-        """A constant of code. A frozenset there is only asked whether it has something, or `names_in` says so."""
+        """A constant of code. A frozenset there is only asked whether it has something, or `orders_in` says so."""
         if type(x) is frozenset:
             return "frozenset", tuple(sorted(repr(self._constant(item)) for item in x))
-        return ("tuple", tuple(map(self._constant, x))) if type(x) is tuple else self._plain(x)
+        return ("tuple", tuple(map(self._constant, x))) if type(x) is tuple else self.value(x)
 
     # -- objects -------------------------------------------------------------------------------------------------------------
 
@@ -233,15 +252,15 @@ class Fingerprint:
         cells = tuple([self._number(cell) for cell in f.__closure__ or ()])
         if listed and not made:
             return "listed", f.__module__, f.__qualname__, self._code(f.__code__), cells
-        if names_in(f.__code__).orders:
-            raise Unkeyed(f"{f.__qualname__} {names_in(f.__code__).orders}, whose order is another in each process")
+        if orders := orders_in(f.__code__):
+            raise Unkeyed(f"{f.__qualname__} {orders}, whose order is another in each process")
         defaults = f.__defaults__ and self.value(f.__defaults__)
         if not listed:
             self._to_compare.append((id(f), kind_of(f)))
             self.files.append(f.__code__.co_filename)
         return (
-            "function", f.__module__, f.__qualname__, f.__name__, f.__doc__, self._number(f.__globals__), self._code(f.__code__),
-            defaults, cells,
+            "function", f.__module__, f.__qualname__, f.__name__, f.__doc__, self._number(f.__globals__),
+            self._code(f.__code__), defaults, cells,
         )  # fmt: skip
 
     def _class(self, cls: type) -> Text:
@@ -268,11 +287,9 @@ class Fingerprint:
         for x in fields.values():
             if x.metadata:
                 raise Unkeyed(f"it refers to {cls.__qualname__}, a dataclass with metadata")
-            default, factory = (
-                "" if y is dataclasses.MISSING else self.described(y) for y in (x.default, x.default_factory)
-            )
+            default, factory = ("" if y is dataclasses.MISSING else self.described(y) for y in (x.default, x.default_factory))
             kind = x.type if isinstance(x.type, str) else getattr(x.type, "__qualname__", type(x.type).__name__)
-            flags = x.init, x.repr, x.hash, x.compare, x._field_type.name, bool(x.kw_only)
+            flags = x.init, x.repr, x.hash, x.compare, x in dataclasses.fields(cls), bool(x.kw_only)
             found.append((x.name, default, factory, kind, flags))
         return tuple(found), repr(d.get("__dataclass_params__"))
 
@@ -318,8 +335,9 @@ class Fingerprint:
             if hasattr(x, "entries"):
                 return "compiled", self.value(x.__wrapped__)
             if isinstance(x, Namespace):
-                self.namespaces.add(x._name)
-            return name, x._name if isinstance(x, Namespace) else x.name if isinstance(x, Operator) else ""
+                self.namespaces.add(called := vars(x)["_name"])
+                return name, called
+            return name, x.name if isinstance(x, Operator) else ""
         if cls.__module__ == "dataclasses" and cls.__name__ != "Field":
             return name
         said = repr(x)
@@ -339,7 +357,7 @@ def fingerprint(call: Walked, options: Options) -> Fingerprint:
     if given.wrapped:
         raise Unkeyed("it is given values of a transform")
     values, paths = call.inputs(as_inputs=True)
-    made = Fingerprint(values)
+    made = Fingerprint(values, call.reached.tells_apart)
     for x, path in zip(values, paths, strict=True):
         made.parts.append((path, _layout(made, x, options)))
     made.parts.append(("options", options.dynamic, sorted(options.static), options.captured, call.reached.decides))

@@ -18,7 +18,6 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -87,28 +86,21 @@ class Code(NamedTuple):
     refused: str
     catches: bool  # whether it may catch an exception
     tells_apart: bool  # whether it asks of two values that are no constants whether they are one object
-    orders: str  # what it may go through in an order that is another in each process; "" for nothing
 
 
 @functools.lru_cache(None)
 def names_in(code: types.CodeType) -> Code:
     """Return the names that code looks up."""
     found: dict[str, set[str]] = {"globals": set(), "attributes": set(), "imports": set(), "texts": set()}
-    decides, refused, catches, tells_apart, orders = False, "", False, False, ""
+    decides, refused, catches, tells_apart = False, "", False, False
     constant = False  # whether None, True or the like was loaded just before
-    steps = [step for step in dis.get_instructions(code) if step.opname not in ("PRECALL", "CACHE", "NOP")]
-    view = False  # whether a view of a dict's keys or items is kept
-    for step, after in zip(steps, [*[(x.opname, y.opname) for x, y in pairwise(steps[1:])], *[("", "")] * 2], strict=False):
+    generated = code.co_filename == "<string>" and code.co_name == "__eq__"  # of a dataclass: asks of objects and classes alone
+    for step in dis.get_instructions(code):
         name = step.opname
-        if name in ("BUILD_SET", "SET_ADD") or (name == "LOAD_CONST" and type(step.argval) is frozenset and after[0] != "CONTAINS_OP"):
-            orders = orders or "makes a set"
-        elif name == "BINARY_OP" and view and step.argrepr.rstrip("=") in ("-", "&", "|", "^"):
-            orders = orders or "may make a set of the keys of a dict"
-        elif step.argval in ("keys", "items") and name in ("LOAD_ATTR", "LOAD_METHOD"):
-            view = view or after[1] not in ("GET_ITER", "CALL")
         if name == "IS_OP":
             tells_apart |= not constant
         constant = name == "LOAD_CONST" and any(step.argval is x for x in (None, True, False, ...))
+        constant = constant or (generated and step.argval in ("__class__", "other", ("self", "other")))
         if name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_NAME"):
             found["globals"].add(step.argval)
         elif name == "IMPORT_NAME":
@@ -129,14 +121,12 @@ def names_in(code: types.CodeType) -> Code:
             decides |= inner.decides
             catches |= inner.catches
             tells_apart |= inner.tells_apart
-            refused, orders = refused or inner.refused, orders or inner.orders
+            refused = refused or inner.refused
         elif isinstance(x, str):
             decides |= "%" in x
             found["texts"] |= {x} if x.isidentifier() else set()
     names = [frozenset(part) for part in found.values()]
-    if names[0] & {"set", "frozenset"}:
-        orders = orders or "makes a set"
-    return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart, orders)
+    return Code(names[0], names[1], names[2], names[3], decides, refused, catches, tells_apart)
 
 
 class Reached:

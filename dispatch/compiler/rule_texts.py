@@ -21,11 +21,11 @@ from ..graph import Graph
 from ..graph.subgraph import Subgraph
 from ..layers.opaque_rules import Opacity
 from ..operators.namespaces import defined_now
-from ..operators.rule_operators import origin_of_name
+from ..operators.rule_operators import is_ours, owner_of
 from ..schema.schema import Schema
 from .fingerprint import Fingerprint, Text, Unkeyed
 from .reached import Reached, contents, instance_dict
-from .trusted import PACKAGE, is_listed, is_listed_class, is_listed_function, is_plain
+from .trusted import is_listed, is_listed_class, is_listed_function, is_plain
 
 OURS: dict[int, Registration] = {}  # registrations in which there is nothing of a user's; they never change
 BY_NAME = (Layer, Schema, DispatchKey, enum.Enum, Opacity)
@@ -47,7 +47,7 @@ class RuleText:
             return "again"
         self._seen[id(x)] = x
         if is_plain(x) or isinstance(x, BY_NAME):
-            return str(x) if not isinstance(x, (Layer, Opacity)) else cls.__qualname__
+            return repr(x) if not isinstance(x, (Layer, Opacity)) else cls.__qualname__
         if cls is OpOverload:
             if is_ours(x):
                 return "operator", x.name
@@ -90,18 +90,6 @@ class RuleText:
                 if type(member) is types.MemberDescriptorType and base.__flags__ & 1 << 9:
                     yield name, self._text(getattr(x, name, None))
         yield getattr(x, "__module__", ""), getattr(x, "__name__", "")
-
-
-def is_ours(op: OpOverload) -> bool:
-    """Whether this package defines an operator."""
-    defined = vars(owner_of(op)).get("defined_in")
-    return defined is not None and defined.module.partition(".")[0] == PACKAGE
-
-
-def owner_of(op: OpOverload) -> OpOverload:
-    """Return the operator by whose name one goes: of a rule, or of a functional form; else itself."""
-    found = None if "defined_in" in vars(op) else origin_of_name(op)
-    return op if found is None else owner_of(found[0])
 
 
 class RuleTexts:
@@ -165,9 +153,9 @@ class RuleTexts:
         others = [x for x in found.roots if not isinstance(x, OpOverload)]
         if not others:
             return
-        made = Fingerprint()
         try:
             reached = Reached(*others)
+            made = Fingerprint(exact=reached.tells_apart)
             self.parts.append(tuple(map(made.value, others)))
             made.walk(reached)
         except (TracingError, Unkeyed) as error:

@@ -17,6 +17,7 @@ from ..schema.types import split_name
 from .namespaces import known
 from .registry import build
 
+_PACKAGE = __name__.partition(".")[0]
 SUFFIX = "_rule"
 _ABOUT = "__rule_of__"  # an attribute; no overload can have such a name
 FUNCTIONAL = "functional"
@@ -101,3 +102,17 @@ def origin_of_name(op: OpOverload) -> tuple[OpOverload, str] | None:
             if origin is not None and known_or_made(op.name) is op:
                 return origin, form
     return None
+
+
+def owner_of(op: OpOverload) -> OpOverload:
+    """The operator by whose name one goes, of a rule or of a functional form; else itself."""
+    if "defined_in" in vars(op):
+        return op
+    named, found = known(op.name), origin_of_name(op)
+    return op if named is op else named if named is not None else op if found is None else owner_of(found[0])
+
+
+def is_ours(op: OpOverload) -> bool:
+    """Whether this package defines an operator."""
+    defined = vars(owner_of(op)).get("defined_in")
+    return defined is not None and defined.module.partition(".")[0] == _PACKAGE
