@@ -15,7 +15,7 @@ from ..graph import AliasAnalysis, Graph, Metadata, Node, apply, common_subexpre
 from ..graph.passes import MOST_BYTES
 from ..layers.functionalize import functionalize
 from ..layers.trace import TRACE, TracedNumber
-from ..operators.rule_operators import is_ours
+from ..operators.rule_operators import runs_as_ours
 from ..schema.tags import Tag
 from .conditions import BYTES, Conditions
 from .copies import Copies
@@ -259,7 +259,7 @@ def _overlaps_itself(x: np.ndarray) -> bool:
 
 def folded(graph: Graph) -> Graph:
     """Compute what is made of constants by this package's operators; a user's kernel may be another when the graph runs."""
-    return constant_folding(graph, only=is_ours)
+    return constant_folding(graph, only=runs_as_ours)
 
 
 def known_by_layout(graph: Graph) -> Graph:
@@ -269,7 +269,7 @@ def known_by_layout(graph: Graph) -> Graph:
     """
 
     def known(new: Graph, node: Node, args: tuple[Any, ...]) -> Node:
-        if node.op is not None and Tag.metadata in node.op.tags and _is_small(node.value) and is_ours(node.op):
+        if node.op is not None and Tag.metadata in node.op.tags and _is_small(node.value) and runs_as_ours(node.op):
             first, *rest = node.args
             if type(first) is Node and _is_small(first.value) and not any(True for _ in nodes_in(rest)):
                 value = node.op.whole(np.empty(first.value.shape, first.value.dtype), *rest)

@@ -44,6 +44,7 @@ from .rule_texts import RuleTexts
 FORMAT = 1
 HEAD = f"npdispatch entry {FORMAT} "
 MOST_BYTES = 1 << 28  # of one entry
+MOST_ENTRIES = 4 * LIMIT  # for calls of one key, which differ in values that the graph holds
 
 
 class Key(NamedTuple):
@@ -150,9 +151,13 @@ def read_entry(text: str, call: Walked, key: Key, options: Options) -> tuple[Fun
         if first != HEAD + digest(f"{head}\n{graph}"):
             return None
         known = json.loads(head)
-        decided, as_inputs, said, files = tuple(known["decided"]), known["as_inputs"], known["call"], known["files"]
+        decided, as_inputs, said, files = known["decided"], known["as_inputs"], known["call"], known["files"]
+        if [type(x) for x in (decided, as_inputs, said, files)] != [list, bool, str, list]:
+            return None
         values, _ = call.inputs(as_inputs)
-        if type(as_inputs) is not bool or type(said) is not str or any(type(values[i]) is not float for i in decided):
+        if any(type(file) is not str for file in files) or any(
+            type(i) is not int or i < 0 or type(values[i]) is not float for i in decided
+        ):
             return None
         if known["values"] != _values(call, as_inputs, decided):
             return None
@@ -163,7 +168,7 @@ def read_entry(text: str, call: Walked, key: Key, options: Options) -> tuple[Fun
         if len(nodes) != len(values) or not all(_takes(node, x) for node, x in zip(nodes, values, strict=True)):
             return None
         _move(found, dict(zip(files, key.files, strict=True)))
-        return bound(call, found, decided, as_inputs, options), said
+        return bound(call, found, tuple(decided), as_inputs, options), said
     except Exception:  # whatever it is, the function is traced
         return None
 
@@ -191,6 +196,12 @@ def _move(graph: Graph, files: dict[str, str]) -> None:
 
 
 # -- files -----------------------------------------------------------------------------------------------------------------
+
+
+def entries_in(folder: Path) -> list[str]:
+    """Return the files of entries in a folder, in the order of their names."""
+    with os.scandir(folder) as found:
+        return sorted([entry.path for entry in found if entry.name.endswith(".entry")])
 
 
 class EntryFiles:
@@ -221,11 +232,10 @@ class EntryFiles:
         if self.folder is None:
             return
         try:
-            with os.scandir(self.folder / key) as found:
-                places = sorted(entry.path for entry in found if entry.name.endswith(".entry"))
+            places = entries_in(self.folder / key)
         except OSError:
             return
-        for place in places[-4 * LIMIT :]:
+        for place in places[:MOST_ENTRIES]:
             try:
                 with open(place, "rb") as file:
                     text = file.read(MOST_BYTES + 1).decode("utf-8", "surrogatepass")
@@ -240,11 +250,14 @@ class EntryFiles:
         place = self.folder / key.name
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            name = f"{digest(text)}.entry"
+            if len(known := entries_in(place)) >= MOST_ENTRIES and str(place / name) not in known:
+                return f"there are {MOST_ENTRIES} entries for such calls, in {place}"
             handle, temporary = tempfile.mkstemp(dir=place, prefix="writing-")
             try:
                 with open(handle, "wb") as file:
                     file.write(text.encode("utf-8", "surrogatepass"))
-                os.replace(temporary, place / f"{digest(text)}.entry")
+                os.replace(temporary, place / name)
             except BaseException:
                 with suppress(OSError):
                     os.remove(temporary)

@@ -269,8 +269,8 @@ class Fingerprint:
             return "listed class", *name
         if isinstance(cls, enum.EnumMeta):
             return self._enumeration(cls)
-        self._to_compare.append((id(cls), f"the class {cls.__qualname__}"))
         d = class_dict(cls)
+        self._to_compare.append((id(d), f"the class {cls.__qualname__}"))
         texts = tuple([(key, repr(d[key])) for key in CLASS_TEXTS if key in d and is_text(d[key])])
         if any(key in d and not is_text(d[key]) for key in CLASS_TEXTS):
             raise Unkeyed(f"it refers to the class {cls.__qualname__}, whose slots are made by code")

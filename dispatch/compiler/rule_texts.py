@@ -21,13 +21,12 @@ from ..graph import Graph
 from ..graph.subgraph import Subgraph
 from ..layers.opaque_rules import Opacity
 from ..operators.namespaces import defined_now
-from ..operators.rule_operators import is_ours, owner_of
+from ..operators.rule_operators import is_kernel, is_ours, owner_of
 from ..schema.schema import Schema
 from .fingerprint import Fingerprint, Text, Unkeyed
 from .reached import Reached, contents, instance_dict
 from .trusted import is_listed, is_listed_class, is_listed_function, is_plain
 
-OURS: dict[int, Registration] = {}  # registrations in which there is nothing of a user's; they never change
 BY_NAME = (Layer, Schema, DispatchKey, enum.Enum, Opacity)
 
 
@@ -108,9 +107,8 @@ class RuleTexts:
         self.covered: set[str] = set()
         self._waiting = list(found.operators.values())
         self._add_named(found, names)
-        for op in defined_now():
-            if is_ours(op):
-                self._changes(op)
+        for op in sorted(filter(is_ours, defined_now()), key=lambda op: op.name):
+            self._changes(op)
         for registration in live_fallbacks():
             self._registration("every operator", registration)
         while self._waiting:
@@ -126,7 +124,7 @@ class RuleTexts:
         """Write what users have registered for an operator of this package."""
         own = vars(op).get("own_rules", ())
         for registration in op.table.all():
-            if id(registration) not in OURS and registration not in own:
+            if registration not in own and not is_kernel(registration):
                 self._registration(op.name, registration)
 
     def _operator(self, op: OpOverload) -> None:
@@ -135,17 +133,14 @@ class RuleTexts:
         if is_ours(op) or op.name in self.covered:
             return
         self.covered.add(op.name)
-        self.parts.append((op.name, str(op.schema), sorted(map(str, op.tags)), op.overloads()))
+        overloads = vars(op)["overloads"]() if "overloads" in vars(op) else ()
+        self.parts.append((op.name, str(op.schema), sorted(map(str, op.tags)), *overloads))
         for registration in op.table.all():
-            key = int(registration.key)
-            self.parts.append((op.name, key))
-            if key >= DispatchKey.FAKE and registration.key != DispatchKey.CompositeExplicit:
+            if not is_kernel(registration):
                 self._registration(op.name, registration)
 
     def _registration(self, name: str, registration: Registration) -> None:
         found = RuleText(registration.rule)
-        if not found.roots and name != "every operator" and registration.layer is not None:
-            OURS[id(registration)] = registration
         self.parts.append((name, int(registration.key), found.text))
         operators = [x for x in found.roots if isinstance(x, OpOverload)]
         self._waiting += operators

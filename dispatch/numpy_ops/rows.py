@@ -8,7 +8,7 @@ from warnings import filterwarnings
 from ..core import Tensor, before_first_wrapper
 from ..core.array_memory import no_sequence
 from ..graph.passes import CANNOT_RAISE
-from ..operators.registry import alias, define_on_first_use, define_when_missed, note_own_rules, ops
+from ..operators.registry import alias, define_on_first_use, define_when_missed, ops
 from ..operators.views import ALIKE, ARRAYS_OF_NO_AXES, INDEXING, READ_ONLY_VIEWS
 from . import graph_syntax, plain_forms
 from .numpy_functions import load_rest
@@ -69,7 +69,6 @@ def install() -> None:
     _leave_to_float(Tensor)
     before_first_wrapper(None)
     define_on_first_use("np", None)
-    note_own_rules("np")
     define_when_missed("np", load_rest)
 
 

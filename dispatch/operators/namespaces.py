@@ -260,12 +260,6 @@ def defined_now() -> list[OpOverload]:
     return [op for operator in operators for op in list(operator._overloads.values())]
 
 
-def note_own_rules(namespace: str) -> None:
-    """Note on the operators of a namespace that what is registered so far is this package's own."""
-    for op in ops._namespaces[namespace]:
-        vars(op)["own_rules"] = tuple(op.table.all())
-
-
 def known(name: str) -> OpOverload | None:
     """Return the operator of a full name, or None."""
     namespace, word, overload = split_name(name)

@@ -37,22 +37,13 @@ from ..schema.types import (
     Type,
     UnionOf,
 )  # fmt: skip
-from .namespaces import (
-    Namespace,
-    Operator,
-    define_on_first_use,
-    define_when_missed,
-    find,
-    known,
-    note_own_rules,
-    ops,
-    waiting_for,
-)
+from .namespaces import Namespace, Operator, define_on_first_use, define_when_missed, find, known, ops, waiting_for
 from .overload_resolution import refuse_ambiguous
 
 __all__ = [
     "Namespace", "Operator", "add", "alias", "build", "check_definable", "check_of", "define_on_first_use",
-    "define_when_missed", "find", "known", "note_own_rules", "ops", "remove",
+    "define_when_missed", "find", "known", "note_own_rules", "ops",
+    "remove",
 ]  # fmt: skip
 
 _PACKAGE = __name__.partition(".")[0]
@@ -177,6 +168,12 @@ def add(op: OpOverload, module: str, place: str) -> OpOverload:
         for registration in waiting_for(schema.full_name):
             registration(found, module, existing is not None)
         return found
+
+
+def note_own_rules(*operators: OpOverload) -> None:
+    """Note on operators of this package that all that is registered for them so far is its own."""
+    for op in operators:
+        vars(op)["own_rules"] = tuple(op.table.all())
 
 
 def check_definable(schema: Schema, module: str, place: str) -> None:

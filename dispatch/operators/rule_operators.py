@@ -10,7 +10,7 @@ the attribute `solve.backward_rule`, a graph and a pickle find it there. Which w
 from collections.abc import Callable
 from typing import Any
 
-from ..core import DispatchKey, OpOverload
+from ..core import DispatchKey, OpOverload, Registration
 from ..dispatcher.layer import find_layer
 from ..schema.schema import Schema
 from ..schema.types import split_name
@@ -110,6 +110,17 @@ def owner_of(op: OpOverload) -> OpOverload:
         return op
     named, found = known(op.name), origin_of_name(op)
     return op if named is op else named if named is not None else op if found is None else owner_of(found[0])
+
+
+def is_kernel(registration: Registration) -> bool:
+    """Whether a registration is what computes a result of plain arrays, and no rule."""
+    return registration.key < DispatchKey.FAKE or registration.key == DispatchKey.CompositeExplicit
+
+
+def runs_as_ours(op: OpOverload) -> bool:
+    """Whether an operator and all its kernels are this package's."""
+    own = vars(op).get("own_rules", ())
+    return is_ours(op) and all([registration in own for registration in op.table.all() if is_kernel(registration)])
 
 
 def is_ours(op: OpOverload) -> bool:

@@ -19,6 +19,7 @@ from ...errors import GradientError
 from ...layers.autograd import pullbacks
 from ...layers.jvp import pushforwards
 from ...operators.prims import define
+from ...operators.registry import note_own_rules
 from ...symbolic import guesses, smaller
 from .. import numpy_functions
 from ..families import complete, composite, in_front, row
@@ -106,6 +107,7 @@ full_svd = of_matrices(
 )
 SPELLED[full_svd] = (np.linalg.svd, {"a": "a"})
 full_svd.register_autograd(_svd_backward, setup_context=keep)
+note_own_rules(full_svd)
 
 
 def _qr_backward(ctx: Any, g_q: Any, g_r: Any) -> Any:
@@ -128,6 +130,7 @@ tall_full_qr = of_matrices(
     square=False,
 )
 tall_full_qr.register_autograd(_qr_backward, setup_context=keep)
+note_own_rules(tall_full_qr)
 full_qr = composite(
     "linalg_full_qr(Tensor a) -> (Tensor, Tensor)",
     lambda a: tall_full_qr(a) if len(a.shape) > 1 and a.shape[-2] > a.shape[-1] else qr(a),

@@ -23,6 +23,7 @@ import numpy as np
 from ...core.array_memory import is_complex
 from ...layers.autograd import pullbacks
 from ...layers.jvp import pushforwards
+from ...operators.registry import note_own_rules
 from ...symbolic import smaller
 from .. import numpy_functions
 from ..diagonals import diagonal, diagonal_matrix, eye, tril, triu
@@ -102,6 +103,7 @@ def _eigh_backward(ctx: Any, g_w: Any, g_v: Any) -> Any:
 
 eigh = of_matrices("linalg_eigh(Tensor a, str UPLO='L') -> (Tensor, Tensor)", _eigh, lambda m, n: [(n,), (n, n)])
 eigh.register_autograd(_eigh_backward, setup_context=keep)
+note_own_rules(eigh)
 
 
 def _eigvalsh_pullback(g: Any, a: Any, UPLO: str) -> Any:
@@ -168,6 +170,7 @@ svd = of_matrices(
     square=False,
 )
 svd.register_autograd(_svd_backward, setup_context=keep)
+note_own_rules(svd)
 
 
 def _svdvals_pullback(g: Any, a: Any) -> Any:
@@ -214,6 +217,7 @@ tall_qr = of_matrices(
     square=False,
 )
 tall_qr.register_autograd(_qr_backward, setup_context=keep)
+note_own_rules(tall_qr)
 
 
 def _qr(a: Any) -> Any:

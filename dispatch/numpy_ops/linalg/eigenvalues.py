@@ -20,6 +20,7 @@ import numpy as np
 from ...autodiff.rules.partials import conjugated
 from ...core.array_memory import is_complex
 from ...layers.autograd import pullbacks
+from ...operators.registry import note_own_rules
 from .. import numpy_functions
 from ..diagonals import diagonal, diagonal_matrix
 from ..families import complete
@@ -83,6 +84,7 @@ eig = of_matrices(
     "linalg_eig(Tensor a, *, bool real=False) -> (Tensor, Tensor)", _eig, lambda m, n: [(n,), (n, n)], refuse=_refuse("np.linalg.eig")
 )
 eig.register_autograd(_backward, setup_context=keep)
+note_own_rules(eig)
 eigvals = of_matrices(
     "linalg_eigvals(Tensor a, *, bool real=False) -> Tensor", _eigvals, lambda m, n: [(n,)], refuse=_refuse("np.linalg.eigvals")
 )

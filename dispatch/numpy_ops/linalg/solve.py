@@ -24,7 +24,7 @@ from ...core import OpOverload
 from ...layers.autograd import pullbacks
 from ...layers.jvp import pushforwards
 from ...operators.prims import broadcast_to
-from ...operators.registry import ops
+from ...operators.registry import note_own_rules, ops
 from ...symbolic import agree, guesses
 from .. import numpy_functions
 from ..diagonals import eye, tril
@@ -253,6 +253,7 @@ def _slogdet_backward(ctx: Any, g_sign: Any, g_log: Any) -> Any:
 
 
 slogdet.register_autograd(_slogdet_backward, setup_context=keep)
+note_own_rules(slogdet)
 
 
 FUNCTIONS: dict[Any, Any] = dict([
