@@ -1,13 +1,13 @@
-"""`compile`: traces a function once for each kind of call, and runs the graph in later calls."""
+"""`compile`: traces a function once for each kind of call, and runs the graph in later calls.
+
+It has more than 350 lines because `compile` has a whole docstring, and a call that is new meets all that may become of it.
+"""
 
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial, update_wrapper
-from importlib import import_module
-from pickle import PicklingError
 from threading import RLock
 from types import MethodType
 from typing import Any
@@ -27,6 +27,7 @@ from .explained import Explained, described
 from .fingerprint import Unkeyed
 from .given import Given, argument_names, slot_of
 from .lowering import program
+from .pickled import found_again, found_by_name
 
 KEEPING = RLock()  # while a trace becomes an entry
 SHARED = "an array that it writes to is read-only, or shares memory with another that it is given or refers to"
@@ -247,29 +248,11 @@ class Compiled(Caller):
                     brought.setdefault(entry.key.name, []).append(entry_text(entry.head, entry.traced.graph))
         name = self._f.__module__, getattr(self._f, "__qualname__", "")
         if found_by_name(*name) is self:
-            return _found_again, (*name, brought)
+            return found_again, (*name, brought)
         return _made_again, (self._f, self._settings, brought)
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}, {len(self.entries)} entries>"
-
-
-def found_by_name(module: str, name: str) -> Any:
-    """Return what a module has by a qualified name; None where there is nothing."""
-    found: Any = sys.modules.get(module)
-    for word in name.split("."):
-        found = getattr(found, word, None)
-    return found
-
-
-def _found_again(module: str, name: str, brought: dict[str, list[str]]) -> Any:
-    """Return the compiled function that a module has by a name, with the entries of a pickle."""
-    import_module(module)
-    found = found_by_name(module, name)
-    if not isinstance(found, Compiled):
-        raise PicklingError(f"{module}.{name} was pickled as a compiled function, and is {kind_of(found)} here.")
-    found.bring(brought)
-    return found
 
 
 def _made_again(f: Any, settings: dict[str, Any], brought: dict[str, list[str]]) -> Any:

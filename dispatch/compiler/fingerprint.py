@@ -7,6 +7,8 @@ listed in `trusted.py`, the fields of a class, a number to the bit. What holds o
 guards with all that they compare. Two calls of one text have traces that do the same.
 
 What has no text that says all of it raises `Unkeyed`: a C function that no name finds, or an order that each process has anew.
+
+It has more than 350 lines because each kind of value that the walk may meet is written in its own way.
 """
 
 import collections
@@ -32,7 +34,7 @@ from .trusted import PACKAGE, is_listed_class, is_listed_function, is_plain
 
 Text = Any  # a tuple of texts, numbers and such tuples, whose repr says all of it
 KINDS = {ITEM: "item", CELL: "cell", DICT: "dict", ITEMS: "items", TYPE: "type", MRO: "mro", FUNCTION: "function", READ: "read"}
-ABSENT = {id(MISSING): "missing", id(EMPTY): "empty", id(SKIPPED): "skipped"}
+ABSENT = {id(MISSING): "missing", id(EMPTY): "empty"}
 NUMBERS = (bool, int, float, complex)  # whose order in a set is the same in each process
 # What is a number here, for guards compare all that is in it.
 COMPARED = (
@@ -96,16 +98,18 @@ class Fingerprint:
     def walk(self, reached: Reached) -> None:
         """Write what the guards compare, and check that they compare all that was met."""
         for guard in reached.guards:
-            name = guard.name
+            name, was = guard.name, guard.was
+            if guard.kind == DICT:  # what no code asks for is not copied for a trace: pickle adds to classes, say
+                pairs = [(key, value) for key, value in zip(name, was, strict=True) if value is not SKIPPED]
+                name, was = tuple([key for key, _ in pairs]), tuple([value for _, value in pairs])
             if guard.kind == TYPE:
                 named: Text = self._number(name)
             elif guard.kind == READ:
                 named = name.member.__name__ if type(name) is Slot else getattr(name, "__name__", "")
             else:
-                named = self.value(name)
-            was = guard.was if guard.kind in (DICT, ITEMS, READ, FUNCTION) else (guard.was,)
-            held = self._number(guard.holder)
-            self.parts.append((KINDS[guard.kind], held, named, tuple(map(self.value, was))))
+                named = tuple(map(self.value, name)) if guard.kind == DICT else self.value(name)
+            values = was if guard.kind in (DICT, ITEMS, READ, FUNCTION) else (was,)
+            self.parts.append((KINDS[guard.kind], self._number(guard.holder), named, tuple(map(self.value, values))))
         holders = {id(guard.holder) for guard in reached.guards}
         for number, what in self._to_compare:
             if number not in holders:

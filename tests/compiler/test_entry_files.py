@@ -8,7 +8,6 @@ import random
 import subprocess
 import sys
 import threading
-import types
 import warnings
 
 import numpy as np
@@ -19,7 +18,7 @@ from holders import HOLDERS, READS, generated, same, x
 import dispatch
 from dispatch.compiler.capture import Options, walked
 from dispatch.compiler.dynamic_shapes import open_layout
-from dispatch.compiler.entry_files import HEAD, EntryFiles, digest, entry_text, head_of, key_of, read_entry, versions
+from dispatch.compiler.entry_files import HEAD, digest, entry_text, head_of, key_of, read_entry, versions
 from dispatch.errors import DefinitionError, PerformanceWarning
 from dispatch.graph.serialize import MARK, signed
 
@@ -429,32 +428,6 @@ def test_what_lies_with_a_right_digest_neither_runs_code_nor_raises(dynamic):
         read_entry(forged(head, signed(changed)), call, key, options)  # a graph of another program, perhaps, but no exception
     taken = signed([line.replace("(3,)", "(4,)") for line in lines])
     assert dynamic or read_entry(forged(head, taken), call, key, options) is None
-
-
-def test_a_pickle_of_what_no_name_finds_is_refused_by_pickle():
-    with pytest.raises((pickle.PicklingError, AttributeError)):
-        pickle.dumps(dispatch.compile(lambda a: a))
-    module = types.ModuleType("entry_files_other")
-    sys.modules["entry_files_other"] = module
-    try:
-        exec("import numpy as np, dispatch\n@dispatch.compile\ndef g(a): return a * 2", vars(module))
-        module.g(x)
-        text = pickle.dumps(module.g)
-        assert pickle.loads(text) is module.g
-        module.g = None
-        with pytest.raises(pickle.PicklingError, match=r"entry_files_other\.g was pickled as a compiled function, and is None here"):
-            pickle.loads(text)
-    finally:
-        del sys.modules["entry_files_other"]
-
-
-def test_an_entry_brought_by_a_pickle_is_looked_at_first(tmp_path):
-    compiled = dispatch.compile(step, cache_dir=tmp_path)
-    compiled(x)
-    again = pickle.loads(pickle.dumps(compiled))
-    np.testing.assert_array_equal(again(x), step(x))
-    assert again.entries[0].place == "a pickle"
-    assert EntryFiles(None).find(walked(step, (x,), {}, Options()), key_of(walked(step, (x,), {}, Options()), Options()), Options()) is None
 
 
 def test_no_warning_where_nothing_runs_as_it_is(tmp_path, recwarn):
