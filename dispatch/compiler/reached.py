@@ -47,7 +47,7 @@ UNREAD = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __slots__ _abc_impl __abstractmethods__ "
     "__orig_bases__ __parameters__ __firstlineno__ __static_attributes__ __annotate__ __annotations_cache__ __match_args__ "
     "__hash__ __dataclass_fields__ __dataclass_params__ __replace__ __protocol_attrs__ __non_callable_proto_members__ "
-    "_is_protocol".split()
+    "_is_protocol __slotnames__".split()  # the last is what pickle notes
 )
 TEXTS = frozenset(
     "__repr__ __str__ __format__ __reduce__ __reduce_ex__ __sizeof__ __dir__ __getstate__ __setstate__ __copy__ "
