@@ -246,7 +246,7 @@ class Compiled(Caller):
             if entry.key is not None and entry.traced is not None:
                 with suppress(Unkeyed):  # what cannot go along is traced again
                     brought.setdefault(entry.key.name, []).append(entry_text(entry.head, entry.traced.graph))
-        name = self._f.__module__, getattr(self._f, "__qualname__", "")
+        name = str(getattr(self._f, "__module__", "")), str(getattr(self._f, "__qualname__", ""))
         if found_by_name(*name) is self:
             return found_again, (*name, brought)
         return _made_again, (self._f, self._settings, brought)

@@ -20,7 +20,7 @@ from ..errors import TracingError
 from ..graph import Graph
 from ..graph.subgraph import Subgraph
 from ..layers.opaque_rules import Opacity
-from ..operators.namespaces import defined_now
+from ..operators.namespaces import defined_now, known
 from ..operators.rule_operators import is_kernel, is_ours, owner_of
 from ..schema.schema import Schema
 from .fingerprint import Fingerprint, Text, Unkeyed
@@ -133,7 +133,7 @@ class RuleTexts:
         if is_ours(op) or op.name in self.covered:
             return
         self.covered.add(op.name)
-        overloads = vars(op)["overloads"]() if "overloads" in vars(op) else ()
+        overloads = op.overloads() if known(op.name) is op else ()
         self.parts.append((op.name, str(op.schema), sorted(map(str, op.tags)), *overloads))
         for registration in op.table.all():
             if not is_kernel(registration):
