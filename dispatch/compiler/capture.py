@@ -1,8 +1,8 @@
 """Traces a function for one kind of call: once, on a copy of what it can reach, with traced values in place of arrays."""
 
 import inspect
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from math import prod
 from typing import Any, Literal, NamedTuple
 
@@ -17,10 +17,11 @@ from ..layers.functionalize import functionalize
 from ..layers.trace import TRACE, TracedNumber
 from ..operators.rule_operators import runs_as_ours
 from ..schema.tags import Tag
-from .conditions import BYTES, Conditions
+from .conditions import BYTES, READ, Conditions
 from .copies import Copies
 from .given import Given, argument_names, placeholders, slot_of, with_own_floats
-from .reached import Guard, Reached
+from .lowering import is_repeatable
+from .reached import Guard, Reached, loud
 from .trace_function import make_fx
 
 Captured = Literal["inputs", "compared", "constant"]
@@ -34,7 +35,8 @@ class FunctionGraph(NamedTuple):
     captured, and the floats. By name, `places` has what is compared, `captured` the inputs that are no arguments, `fixed` the
     floats whose values the graph holds. `written` has the numbers of the inputs that the graph writes to. A graph is
     `repeatable` if nothing has happened where it raises. `wrapped` is whether values of transforms were given. `decided` has
-    the numbers of the fixed floats, and `as_inputs` is whether captured arrays and floats are inputs.
+    the numbers of the fixed floats, `as_inputs` is whether captured arrays and floats are inputs, and `quiet` whether it leaves
+    out calls of which NumPy could be told to raise.
     """
 
     graph: Graph
@@ -47,6 +49,7 @@ class FunctionGraph(NamedTuple):
     wrapped: bool
     decided: tuple[int, ...]
     as_inputs: bool
+    quiet: bool
 
 
 class Options(NamedTuple):
@@ -155,19 +158,29 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
         called, positional = copies.copy(call.f), [copies.copy(x) for x in call.args]
         named = {k: copies.copy(x) for k, x in call.keywords.items()}
         copies.remember()
-        out = called(*positional, **named)
+        try:
+            with warned_of(raised_on_the_way):
+                out = called(*positional, **named)
+        finally:
+            copies.restore()
         copies.check_unchanged()
+        own = [x for x in leaves(out) if type(x) is np.ndarray]
+        if options.captured == "compared" and any(np.may_share_memory(x, y) for x in own for y in held.values()):
+            raise TracingError("it returns an array that it refers to, by whose data it decides. Return a copy.")
         return copies.back(out)
 
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(words[i], inspect.Parameter.POSITIONAL_ONLY) for i in arrays]
     )
     stand_ins = [np.empty(x.shape, x.dtype) if isinstance(x, Tensor) else x for x in (values[i] for i in arrays)]
+    raised_on_the_way: list[str] = []
     with listening() as made:
         graph = make_fx(functionalize(run), "symbolic" if options.dynamic else "fake")(*stand_ins)
     for error in made:  # whatever an `except` did with it; rows try how an argument fits, which no user's code sees
         if reached.catches or not isinstance(error, ArgumentError):
             raise error
+    if raised_on_the_way:
+        raise TracingError(f"NumPy reports {raised_on_the_way[0]} where it computes without inputs, each time that it runs.")
     if any(x.tobytes() != held[id(x)].tobytes() for x in captured if held):
         raise TracingError(
             "it writes to an array that it was not given, which a graph would leave out. Pass it as an argument."
@@ -175,19 +188,23 @@ def _traced(call: Walked, options: Options) -> FunctionGraph:
     inner = dict(zip(arrays, graph.inputs, strict=True)) | nodes
     graph.inputs = tuple([inner[i] for i in range(len(values))])
     _check(graph)
+    quiet = False
     if not given.wrapped:  # else a gradient would be summed in another order
-        first_passes = () if options.dynamic else (known_by_layout,)
-        graph = apply(graph, *first_passes, common_subexpressions, folded, dead_code)
-    return bound(call, graph, tuple([i for i in floats if numbers[i].used]), as_inputs, options)
+        graph, quiet = _smaller(graph, options)
+    return bound(call, graph, tuple([i for i in floats if numbers[i].used]), as_inputs, quiet, options)
 
 
-def bound(call: Walked, graph: Graph, decided: tuple[int, ...], as_inputs: bool, options: Options) -> FunctionGraph:
+def bound(
+    call: Walked, graph: Graph, decided: tuple[int, ...], as_inputs: bool, quiet: bool, options: Options
+) -> FunctionGraph:
     """Return a graph with the conditions under which it stands for a call: the graph of this call, or one like it."""
     reached, given = call.reached, call.given
     values, paths = call.inputs(as_inputs)
     slots = [slot_of(x, i in decided, options.layout) for i, x in enumerate(values)]
     slot_numbers = {id(x): i for i, x in enumerate(values)}
     guards = [] if options.captured == "constant" else list(reached.guards)
+    if quiet:
+        guards.append(Guard(READ, np, loud, (False,), "np.geterr()"))
     if not as_inputs and options.captured != "constant":
         guards += [Guard(BYTES, x, (x.dtype, x.shape, x.strides), x.tobytes(), "an array") for x in call.captured()]
     written = _written_inputs(graph)
@@ -202,16 +219,32 @@ def bound(call: Walked, graph: Graph, decided: tuple[int, ...], as_inputs: bool,
         captured=paths[len(given.values) :],
         fixed=[paths[i] for i in decided],
         written=written,
-        repeatable=not written and not any(map(has_effect, graph.nodes)),
+        repeatable=is_repeatable(graph),
         wrapped=given.wrapped,
         decided=decided,
         as_inputs=as_inputs,
+        quiet=quiet,
     )
 
 
-def has_effect(node: Node) -> bool:
-    """Whether a call does something else than to return values, or may: a custom operator's kernel is not looked into."""
-    return node.op is not None and (node.op.schema.namespace != "np" or node.op.schema.is_mutable)
+def _smaller(graph: Graph, options: Options) -> tuple[Graph, bool]:
+    """Return a graph with fewer calls, and whether calls were left out, which then neither raise nor call.
+
+    It is the graph as it is where NumPy is told to raise or to call.
+    """
+    if loud(np) != (False,):
+        return graph, False
+    first_passes = () if options.dynamic else (known_by_layout,)
+    smaller = apply(graph, *first_passes, common_subexpressions, folded, dead_code)
+    return smaller, len(smaller.nodes) != len(graph.nodes)
+
+
+@contextmanager
+def warned_of(found: list[str]) -> Iterator[None]:
+    """Note the floating-point errors of NumPy that it would warn of in a `with` block."""
+    asked: Any = {kind: "call" if what in ("warn", "print", "log") else what for kind, what in np.geterr().items()}
+    with np.errstate(call=lambda kind, _: found.append(kind), **asked):
+        yield
 
 
 def _check(graph: Graph) -> None:

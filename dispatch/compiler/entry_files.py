@@ -98,6 +98,7 @@ def head_of(call: Walked, key: Key, traced: FunctionGraph, said: str) -> str:
     head = {
         "call": said,
         "as_inputs": traced.as_inputs,
+        "quiet": traced.quiet,
         "decided": list(traced.decided),
         "values": _values(call, traced.as_inputs, traced.decided),
         "files": key.files,
@@ -151,8 +152,8 @@ def read_entry(text: str, call: Walked, key: Key, options: Options) -> tuple[Fun
         if first != HEAD + digest(f"{head}\n{graph}"):
             return None
         known = json.loads(head)
-        decided, as_inputs, said, files = known["decided"], known["as_inputs"], known["call"], known["files"]
-        if [type(x) for x in (decided, as_inputs, said, files)] != [list, bool, str, list]:
+        decided, as_inputs, quiet, said, files = [known[name] for name in ("decided", "as_inputs", "quiet", "call", "files")]
+        if [type(x) for x in (decided, as_inputs, quiet, said, files)] != [list, bool, bool, str, list]:
             return None
         values, _ = call.inputs(as_inputs)
         if any(type(file) is not str for file in files) or any(
@@ -168,7 +169,7 @@ def read_entry(text: str, call: Walked, key: Key, options: Options) -> tuple[Fun
         if len(nodes) != len(values) or not all(_takes(node, x) for node, x in zip(nodes, values, strict=True)):
             return None
         _move(found, dict(zip(files, key.files, strict=True)))
-        return bound(call, found, tuple(decided), as_inputs, options), said
+        return bound(call, found, tuple(decided), as_inputs, quiet, options), said
     except Exception:  # whatever it is, the function is traced
         return None
 

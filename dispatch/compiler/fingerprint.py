@@ -29,7 +29,7 @@ from ..errors import kind_of
 from ..operators.namespaces import Namespace, Operator
 from .capture import Options, Walked
 from .conditions import ARRAY, CELL, CONTAINER, DICT, EMPTY, FUNCTION, ITEM, ITEMS, MISSING, MRO, READ, SKIPPED, TYPE
-from .reached import DESCRIPTORS, Reached, Slot, class_dict, contents
+from .reached import DESCRIPTORS, Reached, Slot, class_dict, contents, loud
 from .trusted import PACKAGE, is_listed_class, is_listed_function, is_plain
 
 Text = Any  # a tuple of texts, numbers and such tuples, whose repr says all of it
@@ -364,7 +364,7 @@ def fingerprint(call: Walked, options: Options) -> Fingerprint:
     made = Fingerprint(values, call.reached.tells_apart)
     for x, path in zip(values, paths, strict=True):
         made.parts.append((path, _layout(made, x, options)))
-    made.parts.append(("options", options.dynamic, sorted(options.static), options.captured, call.reached.decides))
+    made.parts.append(("options", options.dynamic, sorted(options.static), options.captured, loud(np)))
     made.parts.append(("function", made.value(call.f), tuple(call.keywords)))
     for kind, slot, what, keys, more in given.parts:
         if kind == ARRAY:

@@ -18,7 +18,6 @@ from .namespaces import known
 from .registry import build
 
 _PACKAGE = __name__.partition(".")[0]
-SUFFIX = "_rule"
 _ABOUT = "__rule_of__"  # an attribute; no overload can have such a name
 FUNCTIONAL = "functional"
 

@@ -809,7 +809,7 @@ def test_a_hostile_program_is_right_or_refused(make):
 
 # Where a value is kept: lines that make the holder `h`, how `f` reads it, and how it is set to another.
 def test_what_is_kept_anywhere_read_anyhow_and_changed_is_seen():
-    """25 holders, 9 reads, 3 sets of values: none may be silently wrong."""
+    """40 holders, 9 reads, 3 sets of values: none may be silently wrong."""
     wrong = []
     for holder, read, values in itertools.product(HOLDERS, READS, VALUES.values()):
         make = generated(holder, read, values)

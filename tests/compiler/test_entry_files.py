@@ -389,7 +389,7 @@ def test_a_damaged_file_is_traced_and_written_again(tmp_path):
 
 
 LIES = {
-    "decided": [[0], [99], [-1], ["a"], None, [1.5], {}], "as_inputs": [False, None, 1, "yes"], "values": ["", None, 3],
+    "decided": [[0], [99], [-1], ["a"], None, [1.5], {}], "as_inputs": [False, None, 1, "yes"], "quiet": [None, 1, "no"], "values": ["", None, 3],
     "files": [[], None, [1], ["a"] * 9, {}], "call": [None, 3, []],
 }  # fmt: skip
 
