@@ -156,7 +156,10 @@ class Compiled(Caller):
             loaded = None if key is None else self._loaded(call, key)
             if loaded is not None:
                 return loaded
+            known = len(call.reached.guards)
             graph = capture_graph(call, self._options)
+            if key is not None and len(call.reached.guards) != known:  # so that another walk does not compare it
+                key, unkept = None, f"its trace has asked for {call.reached.guards[-1].path}, which is not there"
         except Exception as error:
             if self._fullgraph or not note:
                 raise

@@ -29,7 +29,17 @@ from ..errors import kind_of
 from ..operators.namespaces import Namespace, Operator
 from .capture import Options, Walked
 from .conditions import ARRAY, CELL, CONTAINER, DICT, EMPTY, FUNCTION, ITEM, ITEMS, MISSING, MRO, READ, SKIPPED, TYPE
-from .reached import DESCRIPTORS, Reached, Slot, class_dict, contents, loud
+from .reached import (
+    DESCRIPTORS,
+    TEXTS,
+    UNREAD,
+    Reached,
+    Slot,
+    class_dict,
+    descriptor_parts,
+    loud,
+    registered,
+)
 from .trusted import PACKAGE, is_listed_class, is_listed_function, is_plain
 
 Text = Any  # a tuple of texts, numbers and such tuples, whose repr says all of it
@@ -97,8 +107,15 @@ class Fingerprint:
 
     def walk(self, reached: Reached) -> None:
         """Write what the guards compare, and check that they compare all that was met."""
+        shared = {id(d): x for x in reached.shared for d in _dicts_of(x)}
         for guard in reached.guards:
             name, was = guard.name, guard.was
+            if (cls := shared.get(id(guard.holder))) is not None:
+                if not isinstance(cls, (enum.Enum, enum.EnumMeta)):  # these are written where they are met
+                    self.parts.append(("shared", self._number(guard.holder), self._exception(cls)))
+                continue
+            if name is registered:
+                raise Unkeyed("it asks what an abstract class takes, with which each process may register other classes")
             if guard.kind == DICT:  # what no code asks for is not copied for a trace: pickle adds to classes, say
                 pairs = [(key, value) for key, value in zip(name, was, strict=True) if value is not SKIPPED]
                 name, was = tuple([key for key, _ in pairs]), tuple([value for _, value in pairs])
@@ -244,6 +261,18 @@ class Fingerprint:
         self._to_compare.append((id(x), kind_of(x)))
         return "instance", self.value(cls), tuple(map(self.value, tuple(x))) if isinstance(x, tuple) else None
 
+    def _exception(self, cls: type) -> Text:
+        """Return the text of an exception's class, whose methods refer to nothing."""
+        found = []
+        for name, value in class_dict(cls).items():
+            if name in UNREAD or name in TEXTS:
+                continue
+            parts = tuple(descriptor_parts(value)) if type(value) in DESCRIPTORS else (value,)
+            if not all(is_plain(x) or isinstance(x, types.FunctionType) for x in parts):
+                raise Unkeyed(f"it refers to the class {cls.__qualname__}, whose {name} has no text")
+            found.append((name, type(value).__name__, tuple(map(self.described, parts))))
+        return tuple(found)
+
     @staticmethod
     def _set(x: Any) -> Text:
         if not all(type(item) in NUMBERS for item in x):
@@ -304,7 +333,8 @@ class Fingerprint:
         if isinstance(x, type) and is_listed_class(x):
             return "listed class", x.__module__, x.__qualname__
         if type(x) is types.FunctionType:
-            return "function", x.__qualname__, self._code(x.__code__), tuple([repr(contents(c)) for c in x.__closure__ or ()])
+            given = x.__defaults__, tuple((x.__kwdefaults__ or {}).items())
+            return "function", x.__qualname__, self._code(x.__code__), repr(given), len(x.__closure__ or ())
         return "another", type(x).__module__, type(x).__qualname__
 
     def _enumeration(self, cls: type) -> Text:
@@ -314,9 +344,12 @@ class Fingerprint:
                 mine = isinstance(inner, types.FunctionType) and not is_listed_function(inner)
                 if mine or isinstance(inner, (property, functools.cached_property)):
                     raise Unkeyed(f"it refers to {cls.__qualname__}, an Enum with the method {name}")
-        members = tuple([(name, self.value(x.value)) for name, x in cls.__members__.items()])  # type: ignore[attr-defined]
+        members = []
+        for name, x in cls.__members__.items():  # type: ignore[attr-defined]
+            held = [(k, "its class" if v is cls else self.value(v)) for k, v in vars(x).items()]
+            members.append((name, x.name, tuple(held)))
         bases = tuple([f"{base.__module__}.{base.__qualname__}" for base in cls.__mro__])
-        return "enumeration", cls.__module__, cls.__qualname__, bases, members
+        return "enumeration", cls.__module__, cls.__qualname__, bases, tuple(members)
 
     # -- what is listed ------------------------------------------------------------------------------------------------------
 
@@ -348,6 +381,13 @@ class Fingerprint:
         if " at 0x" in said or cls.__module__ not in ("typing", "types", "builtins"):
             raise Unkeyed(f"it refers to {kind_of(x)}, which has no text")
         return name, said
+
+
+def _dicts_of(x: Any) -> list[dict[Any, Any]]:
+    """Return the dicts that guards compare of a class or of a member that is not copied."""
+    if isinstance(x, enum.EnumMeta):
+        return [class_dict(x), x._member_map_, x._value2member_map_]
+    return [class_dict(x) if isinstance(x, type) else vars(x)]
 
 
 def is_text(x: Any) -> bool:

@@ -281,6 +281,11 @@ def test_what_is_not_kept_runs_compiled_and_explain_says_why(tmp_path):
     assert said in str(compiled.explain())
     assert files_in(tmp_path) == []
 
+    asks = dispatch.compile(lambda a: a * (2 if hasattr(np, "no_such_name") else 3), cache_dir=tmp_path, fullgraph=True)
+    np.testing.assert_array_equal(asks(x), x * 3)
+    assert asks.entries[0].unkept == "its trace has asked for numpy.no_such_name, which is not there"
+    assert files_in(tmp_path) == []
+
     class Kept:
         pass
 
