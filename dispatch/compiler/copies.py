@@ -377,6 +377,9 @@ class Copies:
             if len(now) != len(before) or any(a is not b for a, b in zip(now, before, strict=True)):
                 key = next((k for k, a, b in zip(now[::2], now[1::2], before[1::2], strict=False) if a is not b), None)
                 what = f"{name}, {key!r}," if isinstance(key, str) else name
+                holder = self.originals.get(id(x))
+                path = next((guard.path for guard in self.reached.guards if guard.holder is holder), "")
+                what = f"{path}, {what}," if holder is not None and path else what
                 raise TracingError(f"it changes {what} when it runs, which a graph would leave out.")
 
     def back(self, x: Any) -> Any:  # noqa: C901  one case for each kind of value

@@ -183,10 +183,10 @@ def test_a_change_of_what_is_no_array_is_refused_and_happens_once():
         count.append(1)
         return x * 1.0
 
-    with pytest.raises(TracingError, match=r"^it changes a list when it runs, which a graph would leave out\.$"):
+    with pytest.raises(TracingError, match=r"^it changes count, a list, when it runs, which a graph would leave out\.$"):
         compiled(f)(np.ones(2))
     assert count == [0]
-    with pytest.warns(PerformanceWarning, match="it changes a list when it runs"):
+    with pytest.warns(PerformanceWarning, match="it changes count, a list, when it runs"):
         dispatch.compile(f)(np.ones(2))
     assert count == [0, 1]
 
