@@ -59,6 +59,7 @@ class Options(NamedTuple):
     static: frozenset[str] = frozenset()
     captured: Captured = "inputs"
     layout: Callable[[Any], Any] | None = None  # of an array whose lengths are open: what must be as it was
+    engine: bool = False  # whether an engine is to run it, which reports no floating-point errors
 
 
 class Walked(NamedTuple):
@@ -203,7 +204,7 @@ def bound(
     slots = [slot_of(x, i in decided, options.layout) for i, x in enumerate(values)]
     slot_numbers = {id(x): i for i, x in enumerate(values)}
     guards = [] if options.captured == "constant" else list(reached.guards)
-    if quiet:
+    if quiet or (options.engine and not given.wrapped and loud(np) == (False,)):
         guards.append(Guard(READ, np, loud, (False,), "np.geterr()"))
     if not as_inputs and options.captured != "constant":
         guards += [Guard(BYTES, x, (x.dtype, x.shape, x.strides), x.tobytes(), "an array") for x in call.captured()]

@@ -28,6 +28,7 @@ from .fingerprint import Unkeyed
 from .given import Given, argument_names, slot_of
 from .lowering import program
 from .pickled import found_again, found_by_name
+from .reached import loud
 
 KEEPING = RLock()  # while a trace becomes an entry
 SHARED = "an array that it writes to is read-only, or shares memory with another that it is given or refers to"
@@ -199,6 +200,8 @@ class Compiled(Caller):
         metadata = [x.value for x in nodes_in(traced.graph.inputs)]
         # a value of a transform goes through the operators; a write may meet an array that cannot hold it
         backend = self._backend if not traced.wrapped else lambda graph, metadata: program(graph)
+        if loud(np) != (False,):  # an engine would neither raise nor call for floating-point errors
+            backend = backend if traced.wrapped else replay
         run = dynamic_program(traced.graph) if traced.graph.symbols else backend(traced.graph, metadata)
         return Entry(call, traced.conditions, traced, run)
 
@@ -381,7 +384,7 @@ def compile(  # noqa: A001  torch's name
     if not (cache_dir is None or isinstance(cache_dir, (str, os.PathLike))):
         raise DefinitionError(f"compile: cache_dir is the path of a folder, and {kind_of(cache_dir)} was given.")
     static = frozenset([static_argnames] if isinstance(static_argnames, str) else static_argnames)
-    options = Options(dynamic, static, captured, open_layout if dynamic else None)
+    options = Options(dynamic, static, captured, open_layout if dynamic else None, found is not replay)
     settings = {
         "fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "backend": backend, "static_argnames": tuple(sorted(static)),
         "captured": captured, "verify": verify, "cache_dir": None if cache_dir is None else os.fspath(cache_dir),

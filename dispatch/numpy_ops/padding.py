@@ -19,6 +19,7 @@ from .flags import refused
 from .index_parsing import ARRAY
 from .indexing import getitem, scatter_add
 from .numpy_functions import spelled
+from .plain_forms import OPTIONS, attach
 from .pointwise import multiply, subtract
 from .pointwise_more import round as rounded
 from .rearranging import along, linspace
@@ -28,7 +29,6 @@ from .shape import concatenate
 
 CHOOSING = ("edge", "reflect", "symmetric", "wrap")  # modes that repeat elements, wherever they are
 STATISTICS: dict[str, Any] = {"maximum": reduction.max, "minimum": reduction.min, "mean": reduction.mean, "median": sorting.median}
-OPTIONS = {"constant": "constant_values", "linear_ramp": "end_values", "reflect": "reflect_type", "symmetric": "reflect_type"} | dict.fromkeys(STATISTICS, "stat_length")
 
 
 def _pad(
@@ -211,3 +211,5 @@ FUNCTIONS: dict[Any, Any] = {np.pad: _numpy_pad}
 def install() -> None:
     """Put the function into the table."""
     numpy_functions.FUNCTIONS.update(FUNCTIONS)
+
+attach(pad)

@@ -209,7 +209,11 @@ def _nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fa
 
 REDUCED = "(Tensor x, int[1]? axis=None, *, bool keepdims=False) -> Tensor"
 ptp = composite("ptp" + REDUCED, _ptp, numpy=lambda x, axis, *, keepdims: np.ptp(x, axis, keepdims=keepdims))
-count_nonzero = composite("count_nonzero" + REDUCED, _count_nonzero)
+count_nonzero = composite(
+    "count_nonzero" + REDUCED,
+    _count_nonzero,
+    numpy=lambda x, axis, *, keepdims: np.asarray(np.count_nonzero(x, axis, keepdims=keepdims))[()],  # which is a number of Python's
+)
 TYPED = "(Tensor x, int[1]? axis=None, ScalarType? dtype=None, *, bool keepdims=False) -> Tensor"
 nansum = composite("nansum" + TYPED, _nansum, numpy=lambda x, axis, dtype, *, keepdims: np.nansum(x, axis, dtype, keepdims=keepdims))
 nanmean = composite("nanmean" + TYPED, _nanmean, numpy=lambda x, axis, dtype, *, keepdims: np.nanmean(x, axis, dtype, keepdims=keepdims))
